@@ -193,8 +193,8 @@ def page():
         "10 blocks, five times as dense inside a block as between two, the numbers are equal, or their",
         "density falls as the fifth power. With unequal degrees, the leading directions of the counts",
         "are those of single nodes of high degree, and the search ends before it has found all blocks.",
-        '`scale="degree"` divides by the roots of the degrees, and finds the rank from a lower degree on',
-        "than with equal degrees. The columns say how many of 20 graphs got a rank below 10, 10, or above.",
+        '`scale="degree"` divides by the roots of the degrees, and finds the rank no later than with equal',
+        "degrees. The last columns say how many of 20 graphs got a rank below 10, of 10, and above 10.",
         "",
         pages.table(
             ["expected degree", "degrees", "`scale`", "mean rank", "below", "10", "above"], degree_rows()
