@@ -83,13 +83,6 @@ def check_across(
     methods = [*_TAKES] if support == "common" else ["tpower"]
     if method.name not in methods:
         raise ValueError(f"{what} requires method {listed(map(repr, methods), 'or')}, not {method.name!r}")
-    allowed = _TAKES[method.name]
-    for name in options:
-        if name not in allowed:
-            raise ValueError(
-                f"{name} cannot be combined with {what}, whose search of method {method.name!r} takes "
-                f"{listed(allowed, 'and')}"
-            )
     wrong = {
         "deflation": deflation is not PROJECTION,
         "constraint": settings["constraint"] is not None,
@@ -99,12 +92,19 @@ def check_across(
         "screening": settings["screening"] not in ("auto", "gram"),
         "n_components as a share": isinstance(n_components, (float, np.floating)),
     }
-    known = settings.get("choice") or {}
+    known = {"nonnegative": options.get("nonnegative")} | (settings.get("choice") or {})
     for name in ("include", "groups", "nonnegative"):
         wrong[name] = known.get(name) is not None and known[name] is not False
     for name, given in wrong.items():
         if given:
             raise ValueError(f"{what} finds all components at once: leave {name} out")
+    allowed = _TAKES[method.name]
+    for name in options:
+        if name not in allowed:
+            raise ValueError(
+                f"{name} cannot be combined with {what}, whose search of method {method.name!r} takes "
+                f"{listed(allowed, 'and')}"
+            )
     if settings["certify"] is True:
         raise ValueError(
             f"certify=True bounds one component after another; {what} finds all at once: certify='jointly'"
