@@ -444,10 +444,9 @@ INLINE spca_int add_few(const few_t *f, const int wide, const int groups, spca_i
     return q;
 }
 
-/* G_ab += sum of x_ia x_ib over the block, of all few a and some b. */
-VECTORIZED static void few_part(void *context, spca_int part)
+/* G_ab += sum of x_ia x_ib over the block, of all few a and some b; i686 has no address of it. */
+VECTORIZED static void add_block(const few_t *f, spca_int part)
 {
-    const few_t *f = context;
     const products_t *g = f->g;
     const operator_t *A = g->A;
     for (spca_int b = part * f->step; b < min_int(g->k, (part + 1) * f->step); b++) {
@@ -465,6 +464,11 @@ VECTORIZED static void few_part(void *context, spca_int part)
         for (spca_int c = 0; c < f->count; c++) g->G[(f->a0 + c) * g->k + b] += sum[c];
         if (f->a0 == 0) f->s->total[b] += sum[f->count];
     }
+}
+
+static void few_part(void *context, spca_int part)
+{
+    add_block(context, part);
 }
 
 static void first_entries(const products_t *g, const scatter_t *s)
