@@ -18,8 +18,6 @@ from spcacore.models.orthogonal_values import Pattern, best_values, explained, n
 from spcacore.operators.inputs import as_problem
 from spcacore.selection import tuning
 
-pytestmark = pytest.mark.usefixtures("few_starts")
-
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 
