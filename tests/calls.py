@@ -66,7 +66,7 @@ class Call:
     def function(self) -> str:
         return self.name.split(",")[0]
 
-    @property
+    @functools.cached_property
     def argument(self) -> str:
         """The name of the argument that the matrix is."""
         owner: Any = spcacore

@@ -45,12 +45,15 @@ def parts(X):
 
 
 def fingerprint(X):
+    if isinstance(X, dict):
+        X = [*X.items()]
+    if isinstance(X, (list, tuple)):
+        inner = (list, tuple, dict)
+        return type(X), [fingerprint(x) if isinstance(x, inner) or parts(x) else repr(x) for x in X]
     digest = hashlib.sha1()
     for a in parts(X):
         digest.update(f"{a.dtype} {a.shape}".encode())
         digest.update(repr(a.tolist()).encode() if a.dtype.hasobject else np.ascontiguousarray(a).tobytes())
-    if isinstance(X, (list, tuple, dict)):
-        digest.update(repr(X).encode())
     return digest.hexdigest()
 
 

@@ -1,14 +1,18 @@
 """The start from a thresholded covariance, near the threshold of detection."""
 
+from itertools import combinations
 from math import comb, log, sqrt
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spcacore import sparse_pca, tpower
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import truncated_power
+from spcacore.solvers import brief_tree, truncated_power
 from spcacore.solvers.base import Solution
 from spcacore.solvers.thresholded_start import rises_above_noise, thresholded_starts
 from spcacore.solvers.truncated_power import TruncatedPower
@@ -60,24 +64,46 @@ def test_where_starts_agree_none_follows(monkeypatch):
     assert asked == [False, True]
 
 
-@pytest.mark.parametrize("kind", ["data", "covariance"])
-def test_the_eigenvector_of_a_thresholded_matrix(kind):
+@pytest.mark.parametrize(("kind", "p"), [("data", 90), ("covariance", 90), ("covariance", 40)])
+def test_the_eigenvector_of_a_thresholded_matrix(kind, p):
     """As NumPy makes it; the same correlations are noise whatever the units of the variables."""
     rng = np.random.default_rng(1)
-    X = rng.standard_normal((60, 90)) * 2.0 ** rng.integers(-2, 3, 90)
+    X = rng.standard_normal((60, p)) * 2.0 ** rng.integers(-2, 3, p)
     X[:, :10] += 4 * rng.standard_normal((60, 1))
     A = np.cov(X.T)
     problem = as_problem(A if kind == "covariance" else X, kind=kind, center=True, scale=False)
     found = list(thresholded_starts(problem, DeflatedOperator.from_problem(problem), [0, 0]))
     root = np.sqrt(np.diag(A))
     R = np.abs(A / root[:, None] / root)
-    noise = np.median(R - np.eye(90)) / 0.67449
+    noise = np.median(R - np.eye(p)) / 0.67449
     assert len(found) == 4
     for tau, (index, vector) in zip((2.0, 1.5, 2.5, 1.0), found, strict=True):
-        np.testing.assert_array_equal(index, np.arange(90))
+        np.testing.assert_array_equal(index, np.arange(p))
         B = np.sign(A) * np.maximum(np.abs(A) - tau * noise * root[:, None] * root, 0)
         np.fill_diagonal(B, np.diag(A))
         assert abs(np.linalg.eigh(B)[1][:, -1] @ vector) > 0.99
+
+
+@given(seed=st.integers(0, 2**32), k=st.integers(3, 5))
+@settings(max_examples=20)
+def test_what_is_proved_asks_for_no_thresholds(seed, k):
+    """No support of ten variables is better than the one found, so that no other start is needed."""
+    X = np.random.default_rng(seed).standard_normal((40, 10))
+    A = np.cov(X.T)
+    with patch.object(truncated_power, "thresholded_starts", None):
+        x = tpower(A, k, kind="covariance")
+    best = max(np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] for S in map(list, combinations(range(10), k)))
+    assert x.value == pytest.approx(best, rel=1e-10)
+
+
+@pytest.mark.parametrize(("shape", "k", "nodes"), [((500, 1000), 3, 10**6), ((300, 150), 10, 1000)])
+def test_what_is_not_proved_asks_for_thresholds(monkeypatch, shape, k, nodes):
+    """A tree that closes among the few variables that were searched, and one that has too few nodes."""
+    monkeypatch.setattr(brief_tree, "BRIEF_NODES", nodes)
+    asked = []
+    monkeypatch.setattr(truncated_power, "thresholded_starts", lambda *_: asked.append(1) or ())
+    tpower(np.random.default_rng(0).standard_normal(shape), k)
+    assert asked
 
 
 def test_nothing_to_threshold():

@@ -224,7 +224,7 @@ def method_options(args: argparse.Namespace) -> dict[str, Any]:
         if value is None or value is False:
             continue
         if name == "nonnegative":
-            takes = {method: [name] * SOLVERS[method].chooses for method in SOLVERS}
+            takes = {method: (name,) * SOLVERS[method].chooses for method in SOLVERS}
         if name not in takes[args.method]:
             others = ", ".join(method for method in SOLVERS if name in takes[method])
             raise UserError(

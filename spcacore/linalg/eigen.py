@@ -13,6 +13,7 @@ Eigenvalues of `leading_` functions descend; the others keep the order of LAPACK
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,13 @@ def largest_eigenpairs(A: Any, r: int, **options: Any) -> tuple[NDArray[Any], ND
     """
     from scipy.sparse.linalg import eigsh
 
-    if "rng" in inspect.signature(eigsh).parameters:
+    if _restarts_by_rng():
         options["rng"] = np.random.default_rng(0)
     return eigsh(A, r, which="LA", **options)
+
+
+@cache
+def _restarts_by_rng() -> bool:
+    from scipy.sparse.linalg import eigsh
+
+    return "rng" in inspect.signature(eigsh).parameters

@@ -8,6 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -109,6 +110,7 @@ class Solution:
     converged: bool
     upper_bound: float | None = None
     agreement: float = 1.0  # share of the starts that ended at its support
+    proved: bool = False  # that no other of as many variables is better
 
 
 @record
@@ -171,9 +173,10 @@ class Solver(ABC):
         """The solver with options, each validated; their names are the keywords of this function."""
 
     @classmethod
-    def option_names(cls) -> list[str]:
+    @cache
+    def option_names(cls) -> tuple[str, ...]:
         """The keywords of `from_options`."""
-        return [*inspect.signature(cls.from_options).parameters][1:]
+        return (*inspect.signature(cls.from_options).parameters,)[1:]
 
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
@@ -336,7 +339,7 @@ def _find_in_working_set(
         level = inner.level(inside, restricted, found, sparsity)
         if level is None:
             return None
-        before, x = x, _at(found, active[found.index])
+        before, x = x, replace(_at(found, active[found.index]), proved=False)
         if ended(hook) or (everywhere and before is not None and _same(before, x)):
             break
         entrants = working_set.entrants(state, active, x.index, x.entries, level, positive)
@@ -531,14 +534,9 @@ def check_choice_of(method: type[Solver], problem: Problem) -> None:
 
 
 def choice_options(
-    method: type[Solver],
-    options: dict[str, Any],
-    include: Any,
-    exclude: Any,
-    groups: Any,
-    nonnegative: Any,
+    method: type[Solver], options: dict[str, Any], include: Any, exclude: Any, groups: Any, nonnegative: Any,
     count: Any = "groups",
-) -> dict[str, Any] | None:
+) -> dict[str, Any] | None:  # fmt: skip
     """The arguments of `Choice.checked`; `nonnegative=True` alone remains an option of the methods that have
     kernels for it."""
     if isinstance(nonnegative, np.bool_):

@@ -38,6 +38,7 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
     tree = Search(state, (A + A.T) / 2, np.arange(p), k, x, 0.0)
     while left > 0 and tree.open():
         left -= tree.step(min(left, 8), lambda _: None)
+    x = replace(x, proved=not tree.open())
     if not tree.value > x.objective + RISE * abs(x.objective):
         return x
     best = tree.best()

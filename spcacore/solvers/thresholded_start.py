@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
+    LANCZOS_ORDER,
     NOISE_VARIABLES,
     SUBMATRIX_ORDER,
     THRESHOLD_ROWS,
@@ -52,9 +53,11 @@ def thresholded_starts(
     G = None if working_set is None else working_set.submatrix(problem, state, index)
     G = state.operator.submatrix(index) if G is None else G
     root = np.sqrt(np.maximum(G.diagonal(), 0))
+    if not root.any():
+        return
     noise = _noise(G, root, np.arange(0, len(index), -(-len(index) // THRESHOLD_ROWS)))
     # A start needs no more than single precision
-    scale, inverse = (root / (root.max() or 1)).astype(np.float32), _inverse(root).astype(np.float32)
+    scale, inverse = (root / root.max()).astype(np.float32), _inverse(root).astype(np.float32)
     correlation = G.astype(np.float32)
     correlation *= inverse[:, None]
     correlation *= inverse
@@ -69,9 +72,12 @@ def thresholded_starts(
         np.clip(correlation, -level, level, out=B)
         np.subtract(correlation, B, out=B)
         np.fill_diagonal(B, own)
+        if len(B) <= LANCZOS_ORDER:
+            yield index, np.linalg.eigh(scale[:, None] * B * scale)[1][:, -1].astype(op.dtype)
+            continue
         try:
             vectors = largest_eigenpairs(thresholded, 1, v0=scale, tol=1e-2)[1]
-        except ArpackError:  # not converged, or zero
+        except ArpackError:  # not converged
             continue
         yield index, np.ascontiguousarray(vectors[:, 0], op.dtype)
 

@@ -157,6 +157,7 @@ class TruncatedPower(IterativeSolver):
         plain = plain and state.choice is None
         some = (
             best is not None
+            and not best.proved
             and best.agreement < (2 * AGREEMENT if nearby else AGREEMENT)
             and best.objective > 0
         )
@@ -279,10 +280,11 @@ def tpower(
         the `4 cardinality` variables of largest variance (if all variances are equal, of largest weight in
         dense leading vectors). Single variables follow, by decreasing variance. The last are leading
         eigenvectors of the soft-thresholded covariance of up to 1024 variables; these are used only if
-        variables are swapped, less than a quarter of the earlier runs end at the best component, and its
-        variables are at most twice as correlated as the best ones of noise. "diagonal": only the variable of
-        largest variance. "eigenvector": the leading eigenvector, truncated to 8, 4, 2 and 1 times the
-        cardinality, with each run warm-starting the next. An array is truncated first.
+        variables are swapped, less than a quarter of the earlier runs end at the best component, it is not
+        proved to be the best, and its variables are at most twice as correlated as the best ones of noise.
+        "diagonal": only the variable of largest variance. "eigenvector": the leading eigenvector, truncated
+        to 8, 4, 2 and 1 times the cardinality, with each run warm-starting the next. An array is truncated
+        first.
     n_starts : int, optional
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
         Default: the first start and as many single variables as are cheap; up to several hundred variables,
