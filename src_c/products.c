@@ -11,7 +11,7 @@ typedef struct {
     int across;
     spca_int m, n, depth, lda, ldb, ldc;
     const real *a, *b; /* b == a: C is symmetric */
-    int keep;
+    int keep, ends; /* with this slab: what follows the sums is left to the last one */
     real factor;
     real *C, *turned; /* depth x TILE for each tile of rows of A, and then of B; or NULL */
 } products_t;
@@ -31,7 +31,7 @@ static void tile_part(void *context, spca_int part)
     else
         SPCA(add_tile)(s->across, half, m, n, s->depth, s->a + i * (s->across ? 1 : s->lda), s->lda,
                        s->b + j * (s->across ? 1 : s->ldb), s->ldb, s->keep, C, s->ldc);
-    for (spca_int r = 0; r < m; r++)
+    for (spca_int r = 0; s->ends && r < m; r++)
         for (spca_int c = half ? r : 0; c < n; c++) {
             real *x = C + r * s->ldc + c;
             *x *= s->factor;
@@ -76,7 +76,8 @@ spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int de
         s.depth = min_int(slab, depth - l);
         s.a = A + l * (across ? lda : 1);
         s.b = B + l * (across ? ldb : 1);
-        s.factor = l + slab < depth ? 1 : factor;
+        s.factor = factor;
+        s.ends = l + slab >= depth;
         s.keep = add || l > 0;
         s.C = C;
         s.turned = turning ? work : NULL;
