@@ -11,7 +11,7 @@ typedef struct {
     int across;
     spca_int m, n, depth, lda, ldb, ldc;
     const real *a, *b; /* b == a: C is symmetric */
-    int keep, ends; /* with this slab: what follows the sums is left to the last one */
+    int keep, ends;    /* with this slab: what follows the sums is left to the last one */
     real factor;
     real *C, *turned; /* depth x TILE for each tile of rows of A, and then of B; or NULL */
 } products_t;
