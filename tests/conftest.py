@@ -7,7 +7,10 @@ import pytest
 from hypothesis import Phase, settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:
+    from threadpoolctl import threadpool_limits
+
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]), "blas")  # for what a plugin has loaded before
 
 # Where a test does not say how many: `--hypothesis-profile thorough`, with `--hypothesis-seed` for others.
 settings.register_profile("repeatable", max_examples=100, deadline=None, derandomize=True)

@@ -48,6 +48,8 @@ def fingerprint(X):
     if isinstance(X, dict):
         X = [*X.items()]
     if isinstance(X, (list, tuple)):
+        if all(isinstance(x, (float, int, str, np.generic, type(None))) for x in X):
+            return type(X), repr(X)
         inner = (list, tuple, dict)
         return type(X), [fingerprint(x) if isinstance(x, inner) or parts(x) else repr(x) for x in X]
     digest = hashlib.sha1()

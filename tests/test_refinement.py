@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance, data_arrays, spanned_variance
 from scipy.optimize import minimize
+from starts import few
 
 import spcacore
 from spcacore import refine, sparse_pca, sparsity_path
@@ -23,13 +24,18 @@ PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 def test_pit_props_beyond_the_literature():
     """Mackey (2008) has 82.2 % by six loadings of four nonzeros; six dense components have 87.0 %."""
-    V = sparse_pca(PITPROPS, 6, cardinality=4, kind="covariance", deflation="generalized").loadings
-    W = refine(PITPROPS, V, kind="covariance")
-    assert spanned_variance(PITPROPS, W) / 13 > 0.8585
-    assert (np.count_nonzero(W, axis=0) <= 4).all()
-    whole = sparse_pca(PITPROPS, 6, cardinality=4, kind="covariance", deflation="generalized", refine=True)
-    np.testing.assert_allclose(whole.loadings, W, atol=1e-10)
-    assert whole.explained_variance.sum() == pytest.approx(spanned_variance(PITPROPS, W), rel=1e-10)
+    x = sparse_pca(PITPROPS, 6, cardinality=4, kind="covariance", deflation="generalized", refine=True)
+    assert spanned_variance(PITPROPS, x.loadings) / 13 > 0.8585
+    assert (np.count_nonzero(x.loadings, axis=0) <= 4).all()
+    assert x.explained_variance.sum() == pytest.approx(spanned_variance(PITPROPS, x.loadings), rel=1e-10)
+
+
+@few()
+def test_the_option_refines_what_is_found_without_it():
+    options = {"cardinality": 4, "kind": "covariance", "deflation": "generalized"}
+    before, after = (sparse_pca(PITPROPS, 4, refine=wanted, **options).loadings for wanted in (False, True))
+    assert spanned_variance(PITPROPS, after) > spanned_variance(PITPROPS, before) * 1.01
+    np.testing.assert_allclose(refine(PITPROPS, before, kind="covariance"), after, atol=1e-10)
 
 
 def test_restarts_lose_nothing_and_are_reproducible():
@@ -111,6 +117,7 @@ def test_restarts_of_sparse_pca():
     seed=st.integers(0, 2**32), k=st.integers(1, 5), deflation=st.sampled_from(["projection", "hotelling"])
 )
 @settings(max_examples=8, deadline=None, derandomize=True)
+@few()
 def test_never_lowers_and_keeps_its_promises(seed, k, deflation):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((15, 8)) @ rng.standard_normal((8, 8))
@@ -254,6 +261,7 @@ def test_orthogonal_loadings_of_high_variance_lose_none(supports, least):
 @pytest.mark.filterwarnings("ignore:refinement not converged")  # one loading at a time can be slow
 @given(seed=st.integers(0, 2**32), p=st.integers(3, 8), r=st.integers(2, 3), k=st.integers(2, 5))
 @settings(max_examples=6, deadline=None, derandomize=True)
+@few()
 def test_no_start_loses_variance(seed, p, r, k):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((15, p)) * 2.0 ** rng.integers(-3, 4, p)
@@ -319,6 +327,7 @@ def test_a_growing_penalty_leads_to_nearly_orthogonal_loadings():
 @pytest.mark.filterwarnings("ignore:refinement not converged")
 @given(seed=st.integers(0, 2**32), p=st.integers(4, 7), k=st.integers(2, 4), constraint=st.booleans())
 @settings(max_examples=20, deadline=None, derandomize=True)
+@few()
 def test_no_round_lowers_the_variance(seed, p, k, constraint):
     rng = np.random.default_rng(seed)
     A = covariance(rng.standard_normal((9, p)) * 2.0 ** rng.integers(-2, 3, p))
