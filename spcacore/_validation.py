@@ -7,11 +7,12 @@ import numbers
 import operator
 import sys
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._limits import CHUNK
 from ._messages import counted, refuse_no_array, warn_repeated
 
 __all__ = [
@@ -317,10 +318,23 @@ def check_callback(callback: Any) -> Hook | None:
     return Hook(callback)
 
 
+def _copy_of(a: NDArray[Any], order: Literal["C", "F", "K"]) -> NDArray[Any]:
+    """A copy, made in parts between which Ctrl-C is heard."""
+    if a.size <= CHUNK:
+        return a.copy(order=order)
+    out = np.empty_like(a, order=order)
+    slowest = int(np.argmax(out.strides))
+    to, of = np.moveaxis(out, slowest, 0), np.moveaxis(a, slowest, 0)
+    step = max(1, CHUNK * len(of) // a.size)
+    for start in range(0, len(of), step):
+        to[start : start + step] = of[start : start + step]
+    return out
+
+
 def output_array(x: Any, a: NDArray[Any], name: str, overwrite: bool, layout: str = "A") -> NDArray[Any]:
     """The array a kernel may write to: a copy of `a`, or with overwrite the caller's own `x`."""
     if not check_bool(overwrite, "overwrite"):
-        return a.copy(order="C" if layout == "C" else "F" if layout == "F" else "K")
+        return _copy_of(a, "C" if layout == "C" else "F" if layout == "F" else "K")
     if a is not x and not (isinstance(x, np.ndarray) and a.base is x):
         raise ValueError(f"overwrite=True needs {name} to be an aligned float32 or float64 ndarray")
     if not a.flags.writeable:

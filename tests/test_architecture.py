@@ -11,7 +11,7 @@ import spcacore
 
 ROOT = Path(spcacore.__file__).parent
 FLOORS = (
-    "_messages", "_docstrings", "_types", "_records", "_core", "_validation", "_limits", "_rendering",
+    "_messages", "_docstrings", "_types", "_records", "_limits", "_core", "_validation", "_rendering",
     "progress",
     "datasets", "linalg", "operators", "results", "tools", "solvers", "models", "generalized", "clustering",
     "selection",

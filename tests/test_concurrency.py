@@ -315,6 +315,27 @@ def test_ctrl_c(case, record_property):
     assert work < 1
 
 
+def test_the_end_of_a_process_waits_for_what_was_interrupted():
+    """A thread inside LAPACK at the end of a process would find its buffers gone, and crash it."""
+    code = """
+    import os, signal, threading, time, numpy as np
+    from spcacore.linalg.lapack import interruptible
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    def interrupt():
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+    def call():
+        time.sleep(0.6)
+        print("ended", flush=True)
+    threading.Thread(target=interrupt, daemon=True).start()
+    try:
+        interruptible(call)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    """
+    assert output_of(textwrap.dedent(code)).split() == ["interrupted", "ended"]
+
+
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_kills_an_unhandled_process_properly():
     code = """

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance, deflated, orthogonalized
 
-from spcacore import deflate
+from spcacore import _validation, deflate
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
 
@@ -266,3 +266,16 @@ def test_what_each_variable_has_left(form, deflation):
         P = np.eye(12) - np.outer(x, x)
         A = P @ A @ P if deflation == "projection" else A - (x @ A @ x) * np.outer(x, x)
         np.testing.assert_allclose(data.in_units(state.diagonal), np.diag(A), rtol=1e-10)
+
+
+def test_a_large_matrix_is_copied_in_parts(monkeypatch):
+    monkeypatch.setattr(_validation, "CHUNK", 10)
+    wide = np.random.default_rng(0).standard_normal((14, 12))
+    x = np.zeros(6)
+    x[:2] = 1, -2
+    x /= np.linalg.norm(x)
+    for X in (wide[:7, :6].copy(), np.asfortranarray(wide[:7, :6]), wide[::2, ::2], wide.T[::2, 2::2]):
+        before = X.copy()
+        deflated_data = deflate(X, x, "projection", kind="data", center=False)
+        np.testing.assert_allclose(deflated_data, X - X @ np.outer(x, x), atol=1e-14)
+        np.testing.assert_array_equal(X, before)

@@ -40,7 +40,7 @@ def every(forms=FORMS, few=FEW, heavy=()):
     out = []
     for i, call in enumerate(calls.CALLS):
         for form in forms:
-            sliced = call.function.startswith("sparse_cca")
+            sliced = call.function.startswith(("sparse_cca", "sparse_kmeans"))
             if "csr" in form and sliced:
                 continue
             chosen = few[0 if sliced else i % len(few)]

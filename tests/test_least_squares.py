@@ -205,6 +205,15 @@ def test_large_matrices_are_searched_by_rows_with_the_same_result(monkeypatch, k
     np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
 
 
+def test_columns_too_small_for_the_dtype_are_not_used():
+    """Beside large ones their variance is zero in float32, or has no digits."""
+    for seed in range(3):
+        X = samples(seed, 40, 6).astype(np.float32)
+        X *= np.where(np.arange(6) < 2, 1e18, 1e-18).astype(np.float32)
+        x = least_squares_component(X, 4)
+        np.testing.assert_array_equal(np.flatnonzero(x.loading), [0, 1])
+
+
 def test_bounds_do_not_pass_for_values(monkeypatch):
     """A flat spectrum, bounded by its largest eigenvalue alone, leaves the choice to what is computed."""
     for seed in range(3):

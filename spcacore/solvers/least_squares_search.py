@@ -71,7 +71,7 @@ class Ratio:
         self.p, self.dtype = op.p, op.dtype
         self.variance = self.G_diagonal = np.maximum(np.asarray(state.diagonal, np.float64), 0)
         self.least = PENCIL_SCHUR.of(op.dtype) * np.asarray(problem.diagonal, np.float64)
-        self.usable = self.variance > self.least
+        self.usable = self.variance > np.maximum(self.least, np.finfo(op.dtype).tiny)
         self.A: Array | None = None
         self.Q: Array | None = None  # the penalty, as rows
         self.single = False
