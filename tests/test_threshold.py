@@ -76,6 +76,21 @@ def test_l1_threshold_is_feasible_and_optimal(a, share, nonnegative):
     assert not np.signbit(w[w == 0]).any()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_an_l1_bound_of_one_leaves_the_largest_entry(dtype, nonnegative):
+    """However its square is rounded."""
+    for p in (*range(1, 40), 3000):
+        a = np.random.default_rng(p).standard_normal(p).astype(dtype)
+        a[p // 2] = 5 if nonnegative else -5
+        expected = np.zeros(p, dtype)
+        expected[p // 2] = np.sign(a[p // 2])
+        for scale in (0.1, 0.3, 1, 3.7):
+            w, level = l1_threshold(a * dtype(scale), 1, nonnegative=nonnegative)
+            np.testing.assert_allclose(w, expected, rtol=1e-6)
+            assert 0 <= level < 5 * scale
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_l1_threshold_reaches_a_convex_solver(seed):
     rng = np.random.default_rng(seed)

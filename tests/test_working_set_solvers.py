@@ -433,6 +433,24 @@ def test_greedy_search_asks_all_columns_seldom(storage, monkeypatch):
     np.testing.assert_allclose(given_up.path_value, forward_values(covariance(X), 12)[1])
 
 
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_greedy_search_of_what_rounding_leaves(k):
+    """Of equal columns with opposite signs nothing is left after two components, or a zero of either sign."""
+    for seed in range(20):
+        X = np.random.default_rng(seed).standard_normal((50, 3))
+        X[:, 2] = -X[:, 0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", "no variance is left")
+            found = [
+                spcacore.sparse_pca(X, 3, cardinality=k, method="greedy", screening=mode)
+                for mode in ("none", "working_set")
+            ]
+        assert found[1].screening.working_set > 0
+        assert found[1].explained_variance[0] == pytest.approx(forward_values(covariance(X), k)[1][-1])
+        np.testing.assert_allclose(found[1].loadings, found[0].loadings, atol=1e-9)
+
+
 def test_the_path_of_greedy_search_serves_shares():
     X = draw(np.random.default_rng(3), 50, 80, "planted")
     results = [

@@ -55,7 +55,7 @@ class Outside:
         V = np.zeros((len(S), len(self._vectors)))
         for i, vector in enumerate(self._vectors):
             V[: len(vector), i] = vector
-        GV, value = G @ V, float(x @ G @ x)
+        GV, value = G @ V, max(float(x @ G @ x), 0.0)
         a = np.linalg.lstsq(V.T @ GV, GV.T @ x, rcond=None)[0]
         r = x - V @ a
         bound = self._root * np.sqrt(max(float(r @ G @ r), 0.0) + self.slack * value)
@@ -76,7 +76,7 @@ class Outside:
         """
         v = best * (1 - self.slack)
         t1, t2 = float(eigenvalues[0]), max(float(eigenvalues[1]), 0.0) if len(eigenvalues) > 1 else 0.0
-        if not v > t1:
+        if not v > t1 > 0:
             return np.ones(len(bound), bool)
         square = bound**2
         rest = np.maximum(self.diagonal - square / t1, 0) * (t2 / (v - t2))

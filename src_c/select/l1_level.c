@@ -178,10 +178,10 @@ static void move(sums_t *t, double level, const sums_t *between)
     t->level = level;
 }
 
-/* f(t->level) >= c */
+/* f(t->level) >= c; it is 1 at least, which rounding may hide. */
 static int reaches(const sums_t *t, double c)
 {
-    return t->sum > 0 && t->sum * t->sum >= c * c * t->square;
+    return t->sum > 0 && (c <= 1 || t->sum * t->sum >= c * c * t->square);
 }
 
 /* Compares f(pivot) with c, moves low or high there, and keeps those of a (n) still inside. */
