@@ -13,6 +13,8 @@
 #include <string.h>
 
 enum { SIDE = SPCA_QUANTIZED_BLOCK, STRIP = 512, LINE = 64 / sizeof(real) };
+enum { TOGETHER = 4 /* rows whose bytes make a word */, WORDS = SIDE / TOGETHER };
+enum { BLOCKS = 4 /* side by side */ };
 #define NEAREST 12582912.0f /* 1.5 2^23: adding and subtracting it rounds a float to an integer */
 #ifdef SPCA_SINGLE
 #define ROUNDED 0x1p-13
@@ -46,13 +48,19 @@ static void finish(spca_int n, double largest, double *step, double *error, floa
     }
 }
 
+/* v = q + r of an entry. */
+INLINE float scaled(real x, real mean, real rest, real inverse)
+{
+    real d = x - mean;
+    return (float)((sizeof(real) > 4 ? d : d - rest) * inverse);
+}
+
 /* SIDE entries or fewer are rounded; adds the squares of r and of q, each in a sum of its own. */
 INLINE void round_some(spca_int count, const real *x, const scaling_t *s, int8_t *q, float *r2,
                        float *q2)
 {
     for (spca_int l = 0; l < count; l++) {
-        real d = x[l] - s->mean[l];
-        float v = (float)((sizeof(real) > 4 ? d : d - s->rest[l]) * s->inverse[l]);
+        float v = scaled(x[l], s->mean[l], s->rest[l], s->inverse[l]);
         float nearest = (v + NEAREST) - NEAREST, rest = v - nearest;
         q[l] = (int8_t)(int32_t)nearest;
         r2[l] += rest * rest;
@@ -87,48 +95,96 @@ VECTORIZED static void column(spca_int n, const real *x, const scaling_t *all, s
     for (spca_int i = n; i < quantized_ld; i++) q[i] = 0;
 }
 
-/* The perfect shuffle rotates the bits of an index by one; log2(SIDE) of them transpose SIDE x SIDE
- * bytes.  The result is in columns; rows are overwritten. */
-static inline void shuffle(const int8_t *restrict from, int8_t *restrict to)
+/* Where the byte that comes b-th in memory stands in a word. */
+INLINE int shift_of(int b)
 {
-    enum { HALF = SIDE * SIDE / 2 };
+    const uint32_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    return 8 * (first ? b : TOGETHER - 1 - b);
+}
+
+/* SIDE columns or fewer of some rows are rounded, at most TOGETHER, one byte of a word for each;
+ * adds the squares as round_some. */
+INLINE void round_rows(int rows, spca_int count, const real *x, spca_int ld, const scaling_t *s,
+                       uint32_t *word, float *r2, float *q2)
+{
+    for (spca_int l = 0; l < count; l++) {
+        float miss = 0, square = 0;
+        uint32_t bytes = 0;
+        for (int b = 0; b < rows; b++) {
+            float v = scaled(x[b * ld + l], s->mean[l], s->rest[l], s->inverse[l]);
+            float shifted = v + NEAREST, nearest = shifted - NEAREST, rest = v - nearest;
+            uint32_t bits; /* the last byte is q */
+            memcpy(&bits, &shifted, sizeof bits);
+            bytes |= (bits & 255) << shift_of(b);
+            miss += rest * rest;
+            square += nearest * nearest;
+        }
+        word[l] = bytes;
+        r2[l] += miss;
+        q2[l] += square;
+    }
+}
+
+/* The perfect shuffle rotates the bits of an index by one; log2(WORDS) of them transpose WORDS x
+ * SIDE words.  The result is in columns; rows are overwritten. */
+static inline void shuffle(const uint32_t *restrict from, uint32_t *restrict to)
+{
+    enum { HALF = WORDS * SIDE / 2 };
     for (int i = 0; i < HALF; i++) {
         to[2 * i] = from[i];
         to[2 * i + 1] = from[i + HALF];
     }
 }
 
-static inline void transpose_bytes(int8_t *rows, int8_t *columns)
+static inline void transpose_words(uint32_t *rows, uint32_t *columns)
 {
-    shuffle(rows, columns); /* five: SIDE = 32 */
-    shuffle(columns, rows);
-    shuffle(rows, columns);
+    shuffle(rows, columns); /* three: WORDS = 8 */
     shuffle(columns, rows);
     shuffle(rows, columns);
 }
 
-/* r <= SIDE rows and c <= SIDE columns of C order are rounded row by row, then turned. */
+/* r <= SIDE rows and c <= SIDE columns of C order are rounded some rows at a time, then turned. */
 VECTORIZED static void block(spca_int r, spca_int c, const real *X, spca_int ld, const scaling_t *s,
                              spca_int quantized_ld, int8_t *q, double *miss, double *square)
 {
-    int8_t rows[SIDE][SIDE], columns[SIDE][SIDE];
+    uint32_t rows[WORDS][SIDE], columns[SIDE][WORDS];
     float r2[SIDE] = {0}, q2[SIDE] = {0};
+    spca_int l = 0;
     if (r < SIDE || c < SIDE) memset(rows, 0, sizeof rows);
-    for (spca_int l = 0; l < r; l++) {
+    for (; l + TOGETHER <= r; l += TOGETHER) {
         const real *x = X + l * ld;
-        for (int b = 0; b < SIDE; b += LINE) /* of the next block */
-            FETCH_CLOSE((uintptr_t)(x + b) + (uintptr_t)(SIDE * ld) * sizeof(real));
+        for (int t = 0; t < TOGETHER; t++)
+            for (int b = 0; b < SIDE; b += LINE) /* of the next block */
+                FETCH_CLOSE((uintptr_t)(x + t * ld + b) + (uintptr_t)(SIDE * ld) * sizeof(real));
         if (c == SIDE)
-            round_some(SIDE, x, s, rows[l], r2, q2);
+            round_rows(TOGETHER, SIDE, x, ld, s, rows[l / TOGETHER], r2, q2);
         else
-            round_some(c, x, s, rows[l], r2, q2);
+            round_rows(TOGETHER, c, x, ld, s, rows[l / TOGETHER], r2, q2);
     }
-    transpose_bytes(rows[0], columns[0]);
+    if (l < r) round_rows((int)(r - l), c, X + l * ld, ld, s, rows[l / TOGETHER], r2, q2);
+    transpose_words(rows[0], columns[0]);
     for (spca_int j = 0; j < c; j++) {
         memcpy(q + j * quantized_ld, columns[j], SIDE);
         FETCH_TO_WRITE((uintptr_t)(q + j * quantized_ld) + SIDE);
         miss[j] += (double)r2[j];
         square[j] += (double)q2[j];
+    }
+}
+
+/* How the columns from j0 on are scaled, at most SIDE, and what is left of them at most. */
+static void scale(spca_int w, const double *mean, const double *low, const double *high,
+                  scaling_t *s, double *largest)
+{
+    for (spca_int l = 0; l < w; l++) {
+        double center = mean ? mean[l] : 0, inverse;
+        largest[l] = fmax(high[l] - center, center - low[l]);
+        inverse = inverse_of(largest[l]);
+        if (!(inverse > 0)) center = 0; /* q_j = 0, though the mean left the range */
+        s->mean[l] = (real)center;
+        s->rest[l] = (real)(center - (double)s->mean[l]);
+        s->inverse[l] = (real)inverse;
     }
 }
 
@@ -138,27 +194,22 @@ void SPCA(quantize)(spca_int n, spca_int c, const real *X, spca_int ld, int row_
                     float *size)
 {
     double *miss = error, *square = step; /* until the end */
-    for (spca_int j0 = 0; j0 < c; j0 += SIDE) {
-        spca_int w = min_int(SIDE, c - j0);
-        double largest[SIDE];
-        scaling_t s;
-        for (spca_int l = 0; l < w; l++) {
-            double center = mean ? mean[j0 + l] : 0, inverse;
-            largest[l] = fmax(high[j0 + l] - center, center - low[j0 + l]);
-            inverse = inverse_of(largest[l]);
-            if (!(inverse > 0)) center = 0; /* q_j = 0, though the mean left the range */
-            s.mean[l] = (real)center;
-            s.rest[l] = (real)(center - (double)s.mean[l]);
-            s.inverse[l] = (real)inverse;
-            miss[j0 + l] = square[j0 + l] = 0;
-        }
-        for (spca_int i = 0; row_major && i < n; i += SIDE)
-            block(min_int(SIDE, n - i), w, X + i * ld + j0, ld, &s, quantized_ld,
-                  quantized + j0 * quantized_ld + i, miss + j0, square + j0);
-        for (spca_int l = 0; !row_major && l < w; l++)
-            column(n, X + (j0 + l) * ld, &s, l, quantized_ld, quantized + (j0 + l) * quantized_ld,
-                   miss + j0 + l, square + j0 + l);
-        for (spca_int l = 0; l < w; l++)
-            finish(n, largest[l], step + j0 + l, error + j0 + l, size + j0 + l);
+    for (spca_int j = 0; j < c; j++) miss[j] = square[j] = 0;
+    for (spca_int j0 = 0; j0 < c; j0 += BLOCKS * SIDE) {
+        spca_int end = min_int(c, j0 + BLOCKS * SIDE);
+        double largest[BLOCKS][SIDE];
+        scaling_t s[BLOCKS];
+        for (spca_int j = j0, b = 0; j < end; j += SIDE, b++)
+            scale(min_int(SIDE, end - j), mean ? mean + j : NULL, low + j, high + j, s + b,
+                  largest[b]);
+        for (spca_int i = 0; row_major && i < n; i += SIDE) /* the fewest pages at a time */
+            for (spca_int j = j0, b = 0; j < end; j += SIDE, b++)
+                block(min_int(SIDE, n - i), min_int(SIDE, end - j), X + i * ld + j, ld, s + b,
+                      quantized_ld, quantized + j * quantized_ld + i, miss + j, square + j);
+        for (spca_int j = j0; !row_major && j < end; j++)
+            column(n, X + j * ld, s + (j - j0) / SIDE, (j - j0) % SIDE, quantized_ld,
+                   quantized + j * quantized_ld, miss + j, square + j);
+        for (spca_int j = j0; j < end; j++)
+            finish(n, largest[0][j - j0], step + j, error + j, size + j);
     }
 }

@@ -75,19 +75,25 @@ typedef struct {
 VECTORIZED static void residuals(spca_int first, spca_int last, int used,
                                  const float *const *product, const float (*T)[M], float error,
                                  float share, const float *norm, const float *slack,
-                                 float *residual)
+                                 float *restrict residual)
 {
-    for (spca_int j = first; j < last; j++) {
-        float square = norm[j] * norm[j] * (1 + 2 * GRAIN);
-        float off = error * norm[j] + share * slack[j];
+    float q[STRIP];
+    for (spca_int j0 = first; j0 < last; j0 += STRIP) {
+        spca_int n = min_int(STRIP, last - j0);
+        float *square = residual + j0;
+        for (spca_int j = 0; j < n; j++) square[j] = norm[j0 + j] * norm[j0 + j] * (1 + 2 * GRAIN);
         for (int m = 0; m < used; m++) {
-            float q = 0;
-            for (int l = 0; l <= m; l++) q += product[l][j] * T[l][m];
-            q = fabsf(q) - off;
-            q = q > 0 ? q : 0;
-            square -= q * q;
+            for (spca_int j = 0; j < n; j++) q[j] = product[0][j0 + j] * T[0][m];
+            for (int l = 1; l <= m; l++)
+                for (spca_int j = 0; j < n; j++) q[j] += product[l][j0 + j] * T[l][m];
+            for (spca_int j = 0; j < n; j++) {
+                float at_least = fabsf(q[j]) - (error * norm[j0 + j] + share * slack[j0 + j]);
+                q[j] = at_least > 0 ? at_least : 0;
+            }
+            for (spca_int j = 0; j < n; j++) square[j] -= q[j] * q[j];
         }
-        residual[j] = sqrtf(square < 0 ? 0 : square) * (1 + GRAIN) + 0x1p-70f;
+        for (spca_int j = 0; j < n; j++) q[j] = square[j] < 0 ? 0 : square[j];
+        for (spca_int j = 0; j < n; j++) square[j] = sqrtf(q[j]) * (1 + GRAIN) + 0x1p-70f;
     }
 }
 
@@ -293,6 +299,25 @@ static spca_int nonzero_from(vector_t x, spca_int j)
     return low;
 }
 
+/* The first place of a list from a on whose column is at least j, or last. */
+static spca_int place_from(const spca_int *list, spca_int a, spca_int last, spca_int j)
+{
+    spca_int high = a;
+    for (spca_int step = 1; high < last && list[high] < j; step *= 2) {
+        a = high + 1;
+        high += step;
+    }
+    if (high > last) high = last;
+    while (a < high) {
+        spca_int b = a + (high - a) / 2;
+        if (list[b] < j)
+            a = b + 1;
+        else
+            high = b;
+    }
+    return a;
+}
+
 /* Adds what the directions take from the product: c_i x_ij to y_a, first <= a < last, and how far
  * off that may be; or, without estimates, only what they may move it by. */
 static void move(const query_t *q, spca_int first, spca_int last, const spca_int *list,
@@ -308,10 +333,7 @@ static void move(const query_t *q, spca_int first, spca_int last, const spca_int
         for (spca_int a = first; b < x.nnz; b++) {
             spca_int j = x.index ? x.index[b] : b;
             float moved = (float)(-(double)q->c[i] / q->norm * (double)x.value[b]);
-            if (!list)
-                a = j;
-            else
-                while (a < last && list[a] < j) a++;
+            a = list ? place_from(list, a, last, j) : j;
             if (a >= last) break;
             if (list && list[a] != j) continue;
             if (estimate) estimate[a] += moved;
@@ -327,10 +349,10 @@ static spca_int drop(const query_t *q, spca_int count, spca_int *list, float *bo
     for (spca_int a = 0; a < count; a++) {
         spca_int j = list[a];
         int l = s->last_list[j] % M;
-        int known = s->last_list[j] > 0 && s->last_list[j] > s->lists - M;
-        bound[a] = known ? q->along[l] * fabsf(s->last_product[j]) + q->beside[l] * s->norm[j] +
-                               s->slack[j]
-                         : HUGE_VALF;
+        int known = (s->last_list[j] > 0) & (s->last_list[j] > s->lists - M);
+        float far =
+            q->along[l] * fabsf(s->last_product[j]) + q->beside[l] * s->norm[j] + s->slack[j];
+        bound[a] = known ? far : HUGE_VALF;
     }
     move(q, 0, count, list, NULL, bound);
     return collect(count, bound, q->level, list, list);
@@ -381,6 +403,24 @@ static void estimates_part(void *context, spca_int part)
               s->quantized + first * s->ld, s->step + first, q->unit, s->rounded, s->estimate + a);
 }
 
+VECTORIZED static void margins(spca_int first, spca_int last, const spca_int *list, float near,
+                               const float *norm, const float *slack, float *restrict margin)
+{
+    for (spca_int a = first; list && a < last; a++)
+        margin[a] = slack[list[a]] + near * norm[list[a]];
+    for (spca_int a = first; !list && a < last; a++) margin[a] = slack[a] + near * norm[a];
+}
+
+VECTORIZED static void lower_bounds(spca_int first, spca_int last, int nonnegative,
+                                    const float *estimate, const float *margin,
+                                    float *restrict lower)
+{
+    for (spca_int a = first; a < last; a++) {
+        float low = (nonnegative ? estimate[a] : fabsf(estimate[a])) - margin[a];
+        lower[a] = ((low > 0) & (low <= FLT_MAX)) ? low : 0;
+    }
+}
+
 /* What the estimates of a part say: to be remembered, how far off they may be, and the lowest
  * magnitudes. */
 static void lower_part(void *context, spca_int part)
@@ -394,15 +434,9 @@ static void lower_part(void *context, spca_int part)
         s->last_list[q->list[a]] = s->lists;
         s->last_product[q->list[a]] = estimate[a];
     }
-    for (spca_int a = first; a < last; a++) {
-        spca_int j = q->list ? q->list[a] : a;
-        margin[a] = s->slack[j] + q->near * s->norm[j];
-    }
+    margins(first, last, q->list, q->near, s->norm, s->slack, margin);
     move(q, first, last, q->list, estimate, margin);
-    for (spca_int a = first; a < last; a++) {
-        float lower = (q->nonnegative ? estimate[a] : fabsf(estimate[a])) - margin[a];
-        s->lower[a] = ((lower > 0) & (lower <= FLT_MAX)) ? lower : 0;
-    }
+    lower_bounds(first, last, q->nonnegative, estimate, margin, s->lower);
 }
 
 static void upper_part(void *context, spca_int part)
