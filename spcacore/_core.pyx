@@ -32,7 +32,7 @@ cdef extern from "spca.h" nogil:
         SPCA_SCHUR
 
     enum:
-        SPCA_OUTER_BLOCK, SPCA_TURNED
+        SPCA_OUTER_BLOCK, SPCA_TURNED, SPCA_SPARE
         SPCA_QUANTIZED_BLOCK, SPCA_LANES
         SPCA_REFERENCES
         SPCA_GUESS_SHARE

@@ -286,7 +286,8 @@ def matrix_product(const floating[:, ::1] A, const floating[:, ::1] B, floating 
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t m = A.shape[0], n = m if B is None else B.shape[0], depth = A.shape[1]
-    cdef Py_ssize_t room = min(depth, SPCA_TURNED) * (m if B is None else m + n), ld = out.strides[0] // sizeof(floating)
+    cdef Py_ssize_t room = min(depth, SPCA_TURNED) * ((m if B is None else m + n) + SPCA_SPARE)
+    cdef Py_ssize_t ld = out.strides[0] // sizeof(floating)
     cdef floating[::1] work
     cdef const floating *b
     if m == 0 or n == 0:

@@ -284,7 +284,7 @@ cdef class Operator:
         cdef spca_status status
         cdef Py_ssize_t k = index.shape[0]
         G = np.empty((k, k), self.dtype)
-        cdef Py_ssize_t room = max(self.p, min(self.m, SPCA_TURNED) * k)
+        cdef Py_ssize_t room = max(self.p, min(self.m, SPCA_TURNED) * (k + SPCA_SPARE))
         work = np.empty(self.work() if self.symmetric_form else self.m * k + room, self.dtype)
         if self.single:
             status = submatrix_into[float](self, call, index, room, work, G)

@@ -102,6 +102,9 @@ CALLABLE_ORDER = (
 )
 SAMPLE_ORDER = 1000  # samples up to which FF' is formed
 WIDE_SAMPLES = 2000  # samples of wide data, up to which ordinary components come from the products of rows
+SAMPLES_BY_PRODUCT = (
+    32  # and for each product that ARPACK would ask for, their leading vectors: FF' takes less
+)
 WORKING_SET_VARIABLES = 256  # variables up to which all are in the working set of the elastic net
 BOUND_ORDER = 2000  # variables up to which a bound decomposes the whole matrix
 LEADING_ORDER = 3000  # and its largest eigenvalues, in a second or two

@@ -13,8 +13,20 @@ typedef struct {
     const real *a, *b; /* b == a: C is symmetric */
     int keep, ends;    /* with this slab: what follows the sums is left to the last one */
     real factor;
-    real *C, *turned; /* depth x TILE for each tile of rows of A, and then of B; or NULL */
+    real *C, *turned; /* A, and then B, by groups; or NULL */
 } products_t;
+
+/* The first place from x that begins a cache line, up to TOGETHER - 1 behind. */
+static real *cache_line(real *x)
+{
+    return x + (64 - (uintptr_t)x % 64) % 64 / sizeof(real);
+}
+
+/* Rows of whole groups. */
+static inline spca_int filled(spca_int rows)
+{
+    return (rows + TOGETHER - 1) / TOGETHER * TOGETHER;
+}
 
 static void tile_part(void *context, spca_int part)
 {
@@ -22,12 +34,12 @@ static void tile_part(void *context, spca_int part)
     spca_int tiles = tiles_of(s->n), i = part / tiles * TILE, j = part % tiles * TILE;
     spca_int m = min_int(TILE, s->m - i), n = min_int(TILE, s->n - j);
     real *C = s->C + i * s->ldc + j, *mirror = s->C + j * s->ldc + i;
-    const real *turned_b = s->a == s->b ? s->turned : s->turned + s->m * s->depth;
+    const real *turned_b = s->a == s->b ? s->turned : s->turned + filled(s->m) * s->depth;
     int half = s->a == s->b && i == j;
     if (s->a == s->b && j < i) return;
     if (s->turned)
-        SPCA(add_tile)(1, half, m, n, s->depth, s->turned + i * s->depth, m,
-                       turned_b + j * s->depth, n, s->keep, C, s->ldc);
+        SPCA(add_tile)(IN_GROUPS, half, m, n, s->depth, s->turned + i * s->depth, s->depth,
+                       turned_b + j * s->depth, s->depth, s->keep, C, s->ldc);
     else
         SPCA(add_tile)(s->across, half, m, n, s->depth, s->a + i * (s->across ? 1 : s->lda), s->lda,
                        s->b + j * (s->across ? 1 : s->ldb), s->ldb, s->keep, C, s->ldc);
@@ -40,11 +52,10 @@ static void tile_part(void *context, spca_int part)
 }
 
 /* y_lc = x_cl of TOGETHER rows. */
-VECTORIZED static void turn_together(spca_int depth, const real *x, spca_int ldx, real *restrict y,
-                                     spca_int ldy)
+VECTORIZED static void turn_together(spca_int depth, const real *x, spca_int ldx, real *restrict y)
 {
     for (spca_int l = 0; l < depth; l++)
-        for (int c = 0; c < TOGETHER; c++) y[l * ldy + c] = x[c * ldx + l];
+        for (int c = 0; c < TOGETHER; c++) y[l * TOGETHER + c] = x[c * ldx + l];
 }
 
 /* A tile of rows of A, or of B. */
@@ -54,11 +65,12 @@ static void turn_part(void *context, spca_int part)
     spca_int of_b = part >= tiles_of(s->m), i = (part - (of_b ? tiles_of(s->m) : 0)) * TILE;
     spca_int width = min_int(TILE, (of_b ? s->n : s->m) - i), ld = of_b ? s->ldb : s->lda, c = 0;
     const real *x = (of_b ? s->b : s->a) + i * ld;
-    real *y = s->turned + (i + (of_b ? s->m : 0)) * s->depth;
+    real *y = s->turned + (i + (of_b ? filled(s->m) : 0)) * s->depth;
     for (; c + TOGETHER <= width; c += TOGETHER)
-        turn_together(s->depth, x + c * ld, ld, y + c, width);
-    for (; c < width; c++)
-        for (spca_int l = 0; l < s->depth; l++) y[l * width + c] = x[c * ld + l];
+        turn_together(s->depth, x + c * ld, ld, y + c * s->depth);
+    for (spca_int l = 0; c < width && l < s->depth; l++)
+        for (spca_int r = 0; r < TOGETHER; r++)
+            y[c * s->depth + l * TOGETHER + r] = c + r < width ? x[(c + r) * ld + l] : 0;
 }
 
 spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int depth, const real *A,
@@ -66,7 +78,8 @@ spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int de
                                  spca_run run, spca_stop stop, void *ctx, spca_int room, real *work,
                                  real *C, spca_int ldc)
 {
-    spca_int rows = A == B ? m : m + n, turned = min_int(SPCA_TURNED, room / (rows > 0 ? rows : 1));
+    spca_int rows = filled(m) + (A == B ? 0 : filled(n));
+    spca_int turned = min_int(SPCA_TURNED, (room - TOGETHER) / (rows > 0 ? rows : 1));
     int turning = !across && min_int(m, n) >= FEWEST && turned >= FEWEST;
     spca_int slab = turning ? turned : SLAB, tiles = tiles_of(m) * tiles_of(n);
     spca_status status = SPCA_OK;
@@ -80,7 +93,7 @@ spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int de
         s.ends = l + slab >= depth;
         s.keep = add || l > 0;
         s.C = C;
-        s.turned = turning ? work : NULL;
+        s.turned = turning ? cache_line(work) : NULL;
         if (turning)
             status = do_parts(run, reads, turn_part, &s, tiles_of(m) + (A == B ? 0 : tiles_of(n)),
                               stop, ctx);

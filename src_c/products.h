@@ -3,8 +3,12 @@
 #define SPCA_PRODUCTS_H
 #include "real.h"
 
-enum { TILE = SPCA_LEAST(96) };
 enum { TOGETHER = 64 / sizeof(real) }; /* rows that become columns, by cache lines of memory */
+enum { TILE = SPCA_LEAST(96) < TOGETHER ? TOGETHER : SPCA_LEAST(96) }; /* a multiple of it */
+
+/* Of a matrix in a product: entry l of row i at [i ld + l], [i + l ld], or, by groups of TOGETHER
+ * rows with zeros below the last, [i / TOGETHER * TOGETHER ld + l TOGETHER + i % TOGETHER]. */
+enum { ALONG, ACROSS, IN_GROUPS };
 
 static inline spca_int tiles_of(spca_int count)
 {
@@ -17,8 +21,8 @@ static inline double as_bytes(double products)
     return products * (double)sizeof(real) / 16;
 }
 
-/* C_ij (m x n) = sum_l a_il b_jl, added to C_ij to keep that, with a_il at a[i lda + l], or across
- * at a[i + l lda].  Of half a tile, what is below the diagonal may be anything. */
-void SPCA(add_tile)(int across, int half, spca_int m, spca_int n, spca_int depth, const real *a,
+/* C_ij (m x n, TILE at most) = sum_l a_il b_jl, added to C_ij to keep that, of either layout.  Of
+ * half a tile, what is below the diagonal may be anything. */
+void SPCA(add_tile)(int layout, int half, spca_int m, spca_int n, spca_int depth, const real *a,
                     spca_int lda, const real *b, spca_int ldb, int keep, real *C, spca_int ldc);
 #endif

@@ -45,7 +45,7 @@ typedef enum {
     SPCA_SCHUR = 3
 } spca_deflation;
 
-enum { SPCA_OUTER_BLOCK = 320, SPCA_TURNED = 512 };
+enum { SPCA_OUTER_BLOCK = 320, SPCA_TURNED = 512, SPCA_SPARE = 31 };
 enum { SPCA_LANES = 32 }; /* columns whose sums over pairs stand side by side (distances.c) */
 
 /* Bytes that a part of a loop reads, bytes up to which threads are not worth their waking, and the

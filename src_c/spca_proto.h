@@ -194,14 +194,14 @@ spca_status SPCA(keep_columns)(const SPCA(operator) * A, spca_int count, const s
 /* C_ij = factor sum_l a_il b_jl, or factor (C_ij + sum_l ...) to add (m x n, at C[i ldc + j]),
  * where a_il is A[i lda + l] or, across, A[i + l lda], and likewise b.  B == A: symmetric, to the
  * bit.  The same bits for any number of threads (products.c).  work (room): faster where room is
- * SPCA_TURNED (m + n), or m if B == A; across: none. */
+ * SPCA_TURNED (m + n + SPCA_SPARE), without n if B == A; across: none. */
 spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int depth, const REAL *A,
                                  spca_int lda, const REAL *B, spca_int ldb, REAL factor, int add,
                                  spca_run run, spca_stop stop, void *ctx, spca_int room, REAL *work,
                                  REAL *C, spca_int ldc);
 
 /* G = A[index, index], k x k; A without shift or span_weight.  work (data: m*k + room, room >= p
- * and best SPCA_TURNED*k; covariance: 2p + t). */
+ * and best SPCA_TURNED (k + SPCA_SPARE); covariance: 2p + t). */
 spca_status SPCA(submatrix)(const SPCA(operator) * A, spca_int k, const spca_int *index,
                             spca_stop stop, void *ctx, spca_int room, REAL *work, REAL *G);
 

@@ -10,8 +10,8 @@ typedef real long_t __attribute__((vector_size(64), aligned(sizeof(real)), may_a
 #endif
 
 enum {
-    LONG = 64 / sizeof(real),
-    WIDE = 3 * LONG,         /* columns of a strip, which is copied, */
+    LONG = TOGETHER,
+    WIDE = 3 * LONG,         /* columns of a strip, */
     DEPTH = SPCA_LEAST(128), /* with so much of the depth: it stays in the first cache */
     TALL = 8,                /* rows of a block, whose sums are in registers, */
     MOST = 3,                /* and vectors, at most */
@@ -19,7 +19,7 @@ enum {
 };
 
 typedef struct {
-    int half, keep;
+    int grouped, half, keep;
     spca_int m, n, depth, lda, ldb, ldc;
     real *C;
 } tile_t;
@@ -28,26 +28,26 @@ typedef struct {
 #define vector_t lanes_t
 #include "tile_loops.h"
 
-typedef void (*add_t)(int across, const tile_t *t, const real *a, const real *b);
+typedef void (*add_t)(int layout, const tile_t *t, const real *a, const real *b);
 
 #ifdef SPCA_CLONES
 #define NAMED(name) name##_long
 #define vector_t long_t
 #include "tile_loops.h"
 
-__attribute__((target("fma"))) static void add_fused(int across, const tile_t *t, const real *a,
+__attribute__((target("fma"))) static void add_fused(int layout, const tile_t *t, const real *a,
                                                      const real *b)
 {
-    if (across)
+    if (layout != ALONG)
         add_across_short(4, 3, t, a, b);
     else
         add_along_short(2, t, a, b);
 }
 
-__attribute__((target("avx512f"))) static void add_long(int across, const tile_t *t, const real *a,
+__attribute__((target("avx512f"))) static void add_long(int layout, const tile_t *t, const real *a,
                                                         const real *b)
 {
-    if (across)
+    if (layout != ALONG)
         add_across_long(8, 3, t, a, b);
     else
         add_along_long(4, t, a, b);
@@ -60,9 +60,9 @@ enum { AT_ONCE = 1 };
 enum { AT_ONCE = 2 };
 #endif
 
-static void add_plain(int across, const tile_t *t, const real *a, const real *b)
+static void add_plain(int layout, const tile_t *t, const real *a, const real *b)
 {
-    if (across)
+    if (layout != ALONG)
         add_across_short(4, AT_ONCE, t, a, b);
     else
         add_along_short(2, t, a, b);
@@ -77,15 +77,16 @@ static add_t best(void)
     return add_plain;
 }
 
-void SPCA(add_tile)(int across, int half, spca_int m, spca_int n, spca_int depth, const real *a,
+void SPCA(add_tile)(int layout, int half, spca_int m, spca_int n, spca_int depth, const real *a,
                     spca_int lda, const real *b, spca_int ldb, int keep, real *C, spca_int ldc)
 {
-    tile_t t = {half, keep, m, n, 0, lda, ldb, ldc, C};
+    tile_t t = {layout == IN_GROUPS, half, keep, m, n, 0, lda, ldb, ldc, C};
+    spca_int one = layout == IN_GROUPS ? LONG : 1, l = 0;
     add_t add = best();
-    spca_int l = 0;
     do {
-        t.depth = min_int(across ? DEPTH : 4 * DEPTH, depth - l);
-        add(across, &t, a + l * (across ? lda : 1), b + l * (across ? ldb : 1));
+        t.depth = min_int(layout == ALONG ? 4 * DEPTH : DEPTH, depth - l);
+        add(layout, &t, a + l * (layout == ACROSS ? lda : one),
+            b + l * (layout == ACROSS ? ldb : one));
         t.keep = 1;
         l += t.depth;
     } while (l < depth);

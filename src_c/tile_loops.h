@@ -7,68 +7,88 @@ enum {
     NAMED(LINE) = LONG / NAMED(EACH)               /* and of a narrow one */
 };
 
-/* C_ic = sum_l a_il b_lc + keep C_ic, of `tall` rows and `count` vectors, some at a time. */
-INLINE void NAMED(add_block)(const int tall, const int count, const int some, const tile_t *t,
-                             const real *a, const real *b, real *C, spca_int ldc, int keep)
+/* y: x by groups of LONG columns, the last with zeros beside it. */
+INLINE void NAMED(copy_groups)(spca_int depth, spca_int count, const real *x, spca_int ldx, real *y)
 {
-    for (int first = 0; first < count; first += some) {
-        vector_t sum[TALL][MOST];
-        for (int r = 0; r < tall; r++)
-            for (int v = 0; v < some; v++) sum[r][v] = (vector_t){0};
-        for (spca_int l = 0; l < t->depth; l++) {
-            const vector_t *row = (const vector_t *)b + l * count + first;
-            for (int r = 0; r < tall; r++)
-                for (int v = 0; v < some; v++) sum[r][v] += a[l * t->lda + r] * row[v];
-        }
-        for (int r = 0; r < tall; r++)
-            for (int v = 0; v < some; v++) {
-                vector_t *x = (vector_t *)(C + r * ldc) + first + v;
-                if (keep) sum[r][v] += *x;
-                *x = sum[r][v];
-            }
+    for (spca_int c = 0; c < count; c += LONG, y += LONG * depth) {
+        const spca_int wide = min_int(LONG, count - c);
+        for (spca_int l = 0; wide == LONG && l < depth; l++)
+            for (int v = 0; v < NAMED(LINE); v++)
+                ((vector_t *)(y + l * LONG))[v] = ((const vector_t *)(x + l * ldx + c))[v];
+        for (spca_int l = 0; wide < LONG && l < depth; l++)
+            for (spca_int i = 0; i < LONG; i++) y[l * LONG + i] = i < wide ? x[l * ldx + c + i] : 0;
     }
 }
 
-/* Of `count` vectors of columns from j, or of fewer columns with zeros beside them. */
+/* C_ic = sum_l a_li b_lc + keep C_ic, of `tall` rows of a group and `some` vectors from first. */
+INLINE void NAMED(add_block)(const int tall, const int some, const tile_t *t, const real *a,
+                             const real *b, spca_int first, real *C, spca_int ldc, int keep)
+{
+    vector_t sum[TALL][MOST];
+    const real *row[MOST];
+    for (int v = 0; v < some; v++) {
+        spca_int q = first + v;
+        row[v] = b + q / NAMED(LINE) * LONG * t->ldb + q % NAMED(LINE) * NAMED(EACH);
+    }
+    for (int r = 0; r < tall; r++)
+        for (int v = 0; v < some; v++) sum[r][v] = (vector_t){0};
+    for (spca_int l = 0; l < t->depth; l++)
+        for (int r = 0; r < tall; r++)
+            for (int v = 0; v < some; v++)
+                sum[r][v] += a[l * LONG + r] * *(const vector_t *)(row[v] + l * LONG);
+    for (int r = 0; r < tall; r++)
+        for (int v = 0; v < some; v++) {
+            vector_t *x = (vector_t *)(C + r * ldc) + first + v;
+            if (keep) sum[r][v] += *x;
+            *x = sum[r][v];
+        }
+}
+
+/* Of `count` vectors of columns from j, some at a time. */
 INLINE void NAMED(add_strip)(const int tall, const int count, const int some, const tile_t *t,
                              const real *a, const real *b, spca_int j)
 {
-    real B[DEPTH * WIDE], S[TALL * WIDE];
+    _Alignas(64) real S[TALL * WIDE];
     const spca_int wide = count * NAMED(EACH), n = min_int(wide, t->n - j);
-    spca_int rows;
-    for (spca_int l = 0; l < t->depth; l++) {
-        const real *x = b + l * t->ldb + j;
-        real *y = B + l * wide;
-        for (int v = 0; n == wide && v < count; v++) ((vector_t *)y)[v] = ((const vector_t *)x)[v];
-        for (spca_int c = 0; n < wide && c < wide; c++) y[c] = c < n ? x[c] : 0;
-    }
-    for (spca_int i = 0; i < t->m && !(t->half && i >= j + n); i += rows) {
+    for (spca_int i = 0; i < t->m && !(t->half && i >= j + n); i += tall) {
+        const real *x = a + i / LONG * LONG * t->lda + i % LONG;
+        const spca_int rows = min_int(tall, t->m - i);
+        const int whole = rows == tall && n == wide;
         real *C = t->C + i * t->ldc + j;
-        rows = i + tall <= t->m ? tall : 1;
-        if (n == wide && rows == tall)
-            NAMED(add_block)(tall, count, some, t, a + i, B, C, t->ldc, t->keep);
-        else if (n == wide)
-            NAMED(add_block)(1, count, some, t, a + i, B, C, t->ldc, t->keep);
-        else if (rows == tall)
-            NAMED(add_block)(tall, count, some, t, a + i, B, S, wide, 0);
-        else
-            NAMED(add_block)(1, count, some, t, a + i, B, S, wide, 0);
-        for (spca_int r = 0; n < wide && r < rows; r++)
-            for (spca_int c = 0; c < n; c++) {
-                real *x = C + r * t->ldc + c;
-                *x = S[r * wide + c] + (t->keep ? *x : 0);
-            }
+        for (spca_int v = 0; v < count; v += some)
+            if (t->half && whole && i >= j + (v + some) * NAMED(EACH))
+                continue;
+            else if (whole)
+                NAMED(add_block)(tall, some, t, x, b, v, C, t->ldc, t->keep);
+            else
+                NAMED(add_block)(tall, some, t, x, b, v, S, wide, 0);
+        for (spca_int r = 0; !whole && r < rows; r++)
+            for (spca_int c = 0; c < n; c++)
+                C[r * t->ldc + c] = S[r * wide + c] + (t->keep ? C[r * t->ldc + c] : 0);
     }
 }
 
-INLINE void NAMED(add_across)(const int tall, const int some, const tile_t *t, const real *a,
+/* Of rows that are in groups already, or are copied, columns by strips. */
+INLINE void NAMED(add_across)(const int tall, const int some, const tile_t *given, const real *a,
                               const real *b)
 {
-    spca_int j = 0;
-    for (; j + WIDE - LONG < t->n; j += WIDE)
-        NAMED(add_strip)(tall, NAMED(STRIP), some, t, a, b, j);
-    for (; j < t->n; j += LONG)
-        NAMED(add_strip)(tall, NAMED(LINE), some < NAMED(LINE) ? some : NAMED(LINE), t, a, b, j);
+    _Alignas(64) real A[DEPTH * TILE], B[DEPTH * WIDE];
+    tile_t t = *given;
+    if (!t.grouped) {
+        NAMED(copy_groups)(t.depth, t.m, a, t.lda, A);
+        t.lda = t.ldb = t.depth;
+        a = A;
+    }
+    for (spca_int j = 0, wide; j < t.n; j += wide) {
+        const real *strip = t.grouped ? b + j * t.ldb : B;
+        wide = j + WIDE - LONG < t.n ? WIDE : LONG;
+        if (!t.grouped) NAMED(copy_groups)(t.depth, min_int(wide, t.n - j), b + j, given->ldb, B);
+        if (wide == WIDE)
+            NAMED(add_strip)(tall, NAMED(STRIP), some, &t, a, strip, j);
+        else
+            NAMED(add_strip)(tall, NAMED(LINE), some < NAMED(LINE) ? some : NAMED(LINE), &t, a,
+                             strip, j);
+    }
 }
 
 /* sum += a_l b_l side by side, of `tall` rows of a and `many` of b. */

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import ALL_VECTORS_ORDER, DENSE_WORK, WIDE_SAMPLES
+from .._limits import ALL_VECTORS_ORDER, DENSE_WORK, SAMPLES_BY_PRODUCT, WIDE_SAMPLES
 from .._messages import counted, warn
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.lapack import interruptible
+from ..linalg.orthogonal import orthonormal, unit_columns
 from .problem import Problem
 
 __all__ = ["cheap_dense_shares", "dense_shares", "leading_vectors", "negligible"]
@@ -20,13 +21,30 @@ def leading_vectors(problem: Problem, r: int) -> NDArray[np.float64]:
     """The r leading eigenvectors of the operator; fewer, with a warning, where its rank is smaller."""
     if problem.diagonal is not None and not problem.diagonal.any():
         raise ValueError("X has no variance")
-    values, vectors = leading_eigenvectors(problem.operator, r)
+    op = problem.operator
+    by_samples = _has_few_samples(op, r)
+    values, vectors = leading_eigenvectors(_of_samples(op) if by_samples else op, r)
     rank = int(np.count_nonzero(values > negligible(problem, values[0])))
     if rank == 0:
         raise ValueError("X has no variance")
     if rank < r:
         warn(f"X has rank {rank}: found only {rank} of the {counted(r, 'component')} requested")
+    if by_samples:  # F'u / ||F'u||
+        V = op.backward_block(np.asfortranarray(vectors[:, :rank], op.dtype)).astype(np.float64, copy=False)
+        return np.asfortranarray(orthonormal(unit_columns(V)))
     return np.asfortranarray(vectors[:, :rank])
+
+
+def _has_few_samples(op: _core.Operator, r: int) -> bool:
+    """Whether FF' costs less than the products with A for which ARPACK would ask."""
+    if op.symmetric_form or not op.in_memory or not op.dense or op.t > 0 or op.p <= ALL_VECTORS_ORDER:
+        return False
+    return op.n <= min(op.p, WIDE_SAMPLES, SAMPLES_BY_PRODUCT * max(2 * r + 1, 20))
+
+
+def _of_samples(op: _core.Operator) -> _core.Operator:
+    """FF', with the eigenvalues of A = F'F."""
+    return _core.dense(op.unscreened().outer().astype(np.float64), True, None, None, 1.0, 1.0)
 
 
 def negligible(problem: Problem, first: float = 0.0) -> float:

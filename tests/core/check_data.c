@@ -312,7 +312,7 @@ void SPCA(check_matrix_product)(trial_t *t)
     spca_int depth = between(t, 1, 40);
     spca_int lda = between(t, 0, 3) + (across ? m : depth), ldb = between(t, 0, 3);
     spca_int ldc = n + between(t, 0, 3), rows = symmetric ? m : m + n;
-    spca_int room = chance(t, 50) ? SPCA_TURNED * rows : between(t, 0, 40 * rows);
+    spca_int room = chance(t, 50) ? SPCA_TURNED * (rows + SPCA_SPARE) : between(t, 0, 40 * rows);
     const real *A = SPCA(numbers)(t, PLAIN, lda * (across ? depth : m)), *B = A;
     const real *of_C = SPCA(numbers)(t, PLAIN, m * ldc);
     real *first = NULL;
