@@ -234,6 +234,7 @@ KNAPSACK_CELLS = (
 SHAPED_ORDER, SHAPED_CHECKS = 500, 10  # variables of a relaxation under groups or signs; steps between bounds
 SHAPED_NET_ROUNDS, SHAPED_NET_TOL = 1000, 1e-9  # sweeps of an elastic net by units, and where they end
 CCA_CHOICE_TURNS = 1000  # of values with signs of both sides, on given supports
+ORTHOGONAL_STEPS = 200  # Newton steps of a threshold that is orthogonal to earlier loadings
 SIGNED_RATIOS = 100  # steps to the best ratio of given signs, which mostly takes some three
 SIGNED_ORDER = 12  # variables up to which values with given signs are the best ones: up to 2^12 eigenvectors
 SWAP_WORK = 1e8  # of one round of swaps

@@ -18,6 +18,7 @@ from .._limits import (
     PENCIL_BACKWARD_ORDER,
     PENCIL_NULL,
     RISE,
+    SIGNED_ORDER,
     USUAL_BACKWARD_ORDER,
 )
 from .._messages import counted
@@ -170,6 +171,13 @@ class LeastSquaresSearch:
         """The best component of k variables found; None where nothing is left, or nothing feasible."""
         if not self.ratio.usable.any():
             return None
+        if self.solver.strategy == "exact" and self.choice is not None and self.choice.signs is not None:
+            most = self.choice.most_variables(k)
+            if most > SIGNED_ORDER:
+                raise ValueError(
+                    f"strategy='exact' proves nonnegative loadings of at most {SIGNED_ORDER} variables, not "
+                    f"{most}"
+                )
         best = None
         for x in self._supports(k, start):
             if best is None or x.value > best.value * (1 + RISE):
