@@ -95,7 +95,7 @@ def prepare(
         check_choice(constraint, "constraint", CONSTRAINTS)
         if removal is not PROJECTION:
             raise ValueError("a constraint takes the place of a deflation; leave deflation='projection'")
-    if refine:  # which knows of signs by the record alone
+    if refine or are_together(settings):  # which know of signs by the record alone
         check_count(chosen, count)
         settings["choice"] = knowledge(include, exclude, groups, nonnegative, count)
     else:

@@ -15,6 +15,7 @@ from ..operators.problem import Problem
 from ..solvers.bordered_pencil import Pencil
 from ..solvers.swaps import rows_of
 from .bordered_sums import Steps
+from .budget_units import moved_units
 from .orthogonal_search import Loading, in_turn
 from .refinement import quickly_refined, refined
 
@@ -36,7 +37,8 @@ def best_budget(
 
     If begun `again`, from the starts alone.
     """
-    most, split = min(total - r + 1, problem.p), even_split(total, r)
+    low, high = (1, problem.p) if problem.choice is None else problem.choice.bounds
+    most, split = min(total - (r - 1) * low, high), even_split(total, r)
     begin = [(one, tuple(len(index) for index, _ in one)) for one in starts]
     begin += [] if again else [(in_turn(problem, split, seed), split)]
     ends = []
@@ -69,6 +71,8 @@ def _moved(
 
     With what is explained then, and how many nonzeros each loading may have.
     """
+    if problem.choice is not None and problem.choice.shapes:
+        return moved_units(problem, problem.choice, loadings, value, sizes, most, steps, seed)
     while not steps.over:
         loadings = _without_zeros(loadings)
         for _, s, i, t, j in _moves(problem, loadings, sizes, most)[:BUDGET_TRIALS]:
