@@ -330,6 +330,7 @@ ACROSS_EXCESS = Precision(1e-10, 1e-4)  # share of a proved optimum that roundin
 ACROSS_RANDOM = 24  # starts of few variables, with all or some components at random
 DISJOINT_SUPPORTS = 4000  # of few variables, which are all tried for disjoint components,
 DISJOINT_NODES = 5000  # as long as so many combinations do: a tenth of a second
+BUDGET_SPLITS = 12  # ways to divide a total that counts the variables of groups, besides the even one
 BUDGET_TRIALS = 6  # moves of a nonzero to another component that are tried, the most promising ones
 ORTHOGONAL_TOLERANCE = 1e-13  # largest entry of V'V - I of loadings that are orthogonal as they are
 ORTHOGONAL_PROJECTIONS = 100  # alternating projections to reach that

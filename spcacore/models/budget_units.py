@@ -23,8 +23,8 @@ Change = tuple[float, int]  # what is lost or gained by a unit
 
 
 def moved_units(
-    problem: Problem, choice: Choice, loadings: list[Loading], value: float, sizes: tuple[int, ...], most: int,
-    steps: Steps, seed: int,
+    problem: Problem, choice: Choice, loadings: list[Loading], value: float, sizes: tuple[int, ...],
+    most: int, steps: Steps, seed: int,
 ) -> tuple[list[Loading], float, tuple[int, ...]]:  # fmt: skip
     """Moves of a unit from one loading to another, as long as one that is tried raises the variance."""
     while not steps.over:

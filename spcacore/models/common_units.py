@@ -1,7 +1,7 @@
 """One set of variables for all components that has given ones, or whole groups.
 
-The bound of `common_support` holds with the shares c_i of a group added up: at most those fit that fill the room,
-the last one in part (Dantzig 1957).
+The bound of `common_support` holds with the shares c_i of a group added up: at most those fit that fill the
+room, the last one in part (Dantzig 1957).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class CommonUnits:
         return self.choice.variables(np.flatnonzero(units))
 
     def best(self, seed: int) -> Units:
-        """The best set that exchanges of one unit lead to, from a few starts, of few variables also random."""
+        """The best set that exchanges of one unit lead to, from a few starts, some random."""
         values, V = np.linalg.eigh(self.A)
         leading = np.square(V[:, -self.r :]) @ np.maximum(values[-self.r :], 0)
         weights = [per_unit(self.choice, w) for w in (self.A.diagonal(), leading)]
@@ -107,7 +107,8 @@ class CommonUnits:
         S = self.variables(units)
         weight = self.A.diagonal()
         if len(S):
-            weight = np.square(self.A[:, S] @ np.linalg.eigh(self.A[np.ix_(S, S)])[1][:, -self.r :]).sum(axis=1)
+            V = np.linalg.eigh(self.A[np.ix_(S, S)])[1][:, -self.r :]
+            weight = np.square(self.A[:, S] @ V).sum(axis=1)
         order = np.argsort(-per_unit(self.choice, weight)[index], kind="stable")
         return np.sort(index[order[:ACROSS_ENTERING]])
 

@@ -133,9 +133,7 @@ class DisjointUnits:
                 for u in np.flatnonzero(sets[s]):
                     without = with_unit(sets[s], drop=u)
                     if s == t:
-                        ways += [
-                            (gain[t][v] - loss[t][u], {t: with_unit(without, add=v)}) for v in joining
-                        ]
+                        ways += [(gain[t][v] - loss[t][u], {t: with_unit(without, add=v)}) for v in joining]
                         continue
                     ways.append((gain[t][u] - loss[s][u], {s: without, t: with_unit(sets[t], add=u)}))
                     ways += [

@@ -96,7 +96,7 @@ class LassoComponent(IterativeSolver):
         if signed and self.renormalize and choice is not None and best is not None:
             on_support = choice.only(best.index)
             rule = orthogonal_bounding(on_support, math.sqrt(op.p), Q.astype(np.float64))
-            status, index, v, objective, _, n_iter = ascend(
+            status, index, v, objective, _, _ = ascend(
                 op, on_support, rule, best.index, best.entries, self.max_iter, tol, hook
             )
             if status >= 0 and objective > best.objective:

@@ -281,7 +281,9 @@ class LeastSquaresSearch:
             ends.append(search.forward())
         if strategy == "projection" or (auto and not ratio.single):
             ends.append(search.forward(ratio.of_score()))
-        if strategy in ("backward", "bidirectional") or (auto and (small or not choice.grouped) and ratio.p <= USUAL_BACKWARD_ORDER):
+        if strategy in ("backward", "bidirectional") or (
+            auto and (small or not choice.grouped) and ratio.p <= USUAL_BACKWARD_ORDER
+        ):
             ends.append(search.backward())
         for units in {one.tobytes(): one for one in ends}.values():
             x = search.improved(units) if self.solver.swaps else search.on(units)

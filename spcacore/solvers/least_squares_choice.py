@@ -1,7 +1,7 @@
 """Least squares components of groups of variables, with what is included, and of given signs.
 
-The value x'Mx/x'Gx of a support does not fall with a unit more, a group or a variable, and signs never raise it.
-So the value of all units that may be in bounds that of any of them, as in `least_squares_exact`.
+The value x'Mx/x'Gx of a support does not fall with a unit more, a group or a variable, and signs never raise
+it. So the value of all units that may be in bounds that of any of them, as in `least_squares_exact`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """The step of SCoTLASS where something is known of the variables.
 
-It maximizes a'w over ||w|| <= 1, sum_u ||w_u|| <= c of the units that are not included, the signs, and Q'w = 0.
-With s_u = max(1 - l/||b_u||, 0) b_u, s_u = b_u of the included ones, and b = a - Q mu without wrong signs, the dual
-is to minimize over mu and the level l >= 0
+It maximizes a'w over ||w|| <= 1, sum_u ||w_u|| <= c of the units that are not included, the signs, and
+Q'w = 0. With b = a - Q mu without wrong signs, s_u = max(1 - l/||b_u||, 0) b_u, and s_u = b_u of the included
+ones, the dual is to minimize over mu and the level l >= 0
 
     h = ||s|| + c l,    dh/dmu = -Q'w,    w = s/||s||,
 
-where l is known for each mu (`choosing.bounding`). With e = b_u/||b_u|| on the m free units that are not zero,
-D = (1 - l/||b_u||) I + l/||b_u|| ee' there and cost = e'w,
+where l is known for each mu (`choosing.bounding`). With e = b_u/||b_u|| on the m free units that are not
+zero, D = (1 - l/||b_u||) I + l/||b_u|| ee' there, and cost = e'w,
 
     h_mumu = Q'(D - ww')Q/||s||,    h_mul = Q'(e - cost w)/||s||,    h_ll = (m - cost^2)/||s||,
 
