@@ -143,7 +143,7 @@ class CommonUnits:
         return CommonProof(self.variables(best), upper * (1 + 1e-12), True)
 
     def bound(self, inside: Units, free: Units) -> tuple[float, Array]:
-        """A bound on the sum over sets of those inside and some of the free, and what each unit adds to it."""
+        """A bound on the sum over sets of those inside and some free ones; what each unit adds to it."""
         choice, own = self.choice, self.variables(inside)
         index = self.variables(inside | free)
         room = self.k - int(choice.size[inside].sum())
