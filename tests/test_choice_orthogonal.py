@@ -38,7 +38,7 @@ def cost(choice, v):
 def test_a_step_of_scotlass_is_the_convex_optimum(known):
     cp = pytest.importorskip("cvxpy")
     choice, solved = Choice.checked(P, None, **NOTHING | known), 0
-    for seed in range(6):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         t, a, bound = int(rng.integers(1, 4)), rng.standard_normal(P), rng.uniform(1.1, 2.5)
         E = rng.standard_normal((P, t)) * (rng.random((P, t)) < 0.5)
@@ -63,14 +63,15 @@ def test_a_step_of_scotlass_is_the_convex_optimum(known):
     assert solved >= 3
 
 
-@pytest.mark.parametrize("options", [{}, {"renormalize": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"renormalize": False}, {"renormalize": False, "deflation": "generalized"}]
+)
 def test_scotlass_where_nothing_more_is_known_than_that_each_variable_is_a_group(options):
     A = covariance(40)
-    for more in ({}, {"deflation": "generalized"}):
-        given = {"method": "scotlass", "l1_bound": 1.7, "kind": "covariance", **options, **more}
-        ours, theirs = sparse_pca(A, 3, groups=np.arange(P), **given), sparse_pca(A, 3, **given)
-        np.testing.assert_allclose(ours.explained_variance, theirs.explained_variance, rtol=1e-5)
-        np.testing.assert_allclose(ours.loadings, theirs.loadings, atol=1e-3)
+    given = {"method": "scotlass", "l1_bound": 1.7, "kind": "covariance", "n_starts": 3, **options}
+    ours, theirs = sparse_pca(A, 3, groups=np.arange(P), **given), sparse_pca(A, 3, **given)
+    np.testing.assert_allclose(ours.explained_variance, theirs.explained_variance, rtol=1e-5)
+    np.testing.assert_allclose(ours.loadings, theirs.loadings, atol=1e-3)
 
 
 @pytest.mark.parametrize("known", KNOWN)
@@ -78,7 +79,7 @@ def test_scotlass_where_nothing_more_is_known_than_that_each_variable_is_a_group
 def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
     X = data(41)
     with warnings.catch_warnings(action="ignore"):
-        x = sparse_pca(X, 3, method="scotlass", l1_bound=1.7, renormalize=renormalize, **known)
+        x = sparse_pca(X, 3, method="scotlass", l1_bound=1.7, renormalize=renormalize, n_starts=3, **known)
     V, choice = x.loadings, Choice.checked(P, None, **NOTHING | known)
     assert V.shape[1] >= 2
     np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-10)
@@ -94,7 +95,9 @@ def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
 
 def test_nonnegative_orthogonal_loadings_share_no_variable():
     with pytest.warns(RuntimeWarning, match="nothing feasible is left after 2 of the 3 components"):
-        x = sparse_pca(covariance(3), 3, method="scotlass", l1_bound=1.7, kind="covariance", nonnegative=True)
+        x = sparse_pca(
+            covariance(3), 3, method="scotlass", l1_bound=1.7, kind="covariance", nonnegative=True, n_starts=9
+        )
     assert not (x.loadings[:, 0] * x.loadings[:, 1]).any()
     assert (x.loadings >= 0).all()
 
@@ -131,7 +134,7 @@ def optimum(A, k, include=(), exclude=(), groups=None, nonnegative=None, count="
     M = A[:, kept] @ A[kept]
     units = [g for g in np.unique(groups) if not np.isin(np.flatnonzero(groups == g), exclude).any()]
     most = -np.inf
-    for n in range(1, len(units) + 1):
+    for n in range(1, len(units) + 1) if count == "variables" else [min(k, len(units))]:
         for chosen in itertools.combinations(units, n):
             S = np.flatnonzero(np.isin(groups, chosen))
             if (n if count == "groups" else len(S)) > k or not set(groups[list(include)]) <= set(chosen):
@@ -147,24 +150,19 @@ LEAST_SQUARES = [*CASES, (BY_SIZE, 5), (BY_SIZE | {"include": [8], "nonnegative"
 
 
 @pytest.mark.parametrize(("known", "k"), LEAST_SQUARES)
-@pytest.mark.parametrize("strategy", ["auto", "exact"])
-def test_least_squares_finds_the_optimum(known, k, strategy):
-    ratios = []
-    for seed in range(3):
+def test_least_squares_finds_the_optimum(known, k):
+    for seed in range(2):
         A = covariance(50 + seed)
         best = optimum(A, k, **known)
-        x = spcacore.least_squares_component(A, k, kind="covariance", strategy=strategy, **known)
-        ratios.append(x.value / best)
-        v = x.loading
-        kept = np.setdiff1d(np.arange(P), known.get("exclude", ()))
-        assert np.sum((A[kept] @ v) ** 2) / (v @ A @ v) == pytest.approx(x.value, rel=1e-9)
-        if "count" not in known:
-            assert_feasible(v, k, **known)
-        if strategy == "exact":
-            assert best <= x.upper_bound * (1 + 1e-12)
-            assert x.upper_bound == pytest.approx(best, rel=1e-9)
-    assert max(ratios) <= 1 + 1e-9
-    assert min(ratios) > (1 - 1e-9 if strategy == "exact" else 0.98)
+        for strategy in ("auto", "exact"):
+            x = spcacore.least_squares_component(A, k, kind="covariance", strategy=strategy, **known)
+            v, kept = x.loading, np.setdiff1d(np.arange(P), known.get("exclude", ()))
+            assert np.sum((A[kept] @ v) ** 2) / (v @ A @ v) == pytest.approx(x.value, rel=1e-9)
+            assert (0.98 if strategy == "auto" else 1 - 1e-9) < x.value / best <= 1 + 1e-9
+            if "count" not in known:
+                assert_feasible(v, k, **known)
+        assert best <= x.upper_bound * (1 + 1e-12)
+        assert x.upper_bound == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize("known", [{"groups": LABELS}, {"nonnegative": MIXED}, {"include": [0]}])
@@ -224,7 +222,7 @@ def test_the_fewest_variables_of_least_squares_beside_what_is_included():
 
 
 def test_the_best_ratio_of_given_signs_is_that_of_all_supports():
-    for seed in range(10):
+    for seed in range(5):
         A = covariance(70 + seed, 6)
         signs = np.random.default_rng(seed).choice([-1, 0, 1], 6)
         begin = scipy.linalg.eigh(A @ A, A)[1][:, -1]

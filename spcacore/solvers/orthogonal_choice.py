@@ -17,7 +17,6 @@ and mu is sought by Newton steps on h_mumu - h_mul h_mul'/h_ll, or h_mumu at lev
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from .._limits import ORTHOGONAL_STEPS
@@ -107,15 +106,17 @@ def _solved(dual: _Dual, mu: Vector) -> tuple[NDArray[np.intp], Vector, Vector]:
         H = dual.curvature(x)
         H[np.diag_indices(len(H))] += damping / float(np.linalg.norm(x.s))
         try:
-            step = scipy.linalg.solve(H, x.left, assume_a="pos")
+            step = np.linalg.solve(H, x.left)
         except np.linalg.LinAlgError:
             step = np.full_like(mu, np.inf)
-        if not np.abs(step).max() <= _FAR * float(np.abs(dual.a).max()):
+        if not x.left @ step > 0 or not np.abs(step).max() <= _FAR * float(np.abs(dual.a).max()):
             damping *= 10
             continue
         new = dual.at(x.mu + step)
         if new.value <= x.value - x.left @ step / 4 or new.largest <= x.largest / 2:
             x, damping = new, max(damping / 10, 1e-12)
+        elif x.largest <= _ENOUGH:  # rounding is all that is left
+            break
         else:
             damping *= 10
     feasible = x.largest <= _ENOUGH and x.value > 0
