@@ -528,8 +528,7 @@ def check_choice_of(method: type[Solver], problem: Problem) -> None:
     choice = problem.choice
     if choice is None or not choice.shapes or method.chooses:
         return
-    able = "'tpower', 'gpower', 'greedy', 'pmd', 'thresholding', 'dspca' or 'branch_and_bound'"
-    raise ValueError(f"{choice.shaping} cannot be combined with {method.name}; it requires method={able}")
+    raise ValueError(f"{choice.shaping} cannot be combined with {method.name}")
 
 
 def choice_options(
