@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar, dataclass_transform
 
-__all__ = ["record"]
+__all__ = ["record", "replaced"]
 __dir__ = __all__.copy
 
 _Class = TypeVar("_Class")
@@ -15,3 +15,10 @@ _Class = TypeVar("_Class")
 def record(cls: type[_Class]) -> type[_Class]:
     """A dataclass that the type checker keeps frozen; to freeze it at run time takes 0.2 ms of the import."""
     return dataclass(eq=False, repr=False)(cls)
+
+
+def replaced(given: _Class, **changes: object) -> _Class:
+    """A record with some fields changed, as `dataclasses.replace`, which looks at each field."""
+    new = object.__new__(type(given))
+    new.__dict__.update(given.__dict__, **changes)
+    return new

@@ -300,8 +300,7 @@ COMMON, DISJOINT = {"support": "common", "cardinality": 3}, {"support": "disjoin
 REFUSED = [
     (COMMON | {"constraint": "orthogonal"}, ValueError, "support='common' finds all.*leave constraint out"),
     (COMMON | {"deflation": "schur"}, ValueError, "leave deflation out"),
-    (COMMON | {"nonnegative": True}, ValueError, "support='common' finds all.*leave nonnegative out"),
-    (DISJOINT | {"nonnegative": [1] * 13}, ValueError, "leave nonnegative out"),
+    (COMMON | {"nonnegative": True}, ValueError, "same variables.*leave nonnegative out"),
     (DISJOINT | {"include": [0]}, ValueError, "leave include out"),
     (DISJOINT | {"refine": True}, ValueError, "leave refine out"),
     (DISJOINT | {"renormalize": False}, ValueError, "leave renormalize out"),

@@ -781,15 +781,10 @@ def test_a_matrix_without_variance():
         ({"include": [9]}, r"indices are in \[0, 8\]"),
         ({"nonnegative": MIXED, "constraint": "orthogonal"}, "constraint cannot be met"),
         (
-            {"nonnegative": True, "refine": True, "method": "least_squares"},
-            "nonnegative cannot be combined with least_squares",
+            {"nonnegative": MIXED, "method": "least_squares", "constraint": "uncorrelated"},
+            "constraint cannot be met",
         ),
         ({"include": [0], "refine": True, "constraint": "orthogonal"}, "cannot be combined with include"),
-        (
-            {"include": [0], "method": "least_squares"},
-            "include cannot be combined with least_squares.*'tpower'.*'greedy'",
-        ),
-        ({"groups": LABELS, "method": "least_squares"}, "groups cannot be combined with least_squares"),
         (
             {"include": [0], "method": "greedy", "strategy": "backward"},
             "include requires strategy='forward'",
@@ -797,10 +792,6 @@ def test_a_matrix_without_variance():
         (
             {"groups": LABELS, "method": "greedy", "strategy": "gradient"},
             "groups requires strategy='forward'",
-        ),
-        (
-            {"nonnegative": True, "method": "least_squares"},
-            "nonnegative cannot be combined with least_squares",
         ),
         ({"nonnegative": MIXED, "method": "branch_and_bound", "deflation": "generalized"}, "generalized"),
     ],

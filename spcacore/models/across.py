@@ -41,7 +41,9 @@ from ..solvers.share import Share
 from .bordered_sums import Array, Index, Steps, leading_sum
 from .budget import best_budget, even_split
 from .common_support import best_common, bound_of, prove
+from .common_units import CommonUnits
 from .disjoint_supports import best_disjoint
+from .disjoint_units import DisjointUnits
 from .orthogonal_search import Loading, in_turn
 
 __all__ = [
@@ -92,12 +94,20 @@ def check_across(
         "screening": settings["screening"] not in ("auto", "gram"),
         "n_components as a share": isinstance(n_components, (float, np.floating)),
     }
-    known = {"nonnegative": options.get("nonnegative")} | (settings.get("choice") or {})
-    for name in ("include", "groups", "nonnegative"):
-        wrong[name] = known.get(name) is not None and known[name] is not False
     for name, given in wrong.items():
         if given:
             raise ValueError(f"{what} finds all components at once: leave {name} out")
+    known = settings.get("choice") or {}
+    if support == "common" and known.get("nonnegative", False) is not False:
+        raise ValueError(
+            "support='common' has orthogonal loadings on the same variables, which cannot all have given "
+            "signs: leave nonnegative out"
+        )
+    if support == "disjoint" and known.get("include") is not None:
+        raise ValueError(
+            "include is for every component, and with support='disjoint' no two share a variable: leave "
+            "include out"
+        )
     allowed = _TAKES[method.name]
     for name in options:
         if name not in allowed:
@@ -118,17 +128,26 @@ def check_sizes(
     """The numbers of variables of the components, given r and p; an error where there are too few."""
     if not are_together(settings):
         return several
-    support, total = settings["support"], settings["total_cardinality"]
-    p = problem.p if problem.choice is None else len(problem.choice.available)
+    support, total, choice = settings["support"], settings["total_cardinality"], problem.choice
     if problem.diagonal is None:
         raise ValueError("supports chosen together need the entries of X; an operator offers only products")
     if settings["method"] == "branch_and_bound" and problem.p > EXACT_ORDER:
         raise ValueError(f"branch_and_bound takes at most {EXACT_ORDER} variables, not {problem.p}")
+    if choice is not None and choice.shapes and problem.p > ACROSS_ORDER:
+        raise ValueError(
+            f"{choice.shaping} with supports chosen together is for at most {ACROSS_ORDER} variables, not "
+            f"{problem.p}"
+        )
+    what, low, p, joint = "variable", 1, problem.p, ""
+    if choice is not None:
+        low, p = choice.bounds
+        what = "group" if choice.grouped and not choice.counts_variables else what
+        joint = choice.why() if choice.shapes else ""
     if total is not None:
         most = p if support == "disjoint" else r * p
         integer(
-            total, "total_cardinality", r, most,
-            f": {counted(r, 'component')} of {counted(p, 'variable')}, each with one at least",
+            total, "total_cardinality", r * low, most,
+            joint or f": {counted(r, 'component')} of {counted(p, what)}, each with one at least",
         )  # fmt: skip
         return [even_split(total, r)] * len(several)
     for sizes in several:
@@ -136,15 +155,15 @@ def check_sizes(
             raise ValueError(
                 "support='common' uses one set for all components: cardinality must be one number"
             )
-        if support == "common" and sizes[0] < r:
+        variables = sizes[0] if choice is None else choice.most_variables(sizes[0])
+        if support == "common" and variables < r:
             raise ValueError(
-                f"{counted(r, 'component')} on {counted(sizes[0], 'common variable')}: no more components "
+                f"{counted(r, 'component')} on {counted(variables, 'common variable')}: no more components "
                 "than variables are orthogonal; raise cardinality"
             )
         if support == "disjoint" and sum(sizes) > p:
             raise ValueError(
-                f"disjoint supports of {counted(sum(sizes), 'variable')} in all: X has "
-                f"{counted(p, 'variable')}"
+                f"disjoint supports of {counted(sum(sizes), what)} in all: X has {counted(p, what)}"
             )
     return several
 
@@ -166,6 +185,8 @@ def search_together(
     proved: list[float] = []
 
     def of_some(A: Array, active: Index, before: list[Loading]) -> list[Loading]:
+        if problem.choice is not None and problem.choice.shapes:
+            return _of_units(problem, problem.choice, A, solver, settings, r, steps, proved)
         begin = [np.searchsorted(active, index) for index, _ in before]
         if settings["support"] == "common":
             k = sizes[0]
@@ -176,9 +197,7 @@ def search_together(
                 )
                 S = proof.index
                 proved[:] = [proof.upper, float(proof.complete)]
-            values, V = np.linalg.eigh(A[np.ix_(S, S)])
-            left = values[::-1][:r] > problem.noise(active[S])
-            return [(S, v) for v, keep in zip(V[:, ::-1].T[:r], left, strict=True) if keep]
+            return _leading(problem, A, S, active[S], r)
         total = settings["total_cardinality"]
         start = [(S, v) for S, (_, v) in zip(begin, before, strict=True)]
         if settings["support"] == "disjoint" or not before:
@@ -197,11 +216,42 @@ def search_together(
     excess = ACROSS_EXCESS.of(problem.operator.dtype)
     upper = proved[0] * (1 + excess) if proved else None
     new = [_solution(problem, x, steps.done, done, upper) for x in loadings]
-    found += _ordered([x for x in new if x.objective > problem.noise(x.index)], settings)
+    found += _ordered(problem, [x for x in new if x.objective > problem.noise(x.index)], settings)
     tell_found(problem, found, r, hook)
     if len(found) < r:
         return f"no variance is left after {len(found)} of the {counted(r, 'component')} requested"
     return None
+
+
+def _leading(problem: Problem, A: Array, S: Index, index: Index, r: int) -> list[Loading]:
+    """The leading eigenvectors of A on S, which are variables `index`, of more than rounding."""
+    values, V = np.linalg.eigh(A[np.ix_(S, S)])
+    left = values[::-1][:r] > problem.noise(index)
+    return [(S, v) for v, keep in zip(V[:, ::-1].T[:r], left, strict=True) if keep]
+
+
+def _of_units(
+    problem: Problem, choice: Choice, A: Array, solver: Any, settings: dict[str, Any], r: int, steps: Steps,
+    proved: list[float],
+) -> list[Loading]:  # fmt: skip
+    """Loadings that respect what is known of the variables; a proof is put into `proved`."""
+    sizes, total, seed = settings["cardinality"], settings["total_cardinality"], settings["seed"]
+    if settings["support"] == "common":
+        search = CommonUnits(A, choice, sizes[0], r, steps)
+        units = search.best(seed)
+        S = search.variables(units)
+        if settings["method"] == "branch_and_bound":
+            limits = {"seconds": solver.time_limit, "nodes": solver.node_limit}
+            proof = search.prove(units, tol=solver.tol, **limits)
+            S = proof.index
+            proved[:] = [proof.upper, float(proof.complete)]
+        return _leading(problem, A, S, S, r)
+    if settings["support"] == "disjoint":
+        loadings, sure = DisjointUnits(A, choice, sizes, total is not None, steps).best(seed)
+        if sure:
+            proved[:] = [sum(float(x @ A[np.ix_(S, S)] @ x) for S, x in loadings), 1.0]
+        return [(S, x) for S, x in loadings if x.any()]
+    return best_budget(_restricted(problem, A), total, r, [], steps, seed, False)[0]
 
 
 def tell_found(problem: Problem, found: list[Solution], r: int, hook: Hook | None) -> None:
@@ -215,18 +265,24 @@ def _solution(problem: Problem, x: Loading, n_iter: int, done: bool, upper: floa
     index, entries = x
     kept = np.abs(entries) > 0
     index = index[kept]
-    entries = fix_sign((entries[kept] / np.linalg.norm(entries[kept])).astype(problem.operator.dtype))
+    entries = (entries[kept] / np.linalg.norm(entries[kept])).astype(problem.operator.dtype)
+    signed = problem.choice is not None and problem.choice.signs is not None
+    entries = problem.choice.sign(index, entries) if signed and problem.choice else fix_sign(entries)
     value = float(entries @ problem.operator.apply(index, np.ascontiguousarray(entries))[index])
     return Solution(index, entries, value, n_iter, done, upper)
 
 
-def _ordered(found: list[Solution], settings: dict[str, Any]) -> list[Solution]:
+def _ordered(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> list[Solution]:
     """By decreasing variance, but that each disjoint component keeps the place of its cardinality."""
     order = sorted(found, key=lambda x: -x.objective)
     if settings["support"] == "common" or settings["total_cardinality"] is not None:
         return order
-    out = []
-    for size in settings["cardinality"]:
+    choice, sizes, out = problem.choice, settings["cardinality"], []
+    if choice is not None and choice.shapes and len(found) == len(sizes):
+        places = sorted(range(len(sizes)), key=lambda t: (-sizes[t], -found[t].objective))
+        of = dict(zip(sorted(range(len(sizes)), key=lambda t: -sizes[t]), places, strict=True))
+        return [found[of[t]] for t in range(len(sizes))]
+    for size in sizes:
         place = next((i for i, x in enumerate(order) if len(x.index) == size), 0)
         out += [order.pop(place)] if order else []
     return out
@@ -304,15 +360,17 @@ def _most_variables(problem: Problem, found: list[Solution], settings: dict[str,
 def bounds_together(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> dict[str, float]:
     """Bounds on what all explain together, in the operator's units: of any supports that are allowed."""
     support, total = settings.get("support", "free"), settings.get("total_cardinality")
+    choice = Choice.unknown(problem.p) if problem.choice is None else problem.choice
     sizes, rows, relaxed = _most_variables(problem, found, settings), None, problem.p <= JOINT_ORDER
     if support == "common":
-        rows = settings["cardinality"][0]
+        rows = choice.most_variables(settings["cardinality"][0])
         sizes = (rows,) * len(found)
     elif total is not None:
-        rows, relaxed = total, False
-        sizes = (min(total - len(found) + 1, problem.p),) * len(found)
+        one, relaxed = choice.most_variables(total - len(found) + 1), False
+        rows = total if one == total - len(found) + 1 else one * len(found)
+        sizes = (min(one, problem.p),) * len(found)
     elif support == "disjoint":
-        sizes = settings["cardinality"][: len(found)]
+        sizes = tuple(choice.most_variables(k) for k in settings["cardinality"][: len(found)])
     orthogonal = support != "free" or settings["constraint"] == "orthogonal"
     out = joint_bounds(problem, sizes, orthogonal, relaxed, rows)
     op = problem.operator

@@ -95,7 +95,7 @@ def prepare(
         check_choice(constraint, "constraint", CONSTRAINTS)
         if removal is not PROJECTION:
             raise ValueError("a constraint takes the place of a deflation; leave deflation='projection'")
-    if refine:  # which knows of signs by the record alone
+    if refine or are_together(settings):  # which know of signs by the record alone
         check_count(chosen, count)
         settings["choice"] = knowledge(include, exclude, groups, nonnegative, count)
     else:
@@ -140,7 +140,9 @@ def prepare(
     else:
         r = integer(n_components, "n_components", 1, most, f": X has {size}")
     settings["options"] = options
-    several = [check_sparsities(chosen, given, r, problem) for given in sparsities]
+    several: list[tuple[Any, ...]] = [(1,) * r] * len(sparsities)
+    if total_cardinality is None:
+        several = [check_sparsities(chosen, given, r, problem) for given in sparsities]
     several = check_sizes(settings, problem, r, several)
     settings["seed"] = as_seed(rng)
     solver = make_solver(problem, chosen, removal, settings)

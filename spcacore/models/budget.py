@@ -9,12 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import BUDGET_TRIALS, REFINEMENT_ROUNDS, RISE, SMALL_ORDER
+from .._limits import BUDGET_SPLITS, BUDGET_TRIALS, REFINEMENT_ROUNDS, RISE, SMALL_ORDER
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.bordered_pencil import Pencil
 from ..solvers.swaps import rows_of
 from .bordered_sums import Steps
+from .budget_units import moved_units
+from .disjoint_enumeration import splits_of
 from .orthogonal_search import Loading, in_turn
 from .refinement import quickly_refined, refined
 
@@ -36,9 +38,13 @@ def best_budget(
 
     If begun `again`, from the starts alone.
     """
-    most, split = min(total - r + 1, problem.p), even_split(total, r)
+    low, high = (1, problem.p) if problem.choice is None else problem.choice.bounds
+    most, split = min(total - (r - 1) * low, high), even_split(total, r)
     begin = [(one, tuple(len(index) for index, _ in one)) for one in starts]
-    begin += [] if again else [(in_turn(problem, split, seed), split)]
+    splits = [] if again else [split]
+    if problem.choice is not None and problem.choice.counts_variables and problem.p <= SMALL_ORDER:
+        splits += [s for s in splits_of(total, r, most) if s[-1] >= low and s != split][:BUDGET_SPLITS]
+    begin += [(in_turn(problem, sizes, seed), sizes) for sizes in splits]
     ends = []
     for one, sizes in begin:
         if len(one) == r:
@@ -69,6 +75,8 @@ def _moved(
 
     With what is explained then, and how many nonzeros each loading may have.
     """
+    if problem.choice is not None and problem.choice.shapes:
+        return moved_units(problem, problem.choice, loadings, value, sizes, most, steps, seed)
     while not steps.over:
         loadings = _without_zeros(loadings)
         for _, s, i, t, j in _moves(problem, loadings, sizes, most)[:BUDGET_TRIALS]:

@@ -301,7 +301,8 @@ def sparse_pca(
         variable belongs to two components. The search maximizes the sum of the variances by swaps, also
         between components, and by choosing each component again given the others. For up to about 15
         variables it tries all supports; ``certify="jointly"`` shows this. With more than 1000 variables both
-        searches begin among a part of them, and end when no other variable would enter.
+        searches begin among a part of them, and end when no other variable would enter. "common" takes
+        `include` and `groups`, "disjoint" `groups` and `nonnegative`, both with up to 1000 variables.
     total_cardinality : int, optional
         Instead of `cardinality`: the number of nonzeros of all loadings together. Each loading gets at least
         one. The total is divided so that the loadings explain the most variance together: single nonzeros
@@ -328,18 +329,16 @@ def sparse_pca(
     include, exclude : sequence of names or indices, optional
         Variables that every component must have, and variables that none may have. The result is as if the
         excluded columns were not in X. Included variables are free of any penalty or l1 bound; their entries
-        may be zero where no other value is better. Every method can exclude variables; "scotlass" and
-        "least_squares" cannot include any. See the guide on choice.
+        may be zero where no other value is better. See the guide on choice.
     groups : sequence of p labels, or mapping of names to labels, optional
         Variables with the same label enter or leave a component together, and a penalty or bound applies to
-        the norms of groups. For "tpower", "gpower", "pmd", "thresholding", "dspca", "branch_and_bound" and
-        forward "greedy".
+        the norms of groups. Of the strategies of "greedy" only forward search takes groups.
     nonnegative : bool or array-like of shape (p,), default False
         True allows no negative loadings. An array gives the sign of each variable: 1, -1, or 0 for either.
-        For the same methods as `groups`.
+        Not with a constraint; of the strategies of "greedy" only forward search takes signs.
     count : {"groups", "variables"}, default "groups"
         What the cardinality counts if there are groups. With "variables", a component has whole groups, of at
-        most that many variables together. Not for "gpower" and "pmd".
+        most that many variables together. Not for "gpower", "pmd" and "scotlass".
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How to avoid reading all of X for every product. `result.screening` says what was used, and how much
         of X was read.

@@ -7,6 +7,7 @@ the groups of variables or the variables themselves, by their norms, of which th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -91,6 +92,12 @@ class Choice:
     def unknown(cls, p: int) -> Self:
         """Nothing."""
         return cls(np.arange(p), np.ones(p, bool), np.zeros(p, bool), None, False, np.ones(p, np.intp))
+
+    def only(self, index: Index) -> Choice:
+        """The signs, with these variables alone."""
+        allowed = np.zeros(len(self.unit), bool)
+        allowed[index] = True
+        return replace(Choice.unknown(len(self.unit)), allowed=allowed, signs=self.signs)
 
     @property
     def shapes(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import QUOTIENT_NULL
-from .._records import record
+from .._records import record, replaced
 from ..linalg.orthogonal import orthogonal_part
 from .choice import Choice
 from .missing import MissingData
@@ -159,7 +158,7 @@ class DeflatedOperator:
         `image` takes the place of F x in the residual F - F x x' of data, of a deflation with `residual`.
         """
         op, diagonal, basis, update = self.operator, self.diagonal, self.basis, self.deflation.update
-        after = replace(self, loadings=(*self.loadings, (index, entries)))
+        after = replaced(self, loadings=(*self.loadings, (index, entries)))
         if self.constraint is not None or self.deflation.orthogonalized:
             if self.constraint == "uncorrelated":
                 direction = self.original.apply(index, np.ascontiguousarray(entries)).astype(np.float64)
@@ -178,13 +177,13 @@ class DeflatedOperator:
         on_support = w[index] if len(w) == op.p else w
         variance = float(z @ on_support)
         if update != "hotelling" and self.constraint is None and not abs(variance) > noise(index):
-            return replace(after, basis=basis)
+            return replaced(after, basis=basis)
         if (
             self.deflation.residual
             and not op.symmetric_form
             and (image is not None or self.filled is not None)
         ):
-            return replace(after, **self._residual(index, z, image))
+            return replaced(after, **self._residual(index, z, image))
         coefficient = variance
         if update != "hotelling":
             image = op.forward(index, z)
@@ -203,7 +202,7 @@ class DeflatedOperator:
             if update != "hotelling":
                 np.maximum(diagonal, 0, out=diagonal)
         operator = op.deflated(update, index, z, image, coefficient)
-        return replace(after, operator=operator, diagonal=diagonal, basis=basis)
+        return replaced(after, operator=operator, diagonal=diagonal, basis=basis)
 
     def _residual(
         self, index: NDArray[np.intp], x: NDArray[Any], image: NDArray[Any] | None

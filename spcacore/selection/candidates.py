@@ -16,7 +16,6 @@ not multiplied.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from .._limits import (
     WORKING_SET_COST,
     WORKING_SET_ENTRANTS,
 )
-from .._records import record
+from .._records import record, replaced
 from .._types import Array, Index
 from .._validation import is_row_blocks, is_sparse
 from ..linalg.threads import Report
@@ -193,7 +192,7 @@ class CandidateRefits:
             A[constant] = A[:, constant] = 0
         np.fill_diagonal(A, diagonal)
         A = A.astype(problem.operator.dtype, copy=False)
-        inside = replace(
+        inside = replaced(
             problem, operator=_core.dense(A, True, None, None, 1.0, 1.0), n_samples=None, diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, cost=A.size, weight=None, row_weight=None,
             working_set=None, form=False,
@@ -206,7 +205,7 @@ class CandidateRefits:
             V[x.index, t] = x.entries
         resample.vectors = [_through(V[:, :t], v) / scale for t, v in enumerate(V.T)]
         resample.inside, resample.loadings = inside, V.astype(A.dtype)
-        resample.found = [replace(x, index=np.ascontiguousarray(index[x.index], np.intp)) for x in found]
+        resample.found = [replaced(x, index=np.ascontiguousarray(index[x.index], np.intp)) for x in found]
         return True
 
     def _in_turn(self, resample: Resample, inside: Problem) -> bool:
@@ -221,7 +220,7 @@ class CandidateRefits:
         )
         near = resample.found
         if not near:
-            near = [replace(x, index=np.searchsorted(resample.candidates, x.index)) for x in self.found]
+            near = [replaced(x, index=np.searchsorted(resample.candidates, x.index)) for x in self.found]
         found: list[Solution] = []
         levels = resample.levels[: resample.kept]
         for t, (x, k) in enumerate(zip(near, settings["cardinality"], strict=False)):
@@ -272,7 +271,7 @@ class CandidateRefits:
             if entrants:
                 resample.candidates = np.union1d(resample.candidates, np.concatenate(entrants))
                 index = resample.candidates
-                resample.found = [replace(x, index=np.searchsorted(index, x.index)) for x in resample.found]
+                resample.found = [replaced(x, index=np.searchsorted(index, x.index)) for x in resample.found]
                 pending.append(i)
         return pending
 

@@ -7,7 +7,6 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -25,7 +24,7 @@ from .._limits import (
     WORKING_SET_NOISE,
 )
 from .._messages import counted, warn
-from .._records import record
+from .._records import record, replaced
 from .._validation import (
     LARGEST,
     Hook,
@@ -339,7 +338,7 @@ def _find_in_working_set(
         level = inner.level(inside, restricted, found, sparsity)
         if level is None:
             return None
-        before, x = x, replace(_at(found, active[found.index]), proved=False)
+        before, x = x, replaced(_at(found, active[found.index]), proved=False)
         if ended(hook) or (everywhere and before is not None and _same(before, x)):
             break
         entrants = working_set.entrants(state, active, x.index, x.entries, level, positive)
@@ -359,7 +358,7 @@ def _find_in_working_set(
     else:
         return None
     if begin is not None and begin.known is not None and np.array_equal(x.index, begin.known.index):
-        return replace(begin.known, n_iter=x.n_iter)
+        return replaced(begin.known, n_iter=x.n_iter)
     return solver.finish(problem, state, x, hook)
 
 
@@ -374,12 +373,12 @@ def _chosen(choice: Choice, x: Solution | None) -> Solution | None:
         entries = entries / np.linalg.norm(entries)
     kept = np.flatnonzero(entries)
     index = x.index[kept]
-    return replace(x, index=index, entries=choice.sign(index, entries[kept]))
+    return replaced(x, index=index, entries=choice.sign(index, entries[kept]))
 
 
 def _at(x: Solution, index: Index) -> Solution:
     """x with its variables at other, ascending, places."""
-    return replace(x, index=np.ascontiguousarray(index, np.intp))
+    return replaced(x, index=np.ascontiguousarray(index, np.intp))
 
 
 def _same(x: Solution, y: Solution) -> bool:
@@ -421,7 +420,7 @@ class IterativeSolver(Solver):
     def near(self, x: Solution, only: bool) -> Solver:
         if self.start is not None and self.nearby() is None:
             return self
-        return replace(self, start=x, n_starts=1 if only and self.n_starts is None else self.n_starts)
+        return replaced(self, start=x, n_starts=1 if only and self.n_starts is None else self.n_starts)
 
     def nearby(self) -> Solution | None:
         return self.start if isinstance(self.start, Solution) else None
@@ -435,20 +434,20 @@ class IterativeSolver(Solver):
         )  # fmt: skip
 
     def among_some(self, problem: Problem, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any]:
-        return self if self.same_in_set else replace(self, renormalize=False), sparsity
+        return self if self.same_in_set else replaced(self, renormalize=False), sparsity
 
     def resume(
         self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any, hook: Report | None
     ) -> Solution | None:
         start = np.zeros(problem.p)
         start[x.index] = x.entries
-        return replace(self, start=start, n_starts=None).solve(problem, state, sparsity, [0], hook)
+        return replaced(self, start=start, n_starts=None).solve(problem, state, sparsity, [0], hook)
 
     def finish(
         self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
     ) -> Solution | None:
         entries = np.ascontiguousarray(x.entries)
-        return replace(x, objective=float(entries @ state.operator.apply(x.index, entries)[x.index]))
+        return replaced(x, objective=float(entries @ state.operator.apply(x.index, entries)[x.index]))
 
     def limit(self) -> str:
         return counted(self.max_iter, "iteration")
@@ -509,7 +508,7 @@ class Run:
             found = Solution(first, one, 0.0, 0, True)
         limit = counted(found.n_iter, "iteration") if ended(hook) else self.solver.limit()
         if ended(hook):
-            found = replace(found, converged=False)
+            found = replaced(found, converged=False)
         if not found.converged:
             warn(f"not converged in {limit}")
         value = float(problem.in_units(found.objective))
@@ -529,8 +528,7 @@ def check_choice_of(method: type[Solver], problem: Problem) -> None:
     choice = problem.choice
     if choice is None or not choice.shapes or method.chooses:
         return
-    able = "'tpower', 'gpower', 'greedy', 'pmd', 'thresholding', 'dspca' or 'branch_and_bound'"
-    raise ValueError(f"{choice.shaping} cannot be combined with {method.name}; it requires method={able}")
+    raise ValueError(f"{choice.shaping} cannot be combined with {method.name}")
 
 
 def choice_options(
@@ -578,7 +576,7 @@ def run_one(
     problem = formed(problem, hook)
     state = deflate(DeflatedOperator.from_problem(problem))
     run = Run(problem, state, solver, seed, hook)
-    return replace(run, found=solver.find(problem, state, sparsity, run.seed, run.hook))
+    return replaced(run, found=solver.find(problem, state, sparsity, run.seed, run.hook))
 
 
 def drop_zeros(found: Solution | None) -> Solution | None:
@@ -588,7 +586,7 @@ def drop_zeros(found: Solution | None) -> Solution | None:
     kept = np.flatnonzero(found.entries)
     if len(kept) == 0:  # a deflated matrix may be zero, and yet no product with it, by rounding
         return None
-    return replace(
+    return replaced(
         found,
         index=found.index[kept],
         entries=fix_sign(found.entries[kept]),

@@ -22,7 +22,7 @@ __all__ = ["Rule", "Vector", "Worth", "ascend", "bounding", "penalization", "swa
 __dir__ = __all__.copy
 
 Vector = NDArray[np.float64]
-Rule = Callable[[Vector, float], tuple[NDArray[np.intp], Vector]]  # of A x without wrong signs, and x'Ax
+Rule = Callable[[Vector, float], tuple[NDArray[np.intp], Vector]]  # of A x and x'Ax
 _TINY = float(np.finfo(np.float64).tiny)
 Worth = Callable[[float, Vector], float]  # of x'Ax and x
 
@@ -31,6 +31,7 @@ def truncation(choice: Choice, count: int) -> Rule:
     """The included units, and those of largest norm up to so many."""
 
     def rule(y: Vector, _: float) -> tuple[NDArray[np.intp], Vector]:
+        y = choice.projected(y)
         kept = choice.variables(choice.largest(choice.norms(y), count))
         x = _only(y, kept)
         if y.any() and not x.any():  # only units without room have entries
@@ -47,7 +48,7 @@ def penalization(choice: Choice, l0: bool, gamma: float) -> tuple[Rule, Worth]:
     al.; the included ones cost nothing."""
 
     def rule(y: Vector, quadratic: float) -> tuple[NDArray[np.intp], Vector]:
-        a = y / math.sqrt(max(quadratic, _TINY))
+        a = choice.projected(y) / math.sqrt(max(quadratic, _TINY))
         norms = choice.norms(a)
         over = norms**2 - gamma if l0 else norms - gamma
         kept = choice.included | ((over > 0) & choice.allowed)
@@ -69,12 +70,13 @@ def bounding(choice: Choice, bound: float) -> Rule:
     do not count."""
 
     def rule(y: Vector, _: float) -> tuple[NDArray[np.intp], Vector]:
-        norms = np.where(choice.allowed, choice.norms(y), 0)
+        y = choice.projected(y)
+        norms = choice.norms(y)
         free = ~choice.included
         high = _level(norms[free], float(norms[~free] @ norms[~free]), bound)
         share = np.zeros_like(norms)
         over = free & (norms > high * (1 + 1e-12))
-        if not over.any() and not norms[~free].any() and free.any():  # ties beyond the bound
+        if not over.any() and not norms[~free].any() and norms.any():  # ties beyond the bound
             over = np.arange(len(norms)) == int(np.argmax(np.where(free, norms, -1)))
             high = 0.0
         share[over] = 1 - high / norms[over]
@@ -150,9 +152,11 @@ def ascend(
                 break
         if n_iter == max_iter or clock(n_iter):
             break
-        support, x = rule(choice.projected(y), quadratic)
+        support, x = rule(y, quadratic)
         norm = float(np.linalg.norm(x))
         n_iter += 1
+        if not norm > 0 and best is not None:
+            break
         if not norm > 0:
             return failed
         x /= norm

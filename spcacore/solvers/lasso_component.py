@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -12,15 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _core
 from .._limits import REFIT_RISE, WORKING_SET_FACTOR
 from .._records import record
-from .._types import Kind, OperatorLike, RandomSource, StartLike, Switch, Variables, Weights
+from .._types import Groups, Kind, OperatorLike, RandomSource, StartLike, Switch, Variables, Weights
 from .._validation import check_choice, real_array
 from ..linalg.orthogonal import orthogonal_part
+from ..operators.choice import Choice
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, Report, Solution, choice_options, drop_zeros, run_one
 from .candidates import begin_among
+from .choosing import ascend
+from .orthogonal_choice import orthogonal_bounding
 from .parameters import shared_parameters
 from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros
 from .refitting import best_of_bounded, refit
@@ -37,6 +41,7 @@ class LassoComponent(IterativeSolver):
     whole_products = True
     sparsity = "l1_bound"
     orthogonal = True
+    chooses = True
 
     @classmethod
     def from_options(
@@ -59,11 +64,23 @@ class LassoComponent(IterativeSolver):
         op, tol = state.operator, self.tolerance(state.operator)
         if not state.quotient:
             state = _constrained(state)
-        Q = _columns_of(state)
+        Q, choice = _columns_of(state), state.choice
+
+        def run_chosen(
+            choice: Choice, operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
+        ) -> Solution | None:
+            outside = (Q if operator is op else Q[:, :0]).astype(np.float64)
+            rule = orthogonal_bounding(choice, l1_bound, outside)
+            status, index, v, objective, _, n_iter = ascend(
+                operator, choice, rule, index, entries, self.max_iter, tol, hook
+            )
+            return None if status < 0 else Solution(index, v, objective, n_iter, status == 0)
 
         def run(
             operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]
         ) -> Solution | None:
+            if choice is not None:
+                return run_chosen(choice, operator, index, entries)
             dense = np.zeros(op.p, op.dtype)
             dense[index] = entries
             limits = l1_bound, self.max_iter, tol, hook
@@ -74,7 +91,17 @@ class LassoComponent(IterativeSolver):
             return None if status < 0 else Solution(index, v[index], objective, n_iter, status == 0)
 
         begin = partial(bounded_starts, problem, state, l1_bound, self.start, self.n_starts, seed)
-        return drop_zeros(best_of_bounded(state, begin, run, hook, self.renormalize))
+        signed = choice is not None and choice.signs is not None and state.constrained
+        best = best_of_bounded(state, begin, run, hook, self.renormalize and not signed)
+        if signed and self.renormalize and choice is not None and best is not None:
+            on_support = choice.only(best.index)
+            rule = orthogonal_bounding(on_support, math.sqrt(op.p), Q.astype(np.float64))
+            status, index, v, objective, _, _ = ascend(
+                op, on_support, rule, best.index, best.entries, self.max_iter, tol, hook
+            )
+            if status >= 0 and objective > best.objective:
+                best = replace(best, index=index, entries=v, objective=objective)
+        return drop_zeros(best)
 
     def restrictable(self, state: DeflatedOperator) -> bool:
         """Orthogonality to earlier loadings, all in the set, takes nothing from a product outside of it."""
@@ -115,7 +142,7 @@ def scotlass(
     earlier: ArrayLike | None = None,
     start: StartLike = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
     renormalize: bool = False,
-    exclude: Variables = None,
+    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     screening: Literal["auto", "gram", "working_set", "none"] = "auto", n_features: int | None = None,
     rng: RandomSource = None, callback: Callback | None = None,
@@ -146,7 +173,7 @@ def scotlass(
     renormalize : bool, default False
         Replace the values on the support by the best ones there that are orthogonal to the earlier
         loadings. Their l1 norm may exceed the bound.
-    {exclude}
+    {choice}
     {matrix}
     screening : {"auto", "gram", "working_set", "none"}, default "auto"
         How to avoid reading the data for every product, see `sparse_pca`.
@@ -202,7 +229,7 @@ def scotlass(
     run = run_one(
         LassoComponent, X, l1_bound, options, rng, callback, without_earlier, kind=kind, center=center,
         scale=scale, sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
-        choice=choice_options(LassoComponent, {}, None, exclude, None, False),
+        choice=choice_options(LassoComponent, {}, include, exclude, groups, nonnegative),
     )  # fmt: skip
     if run.found is None and run.state.basis:
         raise ValueError(

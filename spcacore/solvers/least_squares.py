@@ -11,20 +11,23 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from .._limits import (
+    CHOICE_ORDER,
     GREEDY_PENALTIES,
     LEAST_SQUARES_EXACT_ORDER,
     NULL_WEIGHT,
     PENCIL_BACKWARD_ORDER,
     PENCIL_NULL,
     RISE,
+    SIGNED_ORDER,
     USUAL_BACKWARD_ORDER,
 )
 from .._messages import counted
 from .._records import record
-from .._types import Kind, MatrixLike, ShareOf, Switch, Variables, Weights
+from .._types import Counted, Groups, Kind, MatrixLike, ShareOf, Switch, Variables, Weights
 from .._validation import LARGEST, check_bool, check_choice, integer, number
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis
+from ..operators.choice import Choice
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
@@ -41,10 +44,12 @@ from .base import (
     ended,
     run_one,
 )
+from .least_squares_choice import UnitSearch, prove_units
 from .least_squares_exact import prove
 from .least_squares_search import Index, Ratio, Support, backward_search, forward_search, swap_search
 from .parameters import shared_parameters
 from .share import Share, bisect
+from .signed import signed_ratio
 
 __all__ = ["STRATEGIES", "LeastSquares", "LeastSquaresSearch", "least_squares_component"]
 __dir__ = __all__.copy
@@ -72,6 +77,7 @@ class LeastSquares(Solver):
     default_deflation = "schur"
     whole_products = True
     takes_share = True
+    chooses = True
 
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
@@ -129,7 +135,8 @@ class LeastSquares(Solver):
         enough = search.enough(least)
         if enough is None:
             return None
-        found = bisect(search.solve, lambda x: x.objective >= least, 1, enough, hook)
+        fewest = 1 if state.choice is None else state.choice.bounds[0]
+        found = bisect(search.solve, lambda x: x.objective >= least, fewest, enough, hook)
         return found if found is None or sparsity.of == "variance" else _of_all_variables(state, found)
 
 
@@ -157,12 +164,20 @@ class LeastSquaresSearch:
         self.ratio = Ratio(problem, self.state)
         if of_score and self.ratio.usable.any():
             self.ratio = self.ratio.of_score()
+        self.choice = state.choice
         self._paths: dict[tuple[float, bool], tuple[list[Support], Iterator[Support]]] = {}
 
     def solve(self, k: int, start: Solution | None = None) -> Solution | None:
         """The best component of k variables found; None where nothing is left, or nothing feasible."""
         if not self.ratio.usable.any():
             return None
+        if self.solver.strategy == "exact" and self.choice is not None and self.choice.signs is not None:
+            most = self.choice.most_variables(k)
+            if most > SIGNED_ORDER:
+                raise ValueError(
+                    f"strategy='exact' proves nonnegative loadings of at most {SIGNED_ORDER} variables, not "
+                    f"{most}"
+                )
         best = None
         for x in self._supports(k, start):
             if best is None or x.value > best.value * (1 + RISE):
@@ -181,6 +196,11 @@ class LeastSquaresSearch:
         """A number of variables with which forward search reaches a value; all where it does not."""
         if not self.ratio.usable.any():
             return None
+        if self.choice is not None:
+            k, most = self.choice.bounds
+            while k < most and ((x := self.solve(k)) is None or x.objective < value):
+                k = min(2 * k, most)
+            return k
         for k in range(1, self.ratio.p + 1):
             x = self._forward(self.ratio, 0.0 if self.Q is None else GREEDY_PENALTIES[-1], k)
             if x is None or len(x.index) < k:
@@ -204,12 +224,17 @@ class LeastSquaresSearch:
 
     def _supports(self, k: int, start: Solution | None) -> Iterator[Support]:
         """What the searches of the strategy find, each improved by swaps, with its best feasible x."""
-        k = min(k, int(np.count_nonzero(self.ratio.usable)))
+        if self.choice is None:
+            k = min(k, int(np.count_nonzero(self.ratio.usable)))
         for weight in (0.0,) if self.Q is None else GREEDY_PENALTIES:
             ratio = self._penalized(self.ratio, weight)
             known: set[bytes] = set()
-            for x in self._searches(ratio, weight, k, start):
-                for better in self._swapped(ratio, x, known):
+            if self.choice is None:
+                ways = (self._swapped(ratio, x, known) for x in self._searches(ratio, weight, k, start))
+            else:
+                ways = (self._of_units(ratio, self.choice, k, start),)
+            for way in ways:
+                for better in way:
                     fitted = self.refit(better.index)
                     if fitted is not None:
                         yield replace(fitted, n_iter=better.n_iter)
@@ -243,6 +268,28 @@ class LeastSquaresSearch:
         if strategy in ("backward", "bidirectional") or (auto and ratio.p <= USUAL_BACKWARD_ORDER):
             yield from _last(backward_search(ratio, self.clock), k)
 
+    def _of_units(self, ratio: Ratio, choice: Choice, k: int, start: Solution | None) -> Iterator[Support]:
+        """The same of supports that respect what is known of the variables."""
+        search, strategy = UnitSearch(ratio, choice, k, self.clock), self.solver.strategy
+        auto, small = strategy in ("auto", "exact"), ratio.p <= CHOICE_ORDER
+        ends = []
+        if start is not None and choice.cardinality_with(start.index) <= k:
+            units = choice.included.copy()
+            units[choice.units(start.index)] = True
+            ends.append(search.forward(begin=units & choice.allowed))
+        if auto or strategy in ("forward", "bidirectional"):
+            ends.append(search.forward())
+        if strategy == "projection" or (auto and not ratio.single):
+            ends.append(search.forward(ratio.of_score()))
+        if strategy in ("backward", "bidirectional") or (
+            auto and (small or not choice.grouped) and ratio.p <= USUAL_BACKWARD_ORDER
+        ):
+            ends.append(search.backward())
+        for units in {one.tobytes(): one for one in ends}.values():
+            x = search.improved(units) if self.solver.swaps else search.on(units)
+            if x is not None:
+                yield x
+
     def _adjusted(self, ratio: Ratio, index: Index, k: int) -> Support:
         """A support of k variables from one of more or fewer."""
         S = index[ratio.usable[index]]
@@ -266,6 +313,9 @@ class LeastSquaresSearch:
     def refit(self, S: Index) -> Support | None:
         """The best feasible x on a support; None where there is none."""
         M, G = self.ratio.blocks(S)
+        if self.choice is not None and self.choice.signs is not None:
+            x, value = signed_ratio(M, G, self.choice.signs[S], self.ratio.basis(M, G).W[:, 0])
+            return Support(S, x, value)
         N = np.eye(len(S))
         if self.Q is not None:
             _, root, V = np.linalg.svd(self.Q[:, S])
@@ -290,7 +340,11 @@ class LeastSquaresSearch:
         def stop(n_nodes: int) -> bool:
             return self.clock(n_nodes) or time.monotonic() > end
 
-        proof = prove(ratio, self.refit, k, best, 0.0, self.solver.node_limit, stop)
+        limits = self.solver.node_limit, stop
+        if self.choice is None:
+            proof = prove(ratio, self.refit, k, best, 0.0, *limits)
+        else:
+            proof = prove_units(ratio, self.choice, self.refit, k, best, *limits)
         return replace(proof.best, n_iter=proof.n_nodes), proof.upper, proof.complete
 
 
@@ -317,7 +371,11 @@ def least_squares_component(
     swaps: bool = True,
     time_limit: float | None = None,
     node_limit: int | None = None,
+    include: Variables = None,
     exclude: Variables = None,
+    groups: Groups = None,
+    nonnegative: Switch = False,
+    count: Counted = "groups",
     kind: Kind = "data",
     center: Switch = True,
     scale: Switch = False,
@@ -358,9 +416,9 @@ def least_squares_component(
         After that, swap variables, one for one, until no swap explains more.
     time_limit, node_limit : optional
         Seconds, and nodes of the tree, after which "exact" ends.
-    exclude : sequence of names or indices, optional
-        Variables that the component may not use and need not explain. The result is as if these columns were
-        not in X.
+    {choice}
+    count : {"groups", "variables"}, default "groups"
+        What the cardinality counts where there are groups.
     {matrix}
     {n_features}
     {callback}
@@ -407,7 +465,7 @@ def least_squares_component(
     run = run_one(
         LeastSquares, X, sparsity, options, None, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, n_features=n_features, screening="none",
-        choice=choice_options(LeastSquares, {}, None, exclude, None, False),
+        choice=choice_options(LeastSquares, {}, include, exclude, groups, nonnegative, count),
     )  # fmt: skip
     x = run.component()
     upper = None if run.found is None else run.found.upper_bound

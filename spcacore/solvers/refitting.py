@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE, SIGNED_RATIOS
+from .._records import replaced
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
@@ -50,10 +50,10 @@ def penalty_continuation(
         total += n_iter
         if status < 0:
             break
-        new = refit(state, replace(x, index=index, entries=value, converged=status == 0))
+        new = refit(state, replaced(x, index=index, entries=value, converged=status == 0))
         if new.objective > best.objective:
             best = new
-    return None if best.objective == -np.inf else replace(best, n_iter=total)
+    return None if best.objective == -np.inf else replaced(best, n_iter=total)
 
 
 def is_better(
@@ -98,7 +98,7 @@ def best_run(
         same += 1
         if is_better(state, new, best, tol, nonnegative):
             best = new
-    return None if best is None else replace(best, agreement=same / total)
+    return None if best is None else replaced(best, agreement=same / total)
 
 
 def best_of_bounded(
@@ -144,7 +144,7 @@ def refit(state: DeflatedOperator, x: Solution, nonnegative: bool = False) -> So
         value, objective = _nonnegative_vector(state, x)
     else:
         value, objective = leading_vector(state.operator, x.index, x.entries, _feasible_span(state, x.index))
-    return replace(x, entries=value, objective=objective)
+    return replaced(x, entries=value, objective=objective)
 
 
 Span = tuple[NDArray[np.float64], NDArray[np.float64]]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import SIGNED_ORDER
+from .._limits import RISE, SIGNED_ORDER, SIGNED_RATIOS
 
-__all__ = ["Vector", "signed_vector"]
+__all__ = ["Vector", "signed_ratio", "signed_vector"]
 __dir__ = __all__.copy
 
 Vector = NDArray[np.float64]
@@ -44,6 +44,23 @@ def signed_vector(G: Vector, signs: NDArray[Any], begin: Vector | None = None) -
                 seen.add(fewer)
                 waiting.append(fewer)
     return best, float(best @ G @ best)
+
+
+def signed_ratio(M: Vector, G: Vector, signs: NDArray[Any], begin: Vector) -> tuple[Vector, float]:
+    """A maximizer of x'Mx/x'Gx over x of these signs: `begin`, which maximizes it without them, if it has
+    them, or the end of maximizers of x'(M - ratio G)x (Dinkelbach 1967)."""
+    x = _with_signs(begin / np.linalg.norm(begin), signs)
+    if x is not None:
+        return x, float(x @ M @ x / (x @ G @ x))
+    x, ratio = begin, 0.0
+    for _ in range(SIGNED_RATIOS):
+        new, gain = signed_vector(M - ratio * G, signs, x)
+        size = float(new @ G @ new)
+        value = float(new @ M @ new) / size if size > 0 else 0.0
+        if not gain > 0 or not value > ratio * (1 + RISE):
+            break
+        x, ratio = new, value
+    return x, ratio
 
 
 def _with_signs(x: Vector, signs: NDArray[Any]) -> Vector | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +20,7 @@ from .._limits import (
     SWAP_WORK_OUTSIDE,
     WORKING_SET_FACTOR,
 )
-from .._records import record
+from .._records import record, replaced
 from .._types import (
     Counted,
     Groups,
@@ -101,7 +100,7 @@ class TruncatedPower(IterativeSolver):
             index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...], made: int = 0
         ) -> Solution | None:
             x = self._run(state, running, index, entries, path, tol, hook)
-            return None if x is None else replace(x, n_iter=x.n_iter + made)
+            return None if x is None else replaced(x, n_iter=x.n_iter + made)
 
         fair = state.deflation.semidefinite and self.max_iter >= RACE_ITERATIONS  # objectives only rise then
         fair = fair and state.choice is None
@@ -132,7 +131,7 @@ class TruncatedPower(IterativeSolver):
     ) -> Solution | None:
         best = super().find(problem, state, sparsity, seed, hook)
         if not self.restrictable(state):
-            problem = replace(problem, working_set=None)
+            problem = replaced(problem, working_set=None)
         if not self._may_be_weak(state, best, sparsity) or ended(hook):
             return best
         n_iter = 0 if best is None else best.n_iter
@@ -147,7 +146,7 @@ class TruncatedPower(IterativeSolver):
             n_iter += new.n_iter
             if best is None or is_better(state, new, best, 0):
                 best = new
-        return None if best is None else replace(best, n_iter=n_iter)
+        return None if best is None else replaced(best, n_iter=n_iter)
 
     def _may_be_weak(self, state: DeflatedOperator, best: Solution | None, cardinality: int) -> bool:
         """Whether the starts do not agree, so that all may have missed a common signal of many variables."""

@@ -1,0 +1,223 @@
+"""Supports chosen together that respect what is known of the variables, against enumeration."""
+
+from functools import cache
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from oracles import covariance, samples
+from test_choice import signed_optimum
+from test_joint_bound import best_on
+
+import spcacore
+from spcacore import sparse_pca
+from spcacore.models.common_units import CommonUnits, filled
+from spcacore.operators.choice import Choice
+
+P = 8
+LABELS = np.array([0, 0, 1, 1, 1, 2, 3, 4])
+SIGNS = np.array([1, 1, -1, 0, 1, -1, 0, 1])
+BY_SIZE = {"groups": LABELS, "count": "variables"}
+
+
+def random_covariance(seed, p=P):
+    return covariance(samples(seed, p + 3, p))
+
+
+def allowed(k, include=(), exclude=(), groups=None, count="groups", p=P):
+    """Supports of at most this cardinality, with that."""
+    groups = np.arange(p) if groups is None else groups
+    units = [g for g in np.unique(groups) if not np.isin(np.flatnonzero(groups == g), exclude).any()]
+    out = []
+    for n in range(1, len(units) + 1):
+        for chosen in combinations(units, n):
+            S = np.flatnonzero(np.isin(groups, chosen))
+            size = n if count == "groups" else len(S)
+            if size <= k and set(groups[list(include)]) <= set(chosen):
+                out.append((tuple(S.tolist()), size))
+    return out
+
+
+def leading(A, S, r=1):
+    return np.linalg.eigvalsh(A[np.ix_(S, S)])[-r:].sum()
+
+
+COMMON = [
+    ({"include": [3]}, 3),
+    ({"include": [0, 4], "exclude": [2]}, 4),
+    ({"groups": LABELS}, 2),
+    ({"groups": LABELS, "include": [7], "exclude": [6]}, 3),
+    (BY_SIZE | {"exclude": [5]}, 4),
+]
+
+
+@pytest.mark.parametrize(("known", "k"), COMMON)
+@pytest.mark.parametrize("method", ["tpower", "branch_and_bound"])
+def test_a_common_support_is_the_best_that_is_allowed(known, k, method):
+    for seed in range(4):
+        A = random_covariance(seed)
+        best = max(leading(A, S, 2) for S, _ in allowed(k, **known))
+        options = {"certify": "jointly"} if method == "tpower" else {"method": method}
+        x = sparse_pca(A, 2, cardinality=k, support="common", kind="covariance", **options, **known)
+        assert x.explained_variance.sum() == pytest.approx(best, rel=1e-9)
+        assert best <= x.joint_bound * (1 + 1e-12)
+        if method != "tpower":
+            assert x.joint_bound == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize(("known", "k"), COMMON)
+def test_the_tree_needs_no_good_start_and_its_bounds_hold(known, k):
+    A = random_covariance(9)
+    choice = Choice.checked(
+        P, None, **{"include": None, "exclude": None, "groups": None, "nonnegative": False} | known
+    )
+    search = CommonUnits(A, choice, k, 2, None)
+    best = max(leading(A, S, 2) for S, _ in allowed(k, **known))
+    free = choice.allowed & ~choice.included
+    assert best <= search.bound(choice.included, free)[0] * (1 + 1e-12)
+
+    class Silent:
+        over = False
+
+        def report(self, _):
+            return False
+
+    search.steps = Silent()
+    worst = min((S for S, size in allowed(k, **known)), key=lambda S: leading(A, S, 2))
+    units = np.zeros(len(choice.allowed), bool)
+    units[choice.units(np.array(worst))] = True
+    proof = search.prove(units, tol=0.0)
+    assert proof.complete
+    assert leading(A, proof.index, 2) == pytest.approx(best, rel=1e-9)
+    assert best <= search.prove(units, tol=0.0, nodes=0).upper * (1 + 1e-12)
+
+
+def test_what_fills_a_room_is_no_less_than_what_fits():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        value, size, room = rng.random(6), rng.integers(1, 4, 6), int(rng.integers(1, 9))
+        ways = [w for w in product([False, True], repeat=6) if size[list(w)].sum() <= room]
+        assert filled(value, size, room) >= max(value[list(w)].sum() for w in ways) - 1e-12
+
+
+DISJOINT = [
+    ({"groups": LABELS}, (2, 1)),
+    ({"groups": LABELS, "exclude": [5]}, (1, 2)),
+    ({"nonnegative": SIGNS}, (2, 3)),
+    ({"nonnegative": np.ones(P), "exclude": [0]}, (2, 2)),
+    (BY_SIZE, (3, 2)),
+    (BY_SIZE | {"nonnegative": SIGNS}, (4, 2)),
+]
+
+
+@pytest.mark.parametrize(("known", "sizes"), DISJOINT)
+@pytest.mark.parametrize("total", [False, True])
+@pytest.mark.parametrize("enumerates", [False, True])
+def test_disjoint_supports_are_the_best_that_are_allowed(known, sizes, total, enumerates, monkeypatch):
+    if not enumerates:
+        monkeypatch.setattr("spcacore.models.disjoint_units.DISJOINT_SUPPORTS", 0)
+    rest = {name: value for name, value in known.items() if name != "nonnegative"}
+    ratios = []
+    for seed in range(3):
+        A, signs = random_covariance(20 + seed), known.get("nonnegative")
+        one = cache(
+            lambda S, A=A, signs=signs: (
+                leading(A, S) if signs is None else signed_optimum(A[np.ix_(S, S)], signs[list(S)])
+            )
+        )
+        some = allowed(sum(sizes) if total else max(sizes), **rest)
+        best = max(
+            one(S) + one(T)
+            for (S, j), (T, k) in product(some, some)
+            if not set(S) & set(T) and (j + k <= sum(sizes) if total else (j <= sizes[0] and k <= sizes[1]))
+        )
+        how = {"total_cardinality": sum(sizes)} if total else {"cardinality": sizes}
+        x = sparse_pca(A, 2, support="disjoint", kind="covariance", certify="jointly", **how, **known)
+        V = x.loadings
+        assert not (V[:, 0] * V[:, 1]).any()
+        assert signs is None or (V * signs[:, None] >= 0).all()
+        assert best <= x.joint_bound * (1 + 1e-9)
+        ratios.append(x.explained_variance.sum() / best)
+        if enumerates:
+            assert x.joint_bound == pytest.approx(best, rel=1e-9)
+    assert max(ratios) <= 1 + 1e-9
+    assert min(ratios) > (1 - 1e-9 if enumerates else 0.97)
+
+
+@pytest.mark.parametrize(
+    ("known", "total"),
+    [
+        ({"include": [1]}, 4),
+        ({"exclude": [0]}, 3),
+        ({"groups": [0, 0, 1, 2, 3]}, 3),
+        ({"groups": [0, 0, 1, 2, 3], "count": "variables"}, 4),
+    ],
+)
+def test_a_total_is_divided_as_well_as_is_allowed(known, total):
+    for seed in range(2):
+        A = random_covariance(seed, 5)
+        given = {name: np.array(value) if name == "groups" else value for name, value in known.items()}
+        some = allowed(total, p=5, **given)
+        pairs = [(S, T) for (S, j), (T, k) in product(some, some) if j + k <= total and S <= T]
+        best = best_on(A, pairs, np.random.default_rng(0))
+        x = sparse_pca(A, 2, total_cardinality=total, kind="covariance", certify="jointly", **known)
+        assert x.explained_variance.sum() <= best * (1 + 1e-6)
+        assert x.explained_variance.sum() >= best * 0.98
+        assert best <= x.joint_bound * (1 + 1e-9)
+        used = [set(np.flatnonzero(v)) for v in x.loadings.T]
+        assert any(
+            sum(k for S, k in pair) <= total
+            for pair in product(*([one for one in some if u <= set(one[0])] for u in used))
+        )
+
+
+def test_a_total_of_loadings_of_given_signs():
+    for seed in range(3):
+        A = random_covariance(seed)
+        x = sparse_pca(A, 2, total_cardinality=6, kind="covariance", nonnegative=SIGNS)
+        even = sparse_pca(A, 2, cardinality=3, kind="covariance", nonnegative=SIGNS)
+        assert (x.loadings * SIGNS[:, None] >= 0).all()
+        assert x.cardinality.sum() <= 6
+        assert x.explained_variance.sum() >= even.explained_variance.sum() * (1 - 1e-9)
+
+
+def test_planted_groups_are_found_in_data():
+    rng, groups = np.random.default_rng(0), np.repeat(np.arange(40), 3)
+    X = rng.standard_normal((60, 120))
+    for t, sets in enumerate(([2, 7], [11, 30])):
+        X[:, np.isin(groups, sets)] += (3 - t) * rng.standard_normal((60, 1))
+    for options in (
+        {"support": "common", "cardinality": 4},
+        {"support": "disjoint", "cardinality": 2},
+        {"total_cardinality": 4},
+    ):
+        x = sparse_pca(X, 2, groups=groups, **options)
+        assert set(groups[x.loadings.any(axis=1)]) == {2, 7, 11, 30}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"support": "common", "cardinality": 3, "nonnegative": SIGNS}, "orthogonal loadings on the same"),
+        ({"support": "disjoint", "cardinality": 3, "include": [0]}, "no two share a variable"),
+        ({"support": "disjoint", "cardinality": 3, "groups": LABELS}, "6 groups in all: X has 5 groups"),
+        ({"support": "common", "cardinality": 1, "groups": np.arange(P)}, "2 components on 1 common"),
+        ({"total_cardinality": 3, "include": [0, 1]}, r"must be in \[4, 16\], not 3: 2 variables included"),
+    ],
+)
+def test_what_cannot_be_met_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        sparse_pca(random_covariance(0), 2, kind="covariance", **options)
+
+
+def test_many_variables_are_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr("spcacore.models.across.ACROSS_ORDER", 5)
+    with pytest.raises(ValueError, match="groups with supports chosen together is for at most 5 variables"):
+        sparse_pca(random_covariance(0), 2, kind="covariance", support="common", cardinality=2, groups=LABELS)
+
+
+def test_resamples_choose_together_too():
+    X, _ = spcacore.datasets.make_spiked(60, 20, cardinality=4, variances=(12, 9), rng=0)
+    groups = np.repeat(np.arange(10), 2)
+    found = spcacore.stability(X, 2, cardinality=2, support="disjoint", groups=groups, n_resamples=6)
+    np.testing.assert_array_equal(found.selection_frequency[::2], found.selection_frequency[1::2])

@@ -1,0 +1,251 @@
+"""SCoTLASS and least squares components that respect what is known of the variables."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+import scipy.linalg
+from test_choice import CASES, LABELS, MIXED, P, assert_feasible, covariance, data
+
+import spcacore
+from spcacore import sparse_pca
+from spcacore.operators.choice import Choice
+from spcacore.solvers.orthogonal_choice import orthogonal_bounding
+from spcacore.solvers.signed import signed_ratio
+
+BY_SIZE = {"groups": LABELS, "count": "variables"}
+NOTHING = {"include": None, "exclude": None, "groups": None, "nonnegative": False}
+KNOWN = [
+    {"include": [1, 5]},
+    {"exclude": [2], "include": [3]},
+    {"groups": LABELS},
+    {"nonnegative": MIXED},
+    {"nonnegative": np.ones(P)},
+    {"groups": LABELS, "include": [8], "nonnegative": MIXED},
+]
+
+
+def cost(choice, v):
+    """The sum of the norms of the units that a bound counts."""
+    return sum(np.linalg.norm(v[choice.unit == u]) for u in np.flatnonzero(~choice.included))
+
+
+# ---- SCoTLASS
+
+
+@pytest.mark.parametrize("known", KNOWN)
+def test_a_step_of_scotlass_is_the_convex_optimum(known):
+    cp = pytest.importorskip("cvxpy")
+    choice, solved = Choice.checked(P, None, **NOTHING | known), 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        t, a, bound = int(rng.integers(1, 4)), rng.standard_normal(P), rng.uniform(1.1, 2.5)
+        E = rng.standard_normal((P, t)) * (rng.random((P, t)) < 0.5)
+        E[rng.permutation(P)[:t], np.arange(t)] += 1
+        Q = np.linalg.qr(E)[0]
+        w = cp.Variable(P)
+        sums = [cp.norm(w[choice.unit == u]) for u in np.flatnonzero(~choice.included)]
+        limits = [cp.norm(w) <= 1, sum(sums) <= bound, Q.T @ w == 0, w[choice.excluded] == 0]
+        limits += [] if choice.signs is None else [cp.multiply(choice.signs, w) >= 0]
+        best = cp.Problem(cp.Maximize(a @ w), limits).solve(solver="CLARABEL")
+        _, x = orthogonal_bounding(choice, bound, Q)(a, 1.0)
+        if np.linalg.norm(w.value) < 1 - 1e-3:
+            assert not x.any()  # the maximum is not attained on the sphere
+        elif x.any():
+            solved += 1
+            x /= np.linalg.norm(x)
+            assert a @ x == pytest.approx(best, rel=1e-6)
+            assert np.abs(Q.T @ x).max() < 1e-10
+            assert cost(choice, x) <= bound * (1 + 1e-9)
+            assert choice.signs is None or (x * choice.signs >= 0).all()
+            assert not x[choice.excluded].any()
+    assert solved >= 3
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"renormalize": False}, {"renormalize": False, "deflation": "generalized"}]
+)
+def test_scotlass_where_nothing_more_is_known_than_that_each_variable_is_a_group(options):
+    A = covariance(40)
+    given = {"method": "scotlass", "l1_bound": 1.7, "kind": "covariance", "n_starts": 3, **options}
+    ours, theirs = sparse_pca(A, 3, groups=np.arange(P), **given), sparse_pca(A, 3, **given)
+    np.testing.assert_allclose(ours.explained_variance, theirs.explained_variance, rtol=1e-5)
+    np.testing.assert_allclose(ours.loadings, theirs.loadings, atol=1e-3)
+
+
+@pytest.mark.parametrize("known", KNOWN)
+@pytest.mark.parametrize("renormalize", [True, False])
+def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
+    X = data(41)
+    with warnings.catch_warnings(action="ignore"):
+        x = sparse_pca(X, 3, method="scotlass", l1_bound=1.7, renormalize=renormalize, n_starts=3, **known)
+    V, choice = x.loadings, Choice.checked(P, None, **NOTHING | known)
+    assert V.shape[1] >= 2
+    np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-10)
+    for v in V.T:
+        assert_feasible(v, None, **known)
+        assert renormalize or cost(choice, v) <= 1.7 * (1 + 1e-9)
+    # no other loading of the same knowledge, orthogonal to the first, is better in a small step from there
+    A = np.cov(X, rowvar=False)
+    if not renormalize:
+        _, again = orthogonal_bounding(choice, 1.7, V[:, :1])(A @ V[:, 1], 1.0)
+        np.testing.assert_allclose(again / np.linalg.norm(again), V[:, 1], atol=1e-3)
+
+
+def test_nonnegative_orthogonal_loadings_share_no_variable():
+    with pytest.warns(RuntimeWarning, match="nothing feasible is left after 2 of the 3 components"):
+        x = sparse_pca(
+            covariance(3), 3, method="scotlass", l1_bound=1.7, kind="covariance", nonnegative=True, n_starts=9
+        )
+    assert not (x.loadings[:, 0] * x.loadings[:, 1]).any()
+    assert (x.loadings >= 0).all()
+
+
+def test_scotlass_by_itself_beside_earlier_loadings():
+    A = covariance(42)
+    first = spcacore.scotlass(A, 1.6, kind="covariance", groups=LABELS).loading
+    second = spcacore.scotlass(A, 1.6, kind="covariance", groups=LABELS, earlier=first[:, None]).loading
+    assert abs(first @ second) < 1e-10
+    np.testing.assert_allclose(
+        first, spcacore.pmd(A, 1.6, kind="covariance", groups=LABELS).loading, atol=1e-4
+    )
+
+
+# ---- least squares
+
+
+def signed_optimum(M, G, signs):
+    """The largest x'Mx/x'Gx of these signs: where it is not zero, x is an eigenvector of a support."""
+    most = -np.inf
+    for size in range(1, len(M) + 1):
+        for S in map(list, itertools.combinations(range(len(M)), size)):
+            values, V = scipy.linalg.eigh(M[np.ix_(S, S)], G[np.ix_(S, S)])
+            x = V[:, -1] * signs[S]
+            if x.min() >= -1e-9 or x.max() <= 1e-9:
+                most = max(most, values[-1])
+    return most
+
+
+def optimum(A, k, include=(), exclude=(), groups=None, nonnegative=None, count="groups"):
+    """The largest x'A^2x/x'Ax, by enumeration of all supports."""
+    groups = np.arange(P) if groups is None else groups
+    kept = np.setdiff1d(np.arange(P), exclude)
+    M = A[:, kept] @ A[kept]
+    units = [g for g in np.unique(groups) if not np.isin(np.flatnonzero(groups == g), exclude).any()]
+    most = -np.inf
+    for n in range(1, len(units) + 1) if count == "variables" else [min(k, len(units))]:
+        for chosen in itertools.combinations(units, n):
+            S = np.flatnonzero(np.isin(groups, chosen))
+            if (n if count == "groups" else len(S)) > k or not set(groups[list(include)]) <= set(chosen):
+                continue
+            part = M[np.ix_(S, S)], A[np.ix_(S, S)]
+            value = scipy.linalg.eigh(*part, eigvals_only=True)[-1]
+            if value > most:
+                most = max(most, value if nonnegative is None else signed_optimum(*part, nonnegative[S]))
+    return most
+
+
+LEAST_SQUARES = [*CASES, (BY_SIZE, 5), (BY_SIZE | {"include": [8], "nonnegative": MIXED}, 5)]
+
+
+@pytest.mark.parametrize(("known", "k"), LEAST_SQUARES)
+def test_least_squares_finds_the_optimum(known, k):
+    for seed in range(2):
+        A = covariance(50 + seed)
+        best = optimum(A, k, **known)
+        for strategy in ("auto", "exact"):
+            x = spcacore.least_squares_component(A, k, kind="covariance", strategy=strategy, **known)
+            v, kept = x.loading, np.setdiff1d(np.arange(P), known.get("exclude", ()))
+            assert np.sum((A[kept] @ v) ** 2) / (v @ A @ v) == pytest.approx(x.value, rel=1e-9)
+            assert (0.98 if strategy == "auto" else 1 - 1e-9) < x.value / best <= 1 + 1e-9
+            if "count" not in known:
+                assert_feasible(v, k, **known)
+        assert best <= x.upper_bound * (1 + 1e-12)
+        assert x.upper_bound == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("known", [{"groups": LABELS}, {"nonnegative": MIXED}, {"include": [0]}])
+def test_what_a_limit_leaves_of_least_squares_is_bounded(known):
+    A = covariance(60)
+    options = {"kind": "covariance", "strategy": "exact", "swaps": False}
+    x = spcacore.least_squares_component(A, 2, node_limit=1, **options, **known)
+    assert optimum(A, 2, **known) <= x.upper_bound * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("strategy", ["forward", "backward", "bidirectional", "projection"])
+@pytest.mark.parametrize("known", [{"groups": LABELS}, {"include": [2]}, {"nonnegative": MIXED}])
+def test_every_strategy_of_least_squares_keeps_to_it(strategy, known):
+    A = covariance(61)
+    best = optimum(A, 3, **known)
+    x = spcacore.least_squares_component(A, 3, kind="covariance", strategy=strategy, **known)
+    assert_feasible(x.loading, 3, **known)
+    assert 0.9 * best < x.value <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("known", [{"include": [1]}, {"groups": LABELS}])
+def test_least_squares_by_units_in_data_and_with_a_constraint(known):
+    X = data(62)
+    x = sparse_pca(X, 2, method="least_squares", cardinality=3, **known)
+    for v in x.loadings.T:
+        assert_feasible(v, 3, **known)
+    x = sparse_pca(X, 2, method="least_squares", cardinality=3, constraint="uncorrelated", **known)
+    scores = (X - X.mean(axis=0)) @ x.loadings
+    assert abs(scores[:, 0] @ scores[:, 1]) < 1e-8 * np.square(scores).sum()
+
+
+def test_each_variable_a_group_is_no_group_in_least_squares(monkeypatch):
+    A = covariance(63, 40)
+    for k in (3, 6):
+        theirs = spcacore.least_squares_component(A, k, kind="covariance").value
+        ours = spcacore.least_squares_component(A, k, kind="covariance", groups=np.arange(40)).value
+        assert ours == pytest.approx(theirs, rel=1e-3)
+    monkeypatch.setattr("spcacore.solvers.least_squares_search.LEAST_SQUARES_ORDER", 10)
+    X = data(64, 50, 40)
+    rows = spcacore.least_squares_component(X, 4, groups=np.arange(40) // 2)
+    monkeypatch.undo()
+    assert spcacore.least_squares_component(X, 4, groups=np.arange(40) // 2).value == pytest.approx(
+        rows.value
+    )
+
+
+def test_the_fewest_variables_of_least_squares_beside_what_is_included():
+    A = covariance(65)
+    first = np.linalg.eigvalsh(A)[-1]
+    for share in (0.6, 0.9):
+        fewest = next(k for k in range(2, P + 1) if optimum(A, k, include=[3, 4]) >= share * first)
+        x = spcacore.least_squares_component(
+            A, explained=share, kind="covariance", include=[3, 4], strategy="exact"
+        )
+        assert x.cardinality <= fewest
+        assert x.value >= share * first * (1 - 1e-9)
+
+
+def test_the_best_ratio_of_given_signs_is_that_of_all_supports():
+    for seed in range(5):
+        A = covariance(70 + seed, 6)
+        signs = np.random.default_rng(seed).choice([-1, 0, 1], 6)
+        begin = scipy.linalg.eigh(A @ A, A)[1][:, -1]
+        x, value = signed_ratio(A @ A, A, signs, begin)
+        assert (x * signs >= -1e-12).all()
+        assert value == pytest.approx(signed_optimum(A @ A, A, signs), rel=1e-9)
+
+
+def test_many_signs_are_not_proved():
+    with pytest.raises(ValueError, match="nonnegative loadings of at most 12 variables, not 13"):
+        spcacore.least_squares_component(
+            covariance(1, 14), 13, kind="covariance", nonnegative=True, strategy="exact"
+        )
+
+
+def test_least_squares_of_groups_can_be_ended(monkeypatch):
+    monkeypatch.setattr("spcacore.solvers.base.CALLBACK_SECONDS", 0)
+
+    def stop(progress):
+        raise StopIteration
+
+    with pytest.warns(RuntimeWarning, match="not converged"):
+        x = spcacore.least_squares_component(
+            covariance(66), 3, kind="covariance", groups=LABELS, callback=stop
+        )
+    assert not x.converged
