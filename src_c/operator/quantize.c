@@ -173,7 +173,7 @@ VECTORIZED static void block(spca_int r, spca_int c, const real *X, spca_int ld,
     }
 }
 
-/* How the columns from j0 on are scaled, at most SIDE, and what is left of them at most. */
+/* How at most SIDE columns are scaled, and the largest magnitude in each after centering. */
 static void scale(spca_int w, const double *mean, const double *low, const double *high,
                   scaling_t *s, double *largest)
 {
