@@ -207,7 +207,7 @@ def test_models_in_blocks_of_rows_and_threads():
         ({"model": "sca", "cardinality": [2]}, TypeError, "takes l1_bound"),
         ({"model": "spca", "cardinality": [2], "penalty": [1.0]}, TypeError, "one of them"),
         ({"model": "spca", "cardinality": [2], "method": "pmd"}, TypeError, "are for sparse_pca"),
-        ({"model": "sma", "l1_bound": [2.0], "criterion": "stability"}, ValueError, "takes no resamples"),
+        ({"model": "sma", "l1_bound": [2.0], "criterion": "stability"}, ValueError, "chooses rows too"),
         ({"model": "sca", "l1_bound": [2.0], "scale": "degree"}, TypeError, "must be True or False"),
         ({"model": "sca", "l1_bound": [2.0], "sample_weight": np.ones(40)}, TypeError, "sample_weight"),
         ({"model": "sca", "l1_bound": [2.0], "n_components": 13}, ValueError, "n_components must be in"),

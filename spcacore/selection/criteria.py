@@ -323,10 +323,7 @@ def select_sparsity(
         if method is not None or deflation is not None or kind != "data":
             raise TypeError(f"method, deflation and kind are for sparse_pca, not for model={model!r}")
         if model == "sma" and criterion == "stability":
-            raise ValueError(
-                "criterion='stability' cannot be combined with 'sma', which chooses among the rows too: "
-                "resamples of the rows have no supports to compare; use 'cv'"
-            )
+            raise ValueError("criterion='stability' cannot be combined with 'sma', which chooses rows too")
         plan = ModelPlan(model, X, n_components, given, center, scale, rng, options)
     if criterion == "bic":
         _refuse_likelihood(plan)
@@ -586,8 +583,7 @@ def _as_rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
         raise ValueError(f"criterion={criterion!r} needs data; for a covariance, use 'sparseness'")
     if is_row_blocks(X) and criterion == "permutation":
         raise TypeError(
-            "criterion='permutation' permutes whole columns, which must be in memory, and X is in blocks of "
-            "rows: use 'cv'"
+            "criterion='permutation' needs whole columns in memory, and X is in blocks of rows: use 'cv'"
         )
     if has_only_products(X):
         raise TypeError(f"X must have entries for criterion={criterion!r}; an operator offers only products")
