@@ -134,9 +134,7 @@ def _for_racing(state: DeflatedOperator, running: _core.Operator, count: int) ->
     """
     if count <= RACE_LEAST or not running.symmetric_form or not running.dense or not state.by_loadings:
         return running
-    A = state.original.columns(np.arange(running.p))
-    for index, entries in state.loadings:
-        _core.deflate_covariance("projection", A, index, entries)
+    A = state.removed() if state.matrix is None else state.matrix
     return _core.dense(A.astype(np.float32), True, None, None, 1.0, 1.0)
 
 
