@@ -214,6 +214,7 @@ KRYLOV_WORK = 1 << 23  # of one product; beyond, a Krylov basis would take much 
 START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 RACE_SHARE = 0.5  # of the coordinate starts that go on after each round
 RACE_STEPS = 3  # iterations of the first round: fewer lose up to a percent of a value on pure noise
+RACE_COPY = 2  # times that all of a matrix is read in the first round, from which it is copied for that
 RACE_ITERATIONS = 100  # that each run may make, for there to be rounds
 RACE_LEAST = 64  # starts up to which all run to the end,
 RACE_WORK = 4e6  # but on a matrix where that would be more multiplications

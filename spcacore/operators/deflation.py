@@ -18,7 +18,7 @@ from .missing import MissingData
 from .problem import Problem
 from .submatrix import largest_submatrix
 
-__all__ = ["DEFLATIONS", "PROJECTION", "DeflatedOperator", "Deflation"]
+__all__ = ["DEFLATIONS", "PROJECTION", "DeflatedOperator", "Deflation", "part_of"]
 __dir__ = __all__.copy
 
 
@@ -165,6 +165,10 @@ class DeflatedOperator:
         A = self.removed()
         return replaced(self, operator=_core.dense(A, True, None, None, 1.0, 1.0), matrix=A)
 
+    def submatrix(self, index: NDArray[np.intp]) -> NDArray[Any]:
+        """A[index, index]."""
+        return self.operator.submatrix(index) if self.matrix is None else part_of(self.matrix, index)
+
     def deflate(
         self,
         index: NDArray[np.intp],
@@ -240,6 +244,11 @@ class DeflatedOperator:
             diagonal[index] += (size * x - 2 * op.backward(g)[index]) * x
             np.maximum(diagonal, 0, out=diagonal)
         return {"operator": op.deflated("projection", index, x, g, 1.0), "diagonal": diagonal}
+
+
+def part_of(A: NDArray[Any], index: NDArray[np.intp]) -> NDArray[Any]:
+    """A[index, index] of an array, without a check of each index: many rows at once are copied as they lie."""
+    return A.take(index, 0, mode="clip").take(index, 1, mode="clip")
 
 
 def _products_on_support(op: _core.Operator, index: NDArray[np.intp], x: NDArray[Any]) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import WORKING_SET_BYTES, WORKING_SET_PAIRS
 from .._types import Index
+from .deflation import part_of
 from .gram import keeps_digits
 from .problem import Problem, Screening
 
@@ -177,7 +178,7 @@ class WorkingSet:
         gram = diagonal = self._gram[:known, :known]
         if state.by_loadings:
             gram = self._projected.of(self._gram, self.index, self.position, state.loadings)
-        gram, diagonal = _symmetric(gram).submatrix(at), diagonal.diagonal()[at]
+        gram, diagonal = part_of(gram, at), diagonal.diagonal()[at]
         inside = replace(
             problem, operator=_symmetric(gram), diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, weight=None, degree_weight=None,
