@@ -187,7 +187,9 @@ class WorkingSet:
         restricted = type(state).from_problem(inside, state.deflation, state.constraint)
         if state.by_loadings:
             among = tuple((np.searchsorted(active, index), entries) for index, entries in state.loadings)
-            return inside, replace(restricted, diagonal=np.maximum(gram.diagonal(), 0), loadings=among, matrix=gram)
+            return inside, replace(
+                restricted, diagonal=np.maximum(gram.diagonal(), 0), loadings=among, matrix=gram
+            )
         noise = partial(_noise, problem, state.deflation.first_order, active)
         for index, entries in state.loadings:
             restricted = restricted.deflate(np.searchsorted(active, index), entries, noise)

@@ -133,7 +133,12 @@ def _for_racing(state: DeflatedOperator, running: _core.Operator, count: int, k:
 
     Only for so many runs that to make it is worth it: they read k rows in each step.
     """
-    if RACE_STEPS * k * count < RACE_COPY * running.p or not running.symmetric_form or not running.dense or not state.by_loadings:
+    if (
+        RACE_STEPS * k * count < RACE_COPY * running.p
+        or not running.symmetric_form
+        or not running.dense
+        or not state.by_loadings
+    ):
         return running
     A = state.removed() if state.matrix is None else state.matrix
     return _core.dense(A.astype(np.float32), True, None, None, 1.0, 1.0)
