@@ -199,7 +199,7 @@ def swap(A, S, most=1000):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("k", "p"), [(2, 12), (5, 12), (6, 150)])
 def test_swaps_end_where_no_other_raises_the_eigenvalue(k, p, dtype):
-    """By enumeration; one by one they are those that the smallest entries leave first, for the best others."""
+    """By enumeration; one by one, too: the smallest entry leaves that any may replace, for the best one."""
     made, near = 0, 1e-9 if dtype == np.float64 else 1e-4
     for seed in range(20):
         rng = np.random.default_rng([k, seed])

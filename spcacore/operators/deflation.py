@@ -247,7 +247,7 @@ class DeflatedOperator:
 
 
 def part_of(A: NDArray[Any], index: NDArray[np.intp]) -> NDArray[Any]:
-    """A[index, index] of an array, without a check of each index: many rows at once are copied as they lie."""
+    """A[index, index] of an array, by copies of whole rows, without a check of each index."""
     return A.take(index, 0, mode="clip").take(index, 1, mode="clip")
 
 
