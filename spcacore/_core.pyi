@@ -171,6 +171,16 @@ def exchange(
     slack: float,
     tie: float,
 ) -> tuple[int, int, float] | None: ...
+def swap(
+    A: _Real,
+    support: _Index,
+    diagonal: _Double,
+    rise: float,
+    gap: float,
+    slack: float,
+    tie: float,
+    most: int,
+) -> tuple[_Index, _Double, float, bool]: ...
 def deleted_eigenvalues(eigenvalues: _Double, W: _Double) -> _Double: ...
 def dspca(
     A: _Double, constrained: bool, limit: float, tol: float, max_iter: int, progress: _Hook = None

@@ -139,17 +139,35 @@ def exchange(const floating[:, ::1] C, const Py_ssize_t[::1] leaving, const Py_s
     cdef spca_status status
     cdef Py_ssize_t k = C.shape[0], p = C.shape[1], n_leaving = leaving.shape[0], count = candidate.shape[0]
     cdef Py_ssize_t first = 0, entering = 0
-    cdef Py_ssize_t[::1] iwork = np.empty(count, np.intp)
+    cdef Py_ssize_t[::1] iwork = np.empty(count, np.intp), row = np.arange(k)
     cdef double[::1] work = np.empty(k * (k + 1) + 64 * (2 * k + 3))
     cdef double value = 0
     if n_leaving == 0 or count == 0:
         return None
     with nogil:
-        status = kernel_exchange(p, k, n_leaving, &leaving[0], count, &candidate[0], &C[0, 0], &diagonal[0],
-                                 &eigenvalues[0], &U[0, 0], level, slack, tie, on_stop, &call.c, &work[0],
+        status = kernel_exchange(p, k, n_leaving, &leaving[0], count, &candidate[0], &C[0, 0], &row[0],
+                                 &diagonal[0], &eigenvalues[0], &U[0, 0], level, slack, tie, on_stop, &call.c, &work[0],
                                  &iwork[0], &first, &entering, &value)
     call.check(status)
     return (first, entering, value) if first < n_leaving else None
+
+
+def swap(const floating[:, ::1] A, const Py_ssize_t[::1] support, const double[::1] diagonal, double rise, double gap,
+         double slack, double tie, Py_ssize_t most):
+    """(support, leading vector, eigenvalue, whether no swap is left) after at most so many swaps (spca_proto.h)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t p = A.shape[0], k = support.shape[0], made = 0
+    cdef Py_ssize_t[::1] index = np.array(support), iwork = np.empty(2 * p + k, np.intp)
+    cdef double[::1] vector = np.empty(k), work = np.empty(3 * k * k + 130 * k + 192)
+    cdef char[::1] blas_work = np.empty(12 * k * sizeof(blas_int), np.int8)
+    cdef double value = 0
+    cdef int ended = 0
+    with nogil:
+        status = kernel_swap(p, k, &A[0, 0], &diagonal[0], rise, gap, slack, tie, most, on_stop, &call.c, &work[0],
+                             <blas_int *> &blas_work[0], &iwork[0], &index[0], &vector[0], &value, &made, &ended)
+    call.check(status)
+    return np.asarray(index), np.asarray(vector), value, bool(ended)
 
 
 def deleted_eigenvalues(const double[::1] eigenvalues, const double[::1, :] W):

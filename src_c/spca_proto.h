@@ -354,17 +354,27 @@ spca_status SPCA(bordered_eigenvalues)(spca_int p, spca_int k, spca_int w, spca_
 /* The first of n_leaving places of a support of k > 1, in the order given, that one of the
  * candidates (ascending) may take so that the largest eigenvalue of A on the support rises above
  * level; and the candidate, the first of the best to rounding, with that eigenvalue.  *first >=
- * n_leaving: none.  C (k x p by rows): A at the support; diagonal (p): of A; eigenvalues (k,
- * descending, the first no more than the level, but for rounding, and the second less) and U (k x k
- * by columns): of A on the support.  slack: the share of each term of a bound that rounding may
- * hide; tie: the share by which values differ.  work (k (k + 1) + 64 (2k + 3)), iwork (count)
- * (exchange.c). */
+ * n_leaving: none.  Row row_a of C (by rows of p) is A at the support's a-th; diagonal (p): of A;
+ * eigenvalues (k, descending, the first no more than the level, but for rounding, and the second
+ * less) and U (k x k by columns): of A on the support.  slack: the share of each term of a bound
+ * that rounding may hide; tie: the share by which values differ.  work (k (k + 1) + 64 (2k + 3)),
+ * iwork (count) (exchange.c). */
 spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spca_int *leaving,
                            spca_int count, const spca_int *candidate, const REAL *C,
-                           const double *diagonal, const double *eigenvalues, const double *U,
-                           double level, double slack, double tie, spca_stop stop, void *ctx,
-                           double *work, spca_int *iwork, spca_int *first, spca_int *entering,
-                           double *value);
+                           const spca_int *row, const double *diagonal, const double *eigenvalues,
+                           const double *U, double level, double slack, double tie, spca_stop stop,
+                           void *ctx, double *work, spca_int *iwork, spca_int *first,
+                           spca_int *entering, double *value);
+
+/* Swaps for as long as exchange finds one, at most so many; how many it made.  A (p x p) symmetric,
+ * diagonal (p): its own; index (k > 1, ascending): the support, then the new one, with its leading
+ * eigenvector and eigenvalue.  A swap raises that by more than the share rise.  *ended: whether no
+ * other does; 0 too where the two largest eigenvalues are within the share gap, which exchange
+ * does not allow.  work (3 k^2 + 130 k + 192), blas_work (12 k), iwork (2 p + k) (exchange.c). */
+spca_status SPCA(swap)(spca_int p, spca_int k, const REAL *A, const double *diagonal, double rise,
+                       double gap, double slack, double tie, spca_int most, spca_stop stop,
+                       void *ctx, double *work, blas_int *blas_work, spca_int *iwork,
+                       spca_int *index, double *vector, double *value, spca_int *made, int *ended);
 
 /* ---- rotations ------------------------------------------------------------------------------ */
 

@@ -191,6 +191,67 @@ def test_equal_exchanges_take_the_first_variable():
     assert exchange(A, 2, np.array([], np.intp), np.arange(2, 8), level) is None
 
 
+def swap(A, S, most=1000):
+    limits = (1e-9, 1e-12) if A.dtype == np.float64 else (1e-4, 1e-12)
+    return _core.swap(A, S, np.ascontiguousarray(np.diag(A), float), 1e-10, 1e-8, *limits, most)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("k", "p"), [(2, 12), (5, 12), (6, 150)])
+def test_swaps_end_where_no_other_raises_the_eigenvalue(k, p, dtype):
+    """By enumeration; one by one, too: the smallest entry leaves that any may replace, for the best one."""
+    made, near = 0, 1e-9 if dtype == np.float64 else 1e-4
+    for seed in range(20):
+        rng = np.random.default_rng([k, seed])
+        A = covariance(rng.standard_normal((12, p)) * 2 ** rng.uniform(-1, 1, p)).astype(dtype)
+        B, S = A.astype(float), np.sort(rng.permutation(p)[:k])
+        index, vector, value, ended = swap(A, S)
+        assert ended
+        assert_allclose(B[np.ix_(index, index)] @ vector, value * vector, atol=1e-12 * value)
+        assert_allclose(value, np.linalg.eigvalsh(B[np.ix_(index, index)])[-1], rtol=1e-12)
+        assert exchanges(B, index, np.setdiff1d(np.arange(p), index)).max() <= value * (1 + near)
+        while dtype == np.float64 and not np.array_equal(S, index):
+            values, U = np.linalg.eigh(B[np.ix_(S, S)])
+            others, leaving = np.setdiff1d(np.arange(p), S), np.argsort(np.abs(U[:, -1]))
+            table = exchanges(B, S.tolist(), others)[leaving]
+            place = np.flatnonzero((table > values[-1] * (1 + 1e-10)).any(axis=1))[0]
+            wanted = np.sort(np.append(np.delete(S, leaving[place]), others[np.argmax(table[place])]))
+            S = swap(A, S, 1)[0]
+            assert np.array_equal(S, wanted)
+            made += 1
+    assert made > 20 or dtype == np.float32
+
+
+def test_swaps_are_not_judged_where_two_eigenvalues_are_equal():
+    A = np.eye(5)
+    index, vector, value, ended = swap(A, np.array([1, 3]))
+    assert not ended
+    assert index.tolist() == [1, 3]
+    assert (value, np.abs(vector).max()) == (1, 1)
+    assert tpower(A, 2, kind="covariance", start=None).value == 1
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_formed_covariance_is_the_deflated_one(order, dtype):
+    rng = np.random.default_rng(0)
+    A = covariance(rng.standard_normal((30, 20)) * 2 ** rng.uniform(-3, 3, 20))
+    problem = as_problem(np.asarray(A, dtype, order=order), kind="covariance", scale=True)
+    state, wanted = Deflated.from_problem(problem), A / np.sqrt(np.outer(np.diag(A), np.diag(A)))
+    for S in (np.arange(4), np.arange(2, 9)):  # which overlap
+        x = rng.standard_normal(len(S))
+        x = np.ascontiguousarray(x / np.linalg.norm(x), dtype)
+        state, P = state.deflate(S, x, lambda index: 0.0), np.eye(20)
+        P[np.ix_(S, S)] -= np.outer(x, x)
+        wanted = P @ wanted @ P
+        formed = state.formed()
+        assert_allclose(
+            formed.matrix * problem.in_units(1.0), wanted, atol=1e-14 if dtype == np.float64 else 1e-6
+        )
+        assert np.array_equal(formed.operator.submatrix(np.arange(20)), formed.submatrix(np.arange(20)))
+        assert formed.deflate(S, x, lambda index: 0.0).matrix is None
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("excess", [1e-10, 0.1])
 def test_variables_out_of_reach_come_in_no_exchange(dtype, excess):

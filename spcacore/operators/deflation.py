@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import QUOTIENT_NULL
+from .._limits import FORMED_ORDER, QUOTIENT_NULL
 from .._records import record, replaced
 from ..linalg.orthogonal import orthogonal_part
 from .choice import Choice
@@ -18,7 +18,7 @@ from .missing import MissingData
 from .problem import Problem
 from .submatrix import largest_submatrix
 
-__all__ = ["DEFLATIONS", "PROJECTION", "DeflatedOperator", "Deflation"]
+__all__ = ["DEFLATIONS", "PROJECTION", "DeflatedOperator", "Deflation", "part_of"]
 __dir__ = __all__.copy
 
 
@@ -90,6 +90,8 @@ class DeflatedOperator:
         Where entries of the data are missing.
     choice : Choice or None
         What the caller knows of the variables, but for those that are excluded, which the operator lacks.
+    matrix : ndarray of shape (p, p) or None
+        A itself with the components removed, where it is formed.
     """
 
     operator: _core.Operator
@@ -101,6 +103,7 @@ class DeflatedOperator:
     loadings: tuple[tuple[NDArray[np.intp], NDArray[Any]], ...] = ()
     filled: MissingData | None = None
     choice: Choice | None = None
+    matrix: NDArray[Any] | None = None
 
     @classmethod
     def from_problem(
@@ -146,6 +149,26 @@ class DeflatedOperator:
         special = self.deflation.orthogonalized or self.deflation.residual or self.constraint is not None
         return self.deflation.update == "projection" and not special
 
+    def removed(self) -> NDArray[Any]:
+        """A of a symmetric form in memory with the components removed, `by_loadings`."""
+        A = self.original.columns(np.arange(self.original.p))
+        for index, entries in self.loadings:
+            _core.deflate_covariance("projection", A, index, entries)
+        return A
+
+    def formed(self) -> DeflatedOperator:
+        """The same with its matrix, where that is small: a search then knows nothing of the deflations."""
+        op = self.operator
+        small = op.symmetric_form and op.dense and op.p <= FORMED_ORDER
+        if not small or not self.by_loadings or self.matrix is not None:
+            return self
+        A = self.removed()
+        return replaced(self, operator=_core.dense(A, True, None, None, 1.0, 1.0), matrix=A)
+
+    def submatrix(self, index: NDArray[np.intp]) -> NDArray[Any]:
+        """A[index, index]."""
+        return self.operator.submatrix(index) if self.matrix is None else part_of(self.matrix, index)
+
     def deflate(
         self,
         index: NDArray[np.intp],
@@ -158,7 +181,7 @@ class DeflatedOperator:
         `image` takes the place of F x in the residual F - F x x' of data, of a deflation with `residual`.
         """
         op, diagonal, basis, update = self.operator, self.diagonal, self.basis, self.deflation.update
-        after = replaced(self, loadings=(*self.loadings, (index, entries)))
+        after = replaced(self, loadings=(*self.loadings, (index, entries)), matrix=None)
         if self.constraint is not None or self.deflation.orthogonalized:
             if self.constraint == "uncorrelated":
                 direction = self.original.apply(index, np.ascontiguousarray(entries)).astype(np.float64)
@@ -221,6 +244,11 @@ class DeflatedOperator:
             diagonal[index] += (size * x - 2 * op.backward(g)[index]) * x
             np.maximum(diagonal, 0, out=diagonal)
         return {"operator": op.deflated("projection", index, x, g, 1.0), "diagonal": diagonal}
+
+
+def part_of(A: NDArray[Any], index: NDArray[np.intp]) -> NDArray[Any]:
+    """A[index, index] of an array, by copies of whole rows, without a check of each index."""
+    return A.take(index, 0, mode="clip").take(index, 1, mode="clip")
 
 
 def _products_on_support(op: _core.Operator, index: NDArray[np.intp], x: NDArray[Any]) -> NDArray[Any]:

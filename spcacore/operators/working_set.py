@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import WORKING_SET_BYTES, WORKING_SET_PAIRS
 from .._types import Index
+from .deflation import part_of
 from .gram import keeps_digits
 from .problem import Problem, Screening
 
@@ -177,7 +178,7 @@ class WorkingSet:
         gram = diagonal = self._gram[:known, :known]
         if state.by_loadings:
             gram = self._projected.of(self._gram, self.index, self.position, state.loadings)
-        gram, diagonal = _symmetric(gram).submatrix(at), diagonal.diagonal()[at]
+        gram, diagonal = part_of(gram, at), diagonal.diagonal()[at]
         inside = replace(
             problem, operator=_symmetric(gram), diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, weight=None, degree_weight=None,
@@ -186,7 +187,9 @@ class WorkingSet:
         restricted = type(state).from_problem(inside, state.deflation, state.constraint)
         if state.by_loadings:
             among = tuple((np.searchsorted(active, index), entries) for index, entries in state.loadings)
-            return inside, replace(restricted, diagonal=np.maximum(gram.diagonal(), 0), loadings=among)
+            return inside, replace(
+                restricted, diagonal=np.maximum(gram.diagonal(), 0), loadings=among, matrix=gram
+            )
         noise = partial(_noise, problem, state.deflation.first_order, active)
         for index, entries in state.loadings:
             restricted = restricted.deflate(np.searchsorted(active, index), entries, noise)

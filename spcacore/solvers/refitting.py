@@ -23,7 +23,7 @@ from .signed import signed_vector
 
 __all__ = [
     "Run", "Span", "best_of_bounded", "best_run", "is_better", "leading_vector", "penalty_continuation",
-    "refit",
+    "refit", "same_support",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -56,6 +56,11 @@ def penalty_continuation(
     return None if best.objective == -np.inf else replaced(best, n_iter=total)
 
 
+def same_support(x: Solution, y: Solution) -> bool:
+    """Whether two components have the same variables."""
+    return x.index.tobytes() == y.index.tobytes()
+
+
 def is_better(
     state: DeflatedOperator, new: Solution, best: Solution, tol: float, nonnegative: bool = False
 ) -> bool:
@@ -64,7 +69,7 @@ def is_better(
     Runs end within `tol` of their limits, so those that close are compared at the limits themselves.
     """
     values = new.objective, best.objective
-    if np.array_equal(new.index, best.index):
+    if same_support(new, best):
         return values[0] > values[1]
     if tol > 0 and abs(values[0] - values[1]) <= 100 * tol * abs(values[1]):
         values = refit(state, new, nonnegative).objective, refit(state, best, nonnegative).objective
@@ -91,7 +96,7 @@ def best_run(
         if new is None:
             continue
         total += 1
-        if best is None or not np.array_equal(new.index, best.index):
+        if best is None or not same_support(new, best):
             if best is None or is_better(state, new, best, tol, nonnegative):
                 best, same = new, 1
             continue

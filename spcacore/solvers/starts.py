@@ -14,6 +14,7 @@ from .. import _core
 from .._limits import (
     CHOICE_STARTS,
     KRYLOV_WORK,
+    RACE_COPY,
     RACE_FINISHERS,
     RACE_LEAST,
     RACE_SHARE,
@@ -65,17 +66,17 @@ def search_starts(
     else:
         if _variances_tie(op, diagonal, min(4 * k, p)):  # then dense vectors say what is promising
             dense = power_start(op, rng())
-            yield _leading_start(op, dense, k)
+            yield _leading_start(state, dense, k)
             directions = _leading_directions(op, dense, 8 if problem.cost <= KRYLOV_WORK else 1)
             del dense
-            yield _leading_start(op, directions[0], k)
+            yield _leading_start(state, directions[0], k)
             index = _core.select_largest(directions[0], k)
             yield index, directions[0][index], (k,)
             for j in sorted({int(np.argmax(np.abs(direction))) for direction in directions}):
                 yield np.array([j]), np.ones(1, dtype), (k,)
             del directions
         else:
-            yield _leading_start(op, diagonal, k)
+            yield _leading_start(state, diagonal, k)
         if n_starts is not None:
             race = None
         else:
@@ -108,7 +109,7 @@ def finishers(
     They run in rounds, each of twice the iterations of the one before; the best of the different supports go
     on.
     """
-    dtype, op = running.dtype, _for_racing(state, running, len(variables))
+    dtype, op = running.dtype, _for_racing(state, running, len(variables), k)
     index, value = variables[:, None], np.ones((len(variables), 1), op.dtype)
     made, steps, limits = np.zeros(len(index), np.intp), RACE_STEPS, (tol, hook, nonnegative)
     while len(index) > RACE_FINISHERS and not ended(hook):
@@ -127,16 +128,19 @@ def finishers(
     yield from ((i, v, (k,), n) for i, v, n in zip(index, value, made.tolist(), strict=True))
 
 
-def _for_racing(state: DeflatedOperator, running: _core.Operator, count: int) -> _core.Operator:
+def _for_racing(state: DeflatedOperator, running: _core.Operator, count: int, k: int) -> _core.Operator:
     """The same as a matrix in single precision and without deflations, which is enough to tell runs apart.
 
-    Only for so many runs that to make it is worth it.
+    Only for so many runs that to make it is worth it: they read k rows in each step.
     """
-    if count <= RACE_LEAST or not running.symmetric_form or not running.dense or not state.by_loadings:
+    if (
+        RACE_STEPS * k * count < RACE_COPY * running.p
+        or not running.symmetric_form
+        or not running.dense
+        or not state.by_loadings
+    ):
         return running
-    A = state.original.columns(np.arange(running.p))
-    for index, entries in state.loadings:
-        _core.deflate_covariance("projection", A, index, entries)
+    A = state.removed() if state.matrix is None else state.matrix
     return _core.dense(A.astype(np.float32), True, None, None, 1.0, 1.0)
 
 
@@ -165,13 +169,14 @@ def _variances_tie(op: _core.Operator, diagonal: NDArray[Any] | None, width: int
     return bool(np.count_nonzero(diagonal >= (1 - 1e-6) * largest) > width)
 
 
-def _leading_start(op: _core.Operator, promise: NDArray[Any] | None, k: int) -> Start:
+def _leading_start(state: DeflatedOperator, promise: NDArray[Any] | None, k: int) -> Start:
     """Nearly the leading eigenvector of the submatrix of the 4k most promising variables."""
+    op = state.operator
     width = min(op.p, 4 * k, largest_submatrix(op))
     if width < k or promise is None:
         return np.arange(op.p), np.ones(op.p, op.dtype), (k,)
     index = _core.select_largest(promise, width)
-    G = op.submatrix(index)
+    G = state.submatrix(index)
     vector = G[:, G.diagonal().argmax()].copy()
     with np.errstate(under="ignore"):
         for _ in range(20):  # a start needs no more; a whole decomposition would cost several products

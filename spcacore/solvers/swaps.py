@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import GREEDY_PENALTIES, SWAP_GAP, SWAP_SLACK, TIE
+from .._limits import GREEDY_PENALTIES, RISE, SWAP_GAP, SWAP_SLACK, SWAPS_AT_A_TIME, TIE
 from .._types import Array, Index
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
@@ -42,12 +42,34 @@ def swap_search(
         return x
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
     pencil, rows, clock = Pencil.of(state, strength), _Rows(state.operator), ProgressClock(hook)
-    basis, begin = _basis(state, pencil, x.index) if pencil.Q is None else None, x
+    begin = x
+    if state.matrix is not None and state.choice is None and pencil.Q is None:
+        x, settled = _swapped(state.matrix, state, x, clock)
+        if settled:
+            return x if x is begin else refit(state, x)
+    basis = _basis(state, pencil, x.index) if pencil.Q is None else None
     while (better := best_swap(problem, state, pencil, rows, x, basis, budget)) is not None:
         x, basis = better
         if clock(x.n_iter):
             break
     return x if basis is None or x is begin else refit(state, x)
+
+
+def _swapped(
+    A: NDArray[Any], state: DeflatedOperator, x: Solution, clock: ProgressClock
+) -> tuple[Solution, bool]:
+    """x after swaps by a kernel, which reads rows of A where they are; whether there are no more to make."""
+    diagonal = np.ascontiguousarray(state.diagonal, np.float64)
+    limits = RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), TIE.double, SWAPS_AT_A_TIME
+    while True:
+        index, vector, objective, ended = _core.swap(A, x.index, diagonal, *limits)
+        settled = np.array_equal(index, x.index)
+        if not settled:
+            x = replace(x, index=index, entries=vector.astype(A.dtype), objective=objective)
+        if ended or clock(x.n_iter):
+            return x, True
+        if settled:
+            return x, False
 
 
 def _basis(state: DeflatedOperator, pencil: Pencil, index: Index) -> PencilBasis:
@@ -65,7 +87,7 @@ def best_swap(
     """
     op, S, k = state.operator, x.index, len(x.index)
     diagonal = np.ascontiguousarray(state.diagonal, np.float64)
-    enough = x.objective + 1e-10 * abs(x.objective)
+    enough = x.objective + RISE * abs(x.objective)
     outside = np.ones(op.p, bool)
     outside[S] = False
     if whole is not None and state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj

@@ -40,7 +40,7 @@ def thresholded_starts(
     by the median of all (Deshpande and Montanari 2016, section 2, where s = n^(-1/2)): correlations by
     tau s. Of more variables than a submatrix may have, the most promising.
     """
-    from scipy.sparse.linalg import ArpackError, LinearOperator
+    from scipy.sparse.linalg import ArpackError
 
     op = state.operator
     count = min(op.p, largest_submatrix(op))
@@ -63,10 +63,7 @@ def thresholded_starts(
     correlation *= inverse
     B, own = np.empty_like(correlation), correlation.diagonal()
 
-    def product(v: NDArray[Any]) -> NDArray[Any]:
-        return scale * (B @ (scale * v.ravel()))
-
-    thresholded = LinearOperator(B.shape, dtype=B.dtype, matvec=product)
+    thresholded = _products(B, scale)
     for tau in THRESHOLDS:
         level = np.float32(tau * noise)
         np.clip(correlation, -level, level, out=B)
@@ -80,6 +77,19 @@ def thresholded_starts(
         except ArpackError:  # not converged
             continue
         yield index, np.ascontiguousarray(vectors[:, 0], op.dtype)
+
+
+def _products(B: NDArray[Any], scale: NDArray[Any]) -> Any:
+    """diag(scale) B diag(scale), by its products alone: SciPy looks at vectors for longer than these take."""
+    from scipy.sparse.linalg import LinearOperator
+
+    class Scaled(LinearOperator):
+        def _matvec(self, v: NDArray[Any]) -> NDArray[Any]:
+            return np.asarray(scale * (B @ (scale * v.ravel())))
+
+        matvec = _matvec
+
+    return Scaled(B.dtype, B.shape)
 
 
 def rises_above_noise(state: DeflatedOperator, x: Solution) -> bool:

@@ -129,6 +129,7 @@ class TruncatedPower(IterativeSolver):
     def find(
         self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
     ) -> Solution | None:
+        state = state.formed()
         best = super().find(problem, state, sparsity, seed, hook)
         if not self.restrictable(state):
             problem = replaced(problem, working_set=None)

@@ -19,12 +19,13 @@
 enum { COLUMNS = 64, STEPS = 100 };
 
 /* s_j = sum_i u_i c_ij and square_j = sum_i c_ij^2 of the columns start .. end - 1. */
-VECTORIZED static void along(spca_int k, spca_int p, const real *C, const double *u, spca_int start,
-                             spca_int end, double *s, double *square)
+VECTORIZED static void along(spca_int k, spca_int p, const real *C, const spca_int *row,
+                             const double *u, spca_int start, spca_int end, double *s,
+                             double *square)
 {
     for (spca_int j = 0; j < end - start; j++) s[j] = square[j] = 0;
     for (spca_int i = 0; i < k; i++) {
-        const real *c = C + i * p + start;
+        const real *c = C + row[i] * p + start;
         for (spca_int j = 0; j < end - start; j++) {
             double x = (double)c[j];
             s[j] += u[i] * x;
@@ -54,6 +55,7 @@ typedef struct {
     spca_int k, p, n_leaving, count, held; /* count: variables in entering */
     const spca_int *leaving;
     const real *C;
+    const spca_int *row; /* (k): of C, of each variable of the support */
     const double *diagonal, *eigenvalues, *U, *N, *width;
     double level, slack;
     spca_int place[COLUMNS], first;
@@ -96,7 +98,7 @@ static double exchanged(const search_t *x, spca_int i, spca_int j, double *b)
     double value = x->level;
     for (spca_int m = 0; m < k; m++) {
         b[m] = 0;
-        for (spca_int l = 0; l < k; l++) b[m] += U[l + m * k] * (double)x->C[l * x->p + j];
+        for (spca_int l = 0; l < k; l++) b[m] += U[l + m * k] * (double)x->C[x->row[l] * x->p + j];
     }
     for (int step = 0; step < STEPS; step++) {
         double e = fmax(value - lam[0], 0), s = b[0], u = U[i], form = 0, own = 0, t = 0;
@@ -134,7 +136,7 @@ static spca_status look(search_t *x, double steep, spca_int count, const spca_in
         spca_int end = min_int(x->p, start + COLUMNS);
         if (candidate[next] >= end) continue;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        along(x->k, x->p, x->C, x->U, start, end, s, square);
+        along(x->k, x->p, x->C, x->row, x->U, start, end, s, square);
         for (; next < count && candidate[next] < end; next++) {
             spca_int j = candidate[next];
             double lead = s[j - start], rest = square[j - start] * (1 + 1e-12) - lead * lead;
@@ -143,7 +145,7 @@ static spca_status look(search_t *x, double steep, spca_int count, const spca_in
             double room = x->slack * (fabs(left) + fabs(x->level));
             if ((1 + 2 * x->slack) * reach * reach + room < left) continue;
             for (spca_int i = 0; i < x->k; i++)
-                c[i * COLUMNS + x->held] = (double)x->C[i * x->p + j];
+                c[i * COLUMNS + x->held] = (double)x->C[x->row[i] * x->p + j];
             x->lead[x->held] = lead;
             x->place[x->held++] = j;
             if (x->held == COLUMNS) enter(x, c, t);
@@ -155,14 +157,15 @@ static spca_status look(search_t *x, double steep, spca_int count, const spca_in
 
 spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spca_int *leaving,
                            spca_int count, const spca_int *candidate, const real *C,
-                           const double *diagonal, const double *eigenvalues, const double *U,
-                           double level, double slack, double tie, spca_stop stop, void *ctx,
-                           double *work, spca_int *iwork, spca_int *first, spca_int *entering,
-                           double *value)
+                           const spca_int *row, const double *diagonal, const double *eigenvalues,
+                           const double *U, double level, double slack, double tie, spca_stop stop,
+                           void *ctx, double *work, spca_int *iwork, spca_int *first,
+                           spca_int *entering, double *value)
 {
     double *N = work, *width = N + k * k, *c = width + k, steep = 0;
     double e = fmax(level - eigenvalues[0], 0);
-    search_t x = {.p = p, .k = k, .C = C, .N = N, .U = U, .width = width, .entering = iwork};
+    search_t x = {
+        .p = p, .k = k, .C = C, .row = row, .N = N, .U = U, .width = width, .entering = iwork};
     x.leaving = leaving, x.n_leaving = n_leaving;
     x.diagonal = diagonal, x.eigenvalues = eigenvalues;
     x.level = level, x.slack = slack;
@@ -192,4 +195,83 @@ spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spc
         x.n_leaving -= x.first + 1;
     }
     return SPCA_OK;
+}
+
+/* Eigenvalues of A on a support, descending, and vectors U.  G (k x k), work (k^2 + 27 k). */
+static spca_status decompose(spca_int p, spca_int k, const real *A, const spca_int *index,
+                             double *G, double *work, blas_int *blas_work, double *eigenvalues,
+                             double *U)
+{
+    blas_int n = (blas_int)k, lwork = (blas_int)(26 * k), liwork = (blas_int)(10 * k);
+    blas_int one = 1, found = 0, info = 0;
+    double unused = 0, *ascending = work + 26 * k, *vectors = ascending + k;
+    for (spca_int b = 0; b < k; b++)
+        for (spca_int a = 0; a <= b; a++)
+            G[a + b * k] =
+                ((double)A[index[a] * p + index[b]] + (double)A[index[b] * p + index[a]]) / 2;
+    spca_dblas.syevr("V", "I", "U", &n, G, &n, &unused, &unused, &one, &n, &unused, &found,
+                     ascending, vectors, &n, blas_work + 10 * k, work, &lwork, blas_work, &liwork,
+                     &info);
+    if ((info != 0) | (found != n)) return SPCA_LAPACK_FAILED;
+    for (spca_int m = 0; m < k; m++) {
+        eigenvalues[m] = ascending[k - 1 - m];
+        for (spca_int a = 0; a < k; a++) U[a + m * k] = vectors[a + (k - 1 - m) * k];
+    }
+    return SPCA_OK;
+}
+
+/* The places of a support by increasing |u|, then in order. */
+static void by_weight(spca_int k, const double *u, spca_int *place)
+{
+    for (spca_int a = 0; a < k; a++) {
+        spca_int b = a;
+        for (; b > 0 && fabs(u[place[b - 1]]) > fabs(u[a]); b--) place[b] = place[b - 1];
+        place[b] = a;
+    }
+}
+
+/* j in the place of index_i, which stay ascending. */
+static void put(spca_int k, spca_int i, spca_int j, spca_int *index)
+{
+    for (; i > 0 && index[i - 1] > j; i--) index[i] = index[i - 1];
+    for (; i < k - 1 && index[i + 1] < j; i++) index[i] = index[i + 1];
+    index[i] = j;
+}
+
+spca_status SPCA(swap)(spca_int p, spca_int k, const real *A, const double *diagonal, double rise,
+                       double gap, double slack, double tie, spca_int most, spca_stop stop,
+                       void *ctx, double *work, blas_int *blas_work, spca_int *iwork,
+                       spca_int *index, double *vector, double *value, spca_int *made, int *ended)
+{
+    double *U = work, *eigenvalues = U + k * k, *G = eigenvalues + k, *more = G + k * k;
+    spca_int *leaving = iwork, *candidate = leaving + k, *rest = candidate + p, place, entering;
+    spca_status status = decompose(p, k, A, index, G, more, blas_work, eigenvalues, U);
+    *ended = 0;
+    for (*made = 0; status >= 0; ++*made) {
+        double level = eigenvalues[0] + rise * fabs(eigenvalues[0]), new;
+        spca_int count = 0, left;
+        *value = eigenvalues[0];
+        for (spca_int a = 0; a < k; a++) vector[a] = U[a];
+        if (*made == most || !(level - eigenvalues[1] > gap * fabs(level))) break;
+        by_weight(k, U, leaving);
+        for (spca_int j = 0, a = 0; j < p; j++)
+            if (a < k && index[a] == j)
+                a++;
+            else
+                candidate[count++] = j;
+        status =
+            SPCA(exchange)(p, k, k, leaving, count, candidate, A, index, diagonal, eigenvalues, U,
+                           level, slack, tie, stop, ctx, more, rest, &place, &entering, &new);
+        if (status < 0) break;
+        *ended = place >= k;
+        if (*ended) break;
+        left = index[leaving[place]];
+        put(k, leaving[place], entering, index);
+        status = decompose(p, k, A, index, G, more, blas_work, eigenvalues, U);
+        if (status < 0 || eigenvalues[0] > level) continue;
+        for (place = 0; index[place] != entering; place++) continue; /* rounding: as it was */
+        put(k, place, left, index);
+        break;
+    }
+    return status;
 }

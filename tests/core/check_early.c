@@ -166,11 +166,11 @@ static void run_bordered(trial_t *t, early_t *e)
 
 static void run_exchange(trial_t *t, early_t *e)
 {
-    spca_int p = e->p, k = 2, leaving[2] = {1, 0}, first, entering;
+    spca_int p = e->p, k = 2, leaving[2] = {1, 0}, row[2] = {0, 1}, first, entering;
     spca_int *candidate = SCRATCH(t, p, spca_int);
     double value;
     for (spca_int j = 0; j < p; j++) candidate[j] = j;
-    e->status = SPCA(exchange)(p, k, k, leaving, p, candidate, e->X, e->w + 6, e->w, e->w + 2,
+    e->status = SPCA(exchange)(p, k, k, leaving, p, candidate, e->X, row, e->w + 6, e->w, e->w + 2,
                                2.5 + (double)e->kind, 1e-9, 1e-12, stop_at, &e->stop,
                                SCRATCH(t, k * (k + 1) + 64 * (2 * k + 3), double),
                                SCRATCH(t, p, spca_int), &first, &entering, &value);

@@ -40,13 +40,13 @@ static void exchanging(trial_t *t, spca_int p, const double *A, const double *B,
                        const double *eigenvalues, const double *U)
 {
     spca_int first = -1, entering = -1, *leaving = SCRATCH(t, k, spca_int),
-             *other = SCRATCH(t, k, spca_int);
+             *other = SCRATCH(t, k, spca_int), *row = SCRATCH(t, k, spca_int);
     double near = (SINGLE ? 1e-4 : 1e-8) * size * (double)k, value = 0;
     double level = eigenvalues[0] + size * (double)below(t, 30) / 100 + 1e-10 * size;
     if (level - eigenvalues[1] <= 1e-8 * fabs(level)) return;
-    for (spca_int i = 0; i < k; i++) leaving[i] = k - 1 - i;
-    CHECK(t, SPCA(exchange)(p, k, k, leaving, count, candidate, C, diagonal, eigenvalues, U, level,
-                            SINGLE ? 1e-4 : 1e-9, 1e-12, NULL, NULL,
+    for (spca_int i = 0; i < k; i++) leaving[i] = k - 1 - (row[i] = i);
+    CHECK(t, SPCA(exchange)(p, k, k, leaving, count, candidate, C, row, diagonal, eigenvalues, U,
+                            level, SINGLE ? 1e-4 : 1e-9, 1e-12, NULL, NULL,
                             SCRATCH(t, k * (k + 1) + 64 * (2 * k + 3), double),
                             SCRATCH(t, count, spca_int), &first, &entering, &value) == SPCA_OK);
     CHECK(t, first >= 0 && first <= k);
@@ -65,6 +65,34 @@ static void exchanging(trial_t *t, spca_int p, const double *A, const double *B,
         }
         CHECK(t, got >= best - near && value > level && fabs(value - got) <= near);
     }
+}
+
+/* Swaps until none helps: the eigenvalue is that of the support, and no variable raises it. */
+static void swapping(trial_t *t, spca_int p, const double *A, const double *B, double size,
+                     spca_int k, const spca_int *support, const double *diagonal)
+{
+    spca_int *index = SCRATCH(t, k, spca_int), *other = SCRATCH(t, k, spca_int), made = -1;
+    real *copy = WORK(t, p * p);
+    double near = (SINGLE ? 1e-4 : 1e-8) * size * (double)k, value = 0;
+    int ended = -1;
+    memcpy(index, support, (size_t)k * sizeof *index);
+    for (spca_int a = 0; a < p * p; a++) copy[a] = (real)A[a];
+    CHECK(t, SPCA(swap)(p, k, copy, diagonal, 1e-10, 1e-8, SINGLE ? 1e-4 : 1e-9, 1e-12, 100, NULL,
+                        NULL, SCRATCH(t, 3 * k * k + 130 * k + 192, double),
+                        SCRATCH(t, 12 * k, blas_int), SCRATCH(t, 2 * p + k, spca_int), index,
+                        SCRATCH(t, k, double), &value, &made, &ended) == SPCA_OK);
+    for (spca_int a = 1; a < k; a++) CHECK(t, index[a - 1] < index[a]);
+    CHECK(t, made >= 0 && fabs(value - largest_eigenvalue(t, p, A, B, k, index)) <= near);
+    CHECK(t, made > 0 || !memcmp(index, support, (size_t)k * sizeof *index));
+    for (spca_int i = 0; ended && i < k; i++)
+        for (spca_int j = 0; j < p; j++) {
+            int used = 0;
+            for (spca_int a = 0; a < k; a++) used |= index[a] == j;
+            if (used) continue;
+            memcpy(other, index, (size_t)k * sizeof *other);
+            other[i] = j;
+            CHECK(t, largest_eigenvalue(t, p, A, B, k, other) <= value + near);
+        }
 }
 
 void SPCA(check_greedy)(trial_t *t)
@@ -135,6 +163,7 @@ void SPCA(check_greedy)(trial_t *t)
         }
     if (directions == 0 && k > 1 && count > 0)
         exchanging(t, p, A, B, size, k, support, count, candidate, C, diagonal, eigenvalues, W);
+    if (directions == 0 && k > 1) swapping(t, p, A, B, size, k, support, diagonal);
     CHECK(t, spca_deleted_eigenvalues(k, w, eigenvalues, W, NULL, NULL, SCRATCH(t, 2 * w, double),
                                       deleted) == SPCA_OK);
     digest(t, deleted, (size_t)k * sizeof *deleted);
