@@ -14,6 +14,8 @@ from scipy.optimize import linear_sum_assignment
 
 import spcacore
 from spcacore import prs, sca, sca_path, sma
+from spcacore.operators.inputs import as_problem
+from spcacore.operators.leading import leading_vectors
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -31,6 +33,29 @@ def normalized(X):
     """By degrees, as in the docstring of `sca`."""
     d, g = X.sum(axis=1), X.sum(axis=0)
     return X / np.sqrt(np.outer(d + d.mean(), g + g.mean()))
+
+
+@pytest.mark.parametrize(("n", "p", "r"), [(40, 300, 3), (300, 400, 12), (30, 260, 29), (700, 300, 2)])
+def test_leading_vectors(n, p, r):
+    """Of few samples by the products of rows, of many by those of columns: the singular vectors of LAPACK."""
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, p)) @ np.diag(np.linspace(3, 0.5, p)) + 2
+    X[:, :r] += np.linspace(30, 10, r) * rng.standard_normal((n, r))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    Q = np.linalg.svd(Z, full_matrices=False)[2][:r].T
+    for order, dtype, atol in (("C", np.float64, 1e-6), ("F", np.float64, 1e-6), ("C", np.float32, 2e-3)):
+        V = leading_vectors(as_problem(X.astype(dtype, order=order), scale=True), r)
+        np.testing.assert_allclose(V.T @ V, np.eye(r), atol=atol)
+        np.testing.assert_allclose(Q @ (Q.T @ V), V, atol=atol)
+
+
+def test_leading_vectors_of_small_rank():
+    X = np.outer(np.arange(20.0), np.ones(300)) + np.outer(np.ones(20), np.arange(300.0))
+    X[:, 7] = np.arange(20.0) ** 2
+    with pytest.warns(RuntimeWarning, match="X has rank 2"):
+        V = leading_vectors(as_problem(X), 4)
+    Q = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:2].T
+    np.testing.assert_allclose(Q @ (Q.T @ V), V, atol=1e-8)
 
 
 # ---- the authors' package, epca ---------------------------------------------------------------------

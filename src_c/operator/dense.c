@@ -17,6 +17,7 @@ enum { /* entries of the vector that lines across are added to, at a time: by on
        SHORTEST = SPCA_LEAST(1 << 7), /* the pieces of lines are to be read as fast as whole ones */
        LONGEST = SPCA_LEAST(1 << 13)
 };
+enum { SHORT = 1 << 12, AHEAD = 8 }; /* bytes of pieces that are fetched, so many lines ahead */
 enum { LINE = 64 }; /* bytes that come from memory together, of which C order may need one entry */
 #define REGION                                                                                     \
     ((spca_int)SPCA_LEAST(1 << 25)) /* bytes of lines that go across before the next ones */
@@ -35,6 +36,26 @@ VECTORIZED static void add_four(spca_int length, const real *l0, const real *l1,
     real w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3];
     for (spca_int i = 0; i < length; i++)
         y[i] += (w0 * l0[i] + w1 * l1[i]) + (w2 * l2[i] + w3 * l3[i]);
+}
+
+/* The same of pieces so short that the processor does not foresee the next ones. */
+VECTORIZED static void add_pieces(spca_int length, const real *const *line, const real *const *next,
+                                  const real *w, real *restrict y)
+{
+    enum { LANES = sizeof(lanes_t) / sizeof(real), BESIDE = LINE / sizeof(real) };
+    const lanes_t zero = {0};
+    lanes_t w0 = w[0] - zero, w1 = w[1] - zero, w2 = w[2] - zero, w3 = w[3] - zero;
+    spca_int i = 0;
+    for (; i + BESIDE <= length; i += BESIDE) {
+        for (int b = 0; b < 4; b++) FETCH(next[b] + i);
+        for (spca_int q = i; q < i + BESIDE; q += LANES) {
+            lanes_t z0 = *(const lanes_t *)(line[0] + q), z1 = *(const lanes_t *)(line[1] + q);
+            lanes_t z2 = *(const lanes_t *)(line[2] + q), z3 = *(const lanes_t *)(line[3] + q);
+            *(lanes_t *)(y + q) += (w0 * z0 + w1 * z1) + (w2 * z2 + w3 * z3);
+        }
+    }
+    for (; i < length; i++)
+        y[i] += (w[0] * line[0][i] + w[1] * line[1][i]) + (w[2] * line[2][i] + w[3] * line[3][i]);
 }
 
 /* y_a = column list_a . x for columns copied from C order, with the additions of lines_across. */
@@ -59,6 +80,7 @@ typedef struct {
     const spca_int *list;
     spca_int ld, first, count, length, step;
     real *y;
+    int fetched; /* pieces of lines across */
 } lines_t;
 
 static void along_part(void *context, spca_int part)
@@ -76,7 +98,7 @@ static spca_status lines_along(spca_run run, const real *data, spca_int ld, spca
                                void *ctx, real *y)
 {
     spca_int bytes = length * (spca_int)sizeof(real), step = SPCA_PART / bytes + 1;
-    lines_t s = {data, x, list, ld, 0, count, length, step, y};
+    lines_t s = {data, x, list, ld, 0, count, length, step, y, 0};
     return do_parts(run, (double)count * (double)bytes, along_part, &s, (count + step - 1) / step,
                     stop, ctx);
 }
@@ -89,9 +111,16 @@ static void across_part(void *context, spca_int part)
     const real *data = s->data + i0, *w = s->x;
     real *y = s->y + i0;
     for (; a + 4 <= s->count; a += 4) {
-        const real *line[4];
-        for (int b = 0; b < 4; b++) line[b] = data + (s->list ? s->list[a + b] : a + b) * s->ld;
-        add_four(n, line[0], line[1], line[2], line[3], w + a, y);
+        const real *line[4], *next[4];
+        for (int b = 0; b < 4; b++) {
+            spca_int later = min_int(a + b + AHEAD, s->count - 1);
+            line[b] = data + (s->list ? s->list[a + b] : a + b) * s->ld;
+            next[b] = data + (s->list ? s->list[later] : later) * s->ld;
+        }
+        if (s->fetched)
+            add_pieces(n, line, next, w + a, y);
+        else
+            add_four(n, line[0], line[1], line[2], line[3], w + a, y);
     }
     for (; a < s->count; a++) {
         const real *line = data + (s->list ? s->list[a] : a) * s->ld;
@@ -115,9 +144,12 @@ static spca_status lines_across(spca_run run, const real *data, spca_int ld, spc
     if (lines < SPCA_LEAST(64)) lines = SPCA_LEAST(64);
     for (spca_int i = 0; i < length; i++) y[i] = 0;
     for (; s.first < count && status >= 0; s.first = s.count) {
+        double bytes;
         s.count = min_int(s.first + lines, count);
-        status = do_parts(run, (double)(s.count - s.first) * (double)length * sizeof(real),
-                          across_part, &s, (length + s.step - 1) / s.step, stop, ctx);
+        bytes = (double)(s.count - s.first) * (double)length * sizeof(real);
+        s.fetched =
+            s.step < length && s.step * (spca_int)sizeof(real) < SHORT && bytes > SPCA_ALONE;
+        status = do_parts(run, bytes, across_part, &s, (length + s.step - 1) / s.step, stop, ctx);
     }
     return status;
 }
