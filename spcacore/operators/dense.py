@@ -186,7 +186,10 @@ def has_blas_layout(a: NDArray[Any]) -> bool:
     size = a.itemsize
     return any(
         a.strides[inner] == size
-        and (a.shape[outer] == 1 or (a.strides[outer] >= size * a.shape[inner] and a.strides[outer] % size == 0))
+        and (
+            a.shape[outer] == 1
+            or (a.strides[outer] >= size * a.shape[inner] and a.strides[outer] % size == 0)
+        )
         for inner, outer in ((1, 0), (0, 1))
     )
 
