@@ -18,13 +18,13 @@
 #include <string.h>
 
 enum {
-    ROWS = SPCA_LEAST(256), /* of a group: their sums are in single precision, if the data are */
-    GROUPS = 8,             /* of threads at a time, at most, */
-    SHARED = 1 << 23,       /* and bytes of F */
-    STEP = SPCA_LEAST(64),  /* rows that a thread centers at a time */
-    PLACES = 4096,          /* compressed rows at a time, and */
-    ENTRIES = 1 << 18,      /* their entries */
-    PARTS = 64,             /* of the variables of a block, */
+    ROWS = SPCA_LEAST(2048 / sizeof(real)), /* of a group: their sums are in that precision */
+    GROUPS = 8,                             /* of threads at a time, at most, */
+    SHARED = 1 << 23,                       /* and bytes of F */
+    STEP = SPCA_LEAST(64),                  /* rows that a thread centers at a time */
+    PLACES = 4096,                          /* compressed rows at a time, and */
+    ENTRIES = 1 << 18,                      /* their entries */
+    PARTS = 64,                             /* of the variables of a block, */
     PAIR = 8,         /* and bytes of loops that do_parts knows which take as long as a pair */
     SHARE = 4,        /* of the entries that are stored: then dense rows are faster, */
     SAMPLE = 1 << 18, /* as so many entries of CSR show */
