@@ -101,7 +101,7 @@ static void tile_part(void *context, spca_int part)
         spca_int rows = min_int(ROWS, g->rows - r);
         const real *W = g->W + r * k, *a = tile_of(g, W, rows, a0, &lda),
                    *b = tile_of(g, W, rows, b0, &ldb);
-        SPCA(add_tile)(1, a0 == b0, m, n, rows, a, lda, b, ldb, wide, wide ? (void *)G : sums,
+        SPCA(add_tile)(ACROSS, a0 == b0, m, n, rows, a, lda, b, ldb, wide, wide ? (void *)G : sums,
                        wide ? k : n);
         for (spca_int c = 0; !wide && c < m; c++)
             for (spca_int d = a0 == b0 ? c : 0; d < n; d++) G[c * k + d] += (double)sums[c * n + d];

@@ -9,8 +9,8 @@ enum {
     DEPTH = SPCA_LEAST(128), /* in C order: columns, */
     SHORT = 3 * TOGETHER,    /* and rows at a time; */
     SOME = SPCA_LEAST(16),   /* in Fortran order: columns, */
-    STRETCH = 256,           /* and rows at a time */
-    FEW = 16,                /* columns of V at a time */
+    STRETCH = 192,           /* and rows at a time */
+    FEW = SPCA_LEAST(16),    /* columns of V at a time */
     PART = 2304              /* rows of a part: a multiple of both */
 };
 
@@ -69,8 +69,9 @@ static void scores_part(void *context, spca_int part)
             for (spca_int a = 0; a < s->k; a += deep) {
                 spca_int depth = min_int(deep, s->k - a);
                 fill(s, i, rows, a, depth, W);
-                SPCA(add_tile)(1, 0, count, rows, depth, s->V + a * s->r + c, s->r, W, most, a > 0,
-                               Y, most);
+                for (spca_int l = 0; l < rows; l += TILE)
+                    SPCA(add_tile)(ACROSS, 0, count, min_int(TILE, rows - l), depth,
+                                   s->V + a * s->r + c, s->r, W + l, most, a > 0, Y + l, most);
             }
             for (spca_int l = 0; l < rows; l++)
                 for (spca_int b = 0; b < count; b++)
