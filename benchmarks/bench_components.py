@@ -1,6 +1,7 @@
 """sparse_pca on dense data; time_read, one X.T @ u, is the unit g to divide by."""
 
 import numpy as np
+import scipy.linalg.blas
 
 import spcacore
 from spcacore.operators.inputs import as_problem
@@ -58,6 +59,29 @@ class SparsePCA:
 
     def time_three_components_numpy_loop(self, shape, dtype, order):
         numpy_loop(self.X, 3, K, self.n_iter)
+
+
+class Tall:
+    """Data of few variables; time_syrk, their Gram matrix by BLAS, is the unit to divide by."""
+
+    params = (["200000x500", "2000000x100"], ["float32", "float64"], ["C", "F"])
+    param_names = ("shape", "dtype", "order")
+    timeout = 300
+
+    def setup(self, shape, dtype, order):
+        n, p = map(int, shape.split("x"))
+        self.X = np.empty((n, p), dtype, order=order)
+        rng = np.random.default_rng(0)
+        for start in range(0, n, 10_000):
+            rows = self.X[start : start + 10_000]
+            rows[:] = rng.standard_normal(rows.shape, dtype)
+        self.syrk = scipy.linalg.blas.dsyrk if dtype == "float64" else scipy.linalg.blas.ssyrk
+
+    def time_syrk(self, shape, dtype, order):
+        self.syrk(1.0, self.X.T if order == "C" else self.X, trans=order == "F")
+
+    def time_five_components(self, shape, dtype, order):
+        spcacore.sparse_pca(self.X, 5, cardinality=20)
 
 
 class Covariance:

@@ -54,6 +54,23 @@ def symmetry(const floating[:, :] A):
     return largest, asymmetry, excess
 
 
+def scores(const floating[:, :] X, Py_ssize_t[::1] index, const floating[::1] mean, const floating[:, ::1] V,
+           floating[:, ::1] out):
+    """out = (X[:, index] - mean) @ V, index None: of all columns."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t n = X.shape[0], k = V.shape[0], r = V.shape[1]
+    cdef bint row_major = X.strides[1] == sizeof(floating)
+    cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
+    if n == 0 or k == 0 or r == 0:
+        out[:] = 0
+        return
+    with nogil:
+        status = kernel_scores(n, k, r, &X[0, 0], ld, row_major, positions_of(index), &mean[0], &V[0, 0], spca_pool_run,
+                               on_stop, &call.c, &out[0, 0])
+    call.check(status)
+
+
 # ---- selection and thresholds ----------------------------------------------------------------------
 
 def select_largest(const floating[::1] x, Py_ssize_t k):

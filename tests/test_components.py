@@ -9,6 +9,7 @@ import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
 from spcacore._limits import CACHED_ENTRIES
 from spcacore.operators.deflation import DEFLATIONS
+from spcacore.operators.transform import scores
 
 PITPROPS = spcacore.datasets.load_pitprops()
 
@@ -237,6 +238,35 @@ def test_scores_of_tall_data(order, dtype):
     wide = X.astype(np.longdouble)
     expected = (wide - wide.mean(axis=0)) @ result.loadings
     np.testing.assert_allclose(result.scores, expected, atol=1e-9 if dtype == np.float64 else 1e-3)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "reversed"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_by_many_loadings(layout, dtype):
+    """Of some columns, by more loadings than are multiplied at a time: those of long doubles. A row has those
+    that it has among others, to the bit; a column that no loading uses may have NaN."""
+    rng = np.random.default_rng(0)
+    n, p, r = 2500, 300, 21
+    X = (rng.standard_normal((n, p)) + (1e8 if dtype == np.float64 else 1e3)).astype(dtype)
+    V = np.zeros((p, r), dtype)
+    used = np.sort(rng.choice(p, 200, replace=False))
+    V[used] = rng.standard_normal((200, r)) / 10
+    X[5, np.setdiff1d(np.arange(p), used)[0]] = np.nan
+    mean = np.nan_to_num(X, nan=0).mean(axis=0, dtype=np.float64).astype(dtype)
+    wide = X[:, used].astype(np.longdouble) - mean[used]
+    X = {
+        "C": lambda: X,
+        "F": lambda: np.asfortranarray(X),
+        "strided": lambda: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
+        "reversed": lambda: X[::-1].copy()[::-1],
+    }[layout]()
+    found = scores(X, V, mean, None)
+    np.testing.assert_allclose(found, wide @ V[used], rtol=0, atol=1e-13 if dtype == np.float64 else 1e-4)
+    for i in (0, 7, 2303, 2304, n - 1):
+        assert scores(X[i : i + 1], V, mean, None).tobytes() == found[i].tobytes()
+    X[8, used[3]] = np.inf
+    with pytest.raises(ValueError, match="X has"):
+        scores(X, V, mean, None)
 
 
 @pytest.mark.parametrize("form", ["csr", "csc"])

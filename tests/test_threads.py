@@ -21,6 +21,7 @@ import spcacore
 from spcacore import _core, get_num_threads, limit_threads, set_num_threads
 from spcacore.linalg import cores, threads
 from spcacore.operators.inputs import as_problem
+from spcacore.operators.transform import scores
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -43,6 +44,7 @@ def large(n, p, seed=0):
 
 WIDE, TALL = large(300, 4000), large(6000, 200)
 SPARSE = WIDE * (np.abs(WIDE) > 0.7)
+LONG, LOADINGS = large(20_000, 60), np.random.default_rng(4).standard_normal((60, 18))
 COUNTS = np.random.default_rng(1).standard_normal((200, 1200))
 ENTRIES = {  # of more than four megabytes each
     "wide, C": WIDE,
@@ -72,6 +74,8 @@ MORE = {
     "kernel_pca": lambda: spcacore.kernel_pca(TALL[:1200], 3),
     "covariance": lambda: spcacore.sparse_pca(np.cov(WIDE[:, :800].T), 2, cardinality=20, kind="covariance"),
     "varimax": lambda: spcacore.varimax(np.random.default_rng(2).standard_normal((60_000, 8))),
+    "scores, C": lambda: scores(LONG, LOADINGS, LONG[0], None),
+    "scores, F": lambda: scores(np.asfortranarray(LONG), LOADINGS, LONG[0], None),
     "l1_threshold": lambda: spcacore.l1_threshold(np.random.default_rng(3).standard_normal(600_000), 40.0),
 }
 

@@ -22,7 +22,7 @@ from .statistics import Index, Statistics, dense_statistics
 from .working_set import WorkingSet
 
 __all__ = [
-    "DenseCovariance", "DenseData", "blas_layout", "columns_as_float64", "missing_problem",
+    "DenseCovariance", "DenseData", "blas_layout", "columns_as_float64", "has_blas_layout", "missing_problem",
     "refuse_indefinite",
 ]  # fmt: skip
 __dir__ = __all__.copy
@@ -181,14 +181,22 @@ def refuse_indefinite(a: Any, largest: float, excess: float, tolerance: float) -
         raise ValueError("a covariance must be positive semidefinite, and X is not")
 
 
+def has_blas_layout(a: NDArray[Any]) -> bool:
+    """Whether rows or columns are contiguous and apart."""
+    size = a.itemsize
+    return any(
+        a.strides[inner] == size
+        and (
+            a.shape[outer] == 1
+            or (a.strides[outer] >= size * a.shape[inner] and a.strides[outer] % size == 0)
+        )
+        for inner, outer in ((1, 0), (0, 1))
+    )
+
+
 def blas_layout(a: NDArray[Any]) -> NDArray[Any]:
     """`a` itself where rows or columns are contiguous and apart, else a copy."""
-    size = a.itemsize
-    for inner, outer in ((1, 0), (0, 1)):
-        apart = a.strides[outer] >= size * a.shape[inner] and a.strides[outer] % size == 0
-        if a.strides[inner] == size and (apart or a.shape[outer] == 1):
-            return a
-    return np.ascontiguousarray(a)
+    return a if has_blas_layout(a) else np.ascontiguousarray(a)
 
 
 def columns_as_float64(a: NDArray[Any], columns: Any = slice(None)) -> NDArray[np.float64]:

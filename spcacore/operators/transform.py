@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from .._limits import CACHED_ENTRIES
 from .._validation import is_operator, is_row_blocks, is_sparse, raise_not_finite, real_array
+from .dense import has_blas_layout
 from .problem import Problem
 from .sparse_format import compressed
+from .statistics import Index
 
 __all__ = ["fitted_scores", "scores"]
 __dir__ = __all__.copy
@@ -68,19 +71,32 @@ def scores(
     a = real_array(X, "X", ndim=2, finite=False)
     if a.shape[1] != p:
         raise ValueError(f"X has shape {a.shape} where (m, {p}) is needed")
-    out = np.empty((len(a), V.shape[1]), np.result_type(a, V))
+    about = np.zeros(len(used), a.dtype) if mean is None else mean[used]
+    return _dense_scores(a, used, about, V).astype(np.result_type(a, V), copy=False)
+
+
+def _dense_scores(a: NDArray[Any], used: Index, about: NDArray[Any], V: NDArray[Any]) -> NDArray[Any]:
+    """(a[:, used] - about) @ V, by one read where `a` need not be copied; else some rows at a time are."""
+    dtype = np.result_type(a, about, V)
+    out = np.empty((len(a), V.shape[1]), dtype)
+    V, about = np.ascontiguousarray(V, dtype), about.astype(dtype)
     step = max(1, CACHED_ENTRIES // max(1, len(used)))
-    for start in range(0, len(a), step):  # rows of the columns in use are copied, some at a time
-        part = a[start : start + step, used]
+    if a.dtype == dtype and has_blas_layout(a):
+        index = None if len(used) == a.shape[1] else used
+        _core.scores(a, index, about, V, out)
+    else:
+        for start in range(0, len(a), step):
+            part = np.ascontiguousarray(a[start : start + step, used], dtype)
+            _core.scores(part, None, about, V, out[start : start + step])
+    left = np.flatnonzero(~np.isfinite(out).all(axis=1))
+    for start in range(0, len(left), step):  # an entry is not finite, or what is on the way leaves the range
+        rows = left[start : start + step]
+        part = a[rows[:, None], used]
         if not np.isfinite(part).all():
             raise_not_finite(a, "X")
-        about = np.zeros(len(used), V.dtype) if mean is None else mean[used]
+        unit = _below_overflow(dtype)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            found = (part - about) @ V
-            if not np.isfinite(found).all():  # a difference or a sum on the way left the number range
-                unit = _below_overflow(out.dtype)
-                found = (part * unit - about * unit) @ V / unit
-        out[start : start + step] = found
+            out[rows] = (part * unit - about * unit) @ V / unit
     return out
 
 

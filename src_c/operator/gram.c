@@ -18,13 +18,13 @@
 #include <string.h>
 
 enum {
-    ROWS = SPCA_LEAST(512), /* of a group: their sums are in single precision, if the data are */
-    GROUPS = 8,             /* of threads at a time, at most, */
-    SHARED = 1 << 23,       /* and bytes of F */
-    STEP = 64,              /* rows that a thread centers at a time */
-    PLACES = 4096,          /* compressed rows at a time, and */
-    ENTRIES = 1 << 18,      /* their entries */
-    PARTS = 64,             /* of the variables of a block, */
+    ROWS = SPCA_LEAST(2048 / sizeof(real)), /* of a group: their sums are in that precision */
+    GROUPS = 8,                             /* of threads at a time, at most, */
+    SHARED = 1 << 23,                       /* and bytes of F */
+    STEP = SPCA_LEAST(64),                  /* rows that a thread centers at a time */
+    PLACES = 4096,                          /* compressed rows at a time, and */
+    ENTRIES = 1 << 18,                      /* their entries */
+    PARTS = 64,                             /* of the variables of a block, */
     PAIR = 8,         /* and bytes of loops that do_parts knows which take as long as a pair */
     SHARE = 4,        /* of the entries that are stored: then dense rows are faster, */
     SAMPLE = 1 << 18, /* as so many entries of CSR show */
@@ -39,8 +39,10 @@ typedef struct {
     const spca_int *index;
     double *G;
     real *mean, *weight; /* (k): range mean, range weight */
-    real *W;             /* rows x k */
+    real *W;             /* rows x k; `apart`: the columns of each tile of a group are together */
     spca_int i0, rows;   /* of F in W */
+    int apart;
+    spca_int side; /* of a tile */
 } products_t;
 
 /* How many rows are in W at a time. */
@@ -48,6 +50,13 @@ static spca_int rows_of(const operator_t *A, spca_int k, int shared)
 {
     spca_int groups = shared ? SHARED / (ROWS * k * (spca_int)sizeof(real)) : 1;
     return min_int(ROWS * (groups < 1 ? 1 : min_int(groups, GROUPS)), A->n);
+}
+
+/* Tiles of about the same width, so that none has a few columns alone. */
+static spca_int side_of(spca_int k)
+{
+    spca_int side = (k - 1) / tiles_of(k) + 1;
+    return min_int(TILE, (side + TOGETHER - 1) / TOGETHER * TOGETHER);
 }
 
 /* Reals: mean, weight and W. */
@@ -59,7 +68,7 @@ static spca_int products_work(const operator_t *A, spca_int k)
 static products_t products_of(const operator_t *A, spca_int m, spca_int k, const spca_int *index,
                               real *work, double *G)
 {
-    products_t g = {A, m, k, index, G, work, work + k, work + 2 * k, 0, 0};
+    products_t g = {A, m, k, index, G, work, work + k, work + 2 * k, 0, 0, 0, side_of(k)};
     for (spca_int a = 0; a < k; a++) {
         spca_int j = index ? index[a] : a;
         g.mean[a] = A->mean ? A->mean[j] * A->range : 0;
@@ -69,29 +78,41 @@ static products_t products_of(const operator_t *A, spca_int m, spca_int k, const
     return g;
 }
 
+/* Where column a of tile a0 is in a group, and how far its rows are apart. */
+static inline const real *tile_of(const products_t *g, const real *W, spca_int rows, spca_int a0,
+                                  spca_int *ld)
+{
+    *ld = g->apart ? min_int(g->side, g->k - a0) : g->k;
+    return W + (g->apart ? a0 * rows : a0);
+}
+
 /* G_ab += sum_i w_ia w_ib over all groups, of a tile with b >= a. */
 static void tile_part(void *context, spca_int part)
 {
     const products_t *g = context;
-    spca_int k = g->k, a0 = part / tiles_of(k) * TILE, b0 = part % tiles_of(k) * TILE;
-    spca_int m = min_int(TILE, g->m - a0), n = min_int(TILE, k - b0);
+    spca_int k = g->k, across = (k - 1) / g->side + 1;
+    spca_int a0 = part / across * g->side, b0 = part % across * g->side;
+    spca_int m = min_int(g->side, g->m - a0), n = min_int(g->side, k - b0), lda, ldb;
     double *G = g->G + a0 * k + b0;
     real sums[TILE * TILE];
+    int wide = sizeof(real) == sizeof(double); /* then the sums are made in G */
     if (b0 < a0) return;
     for (spca_int r = 0; r < g->rows; r += ROWS) {
-        const real *W = g->W + r * k;
-        SPCA(add_tile)(1, a0 == b0, m, n, min_int(ROWS, g->rows - r), W + a0, k, W + b0, k, 0, sums,
-                       n);
-        for (spca_int a = 0; a < m; a++)
-            for (spca_int b = a0 == b0 ? a : 0; b < n; b++) G[a * k + b] += (double)sums[a * n + b];
+        spca_int rows = min_int(ROWS, g->rows - r);
+        const real *W = g->W + r * k, *a = tile_of(g, W, rows, a0, &lda),
+                   *b = tile_of(g, W, rows, b0, &ldb);
+        SPCA(add_tile)(ACROSS, a0 == b0, m, n, rows, a, lda, b, ldb, wide, wide ? (void *)G : sums,
+                       wide ? k : n);
+        for (spca_int c = 0; !wide && c < m; c++)
+            for (spca_int d = a0 == b0 ? c : 0; d < n; d++) G[c * k + d] += (double)sums[c * n + d];
     }
 }
 
 static spca_status add_products(products_t *g, spca_stop stop, void *ctx)
 {
     double products = (double)g->m * ((double)g->k - (double)g->m / 2) * (double)g->rows;
-    return do_parts(g->A->run, as_bytes(products), tile_part, g, tiles_of(g->m) * tiles_of(g->k),
-                    stop, ctx);
+    return do_parts(g->A->run, as_bytes(products), tile_part, g,
+                    ((g->m - 1) / g->side + 1) * ((g->k - 1) / g->side + 1), stop, ctx);
 }
 
 /* Times factor, and both triangles of the first columns. */
@@ -137,26 +158,34 @@ static void centered_part(void *context, spca_int part)
 {
     const products_t *g = context;
     const operator_t *A = g->A;
-    spca_int k = g->k, r0 = part * STEP, i0 = g->i0 + r0, rows = min_int(STEP, g->rows - r0);
-    real u[STEP], s[STEP], *y = g->W + r0 * k;
-    spca_int a = 0;
+    spca_int r0 = part * STEP, i0 = g->i0 + r0, rows = min_int(STEP, g->rows - r0), group, n;
+    real u[STEP], s[STEP];
     for (spca_int r = 0; r < rows; r++) {
         u[r] = row_weight(A, i0 + r) * A->range;
         s[r] = row_center(A, i0 + r);
     }
-    for (spca_int r = 0; A->row_major && r < rows; r++)
-        centered(k, g->index, A->data + (i0 + r) * A->ld, u[r], s[r], g->mean, g->weight,
-                 y + r * k);
-    for (; !A->row_major && a + TOGETHER <= k; a += TOGETHER) {
-        const real *x[TOGETHER];
-        for (int c = 0; c < TOGETHER; c++)
-            x[c] = A->data + (g->index ? g->index[a + c] : a + c) * A->ld + i0;
-        turned(rows, x, u, s, g->mean + a, g->weight + a, y + a, k);
-    }
-    for (; !A->row_major && a < k; a++) {
-        const real *x = A->data + (g->index ? g->index[a] : a) * A->ld + i0;
-        for (spca_int r = 0; r < rows; r++)
-            y[r * k + a] = (u[r] * x[r] - s[r] * g->mean[a]) * g->weight[a];
+    group = r0 / ROWS * ROWS;
+    for (spca_int a0 = 0; a0 < g->k; a0 += g->side) {
+        const spca_int *index = g->index ? g->index + a0 : NULL;
+        const real *mean = g->mean + a0, *weight = g->weight + a0;
+        real *y = g->W + group * g->k + a0 * min_int(ROWS, g->rows - group);
+        spca_int a = 0;
+        n = min_int(g->side, g->k - a0);
+        y += (r0 - group) * n;
+        for (spca_int r = 0; A->row_major && r < rows; r++)
+            centered(n, index, A->data + (i0 + r) * A->ld + (index ? 0 : a0), u[r], s[r], mean,
+                     weight, y + r * n);
+        for (; !A->row_major && a + TOGETHER <= n; a += TOGETHER) {
+            const real *x[TOGETHER];
+            for (int c = 0; c < TOGETHER; c++)
+                x[c] = A->data + (index ? index[a + c] : a0 + a + c) * A->ld + i0;
+            turned(rows, x, u, s, mean + a, weight + a, y + a, n);
+        }
+        for (; !A->row_major && a < n; a++) {
+            const real *x = A->data + (index ? index[a] : a0 + a) * A->ld + i0;
+            for (spca_int r = 0; r < rows; r++)
+                y[r * n + a] = (u[r] * x[r] - s[r] * mean[a]) * weight[a];
+        }
     }
 }
 
@@ -165,6 +194,7 @@ spca_status SPCA(dense_gram)(const operator_t *A, spca_int m, spca_int k, const 
 {
     products_t g = products_of(A, m, k, index, work, G);
     spca_int rows = rows_of(A, k, threads_of(A->run) > 1);
+    g.apart = 1;
     for (; g.i0 < A->n; g.i0 += g.rows) {
         spca_status status;
         double bytes;
