@@ -94,7 +94,7 @@ def sparse_pca(
         if not hasattr(adata, part):
             raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}")
     if layer is not None and layer not in adata.layers:
-        raise KeyError(f"adata has no layer {layer!r}; it has {sorted(adata.layers)}")
+        raise KeyError(f"adata has no layer {layer!r}; it has {sorted(map(str, adata.layers))}")
     kept, name = _mask(adata, mask_var)
     target = adata.copy() if copy else adata
     X: Any = adata.X if layer is None else adata.layers[layer]

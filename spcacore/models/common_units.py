@@ -11,27 +11,14 @@ import math
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._limits import ACROSS_ENTERING, ACROSS_RANDOM, RISE, SMALL_ORDER
-from ..operators.choice import Choice
+from ..operators.choice import Choice, Units, with_unit
 from .bordered_sums import Array, Index, Steps, leading_sum
 from .common_support import CommonProof
 
-__all__ = ["CommonUnits", "Units", "filled", "per_unit", "with_unit"]
+__all__ = ["CommonUnits", "filled", "per_unit"]
 __dir__ = __all__.copy
-
-Units = NDArray[np.bool_]
-
-
-def with_unit(units: Units, add: int | None = None, drop: int | None = None) -> Units:
-    """With a unit more, or less, or both."""
-    out = units.copy()
-    if drop is not None:
-        out[drop] = False
-    if add is not None:
-        out[add] = True
-    return out
 
 
 def per_unit(choice: Choice, weight: Array) -> Array:

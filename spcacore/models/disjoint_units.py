@@ -15,10 +15,10 @@ from .._limits import (
     SIGNED_ORDER,
     SMALL_ORDER,
 )
-from ..operators.choice import Choice
+from ..operators.choice import Choice, Units, with_unit
 from ..solvers.signed import signed_vector
 from .bordered_sums import Array, Index, Steps
-from .common_units import Units, per_unit, with_unit
+from .common_units import per_unit
 from .disjoint_enumeration import Enumeration, splits_of
 from .orthogonal_search import Loading
 

@@ -18,10 +18,12 @@ from .._messages import counted
 from .._records import record
 from .._validation import check_choice, group_labels, real_array
 
-__all__ = ["COUNTS", "Choice", "Index", "knowledge", "variables_of"]
+__all__ = ["COUNTS", "Choice", "Index", "Units", "knowledge", "variables_of", "with_unit"]
 __dir__ = __all__.copy
 
 Index = NDArray[np.intp]
+Units = NDArray[np.bool_]
+Unit = int | np.integer[Any]
 COUNTS = ("groups", "variables")
 
 
@@ -321,3 +323,13 @@ def _signs(nonnegative: Any, p: int) -> NDArray[np.int8] | None:
 
 def _name_of(names: tuple[str, ...] | None, j: int) -> Any:
     return j if names is None else names[j]
+
+
+def with_unit(units: Units, add: Unit | None = None, drop: Unit | None = None) -> Units:
+    """With a unit more, or less, or both."""
+    out = units.copy()
+    if drop is not None:
+        out[drop] = False
+    if add is not None:
+        out[add] = True
+    return out

@@ -198,7 +198,7 @@ class LeastSquaresSearch:
             return None
         if self.choice is not None:
             k, most = self.choice.bounds
-            while k < most and ((x := self.solve(k)) is None or x.objective < value):
+            while k < most and ((one := self.solve(k)) is None or one.objective < value):
                 k = min(2 * k, most)
             return k
         for k in range(1, self.ratio.p + 1):
@@ -229,10 +229,11 @@ class LeastSquaresSearch:
         for weight in (0.0,) if self.Q is None else GREEDY_PENALTIES:
             ratio = self._penalized(self.ratio, weight)
             known: set[bytes] = set()
+            ways: Iterator[Iterator[Support]]
             if self.choice is None:
                 ways = (self._swapped(ratio, x, known) for x in self._searches(ratio, weight, k, start))
             else:
-                ways = (self._of_units(ratio, self.choice, k, start),)
+                ways = iter((self._of_units(ratio, self.choice, k, start),))
             for way in ways:
                 for better in way:
                     fitted = self.refit(better.index)

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._limits import CHOICE_SWAPS, LEAST_SQUARES_SWAP_WORK, RISE
 from ..linalg.pencil import PencilBasis, ties
-from ..operators.choice import Choice
+from ..operators.choice import Choice, Units, with_unit
 from .base import ProgressClock
 from .least_squares_exact import Proof, Refit
 from .least_squares_search import Index, Ratio, Support
@@ -23,8 +22,6 @@ from .signed import Vector, signed_ratio
 
 __all__ = ["UnitSearch", "prove_units"]
 __dir__ = __all__.copy
-
-Units = NDArray[np.bool_]
 
 
 class UnitSearch:
@@ -42,7 +39,7 @@ class UnitSearch:
         while not self.clock(self.count):
             outside = np.flatnonzero(self.choice.fitting(units, self.k))
             outside = search.promising(units, outside)
-            ways = [_with(units, add=u) for u in outside]
+            ways = [with_unit(units, add=u) for u in outside]
             values = search.values(ways)
             if len(ways) == 0 or not values.max() > -np.inf:
                 break
@@ -56,14 +53,14 @@ class UnitSearch:
         while self.choice.size[units].sum() > self.k and not self.clock(self.count):
             free = np.flatnonzero(units & ~self.choice.included)
             if self.choice.grouped:
-                value = self.values([_with(units, drop=u) for u in free], signed=False)
+                value = self.values([with_unit(units, drop=u) for u in free], signed=False)
             else:
                 S = self._usable(units)
                 value = np.full(len(units), self.ratio.largest)  # of what adds nothing
                 value[S] = self.ratio.basis(*self.ratio.blocks(S)).without_each()
                 value[~self.ratio.usable] = np.inf
                 value = value[free]
-            units = _with(units, drop=free[int(ties(value)[-1])])
+            units = with_unit(units, drop=free[int(ties(value)[-1])])
             self.count += 1
         return units
 
@@ -87,8 +84,8 @@ class UnitSearch:
         outside = self.promising(units, np.flatnonzero(choice.allowed & ~units & (choice.size <= room)))
         ways = []
         for u in inside:
-            rest = _with(units, drop=u)
-            ways += [_with(rest, add=v) for v in outside if choice.fitting(rest, self.k)[v]]
+            rest = with_unit(units, drop=u)
+            ways += [with_unit(rest, add=v) for v in outside if choice.fitting(rest, self.k)[v]]
         order = max(len(self._usable(units)), 1)
         ways = ways[: 1 + int(LEAST_SQUARES_SWAP_WORK / (50.0 * order**3))]
         values = self.values(ways, signed=False)
@@ -146,16 +143,6 @@ class UnitSearch:
         return S[self.ratio.usable[S]]
 
 
-def _with(units: Units, add: int | None = None, drop: int | None = None) -> Units:
-    """With a unit more, or less."""
-    out = units.copy()
-    if add is not None:
-        out[add] = True
-    if drop is not None:
-        out[drop] = False
-    return out
-
-
 def prove_units(
     ratio: Ratio, choice: Choice, refit: Refit, k: int, best: Support, node_limit: float,
     stop: Callable[[int], bool],
@@ -205,17 +192,17 @@ class _UnitTree:
             return
         for value, u in sorted(self._without(forced, allowed)):
             if size[u] <= room:
-                rest = _with(allowed, drop=u)
+                rest = with_unit(allowed, drop=u)
                 self.push(value, forced, rest)
-                forced, room = _with(forced, add=u), room - int(size[u])
+                forced, room = with_unit(forced, add=u), room - int(size[u])
             else:
-                allowed = _with(allowed, drop=u)
+                allowed = with_unit(allowed, drop=u)
         self._try(forced)
 
     def _without(self, forced: Units, allowed: Units) -> Iterator[tuple[float, int]]:
         """The value without each unit that may go."""
         for u in np.flatnonzero(allowed & ~forced).tolist():
-            yield self._value(_with(allowed, drop=u)), u
+            yield self._value(with_unit(allowed, drop=u)), u
 
     def _value(self, units: Units) -> float:
         at = np.flatnonzero(units[self.choice.unit[self.index]])
