@@ -297,14 +297,10 @@ def test_bounds_count_what_groups_may_have():
             {"l1_bound": 1.5},
             "count='variables' says what a cardinality counts; method 'pmd' takes l1_bound",
         ),
-        ("least_squares", {"cardinality": 4}, "groups cannot be combined with least_squares"),
-        ("tpower", {"cardinality": 4, "support": "common"}, "leave groups out"),
     ],
 )
 @pytest.mark.parametrize("refine", [False, True])
 def test_methods_without_such_a_cardinality_refuse(method, sparsity, message, refine):
-    if refine and (method == "least_squares" or "support" in sparsity):
-        return
     with pytest.raises(ValueError, match=message):
         spcacore.sparse_pca(
             covariance(0), 2, method=method, refine=refine, kind="covariance", **sparsity, **COUNTED

@@ -15,7 +15,7 @@ from .bordered_sums import Steps
 from .orthogonal_search import Loading
 from .refinement import quickly_refined
 
-__all__ = ["moved_units"]
+__all__ = ["Change", "Index", "moved_units"]
 __dir__ = __all__.copy
 
 Index = NDArray[np.intp]

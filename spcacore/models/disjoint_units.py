@@ -22,7 +22,7 @@ from .common_units import per_unit
 from .disjoint_enumeration import Enumeration, splits_of
 from .orthogonal_search import Loading
 
-__all__ = ["DisjointUnits"]
+__all__ = ["DisjointUnits", "Sets"]
 __dir__ = __all__.copy
 
 Sets = list[Units]

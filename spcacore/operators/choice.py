@@ -18,7 +18,7 @@ from .._messages import counted
 from .._records import record
 from .._validation import check_choice, group_labels, real_array
 
-__all__ = ["COUNTS", "Choice", "Index", "Units", "knowledge", "variables_of", "with_unit"]
+__all__ = ["COUNTS", "Choice", "Index", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
 __dir__ = __all__.copy
 
 Index = NDArray[np.intp]

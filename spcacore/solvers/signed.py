@@ -23,7 +23,7 @@ def signed_vector(G: Vector, signs: NDArray[Any], begin: Vector | None = None) -
     signs, or the best of k - 1 of them; of many variables a fixed point of x <- (G x)_+/||.||.
     """
     k = len(G)
-    best, most = _signed_ascent(G, signs, begin)
+    best, most = _finished(G, signs, *_signed_ascent(G, signs, begin))
     if k > SIGNED_ORDER:
         return best, most
     waiting, seen = [tuple(range(k))], set()
@@ -70,6 +70,18 @@ def _with_signs(x: Vector, signs: NDArray[Any]) -> Vector | None:
             one = np.where(one * signs < 0, 0, one)
             return one / np.linalg.norm(one)
     return None
+
+
+def _finished(G: Vector, signs: NDArray[Any], x: Vector, value: float) -> tuple[Vector, float]:
+    """The leading eigenvector on the support of x, which an ascent comes near, where it has the signs."""
+    at = np.flatnonzero(x)
+    values, vectors = np.linalg.eigh(G[np.ix_(at, at)])
+    leading = _with_signs(vectors[:, -1], signs[at])
+    if leading is None or values[-1] < value - 1e-14 * abs(value):
+        return x, value
+    out = np.zeros(len(G))
+    out[at] = leading
+    return out, float(values[-1])
 
 
 def _signed_ascent(G: Vector, signs: NDArray[Any], begin: Vector | None) -> tuple[Vector, float]:

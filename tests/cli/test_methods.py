@@ -195,8 +195,8 @@ def test_pmd_leaves_missing_entries_out(run, as_json, tmp_path, X):
         ),
         (["--method", "gpower", "--penalty", "2", "--relative"], "penalty must be in [0, 1], not 2.0"),
         (
-            ["--method", "least_squares", "--nonnegative"],
-            "--nonnegative: not for method least_squares, but tpower, gpower, ",
+            ["--method", "sca", "--nonnegative"],
+            "--nonnegative: not for method sca",
         ),
         (["--strategy", "forward"], "--strategy: not for method tpower, but greedy"),
         (["--relative"], "--relative: not for method tpower, but gpower"),
