@@ -351,6 +351,50 @@ void SPCA(check_matrix_product)(trial_t *t)
     }
 }
 
+/* Scores by three ways of doing the parts, against sums in double; some rows alone have the same
+ * bits. */
+void SPCA(check_scores)(trial_t *t)
+{
+    static const spca_run runs[] = {NULL, backwards, spca_pool_run};
+    int row_major = chance(t, 50), listed = chance(t, 70), tall = chance(t, 3);
+    spca_int p = between(t, 1, tall ? 3 : 150), k = listed ? between(t, 1, p) : p;
+    spca_int n = tall ? between(t, 2300, 2500) : between(t, 1, 210), r = between(t, 1, 20);
+    spca_int ld = (row_major ? p : n) + between(t, 0, 3), step = row_major ? ld : 1;
+    const real *X = SPCA(numbers)(t, PLAIN, ld * (row_major ? n : p));
+    const real *mean = SPCA(numbers)(t, PLAIN, k), *V = SPCA(numbers)(t, PLAIN, k * r);
+    const spca_int *index = listed ? SPCA(subset)(t, p, k) : NULL;
+    spca_int from = between(t, 0, n - 1), rows = between(t, 1, n - from);
+    real *first = WORK(t, n * r), *out = WORK(t, n * r);
+    CHECK(t, SPCA(scores)(n, k, r, X, ld, row_major, index, mean, V, NULL, NULL, NULL, first) ==
+                 SPCA_OK);
+    for (spca_int i = 0; i < n; i++)
+        for (spca_int c = 0; c < r; c++) {
+            double sum = 0;
+            for (spca_int a = 0; a < k; a++) {
+                spca_int j = index ? index[a] : a;
+                double x = (double)(row_major ? X[i * ld + j] : X[j * ld + i]);
+                sum += (x - (double)mean[a]) * (double)V[a * r + c];
+            }
+            CHECK(t, NEAR(first[i * r + c], sum, 8 * k));
+        }
+    for (int by = 1; by < 3; by++) {
+        CHECK(t, SPCA(scores)(n, k, r, X, ld, row_major, index, mean, V, runs[by], NULL, NULL,
+                              out) == SPCA_OK);
+        CHECK(t, memcmp(out, first, (size_t)(n * r) * sizeof *out) == 0);
+    }
+    CHECK(t, SPCA(scores)(rows, k, r, X + from * step, ld, row_major, index, mean, V, NULL, NULL,
+                          NULL, out) == SPCA_OK);
+    CHECK(t, memcmp(out, first + from * r, (size_t)(rows * r) * sizeof *out) == 0);
+    SPCA(digest)(t, SPCA_OK, n * r, first);
+    for (spca_int asked = 0;; asked++) {
+        stop_t stop = {0, asked};
+        spca_status status =
+            SPCA(scores)(n, k, r, X, ld, row_major, index, mean, V, NULL, stop_at, &stop, out);
+        CHECK(t, status == (stop.asked > asked ? SPCA_STOPPED : SPCA_OK));
+        if (status == SPCA_OK) break;
+    }
+}
+
 void SPCA(check_distances)(trial_t *t)
 {
     spca_int n = between(t, 1, 20), b = between(t, 1, 70), pairs = n * (n - 1) / 2, at = 0;

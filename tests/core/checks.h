@@ -9,6 +9,7 @@
     ROW(lone_entries, 400)                                                                         \
     ROW(levels, 400)                                                                               \
     ROW(matrix_product, 400)                                                                       \
+    ROW(scores, 200)                                                                               \
     ROW(operator, 400)                                                                             \
     ROW(stops, 100)                                                                                \
     ROW(screen, 700)                                                                               \
