@@ -16,9 +16,9 @@ def status(field):
 
 def above(call):
     """Bytes of the peak of resident memory above what there was before, and what the call returns."""
-    before = status("VmRSS")
     with open("/proc/self/clear_refs", "w") as reset:
-        reset.write("5")  # VmHWM starts anew from the present size
+        reset.write("5")  # VmHWM starts anew from the present size, which the system may lower at any time
+    before = status("VmRSS")
     result = call()
     return status("VmHWM") - before, result
 
