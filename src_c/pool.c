@@ -154,8 +154,8 @@ static void watch_forks_once(void)
     pthread_once(&once, watch_forks);
 }
 
-/* Signals are for the threads of the program.  A tile of a product takes 100 KB of the stack, of
- * which musl gives 128. */
+/* Signals are for the threads of the program.  A tile of a product takes 130 KB of the stack, of
+ * which musl gives 128 unless asked. */
 static void make_threads(int wanted)
 {
     sigset_t all, old;

@@ -1,5 +1,4 @@
-/* dense_block.c - Y = A V for a block of vectors: dense data are read once for SPCA_TOGETHER of
- * them.
+/* dense_block.c - Y = A V for a block of vectors: dense data are read once for many of them.
  *
  * A power step with b vectors is two products of skinny matrices, X'(X W), which memory bounds:
  * each of them reads X.  Here a block of rows goes through both products while it is in cache.  The
@@ -7,7 +6,8 @@
  * those of projection act on f = F v row by row.  X is read twice for what needs all of f at once
  * (Schur complements) and where a block of rows would not stay in cache: in C order, rows so long
  * that only a few of them would, and all where threads share the work, who would have to meet after
- * each block; in Fortran order, more than some thousands of columns.
+ * each block; in Fortran order, more than some thousands of columns, and blocks of many vectors,
+ * whose strands would not.
  *
  * Threads share each product by its outputs, lines or stretches of y.
  *
@@ -16,7 +16,8 @@
 #include "centring.h"
 
 enum {
-    TOGETHER = SPCA_TOGETHER,
+    TOGETHER = 4, /* columns of a register block */
+    WIDE = SPCA_TOGETHER,
     LANES = sizeof(lanes_t) / sizeof(real),
     TILE = 4096 / sizeof(real), /* of a line; a multiple of STRANDS */
     GROUP = SPCA_LEAST(64), /* lines whose strands are kept while tiles go by; a multiple of 4 */
@@ -42,7 +43,7 @@ INLINE void dot_tile(const int lines, const int columns, const int parts, spca_i
 {
     spca_int whole = n - n % STRANDS;
     for (int first = 0; first < STRANDS; first += parts * LANES) {
-        lanes_t sum[2][2][4];
+        lanes_t sum[2][TOGETHER][4];
         for (int l = 0; l < lines; l++)
             for (int c = 0; c < columns; c++)
                 for (int q = 0; q < parts; q++)
@@ -53,7 +54,7 @@ INLINE void dot_tile(const int lines, const int columns, const int parts, spca_i
                 lanes_t z[2];
                 for (int l = 0; l < lines; l++) {
                     z[l] = *(const lanes_t *)(line + l * ld + i + q * LANES);
-                    if (ahead && q % 2 == 0)
+                    if (ahead && (first / LANES + q) % 2 == 0)
                         FETCH((uintptr_t)(line + l * ld + i + q * LANES) + (uintptr_t)ahead);
                 }
                 for (int c = 0; c < columns; c++) {
@@ -81,13 +82,10 @@ VECTORIZED static void dot_tiles(spca_int lines, spca_int b, spca_int ahead, spc
     for (; l + 2 <= lines; l += 2) {
         const real *z = line + l * ld;
         real *s = S + l * TOGETHER * STRANDS;
-        if (b == 1) {
-            dot_tile(2, 1, 4, ahead, n, z, ld, x, ldx, s);
-            continue;
-        }
-        dot_tile(2, 2, 2, ahead, n, z, ld, x, ldx, s);
-        if (b == 4) dot_tile(2, 2, 2, 0, n, z, ld, x + 2 * ldx, ldx, s + 2 * STRANDS);
+        if (b == 4) dot_tile(2, 4, 1, ahead, n, z, ld, x, ldx, s);
+        if (b == 3 || b == 2) dot_tile(2, 2, 2, ahead, n, z, ld, x, ldx, s);
         if (b == 3) dot_tile(2, 1, 4, 0, n, z, ld, x + 2 * ldx, ldx, s + 2 * STRANDS);
+        if (b == 1) dot_tile(2, 1, 4, ahead, n, z, ld, x, ldx, s);
     }
     for (; l < lines; l++)
         for (spca_int c = 0; c < b; c++)
@@ -101,7 +99,7 @@ INLINE void add_tile(const int columns, spca_int ahead, spca_int n, const real *
 {
     const real *l0 = line, *l1 = line + ld, *l2 = line + 2 * ld, *l3 = line + 3 * ld;
     const lanes_t zero = {0};
-    lanes_t u[2][4];
+    lanes_t u[TOGETHER][4];
     spca_int i = 0;
     for (int c = 0; c < columns; c++)
         for (int l = 0; l < 4; l++) u[c][l] = w[c * ldw + l] - zero;
@@ -127,13 +125,11 @@ VECTORIZED static void add_tiles(spca_int lines, spca_int b, spca_int ahead, spc
 {
     spca_int l = 0;
     for (; l + 4 <= lines; l += 4) {
-        spca_int c = 0;
-        for (; c + 2 <= b; c += 2)
-            add_tile(2, c ? 0 : ahead, n, line + l * ld, ld, w + c * ldw + l, ldw, y + c * ldy,
-                     ldy);
-        if (c < b)
-            add_tile(1, c ? 0 : ahead, n, line + l * ld, ld, w + c * ldw + l, ldw, y + c * ldy,
-                     ldy);
+        const real *z = line + l * ld, *u = w + l;
+        if (b == 4) add_tile(4, ahead, n, z, ld, u, ldw, y, ldy);
+        if (b == 3 || b == 2) add_tile(2, ahead, n, z, ld, u, ldw, y, ldy);
+        if (b == 3) add_tile(1, 0, n, z, ld, u + 2 * ldw, ldw, y + 2 * ldy, ldy);
+        if (b == 1) add_tile(1, ahead, n, z, ld, u, ldw, y, ldy);
     }
     for (; l < lines; l++)
         for (spca_int c = 0; c < b; c++)
@@ -150,7 +146,10 @@ static void along(const operator_t *A, spca_int b, spca_int count, const real *l
                   spca_int length, const real *x, spca_int ldx, real *S)
 {
     for (spca_int i = 0; i < length; i += TILE)
-        dot_tiles(count, b, 2 * LINE(A), min_int(TILE, length - i), line + i, A->ld, x + i, ldx, S);
+        for (spca_int c = 0; c < b; c += TOGETHER)
+            dot_tiles(count, min_int(TOGETHER, b - c), c ? 0 : 2 * LINE(A),
+                      min_int(TILE, length - i), line + i, A->ld, x + c * ldx + i, ldx,
+                      S + c * count * STRANDS);
 }
 
 /* y (length x b) += the `count` lines times w (count x b). */
@@ -158,19 +157,22 @@ static void across(const operator_t *A, spca_int b, spca_int count, const real *
                    spca_int length, const real *w, spca_int ldw, real *y, spca_int ldy)
 {
     for (spca_int i = 0; i < length; i += TILE)
-        add_tiles(count, b, 4 * LINE(A), min_int(TILE, length - i), line + i, A->ld, w, ldw, y + i,
-                  ldy);
+        for (spca_int c = 0; c < b; c += TOGETHER)
+            add_tiles(count, min_int(TOGETHER, b - c), c ? 0 : 4 * LINE(A),
+                      min_int(TILE, length - i), line + i, A->ld, w + c * ldw, ldw, y + c * ldy + i,
+                      ldy);
 }
 
 /* out (count x b) from S */
 static void add_lines(spca_int b, spca_int count, real *S, real *out, spca_int ldo)
 {
-    for (spca_int l = 0; l < count; l++)
-        for (spca_int c = 0; c < b; c++)
-            out[c * ldo + l] = add_strands(S + (l * TOGETHER + c) * STRANDS);
+    for (spca_int c = 0; c < b; c++)
+        for (spca_int l = 0; l < count; l++)
+            out[c * ldo + l] =
+                add_strands(S + ((c / TOGETHER * count + l) * TOGETHER + c % TOGETHER) * STRANDS);
 }
 
-/* ---- both products of at most TOGETHER columns ------------------------------------------------
+/* ---- both products of at most WIDE columns ------------------------------------------------
  */
 
 typedef struct {
@@ -181,12 +183,12 @@ typedef struct {
 } plan_t;
 
 /* shared: by threads, which would have to meet after each block. */
-static plan_t make_plan(const operator_t *A, int shared)
+static plan_t make_plan(const operator_t *A, spca_int b, int shared)
 {
     spca_int row = A->p * (spca_int)sizeof(real), multiple = A->row_major ? 4 : STRANDS;
     spca_int rows = (A->row_major ? CACHED : PANEL) / row / multiple * multiple;
     int apart = A->deflation == SPCA_SCHUR ||
-                (A->row_major ? shared || rows < FEWEST : PANEL / row < GROUP * 2);
+                (A->row_major ? shared || rows < FEWEST : b > TOGETHER || PANEL / row < GROUP * 2);
     if (apart) rows = A->n;
     return (plan_t){min_int(rows, A->n), apart, apart || A->row_major ? 0 : A->p};
 }
@@ -196,9 +198,9 @@ spca_int SPCA(dense_block_work)(const operator_t *A, spca_block what, spca_int b
     spca_int most = 0;
     if (A->symmetric_form || A->quotient || A->span_weight != 0 || (what != SPCA_BOTH && A->t > 0))
         return 0;
-    for (spca_int c = 1; c <= min_int(b, TOGETHER); c++)
+    for (spca_int c = 1; c <= min_int(b, WIDE); c++)
         for (int shared = 0; shared < 2; shared++) {
-            plan_t plan = make_plan(A, shared);
+            plan_t plan = make_plan(A, c, shared);
             spca_int work = c * (A->p + A->m + (plan.apart ? 0 : plan.rows) + 1 + 2 * A->t);
             work += TOGETHER * STRANDS * plan.strands;
             if (work > most) most = work;
@@ -228,13 +230,14 @@ static void along_part(void *context, spca_int part)
     spca_int length = A->row_major ? A->p : s->rows;
     const real *data = A->data + (A->row_major ? s->i0 * A->ld : s->i0) + s->j0 * A->ld;
     real strands[GROUP * OF_LINE];
+    spca_int groups = (s->b + TOGETHER - 1) / TOGETHER;
     if (s->S) {
         along(A, s->b, end - l, data + l * A->ld, length, s->x, s->ldx, s->S + l * OF_LINE);
         return;
     }
     for (; l < end; l += c) {
-        c = min_int(GROUP, end - l);
-        zero(c * OF_LINE, strands);
+        c = min_int(GROUP / groups / 4 * 4, end - l);
+        zero(groups * c * OF_LINE, strands);
         along(A, s->b, c, data + l * A->ld, length, s->x, s->ldx, strands);
         add_lines(s->b, c, strands, s->y + l, s->ldy);
     }
@@ -368,10 +371,10 @@ static real after_forward(const operator_t *A, const plan_t *plan, const room_t 
 static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_stop stop, void *ctx,
                          real *work, real *Y)
 {
-    plan_t plan = make_plan(A, threads_of(A->run) > 1);
+    plan_t plan = make_plan(A, b, threads_of(A->run) > 1);
     spca_int n = A->n, p = A->p, t = A->t;
     real *f = work + b * p, *g = f + b * n, *shift = g + (plan.apart ? 0 : b * plan.rows);
-    real *e = shift + b, total[TOGETHER];
+    real *e = shift + b, total[WIDE];
     room_t s = {work, f, g, shift, e, e + b * t, e + 2 * b * t};
     spca_status status;
     for (spca_int c = 0; c < b; c++) {
@@ -412,7 +415,7 @@ static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_st
 static spca_status images(const operator_t *A, spca_int b, const real *V, spca_stop stop, void *ctx,
                           real *work, real *f)
 {
-    real *w = work, shift[TOGETHER];
+    real *w = work, shift[WIDE];
     spca_status status;
     for (spca_int c = 0; c < b; c++) {
         vector_t v = {A->p, NULL, V + c * A->p};
@@ -428,7 +431,7 @@ static spca_status transposes(const operator_t *A, spca_int b, const real *U, sp
 {
     const plan_t plan = {A->n, 1, 0};
     spca_int n = A->n, p = A->p;
-    real *g = work, total[TOGETHER];
+    real *g = work, total[WIDE];
     spca_status status;
     for (spca_int c = 0; c < b; c++) {
         scale_rows(n, A->factor, U + c * n, g + c * n);
@@ -451,7 +454,8 @@ spca_status SPCA(dense_block)(const operator_t *A, spca_block what, spca_int b, 
         const real *v = V + c * from;
         real *y = out + c * to;
         spca_status status;
-        count = min_int(TOGETHER, b - c);
+        spca_int passes = (b - c + WIDE - 1) / WIDE;
+        count = min_int(((b - c) / passes + TOGETHER - 1) / TOGETHER * TOGETHER, b - c);
         status = what == SPCA_FORWARD    ? images(A, count, v, stop, ctx, work, y)
                  : what == SPCA_BACKWARD ? transposes(A, count, v, stop, ctx, work, y)
                                          : fused(A, count, v, stop, ctx, work, y);
