@@ -18,16 +18,44 @@ enum { /* entries of the vector that lines across are added to, at a time: by on
        LONGEST = SPCA_LEAST(1 << 13)
 };
 enum { SHORT = 1 << 12, AHEAD = 8 }; /* bytes of pieces that are fetched, so many lines ahead */
+enum { LONG = SPCA_LEAST(3 << 12) }; /* bytes of lines that are read side by side */
 enum { LINE = 64 }; /* bytes that come from memory together, of which C order may need one entry */
 #define REGION                                                                                     \
     ((spca_int)SPCA_LEAST(1 << 25)) /* bytes of lines that go across before the next ones */
+
+/* strands_dot of four lines side by side: long ones come faster from several places at a time. */
+INLINE void four_dots(spca_int length, const real *const *line, const real *x, real *y)
+{
+    enum { LANES = sizeof(lanes_t) / sizeof(real), PARTS = STRANDS / LANES };
+    const lanes_t zero = {0};
+    lanes_t sum[4][PARTS];
+    spca_int whole = length - length % STRANDS;
+    for (int b = 0; b < 4; b++)
+        for (int q = 0; q < PARTS; q++) sum[b][q] = zero;
+    for (spca_int i = 0; i < whole; i += STRANDS)
+        for (int b = 0; b < 4; b++)
+            for (int q = 0; q < PARTS; q++)
+                sum[b][q] += *(const lanes_t *)(line[b] + i + q * LANES) *
+                             *(const lanes_t *)(x + i + q * LANES);
+    for (int b = 0; b < 4; b++) {
+        real strands[STRANDS];
+        for (int q = 0; q < PARTS; q++) *(lanes_t *)(strands + q * LANES) = sum[b][q];
+        for (spca_int i = whole; i < length; i++) strands[i - whole] += line[b][i] * x[i];
+        y[b] = add_strands(strands);
+    }
+}
 
 /* y[a] = line(list_a) . x */
 VECTORIZED static void dots(spca_int count, const spca_int *list, const real *data, spca_int ld,
                             spca_int length, const real *x, real *y)
 {
-    for (spca_int a = 0; a < count; a++)
-        y[a] = strands_dot(length, data + (list ? list[a] : a) * ld, x);
+    spca_int a = 0;
+    for (; length * (spca_int)sizeof(real) >= LONG && a + 4 <= count; a += 4) {
+        const real *line[4];
+        for (int b = 0; b < 4; b++) line[b] = data + (list ? list[a + b] : a + b) * ld;
+        four_dots(length, line, x, y + a);
+    }
+    for (; a < count; a++) y[a] = strands_dot(length, data + (list ? list[a] : a) * ld, x);
 }
 
 VECTORIZED static void add_four(spca_int length, const real *l0, const real *l1, const real *l2,
@@ -97,7 +125,7 @@ static spca_status lines_along(spca_run run, const real *data, spca_int ld, spca
                                const spca_int *list, spca_int length, const real *x, spca_stop stop,
                                void *ctx, real *y)
 {
-    spca_int bytes = length * (spca_int)sizeof(real), step = SPCA_PART / bytes + 1;
+    spca_int bytes = length * (spca_int)sizeof(real), step = (SPCA_PART / bytes / 4 + 1) * 4;
     lines_t s = {data, x, list, ld, 0, count, length, step, y, 0};
     return do_parts(run, (double)count * (double)bytes, along_part, &s, (count + step - 1) / step,
                     stop, ctx);
