@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, SPAN
 from .._types import Array
 
 __all__ = [
-    "append_orthonormal", "column_span", "fix_sign", "inverse_root", "orthogonal_part", "orthonormal",
-    "orthonormal_basis", "polar_factor", "procrustes", "project_out", "sign_of", "unit", "unit_columns",
+    "append_orthonormal", "column_span", "fix_sign", "inner_products", "inverse_root", "orthogonal_part",
+    "orthonormal", "orthonormal_basis", "polar_factor", "procrustes", "project_out", "sign_of", "unit",
+    "unit_columns",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -114,6 +116,25 @@ def column_span(M: Array) -> Array:
     return U[:, s > SPAN]
 
 
+# ---- products of tall matrices -----------------------------------------------------------------------
+#
+# By the loops of the package, whose threads sleep when they are done. Those of BLAS stay awake for some ms
+# after a product, on the cores on which the data are to be read next.
+
+
+def inner_products(A: Array, B: Array | None = None) -> Array:
+    """A'B, or A'A."""
+    out = np.empty((A.shape[1], (A if B is None else B).shape[1]))
+    rows = [np.ascontiguousarray(M.T, np.float64) for M in (A, B) if M is not None]
+    _core.matrix_product(rows[0], None if B is None else rows[1], 1.0, out)
+    return out
+
+
+def _times(M: Array, R: Array) -> Array:
+    """M R of finite numbers, in Fortran order."""
+    return _core.dense(M, False, None, None, 1.0, 1.0).forward_block(np.asfortranarray(R))
+
+
 # ---- polar factors ----------------------------------------------------------------------------------
 
 
@@ -125,14 +146,14 @@ def polar_factor(M: Array, factor: Array | None = None) -> Array:
     """
     if M.size > POLAR_ENTRIES:
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            G = M.T @ M
+            G = inner_products(M)
             G = G if factor is None else factor @ G @ factor
         if np.isfinite(G).all():
             values, vectors = np.linalg.eigh(G)
             if values[0] > max(GRAM_LOSS * values[-1], 1e-200):
                 root = (vectors / np.sqrt(values)) @ vectors.T
                 root = root if factor is None else factor @ root
-                return (root.T @ M.T).T
+                return _times(M, root)
     U, _, Vt = np.linalg.svd(M if factor is None else M @ factor, full_matrices=False)
     return np.asfortranarray(U @ Vt)
 

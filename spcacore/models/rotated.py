@@ -22,7 +22,7 @@ from .._validation import (
     number,
     real_array,
 )
-from ..linalg.orthogonal import inverse_root, orthonormal, polar_factor
+from ..linalg.orthogonal import inner_products, inverse_root, orthonormal, polar_factor
 from ..operators.degrees import degree_problem, row_shift
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares, leading_vectors, negligible
@@ -278,7 +278,7 @@ def _sca(
         nonlocal Y
         AY = op.apply_block(Y).astype(np.float64, copy=False)
         before = Y
-        Y = shrink(AY, inverse_root(Y.T @ AY))
+        Y = shrink(AY, inverse_root(inner_products(Y, AY)))
         return _turned(Y, before)
 
     n_iter, converged = _iterate(step, Y.shape[1], max_iter, tol, hook)
@@ -493,7 +493,7 @@ def _turned(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
     from scipy.optimize import linear_sum_assignment
 
     norms = [np.sqrt(np.einsum("ij,ij->j", M, M)) for M in (new, old)]
-    cosine = np.abs(new.T @ old) / np.outer(*(np.where(norm > 0, norm, 1) for norm in norms))
+    cosine = np.abs(inner_products(new, old)) / np.outer(*(np.where(norm > 0, norm, 1) for norm in norms))
     cosine[np.ix_(norms[0] == 0, norms[1] == 0)] = 1
     worst = cosine[linear_sum_assignment(-cosine)].min()
     return math.sqrt(max(0.0, 1 - worst**2))
