@@ -83,9 +83,11 @@ def _products(B: NDArray[Any], scale: NDArray[Any]) -> Any:
     """diag(scale) B diag(scale), by its products alone: SciPy looks at vectors for longer than these take."""
     from scipy.sparse.linalg import LinearOperator
 
+    op = _core.dense(B, True, None, scale, 1.0, 1.0)
+
     class Scaled(LinearOperator):
         def _matvec(self, v: NDArray[Any]) -> NDArray[Any]:
-            return np.asarray(scale * (B @ (scale * v.ravel())))
+            return op.apply(None, v.ravel())
 
         matvec = _matvec
 
