@@ -83,7 +83,7 @@ def many_blocks(p, weak, seed=0):
     while (left := p - sum(map(len, blocks))) > 0:
         v = rng.uniform(0.3, 0.9, min(left, int(rng.integers(2, 9)))) * rng.choice([-1, 1])
         blocks.append(np.outer(v, v) + np.diag(1 - v**2))
-    A = scipy.sparse.block_diag(blocks, format="csr")
+    A = scipy.sparse.block_diag([scipy.sparse.coo_array(block) for block in blocks], format="csr")
     label = np.repeat(np.arange(len(blocks)), [len(B) for B in blocks])
     i, j = rng.integers(0, p, (2, p))
     i, j = i[label[i] < label[j]], j[label[i] < label[j]]
