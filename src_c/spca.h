@@ -58,9 +58,8 @@ enum { SPCA_PART = 64, SPCA_ALONE = 0 };
 enum { SPCA_PART = 1 << 18, SPCA_ALONE = 1 << 22 };
 #define SPCA_LEAST(count) (count)
 #endif
-enum {
-    SPCA_TOGETHER = SPCA_LEAST(24)
-};                        /* columns of a block that share one read of X (dense_block.c) */
+/* Columns of a block that share one read of X (dense_block.c). */
+enum { SPCA_TOGETHER = SPCA_LEAST(24) };
 enum { SPCA_MANY = 160 }; /* bytes of a row of a block that share one (compressed.c) */
 enum { SPCA_QUANTIZED_BLOCK = 32, SPCA_REFERENCES = 4, SPCA_GUESS_SHARE = 8 };
 
