@@ -9,11 +9,13 @@
 #ifdef SPCA_SINGLE
 typedef float real;
 #define REAL_MAX FLT_MAX
+#define REAL_LEAST FLT_MIN
 #define REAL_EPSILON FLT_EPSILON
 #define SPCA(name) spca_s##name
 #else
 typedef double real;
 #define REAL_MAX DBL_MAX
+#define REAL_LEAST DBL_MIN
 #define REAL_EPSILON DBL_EPSILON
 #define SPCA(name) spca_d##name
 #endif
@@ -118,6 +120,18 @@ static inline void scal(spca_int n, real a, real *x)
         blas_int m = (blas_int)min_int(PIECE, n - i), one = 1;
         SPCA(blas).scal(&m, &a, x + i, &one);
     }
+}
+
+/* x /= ||x||, which is returned; zero stays.  The inverse of a subnormal norm would overflow. */
+static inline real to_unit(spca_int n, real *x)
+{
+    real norm = nrm2(n, x);
+    if (norm > 0 && norm < REAL_LEAST) {
+        scal(n, 1 / REAL_EPSILON, x);
+        scal(n, 1 / nrm2(n, x), x);
+    } else if (norm != 0)
+        scal(n, 1 / norm, x);
+    return norm;
 }
 
 /* y += a x */

@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,6 +83,29 @@ def test_the_eigenvector_of_a_thresholded_matrix(kind, p):
         B = np.sign(A) * np.maximum(np.abs(A) - tau * noise * root[:, None] * root, 0)
         np.fill_diagonal(B, np.diag(A))
         assert abs(np.linalg.eigh(B)[1][:, -1] @ vector) > 0.99
+
+
+@pytest.mark.parametrize("tiny", [1e-35, 3e-39, 1e-42, 1e-60, 1e-160])
+@pytest.mark.parametrize("kind", ["data", "csr", "covariance"])
+def test_variables_of_hardly_any_variance_are_as_good_as_absent(kind, tiny, capfd):
+    """Their covariances are no normal numbers in single precision, in which starts are found."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 120))
+    large = np.arange(120) % 7 > 0
+    X[:, ~large] *= tiny
+
+    def values(X):
+        A = np.cov(X.T) if kind == "covariance" else scipy.sparse.csr_array(X) if kind == "csr" else X
+        found = sparse_pca(A, 2, cardinality=10, kind="covariance" if kind == "covariance" else "data")
+        return found.loadings, found.explained_variance
+
+    loadings, variance = values(X)
+    assert not loadings[~large].any()
+    np.testing.assert_allclose(variance, values(X[:, large])[1], rtol=0.05)
+    some = loadings[:, 0] != 0
+    leading = np.linalg.eigvalsh(np.cov(X[:, some].T))[-1]
+    np.testing.assert_allclose(loadings[some, 0] @ np.cov(X[:, some].T) @ loadings[some, 0], leading)
+    assert capfd.readouterr().out == ""  # where LAPACK complains
 
 
 @given(seed=st.integers(0, 2**32), k=st.integers(3, 5))

@@ -53,6 +53,7 @@ def thresholded_starts(
     G = None if working_set is None else working_set.submatrix(problem, state, index)
     G = state.operator.submatrix(index) if G is None else G
     root = np.sqrt(np.maximum(G.diagonal(), 0))
+    root[root < np.finfo(np.float32).tiny] = 0  # the inverse has no place in single precision
     if not root.any():
         return
     noise = _noise(G, root, np.arange(0, len(index), -(-len(index) // THRESHOLD_ROWS)))

@@ -78,6 +78,6 @@ spca_status SPCA(gpower)(const operator_t *A, int l0, real gamma, spca_int max_i
     ascent_t s = {*A,    max_iter, tol,  stop,        ctx,       nnz,          index,
                   value, iwork,    work, work + A->p, objective, .previous = 0};
     s.A.l1_price = l0 ? 0 : gamma;
-    scal(*nnz, 1 / nrm2(*nnz, value), value);
+    (void)to_unit(*nnz, value);
     return ascend(&s, step, &penalty, n_iter);
 }

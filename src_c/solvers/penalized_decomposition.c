@@ -55,7 +55,7 @@ static spca_status prepare(spca_int *nnz, spca_int *index, real *value, double b
                            int nonnegative, int final, real *work)
 {
     double level;
-    scal(*nnz, 1 / nrm2(*nnz, value), value);
+    (void)to_unit(*nnz, value);
     if (final && !satisfies((vector_t){*nnz, index, value}, bound, nonnegative)) {
         spca_status status =
             SPCA(l1_threshold)(*nnz, value, bound, nonnegative, NULL, work, value, &level);

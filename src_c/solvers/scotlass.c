@@ -167,7 +167,7 @@ spca_status SPCA(scotlass)(const operator_t *A, spca_int t, const real *Q, doubl
     double *mu = dwork;
     int feasible = 0;
     *n_iter = 0;
-    scal(p, 1 / nrm2(p, v), v);
+    (void)to_unit(p, v);
     for (spca_int l = 0; l < t; l++) mu[l] = 0;
     if (max_iter == 0) { /* the start itself, made feasible */
         spca_status status =

@@ -18,16 +18,14 @@ static spca_status step(ascent_t *s, const void *solver)
 {
     const sparsity_t *o = solver;
     vector_t x = {*s->nnz, s->index, s->value};
-    real quadratic, norm;
+    real quadratic;
     spca_status status = SPCA(largest)(&s->A, x, o->k, o->nonnegative, s->stop, s->ctx, s->work,
                                        s->next_index, s->next, &quadratic);
     if (status < 0) return status;
     set_objective(s, quadratic);
     s->feasible = *s->nnz <= o->k;
     s->count = o->k;
-    if ((norm = nrm2(o->k, s->next)) == 0) return SPCA_ZERO_VECTOR;
-    scal(o->k, 1 / norm, s->next);
-    return SPCA_OK;
+    return to_unit(o->k, s->next) == 0 ? SPCA_ZERO_VECTOR : SPCA_OK;
 }
 
 spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, int nonnegative,
@@ -38,7 +36,7 @@ spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, int nonnegati
     const sparsity_t sparsity = {k, nonnegative};
     ascent_t s = {*A,    max_iter, tol,  stop,     ctx,       nnz,          index,
                   value, iwork,    work, work + k, objective, .previous = 0};
-    scal(*nnz, 1 / nrm2(*nnz, value), value);
+    (void)to_unit(*nnz, value);
     if (max_iter == 0 && *nnz > k) {
         SPCA(select_largest)(*nnz, value, k, s.work, iwork);
         for (spca_int a = 0; a < k; a++) {
@@ -46,7 +44,7 @@ spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, int nonnegati
             value[a] = value[iwork[a]];
         }
         *nnz = k;
-        scal(k, 1 / nrm2(k, value), value);
+        (void)to_unit(k, value);
     }
     return ascend(&s, step, &sparsity, n_iter);
 }
