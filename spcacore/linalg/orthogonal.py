@@ -19,8 +19,8 @@ from .._types import Array
 
 __all__ = [
     "append_orthonormal", "column_span", "fix_sign", "inner_products", "inverse_root", "orthogonal_part",
-    "orthonormal", "orthonormal_basis", "polar_factor", "procrustes", "project_out", "sign_of", "unit",
-    "unit_columns",
+    "orthonormal", "orthonormal_basis", "polar_factor", "procrustes", "project_out", "sign_of",
+    "tall_product", "unit", "unit_columns",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -118,8 +118,8 @@ def column_span(M: Array) -> Array:
 
 # ---- products of tall matrices -----------------------------------------------------------------------
 #
-# By the loops of the package, whose threads sleep when they are done. Those of BLAS stay awake for some ms
-# after a product, on the cores on which the data are to be read next.
+# By the loops of the package, which round alike for any number of threads, and whose threads sleep when they
+# are done. Those of BLAS stay awake for some ms after a product, on the cores that read the data next.
 
 
 def inner_products(A: Array, B: Array | None = None) -> Array:
@@ -130,7 +130,7 @@ def inner_products(A: Array, B: Array | None = None) -> Array:
     return out
 
 
-def _times(M: Array, R: Array) -> Array:
+def tall_product(M: Array, R: Array) -> Array:
     """M R of finite numbers, in Fortran order."""
     return _core.dense(M, False, None, None, 1.0, 1.0).forward_block(np.asfortranarray(R))
 
@@ -153,7 +153,7 @@ def polar_factor(M: Array, factor: Array | None = None) -> Array:
             if values[0] > max(GRAM_LOSS * values[-1], 1e-200):
                 root = (vectors / np.sqrt(values)) @ vectors.T
                 root = root if factor is None else factor @ root
-                return _times(M, root)
+                return tall_product(M, root)
     U, _, Vt = np.linalg.svd(M if factor is None else M @ factor, full_matrices=False)
     return np.asfortranarray(U @ Vt)
 

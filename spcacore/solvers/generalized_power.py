@@ -34,7 +34,7 @@ from .._types import (
     Weights,
 )
 from .._validation import check_bool, check_choice, number, per_component
-from ..linalg.orthogonal import polar_factor
+from ..linalg.orthogonal import inner_products, polar_factor, tall_product
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
@@ -446,7 +446,7 @@ def _projections(op: _core.Operator, W: NDArray[np.float64]) -> NDArray[np.float
     largest = np.abs(W).max(axis=0)
     V = (W / np.where(largest > 0, largest, 1)).astype(op.dtype)
     Y = op.apply_block(V).astype(np.float64)
-    G = _times(V.T.astype(np.float64), Y)
+    G = inner_products(V, Y)
     size = np.sqrt(np.maximum(np.diagonal(G), 0))
     alive = size > 0
     C = np.zeros(W.shape)
@@ -457,13 +457,8 @@ def _projections(op: _core.Operator, W: NDArray[np.float64]) -> NDArray[np.float
     kept = h > 8 * len(h) * float(np.finfo(op.dtype).eps)
     root, E = np.sqrt(h[kept]), E[:, kept]
     turn = polar_factor(root[:, None] * E.T * (largest * size)[alive])
-    C[:, alive] = _times(Y[:, alive], (one[:, None] * E / root) @ turn)
+    C[:, alive] = tall_product(Y[:, alive], (one[:, None] * E / root) @ turn)
     return C
-
-
-def _times(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A B for long matrices: a BLAS would round by the number of its threads."""
-    return np.einsum("ia,ab->ib", A, B)
 
 
 def _fill(
@@ -544,4 +539,4 @@ def _eigenvectors(op: _core.Operator, m: int, rng: np.random.Generator) -> NDArr
     C = np.eye(p) if small else rng.standard_normal((p, m + SUBSPACE_SPARE))
     for _ in range(1 if small else SUBSPACE_ROUNDS):
         C = _projections(op, C)
-    return _times(C, np.linalg.eigh(_times(C.T, C))[1][:, ::-1][:, :m])
+    return tall_product(C, np.linalg.eigh(inner_products(C))[1][:, ::-1][:, :m])
