@@ -35,7 +35,7 @@ class Unit:
 class Block:
     """The products of b vectors, by the operator and by two calls of the BLAS."""
 
-    params = (SHAPES, DTYPES, ["C", "F"], [2, 4, 8])
+    params = (SHAPES, DTYPES, ["C", "F"], [2, 4, 8, 20])
     param_names = ("shape", "dtype", "order", "b")
     timeout = 120
 

@@ -130,15 +130,15 @@ def _turns(x: Chosen, y: Chosen, S: Index, T: Index, C: Array, v: Array) -> tupl
     p, q = x.pencil.B.p, y.pencil.B.p
     u, most = np.zeros(len(S)), 0.0
     for _ in range(CCA_CHOICE_TURNS):
-        new, _ = x.values(S, _spread(C @ v, S, p))
-        other, value = y.values(T, _spread(C.T @ new, T, q))
+        new, _ = x.values(S, _scattered(C @ v, S, p))
+        other, value = y.values(T, _scattered(C.T @ new, T, q))
         if not value > most * (1 + RISE):
             break
         u, v, most = new, other, value
     return u, v, most
 
 
-def _spread(values: Array, index: Index, p: int) -> Array:
+def _scattered(values: Array, index: Index, p: int) -> Array:
     out = np.zeros(p)
     out[index] = values
     return out

@@ -44,8 +44,8 @@ def swap_search(
     pencil, rows, clock = Pencil.of(state, strength), _Rows(state.operator), ProgressClock(hook)
     begin = x
     if state.matrix is not None and state.choice is None and pencil.Q is None:
-        x, settled = _swapped(state.matrix, state, x, clock)
-        if settled:
+        x, complete = _swapped(state.matrix, state, x, clock)
+        if complete:
             return x if x is begin else refit(state, x)
     basis = _basis(state, pencil, x.index) if pencil.Q is None else None
     while (better := best_swap(problem, state, pencil, rows, x, basis, budget)) is not None:
@@ -63,12 +63,12 @@ def _swapped(
     limits = RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), TIE.double, SWAPS_AT_A_TIME
     while True:
         index, vector, objective, ended = _core.swap(A, x.index, diagonal, *limits)
-        settled = np.array_equal(index, x.index)
-        if not settled:
+        unchanged = np.array_equal(index, x.index)
+        if not unchanged:
             x = replace(x, index=index, entries=vector.astype(A.dtype), objective=objective)
         if ended or clock(x.n_iter):
             return x, True
-        if settled:
+        if unchanged:
             return x, False
 
 
