@@ -335,6 +335,16 @@ def matrix_product(const floating[:, ::1] A, const floating[:, ::1] B, floating 
     call.check(status)
 
 
+def principal_submatrix(const floating[:, :] A, const Py_ssize_t[::1] index):
+    """A[index, index] of a matrix with contiguous rows; the indices are not checked."""
+    cdef Py_ssize_t k = index.shape[0], ld = A.strides[0] // <Py_ssize_t> sizeof(floating)
+    cdef floating[:, ::1] G = np.empty((k, k), np.float32 if floating is float else np.float64)
+    if k > 0:
+        with nogil:
+            kernel_principal_submatrix(k, &index[0], &A[0, 0], ld, &G[0, 0])
+    return np.asarray(G)
+
+
 # ---- rotations -------------------------------------------------------------------------------------
 
 def orthomax(floating[::1, :] Y, double gamma, Py_ssize_t max_iter, double tol):

@@ -205,6 +205,10 @@ spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int de
 spca_status SPCA(submatrix)(const SPCA(operator) * A, spca_int k, const spca_int *index,
                             spca_stop stop, void *ctx, spca_int room, REAL *work, REAL *G);
 
+/* G = A[index, index], k x k, of a matrix by rows. */
+void SPCA(principal_submatrix)(spca_int k, const spca_int *index, const REAL *A, spca_int lda,
+                               REAL *G);
+
 /* K = FF' factor (m x m) of data without deflation.  work (m*SPCA_OUTER_BLOCK + p), iwork
  * (SPCA_OUTER_BLOCK). */
 spca_status SPCA(outer)(const SPCA(operator) * A, spca_stop stop, void *ctx, REAL *work,

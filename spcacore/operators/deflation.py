@@ -18,7 +18,7 @@ from .missing import MissingData
 from .problem import Problem
 from .submatrix import largest_submatrix
 
-__all__ = ["DEFLATIONS", "PROJECTION", "DeflatedOperator", "Deflation", "part_of"]
+__all__ = ["DEFLATIONS", "PROJECTION", "DeflatedOperator", "Deflation"]
 __dir__ = __all__.copy
 
 
@@ -167,7 +167,9 @@ class DeflatedOperator:
 
     def submatrix(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """A[index, index]."""
-        return self.operator.submatrix(index) if self.matrix is None else part_of(self.matrix, index)
+        if self.matrix is None:
+            return self.operator.submatrix(index)
+        return _core.principal_submatrix(self.matrix, np.ascontiguousarray(index, np.intp))
 
     def deflate(
         self,
@@ -244,11 +246,6 @@ class DeflatedOperator:
             diagonal[index] += (size * x - 2 * op.backward(g)[index]) * x
             np.maximum(diagonal, 0, out=diagonal)
         return {"operator": op.deflated("projection", index, x, g, 1.0), "diagonal": diagonal}
-
-
-def part_of(A: NDArray[Any], index: NDArray[np.intp]) -> NDArray[Any]:
-    """A[index, index] of an array, by copies of whole rows, without a check of each index."""
-    return A.take(index, 0, mode="clip").take(index, 1, mode="clip")
 
 
 def _products_on_support(op: _core.Operator, index: NDArray[np.intp], x: NDArray[Any]) -> NDArray[Any]:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import WORKING_SET_BYTES, WORKING_SET_PAIRS
 from .._types import Index
-from .deflation import part_of
 from .gram import keeps_digits
 from .problem import Problem, Screening
 
@@ -97,6 +96,7 @@ class WorkingSet:
         self.position = np.full(operator.p, -1, np.intp)
         self._columns, self._gram = np.empty((0, n), dtype), np.empty((0, 0), dtype)
         self._projected = _Projected(dtype)
+        self._last: tuple[Problem, DeflatedOperator, Index, tuple[Problem, DeflatedOperator]] | None = None
 
     @property
     def most(self) -> int:
@@ -172,13 +172,23 @@ class WorkingSet:
     ) -> tuple[Problem, DeflatedOperator]:
         """The same problem of some variables of W alone, from which the same components have been removed.
 
-        They ascend, and are those of these components among others.
+        They ascend, and are those of these components among others. The last answer is kept: a search often
+        asks for the same once more.
         """
+        last = self._last
+        if last is None or last[0] is not problem or last[1] is not state or not np.array_equal(last[2], active):
+            self._last = None  # its memory is free before the next is made
+            self._last = last = (problem, state, active, self._restricted(problem, state, active))
+        return last[3]
+
+    def _restricted(
+        self, problem: Problem, state: DeflatedOperator, active: Index
+    ) -> tuple[Problem, DeflatedOperator]:
         at, known = self.position[active], len(self.index)
         gram = diagonal = self._gram[:known, :known]
         if state.by_loadings:
             gram = self._projected.of(self._gram, self.index, self.position, state.loadings)
-        gram, diagonal = part_of(gram, at), diagonal.diagonal()[at]
+        gram, diagonal = _core.principal_submatrix(gram, at), diagonal.diagonal()[at]
         inside = replace(
             problem, operator=_symmetric(gram), diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, weight=None, degree_weight=None,

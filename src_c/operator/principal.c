@@ -1,0 +1,13 @@
+/* principal.c - a principal submatrix of a matrix in memory. */
+#include "real.h"
+
+VECTORIZED static void picked(spca_int k, const spca_int *index, const real *x, real *restrict y)
+{
+    for (spca_int b = 0; b < k; b++) y[b] = x[index[b]];
+}
+
+void SPCA(principal_submatrix)(spca_int k, const spca_int *index, const real *A, spca_int lda,
+                               real *G)
+{
+    for (spca_int a = 0; a < k; a++) picked(k, index, A + index[a] * lda, G + a * k);
+}
