@@ -157,6 +157,7 @@ BLOCKS_SUBMATRIX_ORDER = 1 << 14  # up to which a submatrix of A is formed: a pa
 FETCH_ALL_ORDER = 256  # variables up to which all of A is fetched at once
 LIKELY_BYTES = 1 << 23  # that a block may return for columns which are only likely to be used
 FETCHED_NONZEROS = 512  # of vectors whose columns may be worth fetching
+RECENT_PRODUCTS = 16  # of blocks of rows that are kept: a solver may ask for one again
 PASS_COLUMNS = 16.0  # columns of A that cost as much as one product, where there are many
 DOUBLE_ORDER = 256  # variables up to which submatrices of float32 data are summed in double precision
 

@@ -16,6 +16,7 @@ from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
+from ..operators.submatrix import largest_submatrix
 from ..solvers.base import Solution
 from ..solvers.refitting import leading_vector
 
@@ -140,6 +141,9 @@ def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> ND
     V = V[used]
     if definition == "cumulative":
         V = orthonormal(V)
+    if not isinstance(op, _core.Operator) and len(used) <= largest_submatrix(op):  # one pass over blocks
+        A = op.submatrix(used).astype(np.float64)
+        return np.asarray(((A @ V) * V).sum(axis=0))
     out = np.zeros(V.shape[1])
     for t, v in enumerate(V.T):
         index = used[v != 0]

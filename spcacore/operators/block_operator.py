@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,8 +20,9 @@ from .._limits import (
     KEPT_BYTES,
     LIKELY_BYTES,
     PASS_COLUMNS,
+    RECENT_PRODUCTS,
 )
-from .blocks import Index, RowBlocks, backward, forward, products, submatrix, sum_parts
+from .blocks import Index, RowBlocks, backward, columns, forward, products, submatrix, sum_parts
 
 __all__ = ["BlockOperator", "Gram", "Step"]
 __dir__ = __all__.copy
@@ -52,10 +56,24 @@ class Gram:
         self.owner = np.empty(0, np.intp)  # of a slot, -1 where free
         self.used = np.empty(0, np.int64)  # when, for each slot
         self.clock, self.formed = 0, False
-        self.part = np.empty(0, np.intp), np.empty((0, 0), dtype)  # some variables, and A between them
+        self.part = np.empty(0, np.intp), np.empty((0, 0), dtype)  # some variables, and A between them;
+        self.inside = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # or where they are in a working set
+        self.keeping = True  # whether products may bring columns to keep
+        kept = max(1, LIKELY_BYTES // (p * dtype.itemsize))
+        self.recent: deque[tuple[Index, NDArray[Any], NDArray[Any]]] = deque(maxlen=min(kept, RECENT_PRODUCTS))
         self.capacity = min(p, KEPT_BYTES // (p * dtype.itemsize))
         self.cost = 0.0  # of the passes so far, in columns of A
         self.debt = 0  # products that kept columns would have saved
+
+    @contextmanager
+    def by_products(self) -> Iterator[None]:
+        """No columns are kept meanwhile, but the last products: those of a working set are seldom of the same
+        variables, though what it ends with is asked for again."""
+        self.keeping = False
+        try:
+            yield
+        finally:
+            self.keeping = True
 
     def forward(self, v: NDArray[Any]) -> NDArray[Any]:
         """A v, as the kernels ask for it."""
@@ -72,6 +90,14 @@ class Gram:
         """A[:, index] V."""
         if len(index) == 0:
             return np.zeros((self.p, V.shape[1]), self.dtype)
+        for known, values, Y in self.recent:
+            if np.array_equal(known, index) and np.array_equal(values, V):
+                return Y.copy()
+        if not self.keeping and not self.formed:
+            Y = self._times(index, V)
+            if V.shape[1] == 1:
+                self.recent.append((index, V, Y.copy()))
+            return Y
         if self.ensure_columns(index):
             self.clock += 1
             slots = self.slot[index]
@@ -115,6 +141,12 @@ class Gram:
         index = np.flatnonzero(V.any(axis=1))
         f = np.asarray(self.blocks.stacked(forward, *self._weighted(index, V[index]), self.range))
         return f if self.row_weight is None else f * self.row_weight[:, None]
+
+    def data_columns(self, index: Index) -> NDArray[Any]:
+        """F[:, index]', in one pass."""
+        W = self.weight[index] * self.dtype.type(self.range)
+        sides = index, W, self.mean[index] * W, self.range
+        return np.asarray(self.blocks.stacked(columns, *sides, each=self.each), self.dtype).T
 
     def data_backward(self, U: NDArray[Any]) -> NDArray[Any]:
         """F'U factor, (p, b)."""
@@ -204,6 +236,9 @@ class Gram:
 
     def submatrix(self, index: Index) -> NDArray[Any]:
         """A[index, index]; without a pass where the columns are kept."""
+        place = self.inside[0][index]
+        if (place >= 0).all():
+            return _core.principal_submatrix(self.inside[1], place)
         missing = index[self.slot[index] < 0]
         if len(missing) and self.p <= FETCH_ALL_ORDER and self.maybe_form_gram():
             missing = missing[:0]
@@ -226,17 +261,15 @@ class Gram:
         return (G + G.T) / 2
 
     def between(self, new: Index, index: Index) -> NDArray[Any]:
-        """A[new, index], `index` ending with `new`: by columns that are kept, or all at once."""
-        missing = new[self.slot[new] < 0]
-        if len(new) == len(index) or len(new) > self.capacity:
-            order = np.argsort(index)
-            back = np.argsort(order)
-            return self._submatrix(index[order])[np.ix_(back[len(index) - len(new) :], back)]
-        if len(missing):
-            self._fetch(new, missing)
-        return self.column[np.ix_(self.slot[new], index)]
+        """A[new, index], in one pass; `index` ends with `new`."""
+        if self.formed:
+            return self.column[np.ix_(new, index)]
+        first = len(index) - len(new)
+        G = self._submatrix(np.concatenate((new, index[:first])), len(new))
+        return np.concatenate((G[:, len(new) :], G[:, : len(new)]), axis=1)
 
-    def _submatrix(self, index: Index) -> NDArray[Any]:
+    def _submatrix(self, index: Index, first: int | None = None) -> NDArray[Any]:
+        """A[index, index], or the first rows of that."""
         k = len(index)
         if k > BLOCKS_SUBMATRIX_ORDER:
             raise ValueError(
@@ -245,8 +278,9 @@ class Gram:
             )
         W = self.weight[index] * self.dtype.type(self.range)
         double = self.dtype == np.float64 or k <= DOUBLE_ORDER
-        shift = self.mean[index] * W
-        (G,) = self.blocks.reduced(sum_parts, submatrix, index, W, shift, self.range, double, each=self.each)
+        shift, count = self.mean[index] * W, k if first is None else first
+        sides = index, count, W, shift, self.range, double
+        (G,) = self.blocks.reduced(sum_parts, submatrix, *sides, each=self.each)
         G *= self.factor
         return np.asarray(G, self.dtype)
 

@@ -208,7 +208,7 @@ class SlicedRows(RowBlocks):
     ) -> Iterator[Any]:
         self._passes[0] += 1
         for block in self.expected():
-            rows = block.check(self.source[block.start : block.stop])
+            rows = block.check(_rows(self.source, block.start, block.stop))
             yield task(rows, *(() if each is None else (each[block.number],)), *arguments)
 
     def _slice(self, b: int, i: int) -> Any:
@@ -216,6 +216,15 @@ class SlicedRows(RowBlocks):
 
     def beside(self, other: RowBlocks, a: Any) -> Any:
         return _Slices(other, [*self.starts, self.shape[0]], self.split_or_none(a))
+
+
+def _rows(source: Any, start: int, stop: int) -> Any:
+    """A slice of rows; of CSR arrays in memory without a copy of the entries."""
+    if not is_sparse(source) or source.format != "csr":
+        return source[start:stop]
+    first, last = source.indptr[start], source.indptr[stop]
+    entries = source.data[first:last], source.indices[first:last], source.indptr[start : stop + 1] - first
+    return type(source)(entries, shape=(stop - start, source.shape[1]))
 
 
 class _Slices:
@@ -469,22 +478,49 @@ def submatrix(
     block: Any,
     row_weight: NDArray[Any] | None,
     index: Index,
+    first: int,
     W: NDArray[Any],
     shift: NDArray[Any],
     range_: float,
     double: bool,
 ) -> tuple[NDArray[Any]]:
-    """U'U, U = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
+    """The first rows of U'U, U = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
+    U = _columns(block, row_weight, index, W, shift, range_, double)
+    return (U[:first] @ U.T,)
+
+
+def columns(
+    block: Any,
+    row_weight: NDArray[Any] | None,
+    index: Index,
+    W: NDArray[Any],
+    shift: NDArray[Any],
+    range_: float,
+) -> NDArray[Any]:
+    """range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
+    return _columns(block, row_weight, index, W, shift, range_, False).T
+
+
+def _columns(
+    block: Any,
+    row_weight: NDArray[Any] | None,
+    index: Index,
+    W: NDArray[Any],
+    shift: NDArray[Any],
+    range_: float,
+    double: bool,
+) -> NDArray[Any]:
+    """The transpose of that."""
     X = as_kernel_input(block)
-    part = X[:, index].toarray() if is_sparse(X) else X[:, index]
+    U = _operator(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
     if double:
-        part, W, shift = part.astype(np.float64), W.astype(np.float64), shift.astype(np.float64)
-    U = part * W
-    U -= shift
+        U, W, shift = U.astype(np.float64), W.astype(np.float64), shift.astype(np.float64)
+    U *= W[:, None]
+    U -= shift[:, None]
     U *= U.dtype.type(range_)
     if row_weight is not None:
-        U *= row_weight[:, None]
-    return (U.T @ U,)
+        U *= row_weight
+    return U
 
 
 def scores_of(block: Any, index: Index, V: NDArray[Any], shift: NDArray[Any] | None) -> NDArray[Any]:

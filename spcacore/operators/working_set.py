@@ -85,12 +85,11 @@ class WorkingSet:
         Which columns then need not be read.
     """
 
-    keeps_columns = True
     bounds: ColumnBounds | None = None
 
     def __init__(self, problem: Problem):
         operator = problem.operator.unscreened()
-        n, dtype = operator.n if self.keeps_columns else 0, operator.dtype
+        n, dtype = operator.n, operator.dtype
         self.operator, self.checks = operator, 0
         self.index: Index = np.empty(0, np.intp)
         self.position = np.full(operator.p, -1, np.intp)
@@ -149,10 +148,17 @@ class WorkingSet:
 
     def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
         """A[new, W], of which `new` are the last."""
+        self._multiply(w, self.operator.columns(new), self.operator.factor, out)
+
+    def _multiply(self, w: int, new: NDArray[Any], factor: float, out: NDArray[Any]) -> None:
+        """A[new, W] of the columns that join."""
         columns = self._columns[: len(self.index)]
-        columns[w:] = self.operator.columns(new)
-        _core.matrix_product(columns[w:], columns[:w], self.operator.factor, out[:, :w])
-        _core.matrix_product(columns[w:], None, self.operator.factor, out[:, w:])
+        columns[w:] = new
+        _core.matrix_product(columns[w:], columns[:w], factor, out[:, :w])
+        _core.matrix_product(columns[w:], None, factor, out[:, w:])
+
+    def _drop_columns(self) -> None:
+        self._columns = np.empty((len(self._columns), 0), self.operator.dtype)
 
     def report(self, screening: Callable[[], Screening]) -> Screening:
         """What has been read so far, by the screened operator too."""
@@ -255,7 +261,7 @@ class CompressedWorkingSet(WorkingSet):
     def _add(self, new: Index) -> None:
         n, total = self._columns.shape[1], len(self.index) + len(new)
         if self._digits and n > 0 and (total > self._most_with(n) or self._is_sparse(new)):
-            self._columns = np.empty((len(self._columns), 0), self.operator.dtype)
+            self._drop_columns()
         super()._add(new)
 
     def _is_sparse(self, first: Index) -> bool:
@@ -276,10 +282,31 @@ class CompressedWorkingSet(WorkingSet):
 
 
 class BlocksWorkingSet(WorkingSet):
-    """The same of data in blocks of rows, whose operator keeps columns of A."""
+    """The same of data in blocks of rows: without columns where memory has no room for them."""
 
-    keeps_columns = False
+    @property
+    def most(self) -> int:
+        return self._most_with(0)
+
+    def _add(self, new: Index) -> None:
+        total = len(self.index) + len(new)
+        if total > self._most_with(self._columns.shape[1]):
+            self._drop_columns()
+        super()._add(new)
+        operator: Any = self.operator
+        operator.gram.inside = self.position, self._gram[:total, :total]
 
     def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
         operator: Any = self.operator
-        out[...] = operator.gram.between(new, self.index)
+        if self._columns.shape[1] > 0:
+            self._multiply(w, operator.gram.data_columns(new), operator.gram.factor, out)
+        else:
+            out[...] = operator.gram.between(new, self.index)
+
+    def entrants(
+        self, state: DeflatedOperator, active: Index, index: Index, entries: NDArray[Any], level: float,
+        positive: bool,
+    ) -> Index:  # fmt: skip
+        operator: Any = self.operator
+        with operator.gram.by_products():
+            return super().entrants(state, active, index, entries, level, positive)
