@@ -9,6 +9,7 @@ from oracles import covariance, deflated, optimum
 from scipy.linalg import eigh
 
 import spcacore
+from spcacore.operators import blocks as blocks_module
 from spcacore.operators import inputs, working_set
 from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.inputs import as_problem
@@ -191,6 +192,57 @@ def test_columns_go_where_they_leave_no_room(monkeypatch):
         inside = np.ix_(some.index, some.index)
         np.testing.assert_allclose(some._gram[:most, :most], covariance(X.toarray())[inside], atol=1e-12)
     assert not some.admit(np.arange(40))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("stored", [np.array, sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_keep_columns_where_they_leave_room(dtype, stored, weighted, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((60, 300)) * np.linspace(1, 3, 300) + 2).astype(dtype)
+    w = rng.uniform(0.5, 2, 60) if weighted else np.ones(60)
+    D = (X - np.average(X, 0, w)) * np.sqrt(w)[:, None]
+    A = D.T @ D / (59 if not weighted else w.sum() - 1)
+    A /= np.sqrt(np.outer(A.diagonal(), A.diagonal()))
+    blocks = spcacore.row_blocks(stored(X), block_bytes=X.nbytes // 4)
+    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", X.itemsize * 12 * (2 * 12 + 60))
+    given = {"sample_weight": w} if weighted else {}
+    problem = as_problem(blocks, scale=True, screening="working_set", restrictable=True, **given)
+    some, index = problem.working_set, rng.permutation(300)
+    for most, columns in ((5, True), (12, True), (22, False)):
+        assert some.admit(np.sort(index[:most]))
+        assert (some._columns.shape[1] > 0) == columns
+        inside = np.ix_(some.index, some.index)
+        unit = problem.operator.submatrix(some.index)[0, 0]
+        np.testing.assert_allclose(some._gram[:most, :most] / unit, A[inside], atol=50 * np.finfo(dtype).eps)
+        before = blocks.passes
+        some_of_them = some.index[1:4]  # of which no more need be read
+        G = problem.operator.submatrix(some_of_them)
+        np.testing.assert_allclose(
+            G / unit, A[np.ix_(some_of_them, some_of_them)], atol=50 * np.finfo(dtype).eps
+        )
+        assert blocks.passes == before
+
+
+@pytest.mark.parametrize("stored", [np.array, sp.csr_array])
+def test_blocks_are_asked_for_one_product_a_check(stored, monkeypatch):
+    """What the last check of a component has shown need not be asked for again, and no whole column of A is."""
+    asked, results = [], blocks_module.SlicedRows.results
+
+    def seen(self, task, *arguments, **others):
+        asked.append((task.__name__, [x.shape for x in arguments if isinstance(x, np.ndarray)]))
+        return results(self, task, *arguments, **others)
+
+    monkeypatch.setattr(blocks_module.SlicedRows, "results", seen)
+    X = draw(np.random.default_rng(3), 60, 400, "planted")
+    X[:, 300:320] += np.random.default_rng(4).standard_normal((60, 1))
+    rows = spcacore.row_blocks(stored(X), block_bytes=X.nbytes // 3)
+    result = spcacore.sparse_pca(rows, 3, cardinality=6, screening="working_set", swaps=False)
+    products = [shapes for name, shapes in asked if name == "products"]
+    assert len(products) == result.screening.checks > 2
+    assert all(shapes[1][1] == 1 for shapes in products)
+    assert rows.passes == len(asked) <= 2 * result.screening.checks + 5
+    check_fixed_points(covariance(X), result.loadings, 6)
 
 
 def test_sparse_columns_far_from_zero_keep_their_digits():
