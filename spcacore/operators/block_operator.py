@@ -58,7 +58,8 @@ class Gram:
         self.clock, self.formed = 0, False
         self.part = np.empty(0, np.intp), np.empty((0, 0), dtype)  # some variables, and A between them;
         self.inside = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # or where they are in a working set
-        self.keeping = True  # whether products may bring columns to keep
+        self.keeping = True  # whether products may bring columns to keep,
+        self.alone = False  # but for the next one
         kept = max(1, LIKELY_BYTES // (p * dtype.itemsize))
         self.recent: deque[tuple[Index, NDArray[Any], NDArray[Any]]] = deque(maxlen=min(kept, RECENT_PRODUCTS))
         self.capacity = min(p, KEPT_BYTES // (p * dtype.itemsize))
@@ -73,7 +74,12 @@ class Gram:
         try:
             yield
         finally:
-            self.keeping = True
+            self.keeping, self.alone = True, True
+
+    def _is_alone(self, index: Index) -> bool:
+        """Whether this may be the only product between two checks of a working set, of several variables."""
+        alone, self.alone = self.alone, False
+        return alone and len(index) > 1
 
     def forward(self, v: NDArray[Any]) -> NDArray[Any]:
         """A v, as the kernels ask for it."""
@@ -93,7 +99,7 @@ class Gram:
         for known, values, Y in self.recent:
             if np.array_equal(known, index) and np.array_equal(values, V):
                 return Y.copy()
-        if not self.keeping and not self.formed:
+        if not self.formed and (not self.keeping or self._is_alone(index)):
             Y = self._times(index, V)
             if V.shape[1] == 1:
                 self.recent.append((index, V, Y.copy()))
@@ -146,7 +152,7 @@ class Gram:
         """F[:, index]', in one pass."""
         W = self.weight[index] * self.dtype.type(self.range)
         sides = index, W, self.mean[index] * W, self.range
-        return np.asarray(self.blocks.stacked(columns, *sides, each=self.each), self.dtype).T
+        return np.concatenate(list(self.blocks.results(columns, *sides, each=self.each)), axis=1)
 
     def data_backward(self, U: NDArray[Any]) -> NDArray[Any]:
         """F'U factor, (p, b)."""

@@ -485,7 +485,7 @@ def submatrix(
     double: bool,
 ) -> tuple[NDArray[Any]]:
     """The first rows of U'U, U = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
-    U = _columns(block, row_weight, index, W, shift, range_, double)
+    U = columns(block, row_weight, index, W, shift, range_, double)
     return (U[:first] @ U.T,)
 
 
@@ -496,21 +496,9 @@ def columns(
     W: NDArray[Any],
     shift: NDArray[Any],
     range_: float,
+    double: bool = False,
 ) -> NDArray[Any]:
-    """range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
-    return _columns(block, row_weight, index, W, shift, range_, False).T
-
-
-def _columns(
-    block: Any,
-    row_weight: NDArray[Any] | None,
-    index: Index,
-    W: NDArray[Any],
-    shift: NDArray[Any],
-    range_: float,
-    double: bool,
-) -> NDArray[Any]:
-    """The transpose of that."""
+    """The transpose of range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
     X = as_kernel_input(block)
     U = _operator(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
     if double:

@@ -17,6 +17,7 @@ from .._validation import float_type, integer
 from . import gram
 from .base import Affine, DataStorage
 from .block_operator import BlockOperator, Gram
+from .block_working_set import BlocksWorkingSet
 from .blocks import (
     Index,
     RowBlocks,
@@ -32,7 +33,6 @@ from .blocks import (
 from .problem import Problem
 from .standardization import Standardization
 from .statistics import Statistics, merged, unit_deviation, unit_of
-from .working_set import BlocksWorkingSet
 
 __all__ = ["BlockData", "row_blocks", "scores"]
 __dir__ = __all__.copy

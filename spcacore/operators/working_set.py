@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .column_bounds import ColumnBounds
     from .deflation import DeflatedOperator
 
-__all__ = ["BlocksWorkingSet", "CompressedWorkingSet", "WorkingSet"]
+__all__ = ["CompressedWorkingSet", "WorkingSet"]
 __dir__ = __all__.copy
 
 
@@ -227,15 +227,21 @@ class WorkingSet:
         operator = state.operator.with_quotient() if state.quotient else state.operator
         self.checks += 1
         entries = np.ascontiguousarray(entries)
-        if self.bounds is not None and state.by_loadings:
-            found, value = self.bounds.above(operator, active, index, entries, level)
-        else:
-            found, value = operator.above(index, entries, level)
+        found, value = self._above(operator, state, active, index, entries, level)
         outside = np.isin(found, active, assume_unique=True, invert=True)
         if positive:
             outside &= value > 0
         found, value = found[outside], value[outside]
         return found[np.argsort(-np.abs(value), kind="stable")]
+
+    def _above(
+        self, operator: _core.Operator, state: DeflatedOperator, active: Index, index: Index,
+        entries: NDArray[Any], level: float,
+    ) -> tuple[Index, NDArray[Any]]:  # fmt: skip
+        """The variables where |A x| exceeds the level, of the active ones perhaps not all, and A x there."""
+        if self.bounds is not None and state.by_loadings:
+            return self.bounds.above(operator, active, index, entries, level)
+        return operator.above(index, entries, level)
 
 
 def _symmetric(matrix: NDArray[Any]) -> _core.Operator:
@@ -280,33 +286,3 @@ class CompressedWorkingSet(WorkingSet):
         assert gram is not None  # no callback can have ended it
         out[:, :w], out[:, w:] = gram[:, len(new) :], gram[:, : len(new)]
 
-
-class BlocksWorkingSet(WorkingSet):
-    """The same of data in blocks of rows: without columns where memory has no room for them."""
-
-    @property
-    def most(self) -> int:
-        return self._most_with(0)
-
-    def _add(self, new: Index) -> None:
-        total = len(self.index) + len(new)
-        if total > self._most_with(self._columns.shape[1]):
-            self._drop_columns()
-        super()._add(new)
-        operator: Any = self.operator
-        operator.gram.inside = self.position, self._gram[:total, :total]
-
-    def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
-        operator: Any = self.operator
-        if self._columns.shape[1] > 0:
-            self._multiply(w, operator.gram.data_columns(new), operator.gram.factor, out)
-        else:
-            out[...] = operator.gram.between(new, self.index)
-
-    def entrants(
-        self, state: DeflatedOperator, active: Index, index: Index, entries: NDArray[Any], level: float,
-        positive: bool,
-    ) -> Index:  # fmt: skip
-        operator: Any = self.operator
-        with operator.gram.by_products():
-            return super().entrants(state, active, index, entries, level, positive)
