@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 import spcacore
 from spcacore.operators import blocks as blocks_module
 from spcacore.operators import inputs, working_set
-from spcacore.operators.deflation import DEFLATIONS
+from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers import truncated_power
 
@@ -243,6 +243,51 @@ def test_blocks_are_asked_for_one_product_a_check(stored, monkeypatch):
     assert all(shapes[1][1] == 1 for shapes in products)
     assert rows.passes == len(asked) <= 2 * result.screening.checks + 5
     check_fixed_points(covariance(X), result.loadings, 6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("mean", [0.0, 300.0])
+@given(seed=st.integers(0, 10**6), sparse=st.booleans(), weighted=st.booleans())
+@settings(max_examples=10)
+def test_no_column_of_blocks_is_ruled_out_wrongly(dtype, mean, seed, sparse, weighted):
+    """Against A in double precision, after deflations, whatever the earlier products were; many take no pass."""
+    rng, n, p, k = np.random.default_rng(seed), 40, 300, 5
+    X = rng.standard_normal((n, p)) * rng.uniform(0.5, 2, p) + mean * (rng.random(p) < 0.2)
+    X[:, :40] += 3 * rng.standard_normal((n, 1))
+    X[:, 60:120] = X[:, :60]  # for which the inequality is nearly an equality
+    X = (np.where(rng.random((n, 1)) < 0.5, X, 0) if sparse else X).astype(dtype)
+    w = rng.uniform(0.5, 2, n) if weighted else np.ones(n)
+    D = (X - np.average(X.astype(float), 0, w)) * np.sqrt(w / (w.sum() - 1))[:, None]
+    A = D.T @ D
+    blocks = spcacore.row_blocks(sp.csr_array(X) if sparse else X, block_bytes=X.nbytes // 3)
+    given = {"sample_weight": w} if weighted else {}
+    problem = as_problem(blocks, screening="working_set", restrictable=True, **given)
+    some, state = problem.working_set, DeflatedOperator.from_problem(problem)
+    A *= 2 ** np.rint(np.log2(problem.diagonal.max() / A.diagonal().max()))  # the operator's units
+    some.few, active = p, np.arange(60)  # columns are read whenever there is a bound
+    assert some.admit(active)
+    free = 0
+    for step in range(12):
+        if step % 4 == 0 and step:
+            z = rng.standard_normal(k)
+            z = (z / np.linalg.norm(z)).astype(dtype)
+            index = np.sort(rng.choice(60, k, replace=False))
+            state = state.deflate(index, z, lambda _: 0.0)
+            P = np.eye(p)
+            P[np.ix_(index, index)] -= np.outer(z, z) / (z.astype(float) @ z)
+            A = P @ A @ P
+        index = np.sort(rng.choice(60, k, replace=False)) if step % 2 == 0 else index
+        x = 0.1 * rng.standard_normal(k) if step % 2 == 0 else x + 0.05 * rng.standard_normal(k)
+        x[step % k] += rng.choice([0, 1])
+        x = (x / np.linalg.norm(x)).astype(dtype)
+        y = np.abs(A[60:][:, index] @ x)
+        level, before = float(rng.choice([np.quantile(y, 0.9), 0.98 * y.max()])), blocks.passes
+        found = some.entrants(state, active, index, x, level, False)
+        free += blocks.passes == before
+        off = 100 * np.finfo(dtype).eps * (1 + mean) * A.diagonal().max()
+        must, may = 60 + np.flatnonzero(y > level + off), 60 + np.flatnonzero(y > level - off)
+        assert set(must) <= set(found) <= set(may)
+    assert free >= 3
 
 
 def test_sparse_columns_far_from_zero_keep_their_digits():
