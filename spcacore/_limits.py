@@ -157,11 +157,11 @@ BLOCKS_SUBMATRIX_ORDER = 1 << 14  # up to which a submatrix of A is formed: a pa
 FETCH_ALL_ORDER = 256  # variables up to which all of A is fetched at once
 LIKELY_BYTES = 1 << 23  # that a block may return for columns which are only likely to be used
 FETCHED_NONZEROS = 512  # of vectors whose columns may be worth fetching
-SUSPECT_SHARE = 1 / 16  # of the columns of blocks that are read rather than multiply all of them
-SUSPECT_BYTES = 1 << 24  # of these, and
-SPARE_READS = 4  # times as many are kept
-READ_AHEAD = 256  # of these columns that a pass brings at least
-RECENT_PRODUCTS = 16  # of blocks of rows that are kept: a solver may ask for one again
+RECENT_PRODUCTS = 16  # that are kept: a solver may ask for one again
+SUSPECT_SHARE = 1 / 16  # of the columns, at most, that are read rather than all multiplied,
+SUSPECT_BYTES = 1 << 24  # and bytes of these
+SPARE_READS = 4  # times as many that are kept
+READ_AHEAD = 256  # such columns that a pass brings at least, if there are so many
 PASS_COLUMNS = 16.0  # columns of A that cost as much as one product, where there are many
 DOUBLE_ORDER = 256  # variables up to which submatrices of float32 data are summed in double precision
 

@@ -60,8 +60,8 @@ class Gram:
         self.inside = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # or where they are in a working set
         self.keeping = True  # whether products may bring columns to keep,
         self.alone = False  # but for the next one
-        kept = max(1, LIKELY_BYTES // (p * dtype.itemsize))
-        self.recent: deque[tuple[Index, NDArray[Any], NDArray[Any]]] = deque(maxlen=min(kept, RECENT_PRODUCTS))
+        kept = min(max(1, LIKELY_BYTES // (p * dtype.itemsize)), RECENT_PRODUCTS)
+        self.recent: deque[tuple[Index, NDArray[Any], NDArray[Any]]] = deque(maxlen=kept)
         self.capacity = min(p, KEPT_BYTES // (p * dtype.itemsize))
         self.cost = 0.0  # of the passes so far, in columns of A
         self.debt = 0  # products that kept columns would have saved

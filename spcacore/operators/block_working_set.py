@@ -22,8 +22,8 @@ __dir__ = __all__.copy
 class BlocksWorkingSet(WorkingSet):
     """The same of data in blocks of rows: without columns where memory has no room for them.
 
-    Where there is room, a check asks the last products A v first. With f = F x, of which F_W is known, and for
-    any c, the Cauchy-Schwarz inequality gives
+    Where there is room, a check asks the last products A v first. With f = F x, of which F_W is known, and
+    for any c, the Cauchy-Schwarz inequality gives
 
         |F_j'f| <= |sum_r c_r (A v_r)_j| + ||F_j|| ||f - sum_r c_r F v_r||,
 
@@ -73,7 +73,7 @@ class BlocksWorkingSet(WorkingSet):
         return self.spare[self.slot[index]]
 
     def _fetch(self, index: Index, missing: Index) -> None:
-        """The missing columns become spare ones, and where there is no room for them others but `index` go."""
+        """The missing columns become spare ones; where these have no room, others but `index` go."""
         operator: Any = self.operator
         more = min(READ_AHEAD, self.few) - len(missing)
         if more > 0:
@@ -105,8 +105,8 @@ class BlocksWorkingSet(WorkingSet):
             if len(suspects) <= self.few:
                 gram.alone = True
                 value = self._read(suspects) @ f * math.sqrt(gram.factor)
-                found = np.abs(value) > level
-                return suspects[found], value[found]
+                exceeds = np.abs(value) > level
+                return suspects[exceeds], value[exceeds]
         with gram.by_products():
             found = super()._above(operator, state, active, index, entries, level)
         if gram.recent:
@@ -132,7 +132,9 @@ class BlocksWorkingSet(WorkingSet):
         loose = self.eps * (len(index) + 16) * float(np.abs(v) @ self.size[index])
         return f.astype(np.float64) * math.sqrt(gram.factor), loose
 
-    def _suspects(self, gram: Any, active: Index, f: NDArray[np.float64], loose: float, level: float) -> Index:
+    def _suspects(
+        self, gram: Any, active: Index, f: NDArray[np.float64], loose: float, level: float
+    ) -> Index:
         """The variables outside whose products with f may exceed the level."""
         size, known = float(np.linalg.norm(f)), []
         for variables, values, y in gram.recent:

@@ -182,7 +182,8 @@ class WorkingSet:
         asks for the same once more.
         """
         last = self._last
-        if last is None or last[0] is not problem or last[1] is not state or not np.array_equal(last[2], active):
+        same = last is not None and last[0] is problem and last[1] is state
+        if last is None or not same or not np.array_equal(last[2], active):
             self._last = None  # its memory is free before the next is made
             self._last = last = (problem, state, active, self._restricted(problem, state, active))
         return last[3]
@@ -285,4 +286,3 @@ class CompressedWorkingSet(WorkingSet):
         gram = self.operator.gram(np.concatenate((new, self.index[:w])), None, len(new))
         assert gram is not None  # no callback can have ended it
         out[:, :w], out[:, w:] = gram[:, len(new) :], gram[:, : len(new)]
-
