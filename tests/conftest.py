@@ -2,6 +2,7 @@
 
 import os
 import signal
+import zlib
 
 import pytest
 from hypothesis import Phase, settings
@@ -21,6 +22,26 @@ settings.register_profile(
     "unshrunk", settings.get_profile("repeatable"), phases=(Phase.explicit, Phase.generate)
 )
 settings.load_profile("repeatable")
+
+
+@pytest.hookimpl(tryfirst=True)  # before those that are slow are left out
+def pytest_collection_modifyitems(items):
+    """Of a test with the mark `share(n)`, one case in n, and each value of each parameter; the others are slow."""
+    tests = {}
+    for item in items:
+        if item.get_closest_marker("share") and not item.get_closest_marker("slow"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tests.values():
+        n = cases[0].get_closest_marker("share").args[0]
+        names = [mark.args[0] for mark in cases[0].iter_markers("parametrize")]
+        firsts = [name.split(",")[0].strip() if isinstance(name, str) else name[0] for name in names]
+        met = set()
+        for case in sorted(cases, key=lambda case: zlib.crc32(case.name.encode())):
+            values = {(first, id(case.callspec.params[first])) for first in firsts}
+            if met and zlib.crc32(case.name.encode()) % n and (len(firsts) == 1 or values <= met):
+                case.add_marker("slow")
+            else:
+                met |= values
 
 
 @pytest.fixture(scope="module")

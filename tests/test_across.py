@@ -69,6 +69,7 @@ def test_a_variable_more_makes_of_the_sum_what_lapack_says(r):
         assert leading_sum(A, S, r) == pytest.approx(leading(A, S, r), rel=1e-12)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("p", "k", "r"), [(8, 3, 2), (9, 4, 3), (12, 5, 2), (10, 4, 4), (7, 7, 2), (9, 2, 1)]
@@ -112,6 +113,7 @@ def test_common_loadings_are_the_leading_eigenvectors_of_one_submatrix():
     np.testing.assert_allclose(x.loadings.T @ PITPROPS @ x.loadings, np.diag(values), atol=1e-10)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("p", "sizes"), [(8, (3, 2)), (9, (3, 3, 3)), (10, (4, 4)), (8, (1, 2, 3)), (12, (3, 3))]

@@ -110,6 +110,7 @@ DISJOINT = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("known", "sizes"), DISJOINT)
 @pytest.mark.parametrize("total", [False, True])
 @pytest.mark.parametrize("enumerates", [False, True])

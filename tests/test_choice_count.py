@@ -50,6 +50,7 @@ def assert_feasible(v, k, include=(), exclude=()):
     assert not v[list(exclude)].any()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mixture", MIXTURES)
 @pytest.mark.parametrize("k", [4, 5, 7])
 def test_branch_and_bound_proves_the_optimum(mixture, k):
@@ -164,6 +165,7 @@ def test_a_room_that_is_filled_in_part_is_no_less_than_any_groups():
 COUNTED = {"groups": GROUPS, "count": "variables"}
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("method", ["tpower", "greedy", "thresholding", "dspca", "branch_and_bound"])
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_components_have_room_and_bounds(method, mixture):
@@ -252,6 +254,7 @@ def test_the_estimator():
     )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
 @pytest.mark.parametrize("k", [2, 4, 7])
 def test_no_component_exceeds_the_optimality_bound(mixture, k):
@@ -365,6 +368,7 @@ def test_supports_of_equal_size():
     assert log_supports(groups, S, 50) == pytest.approx(np.log(float(math.comb(300, 50))))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_components_under_a_prior(mixture):
     X = np.random.default_rng(2).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
@@ -418,6 +422,7 @@ def test_thresholds_keep_what_is_largest_and_has_room(mixture):
             assert 0.9 * max(values) <= x @ A @ A @ x <= max(values) * (1 + 1e-9)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
 def test_an_elastic_net_has_room_and_is_solved(mixture):
     """Of those groups that are in; and no other one has room, unless nothing is left to explain."""
@@ -454,6 +459,7 @@ def test_an_elastic_net_has_room_and_is_solved(mixture):
     assert full >= 9
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
 @pytest.mark.parametrize("ridge", [None, np.inf])
 def test_elastic_nets_keep_to_the_room(mixture, ridge):

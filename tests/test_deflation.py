@@ -118,6 +118,7 @@ def test_all_agree_at_a_true_eigenvector(method):
     )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("method", [name for name in PSD if name != "naive"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])

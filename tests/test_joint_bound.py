@@ -180,6 +180,7 @@ def test_blocks_are_bounded_exactly():
         assert best <= result.bound < best * (1 + 1e-3)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("way", ["all", "matrix", "samples", "lanczos"])
 def test_bounds_of_data_by_few_vectors(way, dtype, monkeypatch):

@@ -68,6 +68,7 @@ def seeds(count):
     )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("method", "deflation"), PAIRS)
 @seeds(8)
 def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
@@ -124,6 +125,7 @@ def test_the_same_as_deflating_by_hand(name, deflation):
         assert result.explained_variance[: t + 1].sum() == pytest.approx(spanned, rel=1e-10)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("method", "deflation"), PAIRS)
 def test_data_and_covariance_and_sparse_data_agree(method, deflation):
     X = samples(5)
@@ -139,6 +141,7 @@ def test_data_and_covariance_and_sparse_data_agree(method, deflation):
     np.testing.assert_allclose(single.explained_variance.sum(), dense.explained_variance.sum(), rtol=0.02)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("method", "deflation"), PAIRS)
 def test_extending_is_the_same_as_asking_at_once(method, deflation):
     X = samples(6)
@@ -150,6 +153,7 @@ def test_extending_is_the_same_as_asking_at_once(method, deflation):
     np.testing.assert_allclose(longer.loadings, whole.loadings, atol=1e-10)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
 @pytest.mark.parametrize("method", SOLVERS)
 @seeds(5)
@@ -509,6 +513,7 @@ def test_bad_options(options, error, match):
 CALLABLE = np.cov(np.random.default_rng(5).standard_normal((40, 14)) * np.linspace(1, 3, 14), rowvar=False)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize(
     ("method", "options"),

@@ -59,6 +59,7 @@ def inputs(X, A):
 NAMES = tuple(inputs(data(), covariance(data())))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("center", "scale"), [(True, False), (False, False), (True, True), (False, True)])
@@ -102,6 +103,7 @@ def test_products_and_submatrices(name, dtype, center, scale):
     np.testing.assert_array_equal(positions, np.flatnonzero(abs(y) > level))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("coo", "csr int64", "every other column")])
 @pytest.mark.parametrize("method", DEFLATIONS)

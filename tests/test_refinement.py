@@ -372,6 +372,7 @@ def test_two_orthogonal_loadings_against_all_pairs_of_supports():
     assert np.median(short) < 1e-6
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("constraint", [None, "orthogonal"])
 @pytest.mark.parametrize("method", ["tpower", "gpower", "greedy", "pmd"])
 def test_no_solver_loses_variance_by_refinement(method, constraint):

@@ -53,6 +53,7 @@ def assert_same_columns(y, expected, atol):
 # ---- the maximum -----------------------------------------------------------------------------------
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("gamma", [0, 0.5, 1, 3, 40])
 @pytest.mark.parametrize("seed", range(8))
 def test_two_columns_reach_the_best_of_all_angles(gamma, seed):
@@ -77,6 +78,7 @@ def test_two_columns_turn_back_by_the_angle_they_were_turned(angle):
         np.testing.assert_allclose(np.linalg.det(rotation), 1, atol=1e-12)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("gamma", [0, 1, 2.5])
 @pytest.mark.parametrize("shape", [(40, 6), (5, 9), (3000, 4), (4999, 5)])

@@ -86,6 +86,7 @@ IN_BATCHES = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("n", [60, 9], ids=["tall", "few"])
 @pytest.mark.parametrize(
     "options",

@@ -92,6 +92,7 @@ def alone(name, entries=None):
         return outcome(LARGE[name](ENTRIES[entries]) if entries else MORE[name]())
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("entries", ENTRIES)
 @pytest.mark.parametrize("name", LARGE)
 def test_bits_of_large_calls(name, entries):
@@ -128,6 +129,7 @@ def called_alone(index):
         return outcome(CALLS[index].run(CALLS[index].clean()))
 
 
+@pytest.mark.share(100)
 @pytest.mark.parametrize("n_threads", [2, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in MANY)])
 @pytest.mark.parametrize("index", range(len(CALLS)), ids=map(repr, CALLS))
 def test_bits_of_every_call(index, n_threads):

@@ -69,6 +69,7 @@ def test_the_weighted_covariance_is_that_of_numpy(layout, dtype):
         )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("center", [True, False, "given"])
 @pytest.mark.parametrize("scale", [True, False, "given"])
@@ -215,6 +216,7 @@ def close(one, all_, but=(), **tolerance):
             np.testing.assert_allclose(getattr(one, name), value, **tolerance, err_msg=name)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks", "dask"])
 @pytest.mark.parametrize(
     "options",
@@ -244,6 +246,7 @@ def test_pairs_of_repeated_rows(options, layout):
         np.testing.assert_allclose(np.repeat(np.asarray(own), w, axis=0), other, atol=1e-8)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks", "dask"])
 @pytest.mark.parametrize(
     "options",
@@ -468,6 +471,7 @@ BAD = (
 )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("layout", ["C", "csr", "blocks", "operator"])
 @pytest.mark.parametrize(("options", "kind", "message"), BAD, ids=lambda x: x if isinstance(x, str) else "")
 def test_bad_weights_and_vectors_are_refused(layout, options, kind, message):

@@ -71,6 +71,7 @@ def check_fixed_points(A, V, k, deflation="projection"):
         earlier.append(x)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["planted", "late", "dominant", "ties", "sparse", "noise"])
 @pytest.mark.parametrize("storage", STORAGES)
 @given(st.integers(0, 10**6), st.integers(5, 60), st.integers(20, 120), st.integers(1, 8), st.booleans())
@@ -82,6 +83,7 @@ def test_fixed_points_of_the_iteration_over_all_columns(kind, storage, seed, n, 
     check_fixed_points(covariance(X, scale=scale), result.loadings, k)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("deflation", [name for name in DEFLATIONS if "hotelling" not in name])
 @given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)))
 @settings(max_examples=15)
@@ -128,6 +130,7 @@ def test_weights_of_rows_are_repeated_rows(seed, storage):
     check_fixed_points(covariance(np.repeat(X, weight, axis=0)), result.loadings, 4)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_components_added_later_are_those_found_at_once(storage):
     """A search begins with variables that depend on the components before it, not on how these were found."""
