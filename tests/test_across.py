@@ -142,6 +142,7 @@ def test_enumeration_improves_a_poor_choice_to_the_best(sizes):
         assert sum(leading(A, S) for S in sets) == pytest.approx(best_disjoint(A, sizes), rel=1e-12)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("limit", ["SUPPORTS", "NODES"])
 def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_relaxation(monkeypatch, limit):
     monkeypatch.setattr(f"spcacore.models.disjoint_enumeration.DISJOINT_{limit}", 0)
@@ -167,6 +168,7 @@ def test_a_total_is_divided_among_disjoint_supports_as_well_as_can_be(seed, p, r
     assert x.joint_bound >= best * (1 - 1e-12)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("seed", "total"), [(0, 4), (1, 5), (2, 3), (4, 5), (5, 2)])
 def test_a_total_is_divided_among_loadings_as_well_as_can_be(seed, total):
     A = random_covariance(seed, 5)
@@ -177,6 +179,7 @@ def test_a_total_is_divided_among_loadings_as_well_as_can_be(seed, total):
     assert x.joint_bound >= best * (1 - 1e-9)
 
 
+@pytest.mark.slow
 def test_a_total_explains_more_than_its_even_split_and_no_less_than_nscumcomp():
     A = PITPROPS
     even = sparse_pca(A, 3, cardinality=4, kind="covariance", refine=True).explained_variance.sum()

@@ -54,6 +54,7 @@ def shrink(a, bound):
     return w
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("n", "p", "q"), [(40, 12, 9), (30, 80, 100)])
 @pytest.mark.parametrize("bounds", [(1.5, 2.0), (2.5, 1.7)])
 def test_pmd_is_the_loop_of_the_paper(n, p, q, bounds):

@@ -117,6 +117,7 @@ def matrices(X, Y):
     return x.T @ y / n, x.T @ x / n, y.T @ y / n
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("known", KNOWN)
 def test_generalized_finds_nearly_the_optimum(known):
     ratios = []
@@ -133,6 +134,7 @@ def test_generalized_finds_nearly_the_optimum(known):
     assert max(ratios) > 1 - 1e-6
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("known", COUNTED)
 def test_variables_of_whole_groups_are_counted(known):
     """Against all sets of groups that have room."""

@@ -90,6 +90,7 @@ def best_pair(C, Bx, By, counts):
     return best
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 def test_second_pairs_against_enumeration(deflation):
     reached = []

@@ -56,6 +56,7 @@ def check(A, k, x, best, limited=False):
         assert abs(x.upper_bound - best) <= 1e-10 * size
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore:X has no variance")
 def test_optimum_and_bound_of_small_matrices(kind):

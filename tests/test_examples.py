@@ -211,6 +211,7 @@ def simulated():
     return module, module.analyze(20)
 
 
+@pytest.mark.slow
 def test_sca_explains_more_and_changes_less_at_equal_budgets():
     module, result = simulated()
     chosen = [module.GRID.index(budget) for budget in (24, 36, 48)]
@@ -320,6 +321,7 @@ def estimators():
     return module, curves
 
 
+@pytest.mark.slow
 def test_estimators_of_wines_and_digits():
     _, curves = estimators()
     wines = dict(zip(curves["wines"].counts, curves["wines"].accuracy, strict=True))

@@ -22,6 +22,7 @@ from spcacore.selection import tuning
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 
+@pytest.mark.slow
 def test_pit_props_beyond_the_literature():
     """Mackey (2008) has 82.2 % by six loadings of four nonzeros; six dense components have 87.0 %."""
     x = sparse_pca(PITPROPS, 6, cardinality=4, kind="covariance", deflation="generalized", refine=True)
@@ -51,6 +52,7 @@ def uci(name):
 
 
 # The best known, from twenty restarts and more, and what each loading sought in its turn comes to
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("matrix", "r", "k", "best", "in_turn", "reached"),
     [
@@ -74,6 +76,7 @@ def test_close_to_the_best_of_many_restarts(matrix, r, k, best, in_turn, reached
     assert (np.count_nonzero(joint, axis=0) <= k).all()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("r", "k", "best"), [(3, 4, 0.56434), (3, 5, 0.60740), (4, 3, 0.64199)])
 def test_pit_props_within_two_thousandths_of_hundreds_of_restarts(r, k, best):
     """The best that 160 restarts from four deflations found; of few variables the default is to be there."""
@@ -235,6 +238,7 @@ def check_orthogonal_refinement(A, V):
     assert np.trace(W.T @ A @ W) >= np.trace(V.T @ A @ V) * (1 - 1e-9)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("supports", "least"),
     [
@@ -279,6 +283,7 @@ def test_no_start_loses_variance(seed, p, r, k):
         assert spanned_variance(A, W) >= spanned_variance(A, start) * (1 - rounding)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("r", "k", "least"), [(6, 4, 0.8019), (6, 5, 0.8227), (3, 10, 0.65)])
 def test_pit_props_with_orthogonal_loadings(r, k, least):
     """The best known values of orthogonal loadings, from what `sparse_pca` finds in turn."""

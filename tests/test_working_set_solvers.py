@@ -190,6 +190,7 @@ def test_values_are_fitted_to_the_data_on_the_same_support(method):
         assert fitted.explained_variance[0] == pytest.approx(best)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["noise", "sparse"])
 @pytest.mark.parametrize("method", OPTIONS)
 def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch):
