@@ -24,21 +24,32 @@ settings.register_profile(
 settings.load_profile("few")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--all-cases", action="store_true", help="cases that the mark `share` leaves out, too")
+
+
+def number(case):
+    """A number of its own that neither other cases nor the order of the tests change."""
+    return zlib.crc32(case.name.encode())
+
+
 @pytest.hookimpl(tryfirst=True)  # before those that are slow are left out
-def pytest_collection_modifyitems(items):
-    """Of a test with the mark `share(n)`, one case in n, and each value of each parameter; the others are slow."""
+def pytest_collection_modifyitems(config, items):
+    """Of a test with the mark `share(n)`, one case in n and each value of a parameter; others are slow."""
+    if config.getoption("all_cases"):
+        return
     tests = {}
     for item in items:
         if item.get_closest_marker("share") and not item.get_closest_marker("slow"):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in tests.values():
-        n = cases[0].get_closest_marker("share").args[0]
+        (n,) = cases[0].get_closest_marker("share").args
         names = [mark.args[0] for mark in cases[0].iter_markers("parametrize")]
         firsts = [name.split(",")[0].strip() if isinstance(name, str) else name[0] for name in names]
         met = set()
-        for case in sorted(cases, key=lambda case: zlib.crc32(case.name.encode())):
+        for case in sorted(cases, key=number):
             values = {(first, id(case.callspec.params[first])) for first in firsts}
-            if met and zlib.crc32(case.name.encode()) % n and (len(firsts) == 1 or values <= met):
+            if met and number(case) % n and (len(firsts) == 1 or values <= met):
                 case.add_marker("slow")
             else:
                 met |= values

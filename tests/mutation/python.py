@@ -46,6 +46,7 @@ LEFT_OUT = {
     "test_examples", "test_memory", "test_security",
 }  # fmt: skip
 PYTEST = ["-q", "--tb=no", "-pno:randomly", "-pno:cacheprovider", "-pno:xdist", "-pno:faulthandler"]
+PYTEST += ["--all-cases"]
 
 COMPARE = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
