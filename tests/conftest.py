@@ -28,11 +28,6 @@ def pytest_addoption(parser):
     parser.addoption("--all-cases", action="store_true", help="cases that the mark `share` leaves out, too")
 
 
-def number(case):
-    """A number of its own that neither other cases nor the order of the tests change."""
-    return zlib.crc32(case.name.encode())
-
-
 @pytest.hookimpl(tryfirst=True)  # before those that are slow are left out
 def pytest_collection_modifyitems(config, items):
     """Of a test with the mark `share(n)`, one case in n and each value of a parameter; others are slow."""
@@ -46,13 +41,14 @@ def pytest_collection_modifyitems(config, items):
         (n,) = cases[0].get_closest_marker("share").args
         names = [mark.args[0] for mark in cases[0].iter_markers("parametrize")]
         firsts = [name.split(",")[0].strip() if isinstance(name, str) else name[0] for name in names]
-        met = set()
-        for case in sorted(cases, key=number):
+        met, chosen = set(), 0
+        # An order that parameters do not decide, and that of the tests does not change
+        for i, case in enumerate(sorted(cases, key=lambda case: zlib.crc32(case.name.encode()))):
             values = {(first, id(case.callspec.params[first])) for first in firsts}
-            if met and number(case) % n and (len(firsts) == 1 or values <= met):
-                case.add_marker("slow")
+            if n * chosen <= i or (len(firsts) > 1 and not values <= met):
+                met, chosen = met | values, chosen + 1
             else:
-                met |= values
+                case.add_marker("slow")
 
 
 @pytest.fixture(scope="module")
