@@ -23,6 +23,7 @@ NO_ABI3 = "-Csetup-args=-Dpython.allow_limited_api=false"
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 # Of tables, and more examples of properties, for what must hold of every line or kernel
 ALL_CASES = "--all-cases", "--hypothesis-profile", "repeatable"
+EXAMPLES = "tests/test_documentation.py", "tests/test_examples.py"
 SPELLED = (
     "spcacore",
     "src_c",
@@ -117,10 +118,10 @@ def bare(session):
 
 @nox.session(python=NEWEST)
 def docs(session):
-    """The documentation, with warnings as errors, and every example that it shows."""
+    """The documentation, with warnings as errors, and its examples, those that are slow too."""
     work = environment(session, ".[all,test]", groups=["docs"])
     session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", work / "html")
-    session.run("pytest", "-n", "auto", "-m", "slow or not slow", "tests/test_documentation.py")
+    session.run("pytest", "-n", "auto", "-m", "slow or not slow", *EXAMPLES)
 
 
 @nox.session(python=USUAL)

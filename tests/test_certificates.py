@@ -329,6 +329,7 @@ def test_the_rest_of_a_spectrum_is_bounded_for_any_vectors():
         assert exact == values[::-1][m]
 
 
+@pytest.mark.slow
 def test_golub_within_seven_percent():
     """With the eigenvalues of the few samples; Lanczos vectors and the trace gave 43 %."""
     X = data_arrays("golub_leukemia.npz")["X"].astype(float)

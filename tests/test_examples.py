@@ -230,7 +230,7 @@ def test_sca_explains_more_and_changes_less_at_equal_budgets():
 
 
 def test_the_budgets_and_the_variances_are_as_stated():
-    module, _ = simulated()
+    module = example("simulation")
     X = module.data(3)
     F = X - X.mean(axis=0)
     for name, method in module.METHODS.items():
@@ -255,7 +255,8 @@ def test_refined_loadings_explain_more_with_as_few_nonzeros():
 
 
 def test_the_picture_of_the_simulation():
-    drawn(*simulated())
+    module = example("simulation")
+    drawn(module, module.analyze(2))
 
 
 @cache
@@ -333,13 +334,15 @@ def test_estimators_of_wines_and_digits():
 
 
 def test_estimators_of_leukemias():
-    module, _ = estimators()
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    module = example("estimators")
     X, labels = module.genes(data_file("golub_leukemia.npz"))
     assert X.shape == (72, 3571)
     few = module.leukemias(X, labels, (1, 20))
     assert few.accuracy == pytest.approx([0.89, 0.96], abs=0.005)
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_estimators():
     module, curves = estimators()
     drawn(module, curves)

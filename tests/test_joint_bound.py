@@ -206,6 +206,7 @@ def test_bounds_of_data_by_few_vectors(way, dtype, monkeypatch):
             )
 
 
+@pytest.mark.slow
 def test_pit_props_are_within_a_tenth():
     for r, k, most in ((2, 5, 1.11), (3, 5, 1.065), (6, 5, 1.003), (2, 10, 1.004), (6, 10, 1.001)):
         V = sparse_pca(PITPROPS, r, cardinality=k, kind="covariance", refine=True).loadings
@@ -277,6 +278,7 @@ def test_no_other_groups_exceed_the_joint_bound(seeds):
                 assert result.joint_gap >= 1 - result.explained_variance.sum() / best - 1e-12, seed
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("seed", "k", "options"),
     [
