@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -459,21 +458,31 @@ def test_an_elastic_net_has_room_and_is_solved(mixture):
     assert full >= 9
 
 
+def related():
+    """A column that explains three others, among columns of rising variance."""
+    X = np.random.default_rng(3).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
+    X[:, :3] += 9 * X[:, [9]]
+    return X
+
+
 @pytest.mark.share(4)
 @pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
 @pytest.mark.parametrize("ridge", [None, np.inf])
+@pytest.mark.filterwarnings("ignore")
 def test_elastic_nets_keep_to_the_room(mixture, ridge):
-    X = np.random.default_rng(3).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
-    X[:, :3] += 9 * X[:, [9]]
     known = {k: v for k, v in mixture.items() if k != "nonnegative"}
-    options, pairs = {"ridge": ridge, "max_iter": 8}, np.arange(P) // 2
-    with warnings.catch_warnings(action="ignore"):
-        result = spcacore.spca(X, 2, cardinality=[4, 5], **options, **COUNTED, **mixture)
-        same = spcacore.spca(X, 2, cardinality=4, groups=pairs, count="variables", **options)
-        expected = spcacore.spca(X, 2, cardinality=2, groups=pairs, **options)
+    result = spcacore.spca(related(), 2, cardinality=[4, 5], ridge=ridge, max_iter=8, **COUNTED, **mixture)
     for v, k in zip(result.loadings.T, (4, 5), strict=True):
         assert_feasible(v, k, **known)
         assert v.any()
+
+
+@pytest.mark.parametrize("ridge", [None, np.inf])
+@pytest.mark.filterwarnings("ignore")
+def test_elastic_nets_of_pairs_may_count_either(ridge):
+    X, options = related(), {"ridge": ridge, "max_iter": 8, "groups": np.arange(P) // 2}
+    same = spcacore.spca(X, 2, cardinality=4, count="variables", **options)
+    expected = spcacore.spca(X, 2, cardinality=2, **options)
     np.testing.assert_allclose(same.loadings, expected.loadings, atol=1e-6)
 
 

@@ -253,6 +253,7 @@ def test_wide_data_by_default():
     np.testing.assert_allclose(signed(B / np.linalg.norm(B, axis=0)), result.loadings, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_golub_explains_more_than_scikit_learn():
     X = data_arrays("golub_leukemia.npz")["X"][:, ::4].astype(float)
     with warnings.catch_warnings():

@@ -85,6 +85,7 @@ def test_the_eigenvector_of_a_thresholded_matrix(kind, p):
         assert abs(np.linalg.eigh(B)[1][:, -1] @ vector) > 0.99
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("tiny", [1e-35, 3e-39, 1e-42, 1e-60, 1e-160])
 @pytest.mark.parametrize("kind", ["data", "csr", "covariance"])
 def test_variables_of_hardly_any_variance_are_as_good_as_absent(kind, tiny, capfd):
