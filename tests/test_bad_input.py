@@ -29,7 +29,7 @@ from kinds import (
 from scipy.sparse.linalg import aslinearoperator
 from small import CLEAN, COVARIANCE_CALLS, DENSE_ONLY, KINDS, MAKERS, SOLVERS, X0, P
 from test_inputs import MATRICES, stated
-from test_layouts import SLICED, TAKES, each
+from test_layouts import SLICED, TAKES, among, each, eighths
 
 import spcacore
 from spcacore import deflate, sparse_pca, tpower
@@ -85,9 +85,9 @@ def check_refused(call, kind, dtype):
     assert message is None or "sparse" in said or re.search(message, said), said
 
 
-@pytest.mark.parametrize(("call", "dtype"), in_turn(TAKES, DTYPES[::-1]))
-def test_refused(call, dtype):
-    each(check_refused, call, [(k, dtype) for k in BAD if applies(call, k)])
+@pytest.mark.parametrize(("call", "shares"), list(eighths(TAKES)))
+def test_refused(call, shares):
+    each(check_refused, call, among([k for k in BAD if applies(call, k)], shares))
 
 
 def check_finite(call, cells, dtype):

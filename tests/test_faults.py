@@ -227,7 +227,7 @@ SEVERAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize(("call", "form", "threads", "times", "shared"), SEVERAL)
 def test_threads(call, form, threads, times, shared):
     """At the same time as in turn, to the bit."""

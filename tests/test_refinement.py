@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, data_arrays, spanned_variance
 from scipy.optimize import minimize
 from starts import few
@@ -39,6 +40,7 @@ def test_the_option_refines_what_is_found_without_it():
     np.testing.assert_allclose(refine(PITPROPS, before, kind="covariance"), after, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_restarts_lose_nothing_and_are_reproducible():
     A = PITPROPS[:8, :8]
     V = sparse_pca(A, 3, cardinality=3, kind="covariance", deflation="generalized").loadings
@@ -171,6 +173,7 @@ def test_a_restart_drops_some_loadings():
     assert 0.5 < np.mean(np.array(kept) == 0) < 0.75  # half of the time, and a quarter of the rest
 
 
+@pytest.mark.slow
 def test_orthogonal_loadings_beat_the_published_ones():
     """S&P 500, four loadings of 30: .1113 of the trace was the best with nearly orthogonal loadings."""
     A = data_arrays("snp500_correlation.npz")["A"]
@@ -183,8 +186,9 @@ def test_orthogonal_loadings_beat_the_published_ones():
     assert np.trace(W.T @ A @ W) / np.trace(A) > 0.1125
 
 
-def test_orthogonality_holds():
-    for seed in range(5):
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 5), marks=pytest.mark.slow)], ids=str)
+def test_orthogonality_holds(seeds):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((15, 8)) @ rng.standard_normal((8, 8))
         A = covariance(X)
@@ -264,7 +268,7 @@ def test_orthogonal_loadings_of_high_variance_lose_none(supports, least):
 
 @pytest.mark.filterwarnings("ignore:refinement not converged")  # one loading at a time can be slow
 @given(seed=st.integers(0, 2**32), p=st.integers(3, 8), r=st.integers(2, 3), k=st.integers(2, 5))
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=examples(12), deadline=None, derandomize=True)
 @few()
 def test_no_start_loses_variance(seed, p, r, k):
     rng = np.random.default_rng(seed)
@@ -331,7 +335,7 @@ def test_a_growing_penalty_leads_to_nearly_orthogonal_loadings():
 
 @pytest.mark.filterwarnings("ignore:refinement not converged")
 @given(seed=st.integers(0, 2**32), p=st.integers(4, 7), k=st.integers(2, 4), constraint=st.booleans())
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @few()
 def test_no_round_lowers_the_variance(seed, p, k, constraint):
     rng = np.random.default_rng(seed)

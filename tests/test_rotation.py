@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import reference
 
 from spcacore import orthomax, varimax
@@ -167,7 +168,7 @@ def loadings(draw):
     return (y * scale).astype(np.float32 if single else np.float64)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(loadings(), st.sampled_from([0, 1, 2, 4.5, 1e300]), st.booleans(), st.sampled_from([0, 1e-6, 1e-3]))
 def test_orthogonal_and_never_worse(y, gamma, normalize, tol):
     before = y.tobytes()
@@ -190,7 +191,7 @@ def test_orthogonal_and_never_worse(y, gamma, normalize, tol):
     assert criterion(end, gamma) >= criterion(start, gamma) - rounding
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0, 1, 2]))
 def test_more_sweeps_never_lower_the_criterion(seed, gamma):
     y = np.random.default_rng(seed).standard_normal((30, 6)) ** 3

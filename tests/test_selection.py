@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import ends_at, planted
 
 import spcacore
@@ -32,7 +33,7 @@ def conditional_errors(Y, C):
 # ---- left-out entries --------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.booleans())
 def test_left_out_errors_are_those_of_conditional_expectations(seed, missing):
     rng = np.random.default_rng(seed)

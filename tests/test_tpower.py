@@ -8,6 +8,7 @@ import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from numpy.testing import assert_allclose
 from oracles import (
     UCI_OPTIMA,
@@ -86,7 +87,7 @@ def test_a_block_that_only_one_start_in_fifty_finds():
 
 
 @given(seed=st.integers(0, 2**32), p=st.integers(1, 11), rank=st.integers(1, 12), k=st.integers(1, 11))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 def test_never_above_the_optimum_and_nearly_always_at_it(seed, p, rank, k):
     k = min(k, p)
     B = np.random.default_rng(seed).standard_normal((rank, p))
@@ -364,7 +365,7 @@ def test_the_paper_iteration_from_a_given_start(dtype, k):
 
 
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 15))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_objective_never_decreases_along_a_run(seed, k):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((20, 15))

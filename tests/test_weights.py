@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from scipy import sparse
 
 import spcacore
@@ -100,7 +101,7 @@ def test_any_weights_center_and_scale_in_explicit_arrays(layout, center, scale):
         np.testing.assert_allclose(problem.scale, spread, rtol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     layout=st.sampled_from([layout for layout in LAYOUTS if layout not in ("dask", "operator")]),
     dtype=st.sampled_from([np.float32, np.float64]),

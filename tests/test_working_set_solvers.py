@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, deflations, optimum
 from row_block_tools import dask_array
 from scipy.optimize import minimize_scalar
@@ -239,7 +240,7 @@ def test_near_the_optimum_over_all_supports(kind, monkeypatch):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)), st.sampled_from(sorted(OPTIONS)))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_weights_of_rows_are_repeated_rows(seed, storage, method):
     rng = np.random.default_rng(seed)
     X, weight, given = draw(rng, 30, 60, "planted"), rng.integers(0, 4, 30), sparsity(method, 0.5)
