@@ -198,7 +198,7 @@ def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
             assert bounds["spectral"] == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize("way", PATHS)
 @given(seed=st.integers(0, 2**32), n=st.integers(3, 12))

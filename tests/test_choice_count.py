@@ -477,6 +477,7 @@ def test_elastic_nets_keep_to_the_room(mixture, ridge):
         assert v.any()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("ridge", [None, np.inf])
 @pytest.mark.filterwarnings("ignore")
 def test_elastic_nets_of_pairs_may_count_either(ridge):

@@ -228,6 +228,7 @@ def test_ties_of_low_rank_repeat():
     assert len(found) == 1
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_scores_of_tall_data(order, dtype):

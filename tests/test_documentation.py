@@ -78,7 +78,7 @@ def check_page(path):
     check(tests)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name):
     with skipping():
@@ -168,7 +168,7 @@ def test_the_stocks_of_the_readme():
         assert f"each of all {len(A)} stocks, explain {100 * ordinary:.1f} %" in caption
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_examples_on_pages(page, tmp_path, monkeypatch):
     """Of docs/*.md; what they write goes to a folder of its own."""

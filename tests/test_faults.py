@@ -343,9 +343,8 @@ POOLS = {
 }
 
 
-@pytest.mark.parametrize(
-    "pool", [pytest.param(p, marks=[pytest.mark.slow] * (p in ("spawn", "loky"))) for p in POOLS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", POOLS)
 def test_processes(pool, tmp_path):
     """Half of the calls by other processes, after BLAS had threads in this one."""
     if pool == "loky":

@@ -107,7 +107,7 @@ def check_dense(call, good, dtype):
     assert isinstance(clean[0], dict) or name in VALUES.get(call.name, ())
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("call", "shares"), list(eighths(TAKES)))
 def test_same_numbers_as_a_clean_copy(call, shares):
     each(check_dense, call, among([k for k in GOOD if applies(call, k)], shares))
@@ -151,7 +151,7 @@ FRAMES = {
 }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 def test_names_are_kept(frame):
     """By every function whose result has names."""

@@ -409,6 +409,7 @@ def test_certified_and_extended():
         result.extend(PITPROPS, 1)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("call", ["refine", "sparse_pca", "sparsity_path"])
 def test_who_is_told_that_it_did_not_end(call, monkeypatch):
     monkeypatch.setattr("spcacore.models.alternation.REFINEMENT_ROUNDS", 1)
@@ -450,6 +451,7 @@ def test_callback_ends_it():
     assert len([p for p in seen if p.value is not None]) > 3  # the rounds besides the components
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("n_restarts", [0, 1, 4])
 def test_attempts(n_restarts, monkeypatch):
     """As many as asked for; the first goes in the order given, the others in random ones."""

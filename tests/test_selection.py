@@ -77,6 +77,7 @@ def test_scores_by_number_of_components_are_those_of_separate_selections():
         np.testing.assert_allclose(alone.scores[:, 0], counted.scores[:, r], atol=1e-9)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("criterion", ["cv", "permutation"])
 @pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_planted_sparsity_is_found(criterion, seed):

@@ -113,6 +113,7 @@ def test_bits_of_large_calls_by_many_threads(entries, n_threads):
             assert outcome(LARGE[name](ENTRIES[entries])) == expected, name
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", MORE)
 def test_bits_of_other_loops(name):
     expected = alone(name)
