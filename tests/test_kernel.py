@@ -483,6 +483,7 @@ def test_constant_variables_change_nothing():
 # ---- the example ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_noise_off_a_knot():
     """What docs/examples/nonlinear_manifold.py says."""
     module = example("nonlinear_manifold")
