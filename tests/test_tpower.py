@@ -197,6 +197,7 @@ def swap(A, S, most=1000):
     return _core.swap(A, S, np.ascontiguousarray(np.diag(A), float), 1e-10, 1e-8, *limits, most)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("k", "p"), [(2, 12), (5, 12), (6, 150)])
 def test_swaps_end_where_no_other_raises_the_eigenvalue(k, p, dtype):
