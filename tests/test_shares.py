@@ -40,7 +40,7 @@ def collected(tmp_path_factory):
         done = subprocess.run(
             [sys.executable, *command, *where, "-p", "conftest", *options, path],
             capture_output=True, text=True, check=False, cwd=TESTS,
-            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(TESTS)},
         )  # fmt: skip
         names = [line.split("::")[1] for line in done.stdout.splitlines() if "::" in line]
         assert names, done.stdout + done.stderr
