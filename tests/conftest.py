@@ -31,8 +31,8 @@ def pytest_addoption(parser):
 @pytest.hookimpl(tryfirst=True)  # before those that are slow are left out
 def pytest_collection_modifyitems(config, items):
     """Of a test with the mark `share(n)`, one case in n and each value of a parameter; others are slow."""
-    if config.getoption("all_cases"):
-        return
+    if config.getoption("all_cases") or any("[" in argument for argument in config.args):
+        return  # all, or those that are named
     tests = {}
     for item in items:
         if item.get_closest_marker("share") and not item.get_closest_marker("slow"):

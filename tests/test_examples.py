@@ -11,6 +11,8 @@ from scipy.stats import kurtosis
 
 import spcacore
 
+pytestmark = pytest.mark.slow  # `nox -s docs` runs them
+
 
 @cache
 def patches():
@@ -211,7 +213,6 @@ def simulated():
     return module, module.analyze(20)
 
 
-@pytest.mark.slow
 def test_sca_explains_more_and_changes_less_at_equal_budgets():
     module, result = simulated()
     chosen = [module.GRID.index(budget) for budget in (24, 36, 48)]
@@ -245,7 +246,6 @@ def test_the_budgets_and_the_variances_are_as_stated():
     )
 
 
-@pytest.mark.slow
 def test_refined_loadings_explain_more_with_as_few_nonzeros():
     module, result = simulated()
     V = spcacore.sparse_pca(module.data(0), 16, cardinality=8, refine=True, n_starts=1, tol=1e-3).loadings
@@ -322,7 +322,6 @@ def estimators():
     return module, curves
 
 
-@pytest.mark.slow
 def test_estimators_of_wines_and_digits():
     _, curves = estimators()
     wines = dict(zip(curves["wines"].counts, curves["wines"].accuracy, strict=True))
@@ -342,7 +341,6 @@ def test_estimators_of_leukemias():
     assert few.accuracy == pytest.approx([0.89, 0.96], abs=0.005)
 
 
-@pytest.mark.slow
 def test_the_picture_of_the_estimators():
     module, curves = estimators()
     drawn(module, curves)

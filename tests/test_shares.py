@@ -33,12 +33,12 @@ def collected(tmp_path_factory):
     path = tmp_path_factory.mktemp("shares") / "test_tables.py"
 
     @functools.cache
-    def collect(*options, text=TABLES):
+    def collect(*options, text=TABLES, case=""):
         path.write_text(text)
         command = "-P", "-m", "pytest", "-q", "--collect-only", "-c", TESTS.parent / "pyproject.toml"
         where = "-p", "no:cacheprovider", "--rootdir", path.parent, "--confcutdir", path.parent
         done = subprocess.run(
-            [sys.executable, *command, *where, "-p", "conftest", *options, path],
+            [sys.executable, *command, *where, "-p", "conftest", *options, f"{path}{case}"],
             capture_output=True, text=True, check=False, cwd=TESTS,
             env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(TESTS)},
         )  # fmt: skip
@@ -65,6 +65,11 @@ def test_one_in_n_and_each_value_of_each_parameter(collected):
     assert {b for b, _, _ in pairs} == {*"xyz"}
     assert len(pairs) < 15
     assert sum(name.startswith("test_first") for name in names) == 1
+
+
+def test_a_case_that_is_named_is_run(collected):
+    for name in collected("-m", "slow")[:1]:
+        assert collected(case=f"::{name}") == [name]
 
 
 def test_the_order_of_the_tests_changes_nothing(collected):
