@@ -23,7 +23,7 @@ NO_ABI3 = "-Csetup-args=-Dpython.allow_limited_api=false"
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 # Of tables, and more examples of properties, for what must hold of every line or kernel
 ALL_CASES = "--all-cases", "--hypothesis-profile", "repeatable"
-EXAMPLES = "tests/test_documentation.py", "tests/test_examples.py"
+EXAMPLES = "tests/test_documentation.py", "tests/test_examples.py", "tests/test_dendrograms.py"
 SPELLED = (
     "spcacore",
     "src_c",
