@@ -202,6 +202,7 @@ def storages(X):
     ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -145,6 +145,7 @@ def test_disjoint_supports_are_the_best_that_are_allowed(known, sizes, total, en
     assert min(ratios) > (1 - 1e-9 if enumerates else 0.97)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("known", "total"),
     [

@@ -146,7 +146,7 @@ def check_sparse_not_finite(call, kind, dtype):
     assert re.search(rf"\b{call.argument}\b", str(info.value))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("call", "dtype"), in_turn(TAKE_SPARSE, DTYPES[::-1]))
 def test_sparse_not_finite(call, dtype):
     each(check_sparse_not_finite, call, [(k, dtype) for k in SPARSE if k[0] != "int8"])
@@ -228,7 +228,7 @@ def check_degenerate(call, kind, dtype):
         assert not re.search("encountered|Mean of empty|Degrees of freedom", str(w.message)), w.message
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("call", "dtype"), in_turn(TAKES, DTYPES[::-1]))
 def test_degenerate_input_has_an_answer_or_a_clear_error(call, dtype):
     each(check_degenerate, call, [(k, dtype) for k in degenerate(call.clean(dtype))])

@@ -384,6 +384,7 @@ def test_a_threshold_bounds_data_of_equal_variances():
     assert bounds["diagonal"] == pytest.approx(8)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("entries", [1 << 21, 40])
 def test_a_threshold_with_few_entries(entries, monkeypatch):
     """No bound is below the optimum, however many entries are kept."""

@@ -73,6 +73,7 @@ def test_with_signs():
         assert (x.loading * SIGNS >= 0).all()
 
 
+@pytest.mark.share(4)
 @pytest.mark.filterwarnings("ignore:not converged in 0 iterations")
 @pytest.mark.parametrize("mixture", MIXTURES)
 @pytest.mark.parametrize("options", [{}, {"max_iter": 0}, {"swaps": False, "n_starts": 1}])
@@ -329,6 +330,7 @@ def full_sets(k, include=(), exclude=()):
                 yield np.flatnonzero(np.isin(GROUPS, chosen))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("mixture", MIXTURES)
 @pytest.mark.parametrize("kind", ["isotropic", "dense"])
 def test_supports_under_a_prior_have_room(mixture, kind):

@@ -150,7 +150,7 @@ def optimum(A, k, include=(), exclude=(), groups=None, nonnegative=None, count="
 LEAST_SQUARES = [*CASES, (BY_SIZE, 5), (BY_SIZE | {"include": [8], "nonnegative": MIXED}, 5)]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("known", "k"), LEAST_SQUARES)
 def test_least_squares_finds_the_optimum(known, k):
     for seed in range(2):

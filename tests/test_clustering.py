@@ -358,6 +358,7 @@ def test_gap_of_the_dissimilarity(metric):
     assert gap.smallest_l1_bound == near.min()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("way", [*METRICS, "kmeans"])
 def test_gap_is_the_same_from_any_number_of_threads(way):
     X, _ = planted(7, 1.0, n=24, p=50, k=8)

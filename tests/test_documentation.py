@@ -78,7 +78,7 @@ def check_page(path):
     check(tests)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name):
     with skipping():

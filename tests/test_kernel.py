@@ -172,7 +172,7 @@ def test_the_default_bandwidth_is_the_median_distance():
 # ---- how it is computed ---------------------------------------------------------------------------------
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_tiles_of_any_size_give_the_same(kernel, monkeypatch):
     options = KERNELS[kernel][0]

@@ -440,6 +440,7 @@ def test_one_variable_less_does_not_reach_the_score():
         assert shares[0] < 0.9 <= shares[1]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "options",
     [{}, {"constraint": "orthogonal"}, {"constraint": "uncorrelated"}, {"deflation": "generalized"}],

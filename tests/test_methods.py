@@ -348,6 +348,7 @@ def test_nonnegative_loadings_against_enumeration():
     assert np.mean(exact) > 0.85
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("mode", ["both", "shadow", "references"])
 def test_screening_serves_nonnegative_and_generalized(mode, order):

@@ -93,7 +93,7 @@ def in_turn():
                 yield pytest.param(name, kind, dtype, id=f"{name}-{kind}-{dtype.__name__}", marks=slow)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("name", "kind", "dtype"), list(in_turn()))
 def test_the_same_result_as_in_memory(name, kind, dtype):
     result = CALLS[name](KINDS[kind](data(dtype=dtype)))
@@ -182,6 +182,7 @@ class Rows:
         return X
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("call", "passes"),
     [

@@ -290,6 +290,7 @@ def test_groups_are_read_from_a_file(output, tmp_path, file, X):
     np.testing.assert_array_equal(results(tmp_path / "v.npz")["loadings"], counted.loadings)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("method", ["spca", "soppca"])
 def test_knowledge_of_all_components_together(output, tmp_path, file, X, method):
     labels = [*"aabbbcdde"]

@@ -96,6 +96,7 @@ def test_selection_needs_samples(run, tmp_path, X):
 PATH_FIELDS = ("values", "explained_variance_ratio", "cardinality", "index_of_sparseness", "dense_ratio")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("argv", "options"),
     [
