@@ -21,6 +21,9 @@ CHECKS = [name for name, share in re.findall(r"ROW\((\w+), (\d+)", TABLE) if int
 BUILD = "meson-python>=0.18", "meson>=1.5", "Cython>=3.1", "scipy>=1.13", "ninja"
 NO_ABI3 = "-Csetup-args=-Dpython.allow_limited_api=false"
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+# Of tables, and more examples of properties, for what must hold of every line or kernel
+ALL_CASES = "--all-cases", "--hypothesis-profile", "repeatable"
+EXAMPLES = "tests/test_documentation.py", "tests/test_examples.py", "tests/test_dendrograms.py"
 SPELLED = (
     "spcacore",
     "src_c",
@@ -115,9 +118,10 @@ def bare(session):
 
 @nox.session(python=NEWEST)
 def docs(session):
-    """The documentation, with warnings as errors."""
-    work = environment(session, ".[all]", groups=["docs"])
+    """The documentation, with warnings as errors, and its examples, those that are slow too."""
+    work = environment(session, ".[all,test]", groups=["docs"])
     session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", work / "html")
+    session.run("pytest", "-n", "auto", "-m", "slow or not slow", *EXAMPLES)
 
 
 @nox.session(python=USUAL)
@@ -144,7 +148,7 @@ def types(session):
 
 @nox.session(python=USUAL)
 def kernels(session):
-    """Tests that BLAS and LAPACK could decide, under each choice of kernels, by 1 and 2 threads."""
+    """Tests that BLAS and LAPACK could decide, under each choice of kernels, by 1 or 2 threads in turn."""
     work = environment(session, ".[test]", "pytest-randomly")
     session.run("bash", ".ci/kernels", str(work), external=True)
 
@@ -154,9 +158,17 @@ def kernels(session):
 
 @nox.session(python=USUAL)
 def slow(session):
-    """The tests that take more than five seconds each."""
+    """What `pytest` leaves out: long tests, the other cases of tables, and more examples of properties."""
     environment(session, ".[test-all]")
-    session.run("pytest", "-n", "auto", "-m", "slow", *session.posargs)
+    options = "-m", "slow or hypothesis", "--hypothesis-profile", "repeatable"
+    session.run("pytest", "-n", "auto", *options, *session.posargs)
+
+
+@nox.session(python=USUAL)
+def every_kernel(session):
+    """Those of `kernels` by 1 and by 2 threads under each choice, with all cases of tables."""
+    work = environment(session, ".[test]", "pytest-randomly")
+    session.run("bash", ".ci/kernels", str(work), *ALL_CASES, external=True)
 
 
 @nox.session(python=OLDEST)
@@ -348,7 +360,8 @@ def coverage_c(session):
     )
     late = "--deselect=tests/test_exact.py::test_time_limit", "--deselect=tests/test_exact.py::test_callback"
     files = [f"tests/test_{name}.py" for name in names.split()]
-    session.run("pytest", "-q", "-n", "auto", "-p", "no:cacheprovider", *files, *late, env=ONE_THREAD)
+    options = "-q", "-n", "auto", "-p", "no:cacheprovider", *ALL_CASES
+    session.run("pytest", *options, *files, *late, env=ONE_THREAD)
     # Float and double, and copies of a function for constant arguments, are one text: a branch counts once
     session.run(
         "gcovr", "-r", ROOT, "--filter", "src_c/", "--exclude", "tests/", "--merge-lines",
@@ -373,7 +386,7 @@ def coverage_python(session):
         **ONE_THREAD,
     }
     pytest = shutil.which("pytest", path=session.bin)
-    session.run("coverage", "run", pytest, "-q", "-n", "auto", env=data)
+    session.run("coverage", "run", pytest, "-q", "-n", "auto", *ALL_CASES, env=data)
     session.run("coverage", "combine", "-q", env=data)
     session.run("coverage", "report", env=data)
     session.run("coverage", "json", "-q", "-o", build / "report.json", env=data)
@@ -384,7 +397,7 @@ def coverage_python(session):
 def parallel(session):
     """Every call of the table by eight threads at the same time, three times each."""
     environment(session, ".[test]", "pytest-run-parallel")
-    options = "--parallel-threads", "8", "--iterations", "3", "tests/test_calls.py"
+    options = "--parallel-threads", "8", "--iterations", "3", "--all-cases", "tests/test_calls.py"
     session.run("pytest", *options, *session.posargs, env=ONE_THREAD)
 
 

@@ -1,7 +1,8 @@
-"""Several processes of tests have one BLAS thread each; properties have 100 examples, or 20, or 5,000."""
+"""Several processes of tests have one BLAS thread each; properties have 25 examples, or 100, or 5,000."""
 
 import os
 import signal
+import zlib
 
 import pytest
 from hypothesis import Phase, settings
@@ -14,13 +15,40 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 # Where a test does not say how many: `--hypothesis-profile thorough`, with `--hypothesis-seed` for others.
 settings.register_profile("repeatable", max_examples=100, deadline=None, derandomize=True)
-settings.register_profile("few", max_examples=20, deadline=None, derandomize=True)
+settings.register_profile("few", max_examples=25, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=5000, deadline=None, derandomize=False)
 # Of tests/mutants.py: what fails need not be made small.
 settings.register_profile(
     "unshrunk", settings.get_profile("repeatable"), phases=(Phase.explicit, Phase.generate)
 )
-settings.load_profile("repeatable")
+settings.load_profile("few")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--all-cases", action="store_true", help="cases that the mark `share` leaves out, too")
+
+
+@pytest.hookimpl(tryfirst=True)  # before those that are slow are left out
+def pytest_collection_modifyitems(config, items):
+    """Of a test with the mark `share(n)`, one case in n and each value of a parameter; others are slow."""
+    if config.getoption("all_cases") or any("[" in argument for argument in config.args):
+        return  # all, or those that are named
+    tests = {}
+    for item in items:
+        if item.get_closest_marker("share") and not item.get_closest_marker("slow"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tests.values():
+        (n,) = cases[0].get_closest_marker("share").args
+        names = [mark.args[0] for mark in cases[0].iter_markers("parametrize")]
+        firsts = [name.split(",")[0].strip() if isinstance(name, str) else name[0] for name in names]
+        met, chosen = set(), 0
+        # An order that parameters do not decide, and that of the tests does not change
+        for i, case in enumerate(sorted(cases, key=lambda case: zlib.crc32(case.name.encode()))):
+            values = {(first, id(case.callspec.params[first])) for first in firsts}
+            if n * chosen <= i or (len(firsts) > 1 and not values <= met):
+                met, chosen = met | values, chosen + 1
+            else:
+                case.add_marker("slow")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
-"""Pairs in a checkerboard: what differs by one of two is met by all the others, at a part of the cost."""
+"""What the default run leaves out: pairs in a checkerboard, and examples of properties."""
 
 import pytest
+from hypothesis import settings
 
 
 def in_turn(calls, others):
@@ -13,3 +14,8 @@ def in_turn(calls, others):
         for i, call in enumerate(calls)
         for j, other in enumerate(others)
     ]  # fmt: skip
+
+
+def examples(n):
+    """So many of a property where profiles draw a hundred; a quarter by default."""
+    return max(n * min(settings.default.max_examples, 100) // 100, 2)

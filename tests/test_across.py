@@ -69,6 +69,7 @@ def test_a_variable_more_makes_of_the_sum_what_lapack_says(r):
         assert leading_sum(A, S, r) == pytest.approx(leading(A, S, r), rel=1e-12)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("p", "k", "r"), [(8, 3, 2), (9, 4, 3), (12, 5, 2), (10, 4, 4), (7, 7, 2), (9, 2, 1)]
@@ -112,6 +113,7 @@ def test_common_loadings_are_the_leading_eigenvectors_of_one_submatrix():
     np.testing.assert_allclose(x.loadings.T @ PITPROPS @ x.loadings, np.diag(values), atol=1e-10)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("p", "sizes"), [(8, (3, 2)), (9, (3, 3, 3)), (10, (4, 4)), (8, (1, 2, 3)), (12, (3, 3))]
@@ -140,6 +142,7 @@ def test_enumeration_improves_a_poor_choice_to_the_best(sizes):
         assert sum(leading(A, S) for S in sets) == pytest.approx(best_disjoint(A, sizes), rel=1e-12)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("limit", ["SUPPORTS", "NODES"])
 def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_relaxation(monkeypatch, limit):
     monkeypatch.setattr(f"spcacore.models.disjoint_enumeration.DISJOINT_{limit}", 0)
@@ -165,6 +168,7 @@ def test_a_total_is_divided_among_disjoint_supports_as_well_as_can_be(seed, p, r
     assert x.joint_bound >= best * (1 - 1e-12)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("seed", "total"), [(0, 4), (1, 5), (2, 3), (4, 5), (5, 2)])
 def test_a_total_is_divided_among_loadings_as_well_as_can_be(seed, total):
     A = random_covariance(seed, 5)
@@ -175,6 +179,7 @@ def test_a_total_is_divided_among_loadings_as_well_as_can_be(seed, total):
     assert x.joint_bound >= best * (1 - 1e-9)
 
 
+@pytest.mark.slow
 def test_a_total_explains_more_than_its_even_split_and_no_less_than_nscumcomp():
     A = PITPROPS
     even = sparse_pca(A, 3, cardinality=4, kind="covariance", refine=True).explained_variance.sum()
@@ -197,6 +202,7 @@ def storages(X):
     ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -110,6 +110,7 @@ DISJOINT = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("known", "sizes"), DISJOINT)
 @pytest.mark.parametrize("total", [False, True])
 @pytest.mark.parametrize("enumerates", [False, True])
@@ -144,6 +145,7 @@ def test_disjoint_supports_are_the_best_that_are_allowed(known, sizes, total, en
     assert min(ratios) > (1 - 1e-9 if enumerates else 0.97)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("known", "total"),
     [
@@ -171,8 +173,9 @@ def test_a_total_is_divided_as_well_as_is_allowed(known, total):
         )
 
 
-def test_a_total_of_loadings_of_given_signs():
-    for seed in range(3):
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 3), marks=pytest.mark.slow)], ids=str)
+def test_a_total_of_loadings_of_given_signs(seeds):
+    for seed in seeds:
         A = random_covariance(seed)
         x = sparse_pca(A, 2, total_cardinality=6, kind="covariance", nonnegative=SIGNS)
         even = sparse_pca(A, 2, cardinality=3, kind="covariance", nonnegative=SIGNS)

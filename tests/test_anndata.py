@@ -84,6 +84,7 @@ def test_it_can_be_saved(tmp_path, X):
     assert again.uns["spca"]["params"]["cardinality"] == 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("masked", [False, True])
 def test_scanpy_finds_neighbors_and_pca_is_the_same_with_all_genes(X, masked):
     """With every variable, the components are those that scanpy's PCA writes to the same kind of places."""

@@ -71,6 +71,7 @@ def run_once(benchmark, method):
         assert result is None or method.startswith("time_") or result >= 0
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("path", sorted(BENCHMARKS.glob("bench_*.py")), ids=lambda path: path.stem)
 def test_every_benchmark_runs(path, monkeypatch):
     """On smaller arrays than those that asv times."""

@@ -26,6 +26,7 @@ def test_every_public_function_is_there():
     assert len({c.name for c in calls.CALLS}) == len(calls.CALLS)
 
 
+@pytest.mark.share(100)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["f32", "f64"])
 @pytest.mark.parametrize("call", calls.CALLS, ids=repr)
 def test_every_call_answers_and_repeats(call, dtype):
@@ -55,6 +56,7 @@ def assert_near(out, expected, tolerance, left_out=()):
             np.testing.assert_allclose(out[name], expected[name], 0, tolerance * size, err_msg=name)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("call", calls.CALLS, ids=repr)
 def test_single_precision_is_near_double(call):
     single, double = (call.run(call.clean(dtype)) for dtype in (np.float32, np.float64))
@@ -69,6 +71,7 @@ VARIANCES = {"explained_variance", "adjusted_variance", "value", "total_variance
 OF_SAMPLES = {"bic", "n_parameters"}  # of which the mean is one parameter a variable
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("call", [c for c in calls.CALLS if c.name.endswith(", covariance")], ids=repr)
 def test_a_covariance_gives_what_its_data_give(call):
     if call.function == "deflate":
@@ -95,6 +98,7 @@ def assert_same_bits(out, expected):
         assert out[name].tobytes() == value.tobytes(), name
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("call", calls.CALLS, ids=repr)
 def test_results_are_frozen_copied_and_pickled(call):
     result = call.run(call.clean())
@@ -125,6 +129,7 @@ WITH_UNITS = {
 }  # a penalty, or loadings that have some
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(("call", "dtype"), in_turn(calls.CALLS, [np.float32, np.float64]))
 def test_denormal_numbers(call, dtype):
     """Integers times a power of two that leaves them denormal: the same loadings, but for rounding."""
@@ -219,6 +224,7 @@ PROGRESS = {  # what is reported of each component that is found, where it is no
 }  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "call", [c for c in calls.CALLS if takes_callback(c) and "refined" not in c.name], ids=repr
 )
@@ -236,6 +242,7 @@ def test_progress_ends_with_what_is_found(call, monkeypatch):
         assert seen[-1].n_iter == np.ravel(result.n_iter)[-1]
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_stop_iteration_returns_what_was_found(call, monkeypatch):
     told = []
@@ -252,6 +259,7 @@ def test_stop_iteration_returns_what_was_found(call, monkeypatch):
     assert len(told) == (call.function != "ppca")  # a closed form reports no progress
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_stop_iteration_before_the_first_step(call, monkeypatch):
     """What no clock can bring about in a short call: the search is ended when it begins."""
@@ -272,6 +280,7 @@ def test_stop_iteration_before_the_first_step(call, monkeypatch):
             assert not np.any(one.converged)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_what_else_a_callback_raises_reaches_the_caller(call, monkeypatch):
     if call.function == "ppca":

@@ -54,6 +54,7 @@ def shrink(a, bound):
     return w
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("n", "p", "q"), [(40, 12, 9), (30, 80, 100)])
 @pytest.mark.parametrize("bounds", [(1.5, 2.0), (2.5, 1.7)])
 def test_pmd_is_the_loop_of_the_paper(n, p, q, bounds):
@@ -162,6 +163,7 @@ def test_generalized_deflation():
         assert sparse_cca(X, all_of_y, 7, method="generalized", cardinality=(8, 7)).n_components == 6
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("method", ["pmd", "generalized"])
 def test_planted_pairs_of_many_variables(method):
     X, Y = data(200, 1500, 1200, np.random.default_rng(4))

@@ -117,6 +117,7 @@ def matrices(X, Y):
     return x.T @ y / n, x.T @ x / n, y.T @ y / n
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("known", KNOWN)
 def test_generalized_finds_nearly_the_optimum(known):
     ratios = []
@@ -133,6 +134,7 @@ def test_generalized_finds_nearly_the_optimum(known):
     assert max(ratios) > 1 - 1e-6
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("known", COUNTED)
 def test_variables_of_whole_groups_are_counted(known):
     """Against all sets of groups that have room."""
@@ -151,6 +153,7 @@ def test_variables_of_whole_groups_are_counted(known):
     assert np.mean(np.array(ratios) > 1 - 1e-6) > 0.6
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("swaps", "least"), [(False, 100), (True, 114)])
 def test_a_search_fills_the_room(swaps, least):
     """Of one side, given the other: against all sets of groups that have room."""
@@ -213,6 +216,7 @@ def test_excluding_is_leaving_out(options):
     np.testing.assert_allclose(ours.correlations, theirs.correlations)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("options", [{"l1_bound": 1.5}, {"method": "generalized", "cardinality": 3}])
 @pytest.mark.parametrize("kind", [scipy.sparse.csr_array, spcacore.row_blocks])
 def test_storages(options, kind):

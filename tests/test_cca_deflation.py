@@ -40,6 +40,7 @@ def deflated_pairs(C, Bx, By, U, V, deflation):
     return out, left, right
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("method", ["pmd", "generalized"])
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 def test_pairs_of_a_deflated_matrix(deflation, method):
@@ -89,6 +90,7 @@ def best_pair(C, Bx, By, counts):
     return best
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 def test_second_pairs_against_enumeration(deflation):
     reached = []

@@ -57,9 +57,7 @@ def matrices(rng):
     return X
 
 
-@pytest.mark.parametrize(
-    "seeds", [range(25), pytest.param(range(25, 10_025), marks=pytest.mark.slow)], ids=str
-)
+@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 10_025), marks=pytest.mark.slow)], ids=str)
 def test_no_answer_is_above_any_bound(seeds, monkeypatch):
     """Every function that bounds one component, and those that end a search, against enumeration."""
     monkeypatch.setattr(certificates, "REDUCED_ORDER", 0)  # large covariances of few variables too
@@ -88,10 +86,11 @@ def test_no_answer_is_above_any_bound(seeds, monkeypatch):
             assert answer.value <= best * (1 + 1e-12), (seed, answer.method)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("way", PATHS)
 @pytest.mark.parametrize("kind", ["data", "covariance", "csr"])
-@pytest.mark.parametrize("seeds", [range(16), pytest.param(range(16, 150), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 150), marks=pytest.mark.slow)], ids=str)
 def test_no_bound_is_below_the_optimum(kind, way, dtype, seeds, monkeypatch):
     bounds_by(way, monkeypatch, BOUND_VECTORS=2, BOUND_ROWS=4)
     tight = []
@@ -199,6 +198,7 @@ def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
             assert bounds["spectral"] == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize("way", PATHS)
 @given(seed=st.integers(0, 2**32), n=st.integers(3, 12))
@@ -329,6 +329,7 @@ def test_the_rest_of_a_spectrum_is_bounded_for_any_vectors():
         assert exact == values[::-1][m]
 
 
+@pytest.mark.slow
 def test_golub_within_seven_percent():
     """With the eigenvalues of the few samples; Lanczos vectors and the trace gave 43 %."""
     X = data_arrays("golub_leukemia.npz")["X"].astype(float)
@@ -383,6 +384,7 @@ def test_a_threshold_bounds_data_of_equal_variances():
     assert bounds["diagonal"] == pytest.approx(8)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("entries", [1 << 21, 40])
 def test_a_threshold_with_few_entries(entries, monkeypatch):
     """No bound is below the optimum, however many entries are kept."""

@@ -108,6 +108,7 @@ def assert_feasible(v, k, include=(), exclude=(), groups=None, nonnegative=None)
     np.testing.assert_allclose(np.linalg.norm(v), 1)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("knowledge", "k"), CASES)
 def test_branch_and_bound_proves_the_optimum(knowledge, k):
     for seed, kind in ((0, "data"), (1, "covariance")):
@@ -301,6 +302,7 @@ STORAGES = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", STORAGES)
 @pytest.mark.parametrize(
     "knowledge", [{"exclude": [2]}, {"include": [1], "exclude": [2]}, {"groups": LABELS}]
@@ -447,6 +449,7 @@ def test_nonnegative_is_ones_and_at_least_what_nsprcomp_finds():
 # ---- several components, paths, resamples
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     "knowledge",
     [
@@ -859,6 +862,7 @@ def test_estimators_know_variables_by_name(kind):
     np.testing.assert_allclose(found, expected, rtol=1e-12)  # a frame may lie in another order
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("given", [{"nonnegative": [1] * 6}, {"groups": [0, 0, 1, 1, 2, 2, 3, 3, 4]}])
 def test_equal_bounds_of_branches(given: dict[str, Any]) -> None:
     """Blocks that repeat leave both branches of a node with one bound."""

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -50,6 +49,7 @@ def assert_feasible(v, k, include=(), exclude=()):
     assert not v[list(exclude)].any()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mixture", MIXTURES)
 @pytest.mark.parametrize("k", [4, 5, 7])
 def test_branch_and_bound_proves_the_optimum(mixture, k):
@@ -73,6 +73,7 @@ def test_with_signs():
         assert (x.loading * SIGNS >= 0).all()
 
 
+@pytest.mark.share(4)
 @pytest.mark.filterwarnings("ignore:not converged in 0 iterations")
 @pytest.mark.parametrize("mixture", MIXTURES)
 @pytest.mark.parametrize("options", [{}, {"max_iter": 0}, {"swaps": False, "n_starts": 1}])
@@ -164,6 +165,7 @@ def test_a_room_that_is_filled_in_part_is_no_less_than_any_groups():
 COUNTED = {"groups": GROUPS, "count": "variables"}
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("method", ["tpower", "greedy", "thresholding", "dspca", "branch_and_bound"])
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_components_have_room_and_bounds(method, mixture):
@@ -252,6 +254,7 @@ def test_the_estimator():
     )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
 @pytest.mark.parametrize("k", [2, 4, 7])
 def test_no_component_exceeds_the_optimality_bound(mixture, k):
@@ -327,6 +330,7 @@ def full_sets(k, include=(), exclude=()):
                 yield np.flatnonzero(np.isin(GROUPS, chosen))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("mixture", MIXTURES)
 @pytest.mark.parametrize("kind", ["isotropic", "dense"])
 def test_supports_under_a_prior_have_room(mixture, kind):
@@ -365,6 +369,7 @@ def test_supports_of_equal_size():
     assert log_supports(groups, S, 50) == pytest.approx(np.log(float(math.comb(300, 50))))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_components_under_a_prior(mixture):
     X = np.random.default_rng(2).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
@@ -418,6 +423,7 @@ def test_thresholds_keep_what_is_largest_and_has_room(mixture):
             assert 0.9 * max(values) <= x @ A @ A @ x <= max(values) * (1 + 1e-9)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
 def test_an_elastic_net_has_room_and_is_solved(mixture):
     """Of those groups that are in; and no other one has room, unless nothing is left to explain."""
@@ -454,20 +460,32 @@ def test_an_elastic_net_has_room_and_is_solved(mixture):
     assert full >= 9
 
 
-@pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
-@pytest.mark.parametrize("ridge", [None, np.inf])
-def test_elastic_nets_keep_to_the_room(mixture, ridge):
+def related():
+    """A column that explains three others, among columns of rising variance."""
     X = np.random.default_rng(3).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
     X[:, :3] += 9 * X[:, [9]]
+    return X
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
+@pytest.mark.parametrize("ridge", [None, np.inf])
+@pytest.mark.filterwarnings("ignore")
+def test_elastic_nets_keep_to_the_room(mixture, ridge):
     known = {k: v for k, v in mixture.items() if k != "nonnegative"}
-    options, pairs = {"ridge": ridge, "max_iter": 8}, np.arange(P) // 2
-    with warnings.catch_warnings(action="ignore"):
-        result = spcacore.spca(X, 2, cardinality=[4, 5], **options, **COUNTED, **mixture)
-        same = spcacore.spca(X, 2, cardinality=4, groups=pairs, count="variables", **options)
-        expected = spcacore.spca(X, 2, cardinality=2, groups=pairs, **options)
+    result = spcacore.spca(related(), 2, cardinality=[4, 5], ridge=ridge, max_iter=8, **COUNTED, **mixture)
     for v, k in zip(result.loadings.T, (4, 5), strict=True):
         assert_feasible(v, k, **known)
         assert v.any()
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("ridge", [None, np.inf])
+@pytest.mark.filterwarnings("ignore")
+def test_elastic_nets_of_pairs_may_count_either(ridge):
+    X, options = related(), {"ridge": ridge, "max_iter": 8, "groups": np.arange(P) // 2}
+    same = spcacore.spca(X, 2, cardinality=4, count="variables", **options)
+    expected = spcacore.spca(X, 2, cardinality=2, **options)
     np.testing.assert_allclose(same.loadings, expected.loadings, atol=1e-6)
 
 

@@ -74,6 +74,7 @@ def test_scotlass_where_nothing_more_is_known_than_that_each_variable_is_a_group
     np.testing.assert_allclose(ours.loadings, theirs.loadings, atol=1e-3)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("known", KNOWN)
 @pytest.mark.parametrize("renormalize", [True, False])
 def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
@@ -149,6 +150,7 @@ def optimum(A, k, include=(), exclude=(), groups=None, nonnegative=None, count="
 LEAST_SQUARES = [*CASES, (BY_SIZE, 5), (BY_SIZE | {"include": [8], "nonnegative": MIXED}, 5)]
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("known", "k"), LEAST_SQUARES)
 def test_least_squares_finds_the_optimum(known, k):
     for seed in range(2):

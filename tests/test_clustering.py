@@ -8,6 +8,7 @@ import reference
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import data_arrays
 from processes import output_of
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -78,7 +79,7 @@ def cut(dissimilarity, k, method="average"):
 
 @BOTH
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_explicit_matrix_of_all_pairs(metric, seed):
     X, c = random_data(seed)
     D = all_pairs(X, metric)
@@ -118,7 +119,7 @@ def test_weights_are_the_best_for_their_dissimilarity(metric):
 
 @BOTH
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 def test_both_ends_of_the_bound(metric, seed):
     X = random_data(seed)[0] ** 3  # tails so heavy that equal weights start at the wrong one
     D = all_pairs(X, metric)
@@ -239,7 +240,7 @@ def sums_between(X, labels):
 
 
 @given(seed=st.integers(0, 2**32), n_clusters=st.integers(2, 4))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 def test_kmeans_optimum_of_either_half(seed, n_clusters):
     X, c = random_data(seed, 5, 14)
     result = sparse_kmeans(X, n_clusters, c, rng=seed)
@@ -357,6 +358,7 @@ def test_gap_of_the_dissimilarity(metric):
     assert gap.smallest_l1_bound == near.min()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("way", [*METRICS, "kmeans"])
 def test_gap_is_the_same_from_any_number_of_threads(way):
     X, _ = planted(7, 1.0, n=24, p=50, k=8)

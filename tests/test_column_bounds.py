@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, deflated, dense_vector
 
 from spcacore.operators import column_bounds, inputs
@@ -48,7 +49,7 @@ def removed(problem, rng, loadings, variables, k=4):
 
 
 @given(seeds, st.sampled_from([np.float32, np.float64]), st.booleans(), st.booleans(), st.integers(0, 3))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_entries_of_products(seed, dtype, scale, weighted, loadings):
     rng = np.random.default_rng(seed)
     n, p = rng.integers(5, 60), rng.integers(10, 80)
@@ -80,7 +81,7 @@ def test_entries_of_products_are_for_columns():
 
 
 @given(seeds, st.sampled_from([np.float32, np.float64]), st.booleans(), st.booleans(), st.integers(0, 3))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_nothing_above_the_level_is_ruled_out(seed, dtype, scale, weighted, loadings):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(20, 60)), int(rng.integers(40, 150))
@@ -132,7 +133,7 @@ def test_how_many_columns_are_read(monkeypatch):
 
 
 @given(seeds, st.sampled_from([np.float32, np.float64]))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_the_matrix_without_components_is_brought_up_to_date(seed, dtype):
     rng = np.random.default_rng(seed)
     X = counts(rng, 50, 60, dtype)
@@ -161,7 +162,7 @@ def test_the_matrix_without_components_is_brought_up_to_date(seed, dtype):
 
 
 @given(seeds, st.booleans(), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_the_largest_entries_from_the_last_support(seed, ties, nonnegative):
     rng = np.random.default_rng(seed)
     p = int(rng.integers(2, 400))
@@ -180,7 +181,7 @@ def test_the_largest_entries_from_the_last_support(seed, ties, nonnegative):
 
 
 @given(seeds, st.integers(0, 3))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_rounding_lifts_no_product_above_its_bound(seed, decades):
     """Parallel columns attain the bound of Cauchy and Schwarz; a large mean makes products inexact."""
     rng = np.random.default_rng(seed)
@@ -197,7 +198,7 @@ def test_rounding_lifts_no_product_above_its_bound(seed, decades):
 
 
 @given(seeds, st.integers(0, 3), st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_many_runs_race_on_the_matrix_without_components(seed, loadings, scale):
     rng = np.random.default_rng(seed)
     A = covariance(rng.standard_normal((80, 70)) * rng.uniform(0.1, 10, 70))

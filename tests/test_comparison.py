@@ -12,6 +12,7 @@ from extras import optional, skipping
 from html_tools import Columns, balanced
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, spanned_variance
 from scipy.sparse.linalg import aslinearoperator
 
@@ -247,7 +248,7 @@ def test_the_reference_is_matched_with_itself():
 
 
 @given(seed=st.integers(0, 2**32), r=st.integers(1, 4), s=st.integers(1, 4), zero=st.booleans())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_order_signs_and_lengths_change_nothing(seed, r, s, zero):
     rng = np.random.default_rng(seed)
     V, W = sparse(seed, r=r), sparse(seed + 1, r=s)

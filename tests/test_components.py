@@ -101,6 +101,7 @@ def test_full_cardinality_is_pca(deflation, n, p):
     np.testing.assert_allclose(scores.T @ scores / (n - 1), np.diag(s[:4] ** 2 / (n - 1)), atol=1e-8)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 def test_extend_is_asking_for_all_at_once(deflation):
     X, _ = spcacore.datasets.make_spiked(40, 120, variances=[50, 40, 30, 20], rng=5)
@@ -227,6 +228,7 @@ def test_ties_of_low_rank_repeat():
     assert len(found) == 1
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_scores_of_tall_data(order, dtype):

@@ -48,6 +48,7 @@ def shortfalls(constraint, method, seeds):
     return np.array(out)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("method", ["tpower", "greedy"])
 def test_close_to_the_constrained_optimum(constraint, method):
@@ -61,6 +62,7 @@ def test_close_to_the_constrained_optimum_in_many_cases(constraint, method):
     assert np.mean(shortfalls(constraint, method, range(200)) > 0.01) <= 0.05
 
 
+@pytest.mark.slow
 def test_what_the_brief_search_and_the_swaps_are_for(monkeypatch):
     """Without them the cases above are missed."""
     monkeypatch.setattr(truncated_power, "brief_search", lambda state, x, k, hook: x)

@@ -20,6 +20,7 @@ def test_stocks_are_those_of_the_file():
     assert repr(stocks) == "Correlation(423 variables)"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_blood_cells_are_those_of_scanpy():
     scanpy = pytest.importorskip("scanpy", reason="needs scanpy")

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, deflated, orthogonalized
 
 from spcacore import _validation, deflate
@@ -35,7 +36,7 @@ def sequence(A, xs, method):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 def test_formula(method, dtype, order, seed):
     A, xs = problem(seed)
     got = sequence(np.asarray(A, dtype, order=order), xs, method)
@@ -48,7 +49,7 @@ def test_formula(method, dtype, order, seed):
 
 @pytest.mark.parametrize("method", DEFLATIONS)
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_what_each_method_promises(method, seed):
     """DEFLATIONS table: x'Ax = 0, Ax = 0, definiteness, earlier loadings stay annihilated."""
     A, xs = problem(seed)
@@ -92,7 +93,7 @@ def test_what_each_method_does_not_promise():
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_schur_complements_keep_what_is_zero(seed):
     """After Schur complements by the earlier loadings, A x = A q: with q or x, the same matrix."""
     A, xs = problem(seed)
@@ -118,6 +119,7 @@ def test_all_agree_at_a_true_eigenvector(method):
     )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("method", [name for name in PSD if name != "naive"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -11,6 +11,7 @@ from scipy.spatial.distance import pdist, squareform
 
 import spcacore
 
+pytestmark = pytest.mark.slow  # `nox -s docs` runs them
 adjusted_rand_score = optional("sklearn.metrics", "adjusted_rand_score")
 silhouette_score = optional("sklearn.metrics", "silhouette_score")
 

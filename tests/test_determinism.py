@@ -114,9 +114,10 @@ SETTINGS = [(k, t, 4) for k in FLAGS for t in (1, 2, 4)]
 
 
 @openblas
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "threads", "refined"),
-    [("Nehalem", 2, 1), *[pytest.param(*s, marks=pytest.mark.slow) for s in SETTINGS]],
+    [("Nehalem", 2, 1), *SETTINGS],
 )
 def test_another_kernel_of_blas_gives_the_same_answer(folder, kernel, threads, refined):
     """Supports and choices are the same; objectives to 1e-12, of float32 to 1e-5."""

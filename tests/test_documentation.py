@@ -78,6 +78,7 @@ def check_page(path):
     check(tests)
 
 
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name):
     with skipping():
@@ -112,6 +113,7 @@ def test_every_public_function_is_documented_in_full():
                 assert parameter in thing.__doc__, (name, parameter)
 
 
+@pytest.mark.slow
 def test_readme_example(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_page(ROOT / "README.md")
@@ -166,6 +168,7 @@ def test_the_stocks_of_the_readme():
         assert f"each of all {len(A)} stocks, explain {100 * ordinary:.1f} %" in caption
 
 
+@pytest.mark.share(9)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_examples_on_pages(page, tmp_path, monkeypatch):
     """Of docs/*.md; what they write goes to a folder of its own."""

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, optimum
 
 from spcacore import _core, datasets, explained_variance, l1_threshold, sparse_pca
@@ -394,7 +395,7 @@ def test_deflated_data(order, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @given(st.integers(1, 30), st.data())
-@settings(max_examples=30, derandomize=True, deadline=None)
+@settings(max_examples=examples(30), derandomize=True, deadline=None)
 def test_thresholds(dtype, p, draw):
     seed = draw.draw(st.integers(0, 1000))
     a = np.random.default_rng(seed).integers(-4, 5, p).astype(dtype)

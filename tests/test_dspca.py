@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, data_file, optimum, samples
 
 import spcacore
@@ -86,7 +87,7 @@ def test_pit_props_as_published():
 
 @pytest.mark.parametrize("form", ["cardinality", "penalty"])
 @given(seed=st.integers(0, 2**32), power=st.sampled_from([-200, -3, 0, 3, 200]))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 def test_bounds_hold_for_every_support(form, seed, power):
     """Matrices scaled, tied, of low rank, with zero, constant and duplicated variables."""
     rng = np.random.default_rng(seed)
@@ -182,7 +183,7 @@ def test_a_small_variance_alone_eliminates_nothing():
 
 
 @given(seed=st.integers(0, 2**32), share=st.floats(0.05, 0.9))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_elimination_by_covariances_keeps_the_optimum(seed, share):
     rng = np.random.default_rng(seed)
     X = samples(seed, 12, 15) * 10 ** rng.uniform(-2, 0, 15)

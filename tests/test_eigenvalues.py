@@ -48,6 +48,7 @@ def unequal_degrees(n, blocks, ratio, degree, exponent, rng):
     return scipy.sparse.csr_array(A + A.T)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("degree", "exponent", "scale", "all_found"),
     [

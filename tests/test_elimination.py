@@ -38,7 +38,7 @@ def scatter(rng):
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(200), pytest.param(range(200, 10_200), marks=pytest.mark.slow)], ids=str
+    "seeds", [range(60), pytest.param(range(60, 10_200), marks=pytest.mark.slow)], ids=str
 )
 def test_no_support_is_above_the_bound(seeds, monkeypatch):
     """Whichever variables are strong, and however short the tree; some bounds are the optimum itself."""
@@ -61,9 +61,10 @@ def test_no_support_is_above_the_bound(seeds, monkeypatch):
     assert between > 0.02 * len(seeds)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", ["data", "csr", "covariance"])
-@pytest.mark.parametrize("seeds", [range(24), pytest.param(range(24, 1000), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 1000), marks=pytest.mark.slow)], ids=str)
 def test_of_all_kinds_of_input(kind, dtype, seeds, monkeypatch):
     """Rounded, of any magnitude, with what is known of the variables, and after a component."""
     monkeypatch.setattr(certificates, "BOUND_ORDER", 0)

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import UCI_OPTIMA, WINE_COVARIANCE_OPTIMA, WINE_OPTIMA, covariance, data_arrays, optimum, samples
 from test_methods import best_constrained, best_quotient, quotient
 from test_tpower import PITPROPS, PITPROPS_OPTIMA, wine
@@ -56,6 +57,7 @@ def check(A, k, x, best, limited=False):
         assert abs(x.upper_bound - best) <= 1e-10 * size
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore:X has no variance")
 def test_optimum_and_bound_of_small_matrices(kind):
@@ -75,7 +77,7 @@ def test_optimum_and_bound_of_small_matrices(kind):
 
 
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(KINDS), limit=st.sampled_from([None, 1, 2, 5, 20]))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @pytest.mark.filterwarnings("ignore:X has no variance")
 def test_deeper_trees(seed, kind, limit):
     rng = np.random.default_rng(seed)

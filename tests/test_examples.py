@@ -11,6 +11,8 @@ from scipy.stats import kurtosis
 
 import spcacore
 
+pytestmark = pytest.mark.slow  # `nox -s docs` runs them
+
 
 @cache
 def patches():
@@ -229,7 +231,7 @@ def test_sca_explains_more_and_changes_less_at_equal_budgets():
 
 
 def test_the_budgets_and_the_variances_are_as_stated():
-    module, _ = simulated()
+    module = example("simulation")
     X = module.data(3)
     F = X - X.mean(axis=0)
     for name, method in module.METHODS.items():
@@ -244,7 +246,6 @@ def test_the_budgets_and_the_variances_are_as_stated():
     )
 
 
-@pytest.mark.slow
 def test_refined_loadings_explain_more_with_as_few_nonzeros():
     module, result = simulated()
     V = spcacore.sparse_pca(module.data(0), 16, cardinality=8, refine=True, n_starts=1, tol=1e-3).loadings
@@ -254,7 +255,8 @@ def test_refined_loadings_explain_more_with_as_few_nonzeros():
 
 
 def test_the_picture_of_the_simulation():
-    drawn(*simulated())
+    module = example("simulation")
+    drawn(module, module.analyze(2))
 
 
 @cache
@@ -331,7 +333,8 @@ def test_estimators_of_wines_and_digits():
 
 
 def test_estimators_of_leukemias():
-    module, _ = estimators()
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    module = example("estimators")
     X, labels = module.genes(data_file("golub_leukemia.npz"))
     assert X.shape == (72, 3571)
     few = module.leukemias(X, labels, (1, 20))

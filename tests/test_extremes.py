@@ -68,6 +68,7 @@ def test_any_tolerance_ends(tol):
 # ---- nothing to find ------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("value", "dtype"),
     [(v, d) for v in (0.0, 1.0, 0.1, -1e6, 1e200) for d in DTYPES if abs(v) < float(np.finfo(d).max)],
@@ -111,6 +112,7 @@ def test_zero_covariance(form, dtype):
     assert not explained_variance(A, V0, kind="covariance").any()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     ("form", "scale", "constant"),
@@ -144,6 +146,7 @@ def test_constant_columns_are_never_selected(constant, scale, form, dtype):
     assert not out.loadings[[1, 4]].any()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (7, 1), (2, 1), (2, 2), (1, 300), (300, 1)])
 @pytest.mark.parametrize("form", FORMS, **ids)
@@ -193,6 +196,7 @@ def test_one_by_one_covariance(value, dtype):
 # ---- rank and ties --------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("deflation", ["projection", "schur", "orthogonalized_projection"])
 @pytest.mark.parametrize(
@@ -226,6 +230,7 @@ def test_no_component_beyond_the_rank(rank, offset, n, p, form, deflation, dtype
         assert abs(lost) < 20 * tolerance(dtype) * (1 + offset * 1e-2)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("form", FORMS[:5], **ids)
 @pytest.mark.parametrize("k", [2, 4])
@@ -242,6 +247,7 @@ def test_sparse_components_of_a_low_rank_matrix_carry_variance(k, form, dtype):
     assert out.explained_variance.sum() <= total * (1 + 1e-5)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("form", FORMS[:5], **ids)
 @pytest.mark.parametrize("kind", KINDS)
@@ -281,6 +287,7 @@ def test_one_column_repeated(form, dtype):
 # ---- sparse ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("form", [f for f in SPARSE if f[0] != "int8"], **ids)

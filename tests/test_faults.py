@@ -88,6 +88,7 @@ def in_thread(run, *args, **options):
         return pool.submit(run, *args, **options).result()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("call", "form"), every(heavy=("refine", "spca")))
 def test_no_memory(call, form):
     in_thread(refuse_in_turn, call, form, 5)
@@ -140,11 +141,13 @@ def raise_no_flag(call, X):
     assert np.geterr() == old
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("call", "form"), every())
 def test_floating_point(call, form):
     raise_no_flag(call, FORMS[form](call))
 
 
+@pytest.mark.share(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of variances beyond the range
 @pytest.mark.parametrize(("call", "end"), in_turn(calls.CALLS, [("f64", -1060), ("f64", 900), ("f32", -140)]))
 def test_floating_point_at_the_ends_of_the_range(call, end):
@@ -224,6 +227,7 @@ SEVERAL = [
 ]  # fmt: skip
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(("call", "form", "threads", "times", "shared"), SEVERAL)
 def test_threads(call, form, threads, times, shared):
     """At the same time as in turn, to the bit."""
@@ -339,9 +343,8 @@ POOLS = {
 }
 
 
-@pytest.mark.parametrize(
-    "pool", [pytest.param(p, marks=[pytest.mark.slow] * (p in ("spawn", "loky"))) for p in POOLS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", POOLS)
 def test_processes(pool, tmp_path):
     """Half of the calls by other processes, after BLAS had threads in this one."""
     if pool == "loky":

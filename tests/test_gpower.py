@@ -9,6 +9,7 @@ import pytest
 from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import dense_vector, reference
 from scipy.sparse.linalg import aslinearoperator
 
@@ -81,7 +82,7 @@ def test_sparse_pca_deflates_as_they_do(norm, rho):
 
 
 @given(seed=seeds, share=st.floats(0, 0.9), n_iter=st.integers(1, 8), norm=st.sampled_from(NORMS))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 def test_the_paper_iteration_in_sample_space(seed, share, n_iter, norm):
     F = data(seed)
     gamma = share * bound(F, norm)
@@ -95,7 +96,7 @@ def test_the_paper_iteration_in_sample_space(seed, share, n_iter, norm):
 
 
 @given(seed=seeds, share=st.floats(0, 0.6), norm=st.sampled_from(NORMS))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_objective_never_decreases_along_a_run(seed, share, norm):
     F = data(seed)
     gamma = share * bound(F, norm)
@@ -113,7 +114,7 @@ def test_objective_never_decreases_along_a_run(seed, share, norm):
 
 
 @given(seed=seeds, share=st.floats(0.02, 0.9), p=st.integers(1, 9))
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=examples(80), deadline=None, derandomize=True)
 def test_l0_never_above_the_optimum_and_often_at_it(seed, share, p):
     F = data(seed, 15, p)
     S, gamma = F.T @ F, share * bound(F, "l0")
@@ -145,7 +146,7 @@ def test_share_of_random_l0_problems_solved_exactly():
 
 
 @given(seed=seeds, share=st.floats(0.01, 0.9))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_l1_result_is_stationary(seed, share):
     """z = S(S z, gamma sqrt(z'Sz))/||.||, and no small move along the sphere has a larger objective."""
     F = data(seed)
@@ -316,7 +317,7 @@ def test_every_deflation(deflation, norm, kind):
 
 
 @given(seed=seeds, norm=st.sampled_from(NORMS), share=st.floats(0, 0.5))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_hotelling_leaves_indefinite_matrices(seed, norm, share):
     """Sparse loadings are no eigenvectors; the later components must still be maxima of some support."""
     F = data(seed)

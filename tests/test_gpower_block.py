@@ -10,6 +10,7 @@ import scipy.sparse
 from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -85,7 +86,7 @@ def test_block_iterates_are_those_of_the_paper(norm, mu, start):
     seed=seeds, share=st.floats(0, 0.7), m=st.integers(1, 5), rank=st.integers(1, 12),
     norm=st.sampled_from(NORMS),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_block_objective_never_decreases(seed, share, m, norm, rank):
     """Also where F has lower rank than there are components, and where columns vanish."""
     module = importlib.import_module("spcacore.solvers.generalized_power")

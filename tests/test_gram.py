@@ -38,6 +38,7 @@ def stored(X, kind):
 # ---- the kernel
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["C", "F", "csr", "csc", "csr64", "csc64"])
 @pytest.mark.parametrize("density", [0.04, 0.6])  # pairs are scattered, rows made dense
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -69,6 +70,7 @@ def test_matrix_is_that_of_numpy(kind, density, dtype, n):
         assert (G[:, : len(G)] == G[:, : len(G)].T).all()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["csr", "csc", "csc64"])
 @pytest.mark.parametrize("rows", [1, 3, 4, 15, 16, 40])  # one short vector, a long one, several passes
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -224,6 +226,7 @@ def test_refusals():
 SPARSITY = {"cardinality": 5, "l1_bound": 2.0, "penalty": 0.3}
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("method", SOLVERS)
 @pytest.mark.parametrize("deflation", spcacore.operators.deflation.DEFLATIONS)
 def test_every_method_and_deflation(method, deflation):
@@ -240,6 +243,7 @@ def test_every_method_and_deflation(method, deflation):
     np.testing.assert_allclose(formed.explained_variance, plain.explained_variance, rtol=1e-8)
 
 
+@pytest.mark.share(10)
 @pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
 @pytest.mark.parametrize("scale", [True, False])
 def test_constraints_weights_and_scales(constraint, scale):

@@ -449,6 +449,7 @@ def test_result_is_shown():
     assert isinstance(x, spcacore.SparseComponent)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_callback_sees_progress(strategy):
     X = np.random.default_rng(0).standard_normal((100, 300))

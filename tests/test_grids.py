@@ -23,6 +23,7 @@ def planted(n=120, p=40, sizes=(4, 15), variances=(14.0, 8.0), seed=0):
     return rng.standard_normal((n, len(sizes))) * np.sqrt(variances) @ V.T + rng.standard_normal((n, p))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("model", ["sparse_pca", "spca", "soppca"])
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_steps_are_selections_of_one_grid_where_these_try_the_same(model, criterion):
@@ -82,6 +83,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_result_is_that_of_its_sparsities(name):
     options = dict(OPTIONS[name])
@@ -114,6 +116,7 @@ def test_penalties_of_the_elastic_net_by_component():
     np.testing.assert_allclose(found.result.loadings, V, atol=1e-8)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("model", ["sparse_pca", "spca", "soppca"])
 @pytest.mark.parametrize("criterion", ["cv", "bic"])
 def test_blocks_of_rows_and_threads_choose_the_same(model, criterion):

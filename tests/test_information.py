@@ -153,6 +153,7 @@ def predicted_share(rest, y, loadings):
     return 1 - (errors**2).sum() / (y**2).sum()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("model", MODELS)
 def test_left_out_entries_of_every_model(model):
     X, (grid, options) = data(12, 10), MODELS[model]
@@ -173,6 +174,7 @@ def test_left_out_entries_of_every_model(model):
     assert found.best == values[int(np.argmax(expected))]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("criterion", ["bic", "permutation", "stability", "sparseness"])
 @pytest.mark.parametrize("model", ["spca", "sca", "soppca"])
 def test_every_criterion_finds_the_planted_variables(model, criterion):

@@ -94,6 +94,7 @@ def of_clean(call):
     return call.run(call.clean())
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("call", MATRICES, ids=repr)
 def test_taken_or_refused(call, kind):
@@ -195,6 +196,7 @@ def test_constant_data_have_no_component(name):
     assert not np.any(getattr(x, "sample_loading", 0))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["sparse", "row blocks", "dask", "operator"])
 @pytest.mark.parametrize(
     "call", [c for c in (*CALLS, *ARGUMENTS) if c.takes in SMALL and c.clean().ndim == 2], ids=repr

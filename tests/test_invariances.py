@@ -163,6 +163,7 @@ def among(table, call, dtype):
     return [c for c in units if not 1e-3 < c < 1e100] or units  # those near 1 where no other can be
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(("call", "dtype"), in_turn(CALLS, DTYPES))
 def test_a_power_of_two_changes_no_bit(call, dtype):
     for c in among(EXACT, call, dtype):
@@ -176,6 +177,7 @@ def test_a_power_of_two_changes_no_bit(call, dtype):
                 np.testing.assert_array_equal(out[name], value, f"{name} at {c}")
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(("call", "dtype"), in_turn(CALLS, DTYPES))
 def test_any_unit(call, dtype):
     for c in among(ANY, call, dtype):
@@ -213,6 +215,7 @@ OF_COLUMNS = [
 ]  # fmt: skip
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("call", OF_COLUMNS, ids=repr)
 def test_columns_of_very_different_size(call):
     """No NaN, and the leading component is that of the largest columns."""
@@ -335,6 +338,7 @@ IN_ANY_ORDER = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("which", "call"), IN_ANY_ORDER, ids=repr)
 def test_order_of_rows_and_columns(which, call):
     rows, columns = (ROWS, np.arange(P)) if which == "rows" else (np.arange(N), COLUMNS)
@@ -344,6 +348,7 @@ def test_order_of_rows_and_columns(which, call):
         close(out, expected, call, np.float64, name)
 
 
+@pytest.mark.share(100)
 @pytest.mark.parametrize("dtype", DTYPES, **ids)
 @pytest.mark.parametrize("call", CALLS, ids=repr)
 def test_the_largest_entry_of_a_loading_is_positive(call, dtype):
@@ -364,6 +369,7 @@ SELECTING = [
 ]  # fmt: skip
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("call", SELECTING, ids=repr)
 def test_columns_that_tie_are_taken_from_the_left(call):
     """Orthogonal columns of variance 1, exactly: any support is as good, and any vector on it."""
@@ -377,6 +383,7 @@ def test_columns_that_tie_are_taken_from_the_left(call):
     assert np.linalg.norm(v) == pytest.approx(1, rel=1e-12)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("call", SELECTING, ids=repr)
 def test_a_copy_of_a_column_is_not_preferred(call):
     """Columns 0 to 5 and exact copies of them: where one of each is taken, it is the first."""

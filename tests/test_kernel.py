@@ -12,6 +12,7 @@ import scipy.stats
 from extras import drawn, example, optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from kernel_tools import NEW, TRAIN, Slices, gaussian, matched, samples
 from scipy.spatial.distance import pdist
 
@@ -109,7 +110,7 @@ def test_precomputed_and_callable():
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 def test_the_linear_kernel_gives_pca(seed):
     X = samples(seed)
     ours = kernel_pca(X, 4, kernel="linear")
@@ -121,7 +122,7 @@ def test_the_linear_kernel_gives_pca(seed):
 
 
 @given(seed=st.integers(0, 2**32), bandwidth=st.floats(0.3, 30.0))
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 def test_double_centring_and_the_sign_in_the_exponent(seed, bandwidth):
     """HKH formed outright; all of its components give back the matrix."""
     X = samples(seed, n=15)
@@ -171,6 +172,7 @@ def test_the_default_bandwidth_is_the_median_distance():
 # ---- how it is computed ---------------------------------------------------------------------------------
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_tiles_of_any_size_give_the_same(kernel, monkeypatch):
     options = KERNELS[kernel][0]
@@ -481,6 +483,7 @@ def test_constant_variables_change_nothing():
 # ---- the example ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_noise_off_a_knot():
     """What docs/examples/nonlinear_manifold.py says."""
     module = example("nonlinear_manifold")

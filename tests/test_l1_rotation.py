@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 
 from spcacore import l1_rotation, varimax
 
 
 @given(seed=st.integers(0, 2**32), single=st.booleans())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_l1_rotation_of_two_columns_is_the_best_of_all_angles(seed, single):
     """The minimum lies where some row has a zero: all those angles, one by one."""
     rng = np.random.default_rng(seed)
@@ -34,7 +35,7 @@ def test_l1_rotation_of_two_columns_is_the_best_of_all_angles(seed, single):
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_l1_rotation_is_orthogonal_and_no_pair_gains(seed):
     rng = np.random.default_rng(seed)
     p, r = int(rng.integers(2, 80)), int(rng.integers(1, 7))

@@ -10,6 +10,7 @@ import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, deflated, deflations, reference, samples
 from scipy.sparse.linalg import aslinearoperator
 
@@ -87,6 +88,7 @@ def real_matrix(name):
     return np.corrcoef(getattr(optional("sklearn.datasets"), f"load_{name}")().data.T)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", ["pitprops", "small40x12_X", "wine", "diabetes", "iris", "linnerud"])
 def test_all_cardinalities_of_real_matrices_against_enumeration(name):
     A = real_matrix(name)
@@ -104,7 +106,7 @@ def test_all_cardinalities_of_real_matrices_against_enumeration(name):
 
 
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 6))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 def test_against_enumeration(seed, k):
     X = samples(seed, 40, 10)
     A = covariance(X)
@@ -438,6 +440,7 @@ def test_one_variable_less_does_not_reach_the_score():
         assert shares[0] < 0.9 <= shares[1]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "options",
     [{}, {"constraint": "orthogonal"}, {"constraint": "uncorrelated"}, {"deflation": "generalized"}],
@@ -575,7 +578,7 @@ def test_paths_of_least_squares():
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 def test_variance_by_regression_is_that_of_least_squares(seed):
     X = samples(seed, 40, 10)
     A = covariance(X)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import spanned_variance
 from scipy.linalg import eigh, subspace_angles
 
@@ -21,7 +22,7 @@ def covariance(rng, p):
 
 
 @given(st.integers(0, 10**6), st.integers(3, 9), st.integers(0, 3), st.integers(1, 5))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_best_values_on_a_support_given_others_are_those_of_lapack(seed, p, m, k):
     rng = np.random.default_rng(seed)
     A, V = covariance(rng, p), rng.standard_normal((4, p, min(m, p - 2)))
@@ -40,7 +41,7 @@ def test_the_best_values_on_a_support_given_others_are_those_of_lapack(seed, p, 
 
 
 @given(st.integers(0, 10**6), st.integers(2, 8), st.integers(1, 4))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_bases_span_what_is_given(seed, p, m):
     rng = np.random.default_rng(seed)
     V = rng.standard_normal((3, p, min(m, p)))
@@ -54,7 +55,7 @@ def test_bases_span_what_is_given(seed, p, m):
 
 
 @given(st.integers(0, 10**6), st.integers(4, 12), st.integers(2, 4))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_no_start_descends_and_no_loading_grows(seed, p, r):
     rng = np.random.default_rng(seed)
     A, sizes = covariance(rng, p), tuple(rng.integers(2, p + 1, r).tolist())
@@ -105,6 +106,7 @@ def test_no_starts_where_a_sweep_costs_too_much(monkeypatch):
 
 
 # Best known, from three searches of up to forty generations of 512 starts
+@pytest.mark.slow
 @pytest.mark.parametrize(("r", "k", "best"), [(4, 4, 0.69214), (6, 3, 0.84089)])
 def test_pit_props_at_the_best_known(r, k, best):
     x = spcacore.sparse_pca(PITPROPS, r, cardinality=k, kind="covariance", refine=True)

@@ -102,6 +102,7 @@ def cases():
             yield pytest.param(call, setup, marks=slow)
 
 
+@pytest.mark.share(3)
 @linux
 @pytest.mark.parametrize(("call", "setup"), list(cases()))
 def test_matrix_is_not_copied(call, setup, tmp_path):
@@ -117,6 +118,7 @@ def test_matrix_is_not_copied(call, setup, tmp_path):
     assert peak < (0.4 if "float32" in SETUPS[setup] or setup == "covariance" else share) * size
 
 
+@pytest.mark.share(2)
 @linux
 @pytest.mark.parametrize(
     "setup", ["C", "csr", *(pytest.param(s, marks=pytest.mark.slow) for s in ("F", "csc"))]

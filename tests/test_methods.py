@@ -68,6 +68,7 @@ def seeds(count):
     )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("method", "deflation"), PAIRS)
 @seeds(8)
 def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
@@ -124,6 +125,7 @@ def test_the_same_as_deflating_by_hand(name, deflation):
         assert result.explained_variance[: t + 1].sum() == pytest.approx(spanned, rel=1e-10)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("method", "deflation"), PAIRS)
 def test_data_and_covariance_and_sparse_data_agree(method, deflation):
     X = samples(5)
@@ -139,6 +141,7 @@ def test_data_and_covariance_and_sparse_data_agree(method, deflation):
     np.testing.assert_allclose(single.explained_variance.sum(), dense.explained_variance.sum(), rtol=0.02)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("method", "deflation"), PAIRS)
 def test_extending_is_the_same_as_asking_at_once(method, deflation):
     X = samples(6)
@@ -150,6 +153,7 @@ def test_extending_is_the_same_as_asking_at_once(method, deflation):
     np.testing.assert_allclose(longer.loadings, whole.loadings, atol=1e-10)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
 @pytest.mark.parametrize("method", SOLVERS)
 @seeds(5)
@@ -235,7 +239,7 @@ def test_nothing_feasible():
     np.testing.assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))
 
 
-@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 15), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 15), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize(("method", "dtype"), in_turn(SOLVERS, [np.float32, np.float64]))
 def test_the_end_of_the_rank(method, dtype, seeds):
     """Where rounding is all that is left, whatever is asked, nothing is found and nothing fails."""
@@ -344,6 +348,7 @@ def test_nonnegative_loadings_against_enumeration():
     assert np.mean(exact) > 0.85
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("mode", ["both", "shadow", "references"])
 def test_screening_serves_nonnegative_and_generalized(mode, order):
@@ -509,6 +514,7 @@ def test_bad_options(options, error, match):
 CALLABLE = np.cov(np.random.default_rng(5).standard_normal((40, 14)) * np.linspace(1, 3, 14), rowvar=False)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize(
     ("method", "options"),

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, deflated, sparse_direction
 from scipy.sparse.linalg import LinearOperator
 
@@ -59,6 +60,7 @@ def inputs(X, A):
 NAMES = tuple(inputs(data(), covariance(data())))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("center", "scale"), [(True, False), (False, False), (True, True), (False, True)])
@@ -102,6 +104,7 @@ def test_products_and_submatrices(name, dtype, center, scale):
     np.testing.assert_array_equal(positions, np.flatnonzero(abs(y) > level))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("coo", "csr int64", "every other column")])
 @pytest.mark.parametrize("method", DEFLATIONS)
@@ -141,7 +144,7 @@ def test_implicit_deflation_is_explicit_deflation(name, dtype, method):
     size=st.sampled_from([1.0, 1e-3, 1e160, 1e-160, 1e-300, 1e290]),
     seed=st.integers(0, 2**31),
 )
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_statistics_at_any_mean_and_scale(layout, n, offset, size, seed):
     rng = np.random.default_rng(seed)
     X = (rng.standard_normal((n, 5)) + offset) * size

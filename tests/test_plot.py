@@ -371,6 +371,7 @@ CALLS["biplot"] = lambda ax: plot.biplot(X[:6, :2], X[:, :2], ax=ax)
 CALLS["scree"] = lambda ax: plot.scree(X[:6, :2], X, ax=ax)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_axes_that_are_given_are_used(call):
     figure = Figure()  # unknown to pyplot

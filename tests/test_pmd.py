@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, reference, spiked
 
 import spcacore
@@ -204,7 +205,7 @@ def test_ends_of_the_range():
     seed=st.integers(0, 2**32), p=st.integers(2, 40), share=st.floats(0, 1), nonnegative=st.booleans(),
     indefinite=st.booleans(),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_ascent(seed, p, share, nonnegative, indefinite):
     """Every iterate is feasible; the objective never falls, and ends where v solves its own problem."""
     rng = np.random.default_rng(seed)
@@ -265,7 +266,7 @@ def test_one_large_entry_and_many_near_the_level(kind):
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 20), p=st.integers(2, 20))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_two_way_ascent(seed, n, p):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p))
@@ -393,6 +394,7 @@ def holes(seed=0, shape=(30, 15)):
     return X
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("scale", [True, False])

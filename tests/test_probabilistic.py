@@ -10,6 +10,7 @@ import scipy.stats
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance
 from scipy.sparse.linalg import aslinearoperator
 
@@ -107,7 +108,7 @@ def test_tipping_and_bishop(shape, scale):
 
 
 @given(seed=st.integers(0, 2**32), wide=st.booleans())
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 def test_no_other_parameters_are_more_likely(seed, wide):
     """With ddof=0: not in any direction, of W, s2 or the mean."""
     rng = np.random.default_rng(seed)
@@ -208,7 +209,7 @@ def test_missing_entries_by_direct_maximization():
 
 
 @given(seed=st.integers(0, 2**32), share=st.floats(0.02, 0.4), center=st.booleans())
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 def test_em_never_lowers_the_likelihood(seed, share, center):
     X = with_holes(samples(seed, 40, 6), share, seed)
     with warnings.catch_warnings():

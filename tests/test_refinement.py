@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, data_arrays, spanned_variance
 from scipy.optimize import minimize
 from starts import few
@@ -22,6 +23,7 @@ from spcacore.selection import tuning
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 
+@pytest.mark.slow
 def test_pit_props_beyond_the_literature():
     """Mackey (2008) has 82.2 % by six loadings of four nonzeros; six dense components have 87.0 %."""
     x = sparse_pca(PITPROPS, 6, cardinality=4, kind="covariance", deflation="generalized", refine=True)
@@ -38,6 +40,7 @@ def test_the_option_refines_what_is_found_without_it():
     np.testing.assert_allclose(refine(PITPROPS, before, kind="covariance"), after, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_restarts_lose_nothing_and_are_reproducible():
     A = PITPROPS[:8, :8]
     V = sparse_pca(A, 3, cardinality=3, kind="covariance", deflation="generalized").loadings
@@ -51,6 +54,7 @@ def uci(name):
 
 
 # The best known, from twenty restarts and more, and what each loading sought in its turn comes to
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("matrix", "r", "k", "best", "in_turn", "reached"),
     [
@@ -74,6 +78,7 @@ def test_close_to_the_best_of_many_restarts(matrix, r, k, best, in_turn, reached
     assert (np.count_nonzero(joint, axis=0) <= k).all()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("r", "k", "best"), [(3, 4, 0.56434), (3, 5, 0.60740), (4, 3, 0.64199)])
 def test_pit_props_within_two_thousandths_of_hundreds_of_restarts(r, k, best):
     """The best that 160 restarts from four deflations found; of few variables the default is to be there."""
@@ -168,6 +173,7 @@ def test_a_restart_drops_some_loadings():
     assert 0.5 < np.mean(np.array(kept) == 0) < 0.75  # half of the time, and a quarter of the rest
 
 
+@pytest.mark.slow
 def test_orthogonal_loadings_beat_the_published_ones():
     """S&P 500, four loadings of 30: .1113 of the trace was the best with nearly orthogonal loadings."""
     A = data_arrays("snp500_correlation.npz")["A"]
@@ -180,8 +186,9 @@ def test_orthogonal_loadings_beat_the_published_ones():
     assert np.trace(W.T @ A @ W) / np.trace(A) > 0.1125
 
 
-def test_orthogonality_holds():
-    for seed in range(5):
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 5), marks=pytest.mark.slow)], ids=str)
+def test_orthogonality_holds(seeds):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((15, 8)) @ rng.standard_normal((8, 8))
         A = covariance(X)
@@ -235,6 +242,7 @@ def check_orthogonal_refinement(A, V):
     assert np.trace(W.T @ A @ W) >= np.trace(V.T @ A @ V) * (1 - 1e-9)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("supports", "least"),
     [
@@ -260,7 +268,7 @@ def test_orthogonal_loadings_of_high_variance_lose_none(supports, least):
 
 @pytest.mark.filterwarnings("ignore:refinement not converged")  # one loading at a time can be slow
 @given(seed=st.integers(0, 2**32), p=st.integers(3, 8), r=st.integers(2, 3), k=st.integers(2, 5))
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=examples(12), deadline=None, derandomize=True)
 @few()
 def test_no_start_loses_variance(seed, p, r, k):
     rng = np.random.default_rng(seed)
@@ -279,6 +287,7 @@ def test_no_start_loses_variance(seed, p, r, k):
         assert spanned_variance(A, W) >= spanned_variance(A, start) * (1 - rounding)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("r", "k", "least"), [(6, 4, 0.8019), (6, 5, 0.8227), (3, 10, 0.65)])
 def test_pit_props_with_orthogonal_loadings(r, k, least):
     """The best known values of orthogonal loadings, from what `sparse_pca` finds in turn."""
@@ -326,7 +335,7 @@ def test_a_growing_penalty_leads_to_nearly_orthogonal_loadings():
 
 @pytest.mark.filterwarnings("ignore:refinement not converged")
 @given(seed=st.integers(0, 2**32), p=st.integers(4, 7), k=st.integers(2, 4), constraint=st.booleans())
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @few()
 def test_no_round_lowers_the_variance(seed, p, k, constraint):
     rng = np.random.default_rng(seed)
@@ -372,6 +381,7 @@ def test_two_orthogonal_loadings_against_all_pairs_of_supports():
     assert np.median(short) < 1e-6
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("constraint", [None, "orthogonal"])
 @pytest.mark.parametrize("method", ["tpower", "gpower", "greedy", "pmd"])
 def test_no_solver_loses_variance_by_refinement(method, constraint):
@@ -399,6 +409,7 @@ def test_certified_and_extended():
         result.extend(PITPROPS, 1)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("call", ["refine", "sparse_pca", "sparsity_path"])
 def test_who_is_told_that_it_did_not_end(call, monkeypatch):
     monkeypatch.setattr("spcacore.models.alternation.REFINEMENT_ROUNDS", 1)
@@ -440,6 +451,7 @@ def test_callback_ends_it():
     assert len([p for p in seen if p.value is not None]) > 3  # the rounds besides the components
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("n_restarts", [0, 1, 4])
 def test_attempts(n_restarts, monkeypatch):
     """As many as asked for; the first goes in the order given, the others in random ones."""

@@ -8,6 +8,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from kinds import SPARSE, untouched
 from oracles import covariance, reference, samples, spanned_variance
 from scipy.optimize import linear_sum_assignment
@@ -108,7 +109,7 @@ def test_sma_small_matrix():
 
 
 @given(seed=st.integers(0, 2**32), share=st.floats(0.0, 1.0))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_prs_is_polar_rotate_shrink(seed, share):
     rng = np.random.default_rng(seed)
     p, r = int(rng.integers(3, 12)), int(rng.integers(1, 4))
@@ -131,7 +132,7 @@ def test_prs_is_polar_rotate_shrink(seed, share):
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=examples(15), deadline=None, derandomize=True)
 def test_data_and_covariance_agree_below_the_dense_shares(seed):
     X = samples(seed)
     with warnings.catch_warnings():
@@ -236,7 +237,7 @@ def test_blocks_of_a_graph_with_unequal_degrees():
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 def test_l1_rotation_in_prs(seed):
     """`prs` shrinks what `l1_rotation` gives."""
     rng = np.random.default_rng(seed)

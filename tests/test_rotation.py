@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import reference
 
 from spcacore import orthomax, varimax
@@ -53,6 +54,7 @@ def assert_same_columns(y, expected, atol):
 # ---- the maximum -----------------------------------------------------------------------------------
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("gamma", [0, 0.5, 1, 3, 40])
 @pytest.mark.parametrize("seed", range(8))
 def test_two_columns_reach_the_best_of_all_angles(gamma, seed):
@@ -77,6 +79,7 @@ def test_two_columns_turn_back_by_the_angle_they_were_turned(angle):
         np.testing.assert_allclose(np.linalg.det(rotation), 1, atol=1e-12)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("gamma", [0, 1, 2.5])
 @pytest.mark.parametrize("shape", [(40, 6), (5, 9), (3000, 4), (4999, 5)])
@@ -165,7 +168,7 @@ def loadings(draw):
     return (y * scale).astype(np.float32 if single else np.float64)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(loadings(), st.sampled_from([0, 1, 2, 4.5, 1e300]), st.booleans(), st.sampled_from([0, 1e-6, 1e-3]))
 def test_orthogonal_and_never_worse(y, gamma, normalize, tol):
     before = y.tobytes()
@@ -188,7 +191,7 @@ def test_orthogonal_and_never_worse(y, gamma, normalize, tol):
     assert criterion(end, gamma) >= criterion(start, gamma) - rounding
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0, 1, 2]))
 def test_more_sweeps_never_lower_the_criterion(seed, gamma):
     y = np.random.default_rng(seed).standard_normal((30, 6)) ** 3

@@ -93,6 +93,7 @@ def in_turn():
                 yield pytest.param(name, kind, dtype, id=f"{name}-{kind}-{dtype.__name__}", marks=slow)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("name", "kind", "dtype"), list(in_turn()))
 def test_the_same_result_as_in_memory(name, kind, dtype):
     result = CALLS[name](KINDS[kind](data(dtype=dtype)))
@@ -100,6 +101,7 @@ def test_the_same_result_as_in_memory(name, kind, dtype):
     agree(result, in_memory(name, dtype), FIELDS[name.split(",")[0]], tol)
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "options",
@@ -155,6 +157,7 @@ def test_new_rows(kind):
         np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", [name for name in CALLS if not name.startswith("number")])
 @pytest.mark.parametrize("kind", ["slices", "csr", "dask"])
 def test_what_is_not_finite_is_named_by_its_place_in_the_whole(name, kind):
@@ -179,6 +182,7 @@ class Rows:
         return X
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("call", "passes"),
     [
@@ -258,6 +262,7 @@ def _column_sums(block, weight):
     return (np.asarray(block.T @ weight),)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("make", [sp.csr_array, sp.csc_matrix, sp.coo_array])
 def test_clustering_of_sparse_matrices(make):
     X = data(45, 70)  # more variables than samples

@@ -18,6 +18,7 @@ from spcacore.operators.inputs import as_problem
 # ---- any source ------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", METHODS)
 def test_the_same_result_as_in_memory(name):
     X = data()
@@ -32,6 +33,7 @@ def test_the_same_result_as_in_memory(name):
     assert pickle.loads(pickle.dumps(result)).n_samples == N
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", ["tpower", "gpower", "pmd", "schur"])
 @pytest.mark.parametrize("kind", ["single", "Fortran", "csr", "csc", "integers"])
 def test_however_the_blocks_are_stored(name, kind):
@@ -269,6 +271,7 @@ CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["dense", "sparse", "dask"])
 @pytest.mark.parametrize("first", [1, 4])  # reads of blocks before: in the first pass, in the second
 @pytest.mark.parametrize("change", CHANGES)

@@ -42,6 +42,7 @@ def range_warning(expected=1.0):
     assert bool(warned) == (not (np.isfinite(expected) & (np.asarray(expected) != 0)).all())
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("dtype", "c"), SCALE_CASES)
 @pytest.mark.parametrize("form", FORMS, **ids)
 @pytest.mark.parametrize("center", [True, False])
@@ -72,6 +73,7 @@ def test_data_of_any_scale(center, form, dtype, c):
     )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("dtype", "c"), SCALE_CASES)
 @pytest.mark.parametrize("form", FORMS, **ids)
 def test_covariance_of_any_scale(form, dtype, c):
@@ -97,6 +99,7 @@ def test_covariance_of_any_scale(form, dtype, c):
             np.testing.assert_allclose(D, E, atol=tol * float(np.abs(B).max()))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("dtype", "c"), SCALE_CASES)
 @pytest.mark.parametrize("form", FORMS[:5], **ids)
 def test_scaled_columns_of_any_scale(form, dtype, c):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 
 import spcacore
 from spcacore import pmd, scotlass, sparse_pca
@@ -127,7 +128,7 @@ def test_no_point_of_the_sphere_is_better(bound):
 
 
 @given(seed=st.integers(0, 2**32), p=st.integers(3, 30), indefinite=st.booleans())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_ascent(seed, p, indefinite):
     rng = np.random.default_rng(seed)
     B = rng.standard_normal((p // 2 + 2, p))

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from scipy.sparse.linalg import aslinearoperator
 from threadpoolctl import threadpool_limits
 
@@ -170,7 +171,7 @@ def test_many_small_cases(kind):
     sweep(kind, range(1000, 1070))
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(deadline=None, max_examples=examples(60), derandomize=True)
 @given(
     st.integers(1, 40), st.integers(8, 60), st.integers(0, 2**32 - 1), st.sampled_from(MODES),
     st.sampled_from(REAL), st.sampled_from("CF"), st.integers(1, 3),
@@ -249,6 +250,7 @@ def in_turn():
                 yield pytest.param(kind, order, dtype, id=f"{kind}-{order}-{dtype.__name__}", marks=slow)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("kind", "order", "dtype"), list(in_turn()))
 def test_whole_calls(kind, order, dtype):
     X = stored(family(kind, 60, 1500), dtype, order)

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import ends_at, planted
 
 import spcacore
@@ -32,7 +33,7 @@ def conditional_errors(Y, C):
 # ---- left-out entries --------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.booleans())
 def test_left_out_errors_are_those_of_conditional_expectations(seed, missing):
     rng = np.random.default_rng(seed)
@@ -76,6 +77,7 @@ def test_scores_by_number_of_components_are_those_of_separate_selections():
         np.testing.assert_allclose(alone.scores[:, 0], counted.scores[:, r], atol=1e-9)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("criterion", ["cv", "permutation"])
 @pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_planted_sparsity_is_found(criterion, seed):

@@ -82,6 +82,7 @@ MORE = (KernelPCA, SparseHierarchical, SparseKMeans, StructuredPCA)
 CHECKED = [SparseLDA(shrinkage=0.1) if E is SparseLDA else E() for E in (*ALL, *MORE)]
 
 
+@pytest.mark.share(3)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks([*CHECKED, StabilitySelector(n_resamples=4)])
 def test_scikit_learn_checks(estimator, check):

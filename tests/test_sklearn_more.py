@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import cdist, pdist
 
@@ -49,7 +50,7 @@ def X():
 # ---- batches ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.data())
 def test_batches_of_any_size_and_order_give_the_fit_of_all_rows(X, data):
     order = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(len(X))
@@ -86,6 +87,7 @@ IN_BATCHES = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("n", [60, 9], ids=["tall", "few"])
 @pytest.mark.parametrize(
     "options",

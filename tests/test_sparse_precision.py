@@ -62,6 +62,7 @@ def test_a_support_with_a_band_gives_the_same_component(monkeypatch):
     assert banded.posterior_trace[0] == pytest.approx(plain.posterior_trace[0], rel=1e-6)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("deflation", ["orthogonal", "naive", "constrained"])
 def test_supports_larger_than_the_samples(deflation):
     """By the columns of the data and by the covariance, which has none."""

@@ -5,12 +5,13 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import optimum, planted
 
 import spcacore
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.integers(4, 9))
 def test_path_of_one_component_against_all_supports(seed, p):
     A = np.cov(np.random.default_rng(seed).standard_normal((p + 3, p)).T)

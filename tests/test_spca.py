@@ -9,6 +9,7 @@ import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, data_arrays, dense_vector, reference, samples
 
 import spcacore
@@ -84,7 +85,7 @@ NOTHING = np.zeros(0, np.intp), np.zeros(0)
 
 
 @given(seed=st.integers(0, 2**32), ridge=st.sampled_from([0.0, 1e-6, 0.1, 3.0]), share=st.floats(0.0, 1.1))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_net_of_given_penalty(seed, ridge, share):
     """The optimality conditions, which prove a convex problem solved."""
     rng = np.random.default_rng(seed)
@@ -111,7 +112,7 @@ def test_net_of_given_penalty(seed, ridge, share):
 
 
 @given(seed=st.integers(0, 2**32), ridge=st.sampled_from([1e-6, 0.1, 3.0]))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_net_of_given_number(seed, ridge):
     """The smallest penalty before one variable more: there a variable outside has the same product."""
     rng = np.random.default_rng(seed)
@@ -196,7 +197,7 @@ def _lengths(G, result, ridge, penalty):
 
 
 @given(seed=st.integers(0, 2**32), ridge=st.sampled_from([0.0, 1e-3, 1.0, np.inf]), share=st.floats(0.0, 0.8))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 def test_the_objective_never_rises(seed, ridge, share):
     X = samples(seed, 25, 9)
     penalty = share * 2 * np.linalg.eigvalsh(covariance(X) * 24)[-1]
@@ -253,6 +254,7 @@ def test_wide_data_by_default():
     np.testing.assert_allclose(signed(B / np.linalg.norm(B, axis=0)), result.loadings, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_golub_explains_more_than_scikit_learn():
     X = data_arrays("golub_leukemia.npz")["X"][:, ::4].astype(float)
     with warnings.catch_warnings():

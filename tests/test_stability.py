@@ -64,6 +64,7 @@ MODELS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("resampling", ["complementary", "half", "bootstrap"])
 @pytest.mark.parametrize("model", MODELS)
 def test_frequencies_are_those_of_copies_of_the_rows(model, resampling):
@@ -137,6 +138,7 @@ def test_every_method(options):
 # ---- the search among candidates
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("dtype", "many"), [(np.float64, 24), (np.float32, 24), (np.float64, 1)])
 @pytest.mark.parametrize(
     "treatment", [{}, {"scale": True}, {"center": False}, {"center": False, "scale": True}, {"vector": True}]
@@ -377,6 +379,7 @@ def test_largest_tail_of_two_by_its_equation(power):
         assert largest_tails(mean, 2, power)[2] == pytest.approx(brentq(gap, 1e-12, mean - 1e-12), rel=1e-8)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("size", "mean", "t", "power"), [(5, 0.1, 3, 2), (6, 0.05, 2, 2), (6, 0.15, 4, 4), (7, 0.08, 5, 4)]
 )
@@ -447,6 +450,7 @@ def test_least_threshold_is_the_first_that_keeps_the_bound():
     assert least_threshold(50.0, 60, 100, "none", 1.0) == (np.inf, 0.0)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("resampling", ["half", "complementary"])
 def test_on_noise_false_selections_stay_below_the_bound(resampling):
     rng = np.random.default_rng(1)

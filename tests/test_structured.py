@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from extras import example, optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, deflated, dense_vector, power_iteration
 
 import spcacore
@@ -76,7 +77,7 @@ def plain_em(T, C, r, n_iter):
 
 
 @given(seed=st.integers(0, 2**32), wide=st.booleans())
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 def test_without_a_prior_the_principal_components(seed, wide):
     X = samples(seed, 15, 40) if wide else samples(seed)
     result = oppca(X, 4, tol=1e-10)
@@ -88,7 +89,7 @@ def test_without_a_prior_the_principal_components(seed, wide):
 
 
 @given(seed=st.integers(0, 2**32), which=st.sampled_from(["identity", "random", "smooth", "laplacian"]))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 def test_means_are_orthogonal_and_the_free_energy_never_falls(seed, which):
     X = samples(seed)
     options = {
@@ -230,7 +231,7 @@ def opd_truncated_power(A, supports, k):
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 def test_without_a_prior_truncated_power_with_orthogonalized_projection(seed):
     """Components that overlap: each is a fixed point of truncated power on the matrix so deflated."""
     rng = np.random.default_rng(seed)
@@ -259,7 +260,7 @@ def greedy_support(r, K, k):
 
 
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 6), sparse=st.booleans())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_the_greedy_support(seed, k, sparse):
     """Step by step the best next variable, by explicit inverses and determinants; near the best of all."""
     rng = np.random.default_rng(seed)

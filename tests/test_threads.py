@@ -92,6 +92,7 @@ def alone(name, entries=None):
         return outcome(LARGE[name](ENTRIES[entries]) if entries else MORE[name]())
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("entries", ENTRIES)
 @pytest.mark.parametrize("name", LARGE)
 def test_bits_of_large_calls(name, entries):
@@ -112,6 +113,7 @@ def test_bits_of_large_calls_by_many_threads(entries, n_threads):
             assert outcome(LARGE[name](ENTRIES[entries])) == expected, name
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", MORE)
 def test_bits_of_other_loops(name):
     expected = alone(name)
@@ -128,8 +130,15 @@ def called_alone(index):
         return outcome(CALLS[index].run(CALLS[index].clean()))
 
 
-@pytest.mark.parametrize("n_threads", [2, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in MANY)])
-@pytest.mark.parametrize("index", range(len(CALLS)), ids=map(repr, CALLS))
+@pytest.mark.share(5)
+@pytest.mark.parametrize(
+    ("index", "n_threads"),
+    [
+        pytest.param(i, n, id=f"{n}-{call}", marks=[pytest.mark.slow] * (n in MANY))
+        for i, call in enumerate(CALLS)
+        for n in (2, 3, *MANY)
+    ],
+)
 def test_bits_of_every_call(index, n_threads):
     """The inputs are small: `nox -s threads` runs this where loops are cut into tiny parts."""
     expected = called_alone(index)

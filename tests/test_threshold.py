@@ -105,6 +105,7 @@ def test_l1_threshold_reaches_a_convex_solver(seed):
         assert w @ a == pytest.approx(problem.value, rel=1e-6, abs=1e-8)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("p", [2, 17, 255, 256, 257, 4095, 4096, 20001])
 @pytest.mark.parametrize("kind", ["normal", "cauchy", "integer", "periodic", "outliers"])
@@ -162,6 +163,7 @@ def unlike_their_sample(p, rng):
     }
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", unlike_their_sample(100, np.random.default_rng(0)))
 def test_l1_threshold_of_vectors_unlike_their_sample(dtype, kind):
@@ -341,6 +343,7 @@ def test_overwrite_is_the_only_way_to_change_the_input(tool, dtype):
     np.testing.assert_array_equal(a, out)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("p", [3, 300, 40000])

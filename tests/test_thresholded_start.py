@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 
 from spcacore import sparse_pca, tpower
 from spcacore.operators.deflation import DeflatedOperator
@@ -85,6 +86,7 @@ def test_the_eigenvector_of_a_thresholded_matrix(kind, p):
         assert abs(np.linalg.eigh(B)[1][:, -1] @ vector) > 0.99
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("tiny", [1e-35, 3e-39, 1e-42, 1e-60, 1e-160])
 @pytest.mark.parametrize("kind", ["data", "csr", "covariance"])
 def test_variables_of_hardly_any_variance_are_as_good_as_absent(kind, tiny, capfd):
@@ -109,7 +111,7 @@ def test_variables_of_hardly_any_variance_are_as_good_as_absent(kind, tiny, capf
 
 
 @given(seed=st.integers(0, 2**32), k=st.integers(3, 5))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_what_is_proved_asks_for_no_thresholds(seed, k):
     """No support of ten variables is better than the one found, so that no other start is needed."""
     X = np.random.default_rng(seed).standard_normal((40, 10))

@@ -8,6 +8,7 @@ import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from numpy.testing import assert_allclose
 from oracles import (
     UCI_OPTIMA,
@@ -86,7 +87,7 @@ def test_a_block_that_only_one_start_in_fifty_finds():
 
 
 @given(seed=st.integers(0, 2**32), p=st.integers(1, 11), rank=st.integers(1, 12), k=st.integers(1, 11))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 def test_never_above_the_optimum_and_nearly_always_at_it(seed, p, rank, k):
     k = min(k, p)
     B = np.random.default_rng(seed).standard_normal((rank, p))
@@ -142,6 +143,7 @@ def exchange(A, k, leaving, candidate, level, slack=1e-9):
     return _core.exchange(C, leaving, candidate, diagonal, *basis, level, slack, 1e-12)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("excess", [1e-10, 0.1, 0.3])
 @pytest.mark.parametrize(("k", "p"), [(2, 12), (5, 12), (6, 150)])
 def test_the_first_exchange_that_exceeds_a_level(k, p, excess):
@@ -196,6 +198,7 @@ def swap(A, S, most=1000):
     return _core.swap(A, S, np.ascontiguousarray(np.diag(A), float), 1e-10, 1e-8, *limits, most)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("k", "p"), [(2, 12), (5, 12), (6, 150)])
 def test_swaps_end_where_no_other_raises_the_eigenvalue(k, p, dtype):
@@ -364,7 +367,7 @@ def test_the_paper_iteration_from_a_given_start(dtype, k):
 
 
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 15))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_objective_never_decreases_along_a_run(seed, k):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((20, 15))

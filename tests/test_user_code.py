@@ -47,6 +47,7 @@ PRODUCTS = [
 # ---- operators ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("product", PRODUCTS, **ids)
 @pytest.mark.parametrize("late", [0, 1, 3, P - 1])  # of the P products that give the entries
 @pytest.mark.parametrize("solver", ["sparse_pca", "tpower", "explained_variance", "renormalize"])
@@ -69,6 +70,7 @@ def test_callable_that_fails_at_some_call(product, late, solver):
         calls[solver]()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "product", [p for p in PRODUCTS if p[0] in ("complex", "NaN", "raises", "objects")], **ids
 )

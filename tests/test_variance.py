@@ -6,6 +6,7 @@ import scipy.linalg
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, spanned_variance
 
 import spcacore
@@ -24,7 +25,7 @@ def case(seed, dependent=False):
 
 @pytest.mark.parametrize("kind", ["data", "covariance", "csc"])
 @given(seed=st.integers(0, 2**32), dependent=st.booleans())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_three_definitions(kind, seed, dependent):
     X, V = case(seed, dependent)
     A = covariance(X)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from scipy import sparse
 
 import spcacore
@@ -69,6 +70,7 @@ def test_the_weighted_covariance_is_that_of_numpy(layout, dtype):
         )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("center", [True, False, "given"])
 @pytest.mark.parametrize("scale", [True, False, "given"])
@@ -99,7 +101,7 @@ def test_any_weights_center_and_scale_in_explicit_arrays(layout, center, scale):
         np.testing.assert_allclose(problem.scale, spread, rtol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     layout=st.sampled_from([layout for layout in LAYOUTS if layout not in ("dask", "operator")]),
     dtype=st.sampled_from([np.float32, np.float64]),
@@ -215,6 +217,7 @@ def close(one, all_, but=(), **tolerance):
             np.testing.assert_allclose(getattr(one, name), value, **tolerance, err_msg=name)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks", "dask"])
 @pytest.mark.parametrize(
     "options",
@@ -244,6 +247,7 @@ def test_pairs_of_repeated_rows(options, layout):
         np.testing.assert_allclose(np.repeat(np.asarray(own), w, axis=0), other, atol=1e-8)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks", "dask"])
 @pytest.mark.parametrize(
     "options",
@@ -468,6 +472,7 @@ BAD = (
 )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("layout", ["C", "csr", "blocks", "operator"])
 @pytest.mark.parametrize(("options", "kind", "message"), BAD, ids=lambda x: x if isinstance(x, str) else "")
 def test_bad_weights_and_vectors_are_refused(layout, options, kind, message):

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, deflated, optimum
 from scipy.linalg import eigh
 
@@ -72,10 +73,11 @@ def check_fixed_points(A, V, k, deflation="projection"):
         earlier.append(x)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["planted", "late", "dominant", "ties", "sparse", "noise"])
 @pytest.mark.parametrize("storage", STORAGES)
 @given(st.integers(0, 10**6), st.integers(5, 60), st.integers(20, 120), st.integers(1, 8), st.booleans())
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_fixed_points_of_the_iteration_over_all_columns(kind, storage, seed, n, p, k, scale):
     X = draw(np.random.default_rng(seed), n, p, kind)
     result = spcacore.sparse_pca(STORAGES[storage](X), min(3, n - 1), cardinality=k, scale=scale)
@@ -83,9 +85,10 @@ def test_fixed_points_of_the_iteration_over_all_columns(kind, storage, seed, n, 
     check_fixed_points(covariance(X, scale=scale), result.loadings, k)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("deflation", [name for name in DEFLATIONS if "hotelling" not in name])
 @given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_every_deflation_of_a_semidefinite_matrix(deflation, seed, storage):
     X = draw(np.random.default_rng(seed), 40, 60, "noise")
     result = spcacore.sparse_pca(STORAGES[storage](X), 3, cardinality=5, deflation=deflation)
@@ -94,7 +97,7 @@ def test_every_deflation_of_a_semidefinite_matrix(deflation, seed, storage):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["planted", "dominant", "sparse"]))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_storages_and_precisions_agree(seed, kind):
     X = draw(np.random.default_rng(seed), 50, 80, kind)
     results = [spcacore.sparse_pca(make(X), 2, cardinality=4) for make in STORAGES.values()]
@@ -119,7 +122,7 @@ def test_near_the_optimum_over_all_supports(kind):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_weights_of_rows_are_repeated_rows(seed, storage):
     rng = np.random.default_rng(seed)
     X, weight = draw(rng, 30, 60, "planted"), rng.integers(0, 4, 30)
@@ -129,6 +132,7 @@ def test_weights_of_rows_are_repeated_rows(seed, storage):
     check_fixed_points(covariance(np.repeat(X, weight, axis=0)), result.loadings, 4)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_components_added_later_are_those_found_at_once(storage):
     """A search begins with variables that depend on the components before it, not on how these were found."""

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, deflations, optimum
 from row_block_tools import dask_array
 from scipy.optimize import minimize_scalar
@@ -131,6 +132,7 @@ def fit(X, method, given, r=2, **options):
         return spcacore.sparse_pca(X, r, renormalize=False, **OPTIONS[method], **given, **options)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["planted", "late", "dominant", "ties", "sparse", "noise"])
 @pytest.mark.parametrize("method", OPTIONS)
 @given(
@@ -152,6 +154,7 @@ def test_a_vector_on_the_same_support_is_asked_for_too(method):
     check(X, fit(X, method, given), method, given)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("deflation", SEMIDEFINITE)
 @pytest.mark.parametrize("method", OPTIONS)
 @given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)), st.sampled_from(["noise", "planted"]))
@@ -163,6 +166,7 @@ def test_every_deflation_of_a_semidefinite_matrix(deflation, method, seed, stora
     check(X, result, method, given, deflation)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("method", OPTIONS)
 def test_the_search_ends_in_the_set(method, storage, no_search_of_all):
@@ -187,6 +191,7 @@ def test_values_are_fitted_to_the_data_on_the_same_support(method):
         assert fitted.explained_variance[0] == pytest.approx(best)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["noise", "sparse"])
 @pytest.mark.parametrize("method", OPTIONS)
 def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch):
@@ -235,7 +240,7 @@ def test_near_the_optimum_over_all_supports(kind, monkeypatch):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)), st.sampled_from(sorted(OPTIONS)))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_weights_of_rows_are_repeated_rows(seed, storage, method):
     rng = np.random.default_rng(seed)
     X, weight, given = draw(rng, 30, 60, "planted"), rng.integers(0, 4, 30), sparsity(method, 0.5)

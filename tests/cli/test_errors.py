@@ -15,6 +15,7 @@ import scipy.sparse
 from cli_tools import one_error_line, read, saved
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 
 from spcacore import cli
 from spcacore.cli import fit
@@ -262,7 +263,7 @@ def test_the_last_line_of_matrix_market_may_end_in_any_way(tmp_path, kind, end):
     np.testing.assert_array_equal(read(tmp_path / f"d{kind}").matrix, [[1], [2]])
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(
     kind=st.sampled_from([".csv", ".csv.gz", ".npy", ".npz", ".mtx", ".mtx.gz"]),
     where=st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=4),

@@ -6,6 +6,7 @@ import scipy.io
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 
 from spcacore import cli
 from spcacore.cli import arguments, info
@@ -74,7 +75,7 @@ def test_info_advises(output, pitprops, tmp_path, X):
     assert "contents   X 30x9, names 9, other scalar" in output("info", tmp_path / "m.npz")
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(st.data())
 def test_info_never_fails_on_numbers(tmp_path_factory, data):
     """Whatever finite and other numbers a matrix holds."""

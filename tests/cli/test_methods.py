@@ -56,6 +56,7 @@ METHOD_OPTIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("argv", "options"), METHOD_OPTIONS)
 def test_methods_and_their_options_reach_the_api_to_the_bit(output, tmp_path, file, X, argv, options):
     method = argv[1] if argv[0] == "--method" else "tpower"
@@ -245,6 +246,7 @@ def test_plot_shows_the_selected_variables(output, pitprops, tmp_path):
     assert [f"<!-- {name} -->" in svg for name in names] == used.tolist()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("extension", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
 def test_plot_writes_pictures_of_any_data(output, tmp_path, file, extension, start):
     pytest.importorskip("matplotlib", reason="matplotlib draws")
@@ -288,6 +290,7 @@ def test_groups_are_read_from_a_file(output, tmp_path, file, X):
     np.testing.assert_array_equal(results(tmp_path / "v.npz")["loadings"], counted.loadings)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("method", ["spca", "soppca"])
 def test_knowledge_of_all_components_together(output, tmp_path, file, X, method):
     labels = [*"aabbbcdde"]

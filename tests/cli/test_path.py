@@ -10,6 +10,7 @@ import pytest
 from cli_tools import loadings_of, one_error_line, results, rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 
 import spcacore
 from spcacore.cli import arguments
@@ -31,7 +32,7 @@ def test_whole_grids(text, values):
     assert arguments.whole_grid(text) == values
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(st.integers(0, 500), st.integers(0, 60), st.integers(1, 99), st.sampled_from(["1", "10", "100"]))
 def test_grids_hold_the_decimals_that_they_name(first, count, step, unit):
     """0:1:0.1 holds 0.3, not 0.30000000000000004, and its last value."""
@@ -95,6 +96,7 @@ def test_selection_needs_samples(run, tmp_path, X):
 PATH_FIELDS = ("values", "explained_variance_ratio", "cardinality", "index_of_sparseness", "dense_ratio")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("argv", "options"),
     [

@@ -100,6 +100,7 @@ def sides(tmp_path):
     return saved(tmp_path / "X.npy", X), X, Y, labels, tmp_path
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     ("argv", "options"),
     [

@@ -95,6 +95,7 @@ def annotated(X, gene="gene", **more):
     return anndata.AnnData(X=X, var=genes, obs=cells, **more)
 
 
+@pytest.mark.share(3)
 @pytest.mark.filterwarnings("ignore")  # of anndata
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.csc_matrix])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])

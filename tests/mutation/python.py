@@ -45,7 +45,8 @@ LEFT_OUT = {
     "test_benchmarks", "test_concurrency", "test_determinism", "test_documentation", "test_downstream",
     "test_examples", "test_memory", "test_security",
 }  # fmt: skip
-PYTEST = ["-q", "--tb=no", "-pno:randomly", "-pno:cacheprovider", "-pno:xdist", "-pno:faulthandler"]
+PYTEST = ["-q", "--tb=no", "--all-cases"]
+PYTEST += [f"-pno:{plugin}" for plugin in ("randomly", "cacheprovider", "xdist", "faulthandler")]
 
 COMPARE = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
