@@ -22,7 +22,7 @@ from .._limits import (
     PASS_COLUMNS,
     RECENT_PRODUCTS,
 )
-from .blocks import Index, RowBlocks, backward, columns, forward, products, submatrix, sum_parts
+from .blocks import Index, RowBlocks, backward, centered_columns, forward, products, submatrix, sum_parts
 
 __all__ = ["BlockOperator", "Gram", "Step"]
 __dir__ = __all__.copy
@@ -152,7 +152,7 @@ class Gram:
         """F[:, index]', in one pass."""
         W = self.weight[index] * self.dtype.type(self.range)
         sides = index, W, self.mean[index] * W, self.range
-        return np.concatenate(list(self.blocks.results(columns, *sides, each=self.each)), axis=1)
+        return np.concatenate(list(self.blocks.results(centered_columns, *sides, each=self.each)), axis=1)
 
     def data_backward(self, U: NDArray[Any]) -> NDArray[Any]:
         """F'U factor, (p, b)."""

@@ -485,11 +485,11 @@ def submatrix(
     double: bool,
 ) -> tuple[NDArray[Any]]:
     """The first rows of U'U, U = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
-    U = columns(block, row_weight, index, W, shift, range_, double)
+    U = centered_columns(block, row_weight, index, W, shift, range_, double)
     return (U[:first] @ U.T,)
 
 
-def columns(
+def centered_columns(
     block: Any,
     row_weight: NDArray[Any] | None,
     index: Index,
