@@ -221,6 +221,7 @@ RACE_WORK = 4e6  # but on a matrix where that would be more multiplications
 RACE_FINISHERS = 8  # of these starts that run to the end
 SAME_ENDS = 8  # starts of generalized power that end at the same best, after which no more are tried
 THRESHOLDS = (2.0, 1.5, 2.5, 1.0)  # of covariances, over the deviation of noise
+LANCZOS_TOL, LANCZOS_RESTARTS = 1e-2, 1000  # of their leading eigenvectors, which are starts
 THRESHOLD_ROWS = 128  # of correlations whose median tells that deviation
 NOISE_VARIABLES = 32  # whose 496 correlations tell it to some 5 %
 WEAK_CORRELATION = 2.0  # correlation over the best of pure noise, up to which a weak signal is looked for
