@@ -172,6 +172,9 @@ def exchange(
     slack: float,
     tie: float,
 ) -> tuple[int, int, float] | None: ...
+def truncated_power_of_matrix(
+    A: _Real, index: _Index, value: _Real, k: int, max_iter: int, tol: float, progress: _Hook = None
+) -> tuple[_Index, _Real, _Real, _Index, NDArray[np.intc]]: ...
 def swap(
     A: _Real,
     support: _Index,

@@ -169,6 +169,44 @@ def exchange(const floating[:, ::1] C, const Py_ssize_t[::1] leaving, const Py_s
     return (first, entering, value) if first < n_leaving else None
 
 
+def truncated_power_of_matrix(const floating[:, ::1] A, const Py_ssize_t[:, ::1] index, const floating[:, ::1] value,
+                              Py_ssize_t k, Py_ssize_t max_iter, floating tol, progress=None):
+    """From each start what `Operator.truncated_power_each` has, and whether it converged (0) or not (1) or failed (-2)."""
+    cdef Call call = Call(progress)
+    cdef spca_status status = SPCA_OK
+    cdef Py_ssize_t p = A.shape[0], s = index.shape[0], w = index.shape[1], nnz, i
+    dtype = np.float32 if floating is float else np.float64
+    cdef Py_ssize_t[::1] place = np.empty(max(k, w), np.intp), iwork = np.empty(2 * k, np.intp)
+    cdef floating[::1] entry = np.empty(max(k, w), dtype), work = np.empty(3 * p + k * k + 2 * k, dtype)
+    positions, values, objectives = np.zeros((s, k), np.intp), np.zeros((s, k), dtype), np.full(s, -np.inf, dtype)
+    cdef Py_ssize_t[:, ::1] positions_out = positions
+    cdef floating[:, ::1] values_out = values
+    cdef floating[::1] objective = objectives
+    cdef Py_ssize_t[::1] steps = np.zeros(s, np.intp)
+    cdef int[::1] ends = np.zeros(s, np.intc)
+    cdef floating found = 0
+    with nogil:
+        for i in range(s):
+            if on_stop(&call.c):
+                status = SPCA_STOPPED
+                break
+            memcpy(&place[0], &index[i, 0], w * sizeof(Py_ssize_t))
+            memcpy(&entry[0], &value[i, 0], w * sizeof(floating))
+            nnz = w
+            status = kernel_truncated_power_of_matrix(p, k, &A[0, 0], max_iter, tol, NULL, NULL, &nnz, &place[0],
+                                                      &entry[0], &work[0], &iwork[0], &found, &steps[i])
+            ends[i] = status
+            if status >= 0:
+                objective[i] = found
+                memcpy(&positions_out[i, 0], &place[0], k * sizeof(Py_ssize_t))
+                memcpy(&values_out[i, 0], &entry[0], k * sizeof(floating))
+            elif status != SPCA_ZERO_VECTOR:
+                break
+    if status != SPCA_ZERO_VECTOR and not call.again(status):
+        call.check(status)
+    return positions, values, objectives, np.asarray(steps), np.asarray(ends)
+
+
 def swap(const floating[:, ::1] A, const Py_ssize_t[::1] support, const double[::1] diagonal, double rise, double gap,
          double slack, double tie, Py_ssize_t most):
     """(support, leading vector, eigenvalue, whether no swap is left) after at most so many swaps (spca_proto.h)."""

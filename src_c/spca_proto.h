@@ -300,6 +300,13 @@ spca_status SPCA(truncated_power)(const SPCA(operator) * A, spca_int k, int nonn
                                   spca_int *nnz, spca_int *index, REAL *value, REAL *work,
                                   spca_int *iwork, REAL *objective, spca_int *n_iter);
 
+/* The same of a symmetric matrix A (p x p) in memory, bit for bit; max_iter > 0 where more than k
+ * nonzeros start.  work (3p + k^2 + 2k), iwork (2k). */
+spca_status SPCA(truncated_power_of_matrix)(spca_int p, spca_int k, const REAL *A,
+                                            spca_int max_iter, REAL tol, spca_stop stop, void *ctx,
+                                            spca_int *nnz, spca_int *index, REAL *value, REAL *work,
+                                            spca_int *iwork, REAL *objective, spca_int *n_iter);
+
 /* Over unit w: max sqrt(w'Aw) - gamma ||w||_1 or, l0, w'Aw - gamma ||w||_0, where objective ends;
  * with quotient over w'Bw = 1, and quadratic is w'Aw there.
  * Journee, Nesterov, Richtarik & Sepulchre (2010), JMLR 11, algorithms 2 and 3.  The start w (nnz
