@@ -119,18 +119,20 @@ def finishers(
         else:
             runs = _core.truncated_power_of_matrix(A, index, value, k, steps, tol, hook)
         index, value, objective, n_iter = runs[:4]
-        most = max(RACE_FINISHERS, int(RACE_SHARE * len(index)))
-        kept, seen = [], set()
-        for i in np.argsort(-objective, kind="stable").tolist():
-            support = index[i].tobytes()
-            if support not in seen and objective[i] > -np.inf:
-                seen.add(support)
-                kept.append(i)
-            if len(kept) == most:
-                break
+        kept = _best_supports(index, objective)[: max(RACE_FINISHERS, int(RACE_SHARE * len(index)))]
         index, value, made, steps = index[kept], value[kept], (made + n_iter)[kept], 2 * steps
     value = value.astype(dtype, copy=False)
     yield from ((i, v, (k,), n) for i, v, n in zip(index, value, made.tolist(), strict=True))
+
+
+def _best_supports(index: NDArray[np.intp], objective: NDArray[Any]) -> NDArray[np.intp]:
+    """The best run of each support, by decreasing objective; none that failed."""
+    order = np.argsort(-objective, kind="stable")
+    order = order[objective[order] > -np.inf]
+    supports = index[order].view(f"V{index.itemsize * index.shape[1]}").ravel().tolist()
+    rank = range(len(order))
+    best = dict(zip(reversed(supports), reversed(rank), strict=True))  # of each support the first
+    return order[sorted(best.values())]
 
 
 def _for_racing(

@@ -50,7 +50,8 @@ def thresholded_starts(
         return
     working_set = problem.working_set
     G = None if working_set is None else working_set.submatrix(problem, state, index)
-    G = state.operator.submatrix(index) if G is None else G
+    if G is None:
+        G = state.matrix if state.matrix is not None and len(index) == op.p else state.submatrix(index)
     root = np.sqrt(np.maximum(G.diagonal(), 0))
     root[root < np.finfo(np.float32).tiny] = 0  # the inverse has no place in single precision
     if not root.any():
@@ -58,7 +59,7 @@ def thresholded_starts(
     noise = _noise(G, root, np.arange(0, len(index), -(-len(index) // THRESHOLD_ROWS)))
     # A start needs no more than single precision
     scale, inverse = (root / root.max()).astype(np.float32), _inverse(root).astype(np.float32)
-    correlation = G.astype(np.float32)
+    correlation = G.astype(np.float32, order="C")
     correlation *= inverse[:, None]
     correlation *= inverse
     own = correlation.diagonal()

@@ -152,6 +152,25 @@ static int remain(const matrix_t *o, const spca_int *index, const real *x, real 
     return 1;
 }
 
+/* Whether the objective has risen by more than enough, which A_SS tells: then no other product is
+ * needed of the last x. */
+static int rises(ascent_t *s, const matrix_t *o)
+{
+    spca_int k = o->k;
+    real quadratic = 0;
+    if (!(o->bounded && same_support(k, s->index, k, o->support)))
+        for (spca_int b = 0; b < k; b++)
+            for (spca_int a = 0; a < k; a++)
+                o->inside[b * k + a] = o->A[s->index[b] * o->p + s->index[a]];
+    multiply_inside(k, o->inside, s->value, s->next);
+    for (spca_int a = 0; a < k; a++) quadratic += s->value[a] * s->next[a];
+    set_objective(s, quadratic);
+    s->feasible = 1;
+    s->count = k;
+    for (spca_int a = 0; a < k; a++) s->next_index[a] = s->index[a];
+    return *s->objective - s->previous > fmax(s->tol * s->scale, s->noise);
+}
+
 /* next = T_k((A + shift I) x)/||.|| */
 static spca_status matrix_step(ascent_t *s, const void *solver)
 {
@@ -161,7 +180,10 @@ static spca_status matrix_step(ascent_t *s, const void *solver)
     const real *x = s->value;
     real *z = s->next, quadratic = 0, shift = s->A.shift;
     int stays = nnz == k && o->bounded && shift == 0 && remain(o, index, x, z);
-    o->left--;
+    if (--o->left == 0 && !stays && nnz == k && s->feasible && shift == 0) {
+        if (rises(s, o)) return SPCA_OK;
+        o->bounded = 0;
+    }
     if (!stays) {
         int squares = nnz == k && o->stays && o->left > 1;
         real least = 0, outside = (real)INFINITY;
