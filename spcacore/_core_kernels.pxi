@@ -233,15 +233,28 @@ def thresholded_vector(const floating[:, ::1] C, const floating[::1] scale, floa
     cdef Py_ssize_t p = C.shape[0]
     dtype = np.float32 if floating is float else np.float64
     cdef floating[::1] work = np.empty(p * (p + 22), dtype), vector = np.empty(p, dtype)
-    cdef double[::1] dwork = np.empty(1740)
-    cdef char[::1] blas_work = np.empty(240 * sizeof(blas_int), np.int8)
+    cdef double[::1] dwork = np.empty(1700)
     cdef int32_t[::1] place = np.empty(p * p // 10 + 1, np.int32)
     cdef Py_ssize_t[::1] end = np.empty(p, np.intp)
     with nogil:
         status = kernel_thresholded_vector(p, &C[0, 0], &scale[0], level, tol, max_iter, on_stop, &call.c, &work[0],
-                                           &dwork[0], <blas_int *> &blas_work[0], &place[0], &end[0], &vector[0])
+                                           &dwork[0], &place[0], &end[0], &vector[0])
     call.check(status)
     return np.asarray(vector)
+
+
+def small_eigen(const double[:, ::1] A):
+    """(eigenvalues, vectors by rows) of a small symmetric matrix, descending (spca_proto.h)."""
+    cdef Call call = Call()
+    cdef Py_ssize_t k = A.shape[0]
+    cdef spca_status status
+    values, vectors = np.empty(k), np.empty((k, k))
+    cdef double[:, ::1] copy = np.array(A), U = vectors
+    cdef double[::1] work = np.empty(k * k + 4 * k), eigenvalues = values
+    with nogil:
+        status = spca_small_eigen(k, &copy[0, 0], &work[0], &eigenvalues[0], &U[0, 0])
+    call.check(status)
+    return values, vectors
 
 
 def deleted_eigenvalues(const double[::1] eigenvalues, const double[::1, :] W):

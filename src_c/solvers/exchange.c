@@ -17,6 +17,7 @@
 #include "real.h"
 
 enum { COLUMNS = 64, STEPS = 100 };
+enum { SMALL = 64 }; /* supports up to which LAPACK takes longer to begin than to compute */
 
 /* s_j = sum_i u_i c_ij and square_j = sum_i c_ij^2 of the columns start .. end - 1. */
 VECTORIZED static void along(spca_int k, spca_int p, const real *C, const spca_int *row,
@@ -242,6 +243,9 @@ static spca_status decompose(spca_int p, spca_int k, const real *A, const spca_i
         for (spca_int a = 0; a <= b; a++)
             G[a + b * k] =
                 ((double)A[index[a] * p + index[b]] + (double)A[index[b] * p + index[a]]) / 2;
+    for (spca_int b = 0; b < k; b++)
+        for (spca_int a = 0; a < b; a++) G[b + a * k] = G[a + b * k];
+    if (k <= SMALL) return spca_small_eigen(k, G, work, eigenvalues, U);
     spca_dblas.syevr("V", "I", "U", &n, G, &n, &unused, &unused, &one, &n, &unused, &found,
                      ascending, vectors, &n, blas_work + 10 * k, work, &lwork, blas_work, &liwork,
                      &info);

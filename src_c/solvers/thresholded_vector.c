@@ -95,16 +95,13 @@ static void combine(spca_int p, spca_int count, const real *V, const double *s, 
     for (spca_int l = 0; l < count; l++) subtract_multiple(p, -(real)s[l], V + l * p, x);
 }
 
-/* The `wanted` largest eigenvalues of T (m x m), ascending, and their vectors; T is overwritten. */
-static spca_status ritz(spca_int m, spca_int wanted, double *T, double *work, blas_int *iwork,
-                        double *value, double *vectors)
+/* All eigenvalues of T (m x m), descending, and their vectors. */
+static spca_status ritz(spca_int m, const double *T, double *work, double *value, double *vectors)
 {
-    blas_int n = (blas_int)m, first = (blas_int)(m - wanted + 1), found = 0, info = 0;
-    blas_int lwork = 26 * BASIS, liwork = 10 * BASIS;
-    double unused = 0;
-    spca_dblas.syevr("V", "I", "U", &n, T, &n, &unused, &unused, &first, &n, &unused, &found, value,
-                     vectors, &n, iwork + liwork, work, &lwork, iwork, &liwork, &info);
-    return ((info == 0) & (found == (blas_int)wanted)) ? SPCA_OK : SPCA_LAPACK_FAILED;
+    double *copy = work, *rest = copy + m * m;
+    for (spca_int b = 0; b < m; b++)
+        for (spca_int a = 0; a <= b; a++) copy[a + b * m] = copy[b + a * m] = T[a + b * BASIS];
+    return spca_small_eigen(m, copy, rest, value, vectors);
 }
 
 /* The Ritz vectors of the kept values, and the residual after them, in the place of V (m + 1). */
@@ -123,10 +120,10 @@ static void restart(spca_int p, spca_int m, const double *vectors, real *V, real
 
 /* From the unit vector V_0 to the leading Ritz vector. */
 static spca_status lanczos(const matrix_t *B, real tol, spca_int max_iter, spca_stop stop,
-                           void *ctx, real *V, double *dwork, blas_int *iwork, real *vector)
+                           void *ctx, real *V, double *dwork, real *vector)
 {
-    double *T = dwork, *copy = T + BASIS * BASIS, *vectors = copy + BASIS * BASIS;
-    double *value = vectors + BASIS * BASIS, *work = value + BASIS;
+    double *T = dwork, *vectors = T + BASIS * BASIS, *value = vectors + BASIS * BASIS;
+    double *work = value + BASIS;
     spca_int p = B->p, kept = 0;
     real room[KEPT];
     for (spca_int n_iter = 0;; n_iter++) {
@@ -146,19 +143,13 @@ static spca_status lanczos(const matrix_t *B, real tol, spca_int max_iter, spca_
             beta = 0; /* V spans an invariant space */
             break;
         }
-        for (spca_int b = 0; b < m; b++)
-            for (spca_int a = 0; a <= b; a++) copy[a + b * m] = T[a + b * BASIS];
-        status = ritz(m, 1, copy, work, iwork, value, vectors);
+        status = ritz(m, T, work, value, vectors);
         if (status < 0) return status;
         if (beta * fabs(vectors[m - 1]) <= (double)tol * fabs(*value) || n_iter == max_iter) {
             combine(p, m, V, vectors, vector);
             if (to_unit(p, vector) == 0) return SPCA_ZERO_VECTOR;
             return n_iter == max_iter ? SPCA_NOT_CONVERGED : SPCA_OK;
         }
-        for (spca_int b = 0; b < m; b++)
-            for (spca_int a = 0; a <= b; a++) copy[a + b * m] = T[a + b * BASIS];
-        status = ritz(m, KEPT, copy, work, iwork, value, vectors);
-        if (status < 0) return status;
         restart(p, m, vectors, V, room);
         for (spca_int a = 0; a < BASIS * BASIS; a++) T[a] = 0;
         for (spca_int a = 0; a < KEPT; a++) T[a + a * BASIS] = value[a];
@@ -168,8 +159,8 @@ static spca_status lanczos(const matrix_t *B, real tol, spca_int max_iter, spca_
 
 spca_status SPCA(thresholded_vector)(spca_int p, const real *C, const real *scale, real level,
                                      real tol, spca_int max_iter, spca_stop stop, void *ctx,
-                                     real *work, double *dwork, blas_int *blas_work, int32_t *place,
-                                     spca_int *end, real *vector)
+                                     real *work, double *dwork, int32_t *place, spca_int *end,
+                                     real *vector)
 {
     real *entry = work, *diagonal = work + p * p, *V = diagonal + p;
     matrix_t B = {p, count_above(p * p, C, level) <= p * p / 10, entry, diagonal, place, end};
@@ -182,5 +173,5 @@ spca_status SPCA(thresholded_vector)(spca_int p, const real *C, const real *scal
         fill(p, C, scale, level, entry);
     multiply(&B, scale, V);
     if (to_unit(p, V) == 0) return SPCA_ZERO_VECTOR;
-    return lanczos(&B, tol, max_iter, stop, ctx, V, dwork, blas_work, vector);
+    return lanczos(&B, tol, max_iter, stop, ctx, V, dwork, vector);
 }
