@@ -300,8 +300,9 @@ spca_status SPCA(truncated_power)(const SPCA(operator) * A, spca_int k, int nonn
                                   spca_int *nnz, spca_int *index, REAL *value, REAL *work,
                                   spca_int *iwork, REAL *objective, spca_int *n_iter);
 
-/* The same of a symmetric matrix A (p x p) in memory, bit for bit; max_iter > 0 where more than k
- * nonzeros start.  work (3p + k^2 + 2k), iwork (2k). */
+/* The same of a symmetric matrix A (p x p) in memory, with the same bits where no more than p/2
+ * nonzeros are multiplied; max_iter > 0 where more than k start.  work (3p + k^2 + 2k), iwork (2k).
+ */
 spca_status SPCA(truncated_power_of_matrix)(spca_int p, spca_int k, const REAL *A,
                                             spca_int max_iter, REAL tol, spca_stop stop, void *ctx,
                                             spca_int *nnz, spca_int *index, REAL *value, REAL *work,

@@ -40,6 +40,7 @@ DOUBLE = {
     "elastic_net.c",
     "prior_support.c",
     "secular.c",
+    "small_eigen.c",
 }  # alone
 SEARCHES = "solvers at_rest queries stopped_solvers screened_solvers corners"
 
@@ -107,7 +108,9 @@ PYTHON = {
     "operator.c": [("operator", ""), ("deflation", "")],
     "pivot.h": [("kernels", "selection or threshold")],
     "penalized_decomposition.c": [("pmd", "")],
-    "truncated_power.c": [("tpower", "")],
+    "small_eigen.c": [("kernels", "small")],
+    "thresholded_vector.c": [("kernels", "thresholded")],
+    "truncated_power.c": [("kernels", "truncated"), ("tpower", "")],
     "planar.h": [("rotation", "")],
     "dense.c": [("operator", ""), ("block", "")],
     "products.c": [("kernel", ""), ("clustering", "")],

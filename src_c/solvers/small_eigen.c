@@ -3,7 +3,8 @@
  * (Bowdler, Martin, Reinsch & Wilkinson 1968, Numerische Mathematik 11). */
 #include "real.h"
 
-enum { SWEEPS = 60 }; /* of an eigenvalue, which mostly takes two */
+enum { SWEEPS = 60 };                 /* of an eigenvalue, which mostly takes two */
+#define LEAST (DBL_MIN / DBL_EPSILON) /* of squares, beside those near 1 */
 
 /* A <- H A H for each H = I - tau v v' in turn; v_m is left in row m, and e_m = A_m,m+1. */
 VECTORIZED static void reduce(spca_int k, double *A, double *tau, double *w, double *e)
@@ -13,7 +14,7 @@ VECTORIZED static void reduce(spca_int k, double *A, double *tau, double *w, dou
         for (spca_int i = m + 2; i < k; i++) rest += v[i] * v[i];
         e[m] = first;
         tau[m] = 0;
-        if (rest == 0) continue;
+        if (rest < LEAST) continue;
         size = sqrt(first * first + rest);
         e[m] = first > 0 ? -size : size;
         v[m + 1] = first - e[m];
@@ -73,7 +74,8 @@ VECTORIZED static spca_status iterate(spca_int k, double *d, double *e, double *
             g = d[m] - d[l] + e[l] / (g + (g < 0 ? -r : r));
             for (i = m - 1; i >= l; i--) {
                 double f = s * e[i], b = c * e[i];
-                r = sqrt(f * f + g * g);
+                r = f * f + g * g;
+                r = r < LEAST ? hypot(f, g) : sqrt(r);
                 e[i + 1] = r;
                 if (r == 0) {
                     d[i + 1] -= p;
