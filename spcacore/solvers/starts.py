@@ -119,20 +119,23 @@ def finishers(
         else:
             runs = _core.truncated_power_of_matrix(A, index, value, k, steps, tol, hook)
         index, value, objective, n_iter = runs[:4]
-        kept = _best_supports(index, objective)[: max(RACE_FINISHERS, int(RACE_SHARE * len(index)))]
+        kept = _best_supports(index, objective, max(RACE_FINISHERS, int(RACE_SHARE * len(index))))
         index, value, made, steps = index[kept], value[kept], (made + n_iter)[kept], 2 * steps
     value = value.astype(dtype, copy=False)
     yield from ((i, v, (k,), n) for i, v, n in zip(index, value, made.tolist(), strict=True))
 
 
-def _best_supports(index: NDArray[np.intp], objective: NDArray[Any]) -> NDArray[np.intp]:
-    """The best run of each support, by decreasing objective; none that failed."""
+def _best_supports(index: NDArray[np.intp], objective: NDArray[Any], most: int) -> NDArray[np.intp]:
+    """The best runs of different supports, by decreasing objective; none that failed."""
     order = np.argsort(-objective, kind="stable")
     order = order[objective[order] > -np.inf]
-    supports = index[order].view(f"V{index.itemsize * index.shape[1]}").ravel().tolist()
-    rank = range(len(order))
-    best = dict(zip(reversed(supports), reversed(rank), strict=True))  # of each support the first
-    return order[sorted(best.values())]
+    supports, size = index[order].tobytes(), index.itemsize * index.shape[1]
+    first: dict[bytes, int] = {}
+    for i in range(len(order)):
+        first.setdefault(supports[i * size : (i + 1) * size], i)
+        if len(first) == most:
+            break
+    return order[list(first.values())]
 
 
 def _for_racing(
