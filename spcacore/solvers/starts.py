@@ -110,15 +110,19 @@ def finishers(
     on.
     """
     A = _for_racing(state, running, len(variables), k)
-    dtype, op = running.dtype, running if A is state.matrix else _core.dense(A, True, None, None, 1.0, 1.0)
+    dtype, op = running.dtype, running
+    if A is not None and A is not state.matrix:
+        op = _core.dense(A, True, None, None, 1.0, 1.0)
     index, value = variables[:, None], np.ones((len(variables), 1), op.dtype)
     made, steps = np.zeros(len(index), np.intp), RACE_STEPS
     while len(index) > RACE_FINISHERS and not ended(hook):
         if A is None or nonnegative:
-            runs = op.truncated_power_each(index, value, k, steps, tol, hook, nonnegative)
+            index, value, objective, n_iter = op.truncated_power_each(
+                index, value, k, steps, tol, hook, nonnegative
+            )
         else:
-            runs = _core.truncated_power_of_matrix(A, index, value, k, steps, tol, hook)
-        index, value, objective, n_iter = runs[:4]
+            run = _core.truncated_power_of_matrix(A, index, value, k, steps, tol, hook)
+            index, value, objective, n_iter = run[:4]
         kept = _best_supports(index, objective, max(RACE_FINISHERS, int(RACE_SHARE * len(index))))
         index, value, made, steps = index[kept], value[kept], (made + n_iter)[kept], 2 * steps
     value = value.astype(dtype, copy=False)

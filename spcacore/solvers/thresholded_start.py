@@ -64,7 +64,7 @@ def thresholded_starts(
     correlation *= inverse
     own = correlation.diagonal()
     for tau in THRESHOLDS:
-        level = np.float32(tau * noise)
+        level = float(np.float32(tau * noise))
         if len(index) <= LANCZOS_ORDER:
             B = correlation - np.clip(correlation, -level, level)
             np.fill_diagonal(B, own)
