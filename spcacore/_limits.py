@@ -86,7 +86,7 @@ MOST_THREADS = 1024  # for which pool.c has room
 
 # How large a matrix may be formed or decomposed as a whole
 ALL_VECTORS_ORDER = 256  # LAPACK computes all eigenvectors in milliseconds
-LANCZOS_ORDER = 60  # up to which all of them take no longer than a few steps of ARPACK
+LANCZOS_ORDER = 60  # up to which all of them take no longer than Lanczos iterations
 SUBMATRIX_ORDER = 1024  # of a submatrix that is formed and decomposed in a tenth of a second: Ctrl-C waits
 SUBMATRIX_ENTRIES = 1 << 24  # of the columns of X gathered for it
 SUBMATRIX_WORK = 4e9  # multiplications of their product
