@@ -169,6 +169,46 @@ def exchange(const floating[:, ::1] C, const Py_ssize_t[::1] leaving, const Py_s
     return (first, entering, value) if first < n_leaving else None
 
 
+def truncated_power_of_matrix(const floating[:, ::1] A, const Py_ssize_t[:, ::1] index, const floating[:, ::1] value,
+                              Py_ssize_t k, Py_ssize_t max_iter, floating tol, progress=None):
+    """From each start what `Operator.truncated_power_each` has, and whether it converged (0) or not (1) or failed (-2)."""
+    cdef Call call = Call(progress)
+    cdef spca_status status = SPCA_OK
+    cdef Py_ssize_t p = A.shape[0], s = index.shape[0], w = index.shape[1], nnz, i
+    dtype = np.float32 if floating is float else np.float64
+    cdef Py_ssize_t[::1] place = np.empty(max(k, w), np.intp), iwork = np.empty(2 * k, np.intp)
+    cdef floating[::1] entry = np.empty(max(k, w), dtype), work = np.empty(3 * p + k * k + 2 * k, dtype)
+    positions, values, objectives = np.zeros((s, k), np.intp), np.zeros((s, k), dtype), np.empty(s, dtype)
+    cdef Py_ssize_t[:, ::1] positions_out = positions
+    cdef floating[:, ::1] values_out = values
+    cdef floating[::1] objective = objectives
+    cdef Py_ssize_t[::1] steps = np.zeros(s, np.intp)
+    cdef int[::1] ends = np.zeros(s, np.intc)
+    cdef floating found = 0
+    with nogil:
+        for i in range(s):
+            objective[i] = -INFINITY
+        for i in range(s):
+            if on_stop(&call.c):
+                status = SPCA_STOPPED
+                break
+            memcpy(&place[0], &index[i, 0], w * sizeof(Py_ssize_t))
+            memcpy(&entry[0], &value[i, 0], w * sizeof(floating))
+            nnz = w
+            status = kernel_truncated_power_of_matrix(p, k, &A[0, 0], max_iter, tol, NULL, NULL, &nnz, &place[0],
+                                                      &entry[0], &work[0], &iwork[0], &found, &steps[i])
+            ends[i] = status
+            if status >= 0:
+                objective[i] = found
+                memcpy(&positions_out[i, 0], &place[0], k * sizeof(Py_ssize_t))
+                memcpy(&values_out[i, 0], &entry[0], k * sizeof(floating))
+            elif status != SPCA_ZERO_VECTOR:
+                break
+    if status != SPCA_ZERO_VECTOR and not call.again(status):
+        call.check(status)
+    return positions, values, objectives, np.asarray(steps), np.asarray(ends)
+
+
 def swap(const floating[:, ::1] A, const Py_ssize_t[::1] support, const double[::1] diagonal, double rise, double gap,
          double slack, double tie, Py_ssize_t most):
     """(support, leading vector, eigenvalue, whether no swap is left) after at most so many swaps (spca_proto.h)."""
@@ -185,6 +225,38 @@ def swap(const floating[:, ::1] A, const Py_ssize_t[::1] support, const double[:
                              <blas_int *> &blas_work[0], &iwork[0], &index[0], &vector[0], &value, &made, &ended)
     call.check(status)
     return np.asarray(index), np.asarray(vector), value, bool(ended)
+
+
+def thresholded_vector(const floating[:, ::1] C, const floating[::1] scale, floating level, floating tol,
+                       Py_ssize_t max_iter):
+    """The leading eigenvector of diag(scale) C diag(scale), soft-thresholded off its diagonal (spca_proto.h)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t p = C.shape[0]
+    dtype = np.float32 if floating is float else np.float64
+    cdef floating[::1] work = np.empty(p * (p + 22), dtype), vector = np.empty(p, dtype)
+    cdef double[::1] dwork = np.empty(1700)
+    cdef int32_t[::1] place = np.empty(p * p // 10 + 1, np.int32)
+    cdef Py_ssize_t[::1] end = np.empty(p, np.intp)
+    with nogil:
+        status = kernel_thresholded_vector(p, &C[0, 0], &scale[0], level, tol, max_iter, on_stop, &call.c, &work[0],
+                                           &dwork[0], &place[0], &end[0], &vector[0])
+    call.check(status)
+    return np.asarray(vector)
+
+
+def small_eigen(const double[:, ::1] A):
+    """(eigenvalues, vectors by rows) of a small symmetric matrix, descending (spca_proto.h)."""
+    cdef Call call = Call()
+    cdef Py_ssize_t k = A.shape[0]
+    cdef spca_status status
+    values, vectors = np.empty(k), np.empty((k, k))
+    cdef double[:, ::1] copy = np.array(A), U = vectors
+    cdef double[::1] work = np.empty(k * k + 4 * k), eigenvalues = values
+    with nogil:
+        status = spca_small_eigen(k, &copy[0, 0], &work[0], &eigenvalues[0], &U[0, 0])
+    call.check(status)
+    return values, vectors
 
 
 def deleted_eigenvalues(const double[::1] eigenvalues, const double[::1, :] W):

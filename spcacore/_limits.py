@@ -86,7 +86,7 @@ MOST_THREADS = 1024  # for which pool.c has room
 
 # How large a matrix may be formed or decomposed as a whole
 ALL_VECTORS_ORDER = 256  # LAPACK computes all eigenvectors in milliseconds
-LANCZOS_ORDER = 60  # up to which all of them take no longer than a few steps of ARPACK
+LANCZOS_ORDER = 60  # up to which all of them take no longer than Lanczos iterations
 SUBMATRIX_ORDER = 1024  # of a submatrix that is formed and decomposed in a tenth of a second: Ctrl-C waits
 SUBMATRIX_ENTRIES = 1 << 24  # of the columns of X gathered for it
 SUBMATRIX_WORK = 4e9  # multiplications of their product
@@ -226,6 +226,7 @@ RACE_WORK = 4e6  # but on a matrix where that would be more multiplications
 RACE_FINISHERS = 8  # of these starts that run to the end
 SAME_ENDS = 8  # starts of generalized power that end at the same best, after which no more are tried
 THRESHOLDS = (2.0, 1.5, 2.5, 1.0)  # of covariances, over the deviation of noise
+LANCZOS_TOL, LANCZOS_RESTARTS = 1e-2, 1000  # of their leading eigenvectors, which are starts
 THRESHOLD_ROWS = 128  # of correlations whose median tells that deviation
 NOISE_VARIABLES = 32  # whose 496 correlations tell it to some 5 %
 WEAK_CORRELATION = 2.0  # correlation over the best of pure noise, up to which a weak signal is looked for

@@ -99,8 +99,11 @@ static inline real largest_magnitude(spca_int n, const real *x)
             real size = fabs(x[i + l]);
             top[l] = size > top[l] ? size : top[l];
         }
-    for (int l = 0; i < n; i++, l++) top[l] = fmax(top[l], fabs(x[i]));
-    for (int l = 1; l < STRANDS; l++) top[0] = fmax(top[0], top[l]);
+    for (int l = 0; i < n; i++, l++) {
+        real size = fabs(x[i]);
+        top[l] = size > top[l] ? size : top[l];
+    }
+    for (int l = 1; l < STRANDS; l++) top[0] = top[l] > top[0] ? top[l] : top[0];
     return top[0];
 }
 

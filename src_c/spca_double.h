@@ -8,6 +8,12 @@ spca_status spca_deleted_eigenvalues(spca_int k, spca_int w, const double *eigen
                                      const double *W, spca_stop stop, void *ctx, double *work,
                                      double *value /* k */);
 
+/* All eigenvalues of symmetric A (k x k, overwritten), descending, and their unit vectors, the
+ * columns of U.  SPCA_LAPACK_FAILED as of LAPACK, which is for large matrices.  work (k^2 + 4k)
+ * (small_eigen.c). */
+spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenvalues /* k */,
+                             double *U);
+
 /* ---- convex problems ------------------------------------------------------------------------ */
 
 /* max Tr(AM) - rho s(M), or (constrained) max Tr(AM) subject to s(M) <= limit, over Tr M = 1, M

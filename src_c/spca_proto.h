@@ -304,6 +304,14 @@ spca_status SPCA(truncated_power)(const SPCA(operator) * A, spca_int k, int nonn
                                   spca_int *nnz, spca_int *index, REAL *value, REAL *work,
                                   spca_int *iwork, REAL *objective, spca_int *n_iter);
 
+/* The same of a symmetric matrix A (p x p) in memory, with the same bits where no more than p/2
+ * nonzeros are multiplied; max_iter > 0 where more than k start.  work (3p + k^2 + 2k), iwork (2k).
+ */
+spca_status SPCA(truncated_power_of_matrix)(spca_int p, spca_int k, const REAL *A,
+                                            spca_int max_iter, REAL tol, spca_stop stop, void *ctx,
+                                            spca_int *nnz, spca_int *index, REAL *value, REAL *work,
+                                            spca_int *iwork, REAL *objective, spca_int *n_iter);
+
 /* Over unit w: max sqrt(w'Aw) - gamma ||w||_1 or, l0, w'Aw - gamma ||w||_0, where objective ends;
  * with quotient over w'Bw = 1, and quadratic is w'Aw there.
  * Journee, Nesterov, Richtarik & Sepulchre (2010), JMLR 11, algorithms 2 and 3.  The start w (nnz
@@ -384,6 +392,17 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const REAL *A, const double *diag
                        double gap, double slack, double tie, spca_int most, spca_stop stop,
                        void *ctx, double *work, blas_int *blas_work, spca_int *iwork,
                        spca_int *index, double *vector, double *value, spca_int *made, int *ended);
+
+/* The leading eigenvector of B, b_ij = s_i s_j sign(c_ij) (|c_ij| - level)_+ but b_ii = s_i^2 c_ii,
+ * by Lanczos iterations from B s: its residual is at most the share tol of its eigenvalue, but
+ * SPCA_NOT_CONVERGED after so many restarts.  C (p x p) is symmetric.  SPCA_ZERO_VECTOR: B s is
+ * zero. work (p^2 + 22 p), dwork (1700), place (p^2/10 + 1), end (p)
+ * (thresholded_vector.c).
+ */
+spca_status SPCA(thresholded_vector)(spca_int p, const REAL *C, const REAL *scale, REAL level,
+                                     REAL tol, spca_int max_iter, spca_stop stop, void *ctx,
+                                     REAL *work, double *dwork, int32_t *place, spca_int *end,
+                                     REAL *vector /* p */);
 
 /* ---- rotations ------------------------------------------------------------------------------ */
 

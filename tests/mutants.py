@@ -40,6 +40,7 @@ DOUBLE = {
     "elastic_net.c",
     "prior_support.c",
     "secular.c",
+    "small_eigen.c",
 }  # alone
 SEARCHES = "solvers at_rest queries stopped_solvers screened_solvers corners"
 
@@ -66,7 +67,9 @@ CHECKS = {
     "operator.c": "operator stops solvers screened stopped_solvers",
     "pivot.h": "select l1_threshold levels",
     "penalized_decomposition.c": SEARCHES,
-    "truncated_power.c": SEARCHES,
+    "small_eigen.c": "greedy",
+    "thresholded_vector.c": "greedy",
+    "truncated_power.c": SEARCHES + " greedy",
     "planar.h": "rotation rest few_reads ascent rows",
     "dense.c": "operator screen stops screened lengths",
     "prior_support.c": "prior_support",
@@ -107,7 +110,9 @@ PYTHON = {
     "operator.c": [("operator", ""), ("deflation", "")],
     "pivot.h": [("kernels", "selection or threshold")],
     "penalized_decomposition.c": [("pmd", "")],
-    "truncated_power.c": [("tpower", "")],
+    "small_eigen.c": [("kernels", "small")],
+    "thresholded_vector.c": [("kernels", "thresholded")],
+    "truncated_power.c": [("kernels", "truncated"), ("tpower", "")],
     "planar.h": [("rotation", "")],
     "dense.c": [("operator", ""), ("block", "")],
     "products.c": [("kernel", ""), ("clustering", "")],

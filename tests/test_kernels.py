@@ -305,3 +305,70 @@ def test_statistics_of_symmetry(dtype, order):
             for value in (np.nan, np.inf, -np.inf):
                 A[i, j] = value
                 assert np.isnan(_core.symmetry(A)[0])
+
+
+# ---- small matrices and matrices in memory ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 20, 33, 64])
+def test_eigenpairs_of_small_matrices(k):
+    """Against LAPACK: distinct eigenvalues, many equal ones, none but zero, and sizes near both ends."""
+    rng = np.random.default_rng(k)
+    X = rng.standard_normal((k, k))
+    block = np.kron(np.eye(k // 2 + 1), np.ones((2, 2)))[:k, :k]
+    for A in (X + X.T, X @ X.T, np.ones((k, k)), np.diag(X[0]), block, np.zeros((k, k))):
+        for size in (1.0, 2.0**-1060, 1e-200, 1e200):
+            values, vectors = _core.small_eigen(size * A)
+            near = 2e-16 * k * size * max(np.linalg.norm(A), 1) + 1e-323 * k
+            np.testing.assert_allclose(values, np.linalg.eigvalsh(size * A)[::-1], rtol=0, atol=near)
+            np.testing.assert_allclose(vectors @ vectors.T, np.eye(k), atol=1e-14)
+            if size == 1:
+                np.testing.assert_allclose((vectors.T * values) @ vectors, A, atol=4 * near)
+    with pytest.raises(np.linalg.LinAlgError):
+        _core.small_eigen(np.full((k, k), np.nan))
+
+
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize(
+    ("p", "level"), [(3, 0.2), (61, 0.0), (130, 0.01), (130, 0.15), (130, 0.4), (90, 2.0)]
+)
+def test_the_leading_vector_of_a_thresholded_matrix(p, level, dtype):
+    """Against LAPACK; with entries by rows and by lists, restarts, and spaces that end early."""
+    rng = np.random.default_rng(p)
+    X = rng.standard_normal((60, p)) + 0.5 * (np.arange(p) < p // 3) * rng.standard_normal((60, 1))
+    C, scale = np.corrcoef(X.T).astype(dtype), rng.uniform(0.5, 1, p).astype(dtype)
+    B = np.sign(C) * np.maximum(np.abs(C) - level, 0)
+    np.fill_diagonal(B, np.diag(C))
+    B = (B * np.multiply.outer(scale, scale)).astype(float)
+    tol = 1e-5 if dtype == np.float32 else 1e-11
+    v = _core.thresholded_vector(C, scale, level, tol, 10_000).astype(float)
+    value = np.linalg.eigvalsh(B)[-1]
+    assert np.linalg.norm(v) == pytest.approx(1, abs=1e-6)
+    assert v @ B @ v == pytest.approx(value, rel=10 * tol)
+    assert np.linalg.norm(B @ v - value * v) <= 10 * tol * value
+    rough = _core.thresholded_vector(C, scale, level, 0.0, 0).astype(float)  # one basis, whatever it gives
+    assert rough @ B @ rough <= value * (1 + 10 * tol)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 12, 30])
+@pytest.mark.parametrize("dtype", REAL)
+def test_truncated_power_of_a_matrix_in_memory(k, dtype):
+    """The bits of products by an operator, from variables and from supports, and ends that no step leaves."""
+    rng, near = np.random.default_rng(k), 40 * np.finfo(dtype).eps ** 0.5  # where rounding hides a gain
+    for p, signal, shift in ((2 * k, 0.0, 0.0), (150, 0.0, 0.0), (150, 1.0, 0.0), (60, 0.5, 1.5)):
+        X = rng.standard_normal((60, p))
+        X[:, : p // 4] += signal * rng.standard_normal((60, 1))
+        A = np.ascontiguousarray(np.cov(X.T) - shift * np.eye(p)).astype(dtype)
+        op = _core.dense(A, True, None, None, 1.0, 1.0)
+        index, value = np.arange(p)[:, None], np.ones((p, 1), dtype)
+        for steps in (1, 3, 6, 200):
+            found = _core.truncated_power_of_matrix(A, index, value, k, steps, 1e-8)
+            plain = op.truncated_power_each(index, value, k, steps, 1e-8)
+            for got, want in zip(found[:4], plain, strict=True):
+                np.testing.assert_array_equal(got, want)
+            index, value = found[0], found[1]
+        if shift == 0:  # ended: no step leads elsewhere
+            for S, x in zip(index, value.astype(float), strict=True):
+                y = A[:, S].astype(float) @ x
+                assert np.abs(y[S]).min() >= np.abs(np.delete(y, S)).max(initial=0) * (1 - near)
+                np.testing.assert_allclose(y[S] / np.linalg.norm(y[S]), x, atol=0.05)

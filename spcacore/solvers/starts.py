@@ -109,29 +109,46 @@ def finishers(
     They run in rounds, each of twice the iterations of the one before; the best of the different supports go
     on.
     """
-    dtype, op = running.dtype, _for_racing(state, running, len(variables), k)
+    A = _for_racing(state, running, len(variables), k)
+    dtype, op = running.dtype, running
+    if A is not None and A is not state.matrix:
+        op = _core.dense(A, True, None, None, 1.0, 1.0)
     index, value = variables[:, None], np.ones((len(variables), 1), op.dtype)
-    made, steps, limits = np.zeros(len(index), np.intp), RACE_STEPS, (tol, hook, nonnegative)
+    made, steps = np.zeros(len(index), np.intp), RACE_STEPS
     while len(index) > RACE_FINISHERS and not ended(hook):
-        index, value, objective, n_iter = op.truncated_power_each(index, value, k, steps, *limits)
-        most = max(RACE_FINISHERS, int(RACE_SHARE * len(index)))
-        kept, seen = [], set()
-        for i in np.argsort(-objective, kind="stable").tolist():
-            support = index[i].tobytes()
-            if support not in seen and objective[i] > -np.inf:
-                seen.add(support)
-                kept.append(i)
-            if len(kept) == most:
-                break
+        if A is None or nonnegative:
+            index, value, objective, n_iter = op.truncated_power_each(
+                index, value, k, steps, tol, hook, nonnegative
+            )
+        else:
+            run = _core.truncated_power_of_matrix(A, index, value, k, steps, tol, hook)
+            index, value, objective, n_iter = run[:4]
+        kept = _best_supports(index, objective, max(RACE_FINISHERS, int(RACE_SHARE * len(index))))
         index, value, made, steps = index[kept], value[kept], (made + n_iter)[kept], 2 * steps
     value = value.astype(dtype, copy=False)
     yield from ((i, v, (k,), n) for i, v, n in zip(index, value, made.tolist(), strict=True))
 
 
-def _for_racing(state: DeflatedOperator, running: _core.Operator, count: int, k: int) -> _core.Operator:
-    """The same as a matrix in single precision and without deflations, which is enough to tell runs apart.
+def _best_supports(index: NDArray[np.intp], objective: NDArray[Any], most: int) -> NDArray[np.intp]:
+    """The best runs of different supports, by decreasing objective; none that failed."""
+    order = np.argsort(-objective, kind="stable")
+    order = order[objective[order] > -np.inf]
+    supports, size = index[order].tobytes(), index.itemsize * index.shape[1]
+    first: dict[bytes, int] = {}
+    for i in range(len(order)):
+        first.setdefault(supports[i * size : (i + 1) * size], i)
+        if len(first) == most:
+            break
+    return order[list(first.values())]
 
-    Only for so many runs that to make it is worth it: they read k rows in each step.
+
+def _for_racing(
+    state: DeflatedOperator, running: _core.Operator, count: int, k: int
+) -> NDArray[Any] | None:  # fmt: skip
+    """A as a matrix in single precision and without deflations, which is enough to tell runs apart.
+
+    Only for so many runs that to make it is worth it: they read k rows in each step. Else the matrix that
+    the state has.
     """
     if (
         RACE_STEPS * k * count < RACE_COPY * running.p
@@ -139,9 +156,9 @@ def _for_racing(state: DeflatedOperator, running: _core.Operator, count: int, k:
         or not running.dense
         or not state.by_loadings
     ):
-        return running
+        return state.matrix
     A = state.removed() if state.matrix is None else state.matrix
-    return _core.dense(A.astype(np.float32), True, None, None, 1.0, 1.0)
+    return A.astype(np.float32)
 
 
 def _reads_samples(problem: Problem) -> bool:

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import (
     LANCZOS_ORDER,
+    LANCZOS_RESTARTS,
+    LANCZOS_TOL,
     NOISE_VARIABLES,
     SUBMATRIX_ORDER,
     THRESHOLD_ROWS,
     THRESHOLDS,
     WEAK_CORRELATION,
 )
-from ..linalg.eigen import largest_eigenpairs
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
@@ -40,8 +41,6 @@ def thresholded_starts(
     by the median of all (Deshpande and Montanari 2016, section 2, where s = n^(-1/2)): correlations by
     tau s. Of more variables than a submatrix may have, the most promising.
     """
-    from scipy.sparse.linalg import ArpackError
-
     op = state.operator
     count = min(op.p, largest_submatrix(op))
     index = np.arange(op.p)
@@ -51,7 +50,8 @@ def thresholded_starts(
         return
     working_set = problem.working_set
     G = None if working_set is None else working_set.submatrix(problem, state, index)
-    G = state.operator.submatrix(index) if G is None else G
+    if G is None:
+        G = state.matrix if state.matrix is not None and len(index) == op.p else state.submatrix(index)
     root = np.sqrt(np.maximum(G.diagonal(), 0))
     root[root < np.finfo(np.float32).tiny] = 0  # the inverse has no place in single precision
     if not root.any():
@@ -59,40 +59,19 @@ def thresholded_starts(
     noise = _noise(G, root, np.arange(0, len(index), -(-len(index) // THRESHOLD_ROWS)))
     # A start needs no more than single precision
     scale, inverse = (root / root.max()).astype(np.float32), _inverse(root).astype(np.float32)
-    correlation = G.astype(np.float32)
+    correlation = G.astype(np.float32, order="C")
     correlation *= inverse[:, None]
     correlation *= inverse
-    B, own = np.empty_like(correlation), correlation.diagonal()
-
-    thresholded = _products(B, scale)
+    own = correlation.diagonal()
     for tau in THRESHOLDS:
-        level = np.float32(tau * noise)
-        np.clip(correlation, -level, level, out=B)
-        np.subtract(correlation, B, out=B)
-        np.fill_diagonal(B, own)
-        if len(B) <= LANCZOS_ORDER:
-            yield index, np.linalg.eigh(scale[:, None] * B * scale)[1][:, -1].astype(op.dtype)
-            continue
-        try:
-            vectors = largest_eigenpairs(thresholded, 1, v0=scale, tol=1e-2)[1]
-        except ArpackError:  # not converged
-            continue
-        yield index, np.ascontiguousarray(vectors[:, 0], op.dtype)
-
-
-def _products(B: NDArray[Any], scale: NDArray[Any]) -> Any:
-    """diag(scale) B diag(scale), by its products alone: SciPy looks at vectors for longer than these take."""
-    from scipy.sparse.linalg import LinearOperator
-
-    op = _core.dense(B, True, None, scale, 1.0, 1.0)
-
-    class Scaled(LinearOperator):
-        def _matvec(self, v: NDArray[Any]) -> NDArray[Any]:
-            return op.apply(None, v.ravel())
-
-        matvec = _matvec
-
-    return Scaled(B.dtype, B.shape)
+        level = float(np.float32(tau * noise))
+        if len(index) <= LANCZOS_ORDER:
+            B = correlation - np.clip(correlation, -level, level)
+            np.fill_diagonal(B, own)
+            vector = np.linalg.eigh(scale[:, None] * B * scale)[1][:, -1]
+        else:
+            vector = _core.thresholded_vector(correlation, scale, level, LANCZOS_TOL, LANCZOS_RESTARTS)
+        yield index, vector.astype(op.dtype)
 
 
 def rises_above_noise(state: DeflatedOperator, x: Solution) -> bool:

@@ -221,10 +221,15 @@ class TruncatedPower(IterativeSolver):
     ) -> Solution | None:  # fmt: skip
         """From one start, through the cardinalities of the path; None where A maps a vector to zero."""
         choice, limits = state.choice, (self.max_iter, tol, hook)
+        A = state.matrix if self.max_iter > 0 and not self.nonnegative else None
 
         def steps(
             op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], width: int
         ) -> tuple[int, NDArray[np.intp], NDArray[Any], float, int]:
+            if choice is None and op is running and A is not None:
+                S, x = index[None], np.ascontiguousarray(entries[None])
+                *run, ends = _core.truncated_power_of_matrix(A, S, x, width, self.max_iter, tol, hook)
+                return ends[0], run[0][0], run[1][0], run[2][0], run[3][0]
             if choice is None:
                 return op.truncated_power(index, entries, width, *limits, self.nonnegative)
             found = ascend(op, choice, truncation(choice, width), index, entries, *limits)

@@ -17,6 +17,7 @@
 #include "real.h"
 
 enum { COLUMNS = 64, STEPS = 100 };
+enum { SMALL = 64 }; /* supports up to which LAPACK takes longer to begin than to compute */
 
 /* s_j = sum_i u_i c_ij and square_j = sum_i c_ij^2 of the columns start .. end - 1. */
 VECTORIZED static void along(spca_int k, spca_int p, const real *C, const spca_int *row,
@@ -34,20 +35,35 @@ VECTORIZED static void along(spca_int k, spca_int p, const real *C, const spca_i
     }
 }
 
-/* t = N c, and its last row c't, of COLUMNS columns. */
-VECTORIZED static void solve(spca_int k, const double *N, const double *c, double *t)
+/* N = sum over m > 1 of u_m u_m'/(level - lambda_m). */
+VECTORIZED static void invert(spca_int k, const double *U, const double *eigenvalues, double level,
+                              double *N)
+{
+    for (spca_int a = 0; a < k * k; a++) N[a] = 0;
+    for (spca_int m = 1; m < k; m++) {
+        const double *u = U + m * k;
+        for (spca_int i = 0; i < k; i++) {
+            double c = u[i] / (level - eigenvalues[m]);
+            for (spca_int l = 0; l < k; l++) N[i * k + l] += c * u[l];
+        }
+    }
+}
+
+/* t = N c, and its last row c't, of the first of COLUMNS columns. */
+VECTORIZED static void solve(spca_int k, spca_int count, const double *N, const double *c,
+                             double *t)
 {
     double *form = t + k * COLUMNS;
-    for (int a = 0; a < COLUMNS; a++) form[a] = 0;
+    for (spca_int a = 0; a < count; a++) form[a] = 0;
     for (spca_int i = 0; i < k; i++) {
         double *y = t + i * COLUMNS;
-        for (int a = 0; a < COLUMNS; a++) y[a] = 0;
+        for (spca_int a = 0; a < count; a++) y[a] = 0;
         for (spca_int l = 0; l < k; l++) {
             const double *x = c + l * COLUMNS;
             double m = N[i * k + l];
-            for (int a = 0; a < COLUMNS; a++) y[a] += m * x[a];
+            for (spca_int a = 0; a < count; a++) y[a] += m * x[a];
         }
-        for (int a = 0; a < COLUMNS; a++) form[a] += y[a] * c[i * COLUMNS + a];
+        for (spca_int a = 0; a < count; a++) form[a] += y[a] * c[i * COLUMNS + a];
     }
 }
 
@@ -74,7 +90,7 @@ static int may_enter(const search_t *x, spca_int a, spca_int b, const double *t,
 /* Enters the columns held that may come for the first so far, or for an earlier one. */
 static void enter(search_t *x, const double *c, double *t)
 {
-    solve(x->k, x->N, c, t);
+    solve(x->k, x->held, x->N, c, t);
     for (spca_int a = 0; a < x->held; a++) {
         double form = t[x->k * COLUMNS + a], excess = form + x->diagonal[x->place[a]] - x->level;
         spca_int b = 0, end = min_int(x->first + 1, x->n_leaving);
@@ -88,29 +104,49 @@ static void enter(search_t *x, const double *c, double *t)
     x->held = 0;
 }
 
-/* The largest eigenvalue with j in the place of i, if above the level, else that: the root of
- * value - a_jj = q(value), q what the inequality bounds, which descends and is convex; Newton's
- * method from the left ascends to it.  b (k): U'c. */
-static double exchanged(const search_t *x, spca_int i, spca_int j, double *b)
+/* b = U'c of column j. */
+static void rotate(const search_t *x, spca_int j, double *b)
+{
+    spca_int k = x->k, m = 0;
+    for (spca_int a = 0; a < k; a++) b[k + a] = (double)x->C[x->row[a] * x->p + j];
+    for (; m + 4 <= k; m += 4) {
+        const double *u = x->U + m * k, *c = b + k;
+        double b0 = 0, b1 = 0, b2 = 0, b3 = 0;
+        for (spca_int l = 0; l < k; l++) {
+            b0 += u[l] * c[l];
+            b1 += u[k + l] * c[l];
+            b2 += u[2 * k + l] * c[l];
+            b3 += u[3 * k + l] * c[l];
+        }
+        b[m] = b0, b[m + 1] = b1, b[m + 2] = b2, b[m + 3] = b3;
+    }
+    for (; m < k; m++) {
+        b[m] = 0;
+        for (spca_int l = 0; l < k; l++) b[m] += x->U[l + m * k] * b[k + l];
+    }
+}
+
+/* The largest eigenvalue with j in the place of i, if above `begin` >= level, else that: the root
+ * of value - a_jj = q(value), q what the inequality bounds, which descends and is convex; Newton's
+ * method from the left ascends to it.  b (2k): scratch. */
+static double exchanged(const search_t *x, spca_int i, spca_int j, double begin, double *b)
 {
     spca_int k = x->k;
     const double *lam = x->eigenvalues, *U = x->U;
-    double value = x->level;
-    for (spca_int m = 0; m < k; m++) {
-        b[m] = 0;
-        for (spca_int l = 0; l < k; l++) b[m] += U[l + m * k] * (double)x->C[x->row[l] * x->p + j];
-    }
+    double value = begin;
+    rotate(x, j, b);
     for (int step = 0; step < STEPS; step++) {
         double e = fmax(value - lam[0], 0), s = b[0], u = U[i], form = 0, own = 0, t = 0;
         double form_slope = 0, own_slope = 0, t_slope = 0;
         for (spca_int m = 1; m < k; m++) {
             double inverse = 1 / (value - lam[m]), v = U[i + m * k];
-            form += b[m] * b[m] * inverse;
-            own += v * v * inverse;
-            t += v * b[m] * inverse;
-            form_slope -= b[m] * b[m] * inverse * inverse;
-            own_slope -= v * v * inverse * inverse;
-            t_slope -= v * b[m] * inverse * inverse;
+            double bb = b[m] * b[m] * inverse, vv = v * v * inverse, vb = v * b[m] * inverse;
+            form += bb;
+            own += vv;
+            t += vb;
+            form_slope -= bb * inverse;
+            own_slope -= vv * inverse;
+            t_slope -= vb * inverse;
         }
         double width = e * own + u * u, above = own * s * s - e * t * t - 2 * u * s * t;
         double width_slope = own + e * own_slope;
@@ -169,10 +205,7 @@ spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spc
     x.leaving = leaving, x.n_leaving = n_leaving;
     x.diagonal = diagonal, x.eigenvalues = eigenvalues;
     x.level = level, x.slack = slack;
-    for (spca_int a = 0; a < k * k; a++) N[a] = 0;
-    for (spca_int m = 1; m < k; m++)
-        for (spca_int a = 0; a < k * k; a++)
-            N[a] += U[a / k + m * k] * U[a % k + m * k] / (level - eigenvalues[m]);
+    invert(k, U, eigenvalues, level, N);
     for (spca_int b = 0; b < n_leaving; b++) {
         spca_int i = leaving[b];
         width[b] = e * N[i * k + i] + U[i] * U[i];
@@ -184,8 +217,9 @@ spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spc
         if (status < 0) return status;
         *first += x.first;
         for (spca_int a = 0; a < x.count; a++) {
-            double new = exchanged(&x, x.leaving[x.first], x.entering[a], c);
-            if (!(new > *value + (*value > level ? tie * fabs(*value) : 0))) continue;
+            double least = *value + (*value > level ? tie * fabs(*value) : 0);
+            double new = exchanged(&x, x.leaving[x.first], x.entering[a], least, c);
+            if (!(new > least)) continue;
             *value = new;
             *entering = x.entering[a];
         }
@@ -209,6 +243,9 @@ static spca_status decompose(spca_int p, spca_int k, const real *A, const spca_i
         for (spca_int a = 0; a <= b; a++)
             G[a + b * k] =
                 ((double)A[index[a] * p + index[b]] + (double)A[index[b] * p + index[a]]) / 2;
+    for (spca_int b = 0; b < k; b++)
+        for (spca_int a = 0; a < b; a++) G[b + a * k] = G[a + b * k];
+    if (k <= SMALL) return spca_small_eigen(k, G, work, eigenvalues, U);
     spca_dblas.syevr("V", "I", "U", &n, G, &n, &unused, &unused, &one, &n, &unused, &found,
                      ascending, vectors, &n, blas_work + 10 * k, work, &lwork, blas_work, &liwork,
                      &info);

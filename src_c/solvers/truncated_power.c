@@ -4,6 +4,10 @@
  * objective x'Ax never decreases (their proposition 1); Hotelling deflation can leave A indefinite,
  * and the authors advise the shift of ascent.h.
  *
+ * Of a matrix in memory, the support S of x mostly stays.  Let y = A x of an earlier x there, and R
+ * the largest norm of a row of A outside of S at S.  Then |(A z)_j| <= |y_j| + R ||z - x|| outside,
+ * so that of z no more than A_SS z is needed where its entries are larger than that.
+ *
  * Over x >= 0 the same holds with the positive part of A x: both maximize y'x, y = A x, over the
  * feasible vectors, and x'Ax is convex. */
 #include "ascent.h"
@@ -47,4 +51,191 @@ spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, int nonnegati
         (void)to_unit(k, value);
     }
     return ascend(&s, step, &sparsity, n_iter);
+}
+
+typedef struct {
+    spca_int p, k;
+    const real *A;
+    real *y, *square;  /* (p) */
+    real *x, *inside;  /* (k), (k x k): the earlier x, and A_SS */
+    spca_int *support; /* (k): S */
+    real outside, reach;
+    int stays, bounded; /* whether S stayed at the last product; whether there are bounds */
+    spca_int left;      /* products after this one */
+} matrix_t;
+
+/* y = sum of w_a line_a, with the additions of products of an operator; and the sum of line_a^2. */
+VECTORIZED static void add_lines(const matrix_t *o, spca_int nnz, const spca_int *index,
+                                 const real *w, int squares)
+{
+    real *restrict y = o->y, *restrict square = o->square;
+    spca_int p = o->p, a = 0;
+    for (spca_int i = 0; i < p; i++) y[i] = square[i] = 0;
+    for (; a + 4 <= nnz; a += 4) {
+        const real *l0 = o->A + index[a] * p, *l1 = o->A + index[a + 1] * p;
+        const real *l2 = o->A + index[a + 2] * p, *l3 = o->A + index[a + 3] * p;
+        real w0 = w[a], w1 = w[a + 1], w2 = w[a + 2], w3 = w[a + 3];
+        if (squares)
+            for (spca_int i = 0; i < p; i++) {
+                y[i] += (w0 * l0[i] + w1 * l1[i]) + (w2 * l2[i] + w3 * l3[i]);
+                square[i] += (l0[i] * l0[i] + l1[i] * l1[i]) + (l2[i] * l2[i] + l3[i] * l3[i]);
+            }
+        else
+            for (spca_int i = 0; i < p; i++)
+                y[i] += (w0 * l0[i] + w1 * l1[i]) + (w2 * l2[i] + w3 * l3[i]);
+    }
+    for (; a < nnz; a++) {
+        const real *line = o->A + index[a] * p;
+        for (spca_int i = 0; i < p; i++) y[i] += w[a] * line[i];
+        for (spca_int i = 0; squares && i < p; i++) square[i] += line[i] * line[i];
+    }
+}
+
+/* z = A_SS x, with the same additions. */
+VECTORIZED static void multiply_inside(spca_int k, const real *inside, const real *x,
+                                       real *restrict z)
+{
+    spca_int b = 0;
+    for (spca_int a = 0; a < k; a++) z[a] = 0;
+    for (; b + 4 <= k; b += 4) {
+        const real *l = inside + b * k;
+        for (spca_int a = 0; a < k; a++)
+            z[a] += (x[b] * l[a] + x[b + 1] * l[k + a]) +
+                    (x[b + 2] * l[2 * k + a] + x[b + 3] * l[3 * k + a]);
+    }
+    for (; b < k; b++)
+        for (spca_int a = 0; a < k; a++) z[a] += x[b] * inside[b * k + a];
+}
+
+/* max |y_i|, or infinity where one is not finite. */
+VECTORIZED static real largest_of(spca_int p, const real *y)
+{
+    return is_finite(p, y) ? largest_magnitude(p, y) : (real)INFINITY;
+}
+
+/* The values of y at the support, which become zero there, and the least of their magnitudes. */
+static real take(spca_int k, const spca_int *index, real *y, real *value)
+{
+    real least = (real)INFINITY;
+    for (spca_int a = 0; a < k; a++) {
+        value[a] = y[index[a]];
+        y[index[a]] = 0;
+        if (!(fabs(value[a]) >= least)) least = fabs(value[a]);
+    }
+    return least;
+}
+
+/* A_SS, x and the bounds of products outside, after one that left S as it is. */
+static void keep(matrix_t *o, spca_int k, const spca_int *index, const real *x, real outside)
+{
+    for (spca_int a = 0; a < k; a++) o->square[index[a]] = 0;
+    o->reach = sqrt(largest_magnitude(o->p, o->square));
+    o->outside = outside;
+    for (spca_int b = 0; b < k; b++) {
+        o->support[b] = index[b];
+        o->x[b] = x[b];
+        for (spca_int a = 0; a < k; a++) o->inside[b * k + a] = o->A[index[b] * o->p + index[a]];
+    }
+    o->bounded = 1;
+}
+
+/* Whether the entries of A x at S, which are written to z, are larger than all others. */
+static int remain(const matrix_t *o, const spca_int *index, const real *x, real *z)
+{
+    real distance = 0, slack = (real)(2 * o->k + 16) * REAL_EPSILON, bound;
+    if (!same_support(o->k, index, o->k, o->support)) return 0;
+    for (spca_int a = 0; a < o->k; a++) distance += (x[a] - o->x[a]) * (x[a] - o->x[a]);
+    bound = o->outside + o->reach * (1 + slack) * (sqrt(distance) + slack);
+    multiply_inside(o->k, o->inside, x, z);
+    for (spca_int a = 0; a < o->k; a++)
+        if (!(fabs(z[a]) > bound && fabs(z[a]) <= REAL_MAX)) return 0;
+    return 1;
+}
+
+/* Whether the objective has risen by more than enough, which A_SS tells: then no other product is
+ * needed of the last x. */
+static int rises(ascent_t *s, const matrix_t *o)
+{
+    spca_int k = o->k;
+    real quadratic = 0;
+    if (!(o->bounded && same_support(k, s->index, k, o->support)))
+        for (spca_int b = 0; b < k; b++)
+            for (spca_int a = 0; a < k; a++)
+                o->inside[b * k + a] = o->A[s->index[b] * o->p + s->index[a]];
+    multiply_inside(k, o->inside, s->value, s->next);
+    for (spca_int a = 0; a < k; a++) quadratic += s->value[a] * s->next[a];
+    set_objective(s, quadratic);
+    s->feasible = 1;
+    s->count = k;
+    for (spca_int a = 0; a < k; a++) s->next_index[a] = s->index[a];
+    return *s->objective - s->previous > fmax(s->tol * s->scale, s->noise);
+}
+
+/* next = T_k((A + shift I) x)/||.|| */
+static spca_status matrix_step(ascent_t *s, const void *solver)
+{
+    matrix_t *o = *(matrix_t *const *)solver;
+    spca_int k = o->k, nnz = *s->nnz;
+    const spca_int *index = s->index;
+    const real *x = s->value;
+    real *z = s->next, quadratic = 0, shift = s->A.shift;
+    int stays = nnz == k && o->bounded && shift == 0 && remain(o, index, x, z);
+    if (--o->left == 0 && !stays && nnz == k && s->feasible && shift == 0) {
+        if (rises(s, o)) return SPCA_OK;
+        o->bounded = 0;
+    }
+    if (!stays) {
+        int squares = nnz == k && o->stays && o->left > 1;
+        real least = 0, outside = (real)INFINITY;
+        add_lines(o, nnz, index, x, squares);
+        for (spca_int a = 0; shift != 0 && a < nnz; a++) o->y[index[a]] += shift * x[a];
+        if (nnz == k) {
+            least = take(k, index, o->y, z);
+            outside = largest_of(o->p, o->y);
+            for (spca_int a = 0; a < k; a++) o->y[index[a]] = z[a];
+        }
+        stays = least > outside && least <= REAL_MAX;
+        if (!stays && !is_finite(o->p, o->y)) return SPCA_NONFINITE;
+        if (stays && squares) keep(o, k, index, x, outside);
+        if (!stays) {
+            for (spca_int a = 0; a < nnz; a++) quadratic += x[a] * o->y[index[a]];
+            if (nnz == k)
+                SPCA(select_reaching)(o->p, o->y, k, least, s->work, s->next_index);
+            else
+                SPCA(select_largest)(o->p, o->y, k, s->work, s->next_index);
+            for (spca_int a = 0; a < k; a++) z[a] = o->y[s->next_index[a]];
+        }
+        o->stays = stays;
+    }
+    for (spca_int a = 0; stays && a < k; a++) {
+        s->next_index[a] = index[a];
+        quadratic += x[a] * z[a];
+    }
+    set_objective(s, quadratic);
+    s->feasible = nnz <= k;
+    s->count = k;
+    return to_unit(k, z) == 0 ? SPCA_ZERO_VECTOR : SPCA_OK;
+}
+
+spca_status SPCA(truncated_power_of_matrix)(spca_int p, spca_int k, const real *A,
+                                            spca_int max_iter, real tol, spca_stop stop, void *ctx,
+                                            spca_int *nnz, spca_int *index, real *value, real *work,
+                                            spca_int *iwork, real *objective, spca_int *n_iter)
+{
+    matrix_t o = {.p = p,
+                  .k = k,
+                  .A = A,
+                  .y = work,
+                  .square = work + p,
+                  .support = iwork + k,
+                  .left = max_iter + 1};
+    matrix_t *solver = &o;
+    ascent_t s = {
+        {.p = p},     max_iter,         tol,       stop,         ctx, nnz, index, value, iwork,
+        work + 2 * p, work + 2 * p + k, objective, .previous = 0};
+    o.x = s.work + p;
+    o.inside = o.x + k;
+    o.stays = *nnz == k; /* as it is of a run that goes on */
+    (void)to_unit(*nnz, value);
+    return ascend(&s, matrix_step, &solver, n_iter);
 }

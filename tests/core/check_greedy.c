@@ -95,6 +95,80 @@ static void swapping(trial_t *t, spca_int p, const double *A, const double *B, d
         }
 }
 
+/* All eigenpairs of A by the method of small matrices. */
+static void decomposing(trial_t *t, spca_int p, const double *A, double size)
+{
+    double *copy = zeros(t, p * p), *V = zeros(t, p * p), *values = zeros(t, p),
+           *U = zeros(t, p * p);
+    double *got = zeros(t, p), near = 1e-13 * size * (double)p;
+    memcpy(copy, A, (size_t)(p * p) * sizeof *A);
+    CHECK(t, jacobi(p, copy, values, V));
+    memcpy(copy, A, (size_t)(p * p) * sizeof *A);
+    CHECK(t, spca_small_eigen(p, copy, SCRATCH(t, p * p + 4 * p, double), got, U) == SPCA_OK);
+    digest(t, got, (size_t)p * sizeof *got);
+    for (spca_int l = 0; l < p; l++) {
+        CHECK(t, fabs(got[l] - values[p - 1 - l]) <= near);
+        for (spca_int i = 0; i < p; i++) {
+            double sum = 0;
+            for (spca_int j = 0; j < p; j++) sum += A[i * p + j] * U[l * p + j];
+            CHECK(t, fabs(sum - got[l] * U[l * p + i]) <= near);
+        }
+    }
+}
+
+/* Truncated power of a matrix in memory from a support: a unit vector, and its quadratic form. */
+static void powering(trial_t *t, spca_int p, const double *A, double size, spca_int k,
+                     const spca_int *support)
+{
+    spca_int nnz = k, n_iter = -1, most = between(t, 1, 40), *index = SCRATCH(t, k, spca_int);
+    real *copy = WORK(t, p * p), *value = WORK(t, k), objective = 0;
+    double sum = 0, form = 0;
+    spca_status status;
+    for (spca_int a = 0; a < p * p; a++) copy[a] = (real)A[a];
+    for (spca_int a = 0; a < k; a++) value[a] = 1;
+    memcpy(index, support, (size_t)k * sizeof *index);
+    status = SPCA(truncated_power_of_matrix)(p, k, copy, most, (real)1e-6, NULL, NULL, &nnz, index,
+                                             value, WORK(t, 3 * p + k * k + 2 * k),
+                                             SCRATCH(t, 2 * k, spca_int), &objective, &n_iter);
+    CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED || status == SPCA_ZERO_VECTOR);
+    if (status < 0) return;
+    CHECK(t, nnz == k && n_iter >= 0 && n_iter <= most);
+    for (spca_int a = 0; a < k; a++) {
+        CHECK(t, index[a] >= 0 && index[a] < p && (a == 0 || index[a - 1] < index[a]));
+        sum += (double)value[a] * (double)value[a];
+        for (spca_int b = 0; b < k; b++)
+            form += (double)value[a] * (double)value[b] * A[index[a] + index[b] * p];
+    }
+    CHECK(t, NEAR(sum, 1, 1) && NEAR(objective, form, size * (double)p));
+}
+
+/* The leading vector of A without its small entries off the diagonal: what remains of A v. */
+static void thresholding(trial_t *t, spca_int p, const double *A, double size)
+{
+    real *copy = WORK(t, p * p), *scale = WORK(t, p), *v = WORK(t, p);
+    real level = (real)(size * (double)below(t, 100) / 100);
+    double *y = zeros(t, p), value = 0, norm = 0, rest = 0;
+    spca_status status;
+    for (spca_int a = 0; a < p * p; a++) copy[a] = (real)A[a];
+    for (spca_int i = 0; i < p; i++) scale[i] = (real)between(t, 1, 4) / 4;
+    status = SPCA(thresholded_vector)(
+        p, copy, scale, level, (real)1e-3, 100, NULL, NULL, WORK(t, p * p + 22 * p),
+        SCRATCH(t, 1700, double), SCRATCH(t, p * p / 10 + 1, int32_t), SCRATCH(t, p, spca_int), v);
+    CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED || status == SPCA_ZERO_VECTOR);
+    if (status != SPCA_OK) return;
+    for (spca_int i = 0; i < p; i++) {
+        for (spca_int j = 0; j < p; j++) {
+            double c = (double)copy[i * p + j], left = fmax(fabs(c) - (double)level, 0);
+            double b = i == j ? c : c < 0 ? -left : left;
+            y[i] += b * (double)scale[i] * (double)scale[j] * (double)v[j];
+        }
+        value += y[i] * (double)v[i];
+        norm += (double)v[i] * (double)v[i];
+    }
+    for (spca_int i = 0; i < p; i++) rest = hypot(rest, y[i] - value * (double)v[i]);
+    CHECK(t, NEAR(norm, 1, 1) && rest <= 2e-3 * fabs(value) + 1e3 * EPSILON * size * (double)p);
+}
+
 void SPCA(check_greedy)(trial_t *t)
 {
     spca_int p = between(t, 2, chance(t, 15) ? 90 : 14), k = between(t, 1, p - 1 < 8 ? p - 1 : 8),
@@ -123,6 +197,9 @@ void SPCA(check_greedy)(trial_t *t)
             B[a] += strength * Q[a % p + l * p] * Q[a / p + l * p];
         size = fmax(size, fabs(A[a]));
     }
+    if (p <= 64) decomposing(t, p, A, size);
+    powering(t, p, A, size, k, support);
+    thresholding(t, p, A, size);
     pencil(t, p, A, B, k, support, eigenvalues, W);
     for (spca_int j = 0, a = 0; j < p; j++) {
         diagonal[j] = A[j + j * p];

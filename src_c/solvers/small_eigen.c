@@ -1,0 +1,130 @@
+/* small_eigen.c - all eigenpairs of a small symmetric matrix, for which LAPACK takes several times
+ * as long: Householder reflections H_m to a tridiagonal matrix, then the implicit QL method
+ * (Bowdler, Martin, Reinsch & Wilkinson 1968, Numerische Mathematik 11). */
+#include "real.h"
+
+enum { SWEEPS = 60 };                 /* of an eigenvalue, which mostly takes two */
+#define LEAST (DBL_MIN / DBL_EPSILON) /* of squares, beside those near 1 */
+
+/* A <- H A H for each H = I - tau v v' in turn; v_m is left in row m, and e_m = A_m,m+1. */
+VECTORIZED static void reduce(spca_int k, double *A, double *tau, double *w, double *e)
+{
+    for (spca_int m = 0; m + 2 < k; m++) {
+        double *v = A + m * k, rest = 0, size, first = v[m + 1], inner = 0;
+        for (spca_int i = m + 2; i < k; i++) rest += v[i] * v[i];
+        e[m] = first;
+        tau[m] = 0;
+        if (rest < LEAST) continue;
+        size = sqrt(first * first + rest);
+        e[m] = first > 0 ? -size : size;
+        v[m + 1] = first - e[m];
+        tau[m] = 2 / (v[m + 1] * v[m + 1] + rest);
+        for (spca_int i = m + 1; i < k; i++) w[i] = 0;
+        for (spca_int j = m + 1; j < k; j++)
+            for (spca_int i = m + 1; i < k; i++) w[i] += tau[m] * v[j] * A[j * k + i];
+        for (spca_int i = m + 1; i < k; i++) inner += w[i] * v[i];
+        for (spca_int i = m + 1; i < k; i++) w[i] -= tau[m] / 2 * inner * v[i];
+        for (spca_int j = m + 1; j < k; j++)
+            for (spca_int i = m + 1; i < k; i++) A[j * k + i] -= v[j] * w[i] + w[j] * v[i];
+    }
+    if (k > 1) e[k - 2] = A[(k - 2) * k + k - 1];
+    e[k - 1] = 0;
+}
+
+/* Q = H_0 H_1 ..., by rows. */
+VECTORIZED static void multiply_out(spca_int k, const double *A, const double *tau, double *w,
+                                    double *Q)
+{
+    for (spca_int i = 0; i < k * k; i++) Q[i] = 0;
+    for (spca_int i = 0; i < k; i++) Q[i * (k + 1)] = 1;
+    for (spca_int m = k - 3; m >= 0; m--) {
+        const double *v = A + m * k;
+        for (spca_int i = m + 1; i < k; i++) w[i] = 0;
+        for (spca_int j = m + 1; j < k; j++)
+            for (spca_int i = m + 1; i < k; i++) w[i] += v[j] * Q[j * k + i];
+        for (spca_int j = m + 1; j < k; j++)
+            for (spca_int i = m + 1; i < k; i++) Q[j * k + i] -= tau[m] * v[j] * w[i];
+    }
+}
+
+/* x, y <- c x - s y, s x + c y */
+static inline void turn(spca_int k, double c, double s, double *restrict x, double *restrict y)
+{
+    for (spca_int i = 0; i < k; i++) {
+        double z = y[i];
+        y[i] = s * x[i] + c * z;
+        x[i] = c * x[i] - s * z;
+    }
+}
+
+/* d: eigenvalues of the tridiagonal matrix (d, e), whose rotations turn the columns of U too. */
+VECTORIZED static spca_status iterate(spca_int k, double *d, double *e, double *U)
+{
+    double size = 0;
+    for (spca_int l = 0; l < k; l++) size = fmax(size, fabs(d[l]) + fabs(e[l]));
+    for (spca_int l = 0; l < k; l++)
+        for (int sweep = 0;; sweep++) {
+            double g, r, s = 1, c = 1, p = 0;
+            spca_int m = l, i;
+            while (m < k - 1 && fabs(e[m]) > DBL_EPSILON * size) m++;
+            if (m == l) break;
+            if (sweep == SWEEPS) return SPCA_LAPACK_FAILED;
+            g = (d[l + 1] - d[l]) / (2 * e[l]);
+            r = sqrt(g * g + 1);
+            g = d[m] - d[l] + e[l] / (g + (g < 0 ? -r : r));
+            for (i = m - 1; i >= l; i--) {
+                double f = s * e[i], b = c * e[i];
+                r = f * f + g * g;
+                r = r < LEAST ? hypot(f, g) : sqrt(r);
+                e[i + 1] = r;
+                if (r == 0) {
+                    d[i + 1] -= p;
+                    e[m] = 0;
+                    break;
+                }
+                s = f / r;
+                c = g / r;
+                g = d[i + 1] - p;
+                r = (d[i] - g) * s + 2 * c * b;
+                p = s * r;
+                d[i + 1] = g + p;
+                g = c * r - b;
+                turn(k, c, s, U + i * k, U + (i + 1) * k);
+            }
+            if (i >= l) continue;
+            d[l] -= p;
+            e[l] = g;
+            e[m] = 0;
+        }
+    return SPCA_OK;
+}
+
+spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenvalues, double *U)
+{
+    double *tau = work, *w = tau + k, *e = w + k, *d = e + k, *Q = d + k, size;
+    int exponent = 0;
+    spca_status status;
+    if (!is_finite(k * k, A)) return SPCA_LAPACK_FAILED;
+    (void)frexp(largest_magnitude(k * k, A), &exponent); /* so that squares have a place */
+    size = ldexp(1, exponent < -1000 ? -1000 : exponent);
+    for (spca_int i = 0; i < k * k; i++) A[i] *= 1 / size;
+    reduce(k, A, tau, w, e);
+    for (spca_int i = 0; i < k; i++) d[i] = A[i * (k + 1)];
+    multiply_out(k, A, tau, w, Q);
+    for (spca_int j = 0; j < k; j++)
+        for (spca_int i = 0; i < k; i++) U[j * k + i] = Q[i * k + j];
+    status = iterate(k, d, e, U);
+    if (status < 0) return status;
+    for (spca_int i = 0; i < k; i++) { /* in order */
+        spca_int best = i;
+        for (spca_int j = i + 1; j < k; j++) best = d[j] > d[best] ? j : best;
+        eigenvalues[i] = d[best] * size;
+        d[best] = d[i];
+        for (spca_int a = 0; best != i && a < k; a++) {
+            double x = U[i * k + a];
+            U[i * k + a] = U[best * k + a];
+            U[best * k + a] = x;
+        }
+    }
+    return SPCA_OK;
+}
