@@ -34,8 +34,11 @@ VECTORIZED static void turned(spca_int k, const spca_int *index, const real *x, 
     for (spca_int a = 0; a < k; a++) {
         const real *z = x + (index ? index[a] : a);
         if (ld <= DENSE * k) FETCH((uintptr_t)x + (uintptr_t)((AHEAD * ld + a) * 64));
-        for (int c = 0; c < TOGETHER; c += LANES)
-            *(lanes_t *)(y + a * TOGETHER + c) = APART(z + c * ld, ld) - mean[a];
+        for (int c = 0; c < TOGETHER; c += LANES) {
+#define ENTRY(l) z[(c + (l)) * ld]
+            *(lanes_t *)(y + a * TOGETHER + c) = LANES_OF(ENTRY) - mean[a];
+#undef ENTRY
+        }
     }
 }
 
