@@ -16,12 +16,6 @@ typedef struct {
     real *C, *turned; /* A, and then B, by groups; or NULL */
 } products_t;
 
-/* The first place from x that begins a cache line, up to TOGETHER - 1 behind. */
-static real *cache_line(real *x)
-{
-    return x + (64 - (uintptr_t)x % 64) % 64 / sizeof(real);
-}
-
 static void tile_part(void *context, spca_int part)
 {
     const products_t *s = context;

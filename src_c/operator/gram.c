@@ -39,7 +39,7 @@ typedef struct {
     spca_int m, k; /* rows and columns of G */
     const spca_int *index;
     double *G;
-    real *mean, *weight; /* (k): range mean, range weight */
+    real *mean, *weight; /* (k): range mean, range weight; and zeros */
     real *W;             /* rows x k; or by groups of rows, of columns */
     spca_int i0, rows;   /* of F in W */
     int layout;
@@ -56,20 +56,21 @@ static spca_int rows_of(const operator_t *A, spca_int k, int shared)
 /* Tiles of about the same width, so that none has a few columns alone. */
 static spca_int side_of(spca_int k)
 {
-    spca_int side = (k - 1) / tiles_of(k) + 1;
-    return min_int(TILE, (side + TOGETHER - 1) / TOGETHER * TOGETHER);
+    return min_int(TILE, filled((k - 1) / tiles_of(k) + 1));
 }
 
 /* Reals: mean, weight and W. */
 static spca_int products_work(const operator_t *A, spca_int k)
 {
-    return 2 * k + filled(k) * rows_of(A, k, 1);
+    return filled(k) * (2 + rows_of(A, k, 1)) + TOGETHER;
 }
 
 static products_t products_of(const operator_t *A, spca_int m, spca_int k, const spca_int *index,
                               real *work, double *G)
 {
-    products_t g = {A, m, k, index, G, work, work + k, work + 2 * k, 0, 0, ACROSS, k, side_of(k)};
+    real *weight = work + filled(k), *W = cache_line(weight + filled(k));
+    products_t g = {A, m, k, index, G, work, weight, W, 0, 0, ACROSS, k, side_of(k)};
+    for (spca_int a = k; a < filled(k); a++) g.mean[a] = g.weight[a] = 0;
     for (spca_int a = 0; a < k; a++) {
         spca_int j = index ? index[a] : a;
         g.mean[a] = A->mean ? A->mean[j] * A->range : 0;
@@ -77,6 +78,17 @@ static products_t products_of(const operator_t *A, spca_int m, spca_int k, const
     }
     memset(G, 0, (size_t)(m * k) * sizeof(*G));
     return g;
+}
+
+/* G += C, or half of it; the lines of memory of a row are fetched before their turn. */
+VECTORIZED static void add_sums(int half, spca_int m, spca_int n, const real *C, spca_int k,
+                                double *G)
+{
+    for (spca_int c = 0; c < m; c++, G += k) {
+        for (spca_int d = 0; d < n; d += 8)
+            FETCH_TO_WRITE((uintptr_t)(G + d) + (uintptr_t)(2 * k) * sizeof(*G));
+        for (spca_int d = half ? c : 0; d < n; d++) G[d] += (double)C[c * n + d];
+    }
 }
 
 /* G_ab += sum_i w_ia w_ib over all groups, of a tile with b >= a. */
@@ -96,8 +108,7 @@ static void tile_part(void *context, spca_int part)
         const real *W = g->W + r * g->width;
         SPCA(add_tile)(g->layout, a0 == b0, m, n, rows, W + a0 * apart, ld, W + b0 * apart, ld,
                        wide, wide ? (void *)G : sums, wide ? k : n);
-        for (spca_int c = 0; !wide && c < m; c++)
-            for (spca_int d = a0 == b0 ? c : 0; d < n; d++) G[c * k + d] += (double)sums[c * n + d];
+        if (!wide) add_sums(a0 == b0, m, n, sums, k, G);
     }
 }
 
@@ -124,8 +135,7 @@ static spca_status finish_products(const products_t *g)
     return bad ? SPCA_NONFINITE : SPCA_OK;
 }
 
-/* ---- dense ------------------------------------------------------------------------------------
- */
+/* ---- dense ----------------------------------------------------------------------------------- */
 
 /* y_a = (u x_a - s mean_a) weight_a, by groups that are `apart`. */
 VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x, real u, real s,
@@ -176,14 +186,11 @@ static void centered_part(void *context, spca_int part)
                  W + r * TOGETHER);
     for (spca_int a = 0; !A->row_major && a < g->k; a += TOGETHER, W += apart) {
         const real *x[TOGETHER];
-        real mean[TOGETHER] = {0}, weight[TOGETHER] = {0}; /* no column is beside the last */
         for (spca_int c = 0; c < TOGETHER; c++) {
             spca_int b = min_int(a + c, g->k - 1);
             x[c] = A->data + (g->index ? g->index[b] : b) * A->ld + i0;
-            mean[c] = a + c < g->k ? g->mean[b] : 0;
-            weight[c] = a + c < g->k ? g->weight[b] : 0;
         }
-        turned(rows, x, u, s, mean, weight, W);
+        turned(rows, x, u, s, g->mean + a, g->weight + a, W);
     }
 }
 
@@ -196,10 +203,9 @@ spca_status SPCA(dense_gram)(const operator_t *A, spca_int m, spca_int k, const 
     g.width = filled(k);
     for (; g.i0 < A->n; g.i0 += g.rows) {
         spca_status status;
-        double bytes;
         g.rows = min_int(rows, A->n - g.i0);
-        bytes = (double)g.rows * (double)k * sizeof(real);
-        status = do_parts(A->run, bytes, centered_part, &g, (g.rows + STEP - 1) / STEP, stop, ctx);
+        status = do_parts(A->run, (double)(g.rows * k) * sizeof(real), centered_part, &g,
+                          (g.rows + STEP - 1) / STEP, stop, ctx);
         if (status >= 0) status = add_products(&g, stop, ctx);
         if (status < 0) return status;
     }
@@ -211,8 +217,7 @@ spca_int SPCA(dense_gram_work)(const operator_t *A, spca_int k)
     return products_work(A, k) * (spca_int)sizeof(real);
 }
 
-/* ---- compressed -------------------------------------------------------------------------------
- */
+/* ---- compressed ------------------------------------------------------------------------------ */
 
 typedef struct {
     spca_int capacity; /* entries of a block */
