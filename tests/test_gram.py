@@ -73,7 +73,7 @@ def test_matrix_is_that_of_numpy(kind, density, dtype, n):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("p", [96, 97, 211])  # one tile, a column more, and several
 def test_matrix_of_several_tiles(order, dtype, p):
-    """By long doubles, of all columns and of some in any order; columns that are not asked for may have NaN."""
+    """By long doubles, of all columns, and of some in any order; others may have NaN."""
     rng = np.random.default_rng(p)
     X = np.asarray(rng.standard_normal((1300, p)) + 100, dtype, order=order)
     mean, weight = X.mean(axis=0), (rng.random(p) + 0.5).astype(dtype)
