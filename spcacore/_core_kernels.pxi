@@ -65,9 +65,10 @@ def scores(const floating[:, :] X, Py_ssize_t[::1] index, const floating[::1] me
     if n == 0 or k == 0 or r == 0:
         out[:] = 0
         return
+    cdef floating[::1] work = np.empty(k * (r + 15), np.float32 if floating is float else np.float64)
     with nogil:
         status = kernel_scores(n, k, r, &X[0, 0], ld, row_major, positions_of(index), &mean[0], &V[0, 0], spca_pool_run,
-                               on_stop, &call.c, &out[0, 0])
+                               on_stop, &call.c, &work[0], &out[0, 0])
     call.check(status)
 
 

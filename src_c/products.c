@@ -4,7 +4,7 @@
  * the depth is turned first, unless so few are multiplied that this takes longer. */
 #include "products.h"
 
-enum { FEWEST = SPCA_LEAST(24) };
+enum { FEWEST = SPCA_LEAST(24), LANES = sizeof(lanes_t) / sizeof(real) };
 #define SLAB ((spca_int)1 << 16) /* of the depth: stop is asked between them */
 
 typedef struct {
@@ -15,18 +15,6 @@ typedef struct {
     real factor;
     real *C, *turned; /* A, and then B, by groups; or NULL */
 } products_t;
-
-/* The first place from x that begins a cache line, up to TOGETHER - 1 behind. */
-static real *cache_line(real *x)
-{
-    return x + (64 - (uintptr_t)x % 64) % 64 / sizeof(real);
-}
-
-/* Rows of whole groups. */
-static inline spca_int filled(spca_int rows)
-{
-    return (rows + TOGETHER - 1) / TOGETHER * TOGETHER;
-}
 
 static void tile_part(void *context, spca_int part)
 {
@@ -55,7 +43,11 @@ static void tile_part(void *context, spca_int part)
 VECTORIZED static void turn_together(spca_int depth, const real *x, spca_int ldx, real *restrict y)
 {
     for (spca_int l = 0; l < depth; l++)
-        for (int c = 0; c < TOGETHER; c++) y[l * TOGETHER + c] = x[c * ldx + l];
+        for (int c = 0; c < TOGETHER; c += LANES) {
+#define ENTRY(i) x[(c + (i)) * ldx + l]
+            *(lanes_t *)(y + l * TOGETHER + c) = LANES_OF(ENTRY);
+#undef ENTRY
+        }
 }
 
 /* A tile of rows of A, or of B. */

@@ -15,6 +15,18 @@ static inline spca_int tiles_of(spca_int count)
     return (count + TILE - 1) / TILE;
 }
 
+/* The first place from x that begins a cache line, up to TOGETHER - 1 behind. */
+static inline real *cache_line(real *x)
+{
+    return x + (64 - (uintptr_t)x % 64) % 64 / sizeof(real);
+}
+
+/* Rows of whole groups. */
+static inline spca_int filled(spca_int rows)
+{
+    return (rows + TOGETHER - 1) / TOGETHER * TOGETHER;
+}
+
 /* The bytes of loops like those that do_parts knows which take as long as so many products. */
 static inline double as_bytes(double products)
 {

@@ -16,9 +16,16 @@ typedef double doubles_t __attribute__((vector_size(32), aligned(sizeof(double))
 #define FETCH(address) __builtin_prefetch((const void *)(address), 0, 2)
 #define FETCH_CLOSE(address) __builtin_prefetch((const void *)(address), 0, 3)
 #define FETCH_TO_WRITE(address) __builtin_prefetch((const void *)(address), 1, 3)
+#ifdef SPCA_SINGLE /* entry(0), entry(1), ...: of lanes that are not side by side in memory */
+#define LANES_OF(entry)                                                                            \
+    ((lanes_t){entry(0), entry(1), entry(2), entry(3), entry(4), entry(5), entry(6), entry(7)})
+#else
+#define LANES_OF(entry) ((lanes_t){entry(0), entry(1), entry(2), entry(3)})
+#endif
 #else
 typedef real lanes_t;
 typedef double doubles_t;
+#define LANES_OF(entry) (entry(0))
 #define FETCH(address) ((void)(address))
 #define FETCH_CLOSE(address) ((void)(address))
 #define FETCH_TO_WRITE(address) ((void)(address))

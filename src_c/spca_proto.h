@@ -238,10 +238,11 @@ spca_status SPCA(shared_statistics)(spca_int n, spca_int p, const REAL *X, spca_
                                     double *low, double *high, int8_t *quantized, double *step,
                                     double *error, float *size);
 /* out (n x r, by rows) = (X[:, index[:k]] - 1 mean') V, index NULL: the first k columns.  V
- * (k x r) is by rows.  k > 0.  The same bits for any number of threads (scores.c). */
+ * (k x r) is by rows.  k > 0.  The same bits for any number of threads (scores.c).
+ * work: k (r + 15). */
 spca_status SPCA(scores)(spca_int n, spca_int k, spca_int r, const REAL *X, spca_int ld,
                          int row_major, const spca_int *index, const REAL *mean, const REAL *V,
-                         spca_run run, spca_stop stop, void *ctx, REAL *out);
+                         spca_run run, spca_stop stop, void *ctx, REAL *work, REAL *out);
 /* The quantized copy of c columns, given their mean (NULL: 0), smallest and largest entry: q_j =
  * (x_j - mean_j)/step_j rounded to int8, error_j >= ||x_j - mean_j - step_j q_j|| but for rounding
  * in the differences, size_j >= ||q_j||. */

@@ -11,10 +11,11 @@ typedef real long_t __attribute__((vector_size(64), aligned(sizeof(real)), may_a
 
 enum {
     LONG = TOGETHER,
+    LANES = sizeof(lanes_t) / sizeof(real),
     WIDE = 3 * LONG,         /* columns of a strip, */
     DEPTH = SPCA_LEAST(128), /* with so much of the depth: it stays in the first cache */
     TALL = 8,                /* rows of a block, whose sums are in registers, */
-    MOST = 3,                /* and vectors, at most */
+    MOST = WIDE / LANES,     /* and vectors, at most */
     SIDE = 4                 /* rows of either matrix whose dot products are made side by side */
 };
 

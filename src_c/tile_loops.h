@@ -44,28 +44,38 @@ INLINE void NAMED(add_block)(const int tall, const int some, const tile_t *t, co
         }
 }
 
+/* Of `tall` rows from i. */
+INLINE void NAMED(add_rows)(const int tall, const int count, const int some, const tile_t *t,
+                            const real *a, const real *b, spca_int i, spca_int j)
+{
+    _Alignas(64) real S[TALL * WIDE];
+    const spca_int wide = count * NAMED(EACH), n = min_int(wide, t->n - j);
+    const real *x = a + i / LONG * LONG * t->lda + i % LONG;
+    real *C = t->C + i * t->ldc + j;
+    for (spca_int v = 0; v < count; v += some)
+        if (t->half && n == wide && i >= j + (v + some) * NAMED(EACH))
+            continue;
+        else if (n == wide)
+            NAMED(add_block)(tall, some, t, x, b, v, C, t->ldc, t->keep);
+        else
+            NAMED(add_block)(tall, some, t, x, b, v, S, wide, 0);
+    for (spca_int r = 0; n < wide && r < tall; r++)
+        for (spca_int c = 0; c < n; c++)
+            C[r * t->ldc + c] = S[r * wide + c] + (t->keep ? C[r * t->ldc + c] : 0);
+}
+
 /* Of `count` vectors of columns from j, some at a time. */
 INLINE void NAMED(add_strip)(const int tall, const int count, const int some, const tile_t *t,
                              const real *a, const real *b, spca_int j)
 {
-    _Alignas(64) real S[TALL * WIDE];
-    const spca_int wide = count * NAMED(EACH), n = min_int(wide, t->n - j);
-    for (spca_int i = 0; i < t->m && !(t->half && i >= j + n); i += tall) {
-        const real *x = a + i / LONG * LONG * t->lda + i % LONG;
-        const spca_int rows = min_int(tall, t->m - i);
-        const int whole = rows == tall && n == wide;
-        real *C = t->C + i * t->ldc + j;
-        for (spca_int v = 0; v < count; v += some)
-            if (t->half && whole && i >= j + (v + some) * NAMED(EACH))
-                continue;
-            else if (whole)
-                NAMED(add_block)(tall, some, t, x, b, v, C, t->ldc, t->keep);
-            else
-                NAMED(add_block)(tall, some, t, x, b, v, S, wide, 0);
-        for (spca_int r = 0; !whole && r < rows; r++)
-            for (spca_int c = 0; c < n; c++)
-                C[r * t->ldc + c] = S[r * wide + c] + (t->keep ? C[r * t->ldc + c] : 0);
+    const spca_int m = t->half ? min_int(t->m, j + count * NAMED(EACH)) : t->m;
+    spca_int i = 0;
+    for (; i + tall <= m; i += tall) NAMED(add_rows)(tall, count, some, t, a, b, i, j);
+    if (tall > 4 && i + 4 <= m) {
+        NAMED(add_rows)(4, count, some, t, a, b, i, j);
+        i += 4;
     }
+    for (; i < m; i++) NAMED(add_rows)(1, count, count, t, a, b, i, j);
 }
 
 /* Of rows that are in groups already, or are copied, columns by strips. */

@@ -271,6 +271,31 @@ def test_scores_by_many_loadings(layout, dtype):
         scores(X, V, mean, None)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_by_few_loadings(order, dtype):
+    """Those of long doubles, by any number of loadings; a score has the same bits alone."""
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.standard_normal((407, 90)) + 100, dtype, order=order)
+    mean, V = X.mean(axis=0), rng.standard_normal((90, 18)).astype(dtype)
+    V[rng.choice(90, 25, replace=False)] = 0
+    expected = (X.astype(np.longdouble) - mean) @ V
+    for r in range(1, 19):
+        found = scores(X, V[:, :r], mean, None)
+        np.testing.assert_allclose(
+            found, expected[:, :r], rtol=0, atol=1e-12 if dtype == np.float64 else 1e-3
+        )
+        np.testing.assert_array_equal(scores(X, V[:, r - 1 : r], mean, None), found[:, r - 1 :])
+
+
+def test_scores_whose_sum_overflows():
+    """A product with two entries is exact here; all scores together have no finite sum."""
+    X = np.full((40, 2), 2.0**1022)
+    np.testing.assert_array_equal(
+        scores(X, np.array([[1.0], [0.5]]), None, None), np.full((40, 1), 1.5 * 2.0**1022)
+    )
+
+
 @pytest.mark.parametrize("form", ["csr", "csc"])
 @pytest.mark.parametrize("shape", [(60, 30), (600, 500)])  # the larger one is searched by columns
 @pytest.mark.parametrize("options", [{}, {"scale": True}, {"center": False}])

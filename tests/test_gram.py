@@ -70,6 +70,24 @@ def test_matrix_is_that_of_numpy(kind, density, dtype, n):
         assert (G[:, : len(G)] == G[:, : len(G)].T).all()
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("p", [96, 97, 211])  # one tile, a column more, and several
+def test_matrix_of_several_tiles(order, dtype, p):
+    """By long doubles, of all columns, and of some in any order; others may have NaN."""
+    rng = np.random.default_rng(p)
+    X = np.asarray(rng.standard_normal((1300, p)) + 100, dtype, order=order)
+    mean, weight = X.mean(axis=0), (rng.random(p) + 0.5).astype(dtype)
+    wide = (X.astype(np.longdouble) - mean) * weight
+    some = rng.permutation(p)[: p // 2 + 1]
+    tolerance = 1e-12 if dtype == np.float64 else 1e-4
+    G = _core.dense(X, False, mean, weight, 1.0, 1 / 1300).gram(None, None)
+    np.testing.assert_allclose(G, wide.T @ wide / 1300, atol=tolerance)
+    X[:, np.setdiff1d(np.arange(p), some)] = np.nan
+    G = _core.dense(X, False, mean, weight, 1.0, 1 / 1300).gram(some, None, p // 4)
+    np.testing.assert_allclose(G, wide[:, some[: p // 4]].T @ wide[:, some] / 1300, atol=tolerance)
+
+
 @pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["csr", "csc", "csc64"])
 @pytest.mark.parametrize("rows", [1, 3, 4, 15, 16, 40])  # one short vector, a long one, several passes

@@ -88,7 +88,9 @@ def _dense_scores(a: NDArray[Any], used: Index, about: NDArray[Any], V: NDArray[
         for start in range(0, len(a), step):
             part = np.ascontiguousarray(a[start : start + step, used], dtype)
             _core.scores(part, None, about, V, out[start : start + step])
-    left = np.flatnonzero(~np.isfinite(out).all(axis=1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        sound = np.isfinite(out.sum())
+    left: Index = np.empty(0, np.intp) if sound else np.flatnonzero(~np.isfinite(out).all(axis=1))
     for start in range(0, len(left), step):  # an entry is not finite, or what is on the way leaves the range
         rows = left[start : start + step]
         part = a[rows[:, None], used]

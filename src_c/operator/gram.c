@@ -18,6 +18,7 @@
 #include <string.h>
 
 enum {
+    LANES = sizeof(lanes_t) / sizeof(real),
     ROWS = SPCA_LEAST(2048 / sizeof(real)), /* of a group: their sums are in that precision */
     GROUPS = 8,                             /* of threads at a time, at most, */
     SHARED = 1 << 23,                       /* and bytes of F */
@@ -38,11 +39,11 @@ typedef struct {
     spca_int m, k; /* rows and columns of G */
     const spca_int *index;
     double *G;
-    real *mean, *weight; /* (k): range mean, range weight */
-    real *W;             /* rows x k; `apart`: the columns of each tile of a group are together */
+    real *mean, *weight; /* (k): range mean, range weight; and zeros */
+    real *W;             /* rows x k; or by groups of rows, of columns */
     spca_int i0, rows;   /* of F in W */
-    int apart;
-    spca_int side; /* of a tile */
+    int layout;
+    spca_int width, side; /* numbers of a row in W; columns of a tile */
 } products_t;
 
 /* How many rows are in W at a time. */
@@ -55,20 +56,21 @@ static spca_int rows_of(const operator_t *A, spca_int k, int shared)
 /* Tiles of about the same width, so that none has a few columns alone. */
 static spca_int side_of(spca_int k)
 {
-    spca_int side = (k - 1) / tiles_of(k) + 1;
-    return min_int(TILE, (side + TOGETHER - 1) / TOGETHER * TOGETHER);
+    return min_int(TILE, filled((k - 1) / tiles_of(k) + 1));
 }
 
 /* Reals: mean, weight and W. */
 static spca_int products_work(const operator_t *A, spca_int k)
 {
-    return k * (2 + rows_of(A, k, 1));
+    return filled(k) * (2 + rows_of(A, k, 1)) + TOGETHER;
 }
 
 static products_t products_of(const operator_t *A, spca_int m, spca_int k, const spca_int *index,
                               real *work, double *G)
 {
-    products_t g = {A, m, k, index, G, work, work + k, work + 2 * k, 0, 0, 0, side_of(k)};
+    real *weight = work + filled(k), *W = cache_line(weight + filled(k));
+    products_t g = {A, m, k, index, G, work, weight, W, 0, 0, ACROSS, k, side_of(k)};
+    for (spca_int a = k; a < filled(k); a++) g.mean[a] = g.weight[a] = 0;
     for (spca_int a = 0; a < k; a++) {
         spca_int j = index ? index[a] : a;
         g.mean[a] = A->mean ? A->mean[j] * A->range : 0;
@@ -78,12 +80,15 @@ static products_t products_of(const operator_t *A, spca_int m, spca_int k, const
     return g;
 }
 
-/* Where column a of tile a0 is in a group, and how far its rows are apart. */
-static inline const real *tile_of(const products_t *g, const real *W, spca_int rows, spca_int a0,
-                                  spca_int *ld)
+/* G += C, or half of it; the lines of memory of a row are fetched before their turn. */
+VECTORIZED static void add_sums(int half, spca_int m, spca_int n, const real *C, spca_int k,
+                                double *G)
 {
-    *ld = g->apart ? min_int(g->side, g->k - a0) : g->k;
-    return W + (g->apart ? a0 * rows : a0);
+    for (spca_int c = 0; c < m; c++, G += k) {
+        for (spca_int d = 0; d < n; d += 8)
+            FETCH_TO_WRITE((uintptr_t)(G + d) + (uintptr_t)(2 * k) * sizeof(*G));
+        for (spca_int d = half ? c : 0; d < n; d++) G[d] += (double)C[c * n + d];
+    }
 }
 
 /* G_ab += sum_i w_ia w_ib over all groups, of a tile with b >= a. */
@@ -92,19 +97,18 @@ static void tile_part(void *context, spca_int part)
     const products_t *g = context;
     spca_int k = g->k, across = (k - 1) / g->side + 1;
     spca_int a0 = part / across * g->side, b0 = part % across * g->side;
-    spca_int m = min_int(g->side, g->m - a0), n = min_int(g->side, k - b0), lda, ldb;
+    spca_int m = min_int(g->side, g->m - a0), n = min_int(g->side, k - b0);
     double *G = g->G + a0 * k + b0;
     real sums[TILE * TILE];
     int wide = sizeof(real) == sizeof(double); /* then the sums are made in G */
     if (b0 < a0) return;
     for (spca_int r = 0; r < g->rows; r += ROWS) {
         spca_int rows = min_int(ROWS, g->rows - r);
-        const real *W = g->W + r * k, *a = tile_of(g, W, rows, a0, &lda),
-                   *b = tile_of(g, W, rows, b0, &ldb);
-        SPCA(add_tile)(ACROSS, a0 == b0, m, n, rows, a, lda, b, ldb, wide, wide ? (void *)G : sums,
-                       wide ? k : n);
-        for (spca_int c = 0; !wide && c < m; c++)
-            for (spca_int d = a0 == b0 ? c : 0; d < n; d++) G[c * k + d] += (double)sums[c * n + d];
+        spca_int apart = g->layout == ACROSS ? 1 : rows, ld = g->layout == ACROSS ? k : rows;
+        const real *W = g->W + r * g->width;
+        SPCA(add_tile)(g->layout, a0 == b0, m, n, rows, W + a0 * apart, ld, W + b0 * apart, ld,
+                       wide, wide ? (void *)G : sums, wide ? k : n);
+        if (!wide) add_sums(a0 == b0, m, n, sums, k, G);
     }
 }
 
@@ -131,26 +135,38 @@ static spca_status finish_products(const products_t *g)
     return bad ? SPCA_NONFINITE : SPCA_OK;
 }
 
-/* ---- dense ------------------------------------------------------------------------------------
- */
+/* ---- dense ----------------------------------------------------------------------------------- */
 
-/* y_a = (u x_a - s mean_a) weight_a */
+/* y_a = (u x_a - s mean_a) weight_a, by groups that are `apart`. */
 VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x, real u, real s,
-                                const real *mean, const real *weight, real *restrict y)
+                                const real *mean, const real *weight, spca_int apart,
+                                real *restrict y)
 {
-    if (index)
-        for (spca_int a = 0; a < k; a++) y[a] = (u * x[index[a]] - s * mean[a]) * weight[a];
-    else
-        for (spca_int a = 0; a < k; a++) y[a] = (u * x[a] - s * mean[a]) * weight[a];
+    spca_int a = 0;
+    for (; a + TOGETHER <= k; a += TOGETHER, y += apart)
+        if (index)
+            for (int c = 0; c < TOGETHER; c++)
+                y[c] = (u * x[index[a + c]] - s * mean[a + c]) * weight[a + c];
+        else
+            for (int c = 0; c < TOGETHER; c++)
+                y[c] = (u * x[a + c] - s * mean[a + c]) * weight[a + c];
+    for (int c = 0; a < k && c < TOGETHER; c++)
+        y[c] =
+            a + c < k ? (u * x[index ? index[a + c] : a + c] - s * mean[a + c]) * weight[a + c] : 0;
 }
 
 /* The same of rows of TOGETHER columns x. */
 VECTORIZED static void turned(spca_int rows, const real *const *x, const real *u, const real *s,
-                              const real *mean, const real *weight, real *restrict y, spca_int k)
+                              const real *mean, const real *weight, real *restrict y)
 {
     for (spca_int r = 0; r < rows; r++)
-        for (int c = 0; c < TOGETHER; c++)
-            y[r * k + c] = (u[r] * x[c][r] - s[r] * mean[c]) * weight[c];
+        for (int c = 0; c < TOGETHER; c += LANES) {
+#define ENTRY(l) x[c + (l)][r]
+            lanes_t z = LANES_OF(ENTRY), m = *(const lanes_t *)(mean + c);
+            *(lanes_t *)(y + r * TOGETHER + c) =
+                (u[r] * z - s[r] * m) * *(const lanes_t *)(weight + c);
+#undef ENTRY
+        }
 }
 
 /* Some rows of F. */
@@ -158,34 +174,23 @@ static void centered_part(void *context, spca_int part)
 {
     const products_t *g = context;
     const operator_t *A = g->A;
-    spca_int r0 = part * STEP, i0 = g->i0 + r0, rows = min_int(STEP, g->rows - r0), group, n;
-    real u[STEP], s[STEP];
+    spca_int r0 = part * STEP, i0 = g->i0 + r0, rows = min_int(STEP, g->rows - r0);
+    spca_int group = r0 / ROWS * ROWS, apart = TOGETHER * min_int(ROWS, g->rows - group);
+    real u[STEP], s[STEP], *W = g->W + group * g->width + (r0 - group) * TOGETHER;
     for (spca_int r = 0; r < rows; r++) {
         u[r] = row_weight(A, i0 + r) * A->range;
         s[r] = row_center(A, i0 + r);
     }
-    group = r0 / ROWS * ROWS;
-    for (spca_int a0 = 0; a0 < g->k; a0 += g->side) {
-        const spca_int *index = g->index ? g->index + a0 : NULL;
-        const real *mean = g->mean + a0, *weight = g->weight + a0;
-        real *y = g->W + group * g->k + a0 * min_int(ROWS, g->rows - group);
-        spca_int a = 0;
-        n = min_int(g->side, g->k - a0);
-        y += (r0 - group) * n;
-        for (spca_int r = 0; A->row_major && r < rows; r++)
-            centered(n, index, A->data + (i0 + r) * A->ld + (index ? 0 : a0), u[r], s[r], mean,
-                     weight, y + r * n);
-        for (; !A->row_major && a + TOGETHER <= n; a += TOGETHER) {
-            const real *x[TOGETHER];
-            for (int c = 0; c < TOGETHER; c++)
-                x[c] = A->data + (index ? index[a + c] : a0 + a + c) * A->ld + i0;
-            turned(rows, x, u, s, mean + a, weight + a, y + a, n);
+    for (spca_int r = 0; A->row_major && r < rows; r++)
+        centered(g->k, g->index, A->data + (i0 + r) * A->ld, u[r], s[r], g->mean, g->weight, apart,
+                 W + r * TOGETHER);
+    for (spca_int a = 0; !A->row_major && a < g->k; a += TOGETHER, W += apart) {
+        const real *x[TOGETHER];
+        for (spca_int c = 0; c < TOGETHER; c++) {
+            spca_int b = min_int(a + c, g->k - 1);
+            x[c] = A->data + (g->index ? g->index[b] : b) * A->ld + i0;
         }
-        for (; !A->row_major && a < n; a++) {
-            const real *x = A->data + (index ? index[a] : a0 + a) * A->ld + i0;
-            for (spca_int r = 0; r < rows; r++)
-                y[r * n + a] = (u[r] * x[r] - s[r] * mean[a]) * weight[a];
-        }
+        turned(rows, x, u, s, g->mean + a, g->weight + a, W);
     }
 }
 
@@ -194,13 +199,13 @@ spca_status SPCA(dense_gram)(const operator_t *A, spca_int m, spca_int k, const 
 {
     products_t g = products_of(A, m, k, index, work, G);
     spca_int rows = rows_of(A, k, threads_of(A->run) > 1);
-    g.apart = 1;
+    g.layout = IN_GROUPS;
+    g.width = filled(k);
     for (; g.i0 < A->n; g.i0 += g.rows) {
         spca_status status;
-        double bytes;
         g.rows = min_int(rows, A->n - g.i0);
-        bytes = (double)g.rows * (double)k * sizeof(real);
-        status = do_parts(A->run, bytes, centered_part, &g, (g.rows + STEP - 1) / STEP, stop, ctx);
+        status = do_parts(A->run, (double)(g.rows * k) * sizeof(real), centered_part, &g,
+                          (g.rows + STEP - 1) / STEP, stop, ctx);
         if (status >= 0) status = add_products(&g, stop, ctx);
         if (status < 0) return status;
     }
@@ -212,8 +217,7 @@ spca_int SPCA(dense_gram_work)(const operator_t *A, spca_int k)
     return products_work(A, k) * (spca_int)sizeof(real);
 }
 
-/* ---- compressed -------------------------------------------------------------------------------
- */
+/* ---- compressed ------------------------------------------------------------------------------ */
 
 typedef struct {
     spca_int capacity; /* entries of a block */

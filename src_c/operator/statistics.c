@@ -69,7 +69,7 @@ VECTORIZED static void tile(spca_int r, spca_int c, const real *X, spca_int ld, 
             const real *x = X + i * ld + j;
             for (int l = 0; l < 4; l++)
                 for (int b = 0; b < GROUP; b += LINE)
-                    FETCH((uintptr_t)(x + l * ld + b) + (uintptr_t)(4 * ld) * sizeof(real));
+                    FETCH_CLOSE((uintptr_t)(x + l * ld + b) + (uintptr_t)(4 * ld) * sizeof(real));
             if (j + GROUP <= c)
                 four_rows(GROUP, x, ld, shift + j, sum + j, square + j, low + j, high + j);
             else

@@ -364,9 +364,9 @@ void SPCA(check_scores)(trial_t *t)
     const real *mean = SPCA(numbers)(t, PLAIN, k), *V = SPCA(numbers)(t, PLAIN, k * r);
     const spca_int *index = listed ? SPCA(subset)(t, p, k) : NULL;
     spca_int from = between(t, 0, n - 1), rows = between(t, 1, n - from);
-    real *first = WORK(t, n * r), *out = WORK(t, n * r);
-    CHECK(t, SPCA(scores)(n, k, r, X, ld, row_major, index, mean, V, NULL, NULL, NULL, first) ==
-                 SPCA_OK);
+    real *first = WORK(t, n * r), *out = WORK(t, n * r), *work = WORK(t, k * (r + 15));
+    CHECK(t, SPCA(scores)(n, k, r, X, ld, row_major, index, mean, V, NULL, NULL, NULL, work,
+                          first) == SPCA_OK);
     for (spca_int i = 0; i < n; i++)
         for (spca_int c = 0; c < r; c++) {
             double sum = 0;
@@ -378,18 +378,18 @@ void SPCA(check_scores)(trial_t *t)
             CHECK(t, NEAR(first[i * r + c], sum, 8 * k));
         }
     for (int by = 1; by < 3; by++) {
-        CHECK(t, SPCA(scores)(n, k, r, X, ld, row_major, index, mean, V, runs[by], NULL, NULL,
+        CHECK(t, SPCA(scores)(n, k, r, X, ld, row_major, index, mean, V, runs[by], NULL, NULL, work,
                               out) == SPCA_OK);
         CHECK(t, memcmp(out, first, (size_t)(n * r) * sizeof *out) == 0);
     }
     CHECK(t, SPCA(scores)(rows, k, r, X + from * step, ld, row_major, index, mean, V, NULL, NULL,
-                          NULL, out) == SPCA_OK);
+                          NULL, work, out) == SPCA_OK);
     CHECK(t, memcmp(out, first + from * r, (size_t)(rows * r) * sizeof *out) == 0);
     SPCA(digest)(t, SPCA_OK, n * r, first);
     for (spca_int asked = 0;; asked++) {
         stop_t stop = {0, asked};
-        spca_status status =
-            SPCA(scores)(n, k, r, X, ld, row_major, index, mean, V, NULL, stop_at, &stop, out);
+        spca_status status = SPCA(scores)(n, k, r, X, ld, row_major, index, mean, V, NULL, stop_at,
+                                          &stop, work, out);
         CHECK(t, status == (stop.asked > asked ? SPCA_STOPPED : SPCA_OK));
         if (status == SPCA_OK) break;
     }
