@@ -35,9 +35,9 @@ from .statistics import Statistics, compressed_statistics, dense_statistics, mer
 
 __all__ = [
     "Combine", "Expected", "RowBlocks", "SlicedRows", "TakenRows", "as_kernel_input", "backward",
-    "centered_columns", "dense_rows", "finite", "forward", "in_range", "merged_moments", "moments", "naming_not_finite",
-    "not_finite", "products", "scaled_statistics", "scores_of", "statistics", "submatrix", "sum_parts",
-    "weighted_statistics",
+    "centered_columns", "dense_rows", "finite", "forward", "in_range", "merged_moments", "moments",
+    "naming_not_finite", "not_finite", "products", "scaled_statistics", "scores_of", "statistics",
+    "submatrix", "sum_parts", "weighted_statistics",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
