@@ -68,6 +68,9 @@ class BlocksWorkingSet(WorkingSet):
     def _read(self, index: Index) -> NDArray[Any]:
         """Columns F_j outside of W, as rows; a pass that this takes brings some that may be next."""
         missing = index[self.slot[index] < 0]
+        if len(missing) > self.few:  # which would take the room of the spare ones
+            operator: Any = self.operator
+            return np.asarray(operator.gram.data_columns(index))
         if len(missing):
             self._fetch(index, missing)
         return self.spare[self.slot[index]]
