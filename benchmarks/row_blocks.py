@@ -47,11 +47,13 @@ def constants():
     zero = np.zeros(1, np.float32)
     out = {
         "statistics": median(lambda: _blocks.statistics(X)) / entries,
-        "product with a vector of 40 nonzeros": median(lambda: _blocks.products(X, some, W, zero, 1.0, 1.0))
+        "product with a vector of 40 nonzeros": median(
+            lambda: _blocks.products(X, None, some, W, zero, 1.0, 1.0)
+        )
         / entries,
         "submatrix of 80 variables": median(
             lambda: _blocks.submatrix(
-                X, np.arange(80), np.ones(80, np.float32), np.zeros(80, np.float32), 1.0, True
+                X, None, np.arange(80), 80, np.ones(80, np.float32), np.zeros(80, np.float32), 1.0, True
             )
         )
         / entries,
@@ -60,7 +62,11 @@ def constants():
         ones, none = np.ones(c, np.float32), np.zeros(c, np.float32)
         index = np.arange(c)
         out[f"{c} columns of the covariance"] = (
-            median(lambda ones=ones, none=none, index=index: _blocks.products(X, index, ones, none, 1.0, 1.0))
+            median(
+                lambda ones=ones, none=none, index=index: _blocks.products(
+                    X, None, index, ones, none, 1.0, 1.0
+                )
+            )
             / entries
         )
     import scipy.sparse
@@ -68,9 +74,11 @@ def constants():
     S = scipy.sparse.random(20_000, 20_000, 0.005, "csr", np.float32, rng=0)
     ones, none, index = np.ones(32, np.float32), np.zeros(32, np.float32), np.arange(32)
     out["CSR, a stored entry: statistics"] = median(lambda: _blocks.statistics(S)) / S.nnz
-    out["CSR: product with a vector"] = median(lambda: _blocks.products(S, some, W, zero, 1.0, 1.0)) / S.nnz
+    out["CSR: product with a vector"] = (
+        median(lambda: _blocks.products(S, None, some, W, zero, 1.0, 1.0)) / S.nnz
+    )
     out["CSR: 32 columns of the covariance"] = (
-        median(lambda: _blocks.products(S, index, ones, none, 1.0, 1.0)) / S.nnz
+        median(lambda: _blocks.products(S, None, index, ones, none, 1.0, 1.0)) / S.nnz
     )
     return {name: 1e9 * value for name, value in out.items()}
 
@@ -133,7 +141,7 @@ def main():
     from distributed import Client, LocalCluster, wait
 
     import spcacore
-    from spcacore.operators.blocks import added
+    from spcacore.operators.blocks import sum_parts
 
     def cpu():
         return sum(client.run(time.process_time).values()) + time.process_time()
@@ -153,10 +161,10 @@ def main():
         wait(array)
         X = np.concatenate([make(b) for b in range(BLOCKS)])
         blocks = spcacore.row_blocks(array)
-        blocks.reduced(added, nothing)
+        blocks.reduced(sum_parts, nothing)
         start, wall, passes = cpu(), time.monotonic(), 30
         for _ in range(passes):
-            blocks.reduced(added, nothing)
+            blocks.reduced(sum_parts, nothing)
         task = (cpu() - start) / passes / BLOCKS
         wall = (time.monotonic() - wall) / passes
         start = cpu()
