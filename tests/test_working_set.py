@@ -268,9 +268,11 @@ def test_no_column_of_blocks_is_ruled_out_wrongly(dtype, mean, seed, sparse, wei
     problem = as_problem(blocks, screening="working_set", restrictable=True, **given)
     some, state = problem.working_set, DeflatedOperator.from_problem(problem)
     A *= 2 ** np.rint(np.log2(problem.diagonal.max() / A.diagonal().max()))  # the operator's units
+    assert some.admit(np.arange(80))  # of which some are not searched now, and must not be read again
     some.few, active = p, np.arange(60)  # columns are read whenever there is a bound
-    assert some.admit(active)
-    free = 0
+    free, gram = 0, problem.operator.gram
+    asked, read = [], gram.data_columns
+    gram.data_columns = lambda variables: asked.extend(variables) or read(variables)
     for step in range(12):
         if step % 4 == 0 and step:
             z = rng.standard_normal(k)
@@ -293,6 +295,8 @@ def test_no_column_of_blocks_is_ruled_out_wrongly(dtype, mean, seed, sparse, wei
         must, may = 60 + np.flatnonzero(y > level + off), 60 + np.flatnonzero(y > level - off)
         assert set(must) <= set(found) <= set(may)
     assert free >= 3
+    assert min(asked, default=80) >= 80
+    assert len(set(asked)) == len(asked)  # there is room for all, so that none is read twice
 
 
 def test_sparse_columns_far_from_zero_keep_their_digits():

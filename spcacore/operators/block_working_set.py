@@ -53,7 +53,7 @@ class BlocksWorkingSet(WorkingSet):
         total = len(self.index) + len(new)
         if total > self._most_with(self._columns.shape[1]):
             self._drop_columns()
-            self.spare = self.spare[:0]
+            self.spare = np.empty((0, 0), self.operator.dtype)
         super()._add(new)
         operator: Any = self.operator
         operator.gram.inside = self.position, self._gram[:total, :total]
@@ -105,9 +105,13 @@ class BlocksWorkingSet(WorkingSet):
         if state.by_loadings and self._columns.shape[1] > 0:
             f, loose = self._image(*self._without_loadings(state, index, entries))
             suspects = self._suspects(gram, active, f, loose, level)
-            if len(suspects) <= self.few:
+            known = self.position[suspects] >= 0
+            if np.count_nonzero(~known) <= self.few:
                 gram.alone = True
-                value = self._read(suspects) @ f * math.sqrt(gram.factor)
+                value = np.empty(len(suspects))
+                value[known] = self._columns[self.position[suspects[known]]] @ f
+                value[~known] = self._read(suspects[~known]) @ f
+                value *= math.sqrt(gram.factor)
                 exceeds = np.abs(value) > level
                 return suspects[exceeds], value[exceeds]
         with gram.by_products():
