@@ -183,7 +183,7 @@ cdef class Call:
             raise ValueError("a product with the matrix is not finite: its entries are too large, "
                              "or the operator returned NaN or infinity")
         if status == SPCA_LAPACK_FAILED:
-            raise np.linalg.LinAlgError("LAPACK syevr failed on the submatrix of the support")
+            raise np.linalg.LinAlgError("no eigenvectors of the submatrix of the support could be found")
         return 0
 
 cdef int on_stop(void *ctx) noexcept nogil:

@@ -179,7 +179,7 @@ def truncated_power_of_matrix(const floating[:, ::1] A, const Py_ssize_t[:, ::1]
     dtype = np.float32 if floating is float else np.float64
     cdef Py_ssize_t[::1] place = np.empty(max(k, w), np.intp), iwork = np.empty(2 * k, np.intp)
     cdef floating[::1] entry = np.empty(max(k, w), dtype), work = np.empty(3 * p + k * k + 2 * k, dtype)
-    positions, values, objectives = np.zeros((s, k), np.intp), np.zeros((s, k), dtype), np.empty(s, dtype)
+    positions, values, objectives = np.zeros((s, k), np.intp), np.zeros((s, k), dtype), np.full(s, -np.inf, dtype)
     cdef Py_ssize_t[:, ::1] positions_out = positions
     cdef floating[:, ::1] values_out = values
     cdef floating[::1] objective = objectives
@@ -187,8 +187,6 @@ def truncated_power_of_matrix(const floating[:, ::1] A, const Py_ssize_t[:, ::1]
     cdef int[::1] ends = np.zeros(s, np.intc)
     cdef floating found = 0
     with nogil:
-        for i in range(s):
-            objective[i] = -INFINITY
         for i in range(s):
             if on_stop(&call.c):
                 status = SPCA_STOPPED

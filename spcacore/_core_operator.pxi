@@ -401,14 +401,15 @@ cdef class Operator:
     def truncated_power_each(self, const Py_ssize_t[:, ::1] index, const floating[:, ::1] value, Py_ssize_t k,
                              Py_ssize_t max_iter, floating tol, progress=None, bint nonnegative=False):
         """From each start, nonzeros by rows: index, value (s, k), objective (s,), which is -infinity where A maps a
-        vector to zero, and n_iter (s,)."""
+        vector to zero or the hook ended the search before, and n_iter (s,)."""
         cdef Call call = Call(progress)
         cdef spca_status status = SPCA_OK
         cdef Py_ssize_t s = index.shape[0], w = index.shape[1], nnz, i
         cdef floating found = 0
         cdef Py_ssize_t[::1] place = np.empty(max(k, w), np.intp), iwork = np.empty(k, np.intp)
         cdef floating[::1] entry = np.empty(max(k, w), self.dtype), work = np.empty(self.work() + 2 * k, self.dtype)
-        positions, values, objectives = np.zeros((s, k), np.intp), np.zeros((s, k), self.dtype), np.empty(s, self.dtype)
+        positions, values = np.zeros((s, k), np.intp), np.zeros((s, k), self.dtype)
+        objectives = np.full(s, -np.inf, self.dtype)
         cdef Py_ssize_t[:, ::1] positions_out = positions
         cdef floating[:, ::1] values_out = values
         cdef floating[::1] objective = objectives
@@ -420,8 +421,8 @@ cdef class Operator:
                 nnz = w
                 status = kernel_truncated_power(self.pointer(), k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz,
                                                 &place[0], &entry[0], &work[0], &iwork[0], &found, &steps[i])
-                objective[i] = found if status >= 0 else -INFINITY
                 if status >= 0:
+                    objective[i] = found
                     memcpy(&positions_out[i, 0], &place[0], k * sizeof(Py_ssize_t))
                     memcpy(&values_out[i, 0], &entry[0], k * sizeof(floating))
                 elif status != SPCA_ZERO_VECTOR:

@@ -460,6 +460,28 @@ def test_a_start_without_variance_is_out_of_the_race():
     assert index[3] == 3
 
 
+class EndedAtOnce:
+    ended = True
+
+    def __call__(self, n_iter):
+        return True
+
+
+@pytest.mark.parametrize("of_matrix", [False, True])
+def test_starts_that_a_hook_cut_off_come_last(of_matrix):
+    """Whatever was in the memory of the answer before."""
+    A = np.cov(np.random.default_rng(0).standard_normal((40, 300)), rowvar=False)
+    op = as_problem(A, kind="covariance").operator
+    index, value = np.arange(300)[:, None], np.ones((300, 1))
+    for _ in range(5):
+        np.full(300, 7.0)  # whose memory the next array of this size has
+        if of_matrix:
+            objective = _core.truncated_power_of_matrix(A, index, value, 6, 4, 1e-8, EndedAtOnce())[2]
+        else:
+            objective = op.truncated_power_each(index, value, 6, 4, 1e-8, EndedAtOnce())[2]
+        assert (objective == -np.inf).all()
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_rounds_find_what_all_starts_find(seed):
     """Blocks of equal correlation, of which only one of the smaller variances is the best."""
