@@ -5,8 +5,8 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from known_variables import signed_optimum
 from oracles import covariance, samples
-from test_choice import signed_optimum
 from test_joint_bound import best_on
 
 import spcacore

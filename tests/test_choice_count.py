@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from test_choice import signed_optimum
+from known_variables import signed_optimum
 
 import spcacore
 from spcacore.models.prior_choice import chosen_support, log_supports

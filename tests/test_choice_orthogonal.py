@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.linalg
-from test_choice import CASES, LABELS, MIXED, P, assert_feasible, covariance, data
+from known_variables import CASES, LABELS, MIXED, P, assert_feasible, covariance, data
 
 import spcacore
 from spcacore import sparse_pca

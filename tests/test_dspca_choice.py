@@ -5,8 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
-from test_choice import CASES, LABELS, MIXED, P, assert_feasible, covariance, signed_optimum
-from test_choice import optimum as optimum_by_units
+from known_variables import CASES, LABELS, MIXED, P, assert_feasible, covariance, signed_optimum
+from known_variables import optimum as optimum_by_units
 
 import spcacore
 from spcacore import dspca, sparse_pca

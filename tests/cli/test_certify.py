@@ -8,7 +8,7 @@ import numpy as np
 import oracles
 import pytest
 from cli_tools import loadings_of, one_error_line
-from test_choice import optimum
+from known_variables import optimum
 
 import spcacore
 from spcacore import cli

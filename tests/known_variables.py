@@ -1,0 +1,84 @@
+"""What is known of nine variables, and the best component that respects it, by enumeration."""
+
+import itertools
+
+import numpy as np
+
+from spcacore import sparse_pca
+
+P = 9
+LABELS = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4])
+MIXED = np.array([1, 1, -1, 0, 1, -1, 0, 1, 1])
+METHODS = {
+    "tpower": 4, "greedy": 4, "branch_and_bound": 4, "thresholding": 4, "dspca": 4, "least_squares": 4,
+    "gpower": 1.5, "pmd": 1.7, "scotlass": 1.7,
+}  # fmt: skip
+SPARSITY = {"gpower": "penalty", "pmd": "l1_bound", "scotlass": "l1_bound"}
+CHOOSING = ["tpower", "greedy", "branch_and_bound", "thresholding", "dspca", "gpower", "pmd"]
+
+
+def data(seed, n=30, p=P):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) @ rng.standard_normal((p, p)) + rng.standard_normal((n, 1))
+
+
+def covariance(seed, p=P):
+    return np.cov(data(seed, p=p), rowvar=False)
+
+
+def components(M, method, r=1, kind="covariance", **options):
+    sparsity = {SPARSITY.get(method, "cardinality"): METHODS[method]}
+    return sparse_pca(M, r, method=method, kind=kind, **sparsity | options)
+
+
+def signed_optimum(A, signs):
+    """The largest x'Ax of unit x with these signs: on a support, where its leading eigenvector has them."""
+    most = -np.inf
+    for size in range(1, len(A) + 1):
+        for S in map(list, itertools.combinations(range(len(A)), size)):
+            values, vectors = np.linalg.eigh(A[np.ix_(S, S)])
+            x = vectors[:, -1] * signs[S]
+            if x.min() >= -1e-9 or x.max() <= 1e-9:
+                most = max(most, values[-1])
+    return most
+
+
+def optimum(A, k, include=(), exclude=(), groups=None, nonnegative=None):
+    """By enumeration of all supports."""
+    groups = np.arange(len(A)) if groups is None else groups
+    allowed = [g for g in np.unique(groups) if not np.isin(np.flatnonzero(groups == g), exclude).any()]
+    wanted = set(groups[list(include)])
+    most = -np.inf
+    for chosen in itertools.combinations(allowed, min(k, len(allowed))):
+        if wanted <= set(chosen):
+            S = np.flatnonzero(np.isin(groups, chosen))
+            B = A[np.ix_(S, S)]
+            value = np.linalg.eigvalsh(B)[-1] if nonnegative is None else signed_optimum(B, nonnegative[S])
+            most = max(most, value)
+    return most
+
+
+EACH = [{"include": [1]}, {"exclude": [1]}, {"groups": LABELS}, {"nonnegative": MIXED}]
+CASES = [
+    ({"include": [0, 5]}, 4),
+    ({"exclude": [2, 3]}, 4),
+    ({"include": [8], "exclude": [2, 3, 4]}, 3),
+    ({"include": [1, 2, 3]}, 3),
+    ({"groups": LABELS}, 2),
+    ({"groups": LABELS, "include": [8]}, 2),
+    ({"groups": LABELS, "exclude": [6, 7]}, 3),
+    ({"nonnegative": np.ones(P)}, 4),
+    ({"nonnegative": MIXED}, 4),
+    ({"nonnegative": MIXED, "groups": LABELS}, 2),
+    ({"nonnegative": MIXED, "exclude": [0]}, 3),
+]
+
+
+def assert_feasible(v, k, include=(), exclude=(), groups=None, nonnegative=None):
+    groups = np.arange(len(v)) if groups is None else groups
+    used = set(groups[v != 0]) | set(groups[list(include)])
+    assert not v[list(exclude)].any()
+    assert k is None or len(used) <= k
+    if nonnegative is not None:
+        assert (v * np.asarray(nonnegative) >= 0).all()
+    np.testing.assert_allclose(np.linalg.norm(v), 1)
