@@ -15,7 +15,7 @@ from spcacore.models.across import bounds_together
 from spcacore.models.bordered_sums import leading_sum, with_each
 from spcacore.models.disjoint_enumeration import enumerated
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers.base import Solution
+from spcacore.solvers.solution import Solution
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 

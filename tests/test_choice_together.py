@@ -21,9 +21,9 @@ from spcacore.operators.choice import Choice
 from spcacore.operators.choice import knowledge as what_is_known
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers.base import Solution
 from spcacore.solvers.certificates import upper_bounds
 from spcacore.solvers.refitting import refit
+from spcacore.solvers.solution import Solution
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 

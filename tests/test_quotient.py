@@ -16,10 +16,10 @@ import spcacore
 from spcacore import sparse_pca
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers.base import Solution
 from spcacore.solvers.certificates import upper_bounds
 from spcacore.solvers.refitting import best_of_bounded
 from spcacore.solvers.semidefinite import dual_bound
+from spcacore.solvers.solution import Solution
 from spcacore.solvers.table import SOLVERS
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation

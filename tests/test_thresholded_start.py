@@ -15,7 +15,7 @@ from spcacore import sparse_pca, tpower
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers import brief_tree, truncated_power
-from spcacore.solvers.base import Solution
+from spcacore.solvers.solution import Solution
 from spcacore.solvers.thresholded_start import rises_above_noise, thresholded_starts
 from spcacore.solvers.truncated_power import TruncatedPower
 

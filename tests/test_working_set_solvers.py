@@ -285,7 +285,7 @@ def test_entrants_come_by_their_products_and_where_it_matters_by_sign():
     state, product = DeflatedOperator.from_problem(problem), covariance(X)[0]
     first, one = np.zeros(1, np.intp), np.ones(1)
     for positive in (False, True):
-        found = problem.working_set.entrants(state, first, first, one, 0.0, positive)
+        (found,) = problem.working_set.entrants(state, first, [(first, one, 0.0)], positive)
         size = product if positive else np.abs(product)
         order = np.argsort(-size)[1:]
         np.testing.assert_array_equal(found, order[size[order] > 0])

@@ -31,7 +31,8 @@ from ..operators.choice import knowledge
 from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..results import frame, labels
-from ..solvers.base import Ended, hook_of_component
+from ..solvers.base import hook_of_component
+from ..solvers.solution import Ended
 from .cca_alternation import Alternation
 from .cca_pmd import PenalizedDecomposition, check_l1_bound
 from .options import DEFLATIONS

@@ -26,7 +26,7 @@ from .._limits import (
 )
 from ..operators.choice import Choice
 from ..operators.deflation import PROJECTION, Deflation
-from ..solvers.base import ProgressHook, ended
+from ..solvers.solution import ProgressHook, ended
 from .cca_choice import Chosen, best_values
 from .form import Array, Form, Index
 from .pencil import Pencil, Solution

@@ -22,8 +22,8 @@ from .._validation import number
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.choice import Choice
 from ..operators.deflation import DEFLATIONS, Deflation
-from ..solvers.base import ProgressHook, ended
 from ..solvers.choosing import bounding
+from ..solvers.solution import ProgressHook, ended
 from .form import Array
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 

@@ -28,7 +28,8 @@ from ..operators.dense import blas_layout
 from ..operators.sparse_format import canonical_arrays, compressed
 from ..progress import Callback, Progress
 from ..results import Named
-from ..solvers.base import Ended, ProgressHook, ended, hook_of_component
+from ..solvers.base import hook_of_component
+from ..solvers.solution import Ended, ProgressHook, ended
 from .flow import flows
 from .form import Form
 from .options import DEFLATIONS, Options, check_options

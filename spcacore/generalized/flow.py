@@ -22,7 +22,7 @@ from .._limits import (
     RISE,
 )
 from ..linalg.eigen import largest_eigenpairs
-from ..solvers.base import ProgressHook
+from ..solvers.solution import ProgressHook
 from .form import Array, Form, Index
 from .options import Options
 from .pencil import Pencil, Solution

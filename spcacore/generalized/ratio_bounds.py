@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import CERTIFIED_NODES, CERTIFIED_ORDER, CERTIFIED_ROUNDS, CERTIFIED_TREES
-from ..solvers.base import Solution
 from ..solvers.exact_tree import Node, Search
 from ..solvers.joint_bound import l1_multiplier
+from ..solvers.solution import Solution
 from .form import Array, Index
 from .pencil import Pencil
 

@@ -26,7 +26,7 @@ from .._limits import (
     USUAL_BACKWARD_ORDER,
 )
 from ..linalg.pencil import PencilBasis, ties
-from ..solvers.base import ProgressHook, ended
+from ..solvers.solution import ProgressHook, ended
 from .form import Array, Index
 from .pencil import Pencil, Solution, Unbounded
 

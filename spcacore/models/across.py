@@ -35,9 +35,10 @@ from ..operators.choice import Choice
 from ..operators.deflation import PROJECTION, Deflation
 from ..operators.problem import Problem
 from ..progress import Progress
-from ..solvers.base import Solution, Solver, hook_of_component
+from ..solvers.base import Solver, hook_of_component
 from ..solvers.certificates import joint_bounds
 from ..solvers.share import Share
+from ..solvers.solution import Solution
 from .bordered_sums import Array, Index, Steps, leading_sum
 from .budget import best_budget, even_split
 from .common_support import best_common, bound_of, prove

@@ -21,19 +21,10 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.screening import MODES as SCREENING
 from ..progress import Progress
-from ..solvers.base import (
-    Ended,
-    Report,
-    Solution,
-    Solver,
-    check_choice_of,
-    check_count,
-    choice_options,
-    ended,
-    hook_of_component,
-)
+from ..solvers.base import Solver, check_choice_of, check_count, choice_options, hook_of_component
 from ..solvers.certificates import upper_bounds
 from ..solvers.share import SHARES, Share, fewest_variables
+from ..solvers.solution import Ended, Report, Solution, ended
 from ..solvers.table import SOLVERS, SPARSITY, methods_of
 from .across import are_together, check_across, check_sizes, search_together, tell_found
 from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint, with_sign

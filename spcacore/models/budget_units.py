@@ -9,8 +9,8 @@ from .._limits import BUDGET_TRIALS, CHOICE_SWAPS, RISE
 from ..operators.choice import Choice
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
-from ..solvers.base import Solution
 from ..solvers.refitting import refit
+from ..solvers.solution import Solution
 from .bordered_sums import Steps
 from .orthogonal_search import Loading
 from .refinement import quickly_refined

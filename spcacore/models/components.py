@@ -37,7 +37,8 @@ from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..operators.transform import fitted_scores
 from ..progress import Callback
 from ..results import LoadingsResult
-from ..solvers.base import Solution, hook_of_component
+from ..solvers.base import hook_of_component
+from ..solvers.solution import Solution
 from ..solvers.table import SOLVERS
 from .across import are_together, bounds_together
 from .alternation import (

@@ -37,9 +37,9 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..progress import Callback, Progress
-from ..solvers.base import Solution
 from ..solvers.parameters import shared_parameters
 from ..solvers.refitting import refit
+from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
 from .combinations import Candidates
 from .many_starts import many_ends

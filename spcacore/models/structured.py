@@ -50,8 +50,8 @@ from ..operators.problem import Problem, warn_out_of_range
 from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..results import LoadingsResult
-from ..solvers.base import Ended
 from ..solvers.parameters import shared_parameters
+from ..solvers.solution import Ended
 from ..solvers.truncated_power import TruncatedPower
 from .priors import Banded, Prior, as_prior
 from .probabilistic import samples_of, total_variance

@@ -17,8 +17,8 @@ from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.submatrix import largest_submatrix
-from ..solvers.base import Solution
 from ..solvers.refitting import leading_vector
+from ..solvers.solution import Solution
 
 __all__ = [
     "DEFINITIONS", "VARIANCE_DEFINITIONS", "Additional", "TotalShare", "checked_loadings",

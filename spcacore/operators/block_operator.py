@@ -96,8 +96,9 @@ class Gram:
         """A[:, index] V."""
         if len(index) == 0:
             return np.zeros((self.p, V.shape[1]), self.dtype)
-        for known, values, Y in self.recent:
-            if np.array_equal(known, index) and np.array_equal(values, V):
+        apart = 4 * float(np.finfo(self.dtype).eps) * np.abs(V).max()  # where rounding may have it
+        for known, values, Y in self.recent if V.shape[1] == 1 else ():
+            if np.array_equal(known, index) and np.abs(values - V).max() <= apart:
                 return Y.copy()
         if not self.formed and (not self.keeping or self._is_alone(index)):
             Y = self._times(index, V)
@@ -119,6 +120,18 @@ class Gram:
         Y = self._times(index, V)
         self._keep(joining, joining, Y[:, V.shape[1] - len(joining) :])
         return Y[:, : V.shape[1] - len(joining)]
+
+    def products(self, vectors: list[tuple[Index, NDArray[Any]]]) -> NDArray[Any]:
+        """A V by the nonzeros of each column of V, in one pass; each is among the last products then."""
+        index = np.unique(np.concatenate([used for used, _ in vectors]))
+        V = np.zeros((len(index), len(vectors)), self.dtype)
+        for c, (used, v) in enumerate(vectors):
+            V[np.searchsorted(index, used), c] = v
+        Y = self._times(index, V)
+        for c, (used, _) in enumerate(vectors):
+            entries = V[np.searchsorted(index, used), c : c + 1]
+            self.recent.append((used, entries, Y[:, c : c + 1].copy()))
+        return Y
 
     def _heaviest(self, index: Index, V: NDArray[Any]) -> Index:
         """Variables of large weight in a single vector: where a step of a solver leads to, as a rule."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from .._limits import READ_AHEAD, SPARE_READS, SUSPECT_BYTES, SUSPECT_SHARE
 from .._types import Index
 from .deflation import DeflatedOperator
 from .problem import Problem
-from .working_set import WorkingSet
+from .working_set import Vector, WorkingSet
 
 __all__ = ["BlocksWorkingSet"]
 __dir__ = __all__.copy
@@ -28,7 +29,8 @@ class BlocksWorkingSet(WorkingSet):
         |F_j'f| <= |sum_r c_r (A v_r)_j| + ||F_j|| ||f - sum_r c_r F v_r||,
 
     all of F times the root of the operator's factor, so that ||F_j||^2 is a variance. Where few columns may
-    exceed the level these are read, and kept for the next check; else a product with all columns is made.
+    exceed the level these are read, and kept for the next check; else a product with all columns is made, in
+    one pass for several vectors.
     """
 
     def __init__(self, problem: Problem):
@@ -98,27 +100,43 @@ class BlocksWorkingSet(WorkingSet):
         self.spare[first : len(self.owner)] = operator.gram.data_columns(missing)
 
     def _above(
-        self, operator: _core.Operator, state: DeflatedOperator, active: Index, index: Index,
-        entries: NDArray[Any], level: float,
-    ) -> tuple[Index, NDArray[Any]]:  # fmt: skip
+        self, operator: _core.Operator, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]
+    ) -> list[tuple[Index, NDArray[Any]]]:
         gram: Any = self.operator.gram  # type: ignore[attr-defined]
-        if state.by_loadings and self._columns.shape[1] > 0:
-            f, loose = self._image(*self._without_loadings(state, index, entries))
-            suspects = self._suspects(gram, active, f, loose, level)
-            known = self.position[suspects] >= 0
-            if np.count_nonzero(~known) <= self.few:
-                gram.alone = True
-                value = np.empty(len(suspects))
-                value[known] = self._columns[self.position[suspects[known]]] @ f
-                value[~known] = self._read(suspects[~known]) @ f
-                value *= math.sqrt(gram.factor)
-                exceeds = np.abs(value) > level
-                return suspects[exceeds], value[exceeds]
-        with gram.by_products():
-            found = super()._above(operator, state, active, index, entries, level)
-        if gram.recent:
-            self.promise = np.abs(gram.recent[-1][2][:, 0]).astype(np.float64)
-        return found
+        if not state.by_loadings or self._columns.shape[1] == 0:
+            with gram.by_products():
+                return super()._above(operator, state, active, vectors)
+        plain = [self._without_loadings(state, index, entries) for index, entries, _ in vectors]
+        images = [self._image(index, v) for index, v in plain]
+        suspects = [
+            self._suspects(gram, active, *image, level)
+            for image, (_, _, level) in zip(images, vectors, strict=True)
+        ]
+        unknown = [suspect[self.position[suspect] < 0] for suspect in suspects]
+        read = [i for i, missing in enumerate(unknown) if len(missing) <= self.few]
+        if sum(len(unknown[i]) for i in read) > self.few:
+            read = []
+        made = [i for i in range(len(vectors)) if i not in read]
+        columns = np.unique(np.concatenate([unknown[i] for i in read])) if read else unknown[0][:0]
+        entries = self._read(columns)
+        out: dict[int, tuple[Index, NDArray[Any]]] = {}
+        for i in read:
+            value, known = np.empty(len(suspects[i])), self.position[suspects[i]] >= 0
+            f = images[i][0]
+            value[known] = self._columns[self.position[suspects[i][known]]] @ f
+            value[~known] = entries[np.searchsorted(columns, unknown[i])] @ f
+            out[i] = suspects[i], value * math.sqrt(gram.factor)
+        if made:
+            Y = gram.products([plain[i] for i in made])
+            self.promise = np.abs(Y).max(axis=1).astype(np.float64)
+            out |= {i: (np.arange(self.operator.p), y) for i, y in zip(made, Y.T, strict=True)}
+        gram.alone = True
+        answers = [(*out[i], level) for i, (_, _, level) in enumerate(vectors)]
+        return [
+            (index[large], value[large])
+            for index, value, level in answers
+            for large in [np.abs(value) > level]
+        ]
 
     def _without_loadings(
         self, state: DeflatedOperator, index: Index, entries: NDArray[Any]
@@ -130,6 +148,7 @@ class BlocksWorkingSet(WorkingSet):
             at = self.position[variables]
             v[at] -= loading * (loading @ v[at])
         used = np.flatnonzero(v)
+        used = used[np.argsort(self.index[used])]
         return self.index[used], v[used]
 
     def _image(self, index: Index, v: NDArray[Any]) -> tuple[NDArray[np.float64], float]:

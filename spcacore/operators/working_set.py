@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from .column_bounds import ColumnBounds
     from .deflation import DeflatedOperator
 
-__all__ = ["CompressedWorkingSet", "WorkingSet"]
+__all__ = ["CompressedWorkingSet", "Vector", "WorkingSet"]
 __dir__ = __all__.copy
+
+
+Vector = tuple[Index, NDArray[Any], float]  # the nonzeros of x, and a level of |A x|
 
 
 class _Projected:
@@ -221,28 +224,28 @@ class WorkingSet:
         return restricted.operator.submatrix(np.searchsorted(active, index))
 
     def entrants(
-        self, state: DeflatedOperator, active: Index, index: Index, entries: NDArray[Any], level: float,
-        positive: bool,
-    ) -> Index:  # fmt: skip
-        """The other variables where |A x|, if not A x, exceeds the level, by decreasing excess."""
+        self, state: DeflatedOperator, active: Index, vectors: Sequence[Vector], positive: bool
+    ) -> list[Index]:
+        """Of each x the other variables where |A x|, if not A x, exceeds its level, by decreasing excess."""
         operator = state.operator.with_quotient() if state.quotient else state.operator
-        self.checks += 1
-        entries = np.ascontiguousarray(entries)
-        found, value = self._above(operator, state, active, index, entries, level)
-        outside = np.isin(found, active, assume_unique=True, invert=True)
-        if positive:
-            outside &= value > 0
-        found, value = found[outside], value[outside]
-        return found[np.argsort(-np.abs(value), kind="stable")]
+        self.checks += len(vectors)
+        out = []
+        for found, value in self._above(operator, state, active, vectors):
+            outside = np.isin(found, active, assume_unique=True, invert=True)
+            if positive:
+                outside &= value > 0
+            order = np.argsort(-np.abs(value[outside]), kind="stable")
+            out.append(found[outside][order])
+        return out
 
     def _above(
-        self, operator: _core.Operator, state: DeflatedOperator, active: Index, index: Index,
-        entries: NDArray[Any], level: float,
-    ) -> tuple[Index, NDArray[Any]]:  # fmt: skip
-        """The variables where |A x| exceeds the level, of the active ones perhaps not all, and A x there."""
+        self, operator: _core.Operator, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]
+    ) -> list[tuple[Index, NDArray[Any]]]:
+        """Of each x the variables where |A x| exceeds its level, of the active ones perhaps not all, and A x
+        there."""
         if self.bounds is not None and state.by_loadings:
-            return self.bounds.above(operator, active, index, entries, level)
-        return operator.above(index, entries, level)
+            return [self.bounds.above(operator, active, *x) for x in vectors]
+        return [operator.above(*x) for x in vectors]
 
 
 def _symmetric(matrix: NDArray[Any]) -> _core.Operator:

@@ -38,7 +38,7 @@ from ..models.across import are_together
 from ..models.variance import operator_variances
 from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator
 from ..operators.problem import Problem
-from ..solvers.base import Solution
+from ..solvers.solution import Solution
 from ..solvers.starts import promising_variables
 
 __all__ = ["CandidateRefits", "Moments", "Resample"]

@@ -20,7 +20,7 @@ from ..models.variance import operator_variances
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
 from ..operators.problem import Problem
-from ..solvers.base import Solution
+from ..solvers.solution import Solution
 from .grids import component_grids, sparsity_values
 from .tuning import Array, Plan, SparsityPath
 

@@ -22,7 +22,7 @@ from ..models.alternation import prepare, problem_of, refine_all, search
 from ..models.components import components_result
 from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed
-from ..solvers.base import Solution
+from ..solvers.solution import Solution
 from ..solvers.table import SOLVERS
 from .candidates import CandidateRefits
 

@@ -43,7 +43,7 @@ from ..operators.leading import dense_shares
 from ..operators.permutation import permuted_columns
 from ..operators.problem import Problem, warn_out_of_range
 from ..results import frame
-from ..solvers.base import Solution
+from ..solvers.solution import Solution
 from ..solvers.table import SOLVERS
 from .grids import component_grids, sparsity_values
 

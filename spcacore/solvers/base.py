@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -15,13 +14,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
-    CALLBACK_SECONDS,
     SOLVER_TOL,
-    WORKING_SET_ALL,
-    WORKING_SET_CHECKS,
-    WORKING_SET_DENSE,
-    WORKING_SET_ENTRANTS,
-    WORKING_SET_NOISE,
 )
 from .._messages import counted, warn
 from .._records import record, replaced
@@ -42,83 +35,17 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
-from ..operators.working_set import Index, WorkingSet
-from ..progress import Callback, Progress
+from ..operators.working_set import Index
+from ..progress import Callback
 from ..results import SparseComponent
+from .in_working_set import search_from_each, search_in_working_set
+from .solution import Begin, ProgressHook, Report, Solution, ended
 
 __all__ = [
-    "Begin", "Ended", "IterativeSolver", "ProgressClock", "ProgressHook", "Report", "Run", "Solution",
-    "Solver", "check_choice_of", "check_count", "check_start", "choice_options", "drop_zeros", "ended",
-    "hook_of_component", "progress_hook", "run_one",
+    "IterativeSolver", "Run", "Solver", "check_choice_of", "check_count", "check_start", "choice_options",
+    "drop_zeros", "hook_of_component", "progress_hook", "run_one",
 ]  # fmt: skip
 __dir__ = __all__.copy
-
-Report = Callable[[int], object]  # told the number of iterations
-
-
-class Ended(Exception):
-    """The callback ended the search, and the component under way is not wanted."""
-
-
-class ProgressHook:
-    """Reports of component t of r, by numbers of iterations; True where the search is to end.
-
-    Of components found in turn only finished ones are returned: with `whole` it raises `Ended` instead.
-    """
-
-    def __init__(self, hook: Hook, t: int, r: int, whole: bool = False):
-        self.hook, self.t, self.r, self.whole = hook, t, r, whole
-
-    @property
-    def ended(self) -> bool:
-        return self.hook.ended
-
-    def __call__(self, n_iter: int, value: float | None = None) -> bool:
-        ended = self.hook(Progress(self.t, self.r, n_iter, value))
-        if ended and self.whole:
-            raise Ended
-        return ended
-
-
-def ended(hook: Report | None) -> bool:
-    """Whether the callback has ended the search."""
-    return isinstance(hook, ProgressHook) and hook.ended
-
-
-class ProgressClock:
-    """Reports progress, twenty times a second at most; True where the search is to end."""
-
-    def __init__(self, hook: Report | None):
-        self.hook, self.due = hook, time.monotonic() + CALLBACK_SECONDS
-
-    def __call__(self, n_iter: int) -> bool:
-        if self.hook is not None and time.monotonic() >= self.due:
-            self.hook(n_iter)
-            self.due = time.monotonic() + CALLBACK_SECONDS
-        return ended(self.hook)
-
-
-@record
-class Solution:
-    """One component in the units of the operator."""
-
-    index: NDArray[np.intp]
-    entries: NDArray[Any]
-    objective: float
-    n_iter: int
-    converged: bool
-    upper_bound: float | None = None
-    agreement: float = 1.0  # share of the starts that ended at its support
-    proved: bool = False  # that no other of as many variables is better
-
-
-@record
-class Begin:
-    """A start of a search: of the likely variables first, and with a known component that it may end at."""
-
-    x: Solution
-    likely: Index
-    known: Solution | None
 
 
 @record
@@ -222,18 +149,20 @@ class Solver(ABC):
         """What `solve` finds, in the working set where there is one and the solver can say what it lacks."""
         x = None
         if problem.working_set is not None and self.restrictable(state):
-            x = _find_in_working_set(problem.working_set, self, problem, state, sparsity, seed, hook)
+            x = search_in_working_set(problem.working_set, self, problem, state, sparsity, seed, hook)
         x = self.solve(problem, state, sparsity, seed, hook) if x is None else x
         return x if problem.choice is None else _chosen(problem.choice, x)
 
     def find_from(
-        self, problem: Problem, state: DeflatedOperator, begin: Begin, sparsity: Any, hook: Report | None
-    ) -> Solution | None:
-        """As `find`, from one start alone."""
-        found = None
+        self, problem: Problem, state: DeflatedOperator, begins: list[Begin], sparsity: Any,
+        hook: Report | None,
+    ) -> Iterator[Solution | None]:  # fmt: skip
+        """As `find`, from each of some starts alone."""
+        found: list[Solution | None] = [None] * len(begins)
         if problem.working_set is not None and self.restrictable(state):
-            found = _find_in_working_set(problem.working_set, self, problem, state, sparsity, [], hook, begin)
-        return self.resume(problem, state, begin.x, sparsity, hook) if found is None else found
+            found = search_from_each(problem.working_set, self, problem, state, sparsity, hook, begins)
+        for x, begin in zip(found, begins, strict=True):
+            yield self.resume(problem, state, begin.x, sparsity, hook) if x is None else x
 
     # What a working set asks of a solver for which searching some variables will do
 
@@ -297,71 +226,6 @@ class Solver(ABC):
         return "the limits given"
 
 
-def _find_in_working_set(
-    working_set: WorkingSet, solver: Solver, problem: Problem, state: DeflatedOperator, sparsity: Any,
-    seed: list[int], hook: Report | None,
-    begin: Begin | None = None,
-) -> Solution | None:  # fmt: skip
-    """The best found in the working set, once no variable outside would enter; None if it cannot tell.
-
-    From all starts of the solver, or from one alone.
-    """
-    given = solver.nearby() if begin is None else begin.x
-    removed = [index for index, _ in state.loadings]
-    if sum(map(len, removed)) > WORKING_SET_DENSE * problem.p:  # each of which must be in the set
-        return None
-    needed = removed if given is None else [*removed, given.index]
-    likely = working_set.index
-    if begin is None:
-        likely = solver.candidates(problem, state, sparsity, seed)
-    elif WORKING_SET_ALL * len(likely) ** 2 > problem.cost:
-        likely = begin.likely
-    active = np.unique(np.concatenate([likely, *needed]))
-    if not working_set.admit(active):
-        return None
-    positive = bool(getattr(solver, "nonnegative", False))
-    inner, sparsity = solver.among_some(problem, state, sparsity)
-    x: Solution | None = None
-    everywhere = begin is None  # whether to search from all starts
-    searched = active[:0]  # where that was done
-    for _ in range(WORKING_SET_CHECKS):
-        inside, restricted = working_set.restricted(problem, state, active)
-        last = given if x is None else x
-        near = None if last is None else _at(last, np.searchsorted(active, last.index))
-        if near is None or everywhere:
-            way = inner if near is None else inner.near(near, False)
-            found, searched = way.solve(inside, restricted, sparsity, seed, hook), active
-        else:
-            found = inner.resume(inside, restricted, near, sparsity, hook)
-        if found is None or found.objective <= _rounding(inside):
-            return None
-        level = inner.level(inside, restricted, found, sparsity)
-        if level is None:
-            return None
-        before, x = x, replaced(_at(found, active[found.index]), proved=False)
-        if ended(hook) or (everywhere and before is not None and _same(before, x)):
-            break
-        entrants = working_set.entrants(state, active, x.index, x.entries, level, positive)
-        fixed = solver.sparsity == "penalty" or level == 0
-        if fixed and len(entrants) > WORKING_SET_DENSE * problem.p:  # as many will stay
-            return None
-        everywhere = len(entrants) == 0
-        if everywhere and (begin is not None or np.array_equal(searched, active)):
-            break
-        if not everywhere:
-            used = np.unique(np.concatenate([x.index, *removed]))
-            most = WORKING_SET_ENTRANTS * len(x.index)
-            grown = working_set.grown(active, used, entrants[:most])
-            if grown is None:
-                return None
-            active = grown
-    else:
-        return None
-    if begin is not None and begin.known is not None and np.array_equal(x.index, begin.known.index):
-        return replaced(begin.known, n_iter=x.n_iter)
-    return solver.finish(problem, state, x, hook)
-
-
 def _chosen(choice: Choice, x: Solution | None) -> Solution | None:
     """x without what a search of no steps has left of excluded variables, and with the signs asked for."""
     if x is None:
@@ -374,22 +238,6 @@ def _chosen(choice: Choice, x: Solution | None) -> Solution | None:
     kept = np.flatnonzero(entries)
     index = x.index[kept]
     return replaced(x, index=index, entries=choice.sign(index, entries[kept]))
-
-
-def _at(x: Solution, index: Index) -> Solution:
-    """x with its variables at other, ascending, places."""
-    return replaced(x, index=np.ascontiguousarray(index, np.intp))
-
-
-def _same(x: Solution, y: Solution) -> bool:
-    return np.array_equal(x.index, y.index) and np.array_equal(x.entries, y.entries)
-
-
-def _rounding(inside: Problem) -> float:
-    """Below this, what is left of a variance by deflating a Gram matrix is rounding."""
-    assert inside.diagonal is not None
-    eps = float(np.finfo(inside.operator.dtype).eps)
-    return WORKING_SET_NOISE * eps * float(inside.diagonal.max())
 
 
 @record

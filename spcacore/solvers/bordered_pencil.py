@@ -13,7 +13,7 @@ from .._records import record
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis
 from ..operators.deflation import DeflatedOperator
-from .base import Solution
+from .solution import Solution
 
 __all__ = ["Pencil"]
 __dir__ = __all__.copy

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from .._limits import BRIEF_FORMING, BRIEF_NODES, BRIEF_ORDER, BRIEF_WORK, CHOICE_NODES, CHOICE_ORDER, RISE
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
-from .base import Report, Solution, ended
 from .exact_tree import Search
+from .solution import Report, Solution, ended
 from .unit_tree import UnitTree
 
 __all__ = ["brief_search"]

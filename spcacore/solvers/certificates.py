@@ -53,13 +53,14 @@ from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost
-from .base import Report, Solver
+from .base import Solver
 from .covariance_blocks import block_bound
 from .covariance_threshold import large_entries, threshold_bound
 from .elimination import knapsack, strong_variables_bound
 from .joint_bound import most_together, relaxed_bound
 from .parameters import shared_parameters
 from .semidefinite import dual_bound, shaped_bound
+from .solution import Report
 
 __all__ = [
     "OptimalityBound", "bounds_without_search", "by_strong_variables", "joint_bounds", "optimality_bound",

@@ -15,8 +15,8 @@ from .._limits import CHOICE_SWAPS, REFIT_RISE
 from ..operators.choice import Choice
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
-from .base import ProgressClock, Report, Solution
 from .refitting import refit
+from .solution import ProgressClock, Report, Solution
 
 __all__ = ["Rule", "Vector", "Worth", "ascend", "bounding", "penalization", "swap_units", "truncation"]
 __dir__ = __all__.copy

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import BLOCK_NODES, BLOCK_ORDER, BLOCK_SPLITS, BLOCK_WORK
-from .base import Report, Solution
 from .covariance_threshold import LargeEntries
 from .exact_tree import Search
+from .solution import Report, Solution
 
 __all__ = ["BlockSearch", "block_bound"]
 __dir__ = __all__.copy

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import BOUND_ENTRIES, STRONG_CHUNK, STRONG_NODES, STRONG_STEPS, STRONG_VARIABLES
 from ..operators.submatrix import columns_of
-from .base import Report, Solution
 from .exact_tree import Search
+from .solution import Report, Solution
 
 __all__ = ["knapsack", "strong_variables_bound"]
 __dir__ = __all__.copy

@@ -37,22 +37,13 @@ from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost, columns_of, largest_submatrix
 from ..progress import Callback
 from ..results import ExactComponent
-from .base import (
-    Report,
-    Run,
-    Solution,
-    Solver,
-    check_start,
-    choice_options,
-    drop_zeros,
-    ended,
-    progress_hook,
-)
+from .base import Run, Solver, check_start, choice_options, drop_zeros, progress_hook
 from .certificates import bounds_without_search, by_strong_variables
 from .covariance_blocks import BlockSearch
 from .covariance_threshold import large_entries
 from .exact_tree import Search, best_on_support
 from .parameters import shared_parameters
+from .solution import Report, Solution, ended
 from .truncated_power import TruncatedPower
 from .unit_tree import UnitTree
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
 from ..operators.deflation import DeflatedOperator
-from .base import Solution
 from .refitting import refit
+from .solution import Solution
 
 __all__ = ["Node", "Search", "best_on_support"]
 __dir__ = __all__.copy

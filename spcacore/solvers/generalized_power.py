@@ -39,20 +39,12 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import (
-    IterativeSolver,
-    ProgressClock,
-    Report,
-    Solution,
-    choice_options,
-    drop_zeros,
-    ended,
-    run_one,
-)
+from .base import IterativeSolver, choice_options, drop_zeros, run_one
 from .candidates import begin_among
 from .choosing import ascend, penalization
 from .parameters import shared_parameters
 from .refitting import refit
+from .solution import ProgressClock, Report, Solution, ended
 from .starts import Start, power_start, search_starts
 
 __all__ = ["GeneralizedPower", "gpower"]

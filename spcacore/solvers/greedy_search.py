@@ -36,23 +36,14 @@ from ..operators.submatrix import largest_submatrix
 from ..operators.working_set import WorkingSet
 from ..progress import Callback
 from ..results import GreedyComponent
-from .base import (
-    ProgressClock,
-    Report,
-    Run,
-    Solution,
-    Solver,
-    choice_options,
-    drop_zeros,
-    ended,
-    progress_hook,
-)
+from .base import Run, Solver, choice_options, drop_zeros, progress_hook
 from .bordered_pencil import Pencil
 from .brief_tree import brief_search
 from .greedy_units import forward_by_units
 from .outside import Outside
 from .parameters import shared_parameters
 from .refitting import is_better, refit
+from .solution import ProgressClock, Report, Solution, ended
 from .starts import power_start, promising_variables
 from .swaps import swap_search
 

@@ -12,8 +12,8 @@ from .._limits import CHOICE_STARTS, GREEDY_UNITS, TIE
 from ..linalg.pencil import ties
 from ..operators.choice import Choice, Index
 from ..operators.deflation import DeflatedOperator
-from .base import ProgressClock, Solution
 from .refitting import refit
+from .solution import ProgressClock, Solution
 from .starts import power_start
 
 __all__ = ["forward_by_units"]

@@ -40,8 +40,8 @@ from .._limits import (
     JOINT_STARTS,
 )
 from .._records import record
-from .base import Solution
 from .exact_tree import Search
+from .solution import Solution
 
 __all__ = ["Matrix", "l1_multiplier", "most_together", "relaxed_bound"]
 __dir__ = __all__.copy

@@ -21,13 +21,14 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, Report, Solution, choice_options, drop_zeros, run_one
+from .base import IterativeSolver, choice_options, drop_zeros, run_one
 from .candidates import begin_among
 from .choosing import ascend
 from .orthogonal_choice import orthogonal_bounding
 from .parameters import shared_parameters
 from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros
 from .refitting import best_of_bounded, refit
+from .solution import Report, Solution
 
 __all__ = ["LassoComponent", "scotlass"]
 __dir__ = __all__.copy

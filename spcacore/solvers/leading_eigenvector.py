@@ -11,8 +11,9 @@ from .._records import record
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from .base import Ended, Report, Solution, Solver, drop_zeros, ended
+from .base import Solver, drop_zeros
 from .refitting import leading_vector, refit
+from .solution import Ended, Report, Solution, ended
 from .starts import power_start
 
 __all__ = ["Thresholding"]

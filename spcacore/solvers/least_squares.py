@@ -32,24 +32,14 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import (
-    Ended,
-    ProgressClock,
-    ProgressHook,
-    Report,
-    Solution,
-    Solver,
-    choice_options,
-    drop_zeros,
-    ended,
-    run_one,
-)
+from .base import Solver, choice_options, drop_zeros, run_one
 from .least_squares_choice import UnitSearch, prove_units
 from .least_squares_exact import prove
 from .least_squares_search import Index, Ratio, Support, backward_search, forward_search, swap_search
 from .parameters import shared_parameters
 from .share import Share, bisect
 from .signed import signed_ratio
+from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
 
 __all__ = ["STRATEGIES", "LeastSquares", "LeastSquaresSearch", "least_squares_component"]
 __dir__ = __all__.copy

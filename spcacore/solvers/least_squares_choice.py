@@ -15,10 +15,10 @@ import numpy as np
 from .._limits import CHOICE_SWAPS, LEAST_SQUARES_SWAP_WORK, RISE
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.choice import Choice, Units, with_unit
-from .base import ProgressClock
 from .least_squares_exact import Proof, Refit
 from .least_squares_search import Index, Ratio, Support
 from .signed import Vector, signed_ratio
+from .solution import ProgressClock
 
 __all__ = ["UnitSearch", "prove_units"]
 __dir__ = __all__.copy

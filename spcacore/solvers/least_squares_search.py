@@ -32,8 +32,8 @@ from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvect
 from ..linalg.pencil import PencilBasis, border, ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from .base import ProgressClock
 from .greedy_search import whole_matrix
+from .solution import ProgressClock
 from .swaps import rows_of
 
 __all__ = ["Ratio", "Support", "backward_search", "forward_search", "swap_search"]

@@ -31,11 +31,12 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent
-from .base import IterativeSolver, Report, Solution, choice_options, drop_zeros, run_one
+from .base import IterativeSolver, choice_options, drop_zeros, run_one
 from .candidates import begin_among
 from .choosing import ascend, bounding
 from .parameters import shared_parameters
 from .refitting import best_of_bounded, penalty_continuation, refit
+from .solution import Report, Solution
 from .starts import Start, search_starts
 
 __all__ = ["PenalizedDecomposition", "bounded_starts", "check_bound", "fewest_nonzeros", "pmd"]

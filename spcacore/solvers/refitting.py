@@ -18,8 +18,8 @@ from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
-from .base import Report, Solution, ended
 from .signed import signed_vector
+from .solution import Report, Solution, ended
 
 __all__ = [
     "Run", "Span", "best_of_bounded", "best_run", "is_better", "leading_vector", "penalty_continuation",

@@ -34,10 +34,11 @@ from ..operators.problem import Problem
 from ..operators.submatrix import columns_of, largest_submatrix
 from ..progress import Callback
 from ..results import DSPCAComponent
-from .base import Report, Run, Solution, Solver, choice_options, drop_zeros, ended, progress_hook
+from .base import Run, Solver, choice_options, drop_zeros, progress_hook
 from .parameters import shared_parameters
 from .refitting import refit
 from .shaped_relaxation import refuse_many, solve_shaped
+from .solution import Report, Solution, ended
 
 __all__ = ["SemidefiniteRelaxation", "dspca", "dual_bound", "shaped_bound"]
 __dir__ = __all__.copy

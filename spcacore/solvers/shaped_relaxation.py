@@ -20,7 +20,7 @@ import numpy as np
 from .._limits import SHAPED_CHECKS, SHAPED_ORDER
 from .._types import Array, Index
 from ..operators.choice import Choice
-from .base import Report, ended
+from .solution import Report, ended
 
 __all__ = ["refuse_many", "solve_shaped"]
 __dir__ = __all__.copy

@@ -12,8 +12,9 @@ from .._validation import check_choice, number
 from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors, products_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from .base import Report, Solution, Solver, drop_zeros, ended
+from .base import Solver, drop_zeros
 from .refitting import refit
+from .solution import Report, Solution, ended
 
 __all__ = ["SHARES", "Share", "SolveAt", "bisect", "fewest_variables"]
 __dir__ = __all__.copy

@@ -26,8 +26,8 @@ from ..linalg.eigen import largest_eigenpairs, products_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
-from .base import Report, Solution, ended
 from .refitting import leading_vector
+from .solution import Report, Solution, ended
 
 __all__ = [
     "Raced", "Start", "finishers", "power_start", "promising_variables", "search_starts", "variance_alone",

@@ -16,10 +16,10 @@ from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
-from .base import ProgressClock, Report, Solution, ended
 from .bordered_pencil import Pencil
 from .choosing import swap_units
 from .refitting import refit
+from .solution import ProgressClock, Report, Solution, ended
 
 __all__ = ["best_swap", "rows_of", "swap_search", "within_reach"]
 __dir__ = __all__.copy

@@ -23,7 +23,7 @@ from .._limits import (
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
-from .base import Solution
+from .solution import Solution
 from .starts import promising_variables
 
 __all__ = ["NORMAL_MEDIAN", "rises_above_noise", "thresholded_starts"]

@@ -38,11 +38,12 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import Begin, IterativeSolver, Report, Solution, choice_options, drop_zeros, ended, run_one
+from .base import IterativeSolver, choice_options, drop_zeros, run_one
 from .brief_tree import brief_search
 from .choosing import ascend, truncation
 from .parameters import shared_parameters
 from .refitting import best_run, is_better, penalty_continuation, refit
+from .solution import Begin, Report, Solution, ended
 from .starts import Raced, finishers, promising_variables, search_starts
 from .swaps import swap_search
 from .thresholded_start import rises_above_noise, thresholded_starts
@@ -135,13 +136,14 @@ class TruncatedPower(IterativeSolver):
             problem = replaced(problem, working_set=None)
         if not self._may_be_weak(state, best, sparsity) or ended(hook):
             return best
-        n_iter = 0 if best is None else best.n_iter
+        begins = []
         for index, vector in thresholded_starts(problem, state, seed):
             largest = _core.select_largest(vector, sparsity)
             x = Solution(index[largest], vector[largest], 0.0, 0, True)
             most = min(WORKING_SET_FACTOR * sparsity, len(index))
-            likely = index[_core.select_largest(vector, most)]
-            new = self.find_from(problem, state, Begin(x, likely, best), sparsity, hook)
+            begins.append(Begin(x, index[_core.select_largest(vector, most)], best))
+        n_iter = 0 if best is None else best.n_iter
+        for new in self.find_from(problem, state, begins, sparsity, hook):
             if new is None or ended(hook):
                 break
             n_iter += new.n_iter

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from .._limits import REFIT_RISE
 from ..operators.deflation import DeflatedOperator
-from .base import Solution
 from .exact_tree import best_on_support
+from .solution import Solution
 
 __all__ = ["State", "UnitTree"]
 __dir__ = __all__.copy

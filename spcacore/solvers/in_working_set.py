@@ -1,0 +1,178 @@
+"""A search in the working set: of some variables, until no other would enter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._limits import (
+    WORKING_SET_ALL,
+    WORKING_SET_CHECKS,
+    WORKING_SET_DENSE,
+    WORKING_SET_ENTRANTS,
+    WORKING_SET_NOISE,
+)
+from .._records import replaced
+from .._types import Index
+from ..operators.deflation import DeflatedOperator
+from ..operators.problem import Problem
+from ..operators.working_set import WorkingSet
+from .solution import Begin, Report, Solution, ended
+
+if TYPE_CHECKING:
+    from .base import Solver
+
+__all__ = ["search_from_each", "search_in_working_set"]
+__dir__ = __all__.copy
+
+
+def search_in_working_set(
+    working_set: WorkingSet, solver: Solver, problem: Problem, state: DeflatedOperator, sparsity: Any,
+    seed: list[int], hook: Report | None,
+) -> Solution | None:  # fmt: skip
+    """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
+    given, removed = solver.nearby(), _removed(problem, state)
+    if removed is None:
+        return None
+    likely = solver.candidates(problem, state, sparsity, seed)
+    active = np.unique(np.concatenate([likely, removed, [] if given is None else given.index])).astype(
+        np.intp
+    )
+    if not working_set.admit(active):
+        return None
+    inner, among = solver.among_some(problem, state, sparsity)
+    x: Solution | None = None
+    everywhere = True  # whether to search from all starts
+    searched = active[:0]  # where that was done
+    for _ in range(WORKING_SET_CHECKS):
+        inside, restricted = working_set.restricted(problem, state, active)
+        last = given if x is None else x
+        near = None if last is None else _at(last, np.searchsorted(active, last.index))
+        if near is None or everywhere:
+            way = inner if near is None else inner.near(near, False)
+            found, searched = way.solve(inside, restricted, among, seed, hook), active
+        else:
+            found = inner.resume(inside, restricted, near, among, hook)
+        level = _level(inner, inside, restricted, found, among)
+        if found is None or level is None:
+            return None
+        before, x = x, replaced(_at(found, active[found.index]), proved=False)
+        if ended(hook) or (everywhere and before is not None and _same(before, x)):
+            break
+        (entrants,) = _entrants(working_set, solver, problem, state, active, [(x, level)])
+        if entrants is None:
+            return None
+        everywhere = len(entrants) == 0
+        if everywhere and np.array_equal(searched, active):
+            break
+        if not everywhere:
+            grown = working_set.grown(active, np.union1d(x.index, removed), entrants)
+            if grown is None:
+                return None
+            active = grown
+    else:
+        return None
+    return solver.finish(problem, state, x, hook)
+
+
+def search_from_each(
+    working_set: WorkingSet, solver: Solver, problem: Problem, state: DeflatedOperator, sparsity: Any,
+    hook: Report | None, begins: list[Begin],
+) -> list[Solution | None]:  # fmt: skip
+    """The same from each start alone, which share the checks of all columns."""
+    out: list[Solution | None] = [None] * len(begins)
+    removed = _removed(problem, state)
+    if removed is None:
+        return out
+    likely = [working_set.index]
+    if WORKING_SET_ALL * len(working_set.index) ** 2 > problem.cost:
+        likely = [begin.likely for begin in begins]
+    active = np.unique(np.concatenate([*likely, removed, *(begin.x.index for begin in begins)]))
+    if not working_set.admit(active):
+        return out
+    inner, among = solver.among_some(problem, state, sparsity)
+    under_way = {i: begin.x for i, begin in enumerate(begins)}
+    at_rest: dict[int, Solution] = {}
+    for _ in range(WORKING_SET_CHECKS):
+        inside, restricted = working_set.restricted(problem, state, active)
+        reached: dict[int, tuple[Solution, float]] = {}
+        for i, x in under_way.items():
+            near = _at(x, np.searchsorted(active, x.index))
+            found = inner.resume(inside, restricted, near, among, hook)
+            level = _level(inner, inside, restricted, found, among)
+            if found is not None and level is not None:
+                reached[i] = replaced(_at(found, active[found.index]), proved=False), level
+        under_way = {i: x for i, (x, _) in reached.items()}
+        if ended(hook):
+            at_rest |= under_way
+            break
+        asked = _entrants(working_set, solver, problem, state, active, list(reached.values()))
+        joining = {i: entrants for i, entrants in zip(reached, asked, strict=True) if entrants is not None}
+        at_rest |= {i: under_way[i] for i, entrants in joining.items() if len(entrants) == 0}
+        joining = {i: entrants for i, entrants in joining.items() if len(entrants) > 0}
+        under_way = {i: under_way[i] for i in joining}
+        used = [removed, *(x.index for x in under_way.values())]
+        grown = None
+        if under_way:
+            grown = working_set.grown(
+                active, np.unique(np.concatenate(used)), np.concatenate([*joining.values()])
+            )
+        if grown is None:
+            break
+        active = grown
+    for i, x in at_rest.items():
+        known = begins[i].known
+        same = known is not None and np.array_equal(x.index, known.index)
+        out[i] = replaced(known, n_iter=x.n_iter) if same else solver.finish(problem, state, x, hook)
+    return out
+
+
+def _removed(problem: Problem, state: DeflatedOperator) -> Index | None:
+    """The variables of earlier components, each of which must be in the set; None if these are too many."""
+    removed = [index for index, _ in state.loadings]
+    if sum(map(len, removed)) > WORKING_SET_DENSE * problem.p:
+        return None
+    return np.unique(np.concatenate([*removed, np.empty(0, np.intp)]))
+
+
+def _level(
+    inner: Solver, inside: Problem, restricted: DeflatedOperator, found: Solution | None, sparsity: Any
+) -> float | None:
+    """The level of what was found in the set; None if it is rounding or does not tell."""
+    if found is None or found.objective <= _rounding(inside):
+        return None
+    return inner.level(inside, restricted, found, sparsity)
+
+
+def _entrants(
+    working_set: WorkingSet, solver: Solver, problem: Problem, state: DeflatedOperator, active: Index,
+    reached: list[tuple[Solution, float]],
+) -> list[Index | None]:  # fmt: skip
+    """The largest that would enter each, as many as it has; None where so many would that they will stay."""
+    positive = bool(getattr(solver, "nonnegative", False))
+    vectors = [(x.index, x.entries, level) for x, level in reached]
+    out: list[Index | None] = []
+    for found, (x, level) in zip(
+        working_set.entrants(state, active, vectors, positive), reached, strict=True
+    ):
+        fixed = solver.sparsity == "penalty" or level == 0
+        many = fixed and len(found) > WORKING_SET_DENSE * problem.p
+        out.append(None if many else found[: WORKING_SET_ENTRANTS * len(x.index)])
+    return out
+
+
+def _at(x: Solution, index: Index) -> Solution:
+    """x with its variables at other, ascending, places."""
+    return replaced(x, index=np.ascontiguousarray(index, np.intp))
+
+
+def _same(x: Solution, y: Solution) -> bool:
+    return np.array_equal(x.index, y.index) and np.array_equal(x.entries, y.entries)
+
+
+def _rounding(inside: Problem) -> float:
+    """Below this, what is left of a variance by deflating a Gram matrix is rounding."""
+    assert inside.diagonal is not None
+    eps = float(np.finfo(inside.operator.dtype).eps)
+    return WORKING_SET_NOISE * eps * float(inside.diagonal.max())

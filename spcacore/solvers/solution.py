@@ -1,0 +1,86 @@
+"""What solvers return, and the hooks that they report to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import CALLBACK_SECONDS
+from .._records import record
+from .._types import Index
+from .._validation import Hook
+from ..progress import Progress
+
+__all__ = ["Begin", "Ended", "ProgressClock", "ProgressHook", "Report", "Solution", "ended"]
+__dir__ = __all__.copy
+
+Report = Callable[[int], object]  # told the number of iterations
+
+
+class Ended(Exception):
+    """The callback ended the search, and the component under way is not wanted."""
+
+
+class ProgressHook:
+    """Reports of component t of r, by numbers of iterations; True where the search is to end.
+
+    Of components found in turn only finished ones are returned: with `whole` it raises `Ended` instead.
+    """
+
+    def __init__(self, hook: Hook, t: int, r: int, whole: bool = False):
+        self.hook, self.t, self.r, self.whole = hook, t, r, whole
+
+    @property
+    def ended(self) -> bool:
+        return self.hook.ended
+
+    def __call__(self, n_iter: int, value: float | None = None) -> bool:
+        ended = self.hook(Progress(self.t, self.r, n_iter, value))
+        if ended and self.whole:
+            raise Ended
+        return ended
+
+
+def ended(hook: Report | None) -> bool:
+    """Whether the callback has ended the search."""
+    return isinstance(hook, ProgressHook) and hook.ended
+
+
+class ProgressClock:
+    """Reports progress, twenty times a second at most; True where the search is to end."""
+
+    def __init__(self, hook: Report | None):
+        self.hook, self.due = hook, time.monotonic() + CALLBACK_SECONDS
+
+    def __call__(self, n_iter: int) -> bool:
+        if self.hook is not None and time.monotonic() >= self.due:
+            self.hook(n_iter)
+            self.due = time.monotonic() + CALLBACK_SECONDS
+        return ended(self.hook)
+
+
+@record
+class Solution:
+    """One component in the units of the operator."""
+
+    index: NDArray[np.intp]
+    entries: NDArray[Any]
+    objective: float
+    n_iter: int
+    converged: bool
+    upper_bound: float | None = None
+    agreement: float = 1.0  # share of the starts that ended at its support
+    proved: bool = False  # that no other of as many variables is better
+
+
+@record
+class Begin:
+    """A start of a search: of the likely variables first, and with a known component that it may end at."""
+
+    x: Solution
+    likely: Index
+    known: Solution | None
