@@ -18,9 +18,11 @@ from spcacore import _limits
 from spcacore.operators import inputs, working_set
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.solvers import (
+    base,
     candidates,
     generalized_power,
     greedy_search,
+    in_working_set,
     lasso_component,
     penalized_decomposition,
     truncated_power,
@@ -343,6 +345,29 @@ def test_variables_that_are_not_used_make_room_for_a_cardinality(factor, room, m
         assert 8 <= x.screening.working_set <= room
         y = np.abs(covariance(X) @ x.loading)
         assert y[x.loading == 0].max() <= y[x.loading != 0].min() * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("room", [90, 24])
+def test_starts_search_one_set_where_it_has_room_for_all(room, monkeypatch, no_search_of_all):
+    """Else each searches its own, one after another."""
+    no_search_of_all(truncated_power.TruncatedPower, 100)
+    monkeypatch.setattr(in_working_set, "WORKING_SET_ALL", np.inf)
+    room_for(monkeypatch, room, 40)
+    together, search = [], in_working_set.search_from_each
+
+    def seen(*given):
+        together.append(len(given[-1]))
+        return search(*given)
+
+    for module in (base, in_working_set):
+        monkeypatch.setattr(module, "search_from_each", seen)
+    for seed in range(6):
+        X = draw(np.random.default_rng(seed), 40, 100, "noise")
+        x = spcacore.tpower(X, 8)
+        assert 8 <= x.screening.working_set <= room
+        y = np.abs(covariance(X) @ x.loading)
+        assert y[x.loading == 0].max() <= y[x.loading != 0].min() * (1 + 1e-9)
+    assert set(together) == ({4} if room == 90 else {4, 1})
 
 
 @pytest.mark.parametrize("method", [*OPTIONS, "greedy"])

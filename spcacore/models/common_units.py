@@ -23,7 +23,7 @@ __dir__ = __all__.copy
 
 def per_unit(choice: Choice, weight: Array) -> Array:
     """The sum over the variables of each unit."""
-    return np.bincount(choice.unit, weight, minlength=len(choice.allowed))
+    return np.asarray(np.bincount(choice.unit, weight, minlength=len(choice.allowed)), np.float64)
 
 
 def filled(value: Array, size: Index, room: int) -> float:

@@ -36,9 +36,7 @@ def search_in_working_set(
     if removed is None:
         return None
     likely = solver.candidates(problem, state, sparsity, seed)
-    active = np.unique(np.concatenate([likely, removed, [] if given is None else given.index])).astype(
-        np.intp
-    )
+    active = np.unique(np.concatenate([likely, removed, *([] if given is None else [given.index])]))
     if not working_set.admit(active):
         return None
     inner, among = solver.among_some(problem, state, sparsity)
@@ -90,7 +88,10 @@ def search_from_each(
         likely = [begin.likely for begin in begins]
     active = np.unique(np.concatenate([*likely, removed, *(begin.x.index for begin in begins)]))
     if not working_set.admit(active):
-        return out
+        if len(begins) == 1:
+            return out
+        each = (search_from_each(working_set, solver, problem, state, sparsity, hook, [b]) for b in begins)
+        return [x for found in each for x in found]
     inner, among = solver.among_some(problem, state, sparsity)
     under_way = {i: begin.x for i, begin in enumerate(begins)}
     at_rest: dict[int, Solution] = {}
@@ -99,25 +100,25 @@ def search_from_each(
         reached: dict[int, tuple[Solution, float]] = {}
         for i, x in under_way.items():
             near = _at(x, np.searchsorted(active, x.index))
-            found = inner.resume(inside, restricted, near, among, hook)
-            level = _level(inner, inside, restricted, found, among)
-            if found is not None and level is not None:
-                reached[i] = replaced(_at(found, active[found.index]), proved=False), level
-        under_way = {i: x for i, (x, _) in reached.items()}
+            new = inner.resume(inside, restricted, near, among, hook)
+            level = _level(inner, inside, restricted, new, among)
+            if new is not None and level is not None:
+                reached[i] = replaced(_at(new, active[new.index]), proved=False), level
         if ended(hook):
-            at_rest |= under_way
+            at_rest |= {i: x for i, (x, _) in reached.items()}
             break
-        asked = _entrants(working_set, solver, problem, state, active, list(reached.values()))
-        joining = {i: entrants for i, entrants in zip(reached, asked, strict=True) if entrants is not None}
-        at_rest |= {i: under_way[i] for i, entrants in joining.items() if len(entrants) == 0}
-        joining = {i: entrants for i, entrants in joining.items() if len(entrants) > 0}
-        under_way = {i: under_way[i] for i in joining}
-        used = [removed, *(x.index for x in under_way.values())]
-        grown = None
-        if under_way:
-            grown = working_set.grown(
-                active, np.unique(np.concatenate(used)), np.concatenate([*joining.values()])
-            )
+        entrants = _entrants(working_set, solver, problem, state, active, list(reached.values()))
+        under_way, joining = {}, []
+        for (i, (x, _)), found in zip(reached.items(), entrants, strict=True):
+            if found is not None and len(found) == 0:
+                at_rest[i] = x
+            elif found is not None:
+                under_way[i] = x
+                joining.append(found)
+        if not under_way:
+            break
+        used = np.unique(np.concatenate([removed, *(x.index for x in under_way.values())]))
+        grown = working_set.grown(active, used, np.concatenate(joining))
         if grown is None:
             break
         active = grown
