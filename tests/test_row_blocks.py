@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from extras import optional
 
 import spcacore
-from spcacore.operators.blocks import TakenRows, statistics, sum_parts
+from spcacore.operators.blocks import TakenRows, as_kernel_input, statistics, sum_parts
 from spcacore.operators.inputs import as_problem
 
 N, P, Q = 1300, 30, 9  # more rows than the bandwidth looks at
@@ -309,3 +309,16 @@ def test_blocks_without_rows_add_nothing():
     np.testing.assert_allclose(parts.diagonal, whole.diagonal, rtol=1e-12)
     v = np.ones(calls.P)
     np.testing.assert_allclose(parts.operator.apply(None, v), whole.operator.apply(None, v), rtol=1e-12)
+
+
+def test_blocks_of_sparse_rows_are_as_large_as_what_they_store_and_are_not_copied():
+    X = sp.random_array((1000, 500), density=0.02, format="csr", rng=0)
+    stored = X.data.nbytes + X.indices.nbytes
+    blocks = spcacore.row_blocks(X, block_bytes=stored // 4)
+    assert 4 <= blocks.n_blocks <= 5
+
+    def addresses(block):
+        read = as_kernel_input(block)
+        return [np.shares_memory(getattr(read, name), getattr(X, name)) for name in ("data", "indices")]
+
+    assert list(blocks.results(addresses)) == [[True, True]] * blocks.n_blocks

@@ -249,6 +249,27 @@ def test_blocks_are_asked_for_one_product_a_check(stored, monkeypatch):
     check_fixed_points(covariance(X), result.loadings, 6)
 
 
+def test_blocks_are_not_asked_again_for_what_overlaps_an_earlier_component(monkeypatch):
+    """A check multiplies x without its part along that; to remove x its own product is needed."""
+    made, results = [], blocks_module.SlicedRows.results
+
+    def seen(self, task, *arguments, **others):
+        made.append(task.__name__)
+        return results(self, task, *arguments, **others)
+
+    monkeypatch.setattr(blocks_module.SlicedRows, "results", seen)
+    X = draw(np.random.default_rng(5), 60, 400, "planted")
+    X[:, :12] += (
+        3
+        * np.random.default_rng(6).standard_normal((60, 2))
+        @ np.random.default_rng(7).standard_normal((2, 12))
+    )
+    rows = spcacore.row_blocks(X, block_bytes=X.nbytes // 3)
+    result = spcacore.sparse_pca(rows, 4, cardinality=8, screening="working_set", swaps=False)
+    assert (np.count_nonzero(result.loadings, axis=1) > 1).any()
+    assert made.count("products") <= result.screening.checks
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("mean", [0.0, 300.0])
 @given(seed=st.integers(0, 10**6), sparse=st.booleans(), weighted=st.booleans())

@@ -127,7 +127,9 @@ class BlocksWorkingSet(WorkingSet):
             value[~known] = entries[np.searchsorted(columns, unknown[i])] @ f
             out[i] = suspects[i], value * math.sqrt(gram.factor)
         if made:
-            Y = gram.products([plain[i] for i in made])
+            asked = [plain[i] for i in made]
+            overlap = [vectors[i][:2] for i in made if not np.array_equal(plain[i][1], vectors[i][1])]
+            Y = gram.products([*asked, *overlap])[:, : len(made)]  # deflation asks for A x itself
             self.promise = np.abs(Y).max(axis=1).astype(np.float64)
             out |= {i: (np.arange(self.operator.p), y) for i, y in zip(made, Y.T, strict=True)}
         gram.alone = True

@@ -192,7 +192,10 @@ class SlicedRows(RowBlocks):
             compressed(X)
         shape = tuple(X.shape)
         width = math.prod(shape[1:])
-        row_bytes = max(1, width * np.dtype(X.dtype).itemsize)
+        row_bytes = width * np.dtype(X.dtype).itemsize
+        if is_sparse(X):  # what it stores of a row, on average
+            row_bytes = (X.data.nbytes + X.indices.nbytes) // max(1, shape[0])
+        row_bytes = max(1, row_bytes)
         if block_bytes is None:
             tall = BLOCK_TALL * width * row_bytes <= SMALL_BLOCK_BYTES
             block_bytes = SMALL_BLOCK_BYTES if tall else BLOCK_BYTES
@@ -223,8 +226,10 @@ def _rows(source: Any, start: int, stop: int) -> Any:
     if not is_sparse(source) or source.format != "csr":
         return source[start:stop]
     first, last = source.indptr[start], source.indptr[stop]
-    entries = source.data[first:last], source.indices[first:last], source.indptr[start : stop + 1] - first
-    return type(source)(entries, shape=(stop - start, source.shape[1]))
+    rows = type(source)((stop - start, source.shape[1]), dtype=source.dtype)
+    rows.data, rows.indices = source.data[first:last], source.indices[first:last]  # SciPy may copy them
+    rows.indptr = source.indptr[start : stop + 1] - first
+    return rows
 
 
 class _Slices:
@@ -301,8 +306,9 @@ def as_kernel_input(block: Any) -> Any:
     if is_sparse(block):
         if block.shape[0] == 0:
             return np.empty(block.shape, float_type(block.dtype))
-        X, (data, indices, indptr) = canonical_arrays(block)
-        return type(X)((data, indices, indptr), shape=X.shape)
+        X, arrays = canonical_arrays(block)
+        same = all(a is b for a, b in zip(arrays, (X.data, X.indices, X.indptr), strict=True))
+        return X if same else type(X)(arrays, shape=X.shape)
     return blas_layout(real_array(block, "a block of X", ndim=2, finite=False, empty=True))
 
 
@@ -462,7 +468,10 @@ def backward(block: Any, U: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.floa
     X, b = as_kernel_input(block), U.shape[1]
     if X.shape[0] == 0:
         return np.zeros((X.shape[1], b), U.dtype), np.zeros(b)
-    Y = _operator(X).backward_block(U) if is_sparse(X) or b < 8 else X.T @ U
+    if is_sparse(X) and b == 1:  # by entries that lie side by side
+        Y = _operator(X).backward(np.ascontiguousarray(U[:, 0]))[:, None]
+    else:
+        Y = _operator(X).backward_block(U) if is_sparse(X) or b < 8 else X.T @ U
     return Y, U.sum(axis=0, dtype=np.float64)
 
 

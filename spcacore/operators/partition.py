@@ -57,8 +57,9 @@ def row_blocks(
         ``X[i:j]``, dense or as a sparse matrix. Computations on a dask array or dask dataframe run where its
         blocks are stored, by the distributed client if there is one.
     block_bytes : int, optional
-        Bytes of X in a block, rounded to whole chunks if the file has chunks. Default: 16 MB if these hold at
-        least 16 p rows, else 128 MB. The blocks of a dask array are its chunks.
+        Bytes of X in a block, of a sparse matrix in memory those of its entries, rounded to whole chunks if
+        the file has chunks. Default: 16 MB if these hold at least 16 p rows, else 128 MB. The blocks of a
+        dask array are its chunks.
     persist : bool, optional
         For a dask array. True computes its blocks once and keeps them while a function runs; False computes
         them in every pass. Default: keep them if they fit in half of the free memory. Blocks that
