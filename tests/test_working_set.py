@@ -326,6 +326,29 @@ def test_no_column_of_blocks_is_ruled_out_wrongly(dtype, mean, seed, sparse, wei
     assert len(set(asked)) == len(asked)  # there is room for all, so that none is read twice
 
 
+def test_what_was_read_is_counted():
+    """Of blocks the passes, of dense data all of X for each check, of sparse columns what has to be read."""
+    X = draw(np.random.default_rng(0), 60, 90, "noise")
+    dense = spcacore.sparse_pca(X, 2, cardinality=5, screening="working_set").screening
+    assert dense.mode == "working_set"
+    assert dense.reads == pytest.approx(1 + dense.checks + dense.working_set / 90)
+    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 3)
+    assert spcacore.sparse_pca(blocks, 2, cardinality=5).screening.reads == blocks.passes
+    X = np.where(np.random.default_rng(1).random(X.shape) < np.linspace(0.05, 0.5, 90), X, 0)
+    problem = as_problem(sp.csc_array(X), screening="working_set", restrictable=True)
+    some, state = problem.working_set, DeflatedOperator.from_problem(problem)
+    index, x = np.array([3, 50, 80]), np.array([0.6, 0, 0.8])
+    assert some.admit(index)
+    stored, deviation = np.count_nonzero(X, axis=0), X.std(axis=0, ddof=1)
+    size = np.std(X[:, index] @ x, ddof=1)  # |cov| <= deviation size: columns beyond the median are read
+    level = float(np.median(deviation) * size)
+    some.entrants(state, index, [(index, x, level * 2.0**-problem.exponent)], False)
+    read = stored[(deviation > np.median(deviation)) & ~np.isin(np.arange(90), index)].sum()
+    told = problem.screening()
+    assert (told.mode, told.checks, told.working_set) == ("working_set", 1, 3)
+    assert told.reads == pytest.approx(1 + (2 * stored[index].sum() + read) / stored.sum())
+
+
 def test_sparse_columns_far_from_zero_keep_their_digits():
     """The products of pairs of entries near 1e7 have none of a variance of 1: the columns themselves do."""
     rng = np.random.default_rng(0)

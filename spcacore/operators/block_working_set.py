@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from .. import _core
 from .._limits import READ_AHEAD, SPARE_READS, SUSPECT_BYTES, SUSPECT_SHARE
 from .._types import Index
 from .deflation import DeflatedOperator
-from .problem import Problem
+from .problem import Problem, Screening
 from .working_set import Vector, WorkingSet
 
 __all__ = ["BlocksWorkingSet"]
@@ -46,6 +47,12 @@ class BlocksWorkingSet(WorkingSet):
         self.owner: Index = np.empty(0, np.intp)  # whose they are,
         self.slot = np.full(self.operator.p, -1, np.intp)  # and where those of a variable are
         self.promise = problem.diagonal  # of the variables, to be asked for soon
+        operator: Any = self.operator
+        self.before = operator.gram.blocks.passes - 1  # but for the statistics
+
+    def report(self, screening: Callable[[], Screening]) -> Screening:
+        operator: Any = self.operator
+        return replace(super().report(screening), reads=float(operator.gram.blocks.passes - self.before))
 
     @property
     def most(self) -> int:

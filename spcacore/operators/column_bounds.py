@@ -41,7 +41,7 @@ class ColumnBounds:
         operator, n = problem.operator, problem.operator.n
         assert problem.diagonal is not None
         assert problem.moment is not None
-        self.made = 0
+        self.made, self.read, self.entries = 0, 0, entries
         self.norm = np.sqrt(problem.diagonal) * (1 + 1e-9)
         rounding = 4 * float(np.finfo(operator.dtype).eps) * (entries + n / 16 + 64)
         self.slack = rounding * np.sqrt(problem.moment)
@@ -67,10 +67,17 @@ class ColumnBounds:
         bound[inside] = 0
         columns = np.flatnonzero(~(bound <= level))
         value = operator.apply_at(index, entries, columns)
+        self.read += int(self.entries[index].sum() + self.entries[columns].sum())
         if size > 0:
             self._remember(f / size, columns, value / size)
         found = np.abs(value) > level
         return columns[found], value[found]
+
+    def taken(self) -> float:
+        """What was read since this was asked last, of all entries."""
+        share = self.read / max(int(self.entries.sum()), 1)
+        self.read = 0
+        return share
 
     def _remember(self, direction: NDArray[np.float64], columns: Index, product: NDArray[Any]) -> None:
         """In the place of the oldest."""

@@ -105,6 +105,7 @@ def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: b
     kind = storage.working_set
     if kind is None and wanted:
         raise ValueError("screening='working_set' needs data that have entries: leave it out")
+    given = storage
     if wanted or storage.cost >= WORKING_SET_COST:
         storage = storage.by_columns()
     problem = storage.problem(treatment)
@@ -115,6 +116,7 @@ def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: b
         return problem
     working_set = kind(problem)
     working_set.bounds = storage.bounds(problem)
+    working_set.reads += storage is not given
     return replace(problem, working_set=working_set, screening=partial(working_set.report, problem.screening))
 
 

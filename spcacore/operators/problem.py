@@ -38,12 +38,14 @@ class Screening:
 
     Attributes
     ----------
-    mode : {"gram", "both", "shadow", "references", "none"}
-        "gram": the p x p matrix was formed, and nothing else read. Else what screened the columns of dense
-        data: an int8 shadow of X, the products with earlier directions, both, or nothing, so that every
-        product read all of X.
+    mode : {"gram", "working_set", "both", "shadow", "references", "none"}
+        "gram": the p x p matrix was formed, and nothing else read. "working_set": the search went on among
+        some columns. Else what screened the columns of dense data: an int8 shadow of X, the products with
+        earlier directions, both, or nothing, so that every product read all of X.
     reads : float or None
-        Bytes read of X and of its shadow, setting up included, over the bytes of X; None with "none".
+        Bytes read of X and of its shadow, setting up included, over the bytes of X. Of a working set in
+        memory it counts the columns that join and the checks; of blocks of rows, the passes. None with
+        "none".
     columns : int
         Exact products with a column of X.
     questions : int

@@ -86,13 +86,17 @@ class WorkingSet:
         How often all columns were asked whether one outside of W matters.
     bounds : ColumnBounds or None
         Which columns then need not be read.
+    reads : float
+        How often the bytes of X were read for it: statistics, columns that join, and checks but for what a
+        screen counts.
     """
 
     bounds: ColumnBounds | None = None
+    reads: float = 1.0  # for the statistics
 
     def __init__(self, problem: Problem):
         operator = problem.operator.unscreened()
-        n, dtype = operator.n, operator.dtype
+        n, dtype, self._screened = operator.n, operator.dtype, operator is not problem.operator
         self.operator, self.checks = operator, 0
         self.index: Index = np.empty(0, np.intp)
         self.position = np.full(operator.p, -1, np.intp)
@@ -148,6 +152,11 @@ class WorkingSet:
         gram = self._gram[:total, :total]
         self._products(w, new, gram[w:])
         gram[:w, w:] = gram[w:, :w].T
+        self.reads += self._share(new)
+
+    def _share(self, index: Index) -> float:
+        """Of the bytes of X, those that are read for these columns."""
+        return len(index) / len(self.position)
 
     def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
         """A[new, W], of which `new` are the last."""
@@ -165,7 +174,13 @@ class WorkingSet:
 
     def report(self, screening: Callable[[], Screening]) -> Screening:
         """What has been read so far, by the screened operator too."""
-        return replace(screening(), working_set=len(self.index), checks=self.checks)
+        told = screening()
+        known = {"working_set": len(self.index), "checks": self.checks}
+        if told.reads is None and len(self.index) > 0:
+            return replace(told, mode="working_set", reads=self.reads, **known)
+        if told.reads is None:
+            return replace(told, **known)
+        return replace(told, reads=told.reads + self.reads - 1, **known)
 
     def _reserve(self, total: int) -> None:
         """Make room for so many variables."""
@@ -244,7 +259,11 @@ class WorkingSet:
         """Of each x the variables where |A x| exceeds its level, of the active ones perhaps not all, and A x
         there."""
         if self.bounds is not None and state.by_loadings:
-            return [self.bounds.above(operator, active, *x) for x in vectors]
+            found = [self.bounds.above(operator, active, *x) for x in vectors]
+            self.reads += self.bounds.taken()
+            return found
+        if not self._screened:
+            self.reads += len(vectors)
         return [operator.above(*x) for x in vectors]
 
 
@@ -273,6 +292,11 @@ class CompressedWorkingSet(WorkingSet):
         if self._digits and n > 0 and (total > self._most_with(n) or self._is_sparse(new)):
             self._drop_columns()
         super()._add(new)
+
+    def _share(self, index: Index) -> float:
+        if self._matrix.format == "csr":
+            return 1.0
+        return float(np.diff(self._matrix.indptr)[index].sum()) / max(self._matrix.nnz, 1)
 
     def _is_sparse(self, first: Index) -> bool:
         """Whether the first columns have few entries; by rows that is not known, since columns do not fit."""

@@ -373,6 +373,7 @@ def _next(
             outside.ask(S, x)
             asked = True
             among.working_set.checks += 1
+            among.working_set.reads += 1
         elif not among.admit(np.flatnonzero(may)):
             return None
 
