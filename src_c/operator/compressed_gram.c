@@ -6,8 +6,10 @@
  * products of pairs are scattered from the entries of a row.  A block of rows is copied first, with
  * the places of each column's entries in it: then row a of the sums stays in the first cache while
  * all rows of the block with an entry a are added to it.  Where a quarter of the entries of these
- * columns are stored, the rows are made dense instead.  Where few variables are asked for of data
- * stored by columns, they are made dense, and every column is multiplied with them. */
+ * columns are stored, the rows are made dense instead; where a twelfth is, of data stored by
+ * columns, the rows of some variables at a time are dense, and entry x_ia adds x_ia times row i to
+ * row a of the sums, which stays in registers.  Where few variables are asked for of data stored by
+ * columns, they are made dense, and every column is multiplied with them. */
 #include "gram.h"
 #include <string.h>
 
@@ -18,6 +20,8 @@ enum {
     PAIR = 8,          /* and bytes of loops that do_parts knows which take as long as a pair */
     SHARE = 4,         /* of the entries that are stored: then dense rows are faster, */
     SAMPLE = 1 << 18,  /* as so many entries of CSR show */
+    SPARSE = 12,       /* then rows of some variables are; */
+    SHORT = 256,       /* of so many samples: a strip stays in the first cache */
     WIDE = 16,         /* variables made dense at a time, and the centers of rows, */
     FEW = 3,           /* times at most, */
     GROUPED = WIDE * sizeof(double) / sizeof(doubles_t) /* as so many vectors */
@@ -36,28 +40,36 @@ typedef struct {
     int32_t *position; /* (p): of a variable in the list, or -1 */
     int32_t *length;   /* (n), of CSC: entries of a row; 0 if none is of the first m variables */
     double *few;       /* (PLACES x WIDE), of CSC: a block of rows of few variables */
+    double *strips;    /* (strips x SHORT x WIDE), of CSC: of all, WIDE of them in a strip */
+    spca_int *end;     /* (k), of CSC: where the entries in the block end */
     real *work;        /* of products_of */
 } scatter_t;
+
+static spca_int strips_of(spca_int k)
+{
+    return (k - 1) / WIDE + 1;
+}
 
 static spca_int entries_of(const operator_t *A)
 {
     return at(A->indptr, A->wide, A->row_major ? A->n : A->p);
 }
 
-/* Whether so many of the entries of these columns are stored; position (p) says which they are. */
-static int is_full(const operator_t *A, spca_int k, const spca_int *index, const int32_t *position)
+/* Which share of the entries of these columns is stored; position (p) says which they are. */
+static double share_of(const operator_t *A, spca_int k, const spca_int *index,
+                       const int32_t *position)
 {
     spca_int entries = 0, rows = 0, last;
-    if (!index) return entries_of(A) >= A->n / SHARE * A->p;
+    if (!index) return (double)entries_of(A) / ((double)A->n * (double)A->p);
     if (!A->row_major) {
         for (spca_int a = 0; a < k; a++)
             entries += at(A->indptr, A->wide, index[a] + 1) - at(A->indptr, A->wide, index[a]);
-        return entries >= A->n / SHARE * k;
+        return (double)entries / ((double)A->n * (double)k);
     }
     while (rows < A->n && at(A->indptr, A->wide, rows) < SAMPLE) rows++;
     last = at(A->indptr, A->wide, rows);
     for (spca_int q = 0; q < last; q++) entries += position[at(A->indices, A->wide, q)] >= 0;
-    return SHARE * entries >= rows * k;
+    return (double)entries / ((double)rows * (double)k);
 }
 
 /* Cuts the work into its arrays; returns their bytes. */
@@ -72,6 +84,8 @@ static spca_int cut(const operator_t *A, spca_int k, char *work, scatter_t *s)
     CUT(next, across ? k : 0);
     CUT(work, SPCA(products_work)(A, k));
     CUT(few, across ? min_int(PLACES, A->n) * WIDE : 0);
+    CUT(strips, across ? min_int(SHORT, A->n) * WIDE * strips_of(k) : 0);
+    CUT(end, across ? k : 0);
     CUT(value, s->capacity);
     CUT(where, s->capacity);
     CUT(last, s->capacity);
@@ -271,15 +285,31 @@ INLINE spca_int add_few(const few_t *f, const int wide, const int groups, spca_i
 {
     const operator_t *A = f->g->A;
     const doubles_t *d = (const doubles_t *)f->s->few;
-    doubles_t sum[GROUPED] = {0};
-    for (; q < last; q++) {
-        spca_int i = at(A->indices, wide, q) - f->i0;
-        double x = (double)(A->data[q] * A->range * weight);
-        if (i >= f->rows) break;
-        for (int c = 0; c < groups; c++) sum[c] += x * d[i * groups + c];
+    doubles_t sum[GROUPED] = {0}, other[GROUPED] = {0}; /* no sum waits for another */
+    spca_int end = place_of(A->indices, wide, q, last, f->i0 + f->rows);
+    for (; q + 2 <= end; q += 2) {
+        const doubles_t *y = d + (at(A->indices, wide, q) - f->i0) * groups;
+        const doubles_t *z = d + (at(A->indices, wide, q + 1) - f->i0) * groups;
+        double x0 = (double)(A->data[q] * A->range * weight);
+        double x1 = (double)(A->data[q + 1] * A->range * weight);
+        for (int c = 0; c < groups; c++) sum[c] += x0 * y[c];
+        for (int c = 0; c < groups; c++) other[c] += x1 * z[c];
     }
-    for (int c = 0; c < groups; c++) ((doubles_t *)result)[c] = sum[c];
-    return q;
+    if (q < end) {
+        const doubles_t *y = d + (at(A->indices, wide, q) - f->i0) * groups;
+        double x = (double)(A->data[q] * A->range * weight);
+        for (int c = 0; c < groups; c++) sum[c] += x * y[c];
+    }
+    for (int c = 0; c < groups; c++) ((doubles_t *)result)[c] = sum[c] + other[c];
+    return end;
+}
+
+INLINE spca_int add_lanes(const few_t *f, const int wide, spca_int q, spca_int last, real weight,
+                          double *result)
+{
+    if (f->lanes == WIDE / 4) return add_few(f, wide, GROUPED / 4, q, last, weight, result);
+    if (f->lanes == WIDE / 2) return add_few(f, wide, GROUPED / 2, q, last, weight, result);
+    return add_few(f, wide, GROUPED, q, last, weight, result);
 }
 
 /* G_ab += sum of x_ia x_ib over the block, of all few a and some b; i686 has no address of it. */
@@ -292,13 +322,8 @@ VECTORIZED static void add_block(const few_t *f, spca_int part)
         spca_int last = at(A->indptr, A->wide, j + 1);
         double sum[WIDE];
         real weight = g->weight[b];
-        if (A->wide)
-            q = f->lanes == WIDE ? add_few(f, 1, GROUPED, q, last, weight, sum)
-                                 : add_few(f, 1, GROUPED / 4, q, last, weight, sum);
-        else
-            q = f->lanes == WIDE ? add_few(f, 0, GROUPED, q, last, weight, sum)
-                                 : add_few(f, 0, GROUPED / 4, q, last, weight, sum);
-        f->s->next[b] = q;
+        f->s->next[b] =
+            A->wide ? add_lanes(f, 1, q, last, weight, sum) : add_lanes(f, 0, q, last, weight, sum);
         for (spca_int c = 0; c < f->count; c++) g->G[(f->a0 + c) * g->k + b] += sum[c];
         if (f->a0 == 0) f->s->total[b] += sum[f->count];
     }
@@ -322,7 +347,7 @@ static spca_status multiply_few(const products_t *g, const scatter_t *s, spca_st
     double entries = (double)entries_of(A) / (double)A->p * (double)g->k / (double)A->n;
     for (; f.a0 < g->m; f.a0 += f.count) {
         f.count = min_int(WIDE - 1, g->m - f.a0);
-        f.lanes = f.count < WIDE / 4 ? WIDE / 4 : WIDE;
+        f.lanes = WIDE / (f.count < WIDE / 4 ? 4 : f.count < WIDE / 2 ? 2 : 1);
         first_entries(g, s);
         for (f.i0 = 0; f.i0 < A->n; f.i0 += f.rows) {
             spca_status status;
@@ -332,6 +357,92 @@ static spca_status multiply_few(const products_t *g, const scatter_t *s, spca_st
                               (g->k + f.step - 1) / f.step, stop, ctx);
             if (status < 0) return status;
         }
+    }
+    return SPCA_OK;
+}
+
+/* ---- some entries, of CSC: strips of WIDE variables of a block of rows made dense ------------ */
+
+typedef struct {
+    const products_t *g;
+    const scatter_t *s;
+    spca_int i0, rows; /* of the block */
+} strips_t;
+
+/* The block, and where the entries of each variable end there. */
+static void fill_strips(const strips_t *f)
+{
+    const products_t *g = f->g;
+    const scatter_t *s = f->s;
+    const operator_t *A = g->A;
+    memset(s->strips, 0, (size_t)(f->rows * WIDE * strips_of(g->k)) * sizeof(*s->strips));
+    for (spca_int a = 0; a < g->k; a++) {
+        spca_int j = g->index ? g->index[a] : a, last = at(A->indptr, A->wide, j + 1);
+        spca_int q = s->next[a];
+        double *d = s->strips + a / WIDE * WIDE * f->rows + a % WIDE, total = 0;
+        for (; q < last; q++) {
+            spca_int i = at(A->indices, A->wide, q);
+            double x = (double)scaled(g, q, i, a);
+            if (i >= f->i0 + f->rows) break;
+            d[(i - f->i0) * WIDE] = x;
+            total += x * (double)row_center(A, i);
+        }
+        s->total[a] += total;
+        s->end[a] = q;
+    }
+}
+
+/* sum_b += x_ia d_ib over the entries of variable a in the block */
+INLINE void add_entries(const strips_t *f, const int wide, spca_int a, const double *d,
+                        double *result)
+{
+    const operator_t *A = f->g->A;
+    doubles_t sum[GROUPED] = {0};
+    for (spca_int q = f->s->next[a], end = f->s->end[a]; q < end; q++) {
+        spca_int i = at(A->indices, wide, q);
+        const doubles_t *y = (const doubles_t *)(d + (i - f->i0) * WIDE);
+        double x = (double)scaled(f->g, q, i, a);
+        for (int c = 0; c < GROUPED; c++) sum[c] += x * y[c];
+    }
+    for (int c = 0; c < GROUPED; c++) ((doubles_t *)result)[c] = sum[c];
+}
+
+/* G_ab += sum_i x_ia x_ib over the block, of the variables b of a strip and all a up to them. */
+VECTORIZED static void add_strip(const strips_t *f, spca_int part)
+{
+    const products_t *g = f->g;
+    spca_int b = part * WIDE, width = min_int(WIDE, g->k - b);
+    const double *d = f->s->strips + b * f->rows;
+    for (spca_int a = 0; a < min_int(g->m, b + width); a++) {
+        double sum[WIDE];
+        if (f->s->next[a] == f->s->end[a]) continue;
+        if (g->A->wide)
+            add_entries(f, 1, a, d, sum);
+        else
+            add_entries(f, 0, a, d, sum);
+        for (spca_int c = 0; c < width; c++) g->G[a * g->k + b + c] += sum[c];
+    }
+}
+
+static void strip_part(void *context, spca_int part)
+{
+    add_strip(context, part);
+}
+
+static spca_status add_rows(const products_t *g, const scatter_t *s, spca_stop stop, void *ctx)
+{
+    const operator_t *A = g->A;
+    strips_t f = {.g = g, .s = s};
+    double entries = (double)entries_of(A) / (double)A->p * (double)g->m / (double)A->n;
+    first_entries(g, s);
+    for (; f.i0 < A->n; f.i0 += f.rows) {
+        spca_status status;
+        f.rows = min_int(SHORT, A->n - f.i0);
+        fill_strips(&f);
+        status = do_parts(A->run, entries * (double)(f.rows * g->k), strip_part, &f,
+                          strips_of(g->k), stop, ctx);
+        if (status < 0) return status;
+        for (spca_int a = 0; a < g->k; a++) s->next[a] = s->end[a];
     }
     return SPCA_OK;
 }
@@ -360,15 +471,18 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
 {
     scatter_t s;
     products_t g;
-    int full;
+    int full, few;
+    double share;
     cut(A, k, work, &s);
     g = SPCA(products_of)(A, m, k, index, s.work, G);
     memset(s.total, 0, (size_t)k * sizeof(*s.total));
     for (spca_int j = 0; j < A->p; j++) s.position[j] = index ? -1 : (int32_t)j;
     for (spca_int a = 0; index && a < k; a++) s.position[index[a]] = (int32_t)a;
-    full = is_full(A, k, index, s.position);
-    if (!A->row_major && !full && m < FEW * WIDE && 4 * m <= k) {
-        spca_status status = multiply_few(&g, &s, stop, ctx);
+    share = share_of(A, k, index, s.position);
+    full = SHARE * share >= 1;
+    few = m < FEW * WIDE && 4 * m <= k;
+    if (!A->row_major && !full && (few || SPARSE * share >= 1)) {
+        spca_status status = few ? multiply_few(&g, &s, stop, ctx) : add_rows(&g, &s, stop, ctx);
         if (status < 0) return status;
         remove_means(&g, &s);
         return SPCA(finish_products)(&g);
