@@ -83,9 +83,12 @@ class WorkingSet:
         How often all columns were asked whether one outside of W matters.
     bounds : ColumnBounds or None
         Which columns then need not be read.
+    noise : float or None
+        The standard deviation of correlations that are noise, as it was last estimated.
     """
 
     bounds: ColumnBounds | None = None
+    noise: float | None = None
 
     def __init__(self, problem: Problem):
         operator = problem.operator.unscreened()

@@ -133,7 +133,7 @@ class TruncatedPower(IterativeSolver):
         best = super().find(problem, state, sparsity, seed, hook)
         if not self.restrictable(state):
             problem = replaced(problem, working_set=None)
-        if not self._may_be_weak(state, best, sparsity) or ended(hook):
+        if not self._may_be_weak(problem, state, best, sparsity) or ended(hook):
             return best
         n_iter = 0 if best is None else best.n_iter
         for index, vector in thresholded_starts(problem, state, seed):
@@ -149,7 +149,9 @@ class TruncatedPower(IterativeSolver):
                 best = new
         return None if best is None else replaced(best, n_iter=n_iter)
 
-    def _may_be_weak(self, state: DeflatedOperator, best: Solution | None, cardinality: int) -> bool:
+    def _may_be_weak(
+        self, problem: Problem, state: DeflatedOperator, best: Solution | None, cardinality: int
+    ) -> bool:
         """Whether the starts do not agree, so that all may have missed a common signal of many variables."""
         nearby = self.nearby() is not None  # one start more, which may end at the best too
         default = self.swaps > 0 and (self.start is None or nearby) and self.n_starts is None
@@ -162,7 +164,7 @@ class TruncatedPower(IterativeSolver):
             and best.objective > 0
         )
         usual = default and plain and some and 2 < cardinality < state.operator.p
-        return usual and best is not None and not rises_above_noise(state, best)
+        return usual and best is not None and not rises_above_noise(problem, state, best)
 
     def resume(
         self, problem: Problem, state: DeflatedOperator, x: Solution, cardinality: int, hook: Report | None
