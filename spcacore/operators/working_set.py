@@ -232,7 +232,9 @@ class WorkingSet:
         self.checks += 1
         entries = np.ascontiguousarray(entries)
         found, value = self._above(operator, state, active, index, entries, level)
-        outside = np.isin(found, active, assume_unique=True, invert=True)
+        if len(found) == 0:
+            return found
+        outside = active[np.searchsorted(active[:-1], found)] != found  # they ascend
         if positive:
             outside &= value > 0
         found, value = found[outside], value[outside]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -93,12 +93,19 @@ class TruncatedPower(IterativeSolver):
         tol, positive = self.tolerance(state.operator), self.nonnegative
         running = _running(state)
 
-        def race(variables: NDArray[np.intp]) -> Iterator[Raced]:
-            return finishers(state, running, variables, cardinality, tol, hook, positive)
+        def race(variables: NDArray[np.intp]) -> Iterable[Raced | tuple[Solution]]:
+            raced = finishers(state, running, variables, cardinality, tol, hook, positive)
+            if state.matrix is None or positive or state.constrained:
+                return raced
+            return _finished(state.matrix, [*raced], cardinality, self.max_iter, tol, hook)
 
         def run(
-            index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...], made: int = 0
-        ) -> Solution | None:
+            index: NDArray[np.intp] | Solution, entries: NDArray[Any] | None = None,
+            path: tuple[int, ...] = (), made: int = 0,
+        ) -> Solution | None:  # fmt: skip
+            if isinstance(index, Solution):
+                return index
+            assert entries is not None
             x = self._run(state, running, index, entries, path, tol, hook)
             return None if x is None else replaced(x, n_iter=x.n_iter + made)
 
@@ -243,6 +250,20 @@ class TruncatedPower(IterativeSolver):
                 return None
         x = Solution(index, entries, objective, n_iter, status == 0)
         return penalty_continuation(state, x, lambda op, i, v: steps(op, i, v, path[-1]))
+
+
+def _finished(
+    A: NDArray[Any], raced: list[Raced], k: int, max_iter: int, tol: float, hook: Report | None
+) -> Iterator[tuple[Solution]]:
+    """Where the runs of a race end, those that are not stopped."""
+    if not raced:
+        return
+    index, value = np.stack([start[0] for start in raced]), np.stack([start[1] for start in raced])
+    run = _core.truncated_power_of_matrix(A, index, value, k, max_iter, tol, hook)
+    for i, (status, objective) in enumerate(zip(run[4], run[2].tolist(), strict=True)):
+        if status >= 0 and objective > -math.inf:
+            n_iter = int(run[3][i]) + raced[i][3]
+            yield (Solution(run[0][i], run[1][i], objective, n_iter, bool(status == 0)),)
 
 
 def _running(state: DeflatedOperator) -> _core.Operator:
