@@ -298,11 +298,13 @@ cdef class Operator:
         call.check(status)
         return G
 
-    def columns(self, Py_ssize_t[::1] index):
-        """F[:, index]', the columns of data without deflation, as rows."""
+    def columns(self, Py_ssize_t[::1] index, out=None):
+        """F[:, index]', the columns of data without deflation, as rows, of `out` if that is given."""
         cdef Call call = Call()
         cdef spca_status status
-        C = np.empty((index.shape[0], self.m), self.dtype)
+        C = np.empty((index.shape[0], self.m), self.dtype) if out is None else out
+        if C.shape != (index.shape[0], self.m):
+            raise ValueError(f"out has the shape {C.shape}, not {(index.shape[0], self.m)}")
         if self.single:
             status = columns_into[float](self, call, index, np.empty(self.p, self.dtype), C)
         else:

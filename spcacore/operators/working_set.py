@@ -151,12 +151,12 @@ class WorkingSet:
 
     def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
         """A[new, W], of which `new` are the last."""
-        self._multiply(w, self.operator.columns(new), self.operator.factor, out)
+        self.operator.columns(new, self._columns[w : len(self.index)])
+        self._multiply(w, self.operator.factor, out)
 
-    def _multiply(self, w: int, new: NDArray[Any], factor: float, out: NDArray[Any]) -> None:
-        """A[new, W] of the columns that join."""
+    def _multiply(self, w: int, factor: float, out: NDArray[Any]) -> None:
+        """A[new, W] of the columns that have joined."""
         columns = self._columns[: len(self.index)]
-        columns[w:] = new
         _core.matrix_product(columns[w:], columns[:w], factor, out[:, :w])
         _core.matrix_product(columns[w:], None, factor, out[:, w:])
 
