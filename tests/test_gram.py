@@ -40,7 +40,7 @@ def stored(X, kind):
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["C", "F", "csr", "csc", "csr64", "csc64"])
-@pytest.mark.parametrize("density", [0.04, 0.15, 0.6])  # pairs are scattered, rows made dense, in part or whole
+@pytest.mark.parametrize("density", [0.04, 0.15, 0.6])  # pairs; dense strips; dense rows
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n", [1, 7, 9001])  # less than a block, and several
 def test_matrix_is_that_of_numpy(kind, density, dtype, n):
