@@ -190,18 +190,23 @@ cdef class Operator:
         call.check(status)
         return np.asarray(y)
 
-    def apply_at(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t[::1] columns):
-        """The entries of A v at some variables, of data in CSC; see `reads_columns`."""
+    def apply_at(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t[::1] columns, floating[::1] image=None):
+        """The entries of A v at some variables, of data in CSC; see `reads_columns`. `image` may be `forward` of v."""
         if not self.reads_columns:
             raise TypeError("this needs data in CSC")
         cdef Call call = Call()
         cdef spca_status status
         cdef floating[::1] y = np.empty(columns.shape[0], self.dtype)
         cdef floating[::1] work = np.empty(self.m + self.t + self.p, self.dtype)
+        cdef floating *f = NULL
         if columns.shape[0] == 0:
             return np.asarray(y)
+        if image is not None:
+            if image.shape[0] != self.m:
+                raise ValueError(f"the image has {image.shape[0]} rows, not {self.m}")
+            f = &image[0]
         with nogil:
-            status = kernel_apply_at(self.pointer(), value.shape[0], positions_of(index), &value[0], columns.shape[0],
+            status = kernel_apply_at(self.pointer(), value.shape[0], positions_of(index), &value[0], f, columns.shape[0],
                                      &columns[0], on_stop, &call.c, &work[0], &y[0])
         call.check(status)
         return np.asarray(y)
@@ -293,11 +298,13 @@ cdef class Operator:
         call.check(status)
         return G
 
-    def columns(self, Py_ssize_t[::1] index):
-        """F[:, index]', the columns of data without deflation, as rows."""
+    def columns(self, Py_ssize_t[::1] index, out=None):
+        """F[:, index]', the columns of data without deflation, as rows, of `out` if that is given."""
         cdef Call call = Call()
         cdef spca_status status
-        C = np.empty((index.shape[0], self.m), self.dtype)
+        C = np.empty((index.shape[0], self.m), self.dtype) if out is None else out
+        if C.shape != (index.shape[0], self.m):
+            raise ValueError(f"out has the shape {C.shape}, not {(index.shape[0], self.m)}")
         if self.single:
             status = columns_into[float](self, call, index, np.empty(self.p, self.dtype), C)
         else:

@@ -229,6 +229,7 @@ THRESHOLDS = (2.0, 1.5, 2.5, 1.0)  # of covariances, over the deviation of noise
 LANCZOS_TOL, LANCZOS_RESTARTS = 1e-2, 1000  # of their leading eigenvectors, which are starts
 THRESHOLD_ROWS = 128  # of correlations whose median tells that deviation
 NOISE_VARIABLES = 32  # whose 496 correlations tell it to some 5 %
+NOISE_GROWTH = 2.0  # from one component to the next: on counts of words and of cells it is up to 1.5
 WEAK_CORRELATION = 2.0  # correlation over the best of pure noise, up to which a weak signal is looked for
 AGREEMENT = 0.25  # share of starts that end at the best component, from which no weak signal is looked for
 CONSTRAINED_ENDS = 4  # of runs under a constraint, whose variables are swapped: of one, it misses up to 16 %

@@ -28,6 +28,17 @@ static inline spca_int at(const void *array, int wide, spca_int q)
     return wide ? (spca_int)((const int64_t *)array)[q] : (spca_int)((const int32_t *)array)[q];
 }
 
+/* The first entries of a line into the cache; a processor foresees the others. */
+static inline void fetch_line(const operator_t *A, const int wide, spca_int l)
+{
+    enum { FIRST = 512, REALS = 64 / sizeof(real) };
+    spca_int q = at(A->indptr, wide, l), last = at(A->indptr, wide, l + 1);
+    spca_int size = wide ? 8 : 4;
+    if (last > q + FIRST) last = q + FIRST;
+    for (spca_int i = q; i < last; i += REALS) FETCH(A->data + i);
+    for (spca_int i = q; i < last; i += 64 / size) FETCH((const char *)A->indices + i * size);
+}
+
 /* The first place between first and last whose index is at least j. */
 static inline spca_int place_of(const void *indices, const int wide, spca_int first, spca_int last,
                                 spca_int j)

@@ -95,7 +95,7 @@ struct SPCA(operator) {
 };
 
 /* The functions of dense arrays (dense.c, dense_block.c, gram.c) and of compressed ones
- * (compressed.c, gram.c). */
+ * (compressed.c, compressed_gram.c). */
 void SPCA(use_dense)(SPCA(operator) * A);
 void SPCA(use_compressed)(SPCA(operator) * A);
 spca_status SPCA(dense_block)(const SPCA(operator) * A, spca_block what, spca_int b, const REAL *V,
@@ -127,10 +127,11 @@ spca_status SPCA(forward)(const SPCA(operator) * A, SPCA(vector) v, spca_stop st
 spca_status SPCA(apply)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                         REAL *work, REAL *y /* p */);
 
-/* y_a = (A v)_list_a (count) of data in CSC, list ascending, with the bits of apply.  work (m + t +
- * p). */
-spca_status SPCA(apply_at)(const SPCA(operator) * A, SPCA(vector) v, spca_int count,
-                           const spca_int *list, spca_stop stop, void *ctx, REAL *work, REAL *y);
+/* y_a = (A v)_list_a (count) of data in CSC, list ascending, with the bits of apply.  image (m) = F
+ * v, as forward gives it, or NULL.  work (m + t + p). */
+spca_status SPCA(apply_at)(const SPCA(operator) * A, SPCA(vector) v, const REAL *image,
+                           spca_int count, const spca_int *list, spca_stop stop, void *ctx,
+                           REAL *work, REAL *y);
 
 /* Y = A V (p x b by columns, no overlap).  Dense data are read once, or twice where no block of
  * rows stays in cache, for SPCA_TOGETHER columns; compressed data without deflation once, in CSC

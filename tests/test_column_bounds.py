@@ -61,6 +61,10 @@ def test_entries_of_products(seed, dtype, scale, weighted, loadings):
     columns = np.flatnonzero(rng.random(p) < rng.random())
     whole = state.operator.apply(index, value)
     np.testing.assert_array_equal(state.operator.apply_at(index, value, columns), whole[columns])
+    image = state.operator.forward(index, value)
+    np.testing.assert_array_equal(state.operator.apply_at(index, value, columns, image), whole[columns])
+    with pytest.raises(ValueError, match="rows"):
+        state.operator.apply_at(index, value, np.arange(1), image[1:])
     if loadings == 0:
         repeated = X.toarray() if weight is None else np.repeat(X.toarray(), weight, axis=0)
         want = covariance(repeated.astype(np.float64), scale=scale) @ dense_vector(p, index, value)
@@ -117,9 +121,9 @@ def test_how_many_columns_are_read(monkeypatch):
         factor = state.operator.factor
         forward = state.operator.forward
 
-        def apply_at(self, index, value, columns):
+        def apply_at(self, index, value, columns, image):
             read.append(len(columns))
-            return state.operator.apply_at(index, value, columns)
+            return state.operator.apply_at(index, value, columns, image)
 
     inside = np.argsort(-problem.diagonal)[:50]
     index, value = unit_vector(rng, inside, 10)

@@ -40,7 +40,7 @@ def stored(X, kind):
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["C", "F", "csr", "csc", "csr64", "csc64"])
-@pytest.mark.parametrize("density", [0.04, 0.6])  # pairs are scattered, rows made dense
+@pytest.mark.parametrize("density", [0.04, 0.15, 0.6])  # pairs; dense strips; dense rows
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n", [1, 7, 9001])  # less than a block, and several
 def test_matrix_is_that_of_numpy(kind, density, dtype, n):
@@ -88,9 +88,30 @@ def test_matrix_of_several_tiles(order, dtype, p):
     np.testing.assert_allclose(G, wide[:, some[: p // 4]].T @ wide[:, some] / 1300, atol=tolerance)
 
 
+@pytest.mark.parametrize("kind", ["csc", "csc64"])
+@pytest.mark.parametrize("k", [15, 16, 17, 45])  # a strip, and several
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_matrix_by_strips(kind, k, dtype):
+    """Of an eighth of the entries, in blocks of 256 observations; the others may be NaN."""
+    rng = np.random.default_rng(k)
+    n, p = 700, 60
+    X, weight, scale = counts(n, p, 0.125), rng.random(n) + 0.5, rng.random(p) + 0.5
+    X[256:512, 3] = X[:, 5] = 0  # a variable without entries in a block, and in all
+    index = rng.permutation(p)[:k]
+    for w, rows in ((None, k), (weight, k), (weight, k // 2 + 1)):
+        problem = as_problem(stored(X.astype(dtype), kind), scale=scale, sample_weight=w)
+        G = problem.operator.gram(index, None, rows) * 2.0**problem.exponent
+        each = np.ones(n) if w is None else w
+        F = (X - np.average(X, axis=0, weights=each)) / scale
+        expected = ((F * each[:, None]).T @ F / problem.degrees)[np.ix_(index[:rows], index)]
+        tol = 1e-13 if dtype == np.float64 else 2e-6
+        np.testing.assert_allclose(G, expected, rtol=0, atol=tol * expected.max())
+        np.testing.assert_array_equal(G[:, :rows], G[:, :rows].T)
+
+
 @pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["csr", "csc", "csc64"])
-@pytest.mark.parametrize("rows", [1, 3, 4, 15, 16, 40])  # one short vector, a long one, several passes
+@pytest.mark.parametrize("rows", [1, 3, 4, 7, 8, 15, 16, 40])  # one vector of 4, 8 or 16, several passes
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_few_rows_of_the_matrix(kind, rows, dtype):
     """Of data in CSC these are made dense, in blocks of 4096 observations."""

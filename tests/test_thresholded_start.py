@@ -1,7 +1,9 @@
 """The start from a thresholded covariance, near the threshold of detection."""
 
+from dataclasses import replace
 from itertools import combinations
 from math import comb, log, sqrt
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -154,7 +156,13 @@ def test_the_correlation_that_noise_does_not_explain(k):
         problem = as_problem(R * root * root[:, None], kind="covariance", definite=False)
         state = DeflatedOperator.from_problem(problem)
         value = x @ state.operator.apply(inside, x)[inside]
-        assert rises_above_noise(state, Solution(inside, x, float(value), 0, True)) == above
+        found = Solution(inside, x, float(value), 0, True)
+        assert rises_above_noise(problem, state, found) == above
+        noise = c / 0.67449
+        for known, trusted in ((None, False), (0.49 * noise, True), (0.52 * noise, False)):
+            kept = SimpleNamespace(noise=known)  # an earlier estimate decides where twice as much would
+            assert rises_above_noise(replace(problem, working_set=kept), state, found) == (above or trusted)
+            assert kept.noise == (known if trusted else pytest.approx(noise, rel=1e-9))
 
 
 def test_strong_signals_ask_for_no_thresholds(monkeypatch):

@@ -70,7 +70,8 @@ class BlocksWorkingSet(WorkingSet):
     def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
         operator: Any = self.operator
         if self._columns.shape[1] > 0:
-            self._multiply(w, self._read(new), operator.gram.factor, out)
+            self._columns[w : len(self.index)] = self._read(new)
+            self._multiply(w, operator.gram.factor, out)
         else:
             out[...] = operator.gram.between(new, self.index)
 

@@ -34,7 +34,7 @@ class ColumnBounds:
     last : ndarray of shape (p,), int
         Which of these each column was last multiplied with.
     product : ndarray of shape (p,)
-        And the product.
+        And the magnitude of the product.
     """
 
     def __init__(self, problem: Problem, entries: Index):
@@ -45,6 +45,7 @@ class ColumnBounds:
         self.norm = np.sqrt(problem.diagonal) * (1 + 1e-9)
         rounding = 4 * float(np.finfo(operator.dtype).eps) * (entries + n / 16 + 64)
         self.slack = rounding * np.sqrt(problem.moment)
+        self.reach = self.norm + self.slack
         kept = min(COLUMN_REFERENCES, max(1, problem.cost // (4 * n)))  # not much beside the data
         self.direction = np.zeros((1 + kept, n))
         self.last, self.product = np.zeros(operator.p, np.intp), np.zeros(operator.p)
@@ -56,17 +57,15 @@ class ColumnBounds:
 
         The operator is that of the data with some components removed, whose supports are inside.
         """
-        f = operator.forward(index, entries).astype(np.float64)
+        image = operator.forward(index, entries)
+        f = image.astype(np.float64)
         f *= math.sqrt(operator.factor)
-        size = float(np.linalg.norm(f))
-        c = self.direction @ f
-        rest = np.sqrt(np.maximum(size**2 - c**2, 0) + 1e-10 * size**2)  # the second term: rounding of c
-        bound = np.abs(c)[self.last] * np.abs(self.product)
-        bound += self.norm * rest[self.last]
-        bound += self.slack * size
+        size = math.sqrt(f.dot(f))
+        bound = self.reach * size
         bound[inside] = 0
-        columns = np.flatnonzero(~(bound <= level))
-        value = operator.apply_at(index, entries, columns)
+        columns = np.flatnonzero(~(bound <= level))  # of the others no direction need be asked
+        columns = columns[~(self._bounds(columns, f, size) <= level)]
+        value = operator.apply_at(index, entries, columns, image)
         self.read += int(self.entries[index].sum() + self.entries[columns].sum())
         if size > 0:
             self._remember(f / size, columns, value / size)
@@ -79,6 +78,15 @@ class ColumnBounds:
         self.read = 0
         return share
 
+    def _bounds(self, columns: Index, f: NDArray[np.float64], size: float) -> NDArray[np.float64]:
+        c = np.abs(self.direction @ f)
+        rest = np.sqrt(np.maximum(size**2 - c**2, 0) + 1e-10 * size**2)  # the second term: rounding of c
+        last = self.last[columns]
+        bound = c[last] * self.product[columns]
+        bound += self.norm[columns] * rest[last]
+        bound += self.slack[columns] * size
+        return bound
+
     def _remember(self, direction: NDArray[np.float64], columns: Index, product: NDArray[Any]) -> None:
         """In the place of the oldest."""
         place = 1 + self.made % (len(self.direction) - 1)
@@ -86,4 +94,4 @@ class ColumnBounds:
         old = self.last == place
         self.last[old] = self.product[old] = 0
         self.direction[place] = direction
-        self.last[columns], self.product[columns] = place, product
+        self.last[columns], self.product[columns] = place, np.abs(product)

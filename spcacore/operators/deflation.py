@@ -198,7 +198,8 @@ class DeflatedOperator:
             index = np.flatnonzero(q)
             entries = q[index].astype(op.dtype)
         z = np.ascontiguousarray(entries)
-        w = op.apply(index, z) if update == "schur" else _products_on_support(op, index, z)
+        forward = op.forward(index, z) if op.reads_columns and update != "schur" else None
+        w = op.apply(index, z) if update == "schur" else _products_on_support(op, index, z, forward)
         on_support = w[index] if len(w) == op.p else w
         variance = float(z @ on_support)
         if update != "hotelling" and self.constraint is None and not abs(variance) > noise(index):
@@ -211,7 +212,7 @@ class DeflatedOperator:
             return replaced(after, **self._residual(index, z, image))
         coefficient = variance
         if update != "hotelling":
-            image = op.forward(index, z)
+            image = op.forward(index, z) if forward is None else forward
             coefficient = math.copysign(1.0, variance) if op.symmetric_form else 1.0
             if update == "schur":  # of unit size, since the inverse of a tiny variance may overflow
                 size = math.sqrt(abs(variance)) if op.symmetric_form else np.linalg.norm(image.astype(float))
@@ -248,10 +249,12 @@ class DeflatedOperator:
         return {"operator": op.deflated("projection", index, x, g, 1.0), "diagonal": diagonal}
 
 
-def _products_on_support(op: _core.Operator, index: NDArray[np.intp], x: NDArray[Any]) -> NDArray[Any]:
-    """(A x) on the support of x, without a pass over X where that is small."""
-    if op.reads_columns:
-        return op.apply_at(index, x, index)
+def _products_on_support(
+    op: _core.Operator, index: NDArray[np.intp], x: NDArray[Any], forward: NDArray[Any] | None
+) -> NDArray[Any]:
+    """(A x) on the support of x, without a pass over X where that is small; `forward` is F x of CSC."""
+    if forward is not None:
+        return op.apply_at(index, x, index, forward)
     if not op.symmetric_form and len(index) <= largest_submatrix(op):
         return op.submatrix(index) @ x
     return op.apply(index, x)[index]

@@ -89,10 +89,13 @@ class WorkingSet:
     reads : float
         How often the bytes of X were read for it: statistics, columns that join, and checks but for what a
         screen counts.
+    noise : float or None
+        The standard deviation of correlations that are noise, as it was last estimated.
     """
 
     bounds: ColumnBounds | None = None
     reads: float = 1.0  # for the statistics
+    noise: float | None = None
 
     def __init__(self, problem: Problem):
         operator = problem.operator.unscreened()
@@ -160,12 +163,12 @@ class WorkingSet:
 
     def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
         """A[new, W], of which `new` are the last."""
-        self._multiply(w, self.operator.columns(new), self.operator.factor, out)
+        self.operator.columns(new, self._columns[w : len(self.index)])
+        self._multiply(w, self.operator.factor, out)
 
-    def _multiply(self, w: int, new: NDArray[Any], factor: float, out: NDArray[Any]) -> None:
-        """A[new, W] of the columns that join."""
+    def _multiply(self, w: int, factor: float, out: NDArray[Any]) -> None:
+        """A[new, W] of the columns that have joined."""
         columns = self._columns[: len(self.index)]
-        columns[w:] = new
         _core.matrix_product(columns[w:], columns[:w], factor, out[:, :w])
         _core.matrix_product(columns[w:], None, factor, out[:, w:])
 
@@ -174,13 +177,10 @@ class WorkingSet:
 
     def report(self, screening: Callable[[], Screening]) -> Screening:
         """What has been read so far, by the screened operator too."""
-        told = screening()
-        known = {"working_set": len(self.index), "checks": self.checks}
-        if told.reads is None and len(self.index) > 0:
-            return replace(told, mode="working_set", reads=self.reads, **known)
-        if told.reads is None:
-            return replace(told, **known)
-        return replace(told, reads=told.reads + self.reads - 1, **known)
+        told = replace(screening(), working_set=len(self.index), checks=self.checks)
+        if told.reads is not None:
+            return replace(told, reads=told.reads + self.reads - 1)
+        return replace(told, mode="working_set", reads=self.reads) if len(self.index) > 0 else told
 
     def _reserve(self, total: int) -> None:
         """Make room for so many variables."""
@@ -246,11 +246,12 @@ class WorkingSet:
         self.checks += len(vectors)
         out = []
         for found, value in self._above(operator, state, active, vectors):
-            outside = np.isin(found, active, assume_unique=True, invert=True)
-            if positive:
-                outside &= value > 0
-            order = np.argsort(-np.abs(value[outside]), kind="stable")
-            out.append(found[outside][order])
+            if len(found) > 0:
+                outside = active[np.searchsorted(active[:-1], found)] != found  # they ascend
+                if positive:
+                    outside &= value > 0
+                found, value = found[outside], value[outside]
+            out.append(found[np.argsort(-np.abs(value), kind="stable")])
         return out
 
     def _above(

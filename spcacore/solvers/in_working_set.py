@@ -152,7 +152,7 @@ def _entrants(
 ) -> list[Index | None]:  # fmt: skip
     """The largest that would enter each, as many as it has; None where so many would that they will stay."""
     positive = bool(getattr(solver, "nonnegative", False))
-    vectors = [(x.index, x.entries, level) for x, level in reached]
+    vectors = [(x.index, np.ascontiguousarray(x.entries), level) for x, level in reached]
     out: list[Index | None] = []
     for found, (x, level) in zip(
         working_set.entrants(state, active, vectors, positive), reached, strict=True

@@ -40,7 +40,7 @@ Raced = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...], int]  # and the i
 
 def search_starts(
     problem: Problem, state: DeflatedOperator, k: int, start: Any, n_starts: int | None, seed: list[int],
-    race: Callable[[NDArray[np.intp]], Iterable[Raced]] | None = None,
+    race: Callable[[NDArray[np.intp]], Iterable[tuple[Any, ...]]] | None = None,
 ) -> Iterator[Any]:  # fmt: skip
     """Nonzeros of each start, and the cardinalities to run through from there.
 

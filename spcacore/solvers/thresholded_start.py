@@ -14,6 +14,7 @@ from .._limits import (
     LANCZOS_ORDER,
     LANCZOS_RESTARTS,
     LANCZOS_TOL,
+    NOISE_GROWTH,
     NOISE_VARIABLES,
     SUBMATRIX_ORDER,
     THRESHOLD_ROWS,
@@ -74,31 +75,44 @@ def thresholded_starts(
         yield index, vector.astype(op.dtype)
 
 
-def rises_above_noise(state: DeflatedOperator, x: Solution) -> bool:
+def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) -> bool:
     """Whether the variables of x are correlated by more than noise explains.
 
     Their mean correlation, weighted by |x_i x_j| (a_ii a_jj)^(1/2), is compared with that of the best k of p
     variables without any signal, which is about s (4 log(p over k) / (k (k - 1)))^(1/2): that many supports,
     k (k - 1) / 2 correlations of deviation s in each. A better support has larger correlations still, and
-    the start from one of its variables sees them.
+    the start from one of its variables sees them. The s of an earlier component will do where it leaves no
+    doubt, as s would have to grow NOISE_GROWTH times.
     """
     assert state.diagonal is not None
-    op, diagonal = state.operator, np.maximum(state.diagonal, 0)
+    diagonal = np.maximum(state.diagonal, 0)
+    size = np.abs(x.entries) * np.sqrt(diagonal[x.index])
+    alone, p, k = float(size @ size), len(diagonal), len(x.index)
+    pairs = float(size.sum()) ** 2 - alone
+    if k < 2 or not pairs > 0:
+        return False
+    correlation = (x.objective - alone) / pairs
+    supports = math.lgamma(p + 1) - math.lgamma(k + 1) - math.lgamma(p - k + 1)
+    explained = WEAK_CORRELATION * math.sqrt(4 * supports / (k * (k - 1)))
+    working_set = problem.working_set
+    known = None if working_set is None else working_set.noise
+    if known is not None and correlation > NOISE_GROWTH * known * explained:
+        return True
+    noise = _sampled_noise(state, diagonal)
+    if working_set is not None:
+        working_set.noise = noise
+    return correlation > noise * explained
+
+
+def _sampled_noise(state: DeflatedOperator, diagonal: NDArray[Any]) -> float:
+    """The standard deviation of correlations that are noise, by some of the variables of largest variance."""
+    op = state.operator
     among = _core.select_largest(diagonal, min(op.p, SUBMATRIX_ORDER))
     count = min(NOISE_VARIABLES, max(2, largest_submatrix(op)))
     some = np.ascontiguousarray(among[:: -(-len(among) // count)])
     G = op.submatrix(some)
     root = np.sqrt(np.maximum(G.diagonal(), 0))
-    noise = _noise(G, root, np.arange(len(some)))
-    size = np.abs(x.entries) * np.sqrt(diagonal[x.index])
-    alone, k = float(size @ size), len(x.index)
-    pairs = float(size.sum()) ** 2 - alone
-    if k < 2 or not pairs > 0:
-        return False
-    correlation = (x.objective - alone) / pairs
-    supports = math.lgamma(op.p + 1) - math.lgamma(k + 1) - math.lgamma(op.p - k + 1)
-    explained = WEAK_CORRELATION * noise * math.sqrt(4 * supports / (k * (k - 1)))
-    return bool(correlation > explained)
+    return _noise(G, root, np.arange(len(some)))
 
 
 def _inverse(root: NDArray[Any]) -> NDArray[Any]:

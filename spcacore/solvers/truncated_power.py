@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -94,12 +94,19 @@ class TruncatedPower(IterativeSolver):
         tol, positive = self.tolerance(state.operator), self.nonnegative
         running = _running(state)
 
-        def race(variables: NDArray[np.intp]) -> Iterator[Raced]:
-            return finishers(state, running, variables, cardinality, tol, hook, positive)
+        def race(variables: NDArray[np.intp]) -> Iterable[Raced | tuple[Solution]]:
+            raced = finishers(state, running, variables, cardinality, tol, hook, positive)
+            if state.matrix is None or positive or state.constrained:
+                return raced
+            return _finished(state.matrix, [*raced], cardinality, self.max_iter, tol, hook)
 
         def run(
-            index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...], made: int = 0
-        ) -> Solution | None:
+            index: NDArray[np.intp] | Solution, entries: NDArray[Any] | None = None,
+            path: tuple[int, ...] = (), made: int = 0,
+        ) -> Solution | None:  # fmt: skip
+            if isinstance(index, Solution):
+                return index
+            assert entries is not None
             x = self._run(state, running, index, entries, path, tol, hook)
             return None if x is None else replaced(x, n_iter=x.n_iter + made)
 
@@ -134,7 +141,7 @@ class TruncatedPower(IterativeSolver):
         best = super().find(problem, state, sparsity, seed, hook)
         if not self.restrictable(state):
             problem = replaced(problem, working_set=None)
-        if not self._may_be_weak(state, best, sparsity) or ended(hook):
+        if not self._may_be_weak(problem, state, best, sparsity) or ended(hook):
             return best
         begins = []
         for index, vector in thresholded_starts(problem, state, seed):
@@ -151,7 +158,9 @@ class TruncatedPower(IterativeSolver):
                 best = new
         return None if best is None else replaced(best, n_iter=n_iter)
 
-    def _may_be_weak(self, state: DeflatedOperator, best: Solution | None, cardinality: int) -> bool:
+    def _may_be_weak(
+        self, problem: Problem, state: DeflatedOperator, best: Solution | None, cardinality: int
+    ) -> bool:
         """Whether the starts do not agree, so that all may have missed a common signal of many variables."""
         nearby = self.nearby() is not None  # one start more, which may end at the best too
         default = self.swaps > 0 and (self.start is None or nearby) and self.n_starts is None
@@ -164,7 +173,7 @@ class TruncatedPower(IterativeSolver):
             and best.objective > 0
         )
         usual = default and plain and some and 2 < cardinality < state.operator.p
-        return usual and best is not None and not rises_above_noise(state, best)
+        return usual and best is not None and not rises_above_noise(problem, state, best)
 
     def resume(
         self, problem: Problem, state: DeflatedOperator, x: Solution, cardinality: int, hook: Report | None
@@ -243,6 +252,20 @@ class TruncatedPower(IterativeSolver):
                 return None
         x = Solution(index, entries, objective, n_iter, status == 0)
         return penalty_continuation(state, x, lambda op, i, v: steps(op, i, v, path[-1]))
+
+
+def _finished(
+    A: NDArray[Any], raced: list[Raced], k: int, max_iter: int, tol: float, hook: Report | None
+) -> Iterator[tuple[Solution]]:
+    """Where the runs of a race end, those that are not stopped."""
+    if not raced:
+        return
+    index, value = np.stack([start[0] for start in raced]), np.stack([start[1] for start in raced])
+    run = _core.truncated_power_of_matrix(A, index, value, k, max_iter, tol, hook)
+    for i, (status, objective) in enumerate(zip(run[4], run[2].tolist(), strict=True)):
+        if status >= 0 and objective > -math.inf:
+            n_iter = int(run[3][i]) + raced[i][3]
+            yield (Solution(run[0][i], run[1][i], objective, n_iter, bool(status == 0)),)
 
 
 def _running(state: DeflatedOperator) -> _core.Operator:

@@ -21,7 +21,8 @@ enum {
     AHEAD = 12,                         /* entries fetched before their turn, of a block */
     NEXT = 16,                          /* of one vector */
     NEAR = 1 << 17,                     /* bytes of a vector that stays in the first caches */
-    SIDE = 4,                           /* lines whose sums are made side by side */
+    SIDE = 4,                           /* lines whose sums are made side by side, */
+    LINES = 8,                          /* and lines after which one is fetched */
     TILE = 64                           /* rows transposed at a time */
 };
 enum { ENTRY = sizeof(real) + 4, PART = SPCA_PART / 16 }; /* bytes of an entry; entries of a part */
@@ -93,6 +94,7 @@ INLINE void along_lines(const lines_t *s, const int wide, const int far, spca_in
     int side = 0;
     for (; l < l1; l++) {
         spca_int common = end;
+        if (l + LINES < l1) fetch_line(A, wide, line_at(s, l + LINES));
         q[side] = at(A->indptr, wide, line_at(s, l));
         last[side] = at(A->indptr, wide, line_at(s, l) + 1);
         place[side] = l;

@@ -25,6 +25,7 @@
  * that raises x'(Av + sqrt(a/b) f(v) QQ'v)/sqrt(a) - gamma ||x||_1 raises f.  Hence the weight
  * sqrt(a/b) f(v) = a/b - gamma ||v||_1 sqrt(a)/b of QQ'v. */
 #include "centring.h"
+#include <string.h>
 
 /* ||Bv||^2 over ||QQ'v||^2, below which v counts as lying in the span of Q. */
 #define SPAN_TOLERANCE (64 * REAL_EPSILON)
@@ -151,13 +152,10 @@ static void weigh_span(const operator_t *A, vector_t v, real *c, real *quadratic
     for (spca_int i = 0; i < A->t; i++) c[i] -= span_weight * vector_dot(A->direction[i], v);
 }
 
-/* Data: f = range factor F_t v, the coefficient of each direction to be subtracted from F'f/range,
- * and quadratic = v'A v = factor ||F_t v||^2, less what Hotelling took. */
-static spca_status project(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
-                           real *scratch, real *f, real *c, real *quadratic)
+/* Data: f = range factor F_t v from F_t v, the coefficient of each direction to be subtracted from
+ * F'f/range, and quadratic = v'A v = factor ||F_t v||^2, less what Hotelling took. */
+static void weigh_image(const operator_t *A, vector_t v, real *f, real *c, real *quadratic)
 {
-    spca_status status = SPCA(forward)(A, v, stop, ctx, scratch, f);
-    if (status < 0) return status;
     *quadratic = strands_dot(A->m, f, f) * A->factor;
     scal(A->m, A->factor, f);
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++) {
@@ -172,7 +170,15 @@ static spca_status project(const operator_t *A, vector_t v, spca_stop stop, void
     weigh_span(A, v, c, quadratic);
     if (A->shift != 0) *quadratic += A->shift * strands_dot(v.nnz, v.value, v.value);
     scal(A->m, A->range, f);
-    return SPCA_OK;
+}
+
+/* The same from v. */
+static spca_status project(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
+                           real *scratch, real *f, real *c, real *quadratic)
+{
+    spca_status status = SPCA(forward)(A, v, stop, ctx, scratch, f);
+    if (status >= 0) weigh_image(A, v, f, c, quadratic);
+    return status;
 }
 
 /* y_a += c x at list_a. */
@@ -241,12 +247,17 @@ spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *c
     return apply_form(A, v, stop, ctx, work, y, &quadratic);
 }
 
-spca_status SPCA(apply_at)(const operator_t *A, vector_t v, spca_int count, const spca_int *list,
-                           spca_stop stop, void *ctx, real *work, real *y)
+spca_status SPCA(apply_at)(const operator_t *A, vector_t v, const real *image, spca_int count,
+                           const spca_int *list, spca_stop stop, void *ctx, real *work, real *y)
 {
     real *f = work, *c = work + A->m, quadratic;
-    spca_status status = project(A, v, stop, ctx, c + A->t, f, c, &quadratic);
+    spca_status status = SPCA_OK;
+    if (image)
+        memcpy(f, image, (size_t)A->m * sizeof(*f));
+    else
+        status = SPCA(forward)(A, v, stop, ctx, c + A->t, f);
     if (status < 0) return status;
+    weigh_image(A, v, f, c, &quadratic);
     status = transposed(A, f, count, list, stop, ctx, y);
     if (status < 0) return status;
     SPCA(subtract)(A, v, c, count, list, y);

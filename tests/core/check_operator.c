@@ -150,7 +150,7 @@ static void check_entries(trial_t *t, problem_t *q, vector_t v)
 {
     operator_t *A = &q->A;
     spca_int p = A->p, count = 0, *list = SCRATCH(t, p, spca_int);
-    real *all = WORK(t, p), *some = WORK(t, p);
+    real *all = WORK(t, p), *some = WORK(t, p), *image = NULL;
     spca_status status;
     if (q->storage != CSC || A->symmetric_form) return;
     int share = (int)between(t, 0, 100);
@@ -158,8 +158,12 @@ static void check_entries(trial_t *t, problem_t *q, vector_t v)
         if (chance(t, share)) list[count++] = j;
     status = SPCA(apply)(A, v, NULL, NULL, WORK(t, A->m + A->t), all);
     if (status < 0) return;
-    CHECK(t,
-          SPCA(apply_at)(A, v, count, list, NULL, NULL, WORK(t, A->m + A->t + p), some) == SPCA_OK);
+    if (chance(t, 50)) {
+        image = WORK(t, A->m);
+        CHECK(t, SPCA(forward)(A, v, NULL, NULL, WORK(t, p), image) == SPCA_OK);
+    }
+    CHECK(t, SPCA(apply_at)(A, v, image, count, list, NULL, NULL, WORK(t, A->m + A->t + p), some) ==
+                 SPCA_OK);
     for (spca_int a = 0; a < count; a++) CHECK(t, some[a] == all[list[a]]);
     SPCA(digest)(t, SPCA_OK, count, some);
 }
