@@ -44,12 +44,14 @@
 
 #define GRAIN 0x1p-20f
 #define STRIP 1024 /* columns whose estimates stay in L1 */
-enum { M = SPCA_REFERENCES, AHEAD = 5 /* columns */, GROUP = 64 };
+enum { M = SPCA_REFERENCES, AHEAD = 12 /* columns */, GROUP = 64 };
 enum { COLUMN = 4 * (M + 6) }; /* bytes that bounds read and write of a column */
 
-/* Shares of the columns beyond which all are read: of the quantized copy, of X, of X in C order;
- * and beyond which a list is long. */
-enum { QUANTIZED_SHARE = 3, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64, LONG_SHARE = 128 };
+/* Shares of the columns beyond which all are read: of the quantized copy, where a list costs three
+ * times as much a column and leaves no reference, of X, of X in C order; beyond which a list is
+ * long; and of the groups whose bounds are tried first. */
+enum { QUANTIZED_SHARE = 8, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64 };
+enum { LONG_SHARE = 128, SAMPLE_SHARE = 64 };
 
 /* ---- references ----------------------------------------------------------------------------- */
 
@@ -247,7 +249,7 @@ static double round_direction(spca_int n, spca_screen *s, const double *unit, in
  * array, so ask for it. */
 static inline void fetch(spca_int n, const int8_t *q)
 {
-    for (spca_int i = 0; i < n; i += 64) FETCH_CLOSE(q + i);
+    for (spca_int i = 0; i < n; i += 64) FETCH(q + i);
 }
 
 VECTORIZED static void estimates(spca_int count, const spca_int *list, spca_int ld,
@@ -358,21 +360,40 @@ static spca_int drop(const query_t *q, spca_int count, spca_int *list, float *bo
     return collect(count, bound, q->level, list, list);
 }
 
-/* The columns of a part that the references and the long lists leave, at its place in the list. */
-static void bounds_part(void *context, spca_int part)
+/* The columns of [first, last) that the references and the long lists leave, written at their place
+ * in the list; returns how many. */
+static spca_int left_by_bounds(const query_t *q, spca_int first, spca_int last)
 {
-    const query_t *q = context;
     spca_screen *s = q->A->screen;
-    spca_int first = part * q->step, last = min_int(q->count, first + q->step), found;
-    spca_int *list = s->list + first;
+    spca_int *list = s->list + first, found;
     for (spca_int j = first; j < last; j += STRIP)
         strip_bounds(j, min_int(last, j + STRIP), s->used, q->product, q->b, q->outside, q->within,
                      q->loose, s->residual, s->norm, s->slack, s->bound);
     move(q, first, last, NULL, NULL, s->bound);
     found = collect(last - first, s->bound + first, q->level, NULL, list);
     for (spca_int a = 0; a < found; a++) list[a] += first;
-    if (s->lists > 0) found = drop(q, found, list, s->estimate + first);
-    if (found < last - first) list[found] = -1;
+    return s->lists > 0 ? drop(q, found, list, s->estimate + first) : found;
+}
+
+static void bounds_part(void *context, spca_int part)
+{
+    const query_t *q = context;
+    spca_int first = part * q->step, last = min_int(q->count, first + q->step);
+    spca_int found = left_by_bounds(q, first, last);
+    if (found < last - first) q->A->screen->list[first + found] = -1;
+}
+
+/* Whether the bounds leave most columns, by a sample of groups: then the others need not be asked.
+ */
+static int leave_most(const query_t *q)
+{
+    spca_int found = 0, asked = 0;
+    for (spca_int first = 0; first < q->count; first += GROUP * SAMPLE_SHARE) {
+        spca_int last = min_int(q->count, first + GROUP);
+        found += left_by_bounds(q, first, last);
+        asked += last - first;
+    }
+    return found > asked / 2;
 }
 
 /* What the parts have left at their places, joined. */
@@ -555,8 +576,12 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
         spca_int found;
         by_references(&q);
         if (s->lists > 0) by_lists(&q);
-        (void)do_query(&q, COLUMN, bounds_part, NULL, NULL);
-        found = join(&q, s->list);
+        if (leave_most(&q)) {
+            found = p;
+        } else {
+            (void)do_query(&q, COLUMN, bounds_part, NULL, NULL);
+            found = join(&q, s->list);
+        }
         if (found <= (s->quantized ? p / QUANTIZED_SHARE : few)) {
             q.count = found;
             q.list = s->list;
