@@ -216,6 +216,7 @@ GRAM_CANCELLATION = 1e4  # second moment over variance of a sparse column, of wh
 
 # Work that is done by default, in multiplications
 KRYLOV_WORK = 1 << 23  # of one product; beyond, a Krylov basis would take much memory
+START_STEPS = 20  # power steps on the most promising variables: a start needs no more
 START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 RACE_SHARE = 0.5  # of the coordinate starts that go on after each round
 RACE_STEPS = 3  # iterations of the first round: fewer lose up to a percent of a value on pure noise
