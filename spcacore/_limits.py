@@ -171,6 +171,7 @@ SCREENED_ENTRIES = 1 << 19  # below this X is in cache
 SCREENING_SHARE = 0.4  # of the bytes of X: what a whole call may take, so that float32 has a quantized copy
 SCREENING_COLUMN_BYTES = 220  # what a whole call takes for each column besides the quantized copy
 SCREENING_FREE_BYTES = 1 << 26  # bytes of X up to which that does not matter
+MEMORY_LINE = 64  # bytes; where the quantized copy of a column begins
 
 # Working sets
 WORKING_SET_BYTES = 1 << 28  # of the columns and their Gram matrix
