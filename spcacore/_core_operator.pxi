@@ -299,7 +299,7 @@ cdef class Operator:
         return G
 
     def columns(self, Py_ssize_t[::1] index, out=None):
-        """F[:, index]', the columns of data without deflation, as rows, of `out` if that is given."""
+        """F[:, index]', columns of the deflated data, as rows, of `out` if that is given."""
         cdef Call call = Call()
         cdef spca_status status
         C = np.empty((index.shape[0], self.m), self.dtype) if out is None else out
@@ -526,11 +526,9 @@ cdef spca_status submatrix_into(Operator A, Call call, Py_ssize_t[::1] index, Py
         return kernel_submatrix(pointer, index.shape[0], &index[0], on_stop, &call.c, room, &work[0], &G[0, 0])
 
 cdef spca_status columns_into(Operator A, Call call, Py_ssize_t[::1] index, floating[::1] scratch, floating[:, ::1] C):
-    cdef spca_int k = index.shape[0]
+    cdef const void *pointer = A.pointer()
     with nogil:
-        if floating is float:
-            return A.s.columns(&A.s, k, positions_of(index), on_stop, &call.c, &scratch[0], &C[0, 0])
-        return A.d.columns(&A.d, k, positions_of(index), on_stop, &call.c, &scratch[0], &C[0, 0])
+        return kernel_images(pointer, index.shape[0], positions_of(index), on_stop, &call.c, &scratch[0], &C[0, 0])
 
 cdef spca_status outer_into(Operator A, Call call, floating[::1] work, Py_ssize_t[::1] iwork, floating[:, ::1] K):
     cdef const void *pointer = A.pointer()

@@ -171,6 +171,7 @@ SCREENED_ENTRIES = 1 << 19  # below this X is in cache
 SCREENING_SHARE = 0.4  # of the bytes of X: what a whole call may take, so that float32 has a quantized copy
 SCREENING_COLUMN_BYTES = 220  # what a whole call takes for each column besides the quantized copy
 SCREENING_FREE_BYTES = 1 << 26  # bytes of X up to which that does not matter
+MEMORY_LINE = 64  # bytes; where the quantized copy of a column begins
 
 # Working sets
 WORKING_SET_BYTES = 1 << 28  # of the columns and their Gram matrix
@@ -216,6 +217,7 @@ GRAM_CANCELLATION = 1e4  # second moment over variance of a sparse column, of wh
 
 # Work that is done by default, in multiplications
 KRYLOV_WORK = 1 << 23  # of one product; beyond, a Krylov basis would take much memory
+START_STEPS = 20  # power steps on the most promising variables: a start needs no more
 START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 RACE_SHARE = 0.5  # of the coordinate starts that go on after each round
 RACE_STEPS = 3  # iterations of the first round: fewer lose up to a percent of a value on pure noise

@@ -123,6 +123,10 @@ spca_status SPCA(columns_by_products)(const SPCA(operator) *, spca_int, const sp
 spca_status SPCA(forward)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                           REAL *scratch /* p */, REAL *f);
 
+/* W (m x k) = F[:, index] with these deflations. */
+spca_status SPCA(images)(const SPCA(operator) * A, spca_int k, const spca_int *index,
+                         spca_stop stop, void *ctx, REAL *scratch /* p */, REAL *W);
+
 /* y = A v.  work (m + t).  Entries are checked to be finite. */
 spca_status SPCA(apply)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
                         REAL *work, REAL *y /* p */);

@@ -16,6 +16,7 @@ from spcacore.linalg.scaling import power_of_two_scale as _range
 from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
+from spcacore.solvers.starts import search_starts
 
 N, P = 40, 23
 
@@ -133,8 +134,33 @@ def test_implicit_deflation_is_explicit_deflation(name, dtype, method):
         np.testing.assert_allclose(
             problem.unit * state.operator.submatrix(index), A[np.ix_(index, index)], atol=10 * atol
         )
+        if kind == "data" and state.deflation.semidefinite:
+            C = state.operator.columns(index).astype(np.float64) * problem.unit**0.5
+            np.testing.assert_allclose(C @ C.T / (N - 1), A[np.ix_(index, index)], atol=10 * atol)
         if state.diagonal is not None:
             np.testing.assert_allclose(problem.unit * state.diagonal, A.diagonal(), atol=10 * atol)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("method", ["projection", "schur", "hotelling"])
+def test_a_start_is_the_leading_eigenvector_of_the_promising_variables(dtype, order, method):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60, 300))
+    X[:, ::2] += rng.standard_normal((60, 1)) * np.linspace(1, 2, 150)
+    X[:, ::3] += rng.standard_normal((60, 1)) * 2
+    A, X = np.cov(X.T), X.astype(dtype, order=order)
+    problem = as_problem(X)
+    state, k = Deflated.from_problem(problem, DEFLATIONS[method]), 40
+    for _ in range(2):
+        index, vector, _ = next(search_starts(problem, state, k, None, 1, [0]))
+        np.testing.assert_array_equal(index, np.sort(np.argsort(-A.diagonal())[: 4 * k]))
+        leading = np.linalg.eigh(A[np.ix_(index, index)])[1][:, -1]
+        assert abs(leading @ vector) / np.linalg.norm(vector) == pytest.approx(1, abs=1e-3)
+        x = np.zeros(300)
+        x[index[:k]] = leading[:k] / np.linalg.norm(leading[:k])
+        A = deflated(A, x, method, [])
+        state = state.deflate(index[:k], x[index[:k]].astype(dtype), problem.noise)
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc"])

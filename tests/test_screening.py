@@ -331,6 +331,7 @@ def test_bounds_of_columns_hold(monkeypatch, kind, dtype, order):
         q = made["shadow"].T[:n].astype(np.longdouble)
         assert (np.abs(made["shadow"].astype(int)) <= 127).all()
         assert not made["shadow"][:, n:].any()
+        assert made["shadow"].ctypes.data % 64 == 0
         kept = q * made["step"]
         error = np.sqrt(((Z - kept) ** 2).sum(axis=0))
         assert (error + off <= made["slack"]).all()

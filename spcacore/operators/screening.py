@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
+    MEMORY_LINE,
     SCREENED_ENTRIES,
     SCREENED_ROWS,
     SCREENING_COLUMN_BYTES,
@@ -60,10 +61,17 @@ def plan(a: NDArray[Any], screening: str) -> Plan | None:
         small = small and p * ld <= available_memory() / 2
         screening = "both" if small else "references"
         try:
-            return Plan(screening, np.empty((p, ld), np.int8) if small else None)
+            return Plan(screening, _empty_shadow(p, ld) if small else None)
         except MemoryError:
             return Plan("references", None)
-    return Plan(screening, None if screening == "references" else np.empty((p, ld), np.int8))
+    return Plan(screening, None if screening == "references" else _empty_shadow(p, ld))
+
+
+def _empty_shadow(p: int, ld: int) -> NDArray[np.int8]:
+    """Rows that begin with a line of memory, of which as few as can be are then read."""
+    room = np.empty(p * ld + MEMORY_LINE - 1, np.int8)
+    first = -room.ctypes.data % MEMORY_LINE
+    return room[first : first + p * ld].reshape(p, ld)
 
 
 def available_memory() -> float:

@@ -20,6 +20,7 @@ from .._limits import (
     RACE_SHARE,
     RACE_STEPS,
     RACE_WORK,
+    START_STEPS,
     START_WORK,
 )
 from ..linalg.eigen import largest_eigenpairs, products_of
@@ -193,15 +194,30 @@ def _leading_start(state: DeflatedOperator, promise: NDArray[Any] | None, k: int
     if width < k or promise is None:
         return np.arange(op.p), np.ones(op.p, op.dtype), (k,)
     index = _core.select_largest(promise, width)
-    G = state.submatrix(index)
-    vector = G[:, G.diagonal().argmax()].copy()
+    multiply, diagonal = _products_inside(state, index)
+    vector = np.zeros(width, diagonal.dtype)
+    vector[diagonal.argmax()] = 1
     with np.errstate(under="ignore"):
-        for _ in range(20):  # a start needs no more; a whole decomposition would cost several products
+        vector = multiply(vector)
+        for _ in range(START_STEPS):  # a whole decomposition would cost several products
             vector /= math.sqrt(vector.dot(vector)) or 1
-            vector = G.dot(vector)
+            vector = multiply(vector)
     if not vector.any():
         vector = np.ones(width, op.dtype)
-    return index, np.ascontiguousarray(vector), (k,)
+    return index, np.ascontiguousarray(vector, op.dtype), (k,)
+
+
+def _products_inside(
+    state: DeflatedOperator, index: NDArray[np.intp]
+) -> tuple[Callable[[NDArray[Any]], NDArray[Any]], NDArray[Any]]:
+    """Products with A[index, index] or a multiple, in any precision, and its diagonal."""
+    op, deflation = state.operator, state.deflation
+    small = len(index) <= 4 * START_STEPS
+    if small or not isinstance(op, _core.Operator) or op.symmetric_form or not deflation.semidefinite:
+        G = state.submatrix(index)
+        return G.dot, G.diagonal()
+    C = op.columns(index).astype(np.float32, copy=False)
+    return lambda v: C @ (v @ C), np.einsum("ij,ij->i", C, C)
 
 
 def _leading_directions(op: _core.Operator, start: NDArray[Any], count: int) -> NDArray[Any]:

@@ -461,6 +461,18 @@ spca_status SPCA(above)(const operator_t *A, vector_t v, real tau, int relative,
     return SPCA_OK;
 }
 
+spca_status SPCA(images)(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
+                         void *ctx, real *scratch, real *W)
+{
+    const real unit = 1;
+    spca_status status = A->columns(A, k, index, stop, ctx, scratch, W);
+    for (spca_int a = 0; status >= 0 && a < k; a++) {
+        vector_t e = {1, index + a, &unit};
+        deflate_image(A, e, W + a * A->m);
+    }
+    return status;
+}
+
 spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
                             void *ctx, spca_int room, real *work, real *G)
 {
@@ -477,12 +489,8 @@ spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *ind
         return SPCA_OK;
     }
     real *W = work;
-    status = A->columns(A, k, index, stop, ctx, work + A->m * k, W);
+    status = SPCA(images)(A, k, index, stop, ctx, work + A->m * k, W);
     if (status < 0) return status;
-    for (spca_int a = 0; a < k; a++) {
-        vector_t e = {1, index + a, &unit};
-        deflate_image(A, e, W + a * A->m);
-    }
     status = SPCA(matrix_product)(0, k, k, A->m, W, A->m, W, A->m, A->factor, 0, A->run, stop, ctx,
                                   room, W + A->m * k, G, k);
     if (status < 0) return status;

@@ -70,8 +70,8 @@ INLINE void round_some(spca_int count, const real *x, const scaling_t *s, int8_t
 
 /* A column of Fortran order, zero beyond its n entries.  Sums of STRIP squares of integers are
  * exact in float. */
-VECTORIZED static void column(spca_int n, const real *x, const scaling_t *all, spca_int j,
-                              spca_int quantized_ld, int8_t *q, double *miss, double *square)
+VECTORIZED_WIDE static void column(spca_int n, const real *x, const scaling_t *all, spca_int j,
+                                   spca_int quantized_ld, int8_t *q, double *miss, double *square)
 {
     scaling_t s;
     for (int l = 0; l < SIDE; l++) {
@@ -146,8 +146,9 @@ static inline void transpose_words(uint32_t *rows, uint32_t *columns)
 }
 
 /* r <= SIDE rows and c <= SIDE columns of C order are rounded some rows at a time, then turned. */
-VECTORIZED static void block(spca_int r, spca_int c, const real *X, spca_int ld, const scaling_t *s,
-                             spca_int quantized_ld, int8_t *q, double *miss, double *square)
+VECTORIZED_WIDE static void block(spca_int r, spca_int c, const real *X, spca_int ld,
+                                  const scaling_t *s, spca_int quantized_ld, int8_t *q,
+                                  double *miss, double *square)
 {
     uint32_t rows[WORDS][SIDE], columns[SIDE][WORDS];
     float r2[SIDE] = {0}, q2[SIDE] = {0};
@@ -197,11 +198,11 @@ void SPCA(quantize)(spca_int n, spca_int c, const real *X, spca_int ld, int row_
     for (spca_int j = 0; j < c; j++) miss[j] = square[j] = 0;
     for (spca_int j0 = 0; j0 < c; j0 += BLOCKS * SIDE) {
         spca_int end = min_int(c, j0 + BLOCKS * SIDE);
-        double largest[BLOCKS][SIDE];
+        double largest[BLOCKS * SIDE];
         scaling_t s[BLOCKS];
         for (spca_int j = j0, b = 0; j < end; j += SIDE, b++)
             scale(min_int(SIDE, end - j), mean ? mean + j : NULL, low + j, high + j, s + b,
-                  largest[b]);
+                  largest + b * SIDE);
         for (spca_int i = 0; row_major && i < n; i += SIDE) /* the fewest pages at a time */
             for (spca_int j = j0, b = 0; j < end; j += SIDE, b++)
                 block(min_int(SIDE, n - i), min_int(SIDE, end - j), X + i * ld + j, ld, s + b,
@@ -210,6 +211,6 @@ void SPCA(quantize)(spca_int n, spca_int c, const real *X, spca_int ld, int row_
             column(n, X + j * ld, s + (j - j0) / SIDE, (j - j0) % SIDE, quantized_ld,
                    quantized + j * quantized_ld, miss + j, square + j);
         for (spca_int j = j0; j < end; j++)
-            finish(n, largest[0][j - j0], step + j, error + j, size + j);
+            finish(n, largest[j - j0], step + j, error + j, size + j);
     }
 }

@@ -44,12 +44,14 @@
 
 #define GRAIN 0x1p-20f
 #define STRIP 1024 /* columns whose estimates stay in L1 */
-enum { M = SPCA_REFERENCES, AHEAD = 5 /* columns */, GROUP = 64 };
+enum { M = SPCA_REFERENCES, AHEAD = 12 /* columns */, GROUP = 64 };
 enum { COLUMN = 4 * (M + 6) }; /* bytes that bounds read and write of a column */
 
-/* Shares of the columns beyond which all are read: of the quantized copy, of X, of X in C order;
- * and beyond which a list is long. */
-enum { QUANTIZED_SHARE = 3, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64, LONG_SHARE = 128 };
+/* Shares of the columns beyond which all are read: of the quantized copy, where a list costs three
+ * times as much a column and leaves no reference, of X, of X in C order; beyond which a list is
+ * long; and of the groups whose bounds are tried first. */
+enum { QUANTIZED_SHARE = 8, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64 };
+enum { LONG_SHARE = 128, SAMPLE_SHARE = 64 };
 
 /* ---- references ----------------------------------------------------------------------------- */
 
@@ -243,22 +245,19 @@ static double round_direction(spca_int n, spca_screen *s, const double *unit, in
     return sqrt(miss) * (1 + 1e-6) + 1e-12;
 }
 
-/* Neither do processors foresee the next column of a list, nor do they run far enough ahead of an
- * array, so ask for it. */
-static inline void fetch(spca_int n, const int8_t *q)
-{
-    for (spca_int i = 0; i < n; i += 64) FETCH_CLOSE(q + i);
-}
-
-VECTORIZED static void estimates(spca_int count, const spca_int *list, spca_int ld,
-                                 const int8_t *quantized, const float *step, float unit,
-                                 const int16_t *f, float *estimate)
+/* Neither do processors foresee the next columns of a list, nor do they run far enough ahead of an
+ * array, so ask for them. */
+VECTORIZED_WIDE static void estimates(spca_int count, const spca_int *list, spca_int ld,
+                                      const int8_t *quantized, const float *step, float unit,
+                                      const int16_t *f, float *estimate)
 {
     for (spca_int a = 0; a < count; a++) {
         spca_int j = list ? list[a] : a;
         const int8_t *q = quantized + j * ld;
         int32_t sum = 0;
-        if (a + AHEAD < count) fetch(ld, quantized + (list ? list[a + AHEAD] : a + AHEAD) * ld);
+        spca_int later = min_int(a + AHEAD, count - 1);
+        const int8_t *next = quantized + (list ? list[later] : later) * ld;
+        for (spca_int i = 0; i < ld; i += 64) FETCH(next + i);
         for (spca_int i = 0; i < ld; i++) sum += (int32_t)q[i] * (int32_t)f[i];
         estimate[a] = (float)sum * (step[j] * unit);
     }
@@ -266,8 +265,9 @@ VECTORIZED static void estimates(spca_int count, const spca_int *list, spca_int 
 
 /* ---- queries ------------------------------------------------------------------------------- */
 
-/* Columns whose bound reaches the level; most groups of GROUP have none, which is quickly seen. */
-VECTORIZED static spca_int collect(spca_int n, const float *bound, float level,
+/* Columns, of the list or from the first on, whose bound reaches the level; most groups of GROUP
+ * have none, which is quickly seen. */
+VECTORIZED static spca_int collect(spca_int n, const float *bound, float level, spca_int first,
                                    const spca_int *list, spca_int *out)
 {
     spca_int count = 0;
@@ -277,26 +277,11 @@ VECTORIZED static spca_int collect(spca_int n, const float *bound, float level,
         if (!some)
             for (int i = 0; i < GROUP; i++) some |= !(bound[a0 + i] < level);
         for (spca_int a = a0; some && a < end; a++) {
-            out[count] = list ? list[a] : a;
+            out[count] = list ? list[a] : first + a;
             count += !(bound[a] < level);
         }
     }
     return count;
-}
-
-/* The first nonzero of x from column j on. */
-static spca_int nonzero_from(vector_t x, spca_int j)
-{
-    spca_int low = 0, high = x.nnz;
-    if (!x.index) return min_int(j, high);
-    while (low < high) {
-        spca_int b = low + (high - low) / 2;
-        if (x.index[b] < j)
-            low = b + 1;
-        else
-            high = b;
-    }
-    return low;
 }
 
 /* The first place of a list from a on whose column is at least j, or last. */
@@ -329,7 +314,8 @@ static void move(const query_t *q, spca_int first, spca_int last, const spca_int
     if (first == last) return;
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++) {
         vector_t x = A->direction[i];
-        spca_int b = nonzero_from(x, list ? list[first] : first);
+        spca_int from = list ? list[first] : first; /* its first nonzero there */
+        spca_int b = x.index ? place_from(x.index, 0, x.nnz, from) : min_int(from, x.nnz);
         for (spca_int a = first; b < x.nnz; b++) {
             spca_int j = x.index ? x.index[b] : b;
             float moved = (float)(-(double)q->c[i] / q->norm * (double)x.value[b]);
@@ -355,24 +341,42 @@ static spca_int drop(const query_t *q, spca_int count, spca_int *list, float *bo
         bound[a] = known ? far : HUGE_VALF;
     }
     move(q, 0, count, list, NULL, bound);
-    return collect(count, bound, q->level, list, list);
+    return collect(count, bound, q->level, 0, list, list);
 }
 
-/* The columns of a part that the references and the long lists leave, at its place in the list. */
-static void bounds_part(void *context, spca_int part)
+/* The columns of [first, last) that the references and the long lists leave, written at their place
+ * in the list; returns how many. */
+static spca_int left_by_bounds(const query_t *q, spca_int first, spca_int last)
 {
-    const query_t *q = context;
     spca_screen *s = q->A->screen;
-    spca_int first = part * q->step, last = min_int(q->count, first + q->step), found;
-    spca_int *list = s->list + first;
+    spca_int *list = s->list + first, found;
     for (spca_int j = first; j < last; j += STRIP)
         strip_bounds(j, min_int(last, j + STRIP), s->used, q->product, q->b, q->outside, q->within,
                      q->loose, s->residual, s->norm, s->slack, s->bound);
     move(q, first, last, NULL, NULL, s->bound);
-    found = collect(last - first, s->bound + first, q->level, NULL, list);
-    for (spca_int a = 0; a < found; a++) list[a] += first;
-    if (s->lists > 0) found = drop(q, found, list, s->estimate + first);
-    if (found < last - first) list[found] = -1;
+    found = collect(last - first, s->bound + first, q->level, first, NULL, list);
+    return s->lists > 0 ? drop(q, found, list, s->estimate + first) : found;
+}
+
+static void bounds_part(void *context, spca_int part)
+{
+    const query_t *q = context;
+    spca_int first = part * q->step, last = min_int(q->count, first + q->step);
+    spca_int found = left_by_bounds(q, first, last);
+    if (found < last - first) q->A->screen->list[first + found] = -1;
+}
+
+/* Whether the bounds leave most columns, by a sample of groups: then the others need not be asked.
+ */
+static int leave_most(const query_t *q)
+{
+    spca_int found = 0, asked = 0;
+    for (spca_int first = 0; first < q->count; first += GROUP * SAMPLE_SHARE) {
+        spca_int last = min_int(q->count, first + GROUP);
+        found += left_by_bounds(q, first, last);
+        asked += last - first;
+    }
+    return found > asked / 2;
 }
 
 /* What the parts have left at their places, joined. */
@@ -446,8 +450,7 @@ static void upper_part(void *context, spca_int part)
     spca_int first = part * q->step, last = min_int(q->count, first + q->step), found;
     spca_int *list = s->list + first;
     for (spca_int a = first; a < last; a++) s->bound[a] += fabsf(s->estimate[a]);
-    found = collect(last - first, s->bound + first, q->level, q->list ? list : NULL, list);
-    for (spca_int a = 0; !q->list && a < found; a++) list[a] += first;
+    found = collect(last - first, s->bound + first, q->level, first, q->list ? list : NULL, list);
     if (found < last - first) list[found] = -1;
 }
 
@@ -555,8 +558,9 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
         spca_int found;
         by_references(&q);
         if (s->lists > 0) by_lists(&q);
-        (void)do_query(&q, COLUMN, bounds_part, NULL, NULL);
-        found = join(&q, s->list);
+        int most = leave_most(&q);
+        if (!most) (void)do_query(&q, COLUMN, bounds_part, NULL, NULL);
+        found = most ? p : join(&q, s->list);
         if (found <= (s->quantized ? p / QUANTIZED_SHARE : few)) {
             q.count = found;
             q.list = s->list;

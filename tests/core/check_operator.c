@@ -202,6 +202,24 @@ static void check_blocks(trial_t *t, problem_t *q)
     SPCA(digest)(t, status, p * b, Y);
 }
 
+/* A = factor F'F of the deflated columns, where a deflation leaves such a form. */
+static void check_images(trial_t *t, problem_t *q)
+{
+    operator_t *A = &q->A;
+    spca_int p = A->p, m = A->m, k = between(t, 1, p < 12 ? p : 12);
+    const spca_int *index = SPCA(subset)(t, p, k);
+    real *W = WORK(t, m * k);
+    if (A->symmetric_form) return;
+    CHECK(t, SPCA(images)(A, k, index, NULL, NULL, WORK(t, p), W) == SPCA_OK);
+    if (!q->exact || A->quotient || A->span_weight != 0 || A->deflation == SPCA_HOTELLING) return;
+    for (spca_int a = 0; a < k * k; a++) {
+        double sum = 0;
+        for (spca_int i = 0; i < m; i++) sum += (double)W[i + a % k * m] * (double)W[i + a / k * m];
+        CHECK(t, NEAR(sum * (double)A->factor, q->dense[index[a % k] + index[a / k] * p],
+                      q->size * (double)p));
+    }
+}
+
 static void check_submatrix(trial_t *t, problem_t *q)
 {
     operator_t *A = &q->A;
@@ -289,6 +307,7 @@ void SPCA(check_operator)(trial_t *t)
     check_queries(t, &q, v);
     check_entries(t, &q, v);
     check_blocks(t, &q);
+    check_images(t, &q);
     check_submatrix(t, &q);
     check_gram(t, &q);
     check_span(t, &q, v);
