@@ -29,6 +29,7 @@ enum {
     PAIR = 8,         /* and bytes of loops that do_parts knows which take as long as a pair */
     SHARE = 4,        /* of the entries that are stored: then dense rows are faster, */
     SAMPLE = 1 << 18, /* as so many entries of CSR show */
+    AHEAD = 2048,     /* bytes of dense rows that are fetched before their turn */
     WIDE = 16,        /* variables made dense at a time, and the centers of rows, */
     FEW = 3,          /* times at most, */
     GROUPED = WIDE * sizeof(double) / sizeof(doubles_t) /* as so many vectors */
@@ -137,22 +138,25 @@ static spca_status finish_products(const products_t *g)
 
 /* ---- dense ----------------------------------------------------------------------------------- */
 
-/* y_a = (u x_a - s mean_a) weight_a, by groups that are `apart`. */
+/* y_a = (u x_a - s mean_a) weight_a, by groups that are `apart`; zeros beside the last. */
 VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x, real u, real s,
                                 const real *mean, const real *weight, spca_int apart,
                                 real *restrict y)
 {
-    spca_int a = 0;
-    for (; a + TOGETHER <= k; a += TOGETHER, y += apart)
-        if (index)
+    for (spca_int a = 0; a < k; a += TOGETHER, y += apart) {
+        const real *z = x + a;
+        real some[TOGETHER];
+        FETCH_CLOSE((uintptr_t)z + AHEAD);
+        if (index || a + TOGETHER > k) {
             for (int c = 0; c < TOGETHER; c++)
-                y[c] = (u * x[index[a + c]] - s * mean[a + c]) * weight[a + c];
-        else
-            for (int c = 0; c < TOGETHER; c++)
-                y[c] = (u * x[a + c] - s * mean[a + c]) * weight[a + c];
-    for (int c = 0; a < k && c < TOGETHER; c++)
-        y[c] =
-            a + c < k ? (u * x[index ? index[a + c] : a + c] - s * mean[a + c]) * weight[a + c] : 0;
+                some[c] = a + c < k ? x[index ? index[a + c] : a + c] : 0;
+            z = some;
+        }
+        for (int c = 0; c < TOGETHER; c += LANES)
+            *(lanes_t *)(y + c) = (u * *(const lanes_t *)(z + c) -
+                                   s * *(const lanes_t *)(mean + a + c)) *
+                                  *(const lanes_t *)(weight + a + c);
+    }
 }
 
 /* The same of rows of TOGETHER columns x. */
