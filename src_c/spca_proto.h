@@ -95,7 +95,7 @@ struct SPCA(operator) {
 };
 
 /* The functions of dense arrays (dense.c, dense_block.c, gram.c) and of compressed ones
- * (compressed.c, gram.c). */
+ * (compressed.c, gram_compressed.c). */
 void SPCA(use_dense)(SPCA(operator) * A);
 void SPCA(use_compressed)(SPCA(operator) * A);
 spca_status SPCA(dense_block)(const SPCA(operator) * A, spca_block what, spca_int b, const REAL *V,

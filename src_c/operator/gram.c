@@ -3,55 +3,23 @@
  * Dense data: F itself, some rows at a time that stay in cache, centered before they are
  * multiplied, so that no digit is lost to a large mean; then their products, tile by tile, the sums
  * of each group of rows being added in double precision.  Threads share the rows that are centered,
- * and then the tiles; they get more groups at a time, which changes no sum.
- *
- * Compressed data: with x_ij = range^2 weight_j u_i X_ij and m_j = range^2 weight_j mean_j,
- *     A_ab / factor = sum_i x_ia x_ib - t_a m_b - m_a t_b + (s's) m_a m_b,   t_a = sum_i s_i x_ia,
- * which loses the digits that a second moment has above the variance: the caller judges those.  The
- * products of pairs are scattered from the entries of a row.  A block of rows is copied first, with
- * the places of each column's entries in it: then row a of the sums stays in the first cache while
- * all rows of the block with an entry a are added to it.  Where a quarter of the entries of these
- * columns are stored, the rows are made dense instead.  Where few variables are asked for of data
- * stored by columns, they are made dense, and every column is multiplied with them. */
-#include "centring.h"
-#include "products.h"
+ * and then the tiles; they get more groups at a time, which changes no sum. */
+#include "gram.h"
 #include <string.h>
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
-    ROWS = SPCA_LEAST(2048 / sizeof(real)), /* of a group: their sums are in that precision */
-    GROUPS = 8,                             /* of threads at a time, at most, */
-    SHARED = 1 << 23,                       /* and bytes of F */
-    STEP = SPCA_LEAST(64),                  /* rows that a thread centers at a time */
-    PLACES = 4096,                          /* compressed rows at a time, and */
-    ENTRIES = 1 << 18,                      /* their entries */
-    PARTS = 64,                             /* of the variables of a block, */
-    PAIR = 8,         /* and bytes of loops that do_parts knows which take as long as a pair */
-    SHARE = 4,        /* of the entries that are stored: then dense rows are faster, */
-    SAMPLE = 1 << 18, /* as so many entries of CSR show */
-    AHEAD = 2048,     /* bytes of dense rows that are fetched before their turn */
-    WIDE = 16,        /* variables made dense at a time, and the centers of rows, */
-    FEW = 3,          /* times at most, */
-    GROUPED = WIDE * sizeof(double) / sizeof(doubles_t) /* as so many vectors */
+    GROUPS = 8,            /* of rows of threads at a time, at most, */
+    SHARED = 1 << 23,      /* and bytes of F */
+    STEP = SPCA_LEAST(64), /* rows that a thread centers at a time */
+    AHEAD = 2048           /* bytes of dense rows that are fetched before their turn */
 };
-
-typedef struct {
-    const operator_t *A;
-    spca_int m, k; /* rows and columns of G */
-    const spca_int *index;
-    double *G;
-    real *mean, *weight; /* (k): range mean, range weight; and zeros */
-    real *W;             /* rows x k; or by groups of rows, of columns */
-    spca_int i0, rows;   /* of F in W */
-    int layout;
-    spca_int width, side; /* numbers of a row in W; columns of a tile */
-} products_t;
 
 /* How many rows are in W at a time. */
 static spca_int rows_of(const operator_t *A, spca_int k, int shared)
 {
-    spca_int groups = shared ? SHARED / (ROWS * k * (spca_int)sizeof(real)) : 1;
-    return min_int(ROWS * (groups < 1 ? 1 : min_int(groups, GROUPS)), A->n);
+    spca_int groups = shared ? SHARED / (SPCA_GROUP * k * (spca_int)sizeof(real)) : 1;
+    return min_int(SPCA_GROUP * (groups < 1 ? 1 : min_int(groups, GROUPS)), A->n);
 }
 
 /* Tiles of about the same width, so that none has a few columns alone. */
@@ -60,14 +28,13 @@ static spca_int side_of(spca_int k)
     return min_int(TILE, filled((k - 1) / tiles_of(k) + 1));
 }
 
-/* Reals: mean, weight and W. */
-static spca_int products_work(const operator_t *A, spca_int k)
+spca_int SPCA(products_work)(const operator_t *A, spca_int k)
 {
     return filled(k) * (2 + rows_of(A, k, 1)) + TOGETHER;
 }
 
-static products_t products_of(const operator_t *A, spca_int m, spca_int k, const spca_int *index,
-                              real *work, double *G)
+products_t SPCA(products_of)(const operator_t *A, spca_int m, spca_int k, const spca_int *index,
+                             real *work, double *G)
 {
     real *weight = work + filled(k), *W = cache_line(weight + filled(k));
     products_t g = {A, m, k, index, G, work, weight, W, 0, 0, ACROSS, k, side_of(k)};
@@ -103,8 +70,8 @@ static void tile_part(void *context, spca_int part)
     real sums[TILE * TILE];
     int wide = sizeof(real) == sizeof(double); /* then the sums are made in G */
     if (b0 < a0) return;
-    for (spca_int r = 0; r < g->rows; r += ROWS) {
-        spca_int rows = min_int(ROWS, g->rows - r);
+    for (spca_int r = 0; r < g->rows; r += SPCA_GROUP) {
+        spca_int rows = min_int(SPCA_GROUP, g->rows - r);
         spca_int apart = g->layout == ACROSS ? 1 : rows, ld = g->layout == ACROSS ? k : rows;
         const real *W = g->W + r * g->width;
         SPCA(add_tile)(g->layout, a0 == b0, m, n, rows, W + a0 * apart, ld, W + b0 * apart, ld,
@@ -113,15 +80,14 @@ static void tile_part(void *context, spca_int part)
     }
 }
 
-static spca_status add_products(products_t *g, spca_stop stop, void *ctx)
+spca_status SPCA(add_products)(products_t *g, spca_stop stop, void *ctx)
 {
     double products = (double)g->m * ((double)g->k - (double)g->m / 2) * (double)g->rows;
     return do_parts(g->A->run, as_bytes(products), tile_part, g,
                     ((g->m - 1) / g->side + 1) * ((g->k - 1) / g->side + 1), stop, ctx);
 }
 
-/* Times factor, and both triangles of the first columns. */
-static spca_status finish_products(const products_t *g)
+spca_status SPCA(finish_products)(const products_t *g)
 {
     spca_int k = g->k;
     double factor = (double)g->A->factor;
@@ -135,8 +101,6 @@ static spca_status finish_products(const products_t *g)
         }
     return bad ? SPCA_NONFINITE : SPCA_OK;
 }
-
-/* ---- dense ----------------------------------------------------------------------------------- */
 
 /* y_a = (u x_a - s mean_a) weight_a, by groups that are `apart`; zeros beside the last. */
 VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x, real u, real s,
@@ -153,9 +117,9 @@ VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x
             z = some;
         }
         for (int c = 0; c < TOGETHER; c += LANES)
-            *(lanes_t *)(y + c) = (u * *(const lanes_t *)(z + c) -
-                                   s * *(const lanes_t *)(mean + a + c)) *
-                                  *(const lanes_t *)(weight + a + c);
+            *(lanes_t *)(y + c) =
+                (u * *(const lanes_t *)(z + c) - s * *(const lanes_t *)(mean + a + c)) *
+                *(const lanes_t *)(weight + a + c);
     }
 }
 
@@ -179,7 +143,8 @@ static void centered_part(void *context, spca_int part)
     const products_t *g = context;
     const operator_t *A = g->A;
     spca_int r0 = part * STEP, i0 = g->i0 + r0, rows = min_int(STEP, g->rows - r0);
-    spca_int group = r0 / ROWS * ROWS, apart = TOGETHER * min_int(ROWS, g->rows - group);
+    spca_int group = r0 / SPCA_GROUP * SPCA_GROUP,
+             apart = TOGETHER * min_int(SPCA_GROUP, g->rows - group);
     real u[STEP], s[STEP], *W = g->W + group * g->width + (r0 - group) * TOGETHER;
     for (spca_int r = 0; r < rows; r++) {
         u[r] = row_weight(A, i0 + r) * A->range;
@@ -201,7 +166,7 @@ static void centered_part(void *context, spca_int part)
 spca_status SPCA(dense_gram)(const operator_t *A, spca_int m, spca_int k, const spca_int *index,
                              spca_stop stop, void *ctx, void *work, double *G)
 {
-    products_t g = products_of(A, m, k, index, work, G);
+    products_t g = SPCA(products_of)(A, m, k, index, work, G);
     spca_int rows = rows_of(A, k, threads_of(A->run) > 1);
     g.layout = IN_GROUPS;
     g.width = filled(k);
@@ -210,394 +175,13 @@ spca_status SPCA(dense_gram)(const operator_t *A, spca_int m, spca_int k, const 
         g.rows = min_int(rows, A->n - g.i0);
         status = do_parts(A->run, (double)(g.rows * k) * sizeof(real), centered_part, &g,
                           (g.rows + STEP - 1) / STEP, stop, ctx);
-        if (status >= 0) status = add_products(&g, stop, ctx);
+        if (status >= 0) status = SPCA(add_products)(&g, stop, ctx);
         if (status < 0) return status;
     }
-    return finish_products(&g);
+    return SPCA(finish_products)(&g);
 }
 
 spca_int SPCA(dense_gram_work)(const operator_t *A, spca_int k)
 {
-    return products_work(A, k) * (spca_int)sizeof(real);
-}
-
-/* ---- compressed ------------------------------------------------------------------------------ */
-
-typedef struct {
-    spca_int capacity; /* entries of a block */
-    double *total;     /* (k): t */
-    spca_int *next;    /* (k), of CSC: the first entry of each column that is not read yet */
-    real *value;       /* (capacity): the entries of a block, row by row, */
-    uint16_t *place;   /* and which of the k variables each is of */
-    int32_t *first;    /* (PLACES + 1): of a row */
-    int32_t *where;    /* (capacity): the entries variable by variable, */
-    int32_t *last;     /* and the end of the row of each */
-    int32_t *start;    /* (m + 1): of a variable */
-    int32_t *position; /* (p): of a variable in the list, or -1 */
-    int32_t *length;   /* (n), of CSC: entries of a row; 0 if none is of the first m variables */
-    double *few;       /* (PLACES x WIDE), of CSC: a block of rows of few variables */
-    real *work;        /* of products_of */
-} scatter_t;
-
-static spca_int entries_of(const operator_t *A)
-{
-    return at(A->indptr, A->wide, A->row_major ? A->n : A->p);
-}
-
-/* Whether so many of the entries of these columns are stored; position (p) says which they are. */
-static int is_full(const operator_t *A, spca_int k, const spca_int *index, const int32_t *position)
-{
-    spca_int entries = 0, rows = 0, last;
-    if (!index) return entries_of(A) >= A->n / SHARE * A->p;
-    if (!A->row_major) {
-        for (spca_int a = 0; a < k; a++)
-            entries += at(A->indptr, A->wide, index[a] + 1) - at(A->indptr, A->wide, index[a]);
-        return entries >= A->n / SHARE * k;
-    }
-    while (rows < A->n && at(A->indptr, A->wide, rows) < SAMPLE) rows++;
-    last = at(A->indptr, A->wide, rows);
-    for (spca_int q = 0; q < last; q++) entries += position[at(A->indices, A->wide, q)] >= 0;
-    return SHARE * entries >= rows * k;
-}
-
-/* Cuts the work into its arrays; returns their bytes. */
-static spca_int cut(const operator_t *A, spca_int k, char *work, scatter_t *s)
-{
-    spca_int across = !A->row_major, bytes = 0;
-    s->capacity = A->p > ENTRIES ? A->p : ENTRIES;
-#define CUT(field, count)                                                                          \
-    s->field = work ? (void *)(work + bytes) : NULL;                                               \
-    bytes += ((spca_int)sizeof(*s->field) * (count) + 15) / 16 * 16
-    CUT(total, k);
-    CUT(next, across ? k : 0);
-    CUT(work, products_work(A, k));
-    CUT(few, across ? min_int(PLACES, A->n) * WIDE : 0);
-    CUT(value, s->capacity);
-    CUT(where, s->capacity);
-    CUT(last, s->capacity);
-    CUT(first, PLACES + 1);
-    CUT(start, k + 1);
-    CUT(position, A->p);
-    CUT(length, across ? A->n : 0);
-    CUT(place, s->capacity);
-#undef CUT
-    return bytes;
-}
-
-spca_int SPCA(compressed_gram_work)(const operator_t *A, spca_int k)
-{
-    scatter_t s;
-    return cut(A, k, NULL, &s);
-}
-
-/* Which rows from i0 make a block: fewer than it has room for, but one. */
-static spca_int rows_from(const operator_t *A, const scatter_t *s, spca_int most, spca_int i0)
-{
-    spca_int i = i0, entries = 0;
-    for (; i < A->n && i - i0 < most; i++) {
-        entries +=
-            A->row_major ? at(A->indptr, A->wide, i + 1) - at(A->indptr, A->wide, i) : s->length[i];
-        if (i > i0 && entries > s->capacity) break;
-    }
-    return i - i0;
-}
-
-/* u_i x_ia of entry q of X, in row i and of variable a. */
-static inline real scaled(const products_t *g, spca_int q, spca_int i, spca_int a)
-{
-    return g->A->data[q] * g->A->range * row_weight(g->A, i) * g->weight[a];
-}
-
-/* That becomes entry e of the block. */
-static inline void copy_entry(const products_t *g, const scatter_t *s, spca_int q, spca_int i,
-                              spca_int a, spca_int e)
-{
-    s->value[e] = scaled(g, q, i, a);
-    s->place[e] = (uint16_t)a;
-    s->total[a] += (double)s->value[e] * (double)row_center(g->A, i);
-}
-
-/* Of each row, the entries of the first m variables are first. */
-static void copy_rows(const products_t *g, const scatter_t *s, spca_int i0, spca_int rows)
-{
-    const operator_t *A = g->A;
-    int32_t e = 0;
-    for (spca_int i = i0; i < i0 + rows; i++) {
-        spca_int start = at(A->indptr, A->wide, i), last = at(A->indptr, A->wide, i + 1);
-        s->first[i - i0] = e;
-        for (spca_int q = start; q < last; q++) {
-            spca_int a = s->position[at(A->indices, A->wide, q)];
-            if (a >= 0 && a < g->m) copy_entry(g, s, q, i, a, e++);
-        }
-        for (spca_int q = start; g->m < g->k && q < last; q++) {
-            spca_int a = s->position[at(A->indices, A->wide, q)];
-            if (a >= g->m) copy_entry(g, s, q, i, a, e++);
-        }
-    }
-    s->first[rows] = e;
-}
-
-static void copy_columns(const products_t *g, const scatter_t *s, spca_int i0, spca_int rows)
-{
-    const operator_t *A = g->A;
-    int32_t *end = s->where; /* of what is copied of each row */
-    s->first[0] = 0;
-    for (spca_int i = 0; i < rows; i++) {
-        end[i] = s->first[i];
-        s->first[i + 1] = s->first[i] + s->length[i0 + i];
-    }
-    for (spca_int a = 0; a < g->k; a++) {
-        spca_int j = g->index ? g->index[a] : a, last = at(A->indptr, A->wide, j + 1);
-        for (; s->next[a] < last; s->next[a]++) {
-            spca_int i = at(A->indices, A->wide, s->next[a]);
-            if (i >= i0 + rows) break;
-            if (s->length[i])
-                copy_entry(g, s, s->next[a], i, a, end[i - i0]++);
-            else
-                s->total[a] += (double)scaled(g, s->next[a], i, a) * (double)row_center(A, i);
-        }
-    }
-}
-
-/* The entries of the first m variables in the block, variable by variable; how many pairs. */
-static double order_entries(const products_t *g, const scatter_t *s, spca_int rows)
-{
-    int32_t *start = s->start, entries = s->first[rows];
-    double pairs = 0;
-    memset(start, 0, (size_t)(g->m + 1) * sizeof(*start));
-    for (int32_t e = 0; e < entries; e++)
-        if (s->place[e] < g->m) start[s->place[e] + 1]++;
-    for (spca_int a = 0; a < g->m; a++) start[a + 1] += start[a];
-    for (spca_int i = 0; i < rows; i++) {
-        int32_t last = s->first[i + 1];
-        for (int32_t e = s->first[i]; e < last && s->place[e] < g->m; e++) {
-            int32_t t = start[s->place[e]]++;
-            s->where[t] = e;
-            s->last[t] = last;
-            pairs += last - e;
-        }
-    }
-    return pairs;
-}
-
-typedef struct {
-    const products_t *g;
-    const scatter_t *s;
-    spca_int step; /* variables of a part */
-} pairs_t;
-
-/* G_ab += x_ia x_ib of some a, for the entries b from that of a in a row */
-static void pairs_part(void *context, spca_int part)
-{
-    const pairs_t *q = context;
-    const products_t *g = q->g;
-    const scatter_t *s = q->s;
-    for (spca_int a = part * q->step; a < min_int(g->m, (part + 1) * q->step); a++) {
-        double *row = g->G + a * g->k;
-        for (int32_t t = a ? s->start[a - 1] : 0; t < s->start[a]; t++) {
-            const real *value = s->value;
-            const uint16_t *place = s->place;
-            int32_t e = s->where[t], last = s->last[t];
-            double x = (double)value[e];
-            for (; e + 4 <= last; e += 4) { /* four different places: no sum waits for another */
-                double y0 = row[place[e]] + x * (double)value[e];
-                double y1 = row[place[e + 1]] + x * (double)value[e + 1];
-                double y2 = row[place[e + 2]] + x * (double)value[e + 2];
-                double y3 = row[place[e + 3]] + x * (double)value[e + 3];
-                row[place[e]] = y0;
-                row[place[e + 1]] = y1;
-                row[place[e + 2]] = y2;
-                row[place[e + 3]] = y3;
-            }
-            for (; e < last; e++) row[place[e]] += x * (double)value[e];
-        }
-    }
-}
-
-static spca_status scatter_pairs(const products_t *g, const scatter_t *s, spca_int rows,
-                                 spca_stop stop, void *ctx)
-{
-    pairs_t q = {g, s, g->m / PARTS + 1};
-    double pairs = order_entries(g, s, rows);
-    return do_parts(g->A->run, pairs * PAIR, pairs_part, &q, (g->m + q.step - 1) / q.step, stop,
-                    ctx);
-}
-
-/* The rows of the block, centered, into W and from there to G. */
-static spca_status add_dense_rows(products_t *g, const scatter_t *s, spca_int i0, spca_int rows,
-                                  spca_stop stop, void *ctx)
-{
-    g->rows = rows;
-    for (spca_int r = 0; r < rows; r++) {
-        real *y = g->W + r * g->k, center = row_center(g->A, i0 + r);
-        for (spca_int a = 0; a < g->k; a++) y[a] = -center * g->mean[a] * g->weight[a];
-        for (int32_t e = s->first[r]; e < s->first[r + 1]; e++) y[s->place[e]] += s->value[e];
-    }
-    return add_products(g, stop, ctx);
-}
-
-/* ---- few variables, of CSC: d_ia = u_i x_ia of a block of rows, and u_i s_i in the last place */
-
-typedef struct {
-    const products_t *g;
-    const scatter_t *s;
-    spca_int a0, count, lanes; /* of d: variables from a0, and numbers of a row */
-    spca_int i0, rows, step;   /* of the block; variables of a part */
-} few_t;
-
-static void fill_few(const few_t *f)
-{
-    const products_t *g = f->g;
-    const operator_t *A = g->A;
-    double *d = f->s->few;
-    memset(d, 0, (size_t)(f->rows * f->lanes) * sizeof(*d));
-    for (spca_int i = 0; i < f->rows; i++)
-        d[i * f->lanes + f->count] =
-            (double)row_weight(A, f->i0 + i) * (double)row_center(A, f->i0 + i);
-    for (spca_int c = 0; c < f->count; c++) {
-        spca_int a = f->a0 + c, j = g->index ? g->index[a] : a;
-        for (spca_int q = f->s->next[a], last = at(A->indptr, A->wide, j + 1); q < last; q++) {
-            spca_int i = at(A->indices, A->wide, q) - f->i0;
-            if (i >= f->rows) break;
-            d[i * f->lanes + c] =
-                (double)scaled(g, q, f->i0 + i, a) * (double)row_weight(A, f->i0 + i);
-        }
-    }
-}
-
-/* sum_c += weight x_i d_ic over the entries of a column in the block; returns where they end. */
-INLINE spca_int add_few(const few_t *f, const int wide, const int groups, spca_int q, spca_int last,
-                        real weight, double *result)
-{
-    const operator_t *A = f->g->A;
-    const doubles_t *d = (const doubles_t *)f->s->few;
-    doubles_t sum[GROUPED] = {0};
-    for (; q < last; q++) {
-        spca_int i = at(A->indices, wide, q) - f->i0;
-        double x = (double)(A->data[q] * A->range * weight);
-        if (i >= f->rows) break;
-        for (int c = 0; c < groups; c++) sum[c] += x * d[i * groups + c];
-    }
-    for (int c = 0; c < groups; c++) ((doubles_t *)result)[c] = sum[c];
-    return q;
-}
-
-/* G_ab += sum of x_ia x_ib over the block, of all few a and some b; i686 has no address of it. */
-VECTORIZED static void add_block(const few_t *f, spca_int part)
-{
-    const products_t *g = f->g;
-    const operator_t *A = g->A;
-    for (spca_int b = part * f->step; b < min_int(g->k, (part + 1) * f->step); b++) {
-        spca_int j = g->index ? g->index[b] : b, q = f->s->next[b];
-        spca_int last = at(A->indptr, A->wide, j + 1);
-        double sum[WIDE];
-        real weight = g->weight[b];
-        if (A->wide)
-            q = f->lanes == WIDE ? add_few(f, 1, GROUPED, q, last, weight, sum)
-                                 : add_few(f, 1, GROUPED / 4, q, last, weight, sum);
-        else
-            q = f->lanes == WIDE ? add_few(f, 0, GROUPED, q, last, weight, sum)
-                                 : add_few(f, 0, GROUPED / 4, q, last, weight, sum);
-        f->s->next[b] = q;
-        for (spca_int c = 0; c < f->count; c++) g->G[(f->a0 + c) * g->k + b] += sum[c];
-        if (f->a0 == 0) f->s->total[b] += sum[f->count];
-    }
-}
-
-static void few_part(void *context, spca_int part)
-{
-    add_block(context, part);
-}
-
-static void first_entries(const products_t *g, const scatter_t *s)
-{
-    for (spca_int a = 0; a < g->k; a++)
-        s->next[a] = at(g->A->indptr, g->A->wide, g->index ? g->index[a] : a);
-}
-
-static spca_status multiply_few(const products_t *g, const scatter_t *s, spca_stop stop, void *ctx)
-{
-    const operator_t *A = g->A;
-    few_t f = {.g = g, .s = s, .step = g->k / PARTS + 1};
-    double entries = (double)entries_of(A) / (double)A->p * (double)g->k / (double)A->n;
-    for (; f.a0 < g->m; f.a0 += f.count) {
-        f.count = min_int(WIDE - 1, g->m - f.a0);
-        f.lanes = f.count < WIDE / 4 ? WIDE / 4 : WIDE;
-        first_entries(g, s);
-        for (f.i0 = 0; f.i0 < A->n; f.i0 += f.rows) {
-            spca_status status;
-            f.rows = min_int(PLACES, A->n - f.i0);
-            fill_few(&f);
-            status = do_parts(A->run, entries * (double)(f.rows * f.lanes) * PAIR, few_part, &f,
-                              (g->k + f.step - 1) / f.step, stop, ctx);
-            if (status < 0) return status;
-        }
-    }
-    return SPCA_OK;
-}
-
-/* And the triangles become one: the entries of a row are in order of column, not of a list. */
-static void remove_means(const products_t *g, const scatter_t *s)
-{
-    double count = 0;
-    for (spca_int a = 0; g->index && g->A->row_major && a < g->m; a++)
-        for (spca_int b = a + 1; b < g->m; b++) g->G[a * g->k + b] += g->G[b * g->k + a];
-    for (spca_int i = 0; i < g->A->n; i++) {
-        double center = (double)row_center(g->A, i);
-        count += center * center;
-    }
-    for (spca_int a = 0; g->A->mean && a < g->m; a++) {
-        double m = (double)g->mean[a] * (double)g->weight[a], rest = count * m - s->total[a];
-        for (spca_int b = a; b < g->k; b++)
-            g->G[a * g->k + b] +=
-                rest * ((double)g->mean[b] * (double)g->weight[b]) - m * s->total[b];
-    }
-}
-
-spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
-                                  const spca_int *index, spca_stop stop, void *ctx, void *work,
-                                  double *G)
-{
-    scatter_t s;
-    products_t g;
-    int full;
-    cut(A, k, work, &s);
-    g = products_of(A, m, k, index, s.work, G);
-    memset(s.total, 0, (size_t)k * sizeof(*s.total));
-    for (spca_int j = 0; j < A->p; j++) s.position[j] = index ? -1 : (int32_t)j;
-    for (spca_int a = 0; index && a < k; a++) s.position[index[a]] = (int32_t)a;
-    full = is_full(A, k, index, s.position);
-    if (!A->row_major && !full && m < FEW * WIDE && 4 * m <= k) {
-        spca_status status = multiply_few(&g, &s, stop, ctx);
-        if (status < 0) return status;
-        remove_means(&g, &s);
-        return finish_products(&g);
-    }
-    if (!A->row_major) {
-        memset(s.length, 0, (size_t)A->n * sizeof(*s.length));
-        first_entries(&g, &s);
-        for (spca_int a = 0; a < k; a++) {
-            spca_int j = index ? index[a] : a, last = at(A->indptr, A->wide, j + 1);
-            for (spca_int q = s.next[a]; q < last; q++) {
-                int32_t *length = s.length + at(A->indices, A->wide, q);
-                *length += full || a < m || *length;
-            }
-        }
-    }
-    for (spca_int i0 = 0, rows; i0 < A->n; i0 += rows) {
-        spca_status status;
-        rows = rows_from(A, &s, full ? ROWS : PLACES, i0);
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        if (A->row_major)
-            copy_rows(&g, &s, i0, rows);
-        else
-            copy_columns(&g, &s, i0, rows);
-        if (full)
-            status = add_dense_rows(&g, &s, i0, rows, stop, ctx);
-        else
-            status = scatter_pairs(&g, &s, rows, stop, ctx);
-        if (status < 0) return status;
-    }
-    if (!full) remove_means(&g, &s);
-    return finish_products(&g);
+    return SPCA(products_work)(A, k) * (spca_int)sizeof(real);
 }
