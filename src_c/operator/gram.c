@@ -11,8 +11,9 @@ enum {
     LANES = sizeof(lanes_t) / sizeof(real),
     GROUPS = 8,            /* of rows of threads at a time, at most, */
     SHARED = 1 << 23,      /* and bytes of F */
-    STEP = SPCA_LEAST(64), /* rows that a thread centers at a time */
-    AHEAD = 2048           /* bytes of dense rows that are fetched before their turn */
+    STEP = SPCA_LEAST(128), /* rows that a thread centers at a time */
+    AHEAD = 1 << 14,       /* bytes of dense rows that are fetched before their turn */
+    WAYS = 16              /* sums side by side, so that none waits for another */
 };
 
 /* How many rows are in W at a time. */
@@ -110,7 +111,7 @@ VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x
     for (spca_int a = 0; a < k; a += TOGETHER, y += apart) {
         const real *z = x + a;
         real some[TOGETHER];
-        FETCH_CLOSE((uintptr_t)z + AHEAD);
+        if (!index) FETCH((uintptr_t)z + AHEAD);
         if (index || a + TOGETHER > k) {
             for (int c = 0; c < TOGETHER; c++)
                 some[c] = a + c < k ? x[index ? index[a + c] : a + c] : 0;
@@ -127,7 +128,8 @@ VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x
 VECTORIZED static void turned(spca_int rows, const real *const *x, const real *u, const real *s,
                               const real *mean, const real *weight, real *restrict y)
 {
-    for (spca_int r = 0; r < rows; r++)
+    for (spca_int r = 0; r < rows; r++) {
+        FETCH(x[r % TOGETHER] + r / TOGETHER * TOGETHER + STEP);
         for (int c = 0; c < TOGETHER; c += LANES) {
 #define ENTRY(l) x[c + (l)][r]
             lanes_t z = LANES_OF(ENTRY), m = *(const lanes_t *)(mean + c);
@@ -135,6 +137,7 @@ VECTORIZED static void turned(spca_int rows, const real *const *x, const real *u
                 (u[r] * z - s[r] * m) * *(const lanes_t *)(weight + c);
 #undef ENTRY
         }
+    }
 }
 
 /* Some rows of F. */
@@ -184,4 +187,155 @@ spca_status SPCA(dense_gram)(const operator_t *A, spca_int m, spca_int k, const 
 spca_int SPCA(dense_gram_work)(const operator_t *A, spca_int k)
 {
     return SPCA(products_work)(A, k) * (spca_int)sizeof(real);
+}
+
+/* ---- with the statistics --------------------------------------------------------------------- */
+
+/* A span of rows is shifted by the mean m_a of the rows before it, the first by its own.  With e
+ * the mean of what that leaves of n_b rows, and d = m_b - m_a,
+ *     M = M_a + sum_i y_i y_i' - n_b e e' + n_a n_b / (n_a + n_b) d d'
+ * (Chan, Golub & LeVeque 1983).  No digits cancel, whatever the order of the rows: n_a >= n_b, so
+ * that the squares of all y, M_b + n_b d^2 of a span, are at most twice those of M. */
+typedef struct {
+    products_t g;
+    double *mean, *square, *low, *high, *sum; /* (k): sum y */
+} moments_t;
+
+/* Sums, squares and extremes of rows of TOGETHER columns: of WAYS entries side by side, then of
+ * those of a column. */
+VECTORIZED static void add_columns(spca_int rows, const real *y, double *sum, double *square,
+                                   real *low, real *high)
+{
+    double s[WAYS] = {0}, q[WAYS] = {0};
+    real least[WAYS], most[WAYS];
+    spca_int i = 0, count = rows * TOGETHER;
+    for (int l = 0; l < WAYS; l++) least[l] = most[l] = y[l % TOGETHER];
+    for (; i + WAYS <= count; i += WAYS)
+        for (int l = 0; l < WAYS; l++) {
+            real x = y[i + l];
+            s[l] += (double)x;
+            q[l] += (double)x * (double)x;
+            least[l] = x < least[l] ? x : least[l];
+            most[l] = x > most[l] ? x : most[l];
+        }
+    for (int l = 0; i + l < count; l++) {
+        real x = y[i + l];
+        s[l] += (double)x;
+        q[l] += (double)x * (double)x;
+        least[l] = x < least[l] ? x : least[l];
+        most[l] = x > most[l] ? x : most[l];
+    }
+    for (int c = 0; c < TOGETHER; c++) {
+        sum[c] = square[c] = 0;
+        low[c] = high[c] = y[c];
+        for (int l = c; l < WAYS; l += TOGETHER) {
+            sum[c] += s[l];
+            square[c] += q[l];
+            low[c] = least[l] < low[c] ? least[l] : low[c];
+            high[c] = most[l] > high[c] ? most[l] : high[c];
+        }
+    }
+}
+
+static void columns_part(void *context, spca_int part)
+{
+    const moments_t *s = context;
+    const products_t *g = &s->g;
+    spca_int j0 = part * TOGETHER;
+    for (spca_int r = 0; r < g->rows; r += SPCA_GROUP) {
+        spca_int rows = min_int(SPCA_GROUP, g->rows - r);
+        double sum[TOGETHER], square[TOGETHER];
+        real low[TOGETHER], high[TOGETHER];
+        add_columns(rows, g->W + r * g->width + j0 * rows, sum, square, low, high);
+        for (spca_int j = j0; j < min_int(j0 + TOGETHER, g->k); j++) {
+            double shift = (double)g->mean[j];
+            s->sum[j] += sum[j - j0];
+            s->square[j] += square[j - j0];
+            s->low[j] = fmin(s->low[j], shift + (double)low[j - j0]);
+            s->high[j] = fmax(s->high[j], shift + (double)high[j - j0]);
+        }
+    }
+}
+
+/* The rows of a span up to `end`, and their products if they are wanted. */
+static spca_status add_span(moments_t *s, spca_int end, int products, spca_stop stop, void *ctx)
+{
+    products_t *g = &s->g;
+    spca_int rows = rows_of(g->A, g->k, threads_of(g->A->run) > 1);
+    for (; g->i0 < end; g->i0 += g->rows) {
+        spca_status status;
+        g->rows = min_int(rows, end - g->i0);
+        status = do_parts(g->A->run, (double)(g->rows * g->k) * sizeof(real), centered_part, g,
+                          (g->rows + STEP - 1) / STEP, stop, ctx);
+        if (status >= 0)
+            status = do_parts(g->A->run, (double)(g->rows * g->k) * sizeof(real), columns_part, s,
+                              filled(g->k) / TOGETHER, stop, ctx);
+        if (status >= 0 && products) status = SPCA(add_products)(g, stop, ctx);
+        if (status < 0) return status;
+    }
+    return SPCA_OK;
+}
+
+/* After so many rows more: their means, and those of all as the next shift. */
+static void end_span(moments_t *s, spca_int before, spca_int rows)
+{
+    const products_t *g = &s->g;
+    double n = (double)(before + rows), share = (double)before / n;
+    for (spca_int a = 0; a < g->k; a++) {
+        double e = s->sum[a] / (double)rows, d = (double)g->mean[a] - s->mean[a] + e;
+        s->square[a] += (double)rows * (share * (d * d) - e * e);
+        s->sum[a] = e;
+    }
+    for (spca_int a = 0; a < g->k; a++) {
+        double e_a = s->sum[a], d_a = (double)g->mean[a] - s->mean[a] + e_a;
+        for (spca_int b = a + 1; b < g->k; b++) {
+            double e = s->sum[b], d = (double)g->mean[b] - s->mean[b] + e;
+            g->G[a * g->k + b] += (double)rows * (share * d_a * d - e_a * e);
+        }
+    }
+    for (spca_int a = 0; a < g->k; a++) {
+        s->mean[a] += ((double)g->mean[a] - s->mean[a] + s->sum[a]) * ((double)rows / n);
+        g->mean[a] = (real)s->mean[a];
+        s->sum[a] = 0;
+    }
+}
+
+/* All but the shift is as before the first row. */
+static void restart(moments_t *s)
+{
+    s->g.i0 = 0;
+    for (spca_int a = 0; a < s->g.k; a++) {
+        s->sum[a] = s->square[a] = 0;
+        s->low[a] = HUGE_VAL;
+        s->high[a] = -HUGE_VAL;
+    }
+}
+
+spca_status SPCA(dense_moments)(const operator_t *A, spca_stop stop, void *ctx, void *work,
+                                double *mean, double *square, double *low, double *high, double *G)
+{
+    spca_int k = A->p, span = rows_of(A, k, 1);
+    double *sum = work;
+    moments_t s = {SPCA(products_of)(A, k, k, NULL, (real *)(sum + k), G), mean, square, low, high,
+                   sum};
+    spca_status status;
+    s.g.layout = IN_GROUPS;
+    s.g.width = filled(k);
+    for (spca_int a = 0; a < k; a++) {
+        s.g.mean[a] = A->data[A->row_major ? a : a * A->ld];
+        mean[a] = (double)s.g.mean[a];
+    }
+    restart(&s);
+    status = add_span(&s, span, 0, stop, ctx);
+    end_span(&s, 0, span);
+    restart(&s);
+    memset(G, 0, (size_t)(k * k) * sizeof(*G));
+    for (spca_int i0 = 0; i0 < A->n && status >= 0; i0 += span) {
+        spca_int rows = min_int(span, A->n - i0);
+        status = add_span(&s, i0 + rows, 1, stop, ctx);
+        end_span(&s, i0, rows);
+    }
+    for (spca_int a = 0; a < k; a++) G[a * k + a] = square[a];
+    (void)SPCA(finish_products)(&s.g);
+    return status;
 }
