@@ -9,11 +9,11 @@
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
-    GROUPS = 8,            /* of rows of threads at a time, at most, */
-    SHARED = 1 << 23,      /* and bytes of F */
+    GROUPS = 8,             /* of rows of threads at a time, at most, */
+    SHARED = 1 << 23,       /* and bytes of F */
     STEP = SPCA_LEAST(128), /* rows that a thread centers at a time */
-    AHEAD = 1 << 14,       /* bytes of dense rows that are fetched before their turn */
-    WAYS = 16              /* sums side by side, so that none waits for another */
+    AHEAD = 1 << 14,        /* bytes of dense rows that are fetched before their turn */
+    WAYS = 16               /* sums side by side, so that none waits for another */
 };
 
 /* How many rows are in W at a time. */
@@ -316,8 +316,8 @@ spca_status SPCA(dense_moments)(const operator_t *A, spca_stop stop, void *ctx, 
 {
     spca_int k = A->p, span = rows_of(A, k, 1);
     double *sum = work;
-    moments_t s = {SPCA(products_of)(A, k, k, NULL, (real *)(sum + k), G), mean, square, low, high,
-                   sum};
+    moments_t s = {
+        SPCA(products_of)(A, k, k, NULL, (real *)(sum + k), G), mean, square, low, high, sum};
     spca_status status;
     s.g.layout = IN_GROUPS;
     s.g.width = filled(k);
