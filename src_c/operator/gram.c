@@ -198,7 +198,7 @@ spca_int SPCA(dense_gram_work)(const operator_t *A, spca_int k)
  * that the squares of all y, M_b + n_b d^2 of a span, are at most twice those of M. */
 typedef struct {
     products_t g;
-    double *mean, *square, *low, *high, *sum; /* (k): sum y */
+    double *mean, *square, *low, *high, *sum; /* (k): the mean less the shift; ...; sum y */
 } moments_t;
 
 /* Sums, squares and extremes of rows of TOGETHER columns: of WAYS entries side by side, then of
@@ -276,26 +276,28 @@ static spca_status add_span(moments_t *s, spca_int end, int products, spca_stop 
     return SPCA_OK;
 }
 
-/* After so many rows more: their means, and those of all as the next shift. */
+/* After so many rows more; the mean of all, to which the next shift is near, is kept as what it
+ * has beyond that. */
 static void end_span(moments_t *s, spca_int before, spca_int rows)
 {
     const products_t *g = &s->g;
-    double n = (double)(before + rows), share = (double)before / n;
+    double n = (double)(before + rows), share = (double)before / n, count = (double)rows;
     for (spca_int a = 0; a < g->k; a++) {
-        double e = s->sum[a] / (double)rows, d = (double)g->mean[a] - s->mean[a] + e;
-        s->square[a] += (double)rows * (share * (d * d) - e * e);
+        double e = s->sum[a] / count, d = e - s->mean[a];
+        s->square[a] += count * (share * (d * d) - e * e);
         s->sum[a] = e;
     }
     for (spca_int a = 0; a < g->k; a++) {
-        double e_a = s->sum[a], d_a = (double)g->mean[a] - s->mean[a] + e_a;
-        for (spca_int b = a + 1; b < g->k; b++) {
-            double e = s->sum[b], d = (double)g->mean[b] - s->mean[b] + e;
-            g->G[a * g->k + b] += (double)rows * (share * d_a * d - e_a * e);
-        }
+        double e_a = s->sum[a], d_a = e_a - s->mean[a];
+        for (spca_int b = a + 1; b < g->k; b++)
+            g->G[a * g->k + b] +=
+                count * (share * d_a * (s->sum[b] - s->mean[b]) - e_a * s->sum[b]);
     }
     for (spca_int a = 0; a < g->k; a++) {
-        s->mean[a] += ((double)g->mean[a] - s->mean[a] + s->sum[a]) * ((double)rows / n);
-        g->mean[a] = (real)s->mean[a];
+        double shift = (double)g->mean[a],
+               more = s->mean[a] + (s->sum[a] - s->mean[a]) * (count / n);
+        g->mean[a] = (real)(shift + more);
+        s->mean[a] = shift - (double)g->mean[a] + more;
         s->sum[a] = 0;
     }
 }
@@ -314,16 +316,19 @@ static void restart(moments_t *s)
 spca_status SPCA(dense_moments)(const operator_t *A, spca_stop stop, void *ctx, void *work,
                                 double *mean, double *square, double *low, double *high, double *G)
 {
+    operator_t plain = *A; /* F = X */
     spca_int k = A->p, span = rows_of(A, k, 1);
     double *sum = work;
-    moments_t s = {
-        SPCA(products_of)(A, k, k, NULL, (real *)(sum + k), G), mean, square, low, high, sum};
+    moments_t s = {.mean = mean, .square = square, .low = low, .high = high, .sum = sum};
     spca_status status;
+    plain.mean = plain.weight = plain.row_weight = plain.row_center = NULL;
+    plain.range = plain.factor = 1;
+    s.g = SPCA(products_of)(&plain, k, k, NULL, (real *)(sum + k), G);
     s.g.layout = IN_GROUPS;
     s.g.width = filled(k);
     for (spca_int a = 0; a < k; a++) {
         s.g.mean[a] = A->data[A->row_major ? a : a * A->ld];
-        mean[a] = (double)s.g.mean[a];
+        mean[a] = 0;
     }
     restart(&s);
     status = add_span(&s, span, 0, stop, ctx);
@@ -335,7 +340,10 @@ spca_status SPCA(dense_moments)(const operator_t *A, spca_stop stop, void *ctx, 
         status = add_span(&s, i0 + rows, 1, stop, ctx);
         end_span(&s, i0, rows);
     }
-    for (spca_int a = 0; a < k; a++) G[a * k + a] = square[a];
+    for (spca_int a = 0; a < k; a++) {
+        mean[a] += (double)s.g.mean[a];
+        G[a * k + a] = square[a];
+    }
     (void)SPCA(finish_products)(&s.g);
     return status;
 }
