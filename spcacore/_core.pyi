@@ -80,6 +80,7 @@ class Operator:
     def gram(
         self, index: _Index | None = None, progress: _Hook = None, rows: int | None = None
     ) -> _Double | None: ...  # fmt: skip
+    def moments(self) -> tuple[_Double, _Double]: ...
     def outer(self) -> _Real: ...
     def deflated(
         self, method: str, index: _Index, value: _Real, image: _Real | None, coefficient: float

@@ -339,6 +339,26 @@ cdef class Operator:
         call.check(status)
         return G
 
+    def moments(self):
+        """Of dense X, in one read: what `dense_statistics` says, and (X - 1 mean')' (X - 1 mean')."""
+        cdef Call call = Call()
+        cdef spca_status status
+        sums, G = np.empty((4, self.p)), np.empty((self.p, self.p))
+        cdef double[:, ::1] o = sums, out = G
+        cdef double[::1] work
+        if self.single:
+            work = np.empty(spca_sdense_gram_work(&self.s, self.p) // 8 + 1 + self.p)
+            with nogil:
+                status = spca_sdense_moments(&self.s, on_stop, &call.c, &work[0], &o[0, 0], &o[1, 0], &o[2, 0],
+                                             &o[3, 0], &out[0, 0])
+        else:
+            work = np.empty(spca_ddense_gram_work(&self.d, self.p) // 8 + 1 + self.p)
+            with nogil:
+                status = spca_ddense_moments(&self.d, on_stop, &call.c, &work[0], &o[0, 0], &o[1, 0], &o[2, 0],
+                                             &o[3, 0], &out[0, 0])
+        call.check(status)
+        return sums, G
+
     def outer(self):
         """F F' factor (m, m) of data without deflation."""
         cdef Call call = Call()

@@ -44,24 +44,29 @@ INLINE void NAMED(add_block)(const int tall, const int some, const tile_t *t, co
         }
 }
 
-/* Of `tall` rows from i. */
+/* Of `tall` rows from i: of half a tile, without the vectors below the diagonal. */
 INLINE void NAMED(add_rows)(const int tall, const int count, const int some, const tile_t *t,
                             const real *a, const real *b, spca_int i, spca_int j)
 {
     _Alignas(64) real S[TALL * WIDE];
     const spca_int wide = count * NAMED(EACH), n = min_int(wide, t->n - j);
+    const spca_int below = t->half && i > j ? (i - j) / NAMED(EACH) : 0;
     const real *x = a + i / LONG * LONG * t->lda + i % LONG;
-    real *C = t->C + i * t->ldc + j;
+    real *C = n == wide ? t->C + i * t->ldc + j : S;
+    const spca_int ldc = n == wide ? t->ldc : wide;
+    const int keep = n == wide && t->keep;
     for (spca_int v = 0; v < count; v += some)
-        if (t->half && n == wide && i >= j + (v + some) * NAMED(EACH))
-            continue;
-        else if (n == wide)
-            NAMED(add_block)(tall, some, t, x, b, v, C, t->ldc, t->keep);
-        else
-            NAMED(add_block)(tall, some, t, x, b, v, S, wide, 0);
+        if (below <= v)
+            NAMED(add_block)(tall, some, t, x, b, v, C, ldc, keep);
+        else if (some > 2 && below == v + 1)
+            NAMED(add_block)(tall, 2, t, x, b, v + 1, C, ldc, keep);
+        else if (some > 1 && below < v + some)
+            NAMED(add_block)(tall, 1, t, x, b, v + some - 1, C, ldc, keep);
     for (spca_int r = 0; n < wide && r < tall; r++)
-        for (spca_int c = 0; c < n; c++)
-            C[r * t->ldc + c] = S[r * wide + c] + (t->keep ? C[r * t->ldc + c] : 0);
+        for (spca_int c = below * NAMED(EACH); c < n; c++) {
+            real *y = t->C + (i + r) * t->ldc + j + c;
+            *y = S[r * wide + c] + (t->keep ? *y : 0);
+        }
 }
 
 /* Of `count` vectors of columns from j, some at a time. */

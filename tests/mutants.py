@@ -59,7 +59,7 @@ CHECKS = {
     "dspca.c": "dspca tight_bounds search_corners early_searches",
     "elastic_net.c": "elastic_net guesses search_corners early_searches",
     "generalized_power.c": SEARCHES,
-    "gram.c": "operator",
+    "gram.c": "operator statistics",
     "gram.h": "operator",
     "compressed_gram.c": "operator",
     "greedy.c": "greedy corners early",

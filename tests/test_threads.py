@@ -155,6 +155,13 @@ GRAMS = {
     "gram, C": lambda: as_problem(TALL).operator.gram(),
     "gram, F": lambda: as_problem(np.asfortranarray(TALL)).operator.gram(),
     "gram, float32": lambda: as_problem(TALL.astype(np.float32)).operator.gram(),
+    "moments, C": lambda: np.vstack(_core.dense(TALL, False, None, None, 1.0, 1.0).moments()),
+    "moments, F": lambda: np.vstack(
+        _core.dense(np.asfortranarray(TALL), False, None, None, 1.0, 1.0).moments()
+    ),
+    "moments, float32": lambda: np.vstack(
+        _core.dense(TALL.astype(np.float32), False, None, None, 1.0, 1.0).moments()
+    ),
     "gram, csr": lambda: as_problem(sp.csr_array((TALL * (np.abs(TALL) > 1.2))[:3000])).operator.gram(),
     "gram, csc": lambda: as_problem(sp.csc_array((TALL * (np.abs(TALL) > 1.8))[:3000])).operator.gram(),
 }

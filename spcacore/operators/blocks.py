@@ -31,11 +31,11 @@ from .._types import Index
 from .._validation import float_type, is_sparse, real_array
 from .dense import blas_layout
 from .sparse_format import canonical_arrays, compressed
-from .statistics import Statistics, compressed_statistics, dense_statistics, merged
+from .statistics import Statistics, compressed_statistics, dense_statistics, in_range, merged
 
 __all__ = [
     "Combine", "Expected", "RowBlocks", "SlicedRows", "TakenRows", "as_kernel_input", "backward",
-    "centered_columns", "dense_rows", "finite", "forward", "in_range", "merged_moments", "moments",
+    "centered_columns", "dense_rows", "finite", "forward", "merged_moments", "moments",
     "naming_not_finite", "not_finite", "products", "scaled_statistics", "scores_of", "statistics",
     "submatrix", "sum_parts", "weighted_statistics",
 ]  # fmt: skip
@@ -369,13 +369,6 @@ def moments(
     assert M is not None
     M -= found.n * np.multiply.outer(found.mean - mean, found.mean - mean)
     return found, M
-
-
-def in_range(found: Statistics, dtype: np.dtype[Any]) -> bool:
-    """Whether the squares of all columns that vary have all digits."""
-    most = 1e25 if dtype == np.float32 else 1e250
-    varies = found.square[found.high > found.low]
-    return bool(np.isfinite(found.mean).all() and ((varies < most) & (varies > 1 / most)).all())
 
 
 def merged_moments(parts: list[Any]) -> tuple[Statistics | None, NDArray[np.float64] | None]:

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
+from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ONE_READ, SYMMETRY
 from .._validation import column_names, raise_not_finite, real_array
 from ..linalg.scaling import power_of_two_scales
 from . import screening as _screening
 from .base import Affine, CovarianceStorage, DataStorage
+from .gram import with_moments
 from .missing import MissingData
 from .problem import Problem
 from .standardization import Standardization
-from .statistics import Index, Statistics, dense_statistics
+from .statistics import Index, Statistics, dense_moments, dense_statistics
 from .working_set import WorkingSet
 
 __all__ = [
@@ -64,12 +65,14 @@ class DenseData(DataStorage):
         return affine.weighted(operator)
 
     def problem(self, treatment: Standardization) -> Problem:
-        a, plan = self.array, None
+        a, plan, M = self.array, None, None
         sums: Any = None
         size: Any = None
         if treatment.sample_weight is None and treatment.mean is None:
             plan = _screening.plan(a, self.screening)
-        if plan is None:
+        if self.form is not None and treatment.sample_weight is None and a.shape[1] <= GRAM_ONE_READ:
+            found, M = dense_moments(a)
+        elif plan is None:
             found = self.statistics(treatment.sample_weight)
         else:  # the same pass fills the quantized copy
             sums, size = _core.dense_statistics(a, treatment.center, plan.shadow)
@@ -77,6 +80,8 @@ class DenseData(DataStorage):
         if self.missing and np.isnan(a[:, np.isnan(found.mean)]).any():
             return missing_problem(a, treatment, self.names)
         problem = self.problem_with(found, treatment)
+        if M is not None:
+            return with_moments(problem, found, M, treatment)
         return problem if plan is None else _screening.screened(problem, plan, a, sums, size)
 
 

@@ -28,8 +28,10 @@ from .._limits import (
     WORKING_SET_BYTES,
 )
 from .problem import Problem, Screening
+from .standardization import Standardization
+from .statistics import Statistics
 
-__all__ = ["formed", "is_rounding", "is_tall", "is_wanted", "keeps_digits", "pairs_of", "pays", "with_matrix"]
+__all__ = ["formed", "is_rounding", "is_tall", "is_wanted", "keeps_digits", "pairs_of", "pays", "with_matrix", "with_moments"]
 __dir__ = __all__.copy
 
 
@@ -102,6 +104,18 @@ def with_matrix(problem: Problem, A: NDArray[Any], passes: int) -> Problem:
     told = partial(Screening, "gram", float(passes))
     operator = _core.dense(A, True, None, None, 1.0, 1.0)
     return replace(problem, operator=operator, cost=problem.p, screening=told, form=False, data=problem)
+
+
+def with_moments(
+    problem: Problem, found: Statistics, M: NDArray[np.float64], treatment: Standardization
+) -> Problem:
+    """The same from the products of all rows about their means, which one pass has found with the statistics."""
+    if not treatment.center or treatment.mean is not None:
+        d = found.mean if treatment.mean is None else found.mean - treatment.mean
+        M = M + found.n * np.multiply.outer(d, d)
+    weight = np.ones(problem.p) if problem.weight is None else problem.weight.astype(np.float64)
+    weight *= problem.range**2
+    return with_matrix(problem, M / treatment.degrees * weight * weight[:, None], 1)
 
 
 def formed(problem: Problem, report: Callable[[int], object] | None = None) -> Problem:

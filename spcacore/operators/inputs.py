@@ -95,7 +95,7 @@ def _wrapped(
         return storage.problem(treatment)
     storage.form = screening
     problem = storage.problem(treatment)
-    if storage.one_pass:
+    if storage.one_pass or problem.data is not None:
         return problem
     return replace(problem, form=gram.keeps_digits(problem, storage.dense, screening))
 

@@ -171,12 +171,7 @@ class BlockData(DataStorage):
         dense = found.stored == math.prod(self.shape)
         if M is None or not gram.keeps_digits(problem, dense, self.form):
             return problem
-        if not treatment.center or treatment.mean is not None:
-            d = found.mean if treatment.mean is None else found.mean - treatment.mean
-            M = M + found.n * np.multiply.outer(d, d)
-        weight = np.ones(self.shape[1]) if problem.weight is None else problem.weight.astype(np.float64)
-        weight *= problem.range**2
-        return gram.with_matrix(problem, M / treatment.degrees * weight * weight[:, None], 1)
+        return gram.with_moments(problem, found, M, treatment)
 
     def _promising(self, problem: Problem) -> Problem:
         """With the variances, which say what columns may be asked for."""

@@ -15,8 +15,8 @@ from ..linalg.scaling import power_of_two_scales
 from .standardization import Standardization
 
 __all__ = [
-    "Statistics", "compressed_statistics", "dense_statistics", "entries", "merged", "unit_deviation",
-    "unit_of",
+    "Statistics", "compressed_statistics", "dense_moments", "dense_statistics", "entries", "in_range", "merged",
+    "unit_deviation", "unit_of",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -103,6 +103,23 @@ def dense_statistics(x: NDArray[Any], weight: NDArray[np.float64] | None = None)
         np.concatenate([getattr(one, name) for one in across]) for name in ("mean", "square", "low", "high")
     )
     return Statistics(across[0].n, x.size, mean, square, low, high)
+
+
+def dense_moments(x: NDArray[Any]) -> tuple[Statistics, NDArray[np.float64] | None]:
+    """`dense_statistics` of some rows, and (X - 1 mean')' (X - 1 mean') from the same read.
+
+    None in place of that where squares in the precision of X leave the number range.
+    """
+    sums, M = _core.dense(x, False, None, None, 1.0, 1.0).moments()
+    found = Statistics(len(x), x.size, sums[0], sums[1], sums[2], sums[3])
+    return found, M if in_range(found, x.dtype) else None
+
+
+def in_range(found: Statistics, dtype: np.dtype[Any]) -> bool:
+    """Whether the squares of all columns that vary have all digits."""
+    most = 1e25 if dtype == np.float32 else 1e250
+    varies = found.square[found.high > found.low]
+    return bool(np.isfinite(found.mean).all() and ((varies < most) & (varies > 1 / most)).all())
 
 
 def _weighted(x: NDArray[np.float64], weight: NDArray[np.float64]) -> Statistics | None:

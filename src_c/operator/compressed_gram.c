@@ -500,7 +500,7 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
     }
     for (spca_int i0 = 0, rows; i0 < A->n; i0 += rows) {
         spca_status status;
-        rows = rows_from(A, &s, full ? ROWS : PLACES, i0);
+        rows = rows_from(A, &s, full ? SPCA_GROUP : PLACES, i0);
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         if (A->row_major)
             copy_rows(&g, &s, i0, rows);

@@ -9,16 +9,18 @@
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
-    GROUPS = 8,           /* of threads at a time, at most, */
-    SHARED = 1 << 23,     /* and bytes of F */
-    STEP = SPCA_LEAST(64) /* rows that a thread centers at a time */
+    GROUPS = 8,             /* of rows of threads at a time, at most, */
+    SHARED = 1 << 23,       /* and bytes of F */
+    STEP = SPCA_LEAST(128), /* rows that a thread centers at a time */
+    AHEAD = 1 << 14,        /* bytes of dense rows that are fetched before their turn */
+    WAYS = 16               /* sums side by side, so that none waits for another */
 };
 
 /* How many rows are in W at a time. */
 static spca_int rows_of(const operator_t *A, spca_int k, int shared)
 {
-    spca_int groups = shared ? SHARED / (ROWS * k * (spca_int)sizeof(real)) : 1;
-    return min_int(ROWS * (groups < 1 ? 1 : min_int(groups, GROUPS)), A->n);
+    spca_int groups = shared ? SHARED / (SPCA_GROUP * k * (spca_int)sizeof(real)) : 1;
+    return min_int(SPCA_GROUP * (groups < 1 ? 1 : min_int(groups, GROUPS)), A->n);
 }
 
 /* Tiles of about the same width, so that none has a few columns alone. */
@@ -69,8 +71,8 @@ static void tile_part(void *context, spca_int part)
     real sums[TILE * TILE];
     int wide = sizeof(real) == sizeof(double); /* then the sums are made in G */
     if (b0 < a0) return;
-    for (spca_int r = 0; r < g->rows; r += ROWS) {
-        spca_int rows = min_int(ROWS, g->rows - r);
+    for (spca_int r = 0; r < g->rows; r += SPCA_GROUP) {
+        spca_int rows = min_int(SPCA_GROUP, g->rows - r);
         spca_int apart = g->layout == ACROSS ? 1 : rows, ld = g->layout == ACROSS ? k : rows;
         const real *W = g->W + r * g->width;
         SPCA(add_tile)(g->layout, a0 == b0, m, n, rows, W + a0 * apart, ld, W + b0 * apart, ld,
@@ -101,31 +103,33 @@ spca_status SPCA(finish_products)(const products_t *g)
     return bad ? SPCA_NONFINITE : SPCA_OK;
 }
 
-/* ---- dense ----------------------------------------------------------------------------------- */
-
-/* y_a = (u x_a - s mean_a) weight_a, by groups that are `apart`. */
+/* y_a = (u x_a - s mean_a) weight_a, by groups that are `apart`; zeros beside the last. */
 VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x, real u, real s,
                                 const real *mean, const real *weight, spca_int apart,
                                 real *restrict y)
 {
-    spca_int a = 0;
-    for (; a + TOGETHER <= k; a += TOGETHER, y += apart)
-        if (index)
+    for (spca_int a = 0; a < k; a += TOGETHER, y += apart) {
+        const real *z = x + a;
+        real some[TOGETHER];
+        if (!index) FETCH((uintptr_t)z + AHEAD);
+        if (index || a + TOGETHER > k) {
             for (int c = 0; c < TOGETHER; c++)
-                y[c] = (u * x[index[a + c]] - s * mean[a + c]) * weight[a + c];
-        else
-            for (int c = 0; c < TOGETHER; c++)
-                y[c] = (u * x[a + c] - s * mean[a + c]) * weight[a + c];
-    for (int c = 0; a < k && c < TOGETHER; c++)
-        y[c] =
-            a + c < k ? (u * x[index ? index[a + c] : a + c] - s * mean[a + c]) * weight[a + c] : 0;
+                some[c] = a + c < k ? x[index ? index[a + c] : a + c] : 0;
+            z = some;
+        }
+        for (int c = 0; c < TOGETHER; c += LANES)
+            *(lanes_t *)(y + c) =
+                (u * *(const lanes_t *)(z + c) - s * *(const lanes_t *)(mean + a + c)) *
+                *(const lanes_t *)(weight + a + c);
+    }
 }
 
 /* The same of rows of TOGETHER columns x. */
 VECTORIZED static void turned(spca_int rows, const real *const *x, const real *u, const real *s,
                               const real *mean, const real *weight, real *restrict y)
 {
-    for (spca_int r = 0; r < rows; r++)
+    for (spca_int r = 0; r < rows; r++) {
+        FETCH(x[r % TOGETHER] + r / TOGETHER * TOGETHER + STEP);
         for (int c = 0; c < TOGETHER; c += LANES) {
 #define ENTRY(l) x[c + (l)][r]
             lanes_t z = LANES_OF(ENTRY), m = *(const lanes_t *)(mean + c);
@@ -133,6 +137,7 @@ VECTORIZED static void turned(spca_int rows, const real *const *x, const real *u
                 (u[r] * z - s[r] * m) * *(const lanes_t *)(weight + c);
 #undef ENTRY
         }
+    }
 }
 
 /* Some rows of F. */
@@ -141,7 +146,8 @@ static void centered_part(void *context, spca_int part)
     const products_t *g = context;
     const operator_t *A = g->A;
     spca_int r0 = part * STEP, i0 = g->i0 + r0, rows = min_int(STEP, g->rows - r0);
-    spca_int group = r0 / ROWS * ROWS, apart = TOGETHER * min_int(ROWS, g->rows - group);
+    spca_int group = r0 / SPCA_GROUP * SPCA_GROUP,
+             apart = TOGETHER * min_int(SPCA_GROUP, g->rows - group);
     real u[STEP], s[STEP], *W = g->W + group * g->width + (r0 - group) * TOGETHER;
     for (spca_int r = 0; r < rows; r++) {
         u[r] = row_weight(A, i0 + r) * A->range;
@@ -181,4 +187,163 @@ spca_status SPCA(dense_gram)(const operator_t *A, spca_int m, spca_int k, const 
 spca_int SPCA(dense_gram_work)(const operator_t *A, spca_int k)
 {
     return SPCA(products_work)(A, k) * (spca_int)sizeof(real);
+}
+
+/* ---- with the statistics --------------------------------------------------------------------- */
+
+/* A span of rows is shifted by the mean m_a of the rows before it, the first by its own.  With e
+ * the mean of what that leaves of n_b rows, and d = m_b - m_a,
+ *     M = M_a + sum_i y_i y_i' - n_b e e' + n_a n_b / (n_a + n_b) d d'
+ * (Chan, Golub & LeVeque 1983).  No digits cancel, whatever the order of the rows: n_a >= n_b, so
+ * that the squares of all y, M_b + n_b d^2 of a span, are at most twice those of M. */
+typedef struct {
+    products_t g;
+    double *mean, *square, *low, *high, *sum; /* (k): the mean less the shift; ...; sum y */
+} moments_t;
+
+/* Sums, squares and extremes of rows of TOGETHER columns: of WAYS entries side by side, then of
+ * those of a column. */
+VECTORIZED static void add_columns(spca_int rows, const real *y, double *sum, double *square,
+                                   real *low, real *high)
+{
+    double s[WAYS] = {0}, q[WAYS] = {0};
+    real least[WAYS], most[WAYS];
+    spca_int i = 0, count = rows * TOGETHER;
+    for (int l = 0; l < WAYS; l++) least[l] = most[l] = y[l % TOGETHER];
+    for (; i + WAYS <= count; i += WAYS)
+        for (int l = 0; l < WAYS; l++) {
+            real x = y[i + l];
+            s[l] += (double)x;
+            q[l] += (double)x * (double)x;
+            least[l] = x < least[l] ? x : least[l];
+            most[l] = x > most[l] ? x : most[l];
+        }
+    for (int l = 0; i + l < count; l++) {
+        real x = y[i + l];
+        s[l] += (double)x;
+        q[l] += (double)x * (double)x;
+        least[l] = x < least[l] ? x : least[l];
+        most[l] = x > most[l] ? x : most[l];
+    }
+    for (int c = 0; c < TOGETHER; c++) {
+        sum[c] = square[c] = 0;
+        low[c] = high[c] = y[c];
+        for (int l = c; l < WAYS; l += TOGETHER) {
+            sum[c] += s[l];
+            square[c] += q[l];
+            low[c] = least[l] < low[c] ? least[l] : low[c];
+            high[c] = most[l] > high[c] ? most[l] : high[c];
+        }
+    }
+}
+
+static void columns_part(void *context, spca_int part)
+{
+    const moments_t *s = context;
+    const products_t *g = &s->g;
+    spca_int j0 = part * TOGETHER;
+    for (spca_int r = 0; r < g->rows; r += SPCA_GROUP) {
+        spca_int rows = min_int(SPCA_GROUP, g->rows - r);
+        double sum[TOGETHER], square[TOGETHER];
+        real low[TOGETHER], high[TOGETHER];
+        add_columns(rows, g->W + r * g->width + j0 * rows, sum, square, low, high);
+        for (spca_int j = j0; j < min_int(j0 + TOGETHER, g->k); j++) {
+            double shift = (double)g->mean[j];
+            s->sum[j] += sum[j - j0];
+            s->square[j] += square[j - j0];
+            s->low[j] = fmin(s->low[j], shift + (double)low[j - j0]);
+            s->high[j] = fmax(s->high[j], shift + (double)high[j - j0]);
+        }
+    }
+}
+
+/* The rows of a span up to `end`, and their products if they are wanted. */
+static spca_status add_span(moments_t *s, spca_int end, int products, spca_stop stop, void *ctx)
+{
+    products_t *g = &s->g;
+    spca_int rows = rows_of(g->A, g->k, threads_of(g->A->run) > 1);
+    for (; g->i0 < end; g->i0 += g->rows) {
+        spca_status status;
+        g->rows = min_int(rows, end - g->i0);
+        status = do_parts(g->A->run, (double)(g->rows * g->k) * sizeof(real), centered_part, g,
+                          (g->rows + STEP - 1) / STEP, stop, ctx);
+        if (status >= 0)
+            status = do_parts(g->A->run, (double)(g->rows * g->k) * sizeof(real), columns_part, s,
+                              filled(g->k) / TOGETHER, stop, ctx);
+        if (status >= 0 && products) status = SPCA(add_products)(g, stop, ctx);
+        if (status < 0) return status;
+    }
+    return SPCA_OK;
+}
+
+/* After so many rows more; the mean of all, to which the next shift is near, is kept as what it
+ * has beyond that. */
+static void end_span(moments_t *s, spca_int before, spca_int rows)
+{
+    const products_t *g = &s->g;
+    double n = (double)(before + rows), share = (double)before / n, count = (double)rows;
+    for (spca_int a = 0; a < g->k; a++) {
+        double e = s->sum[a] / count, d = e - s->mean[a];
+        s->square[a] += count * (share * (d * d) - e * e);
+        s->sum[a] = e;
+    }
+    for (spca_int a = 0; a < g->k; a++) {
+        double e_a = s->sum[a], d_a = e_a - s->mean[a];
+        for (spca_int b = a + 1; b < g->k; b++)
+            g->G[a * g->k + b] +=
+                count * (share * d_a * (s->sum[b] - s->mean[b]) - e_a * s->sum[b]);
+    }
+    for (spca_int a = 0; a < g->k; a++) {
+        double shift = (double)g->mean[a],
+               more = s->mean[a] + (s->sum[a] - s->mean[a]) * (count / n);
+        g->mean[a] = (real)(shift + more);
+        s->mean[a] = shift - (double)g->mean[a] + more;
+        s->sum[a] = 0;
+    }
+}
+
+/* All but the shift is as before the first row. */
+static void restart(moments_t *s)
+{
+    s->g.i0 = 0;
+    for (spca_int a = 0; a < s->g.k; a++) {
+        s->sum[a] = s->square[a] = 0;
+        s->low[a] = HUGE_VAL;
+        s->high[a] = -HUGE_VAL;
+    }
+}
+
+spca_status SPCA(dense_moments)(const operator_t *A, spca_stop stop, void *ctx, void *work,
+                                double *mean, double *square, double *low, double *high, double *G)
+{
+    operator_t plain = *A; /* F = X */
+    spca_int k = A->p, span = rows_of(A, k, 1);
+    double *sum = work;
+    moments_t s = {.mean = mean, .square = square, .low = low, .high = high, .sum = sum};
+    spca_status status;
+    plain.mean = plain.weight = plain.row_weight = plain.row_center = NULL;
+    plain.range = plain.factor = 1;
+    s.g = SPCA(products_of)(&plain, k, k, NULL, (real *)(sum + k), G);
+    s.g.layout = IN_GROUPS;
+    s.g.width = filled(k);
+    for (spca_int a = 0; a < k; a++) {
+        s.g.mean[a] = A->data[A->row_major ? a : a * A->ld];
+        mean[a] = 0;
+    }
+    restart(&s);
+    status = add_span(&s, span, 0, stop, ctx);
+    end_span(&s, 0, span);
+    restart(&s);
+    memset(G, 0, (size_t)(k * k) * sizeof(*G));
+    for (spca_int i0 = 0; i0 < A->n && status >= 0; i0 += span) {
+        spca_int rows = min_int(span, A->n - i0);
+        status = add_span(&s, i0 + rows, 1, stop, ctx);
+        end_span(&s, i0, rows);
+    }
+    for (spca_int a = 0; a < k; a++) {
+        mean[a] += (double)s.g.mean[a];
+        G[a * k + a] = square[a];
+    }
+    (void)SPCA(finish_products)(&s.g);
+    return status;
 }

@@ -1,10 +1,10 @@
-/* gram.h - private: what the Gram matrices of dense and of compressed data share. */
+/* gram.h - private: products of groups of rows, which gram.c adds up. */
 #ifndef SPCA_GRAM_H
 #define SPCA_GRAM_H
 #include "centring.h"
 #include "products.h"
 
-enum { ROWS = SPCA_LEAST(2048 / sizeof(real)) }; /* of a group: their sums are in that precision */
+enum { SPCA_GROUP = SPCA_LEAST(2048 / sizeof(real)) }; /* rows whose products are summed in real */
 
 typedef struct {
     const operator_t *A;
@@ -18,16 +18,13 @@ typedef struct {
     spca_int width, side; /* numbers of a row in W; columns of a tile */
 } products_t;
 
-/* Reals of `work`: mean, weight and W. */
+/* Reals: mean, weight and W. */
 spca_int SPCA(products_work)(const operator_t *A, spca_int k);
-
-/* G = 0, with the mean and the weight of each column. */
+/* Of no rows yet: G = 0. */
 products_t SPCA(products_of)(const operator_t *A, spca_int m, spca_int k, const spca_int *index,
                              real *work, double *G);
-
-/* G += W'W of the rows in W, on and above the diagonal. */
+/* G_ab += sum_i w_ia w_ib of the rows in W, b >= a. */
 spca_status SPCA(add_products)(products_t *g, spca_stop stop, void *ctx);
-
 /* Times factor, and both triangles of the first columns. */
 spca_status SPCA(finish_products)(const products_t *g);
 #endif

@@ -1,8 +1,9 @@
 /* scores.c - (X - 1 mean') V, of which some columns of X are used: one read of them.
  *
- * Some entries are centered and turned to columns before they are multiplied, so that no digit is
- * lost to a large mean, and stay in the first cache.  A score has the same bits whatever the other
- * rows are. */
+ * Entries are centered before they are multiplied, so that no digit is lost to a large mean.  Those
+ * of C order are turned to columns for that, some at a time, which stay in the first cache.  Of
+ * Fortran order, the scores of some rows stay there while a few columns at a time are added.  A
+ * score has the same bits whatever the other rows are. */
 #include "products.h"
 
 enum {
@@ -11,10 +12,14 @@ enum {
     SHORT = 3 * TOGETHER,    /* and rows at a time; */
     AHEAD = 2,               /* groups of rows that are fetched before their turn */
     DENSE = 4,               /* where so few columns are used that most of a line is read */
-    SOME = SPCA_LEAST(32),   /* in Fortran order: columns, */
-    STRETCH = 192,           /* and rows at a time */
-    FEW = TOGETHER,          /* columns of V at a time */
-    PART = 2304              /* rows of a part: a multiple of both */
+    STRETCH = SPCA_LEAST(4096 / sizeof(real)), /* in Fortran order: rows, */
+    PIECE_ROWS = 8 * TOGETHER,                 /* of which so many together, */
+    SOME = 4,                                  /* columns, */
+    MOST = 5,                                  /* and columns of V at a time */
+    FEW = TOGETHER,                            /* columns of V in a group */
+    LONGEST = SHORT < STRETCH ? STRETCH : SHORT,
+    APART = LONGEST + TOGETHER, /* so that their scores do not share places of a cache */
+    PART = 3 * LONGEST          /* rows of a part */
 };
 
 typedef struct {
@@ -42,13 +47,28 @@ VECTORIZED static void turned(spca_int k, const spca_int *index, const real *x, 
     }
 }
 
-/* y_i = x_i - mean of a stretch of one column, by groups that are `apart`. */
-VECTORIZED static void shifted(spca_int groups, const real *x, real mean, spca_int apart,
-                               real *restrict y)
+/* y_b += sum_c V_cb (x_c - mean_c) of SOME columns x and `count` columns of V. */
+INLINE void add_piece(const int count, spca_int rows, const real *const *x, const real *mean,
+                      const real *const *V, real *restrict y)
 {
-    for (spca_int g = 0; g < groups; g++) {
-        FETCH((uintptr_t)(x + g * TOGETHER) + (uintptr_t)STRETCH * sizeof(real));
-        for (int c = 0; c < TOGETHER; c++) y[g * apart + c] = x[g * TOGETHER + c] - mean;
+    for (spca_int i = 0; i < rows; i++) {
+        real a = x[0][i] - mean[0], b = x[1][i] - mean[1];
+        real c = x[2][i] - mean[2], d = x[3][i] - mean[3];
+        for (int l = 0; l < count; l++)
+            y[l * APART + i] += (V[0][l] * a + V[1][l] * b) + (V[2][l] * c + V[3][l] * d);
+    }
+}
+
+/* The same by pieces; those of the next columns are fetched before their turn. */
+INLINE void add_columns(const int count, spca_int rows, const real *const *x, const uintptr_t *next,
+                        const real *mean, const real *const *V, real *restrict y)
+{
+    for (spca_int i = 0; i < rows; i += PIECE_ROWS) {
+        const real *z[SOME] = {x[0] + i, x[1] + i, x[2] + i, x[3] + i};
+        for (int c = 0; c < SOME; c++)
+            for (spca_int l = i; l < i + PIECE_ROWS; l += TOGETHER)
+                FETCH(next[c] + (uintptr_t)l * sizeof(real));
+        add_piece(count, min_int(PIECE_ROWS, rows - i), z, mean, V, y + i);
     }
 }
 
@@ -56,19 +76,74 @@ VECTORIZED static void shifted(spca_int groups, const real *x, real mean, spca_i
 static void fill(const scores_t *s, spca_int i, spca_int rows, spca_int a, spca_int depth, real *W)
 {
     const spca_int *index = s->index ? s->index + a : NULL, whole = rows / TOGETHER * TOGETHER;
-    const real *X = s->X + (index ? 0 : a * (s->row_major ? 1 : s->ld));
-    for (spca_int l = 0; s->row_major && l < whole; l += TOGETHER)
+    const real *X = s->X + (index ? 0 : a);
+    for (spca_int l = 0; l < whole; l += TOGETHER)
         turned(depth, index, X + (i + l) * s->ld, s->ld, s->mean + a, W + l * depth);
-    for (spca_int b = 0; b < depth; b++) {
-        spca_int j = index ? index[b] : b;
-        if (!s->row_major)
-            shifted(whole / TOGETHER, X + j * s->ld + i, s->mean[a + b], TOGETHER * depth,
-                    W + b * TOGETHER);
+    for (spca_int b = 0; b < depth; b++)
         for (spca_int l = whole; l < (whole < rows ? whole + TOGETHER : rows); l++)
             W[whole * depth + b * TOGETHER + l - whole] =
-                l < rows
-                    ? X[s->row_major ? (i + l) * s->ld + j : j * s->ld + i + l] - s->mean[a + b]
-                    : 0;
+                l < rows ? X[(i + l) * s->ld + (index ? index[b] : b)] - s->mean[a + b] : 0;
+}
+
+/* Rows from i and `count` columns of V from c. */
+static void by_rows(const scores_t *s, spca_int i, spca_int rows, spca_int c, spca_int count,
+                    real *Y)
+{
+    _Alignas(64) real W[DEPTH * SHORT];
+    for (spca_int a = 0; a < s->k; a += DEPTH) {
+        spca_int depth = min_int(DEPTH, s->k - a);
+        fill(s, i, rows, a, depth, W);
+        for (spca_int l = 0; l < rows; l += TILE)
+            SPCA(add_tile)(IN_GROUPS, 0, count, min_int(TILE, rows - l), depth,
+                           s->V + c * s->k + a * TOGETHER, s->k, W + l * depth, depth, a > 0, Y + l,
+                           APART);
+    }
+}
+
+static inline const real *column(const scores_t *s, spca_int a)
+{
+    return s->X + (s->index ? s->index[a] : a) * s->ld;
+}
+
+/* The same in Fortran order; beyond the last column, that once more with zeros of V. */
+VECTORIZED static void by_columns(const scores_t *s, spca_int i, spca_int rows, spca_int c,
+                                  spca_int count, real *Y)
+{
+    const real zeros[FEW] = {0};
+    for (spca_int b = 0; b < count; b++)
+        for (spca_int l = 0; l < rows; l++) Y[b * APART + l] = 0;
+    for (spca_int a = 0; a < s->k; a += SOME) {
+        const real *x[SOME], *V[SOME];
+        uintptr_t next[SOME];
+        real mean[SOME];
+        for (spca_int l = 0; l < SOME; l++) {
+            spca_int q = min_int(a + l, s->k - 1), z = a + SOME + l;
+            x[l] = column(s, q) + i;
+            next[l] =
+                (uintptr_t)(column(s, z % s->k) + i) + (z < s->k ? 0 : STRETCH * sizeof(real));
+            mean[l] = s->mean[q];
+            V[l] = a + l < s->k ? s->V + c * s->k + q * FEW : zeros;
+        }
+        for (spca_int b = 0; b < count; b += MOST) {
+            real *y = Y + b * APART;
+            const real *v[SOME] = {V[0] + b, V[1] + b, V[2] + b, V[3] + b};
+            switch (min_int(MOST, count - b)) {
+            case 1:
+                add_columns(1, rows, x, next, mean, v, y);
+                break;
+            case 2:
+                add_columns(2, rows, x, next, mean, v, y);
+                break;
+            case 3:
+                add_columns(3, rows, x, next, mean, v, y);
+                break;
+            case 4:
+                add_columns(4, rows, x, next, mean, v, y);
+                break;
+            default:
+                add_columns(MOST, rows, x, next, mean, v, y);
+            }
+        }
     }
 }
 
@@ -76,23 +151,19 @@ static void fill(const scores_t *s, spca_int i, spca_int rows, spca_int a, spca_
 static void scores_part(void *context, spca_int part)
 {
     const scores_t *s = context;
-    const spca_int most = s->row_major ? SHORT : STRETCH, deep = s->row_major ? DEPTH : SOME;
-    _Alignas(64) real W[DEPTH * SHORT > SOME * STRETCH ? DEPTH * SHORT : SOME * STRETCH];
-    real Y[FEW * STRETCH];
+    const spca_int most = s->row_major ? SHORT : STRETCH;
+    real Y[FEW * APART];
     for (spca_int i = part * PART; i < min_int(s->n, (part + 1) * PART); i += most)
         for (spca_int c = 0; c < s->r; c += FEW) {
-            spca_int rows = min_int(most, s->n - i), count = min_int(FEW, s->r - c);
-            for (spca_int a = 0; a < s->k; a += deep) {
-                spca_int depth = min_int(deep, s->k - a);
-                fill(s, i, rows, a, depth, W);
-                for (spca_int l = 0; l < rows; l += TILE)
-                    SPCA(add_tile)(IN_GROUPS, 0, count, min_int(TILE, rows - l), depth,
-                                   s->V + c * s->k + a * TOGETHER, s->k, W + l * depth, depth,
-                                   a > 0, Y + l, most);
-            }
+            spca_int rows = min_int(most, min_int(s->n, (part + 1) * PART) - i);
+            spca_int count = min_int(FEW, s->r - c);
+            if (s->row_major)
+                by_rows(s, i, rows, c, count, Y);
+            else
+                by_columns(s, i, rows, c, count, Y);
             for (spca_int l = 0; l < rows; l++)
                 for (spca_int b = 0; b < count; b++)
-                    s->out[(i + l) * s->r + c + b] = Y[b * most + l];
+                    s->out[(i + l) * s->r + c + b] = Y[b * APART + l];
         }
 }
 

@@ -295,6 +295,47 @@ static void check_gram(trial_t *t, problem_t *q)
     }
 }
 
+/* Statistics of dense X and its products about its means, from one read. */
+static void check_moments(trial_t *t, problem_t *q)
+{
+    operator_t A = q->A;
+    if (A.gram != SPCA(dense_gram) || A.symmetric_form || !q->exact) return;
+    spca_int n = A.n, p = A.p, by_row = A.row_major ? A.ld : 1, by_column = A.row_major ? 1 : A.ld;
+    spca_int room = SPCA(dense_gram_work)(&A, p) / 8 + 1 + p;
+    double *sums[3], *G[3];
+    for (int by = 0; by < 3; by++) {
+        double *o = sums[by] = SCRATCH(t, 4 * p, double);
+        G[by] = SCRATCH(t, p * p, double);
+        A.run = by == 0 ? NULL : by == 1 ? backwards : spca_pool_run;
+        CHECK(t, SPCA(dense_moments)(&A, NULL, NULL, SCRATCH(t, room, double), o, o + p, o + 2 * p,
+                                     o + 3 * p, G[by]) == SPCA_OK);
+        CHECK(t, memcmp(sums[0], o, (size_t)(4 * p) * sizeof *o) == 0);
+        CHECK(t, memcmp(G[0], G[by], (size_t)(p * p) * sizeof *o) == 0);
+    }
+    for (spca_int a = 0; a < p * p; a++) {
+        const real *x = A.data + a / p * by_column, *y = A.data + a % p * by_column;
+        double mean = 0, other = 0, sum = 0, size = 0, least = HUGE_VAL, most = -HUGE_VAL;
+        for (spca_int i = 0; i < n; i++) {
+            mean += (double)x[i * by_row] / (double)n;
+            other += (double)y[i * by_row] / (double)n;
+            least = fmin(least, (double)x[i * by_row]);
+            most = fmax(most, (double)x[i * by_row]);
+        }
+        for (spca_int i = 0; i < n; i++) {
+            double u = (double)x[i * by_row] - mean, v = (double)y[i * by_row] - other;
+            sum += u * v;
+            size += u * u + v * v + EPSILON * (mean * mean + other * other);
+        }
+        if (size < (SINGLE ? 1e25 : 1e250)) /* and no square of it is lost */
+            CHECK(t, NEAR(G[0][a], sum, size * (double)(n + 10) + (SINGLE ? 1e-25 : 1e-250)));
+        CHECK(t, G[0][a] == G[0][a % p * p + a / p]);
+        if (a % p != a / p) continue;
+        double top = fmax(fabs(least), fabs(most)), *o = sums[0] + a / p;
+        CHECK(t, NEAR(o[0], mean, top) && NEAR(o[2 * p], least, top) && NEAR(o[3 * p], most, top));
+        CHECK(t, o[p] == G[0][a] && (o[2 * p] < o[3 * p]) == (least < most));
+    }
+}
+
 void SPCA(check_operator)(trial_t *t)
 {
     problem_t q;
@@ -310,6 +351,7 @@ void SPCA(check_operator)(trial_t *t)
     check_images(t, &q);
     check_submatrix(t, &q);
     check_gram(t, &q);
+    check_moments(t, &q);
     check_span(t, &q, v);
     if (!q.exact || q.A.symmetric_form) return;
     real *y = WORK(t, p), *u = SPCA(copy_of)(t, q.A.m, g);
