@@ -185,7 +185,7 @@ def test_greedy_tries_the_most_promising_of_many():
 
 
 def test_greedy_by_units_can_be_ended(monkeypatch):
-    monkeypatch.setattr("spcacore.solvers.base.CALLBACK_SECONDS", 0)
+    monkeypatch.setattr("spcacore.solvers.solution.CALLBACK_SECONDS", 0)
     told = []
 
     def stop(progress):

@@ -242,7 +242,7 @@ def test_many_signs_are_not_proved():
 
 
 def test_least_squares_of_groups_can_be_ended(monkeypatch):
-    monkeypatch.setattr("spcacore.solvers.base.CALLBACK_SECONDS", 0)
+    monkeypatch.setattr("spcacore.solvers.solution.CALLBACK_SECONDS", 0)
 
     def stop(progress):
         raise StopIteration

@@ -154,7 +154,7 @@ def test_large_means_leave_the_digits_of_small_variances(order):
 
 
 def _rows_of_many_means(n, name):
-    """Columns of large means, drifts and jumps along the rows, one constant, and outliers in the first rows."""
+    """Columns of large means, drifts and jumps along the rows, one constant, and outliers in the first."""
     rng = np.random.default_rng(n)
     X = rng.standard_normal((n, 7))
     if name == "means":
@@ -182,7 +182,8 @@ def test_one_read_loses_no_digits(order, name, n):
     size = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
     assert (np.abs(M - expected) <= 1e-13 * size).all()
     assert (M.diagonal() == square).all()
-    np.testing.assert_allclose(mean, X.mean(axis=0, dtype=np.longdouble).astype(float), rtol=1e-14, atol=1e-11)
+    means = X.mean(axis=0, dtype=np.longdouble).astype(float)
+    np.testing.assert_allclose(mean, means, rtol=1e-14, atol=1e-11)
     np.testing.assert_allclose([low, high], [X.min(axis=0), X.max(axis=0)], rtol=1e-15, atol=1e-9)
     assert square[6] == 0
     assert low[6] == high[6] == mean[6] == 1e7

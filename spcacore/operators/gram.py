@@ -31,7 +31,10 @@ from .problem import Problem, Screening
 from .standardization import Standardization
 from .statistics import Statistics
 
-__all__ = ["formed", "is_rounding", "is_tall", "is_wanted", "keeps_digits", "pairs_of", "pays", "with_matrix", "with_moments"]
+__all__ = [
+    "formed", "is_rounding", "is_tall", "is_wanted", "keeps_digits", "pairs_of", "pays", "with_matrix",
+    "with_moments",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 
@@ -109,7 +112,7 @@ def with_matrix(problem: Problem, A: NDArray[Any], passes: int) -> Problem:
 def with_moments(
     problem: Problem, found: Statistics, M: NDArray[np.float64], treatment: Standardization
 ) -> Problem:
-    """The same from the products of all rows about their means, which one pass has found with the statistics."""
+    """The same from the products of rows about their means, which one pass found with the statistics."""
     if not treatment.center or treatment.mean is not None:
         d = found.mean if treatment.mean is None else found.mean - treatment.mean
         M = M + found.n * np.multiply.outer(d, d)

@@ -15,8 +15,8 @@ from ..linalg.scaling import power_of_two_scales
 from .standardization import Standardization
 
 __all__ = [
-    "Statistics", "compressed_statistics", "dense_moments", "dense_statistics", "entries", "in_range", "merged",
-    "unit_deviation", "unit_of",
+    "Statistics", "compressed_statistics", "dense_moments", "dense_statistics", "entries", "in_range",
+    "merged", "unit_deviation", "unit_of",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
