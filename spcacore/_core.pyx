@@ -283,6 +283,7 @@ cdef spca_int dcall_block_work(const spca_doperator *A, spca_block what, spca_in
     return what == SPCA_FORWARD
 
 
+include "_core_screen.pxi"
 include "_core_operator.pxi"
 include "_core_kernels.pxi"
 include "_core_interface.pxi"
