@@ -139,21 +139,31 @@ def test_nothing_to_threshold():
     assert list(thresholded_starts(problem, DeflatedOperator.from_problem(problem), [0, 0])) == []
 
 
+@pytest.mark.parametrize("kind", ["covariance", "data"])
 @pytest.mark.parametrize("k", [3, 6, 20])
-def test_the_correlation_that_noise_does_not_explain(k):
-    """Of correlations +-c, which have the median c; among k variables all are r, whatever their units."""
+def test_the_correlation_that_noise_does_not_explain(k, kind):
+    """Of correlations +-c, which have the median c; among k variables all are r, whatever their units.
+
+    Where A is a matrix, a mean by unequal weights counts as that of m, which has its variance.
+    """
     p, c = 64, 0.01
     rng = np.random.default_rng(k)
     R = np.triu(rng.choice([-c, c], (p, p)), 1)
     R += R.T + np.eye(p)
     inside = np.sort(rng.choice(p, k, replace=False))
     root = rng.uniform(1, 4, p)
-    x = rng.uniform(0.5, 1, k)
+    x = rng.uniform(0.1, 1, k)
     x /= np.linalg.norm(x)
-    level = 2 * c / 0.67449 * sqrt(4 * log(comb(p, k)) / (k * (k - 1)))
+    weights = np.array(
+        [x[i] * root[inside[i]] * x[j] * root[inside[j]] for i, j in combinations(range(k), 2)]
+    )
+    m = k * (k - 1) / 2 if kind == "data" else 1 / np.square(weights / weights.sum()).sum()
+    level = 2 * c / 0.67449 * sqrt(2 * log(comb(p, k)) / m)
     for r, above in ((0.99 * level, False), (1.01 * level, True)):
         R[np.ix_(inside, inside)] = r + (1 - r) * np.eye(k)
-        problem = as_problem(R * root * root[:, None], kind="covariance", definite=False)
+        A = R * root * root[:, None]
+        X = A if kind == "covariance" else np.linalg.cholesky(A).T * sqrt(p)
+        problem = as_problem(X, kind=kind, center=False, definite=kind == "data")
         state = DeflatedOperator.from_problem(problem)
         value = x @ state.operator.apply(inside, x)[inside]
         found = Solution(inside, x, float(value), 0, True)

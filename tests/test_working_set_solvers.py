@@ -510,6 +510,15 @@ def test_a_set_can_be_asked_for(options, monkeypatch):
     assert spcacore.sparse_pca(X, 1, screening="working_set", **options).screening.working_set > 0
 
 
+def test_the_variables_of_many_earlier_components_are_in_the_set(no_search_of_all):
+    """Half of all in the end."""
+    no_search_of_all(truncated_power.TruncatedPower, 120)
+    X = draw(np.random.default_rng(0), 60, 120, "noise")
+    result = spcacore.sparse_pca(sp.csr_array(X), 9, cardinality=8, screening="working_set")
+    used = result.loadings.any(axis=1).sum()
+    assert 60 <= used <= result.screening.working_set
+
+
 def test_the_function_of_scotlass_takes_part(monkeypatch):
     X = draw(np.random.default_rng(0), 40, 90, "planted")
     first = spcacore.scotlass(X, 2)
@@ -517,8 +526,8 @@ def test_the_function_of_scotlass_takes_part(monkeypatch):
     assert first.screening.working_set > 0
     assert second.screening.working_set > 0
     assert abs(first.loading @ second.loading) < 1e-10
-    among_all = spcacore.scotlass(X, 2, earlier=np.ones((90, 1)))  # all of which would have to be in the set
-    assert among_all.screening.working_set == 0
+    among_all = spcacore.scotlass(X, 2, earlier=np.ones((90, 1)))
+    assert among_all.screening.working_set == 90
     assert abs(among_all.loading.sum()) < 1e-9
     with pytest.raises(ValueError, match="screening"):
         spcacore.scotlass(X, 2, screening="both")

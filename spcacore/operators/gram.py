@@ -25,7 +25,6 @@ from .._limits import (
     GRAM_SPARSE_PRODUCTS,
     GRAM_TALL,
     SCATTER_COST,
-    WORKING_SET_BYTES,
 )
 from .problem import Problem, Screening
 from .standardization import Standardization
@@ -44,7 +43,7 @@ def pays(shape: tuple[int, int], stored: int, pairs: float, itemsize: int, dense
     That depends on X alone, so that components added later are those that all at once would have been.
     """
     n, p = shape
-    if stored < GRAM_ENTRIES or not is_tall(shape, itemsize, dense):
+    if stored < GRAM_ENTRIES or not is_tall(shape, dense):
         return False
     work = min(n * p * p / 2, SCATTER_COST * pairs)
     small = 8 * p * p <= max(GRAM_FREE_BYTES, GRAM_SHARE * stored * itemsize)
@@ -52,12 +51,11 @@ def pays(shape: tuple[int, int], stored: int, pairs: float, itemsize: int, dense
     return small and work <= most * SCATTER_COST * stored
 
 
-def is_tall(shape: tuple[int, int], itemsize: int, dense: bool) -> bool:
+def is_tall(shape: tuple[int, int], dense: bool) -> bool:
     """Whether there are so few variables for the samples that A may be formed by default."""
     n, p = shape
-    if p > GRAM_ORDER or n < (GRAM_TALL * p if dense else p):
-        return False
-    return dense or p <= GRAM_SPARSE_ORDER or GRAM_SPARSE_ORDER * n * itemsize > WORKING_SET_BYTES
+    few = not dense and p <= GRAM_SPARSE_ORDER
+    return p <= GRAM_ORDER and n >= (p if few else GRAM_TALL * p)
 
 
 def is_wanted(storage: Any, screening: str) -> bool:
@@ -71,7 +69,7 @@ def is_wanted(storage: Any, screening: str) -> bool:
         return bool(storage.has_gram)
     if screening != "auto" or not storage.has_gram:
         return False
-    if not is_tall((n, p), storage.dtype.itemsize, storage.dense):  # to count pairs takes some reads
+    if not is_tall((n, p), storage.dense):  # to count pairs takes some reads
         return False
     stored, pairs = storage.pairs()
     return pays((n, p), stored, pairs, storage.dtype.itemsize, storage.dense)

@@ -32,9 +32,7 @@ def search_in_working_set(
     seed: list[int], hook: Report | None,
 ) -> Solution | None:  # fmt: skip
     """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
-    given, removed = solver.nearby(), _removed(problem, state)
-    if removed is None:
-        return None
+    given, removed = solver.nearby(), _removed(state)
     likely = solver.candidates(problem, state, sparsity, seed)
     active = np.unique(np.concatenate([likely, removed, *([] if given is None else [given.index])]))
     if not working_set.admit(active):
@@ -80,10 +78,7 @@ def search_from_each(
 ) -> list[Solution | None]:  # fmt: skip
     """The same from each start alone, which share the checks of all columns."""
     out: list[Solution | None] = [None] * len(begins)
-    removed = _removed(problem, state)
-    if removed is None:
-        return out
-    likely = [working_set.index]
+    removed, likely = _removed(state), [working_set.index]
     if WORKING_SET_ALL * len(working_set.index) ** 2 > problem.cost:
         likely = [begin.likely for begin in begins]
     active = np.unique(np.concatenate([*likely, removed, *(begin.x.index for begin in begins)]))
@@ -129,12 +124,9 @@ def search_from_each(
     return out
 
 
-def _removed(problem: Problem, state: DeflatedOperator) -> Index | None:
-    """The variables of earlier components, each of which must be in the set; None if these are too many."""
-    removed = [index for index, _ in state.loadings]
-    if sum(map(len, removed)) > WORKING_SET_DENSE * problem.p:
-        return None
-    return np.unique(np.concatenate([*removed, np.empty(0, np.intp)]))
+def _removed(state: DeflatedOperator) -> Index:
+    """The variables of earlier components, each of which must be in the set."""
+    return np.unique(np.concatenate([*(index for index, _ in state.loadings), np.empty(0, np.intp)]))
 
 
 def _level(

@@ -79,10 +79,12 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
     """Whether the variables of x are correlated by more than noise explains.
 
     Their mean correlation, weighted by |x_i x_j| (a_ii a_jj)^(1/2), is compared with that of the best k of p
-    variables without any signal, which is about s (4 log(p over k) / (k (k - 1)))^(1/2): that many supports,
-    k (k - 1) / 2 correlations of deviation s in each. A better support has larger correlations still, and
-    the start from one of its variables sees them. The s of an earlier component will do where it leaves no
-    doubt, as s would have to grow NOISE_GROWTH times.
+    variables without any signal, which is about s (2 log(p over k) / m)^(1/2): that many supports, and the
+    mean of m = k (k - 1) / 2 correlations of deviation s in each. A better support has larger correlations
+    still, and the start from one of its variables sees them. Where A is a matrix, so that another start costs
+    little, unequal weights w count as fewer, m = (sum w)^2 / sum w^2: k - 1 where one variable has nearly all
+    of x. The s of an earlier component will do where it leaves no doubt, as s would have to grow NOISE_GROWTH
+    times.
     """
     assert state.diagonal is not None
     diagonal = np.maximum(state.diagonal, 0)
@@ -91,9 +93,12 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
     pairs = float(size.sum()) ** 2 - alone
     if k < 2 or not pairs > 0:
         return False
+    weights = k * (k - 1.0)
+    if state.operator.symmetric_form:
+        weights = pairs**2 / max(alone**2 - float((size**4).sum()), pairs**2 / weights)  # at most k (k - 1)
     correlation = (x.objective - alone) / pairs
     supports = math.lgamma(p + 1) - math.lgamma(k + 1) - math.lgamma(p - k + 1)
-    explained = WEAK_CORRELATION * math.sqrt(4 * supports / (k * (k - 1)))
+    explained = WEAK_CORRELATION * math.sqrt(4 * supports / weights)
     working_set = problem.working_set
     known = None if working_set is None else working_set.noise
     if known is not None and correlation > NOISE_GROWTH * known * explained:
