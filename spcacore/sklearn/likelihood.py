@@ -59,7 +59,9 @@ class Density:
         degrees = max(X.shape[0] - 1, 1) if weight is None else float(weight.sum()) - 1
 
         def variances(Q: NDArray[np.float64]) -> NDArray[np.float64]:
-            T = scores(X, Q, mean, scale)
+            # SciPy would copy all entries of X to the precision of Q
+            given = Q.astype(X.dtype) if is_sparse(X) and X.dtype.kind == "f" else Q
+            T = scores(X, given, mean, scale).astype(np.float64, copy=False)
             return T.T @ (T if weight is None else T * weight[:, None]) / degrees
 
         return cls.in_span(V, variances, mean, scale, total)
