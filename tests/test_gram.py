@@ -109,6 +109,35 @@ def test_matrix_by_strips(kind, k, dtype):
         np.testing.assert_array_equal(G[:, :rows], G[:, :rows].T)
 
 
+@pytest.mark.share(2)
+@pytest.mark.parametrize("kind", ["csr", "csr64"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("p", [100, 500])  # few dense columns, and more than one pass has sums for
+@pytest.mark.parametrize("n", [40, 3000, 9000])  # a group of rows, several, and two blocks
+def test_matrix_where_some_columns_have_most_entries(kind, dtype, p, n):
+    """These are made dense, whichever they are; the others are sparse, some without entries."""
+    rng = np.random.default_rng(p)
+    density = np.where(rng.random(p) < 0.2, 0.5, 0.02)
+    density[:2] = 0.5, 0
+    X, w, scale = counts(n, p, density), rng.random(n) + 0.5, rng.random(p) + 0.5
+    X[n // 2] = 0
+    for weight, center, index in (
+        (None, True, None),
+        (w, True, rng.permutation(p)[: p - 7]),
+        (w, False, None),
+    ):
+        problem = as_problem(stored(X.astype(dtype), kind), center=center, scale=scale, sample_weight=weight)
+        G = problem.operator.gram(index) * 2.0**problem.exponent
+        each = np.ones(n) if weight is None else weight
+        F = (X - (np.average(X, axis=0, weights=each) if center else 0)) / scale
+        expected = (F * each[:, None]).T @ F / problem.degrees
+        some = np.arange(p) if index is None else index
+        size = np.sqrt(expected.diagonal().max())
+        tol = (1e-13 if dtype == np.float64 else 2e-6) * size**2
+        np.testing.assert_allclose(G, expected[np.ix_(some, some)], rtol=0, atol=tol)
+        np.testing.assert_array_equal(G, G.T)
+
+
 @pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["csr", "csc", "csc64"])
 @pytest.mark.parametrize("rows", [1, 3, 4, 7, 8, 15, 16, 40])  # one vector of 4, 8 or 16, several passes

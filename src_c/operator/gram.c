@@ -38,7 +38,7 @@ products_t SPCA(products_of)(const operator_t *A, spca_int m, spca_int k, const 
                              real *work, double *G)
 {
     real *weight = work + filled(k), *W = cache_line(weight + filled(k));
-    products_t g = {A, m, k, index, G, work, weight, W, 0, 0, ACROSS, k, side_of(k)};
+    products_t g = {A, m, k, index, G, work, weight, W, 0, rows_of(A, k, 1), ACROSS, k, side_of(k)};
     for (spca_int a = k; a < filled(k); a++) g.mean[a] = g.weight[a] = 0;
     for (spca_int a = 0; a < k; a++) {
         spca_int j = index ? index[a] : a;

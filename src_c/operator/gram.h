@@ -20,7 +20,7 @@ typedef struct {
 
 /* Reals: mean, weight and W. */
 spca_int SPCA(products_work)(const operator_t *A, spca_int k);
-/* Of no rows yet: G = 0. */
+/* G = 0, and `rows` says for how many there is room. */
 products_t SPCA(products_of)(const operator_t *A, spca_int m, spca_int k, const spca_int *index,
                              real *work, double *G);
 /* G_ab += sum_i w_ia w_ib of the rows in W, b >= a. */

@@ -1,0 +1,84 @@
+/* scatter.h - private: what the files of Gram matrices of compressed data share. */
+#ifndef SPCA_SCATTER_H
+#define SPCA_SCATTER_H
+#include "gram.h"
+
+enum {
+    PLACES = 4096, /* rows at a time */
+    PARTS = 64,    /* of the variables of a block, */
+    PAIR = 8,      /* and bytes of loops that do_parts knows which take as long as a pair */
+    SHORT = 256,   /* rows of a block of strips: one stays in the first cache */
+    WIDE = 16      /* variables made dense at a time, and the centers of rows */
+};
+
+typedef struct {
+    spca_int capacity; /* entries of a block */
+    double *total;     /* (k): t */
+    spca_int *next;    /* (k), of CSC: the first entry of each column that is not read yet */
+    real *value;       /* (capacity): the entries of a block, row by row, */
+    uint16_t *place;   /* and which of the k variables each is of */
+    int32_t *first;    /* (PLACES + 1): of a row */
+    int32_t *where;    /* (capacity): the entries variable by variable, */
+    int32_t *last;     /* and the end of the row of each */
+    int32_t *start;    /* (m + 1): of a variable */
+    int32_t *position; /* (p): of a variable in the list, or -1 */
+    int32_t *length;   /* (n), of CSC: entries of a row; 0 if none is of the first m variables */
+    double *few;       /* (PLACES x WIDE), of CSC: a block of rows of few variables */
+    double *strips;    /* (strips x SHORT x WIDE), of CSC: of all, WIDE of them in a strip */
+    spca_int *end;     /* (k), of CSC: where the entries in the block end */
+    real *work;        /* of products_of */
+    spca_int dense;    /* variables of CSR with so many entries that they are made dense */
+    spca_int *list;    /* (dense): which, ascending, */
+    int32_t *among;    /* (k): and where each variable is among them; -1 if it is not */
+    int32_t *row;      /* (capacity): rows in the block, and */
+    real *entry;       /* (capacity): values of the entries variable by variable, */
+    int32_t *begin;    /* (k): where those of some rows begin, of each variable, */
+    int32_t *end_of;   /* (k): and end */
+    double *across;    /* (k x dense): sums with each of the others, */
+    double *inside;    /* (dense x dense): and with each other */
+    real *room;        /* of products_of these */
+} scatter_t;
+
+static inline spca_int strips_of(spca_int k)
+{
+    return (k - 1) / WIDE + 1;
+}
+
+static inline spca_int entries_of(const operator_t *A)
+{
+    return at(A->indptr, A->wide, A->row_major ? A->n : A->p);
+}
+
+/* u_i x_ia of entry q of X, in row i and of variable a. */
+static inline real scaled(const products_t *g, spca_int q, spca_int i, spca_int a)
+{
+    return g->A->data[q] * g->A->range * row_weight(g->A, i) * g->weight[a];
+}
+
+static inline void first_entries(const products_t *g, const scatter_t *s)
+{
+    for (spca_int a = 0; a < g->k; a++)
+        s->next[a] = at(g->A->indptr, g->A->wide, g->index ? g->index[a] : a);
+}
+
+/* At most, of k. */
+static inline spca_int most_dense(spca_int k)
+{
+    enum { LANES = sizeof(lanes_t) / sizeof(real), QUARTER = 4 };
+    return k / QUARTER / LANES * LANES;
+}
+
+/* Which variables of CSR are made dense, none if it is no gain; their sums, 0, and rows. */
+products_t SPCA(choose_dense)(const products_t *g, scatter_t *s);
+/* Products of the rows in g->W with each other and with the entries of the other variables of k. */
+spca_status SPCA(add_across)(products_t *g, const scatter_t *s, spca_int k, spca_stop stop,
+                             void *ctx);
+/* To the sums of all. */
+void SPCA(join_dense)(const products_t *all, const scatter_t *s);
+
+/* Sums of the entries of few variables with those of all, of CSC. */
+spca_status SPCA(multiply_few)(const products_t *g, const scatter_t *s, spca_stop stop, void *ctx);
+/* Of all, of CSC. */
+spca_status SPCA(multiply_strips)(const products_t *g, const scatter_t *s, spca_stop stop,
+                                  void *ctx);
+#endif
