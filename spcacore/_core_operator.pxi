@@ -284,7 +284,7 @@ cdef class Operator:
         return G
 
     def moments(self):
-        """Of dense X, in one read: what `dense_statistics` says, and (X - 1 mean')' (X - 1 mean')."""
+        """Of dense X, in one read: sums as of `dense_statistics`, and (X - 1 mean')' (X - 1 mean')."""
         cdef Call call = Call()
         cdef spca_status status
         sums, G = np.empty((4, self.p)), np.empty((self.p, self.p))

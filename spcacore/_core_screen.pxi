@@ -6,7 +6,7 @@ SHADOW_BLOCK = <int> SPCA_QUANTIZED_BLOCK
 cdef class Screen:
     """What exact screening keeps of dense data (spca.h); made for one call, and not to be shared by threads.
 
-    slack (p) and, with a shadow, norm and step are the caller's; see `_screening._screen`.
+    slack (p) and, with a shadow, norm and step are the caller's; see `_screen` of operators/screening.
     """
     cdef spca_screen s
     cdef spca_column_cache cache    # of C order

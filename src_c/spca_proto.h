@@ -110,9 +110,10 @@ spca_status SPCA(dense_gram)(const SPCA(operator) * A, spca_int m, spca_int k,
                              const spca_int *index, spca_stop stop, void *ctx, void *work,
                              double *G);
 spca_int SPCA(dense_gram_work)(const SPCA(operator) * A, spca_int k);
-/* In one read of dense X, whatever A makes of it: what dense_statistics says, and G = (X - 1
- * mean')' (X - 1 mean').  Squares of REAL may leave the number range: then G is not to be used
- * (gram.c). work (dense_gram_work bytes, and p doubles). */
+/* In one read of dense X, whatever A makes of it: what dense_statistics says, to roundings
+ * in REAL of what is left of X by a shift near the mean, and G = (X - 1 mean')' (X - 1 mean').
+ * Squares in REAL may leave the number range: then G is not to be used (gram.c).  work
+ * (dense_gram_work bytes, and p doubles). */
 spca_status SPCA(dense_moments)(const SPCA(operator) * A, spca_stop stop, void *ctx, void *work,
                                 double *mean, double *square, double *low, double *high, double *G);
 spca_status SPCA(compressed_gram)(const SPCA(operator) * A, spca_int m, spca_int k,
