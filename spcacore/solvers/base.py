@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, ClassVar, Self
@@ -35,10 +35,9 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
-from ..operators.working_set import Index
 from ..progress import Callback
 from ..results import SparseComponent
-from .in_working_set import search_from_each, search_in_working_set
+from .in_working_set import Restrictable, search_from_each, search_in_working_set
 from .solution import Begin, ProgressHook, Report, Solution, ended
 
 __all__ = [
@@ -49,7 +48,7 @@ __dir__ = __all__.copy
 
 
 @record
-class Solver(ABC):
+class Solver(Restrictable):
     """A method of finding one sparse component; the fields of an instance are its validated options.
 
     Attributes
@@ -81,7 +80,6 @@ class Solver(ABC):
     """
 
     name: ClassVar[str]
-    sparsity: ClassVar[str] = "cardinality"
     objective: ClassVar[str] = "variance"
     default_deflation: ClassVar[str] = "projection"
     maximizes_quotient: ClassVar[bool] = False
@@ -126,22 +124,11 @@ class Solver(ABC):
         """Whether it can search among some variables with these options."""
         return cls.in_working_set
 
-    @abstractmethod
-    def solve(
-        self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int],
-        hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
-        """A component of the deflated operator; None where no variance, or nothing feasible, is left."""
-
     def path(
         self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
     ) -> Iterator[Solution] | None:
         """Components of ever more variables, where one search passes them all; else None."""
         return None
-
-    def near(self, x: Solution, only: bool) -> Solver:
-        """The solver that starts from a component of a similar problem too, or from it and one more."""
-        return self
 
     def find(
         self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
@@ -163,40 +150,6 @@ class Solver(ABC):
             found = search_from_each(problem.working_set, self, problem, state, sparsity, hook, begins)
         for x, begin in zip(found, begins, strict=True):
             yield self.resume(problem, state, begin.x, sparsity, hook) if x is None else x
-
-    # What a working set asks of a solver for which searching some variables will do
-
-    def restrictable(self, state: DeflatedOperator) -> bool:
-        """Whether a component of some variables is one of all where no |A x| outside exceeds its level."""
-        return False
-
-    def candidates(self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int]) -> Index:
-        """The variables to begin with."""
-        raise NotImplementedError
-
-    def among_some(self, problem: Problem, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any]:
-        """The solver for some of these variables, without what `finish` does, and its sparsity."""
-        return self, sparsity
-
-    def resume(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any, hook: Report | None
-    ) -> Solution | None:
-        """As `solve`, from x alone."""
-        raise NotImplementedError
-
-    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any) -> float | None:
-        """What |A x| must exceed at a variable outside of the support to enter; None if x does not tell."""
-        raise NotImplementedError
-
-    def finish(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
-    ) -> Solution | None:
-        """x with its objective, and where values are re-fitted these, from the data themselves."""
-        raise NotImplementedError
-
-    def nearby(self) -> Solution | None:
-        """The component of a similar problem that it starts from."""
-        return None
 
     def check_together(self, sparsities: tuple[Any, ...]) -> None:
         """Validate the sparsities of all components against the options."""
@@ -265,7 +218,7 @@ class IterativeSolver(Solver):
             check_bool(renormalize, "renormalize"),
         )
 
-    def near(self, x: Solution, only: bool) -> Solver:
+    def near(self, x: Solution, only: bool) -> Self:
         if self.start is not None and self.nearby() is None:
             return self
         return replaced(self, start=x, n_starts=1 if only and self.n_starts is None else self.n_starts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,15 +21,63 @@ from ..operators.problem import Problem
 from ..operators.working_set import WorkingSet
 from .solution import Begin, Report, Solution, ended
 
-if TYPE_CHECKING:
-    from .base import Solver
-
-__all__ = ["search_from_each", "search_in_working_set"]
+__all__ = ["Restrictable", "search_from_each", "search_in_working_set"]
 __dir__ = __all__.copy
 
 
+class Restrictable(ABC):
+    """What a working set asks of a solver for which searching some variables will do."""
+
+    sparsity: ClassVar[str] = "cardinality"
+
+    @abstractmethod
+    def solve(
+        self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int],
+        hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        """A component of the deflated operator; None where no variance, or nothing feasible, is left."""
+
+    def near(self, x: Solution, only: bool) -> Self:
+        """The solver that starts from a component of a similar problem too, or from it and one more."""
+        return self
+
+    def restrictable(self, state: DeflatedOperator) -> bool:
+        """Whether a component of some variables is one of all where no |A x| outside exceeds its level."""
+        return False
+
+    def candidates(self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int]) -> Index:
+        """The variables to begin with."""
+        raise NotImplementedError
+
+    def among_some(
+        self, problem: Problem, state: DeflatedOperator, sparsity: Any
+    ) -> tuple[Restrictable, Any]:
+        """The solver for some of these variables, without what `finish` does, and its sparsity."""
+        return self, sparsity
+
+    def resume(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any, hook: Report | None
+    ) -> Solution | None:
+        """As `solve`, from x alone."""
+        raise NotImplementedError
+
+    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any) -> float | None:
+        """What |A x| must exceed at a variable outside of the support to enter; None if x does not tell."""
+        raise NotImplementedError
+
+    def finish(
+        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
+    ) -> Solution | None:
+        """x with its objective, and where values are re-fitted these, from the data themselves."""
+        raise NotImplementedError
+
+    def nearby(self) -> Solution | None:
+        """The component of a similar problem that it starts from."""
+        return None
+
+
 def search_in_working_set(
-    working_set: WorkingSet, solver: Solver, problem: Problem, state: DeflatedOperator, sparsity: Any,
+    working_set: WorkingSet, solver: Restrictable, problem: Problem, state: DeflatedOperator, sparsity: Any,
     seed: list[int], hook: Report | None,
 ) -> Solution | None:  # fmt: skip
     """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
@@ -73,7 +122,7 @@ def search_in_working_set(
 
 
 def search_from_each(
-    working_set: WorkingSet, solver: Solver, problem: Problem, state: DeflatedOperator, sparsity: Any,
+    working_set: WorkingSet, solver: Restrictable, problem: Problem, state: DeflatedOperator, sparsity: Any,
     hook: Report | None, begins: list[Begin],
 ) -> list[Solution | None]:  # fmt: skip
     """The same from each start alone, which share the checks of all columns."""
@@ -130,7 +179,7 @@ def _removed(state: DeflatedOperator) -> Index:
 
 
 def _level(
-    inner: Solver, inside: Problem, restricted: DeflatedOperator, found: Solution | None, sparsity: Any
+    inner: Restrictable, inside: Problem, restricted: DeflatedOperator, found: Solution | None, sparsity: Any
 ) -> float | None:
     """The level of what was found in the set; None if it is rounding or does not tell."""
     if found is None or found.objective <= _rounding(inside):
@@ -139,7 +188,7 @@ def _level(
 
 
 def _entrants(
-    working_set: WorkingSet, solver: Solver, problem: Problem, state: DeflatedOperator, active: Index,
+    working_set: WorkingSet, solver: Restrictable, problem: Problem, state: DeflatedOperator, active: Index,
     reached: list[tuple[Solution, float]],
 ) -> list[Index | None]:  # fmt: skip
     """The largest that would enter each, as many as it has; None where so many would that they will stay."""

@@ -108,7 +108,7 @@ class LeastSquares(Solver):
             math.inf if node_limit is None else integer(node_limit, "node_limit", 1, LARGEST),
         )  # fmt: skip
 
-    def near(self, x: Solution, only: bool) -> Solver:
+    def near(self, x: Solution, only: bool) -> Self:
         return replace(self, start=x)
 
     def solve(
