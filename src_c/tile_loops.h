@@ -44,7 +44,7 @@ INLINE void NAMED(add_block)(const int tall, const int some, const tile_t *t, co
         }
 }
 
-/* Of `tall` rows from i: of half a tile, without the vectors below the diagonal. */
+/* Of `tall` rows from i: of half a tile, only vectors that end right of row i's diagonal. */
 INLINE void NAMED(add_rows)(const int tall, const int count, const int some, const tile_t *t,
                             const real *a, const real *b, spca_int i, spca_int j)
 {
@@ -55,13 +55,14 @@ INLINE void NAMED(add_rows)(const int tall, const int count, const int some, con
     real *C = n == wide ? t->C + i * t->ldc + j : S;
     const spca_int ldc = n == wide ? t->ldc : wide;
     const int keep = n == wide && t->keep;
-    for (spca_int v = 0; v < count; v += some)
+    for (spca_int v = 0, u; v < count; v += some)
         if (below <= v)
             NAMED(add_block)(tall, some, t, x, b, v, C, ldc, keep);
-        else if (some > 2 && below == v + 1)
-            NAMED(add_block)(tall, 2, t, x, b, v + 1, C, ldc, keep);
-        else if (some > 1 && below < v + some)
-            NAMED(add_block)(tall, 1, t, x, b, v + some - 1, C, ldc, keep);
+        else { /* the diagonal crosses these: from its vector on, whatever their number */
+            for (u = below; u + 2 <= v + some; u += 2)
+                NAMED(add_block)(tall, 2, t, x, b, u, C, ldc, keep);
+            if (u < v + some) NAMED(add_block)(tall, 1, t, x, b, u, C, ldc, keep);
+        }
     for (spca_int r = 0; n < wide && r < tall; r++)
         for (spca_int c = below * NAMED(EACH); c < n; c++) {
             real *y = t->C + (i + r) * t->ldc + j + c;
