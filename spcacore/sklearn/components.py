@@ -267,7 +267,7 @@ class SPCA(Components):
         rounded up.
     penalty : float or sequence of floats, optional
         Instead of `cardinality`: the penalty on the l1 norms.
-    ridge, start, max_iter, tol
+    ridge, refine, start, max_iter, tol
         As in `spca`.
     include, exclude, groups, nonnegative, count
         As in `spca`.
@@ -310,6 +310,7 @@ class SPCA(Components):
     cardinality: int | ArrayLike | None = None
     penalty: float | ArrayLike | None = None
     ridge: float | None = None
+    refine: bool = True
     start: str | ArrayLike | None = None
     max_iter: int = 1000
     tol: float | None = None
@@ -340,8 +341,8 @@ class SPCA(Components):
             cardinality = default_cardinality(X.shape[1])
         choice = self._by_place(X.shape[1], include=self.include, exclude=self.exclude, groups=self.groups)
         return spca(
-            X, r, cardinality=cardinality, start=self.start, max_iter=self.max_iter, tol=self.tol,
-            scale=self.scale, sample_weight=sample_weight, callback=callback,
+            X, r, cardinality=cardinality, refine=self.refine, start=self.start, max_iter=self.max_iter,
+            tol=self.tol, scale=self.scale, sample_weight=sample_weight, callback=callback,
             nonnegative=self.nonnegative, count=self.count, **choice,
             **{"penalty": self.penalty, "ridge": self.ridge, "center": self.center, **of},
         )  # fmt: skip
