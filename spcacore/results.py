@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._docstrings import NO_PANDAS, filled
+from ._labels import same_columns
 from ._messages import counted
 from ._types import MatrixLike
 from ._validation import LARGEST, aligned, check_bool, framed, group_labels, integer, real_array
@@ -427,6 +428,7 @@ def frame(columns: dict[str, Any], index: Sequence[Any], index_name: str) -> Any
 
 def check_scores(scores: Any, n_components: int) -> NDArray[Any]:
     """Scores as an array with a column for each component."""
+    scores = same_columns(scores, tuple(f"component_{t + 1}" for t in range(n_components)))
     S = real_array(scores, "scores", ndim=2, empty=n_components == 0)
     if S.shape[1] != n_components:
         raise ValueError(
