@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ._rendering import Part
 
-__all__ = ["HasLoadings", "Listing", "Readable", "Result", "Tabular", "frame", "labels"]
+__all__ = ["HasLoadings", "Listing", "Readable", "Result", "Side", "Tabular", "frame", "labels"]
 __dir__ = __all__.copy
 
 _ELSEWHERE = {  # what other packages call an attribute: where it is here
