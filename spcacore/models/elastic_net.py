@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import ALTERNATIONS, LARGEST_RIDGE, REFINED_ORDER, ROUND_RISE
-from .._messages import counted, warn
+from .._messages import convergence, counted, warn
 from .._records import record
 from .._types import Counted, Groups, Kind, OperatorLike, Switch, Variables, Weights
 from .._validation import (
@@ -53,7 +53,7 @@ class SPCAResult(LoadingsResult):
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        Columns of unit length, or zero. In each column the entry of largest magnitude is positive.
+        Listing of unit length, or zero. In each column the entry of largest magnitude is positive.
     explained_variance, explained_variance_ratio : ndarray of shape (r,)
         As in `SparsePCAResult`.
     adjusted_variance : ndarray of shape (r,)
@@ -106,17 +106,8 @@ class SPCAResult(LoadingsResult):
     dense_ratio: NDArray[Any] | None = None
     scores: NDArray[Any] | None = None
 
-    def __repr__(self) -> str:
-        p, r = self.loadings.shape
-        share = ""
-        if self.explained_variance_ratio is not None:
-            share = f"{100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained, "
-        state = "converged" if self.converged else "not converged"
-        return (
-            f"SPCAResult(p={p}, {counted(r, 'component')}, cardinality={self.cardinality.tolist()}, "
-            f"{share}{state} in "
-            f"{counted(self.n_iter, 'iteration')})"
-        )
+    def _facts(self) -> list[str]:
+        return [*self._sizes(), *self._share(), convergence(self.converged, self.n_iter)]
 
 
 @shared_parameters
@@ -389,7 +380,7 @@ def _ridge(problem: Problem, ridge: Any, counted: bool) -> float:
 
 
 def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
-    S = real_array(start, "start", ndim=2).astype(np.float64)
+    S = real_array(start, "start", ndim=2, labels=problem.names).astype(np.float64)
     if S.shape != (problem.p, r):
         raise ValueError(f"start has shape {S.shape} where ({problem.p}, {r}) is needed")
     S = S / (np.abs(S).max() or 1)
