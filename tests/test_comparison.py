@@ -426,13 +426,13 @@ def test_variances_where_the_total_is_not_known():
         c.explained_variance[VARIANCE_DEFINITIONS[0]][0].sum(), rel=6e-4
     )
     with skipping():
-        assert "ratio_raw" not in c.frame().columns
+        assert "ratio_raw" not in c.to_frame().columns
 
 
 def test_frame_of_a_comparison():
     c = example()
     with skipping():
-        table = c.frame()
+        table = c.to_frame()
     assert isinstance(table, pd.DataFrame)
     assert list(table.index) == ["by <tpower>"] * 3 + ["sca"] * 2 + ["new\nline"]
     assert table["component"].tolist() == [1, 2, 3, 1, 2, 1]
@@ -449,7 +449,7 @@ def test_frame_of_a_comparison():
 def test_a_frame_needs_pandas(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
-        compare([sparse(1)], X).frame()
+        compare([sparse(1)], X).to_frame()
 
 
 def test_html_of_a_comparison():

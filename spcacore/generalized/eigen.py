@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import PENCIL_ALL_SWAPS_WORK, PENCIL_GREEDY_WORK, PENCIL_LEFT, SYMMETRY, TIE
-from .._messages import counted, warn
+from .._messages import counted, few, warn
 from .._types import MatrixLike, RandomSource
 from .._validation import (
     Hook,
@@ -41,14 +41,14 @@ __all__ = ["SparseEigenResult", "directions", "read_pencil", "search", "sparse_e
 __dir__ = __all__.copy
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SparseEigenResult(Named):
     """Sparse generalized eigenvectors, in the order in which they were found.
 
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        Columns of unit 2-norm; in each, the entry of largest magnitude is positive.
+        Listing of unit 2-norm; in each, the entry of largest magnitude is positive.
     values : ndarray of shape (r,)
         The ratio `x'Ax/x'Bx` of each loading.
     deflated_values : ndarray of shape (r,)
@@ -93,13 +93,8 @@ class SparseEigenResult(Named):
     deflation: str
     names: tuple[str, ...] | None = None
 
-    def __repr__(self) -> str:
-        p, r = self.loadings.shape
-        values = ", ".join(f"{value:.6g}" for value in self.values)
-        return (
-            f"SparseEigenResult(method={self.method!r}, p={p}, {counted(r, 'direction')}, "
-            f"cardinality={self.cardinality.tolist()}, values=[{values}])"
-        )
+    def _facts(self) -> list[str]:
+        return [f"method={self.method!r}", *self._sizes("direction"), f"values={few(self.values)}"]
 
 
 def sparse_eigen(

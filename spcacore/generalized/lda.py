@@ -58,14 +58,14 @@ __dir__ = __all__.copy
         ),
     }
 )
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SparseLDAResult(Named):
     """Sparse discriminant directions.
 
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        Columns of unit 2-norm; in each, the entry of largest magnitude is positive.
+        Listing of unit 2-norm; in each, the entry of largest magnitude is positive.
     scalings : ndarray of shape (p, r)
         The same directions, scaled to unit variance within classes (after shrinkage): `x'Bx = 1`. `transform`
         uses these.
@@ -189,12 +189,9 @@ class SparseLDAResult(Named):
             raise ValueError(f"y has shape {labels.shape} for {counted(len(predicted), 'row')}")
         return float(np.mean(predicted == labels))
 
-    def __repr__(self) -> str:
-        p, r = self.loadings.shape
-        return (
-            f"SparseLDAResult(p={p}, {counted(len(self.classes), 'class')}, {counted(r, 'direction')}, "
-            f"cardinality={self.cardinality.tolist()}, shrinkage={self.shrinkage:.3g})"
-        )
+    def _facts(self) -> list[str]:
+        classes = counted(len(self.classes), "class")
+        return [classes, *self._sizes("direction"), f"shrinkage={self.shrinkage:.3g}"]
 
 
 def sparse_lda(

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._docstrings import hands_on
 from .._limits import ACROSS_EXCESS
-from .._messages import counted
 from .._types import (
     Constraint,
     Counted,
@@ -183,15 +182,8 @@ class SparsePCAResult(LoadingsResult):
         }  # fmt: skip
         return extend(self, X, more, sparsity, callback)
 
-    def __repr__(self) -> str:
-        r = self.n_components
-        share = ""
-        if self.explained_variance_ratio is not None:
-            share = f", {100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained"
-        return (
-            f"SparsePCAResult(method={self.method!r}, deflation={self.deflation!r}, p={len(self.loadings)}, "
-            f"{counted(r, 'component')}, cardinality={self.cardinality.tolist()}{share})"
-        )
+    def _facts(self) -> list[str]:
+        return [f"method={self.method!r}", f"deflation={self.deflation!r}", *self._sizes(), *self._share()]
 
 
 @hands_on(MethodOptions)

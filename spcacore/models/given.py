@@ -21,7 +21,7 @@ __all__ = ["GivenLoadings", "from_loadings"]
 __dir__ = __all__.copy
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GivenLoadings(LoadingsResult):
     """Loadings of another program and the variance that they explain, from `from_loadings`.
 
@@ -77,7 +77,7 @@ def from_loadings(
     Parameters
     ----------
     loadings : array-like of shape (p, r) or (p,)
-        Columns of any length, orthogonal or not. They are normalized here, and keep their signs. If a
+        Listing of any length, orthogonal or not. They are normalized here, and keep their signs. If a
         dataframe has the names of the variables as its index, its rows are put in the order of those of X.
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         What the loadings belong to: data or, with ``kind="covariance"``, a symmetric matrix, as in

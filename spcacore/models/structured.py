@@ -65,7 +65,7 @@ _DEFLATIONS = ("orthogonal", "naive", "constrained")
 
 
 @shared_parameters
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StructuredPCAResult(LoadingsResult):
     """Components with their posteriors, from `oppca` or `soppca`.
 
@@ -238,14 +238,10 @@ class StructuredPCAResult(LoadingsResult):
         """
         return _extended(self, X, more, cardinality, callback)
 
-    def __repr__(self) -> str:
-        p, r = self.loadings.shape
-        sizes = "" if self.method == "oppca" else f", cardinality={self.cardinality.tolist()}"
-        return (
-            f"StructuredPCAResult(method={self.method!r}, p={p}, {counted(r, 'component')}{sizes}, "
-            f"noise_variance={self.noise_variance:.6g}, "
-            f"{100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained)"
-        )
+    def _facts(self) -> list[str]:
+        sizes = self._sizes()[: 2 if self.method == "oppca" else None]
+        noise = f"noise_variance={self.noise_variance:.6g}"
+        return [f"method={self.method!r}", *sizes, noise, *self._share()]
 
 
 @shared_parameters
