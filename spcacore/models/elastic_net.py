@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._limits import JOINING_VARIABLES, LARGEST_RIDGE, SAMPLE_ORDER, WORKING_SET_VARIABLES
-from .._messages import counted, warn
+from .._messages import convergence, counted, warn
 from .._records import record
 from .._types import Counted, Groups, Kind, OperatorLike, Switch, Variables, Weights
 from .._validation import LARGEST, check_callback, integer, number, per_component, real_array
@@ -41,7 +41,7 @@ class SPCAResult(LoadingsResult):
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        Columns of unit length, or zero. In each column the entry of largest magnitude is positive.
+        Listing of unit length, or zero. In each column the entry of largest magnitude is positive.
     explained_variance, explained_variance_ratio : ndarray of shape (r,)
         As in `SparsePCAResult`.
     adjusted_variance : ndarray of shape (r,)
@@ -93,17 +93,8 @@ class SPCAResult(LoadingsResult):
     dense_ratio: NDArray[Any] | None = None
     scores: NDArray[Any] | None = None
 
-    def __repr__(self) -> str:
-        p, r = self.loadings.shape
-        share = ""
-        if self.explained_variance_ratio is not None:
-            share = f"{100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained, "
-        state = "converged" if self.converged else "not converged"
-        return (
-            f"SPCAResult(p={p}, {counted(r, 'component')}, cardinality={self.cardinality.tolist()}, "
-            f"{share}{state} in "
-            f"{counted(self.n_iter, 'iteration')})"
-        )
+    def _facts(self) -> list[str]:
+        return [*self._sizes(), *self._share(), convergence(self.converged, self.n_iter)]
 
 
 @shared_parameters
@@ -507,7 +498,7 @@ def _ridge(problem: Problem, ridge: Any) -> float:
 
 
 def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
-    S = real_array(start, "start", ndim=2).astype(np.float64)
+    S = real_array(start, "start", ndim=2, labels=problem.names).astype(np.float64)
     if S.shape != (problem.p, r):
         raise ValueError(f"start has shape {S.shape} where ({problem.p}, {r}) is needed")
     S = S / (np.abs(S).max() or 1)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from .._rendering import shortened
 from .._validation import integer, real_array
-from ..results import check_names, labels
+from ..readable import labels
+from ..results import check_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
