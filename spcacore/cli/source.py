@@ -21,6 +21,7 @@ __all__ = ["COMPRESSED", "STDIN", "Source", "source_of"]
 __dir__ = __all__.copy
 
 STDIN = "-"
+_SMALL = 100_000  # bytes of a file whose reading needs no progress
 COMPRESSED = (".csv", ".tsv", ".mtx")  # formats that may be read through what packs them
 _UNPACK: dict[str, tuple[bytes, Any]] = {
     ".gz": (b"\x1f\x8b", gzip.open), ".bz2": (b"BZh", bz2.open), ".xz": (b"\xfd7zXZ\0", lzma.open),
@@ -53,7 +54,7 @@ class Source:
         """The file as it is unpacked."""
         with contextlib.ExitStack() as stack:
             raw: Any = open(self.path, "rb") if self.content is None else io.BytesIO(self.content)  # noqa: SIM115
-            if self.progress is not None and self.content is None:
+            if self.progress is not None and self.content is None and os.path.getsize(self.path) > _SMALL:
                 raw = _Watched(raw, self.progress)
             stream: Any = stack.enter_context(io.BufferedReader(raw))
             for extension, (magic, unpack) in _UNPACK.items():
