@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._docstrings import NO_PANDAS, filled
+from .._labels import reordered
 from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS, READ_VARIABLES
 from .._messages import brief, counted, few
 from .._rendering import (
@@ -350,13 +351,8 @@ def compare(
         for name, value in (("kind", kind), ("center", center), ("scale", scale))
     }
     problem = as_problem(X, sample_weight=sample_weight, n_features=n_features, definite=False, **options)
-    for label, result in zip(labels, given, strict=True):
-        own = getattr(result, "names", None)
-        if own is not None and problem.names is not None and tuple(own) != problem.names:
-            raise ValueError(
-                f"the variables of results[{label!r}] differ from those of X in their names or their order"
-            )
-    V = [_unit_loadings(result, label, problem.p) for label, result in zip(labels, given, strict=True)]
+    labeled = zip(labels, given, strict=True)
+    V = [_unit_loadings(result, label, problem.p, problem.names) for label, result in labeled]
     variances = {
         name: tuple(operator_variances(problem, v, name) for v in V) for name in VARIANCE_DEFINITIONS
     }
@@ -417,11 +413,12 @@ def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
     return integer(reference, "reference", 0, len(labels) - 1)
 
 
-def _unit_loadings(result: Any, label: str, p: int) -> Array:
+def _unit_loadings(result: Any, label: str, p: int, names: tuple[str, ...] | None) -> Array:
     V = getattr(result, "loadings", None)
     V = getattr(result, "loading", result) if V is None else V
     try:
-        V = checked_loadings(V, p, (1, 2))
+        V = checked_loadings(V, p, names, (1, 2))
+        V = reordered(V, getattr(result, "names", None), names, "loadings")
     except (TypeError, ValueError) as error:
         raise type(error)(f"results[{label!r}]: {error}") from None
     return V[:, None] if V.ndim == 1 else V

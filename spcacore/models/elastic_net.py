@@ -498,7 +498,7 @@ def _ridge(problem: Problem, ridge: Any) -> float:
 
 
 def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
-    S = real_array(start, "start", ndim=2).astype(np.float64)
+    S = real_array(start, "start", ndim=2, labels=problem.names).astype(np.float64)
     if S.shape != (problem.p, r):
         raise ValueError(f"start has shape {S.shape} where ({problem.p}, {r}) is needed")
     S = S / (np.abs(S).max() or 1)

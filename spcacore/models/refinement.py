@@ -153,7 +153,7 @@ def refine(
     """
     choice = knowledge(include, exclude, groups, nonnegative, count)
     problem = as_problem(X, kind=kind, center=center, scale=scale, choice=choice)
-    V = checked_loadings(loadings, problem.p)
+    V = checked_loadings(loadings, problem.p, problem.names)
     r = V.shape[1]
     counts = np.count_nonzero(V, axis=0)
     if not counts.all():

@@ -100,7 +100,7 @@ def explained_variance(
     """
     check_choice(definition, "definition", VARIANCE_DEFINITIONS)
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
-    V = checked_loadings(loadings, problem.p)
+    V = checked_loadings(loadings, problem.p, problem.names)
     if check_bool(ratio, "ratio"):
         if problem.diagonal is None:
             raise ValueError("ratio=True needs the total variance, which an operator does not provide")
@@ -114,9 +114,11 @@ def explained_variance(
     return variances
 
 
-def checked_loadings(loadings: Any, p: int, ndim: int | tuple[int, ...] = 2) -> NDArray[np.float64]:
-    """As float64, with columns of unit norm, or zero."""
-    V = real_array(loadings, "loadings", ndim=ndim).astype(np.float64)
+def checked_loadings(
+    loadings: Any, p: int, names: tuple[str, ...] | None, ndim: int | tuple[int, ...] = 2
+) -> NDArray[np.float64]:
+    """As float64, with columns of unit norm, or zero, and rows in the order of these names."""
+    V = real_array(loadings, "loadings", ndim=ndim, labels=names).astype(np.float64)
     one = V.ndim == 1
     V = V[:, None] if one else V
     if V.shape[0] != p:
@@ -285,7 +287,7 @@ def renormalize(
     """
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
     op = problem.operator
-    V = checked_loadings(loadings, problem.p, (1, 2))
+    V = checked_loadings(loadings, problem.p, problem.names, (1, 2))
     one = V.ndim == 1
     V = V[:, None] if one else V
     out = np.zeros(V.shape, op.dtype)
