@@ -30,7 +30,7 @@ from .._validation import integer
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
 from ..operators.problem import Problem
-from ..readable import Listing, Tabular
+from ..readable import Listing, Tabular, as_result, loadings_in
 from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
 
 if TYPE_CHECKING:
@@ -288,7 +288,8 @@ def compare(
     Parameters
     ----------
     results : sequence or mapping
-        Objects with `loadings` or `loading`, or arrays of shape (p, r) or (p,), all for the same variables.
+        Results, fitted estimators with `components_`, other objects with `loadings` or `loading`, or arrays
+        of shape (p, r) or (p,), all for the same variables.
         The keys of a mapping are the labels. The labels of a sequence are the names of the methods, with
         numbers if they repeat.
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
@@ -392,9 +393,9 @@ def compare(
 def _labeled(results: Any) -> tuple[tuple[str, ...], list[Any]]:
     """Labels, each once, and results."""
     if isinstance(results, Mapping):
-        labels, given = [str(label) for label in results], list(results.values())
+        labels, given = [str(label) for label in results], [as_result(x) for x in results.values()]
     elif isinstance(results, (list, tuple)):
-        given = list(results)
+        given = [as_result(x) for x in results]
         methods = [str(getattr(result, "method", "loadings")) for result in given]
         labels = [
             method if methods.count(method) == 1 else f"{method} {methods[: i + 1].count(method)}"
@@ -418,10 +419,8 @@ def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
 
 
 def _unit_loadings(result: Any, label: str, p: int) -> Array:
-    V = getattr(result, "loadings", None)
-    V = getattr(result, "loading", result) if V is None else V
     try:
-        V = checked_loadings(V, p, (1, 2))
+        V = checked_loadings(loadings_in(result), p, (1, 2))
     except (TypeError, ValueError) as error:
         raise type(error)(f"results[{label!r}]: {error}") from None
     return V[:, None] if V.ndim == 1 else V
