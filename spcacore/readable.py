@@ -300,12 +300,19 @@ class _Fitted:
     method: str
 
 
+def _is_table(x: Any) -> bool:
+    """An array or a dataframe, whose attributes may be its columns."""
+    return isinstance(x, np.ndarray) or hasattr(x, "iloc")
+
+
 def as_result(x: Any) -> Any:
     """What holds the loadings: of an estimator or a choice its result; anything else as it is.
 
     An estimator of another package has `components_`, of shape (r, p), and perhaps `mean_`,
     `explained_variance_ratio_` and `feature_names_in_`, as scikit-learn calls them.
     """
+    if _is_table(x):
+        return x
     named = getattr(x, "feature_names_in_", None)
     names = None if named is None else tuple(map(str, named))
     for attribute in ("result", "result_"):
@@ -328,7 +335,7 @@ def as_result(x: Any) -> Any:
 
 def loadings_in(x: Any) -> Any:
     """The loadings of a result; what is none is taken as loadings itself."""
-    for name in ("loadings", "loading"):
+    for name in () if _is_table(x) else ("loadings", "loading"):
         if (V := getattr(x, name, None)) is not None:
             return V
     if isinstance(x, HasLoadings):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._docstrings import NO_PANDAS, filled
+from ._labels import same_columns
 from ._messages import convergence, counted, few
 from ._types import MatrixLike
 from ._validation import aligned, framed, integer, real_array
@@ -266,6 +267,7 @@ def check_names(names: Any, p: int) -> tuple[str, ...]:
 
 def check_scores(scores: Any, n_components: int) -> NDArray[Any]:
     """Scores as an array with a column for each component."""
+    scores = same_columns(scores, tuple(f"component_{t + 1}" for t in range(n_components)))
     S = real_array(scores, "scores", ndim=2, empty=n_components == 0)
     if S.shape[1] != n_components:
         raise ValueError(

@@ -11,8 +11,8 @@ import spcacore
 
 ROOT = Path(spcacore.__file__).parent
 FLOORS = (
-    "_messages", "_docstrings", "_types", "_records", "_limits", "_core", "_validation", "_rendering",
-    "progress",
+    "_messages", "_labels", "_docstrings", "_types", "_records", "_limits", "_core", "_validation",
+    "_rendering", "progress",
     "datasets", "readable", "linalg", "operators", "results",
     "tools", "solvers", "models", "generalized", "clustering",
     "selection",

@@ -439,6 +439,13 @@ def test_estimators_are_drawn_as_their_results():
     found = spcacore.compare({"a": theirs, "b": ours}, frame)
     assert found.explained_variance_ratio["raw"][0] == pytest.approx(theirs.explained_variance_ratio_)
     assert np.array_equal(found.loadings[1], ours.result_.loadings)
+    for own in (theirs, ours, ours.result_):
+        V = own.loadings if hasattr(own, "loadings") else own.components_.T
+        ratio = spcacore.explained_variance(X, V, ratio=True)
+        assert np.array_equal(spcacore.explained_variance(frame, own, ratio=True), ratio)
+        given = spcacore.from_loadings(own, X)
+        assert given.explained_variance_ratio == pytest.approx(ratio)
+        assert given.names == (None if own is ours.result_ else tuple("abcdef"))
     both = plot.comparison({"a": theirs, "b": ours}, frame), plot.comparison(found)
     assert heights(both[0])["a"] == pytest.approx(heights(both[1])["a"])
     assert set(heights(both[0])) == {"ordinary", "a", "b"}
@@ -575,7 +582,11 @@ BAD = [
     (lambda: plot.comparison({"a": V2}), TypeError, r"dict, which needs X: plot.comparison\(results, X\)"),
     (lambda: plot.comparison(spcacore.compare([V2], X), X), TypeError, "X was given to spcacore.compare"),
     (lambda: plot.heatmap(spcacore.kernel_pca(X, 2)), TypeError, "KernelPCAResult has no loadings"),
-    (lambda: spcacore.compare([spcacore.sparse_cca(X, X[:, :3], l1_bound=1.2)], X), TypeError, "loadings_x and loadings_y"),
+    (
+        lambda: spcacore.compare([spcacore.sparse_cca(X, X[:, :3], l1_bound=1.2)], X),
+        TypeError,
+        "loadings_x and loadings_y",
+    ),
     (lambda: plot.comparison(spcacore.compare([V2], X), definition="all"), ValueError, "definition must be"),
     (lambda: plot.path(stand_in(), chosen=3), ValueError, "chosen must be one of the values 1, 2, 4"),
     (lambda: plot.path(stand_in(), component=0), ValueError, "component requires a selection whose grids"),

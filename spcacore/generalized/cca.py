@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._docstrings import NO_PANDAS, filled
+from .._labels import joined
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, few, warn
 from .._types import Counted, Groups, MatrixLike, Switch, Variables, Weights
@@ -77,7 +78,7 @@ class SparseCCAResult(HasLoadings):
     Attributes
     ----------
     loadings_x, loadings_y : ndarray of shape (p, r) and (q, r)
-        Listing of unit 2-norm, for the centered and scaled variables. In each of X the entry of largest
+        Columns of unit 2-norm, for the centered and scaled variables. In each of X the entry of largest
         magnitude is positive; those of Y have the sign that makes the covariance of the scores positive.
     scores_x, scores_y : ndarray of shape (n, r)
         The centered and scaled data times the loadings.
@@ -316,6 +317,7 @@ def sparse_cca(
     for name, count in (("x", x_count), ("y", y_count)):
         if method == "pmd" and count != "groups":
             raise ValueError(f"{name}_count={count!r} says what a cardinality counts; 'pmd' takes l1_bound")
+    Y = joined(X, Y, "Y")
     sides = both_sides(X, Y, scale, known, sample_weight)
     x, y = sides
     if check_bool(certify, "certify"):

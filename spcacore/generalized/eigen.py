@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from .._labels import columns_of, symmetric
 from .._limits import PENCIL_ALL_SWAPS_WORK, PENCIL_GREEDY_WORK, PENCIL_LEFT, SYMMETRY, TIE
 from .._messages import counted, few, warn
 from .._types import MatrixLike, RandomSource
@@ -48,7 +49,7 @@ class SparseEigenResult(Named):
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        Listing of unit 2-norm; in each, the entry of largest magnitude is positive.
+        Columns of unit 2-norm; in each, the entry of largest magnitude is positive.
     values : ndarray of shape (r,)
         The ratio `x'Ax/x'Bx` of each loading.
     deflated_values : ndarray of shape (r,)
@@ -200,7 +201,8 @@ def sparse_eigen(
 def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], np.dtype]:
     """Validate both matrices."""
     arrays = []
-    for x, name in ((A, "A"), (B, "B")):
+    A = symmetric(A, None, "A")
+    for x, name in ((A, "A"), (symmetric(B, columns_of(A), "B", "the variables of A"), "B")):
         if is_sparse(x):
             a, parts = canonical_arrays(compressed(x, name))
             a = type(a)(parts, shape=a.shape).tocsr()  # indices and indptr of one width, as SciPy needs

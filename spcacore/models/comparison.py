@@ -30,7 +30,7 @@ from .._validation import integer
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
 from ..operators.problem import Problem
-from ..readable import Listing, Tabular, as_result, loadings_in
+from ..readable import Listing, Tabular, as_result
 from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
 
 if TYPE_CHECKING:
@@ -351,13 +351,8 @@ def compare(
         for name, value in (("kind", kind), ("center", center), ("scale", scale))
     }
     problem = as_problem(X, sample_weight=sample_weight, n_features=n_features, definite=False, **options)
-    for label, result in zip(labels, given, strict=True):
-        own = getattr(result, "names", None)
-        if own is not None and problem.names is not None and tuple(own) != problem.names:
-            raise ValueError(
-                f"the variables of results[{label!r}] differ from those of X in their names or their order"
-            )
-    V = [_unit_loadings(result, label, problem.p) for label, result in zip(labels, given, strict=True)]
+    labeled = zip(labels, given, strict=True)
+    V = [_unit_loadings(result, label, problem.p, problem.names) for label, result in labeled]
     variances = {
         name: tuple(operator_variances(problem, v, name) for v in V) for name in VARIANCE_DEFINITIONS
     }
@@ -418,9 +413,9 @@ def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
     return integer(reference, "reference", 0, len(labels) - 1)
 
 
-def _unit_loadings(result: Any, label: str, p: int) -> Array:
+def _unit_loadings(result: Any, label: str, p: int, names: tuple[str, ...] | None) -> Array:
     try:
-        V = checked_loadings(loadings_in(result), p, (1, 2))
+        V = checked_loadings(result, p, names, (1, 2))
     except (TypeError, ValueError) as error:
         raise type(error)(f"results[{label!r}]: {error}") from None
     return V[:, None] if V.ndim == 1 else V

@@ -28,9 +28,10 @@ from .._types import (
     Variables,
     Weights,
 )
-from .._validation import aligned, check_callback, integer
+from .._validation import check_callback, integer
 from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed, is_rounding
+from ..operators.inputs import as_fitted
 from ..operators.leading import cheap_dense_shares
 from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..operators.transform import fitted_scores
@@ -443,7 +444,7 @@ def extend(
     result: SparsePCAResult, X: Any, more: int, sparsity: dict[str, Any], callback: Callback | None
 ) -> SparsePCAResult:
     """Continue `result`, which came from this X; see `SparsePCAResult.extend`."""
-    X = X if result.kind == "covariance" else aligned(X, result.names)
+    X = as_fitted(X, result.kind, result.names)
     settings = dict(result.options)
     if settings["refine"]:
         raise ValueError("refined loadings depend on one another: call sparse_pca for all of them at once")

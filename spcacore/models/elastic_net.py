@@ -41,7 +41,7 @@ class SPCAResult(LoadingsResult):
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        Listing of unit length, or zero. In each column the entry of largest magnitude is positive.
+        Columns of unit length, or zero. In each column the entry of largest magnitude is positive.
     explained_variance, explained_variance_ratio : ndarray of shape (r,)
         As in `SparsePCAResult`.
     adjusted_variance : ndarray of shape (r,)
@@ -498,7 +498,7 @@ def _ridge(problem: Problem, ridge: Any) -> float:
 
 
 def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
-    S = real_array(start, "start", ndim=2).astype(np.float64)
+    S = real_array(start, "start", ndim=2, labels=problem.names).astype(np.float64)
     if S.shape != (problem.p, r):
         raise ValueError(f"start has shape {S.shape} where ({problem.p}, {r}) is needed")
     S = S / (np.abs(S).max() or 1)

@@ -93,7 +93,7 @@ def refine(
     ----------
     X : array-like of shape (n, p), sparse matrix
         Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
-    loadings : array-like of shape (p, r)
+    loadings : array-like of shape (p, r), result or fitted estimator
         The loadings to begin with. No column may be zero.
     cardinality : int or sequence of r int, optional
         Nonzeros of the loadings: one number for all, or one for each. No loading may get fewer than it has.
@@ -153,7 +153,7 @@ def refine(
     """
     choice = knowledge(include, exclude, groups, nonnegative, count)
     problem = as_problem(X, kind=kind, center=center, scale=scale, choice=choice)
-    V = checked_loadings(loadings, problem.p)
+    V = checked_loadings(loadings, problem.p, problem.names)
     r = V.shape[1]
     counts = np.count_nonzero(V, axis=0)
     if not counts.all():

@@ -248,5 +248,5 @@ def _computed_shares(
     total = float(problem.diagonal.sum())
     if not total > 0:
         raise ValueError("X has no variance")
-    own = operator_variances(problem, checked_loadings(V, p), "cumulative") / total if wanted else None
+    own = operator_variances(problem, checked_loadings(V, p, None), "cumulative") / total if wanted else None
     return dense_shares(problem, r), own
