@@ -53,7 +53,7 @@ class SPCAResult(LoadingsResult):
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        Listing of unit length, or zero. In each column the entry of largest magnitude is positive.
+        Columns of unit length, or zero. In each column the entry of largest magnitude is positive.
     explained_variance, explained_variance_ratio : ndarray of shape (r,)
         As in `SparsePCAResult`.
     adjusted_variance : ndarray of shape (r,)

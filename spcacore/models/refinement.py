@@ -94,7 +94,7 @@ def refine(
     ----------
     X : array-like of shape (n, p), sparse matrix
         Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
-    loadings : array-like of shape (p, r)
+    loadings : array-like of shape (p, r), result or fitted estimator
         The loadings to begin with. No column may be zero.
     cardinality : int or sequence of r int, optional
         Nonzeros of the loadings: one number for all, or one for each. No loading may get fewer than it has.
