@@ -148,7 +148,7 @@ def types(session):
 
 @nox.session(python=USUAL)
 def kernels(session):
-    """Tests that BLAS and LAPACK could decide, under each choice of kernels, by 1 or 2 threads in turn."""
+    """Tests that BLAS or clones of kernels could decide, under each choice, by 1 or 2 threads in turn."""
     # OpenBLAS 0.3.34 of later ones crashes if Haswell's kernels are asked for on a processor with AVX-512
     work = environment(session, ".[test]", "pytest-randomly", "numpy<2.5.1")
     session.run("bash", ".ci/kernels", str(work), external=True)

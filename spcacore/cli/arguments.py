@@ -54,14 +54,15 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_command(
-    commands: Any, name: str, description: str, epilog: str, files: str | None = None
-) -> Any:
+def _add_command(commands: Any, name: str, description: str, epilog: str, files: str | None = None) -> Any:
     new = commands.add_parser(
         name, prog=f"spcacore {name}", description=description, epilog=epilog,
         usage=f"spcacore {name} FILE [options]", **_STYLE,
     )  # fmt: skip
-    new.add_argument("file", metavar="FILE", nargs=files, help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, or -, see below")
+    new.add_argument(
+        "file", metavar="FILE", nargs=files,
+        help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, or -, see below",
+    )  # fmt: skip
     new.set_defaults(nan=False)
     return new
 
