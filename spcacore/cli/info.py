@@ -21,7 +21,6 @@ from ..linalg.cores import get_num_threads
 from ..operators.inputs import as_problem
 from .reading import read, symmetric
 from .report import print_json
-from .source import STDIN
 from .table import Table, UserError
 
 __all__ = ["run"]
@@ -34,13 +33,13 @@ def run(args: argparse.Namespace) -> None:
     if args.build:
         _print_build(args)
         return
-    args.notes = []
     table = read(args)
     source = args.source
     facts = {
         "format": source.kind.lstrip("."),
         "contents": table.contents or None,
-        "bytes_on_disk": None if args.file == STDIN else os.path.getsize(args.file),
+        "columns_of_words": list(table.words),
+        "bytes_on_disk": None if source.content is not None else os.path.getsize(args.file),
         **_facts(table, args),
     }
     if args.json:
@@ -256,6 +255,7 @@ def _print_facts(facts: dict[str, Any], table: Table, args: argparse.Namespace) 
     rows += [
         ["samples", f"{n}{_some(table.row_names)}"],
         ["variables", f"{p}{_some(table.names)}"],
+        *([["words", f"{len(table.words)}{_some(list(table.words))}, left out"]] if table.words else []),
         ["numbers", f"{facts['dtype']}, {facts['sparse'] or 'dense'}"],
         ["nonzero", _share(facts["nonzeros"], n * p)],
         ["in memory", _amount(facts["bytes_in_memory"])],
