@@ -101,14 +101,15 @@ def explained_variance(
     check_choice(definition, "definition", VARIANCE_DEFINITIONS)
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
     V = checked_loadings(loadings, problem.p)
+    rounding = float(np.finfo(real_array(loadings, "loadings", ndim=2).dtype).eps)
     if check_bool(ratio, "ratio"):
         if problem.diagonal is None:
             raise ValueError("ratio=True needs the total variance, which an operator does not provide")
         total = float(problem.diagonal.sum())
         if not total > 0:
             raise ValueError("ratio=True needs a positive total variance")
-        return operator_variances(problem, V, definition) / total
-    inside = operator_variances(problem, V, definition)
+        return operator_variances(problem, V, definition, rounding) / total
+    inside = operator_variances(problem, V, definition, rounding)
     variances = problem.in_units(inside)
     warn_out_of_range(inside, variances)
     return variances
@@ -127,8 +128,11 @@ def checked_loadings(loadings: Any, p: int, ndim: int | tuple[int, ...] = 2) -> 
     return V[:, 0] if one else V
 
 
-def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> NDArray[np.float64]:
-    """The variances in the operator's own units; V has unit or zero columns."""
+def operator_variances(
+    problem: Problem, V: NDArray[Any], definition: str, rounding: float = 0.0
+) -> NDArray[np.float64]:
+    """The variances in the operator's own units; V has unit or zero columns, whose entries are rounded like
+    those of the operator or, where that is more, by the share `rounding`."""
     op = problem.operator
     if definition == "adjusted":
         return _adjusted(op, V)
@@ -140,7 +144,7 @@ def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> ND
         return np.zeros(V.shape[1])
     V = V[used]
     if definition == "cumulative":
-        V = orthonormal(V)
+        V = orthonormal(V, max(rounding, float(np.finfo(op.dtype).eps)))
     if not isinstance(op, _core.Operator) and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))
