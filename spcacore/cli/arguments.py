@@ -60,7 +60,7 @@ def _add_command(commands: Any, name: str, description: str, epilog: str) -> Any
         usage=f"spcacore {name} FILE [options]", **_STYLE,
     )  # fmt: skip
     new.add_argument("file", metavar="FILE", help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, or -, see below")
-    new.set_defaults(nan=False)
+    new.set_defaults(nan=False, keep_going=False)
     return new
 
 
@@ -271,7 +271,7 @@ def _add_info(commands: Any) -> None:
     info = _add_command(commands, "info", help.INFO_DESCRIPTION, help.INFO_EPILOG)
     _add_reading(info, missing=False)
     _add_writing(info, None)
-    info.set_defaults(nan=True, float32=False, covariance=None)
+    info.set_defaults(nan=True, keep_going=True, float32=False, covariance=None)
 
 
 def _add_explained(group: Any) -> None:
@@ -409,6 +409,23 @@ def _add_reading(command: argparse.ArgumentParser, missing: bool = True) -> None
         "--row-names", action=argparse.BooleanOptionalAction,
         help=".csv, .tsv: the first column has names, or has none",
     )  # fmt: skip
+    reading.add_argument(
+        "--index-column", metavar="NAMES", type=_names,
+        help=".csv, .tsv, .parquet: the columns, by name or number, that name the rows",
+    )  # fmt: skip
+    reading.add_argument(
+        "--drop",
+        metavar="NAMES",
+        type=_names,
+        help="leave out these columns of FILE, by name or number",
+    )
+    reading.add_argument(
+        "--thousands", metavar="MARK", type=_mark,
+        help=".csv, .tsv: what separates thousands, as , in 10,500 (default: nothing does)",
+    )  # fmt: skip
+    reading.add_argument(
+        "--comment", metavar="MARK", type=_mark, help=".csv, .tsv: what begins a comment, as #"
+    )
     reading.add_argument(
         "--delimiter", metavar="MARK", type=_mark,
         help=".csv, .tsv: what separates cells: one character, or tab (default: comma, semicolon or tab, "

@@ -17,7 +17,6 @@ from .._rendering import printable, significant
 from ..operators.inputs import as_problem
 from .reading import read, symmetric
 from .report import print_json
-from .source import STDIN
 from .table import Table
 
 __all__ = ["run"]
@@ -25,13 +24,13 @@ __dir__ = __all__.copy
 
 
 def run(args: argparse.Namespace) -> None:
-    args.notes = []
     table = read(args)
     source = args.source
     facts = {
         "format": source.kind.lstrip("."),
         "contents": table.contents or None,
-        "bytes_on_disk": None if args.file == STDIN else os.path.getsize(args.file),
+        "columns_of_words": list(table.words),
+        "bytes_on_disk": None if source.content is not None else os.path.getsize(args.file),
         **_facts(table, args),
     }
     if args.json:
@@ -223,6 +222,7 @@ def _print_facts(facts: dict[str, Any], table: Table, args: argparse.Namespace) 
     rows += [
         ["samples", f"{n}{_some(table.row_names)}"],
         ["variables", f"{p}{_some(table.names)}"],
+        *([["words", f"{len(table.words)}{_some(list(table.words))}, left out"]] if table.words else []),
         ["numbers", f"{facts['dtype']}, {facts['sparse'] or 'dense'}"],
         ["nonzero", _share(facts["nonzeros"], n * p)],
         ["in memory", _amount(facts["bytes_in_memory"])],
