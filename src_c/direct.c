@@ -13,7 +13,8 @@ static int half_exponent(real largest)
 }
 
 /* max |x_ij| */
-VECTORIZED static real largest_entry(spca_int lines, spca_int length, spca_int ld, const real *X)
+VECTORIZED_TO(real, largest_entry, (spca_int lines, spca_int length, spca_int ld, const real *X),
+              (lines, length, ld, X))
 {
     real largest = 0;
     for (spca_int a = 0; a < lines; a++)
@@ -57,9 +58,14 @@ static operator_t of_data(spca_int n, spca_int p, const real *X, spca_int ld, in
     return op;
 }
 
-VECTORIZED int SPCA(all_finite)(spca_int n, const real *x)
+VECTORIZED_TO(int, finite_all, (spca_int n, const real *x), (n, x))
 {
     return is_finite(n, x);
+}
+
+int SPCA(all_finite)(spca_int n, const real *x)
+{
+    return finite_all(n, x);
 }
 
 spca_int SPCA(gather)(spca_int p, const real *x, spca_int *index, real *value)
@@ -109,18 +115,27 @@ static spca_status power(const operator_t *A, spca_int k, int nonnegative, spca_
     return status;
 }
 
-/* G = A[index, index]; of data without the tiles of matrix_product, which take 125 KB of stack. */
-VECTORIZED static spca_status block_of(const operator_t *A, spca_int k, const spca_int *index,
-                                       real *work, real *G)
+/* G = W'W factor of W (m x k by columns), without the tiles of matrix_product, which take 125 KB of
+ * stack. */
+VECTORIZED(multiply, (spca_int m, spca_int k, const real *W, real factor, real *G),
+           (m, k, W, factor, G))
+{
+    for (spca_int b = 0; b < k; b++)
+        for (spca_int a = 0; a <= b; a++)
+            G[a + b * k] = G[b + a * k] = factor * strands_dot(m, W + a * m, W + b * m);
+}
+
+/* G = A[index, index] */
+static spca_status block_of(const operator_t *A, spca_int k, const spca_int *index, real *work,
+                            real *G)
 {
     real *W = work, *rest = W + A->m * k;
     spca_status status;
     if (A->symmetric_form) return SPCA(submatrix)(A, k, index, NULL, NULL, A->p, work, G);
     status = A->columns(A, k, index, NULL, NULL, rest, W);
-    for (spca_int b = 0; status >= 0 && b < k; b++)
-        for (spca_int a = 0; a <= b; a++)
-            G[a + b * k] = G[b + a * k] = A->factor * strands_dot(A->m, W + a * A->m, W + b * A->m);
-    return status >= 0 && !is_finite(k * k, G) ? SPCA_NONFINITE : status;
+    if (status < 0) return status;
+    multiply(A->m, k, W, A->factor, G);
+    return is_finite(k * k, G) ? SPCA_OK : SPCA_NONFINITE;
 }
 
 static spca_status refit(const operator_t *A, real *x, real *work, spca_int *iwork, real *objective)
@@ -149,8 +164,9 @@ static int over_norm(spca_int p, const real *v, real *q)
 /* Gram-Schmidt, twice is enough (Parlett 1980, The Symmetric Eigenvalue Problem, section 6.9), and
  * with every entry a bound on what rounding has made of it: entries that may be rounding alone are
  * taken for zero, and then q is made orthogonal once more. */
-VECTORIZED spca_status SPCA(orthogonal_parts)(spca_int p, spca_int r, const real *V, real epsilon,
-                                              real *work, real *Q)
+VECTORIZED_TO(spca_status, parts_of,
+              (spca_int p, spca_int r, const real *V, real epsilon, real *work, real *Q),
+              (p, r, V, epsilon, work, Q))
 {
     for (spca_int a = 0; a < p * r; a++) work[a] = Q[a] = 0;
     for (spca_int t = 0; t < r; t++) {
@@ -181,6 +197,12 @@ VECTORIZED spca_status SPCA(orthogonal_parts)(spca_int p, spca_int r, const real
         }
     }
     return SPCA_OK;
+}
+
+spca_status SPCA(orthogonal_parts)(spca_int p, spca_int r, const real *V, real epsilon, real *work,
+                                   real *Q)
+{
+    return parts_of(p, r, V, epsilon, work, Q);
 }
 
 static spca_status explained(const operator_t *A, spca_int r, const real *V, real *work,
