@@ -282,7 +282,7 @@ def test_variables_without_variance_get_no_loading():
 
 
 def blocks(seed, count):
-    """Symmetric matrices of small integers, indefinite, semidefinite, negative or zero, with zero variables."""
+    """Symmetric matrices of small integers, of any definiteness, some of whose variables have zeros alone."""
     rng = np.random.default_rng(seed)
     for kind in range(count):
         p = int(rng.integers(1, 7))
@@ -640,7 +640,7 @@ def test_schur_deflation_of_data_is_refused_before_a_column_is_changed():
 
 def stack_used(call):
     """Bytes of stack below the frame that makes a call, in a thread of its own."""
-    pointer, room, near, out = None, 1 << 18, 2048, []
+    room, near, out = 1 << 18, 2048, []
     libc = ctypes.CDLL(None)
     libc.getcontext.argtypes = [ctypes.c_void_p]
 

@@ -83,8 +83,11 @@ def orthonormal_basis(vectors: Iterable[NDArray[Any]], basis: Iterable[NDArray[A
 
 
 def orthonormal(V: NDArray[Any], rounding: float | None = None) -> Array:
-    """Gram-Schmidt in order; a column becomes zero where rounding of its entries, by the share `rounding` or as
-    floats of the type of V are rounded, may be all that keeps it out of the span of the earlier ones."""
+    """Gram-Schmidt in order; a column in the span of the earlier ones becomes zero.
+
+    It is in the span where rounding of its entries, by the share `rounding` or that of the type of V, may be all
+    that keeps it out.
+    """
     share = float(np.finfo(V.dtype).eps) if rounding is None else rounding
     return _core.orthogonal_parts(np.ascontiguousarray(V.T, np.float64), share).T
 

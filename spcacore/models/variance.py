@@ -139,8 +139,10 @@ def checked_loadings(
 def operator_variances(
     problem: Problem, V: NDArray[Any], definition: str, given: DTypeLike = np.float64
 ) -> NDArray[np.float64]:
-    """The variances in the operator's own units; V has unit or zero columns, whose entries are rounded as those
-    of the operator or of the type that was given."""
+    """The variances in the operator's own units; V has unit or zero columns.
+
+    Their entries have the rounding of the operator, or of the type that was given.
+    """
     op = problem.operator
     if definition == "adjusted":
         return _adjusted(op, V)
