@@ -85,8 +85,8 @@ def orthonormal_basis(vectors: Iterable[NDArray[Any]], basis: Iterable[NDArray[A
 def orthonormal(V: NDArray[Any], rounding: float | None = None) -> Array:
     """Gram-Schmidt in order; a column in the span of the earlier ones becomes zero.
 
-    It is in the span where rounding of its entries, by the share `rounding` or that of the type of V, may be all
-    that keeps it out.
+    It is in the span where rounding of its entries, by the share `rounding` or that of the type of V, may be
+    all that keeps it out.
     """
     share = float(np.finfo(V.dtype).eps) if rounding is None else rounding
     return _core.orthogonal_parts(np.ascontiguousarray(V.T, np.float64), share).T

@@ -173,7 +173,7 @@ class DeflatedOperator:
         return replaced(self, operator=_core.dense(A, True, None, None, 1.0, 1.0), matrix=A)
 
     def dense(self, index: NDArray[np.intp], entries: NDArray[Any]) -> NDArray[np.float64]:
-        """What of a loading a component must be orthogonal to: its entries at variables that are not excluded."""
+        """What of a loading a component must be orthogonal to: its entries at variables allowed."""
         x = np.zeros(self.operator.p)
         x[index] = entries
         if self.excluded is not None:
