@@ -54,12 +54,15 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_command(commands: Any, name: str, description: str, epilog: str) -> Any:
+def _add_command(commands: Any, name: str, description: str, epilog: str, files: str | None = None) -> Any:
     new = commands.add_parser(
         name, prog=f"spcacore {name}", description=description, epilog=epilog,
         usage=f"spcacore {name} FILE [options]", **_STYLE,
     )  # fmt: skip
-    new.add_argument("file", metavar="FILE", help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, or -, see below")
+    new.add_argument(
+        "file", metavar="FILE", nargs=files,
+        help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, or -, see below",
+    )  # fmt: skip
     new.set_defaults(nan=False, keep_going=False)
     return new
 
@@ -268,7 +271,11 @@ def _add_compare(commands: Any) -> None:
 
 
 def _add_info(commands: Any) -> None:
-    info = _add_command(commands, "info", help.INFO_DESCRIPTION, help.INFO_EPILOG)
+    info = _add_command(commands, "info", help.INFO_DESCRIPTION, help.INFO_EPILOG, "?")
+    info.add_argument(
+        "--build", action="store_true",
+        help="instead of FILE: versions, BLAS, threads, and the processor that the kernels are compiled for",
+    )  # fmt: skip
     _add_reading(info, missing=False)
     _add_writing(info, None)
     info.set_defaults(nan=True, keep_going=True, float32=False, covariance=None)

@@ -15,7 +15,7 @@ Sparse principal component analysis: components that explain much variance and u
 so that they can be read. Ordinary principal components mix all variables.
 
   spcacore                  an example: the pit props, 13 measurements of 180 mine timbers
-  spcacore info FILE        what is in the file, and what to look out for
+  spcacore info FILE        what is in the file, and what to look out for; --build: of the package
   spcacore fit FILE         the components of the matrix in FILE
   spcacore path FILE        how many variables to take, and what each number explains
   spcacore stability FILE   which variables other samples would choose again
@@ -189,7 +189,8 @@ JSON_INFO = """\
   sparse (its format, or null), orientation,
   samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (sample and
   variable), constant_variables, empty_variables, smallest_variance, median_variance, largest_variance
-  (without constant variables), symmetric, unit_diagonal, seconds_per_product, notes
+  (without constant variables), symmetric, unit_diagonal, seconds_per_product, notes; with --build: python,
+  numpy, scipy, blas, threads, clone (of the kernels, which runs), clones (that could run here)
 
 """
 COUNTING = """\
