@@ -138,10 +138,13 @@ def refuse_no_array(x: Any, name: str) -> None:
         )
 
 
-def warn(message: str) -> None:
-    """A RuntimeWarning of the line that called the package, unless a caller within it is `quiet`."""
+def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
+    """A warning of the line that called the package, unless a caller within it is `quiet`.
+
+    A RuntimeWarning is about the result, a UserWarning about what was given.
+    """
     if not any(message.startswith(beginning) for beginning in _UNSAID.get()):
-        warnings.warn(message, RuntimeWarning, stacklevel=_outside())
+        warnings.warn(message, category, stacklevel=_outside())
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """What each function takes, as docs/guide/inputs.md states it: with the same answer, or refused by name."""
 
 import functools
+import inspect
 import re
 import warnings
 from pathlib import Path
@@ -204,3 +205,53 @@ def test_constant_data_have_no_component(name):
 def test_small_arrays_must_be_in_memory(call, kind):
     with pytest.raises(TypeError, match=rf"{call.argument} is .* where .* is needed"):
         call.run(KINDS[kind](call.clean()))
+
+
+def takes_kind(call):
+    owner = spcacore
+    for part in call.function.split("."):
+        owner = getattr(owner, part)
+    kind = inspect.signature(owner).parameters.get("kind")
+    return kind is not None and kind.default in ("data", None)
+
+
+BY_KIND = [
+    call for call in CALLS if call.takes == "data" and hasattr(spcacore, call.function) and takes_kind(call)
+]
+SYMMETRIC = "X is symmetric, as a covariance or correlation matrix is, and is taken as 12 samples"
+
+
+def told(run, X):
+    """Whether a call says that its data look like a covariance."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run(X)
+    return any(w.category is UserWarning and str(w.message).startswith(SYMMETRIC) for w in caught)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("call", BY_KIND, ids=repr)
+def test_a_covariance_without_its_kind_is_told(call):
+    X = call.clean()
+    assert told(call.run, np.corrcoef(X.T))
+    assert not told(call.run, X[:12])
+
+
+@pytest.mark.parametrize("storage", ["dense", "frame", "sparse", "row blocks", "single"])
+def test_what_looks_like_a_covariance(storage):
+    """Symmetric, and with no entry beyond what the diagonal allows: an adjacency or a distance is data."""
+    make = {**KINDS, "dense": np.asarray, "single": np.float32, "frame": optional("pandas", "DataFrame")}[
+        storage
+    ]
+    run = functools.partial(spcacore.sparse_pca, n_components=1, cardinality=2)
+    X = np.random.default_rng(0).standard_normal((20, 12))
+    C = np.corrcoef(X.T)
+    adjacency = (np.abs(C) > 0.1) - np.eye(12)
+    turned = C.copy()
+    turned[3, 4] += 0.01
+    for matrix, expected in (
+        (C, True), (np.cov(X.T) * 1e-9, True), (X.T @ X, True), (adjacency, False), (turned, False),
+        (X[:12], False), (-C, False),
+    ):  # fmt: skip
+        assert told(run, make(matrix)) == expected
+    assert not told(functools.partial(run, kind="covariance"), make(C))
