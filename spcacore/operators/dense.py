@@ -174,8 +174,11 @@ def missing_problem(a: NDArray[Any], treatment: Standardization, names: tuple[st
 
 def resembles_covariance(a: NDArray[Any]) -> bool:
     """Whether an array is symmetric and its 2 x 2 minors are semidefinite, to rounding."""
-    if a.shape[0] != a.shape[1] or len(a) == 1 or not np.allclose(a[0], a[:, 0], 1e-5, 0):
+    if a.shape[0] != a.shape[1] or len(a) == 1:
         return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.allclose(a[0], a[:, 0], 1e-5, 0):
+            return False
     largest, asymmetry, excess = _core.symmetry(a)
     return 0 < largest < math.inf and max(asymmetry, excess) <= largest * SYMMETRY.of(a.dtype)
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from .._labels import columns_of, joined, matched, symmetric
 from .._limits import CALLABLE_ORDER, WORKING_SET_COST
 from .._messages import counted, warn
@@ -105,10 +107,26 @@ def as_problem(
             treatment = replace(treatment, excluded=choice.excluded)
         restrictable = restrictable and not choice.shapes
     problem = _wrapped(storage, treatment, screening, columnwise, restrictable, form)
+    if treatment.scale and treatment.deviation is None:
+        _tell_constant(problem, treatment)
     if choice is None:
         return problem
     data = None if problem.data is None else replace(problem.data, choice=choice)
     return replace(problem, choice=choice, data=data)
+
+
+def _tell_constant(problem: Problem, treatment: Standardization) -> None:
+    """Warn of columns that no standard deviation divides; of a covariance, of variables without variance."""
+    if problem.diagonal is None or not problem.diagonal.any():
+        return
+    constant = problem.diagonal == 0
+    if treatment.excluded is not None:
+        constant &= ~treatment.excluded
+    index = np.flatnonzero(constant).tolist()
+    if index:
+        which = [repr(problem.names[j]) if problem.names else str(j) for j in index[:5]]
+        few = f"{', '.join(which)}{', ...' * (len(index) > 5)}"
+        warn(f"scale=True leaves {counted(len(index), 'constant column')} undivided: {few}", UserWarning)
 
 
 def _wrapped(

@@ -302,7 +302,7 @@ class Run:
         """The result of a one-component function, with its warnings."""
         problem, found, hook = self.problem, self.found, self.hook
         if found is None or abs(found.objective) <= problem.noise(found.index):
-            warn("X has no variance: the loading is the first unit vector")
+            warn(f"{problem.emptiness}; the loading is the first unit vector")
             one, first = np.ones(1, problem.operator.dtype), np.zeros(1, np.intp)
             if problem.choice is not None:
                 first = np.append(problem.choice.wanted, problem.choice.available)[:1]
@@ -321,7 +321,7 @@ class Run:
         loading[found.index] = found.entries
         return SparseComponent(
             loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, self.solver.name,
-            problem.screening(), names=problem.names,
+            problem.screening(), names=problem.names, missing_entries=problem.missing_entries,
         )  # fmt: skip
 
 
