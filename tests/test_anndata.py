@@ -156,7 +156,7 @@ def test_words_for_annotated_data(X, tmp_path):
     adata.write_h5ad(tmp_path / "cells.h5ad")
     view = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")[:, :10]
     told = []
-    with pytest.raises(ValueError, match=r"a view of a file, .* to_memory\(\)"):
+    with pytest.raises(ValueError, match=r"a view of a file, .*to_memory\(\)"):
         annotated.sparse_pca(view, 2, callback=told.append)
     assert not told
     inside = view.to_memory()
