@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -17,13 +16,13 @@ from .._rendering import printable, significant
 from ..operators.inputs import as_problem
 from .reading import read, symmetric
 from .report import print_json
-from .table import Table
+from .table import Arguments, Table
 
 __all__ = ["run"]
 __dir__ = __all__.copy
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Arguments) -> None:
     table = read(args)
     source = args.source
     facts = {
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> None:
     _print_facts(facts, table, args)
 
 
-def _facts(table: Table, args: argparse.Namespace) -> dict[str, Any]:
+def _facts(table: Table, args: Arguments) -> dict[str, Any]:
     X = table.matrix
     n, p = X.shape
     sparse = scipy.sparse.issparse(X)
@@ -212,7 +211,7 @@ def _merge(block: NDArray[np.float64], mean: NDArray[Any], squares: NDArray[Any]
 # ---- text -------------------------------------------------------------------------------------------
 
 
-def _print_facts(facts: dict[str, Any], table: Table, args: argparse.Namespace) -> None:
+def _print_facts(facts: dict[str, Any], table: Table, args: Arguments) -> None:
     n, p = facts["samples"], facts["variables"]
     size = "" if facts["bytes_on_disk"] is None else f", {_amount(facts['bytes_on_disk'])}"
     print(f"{args.source}: {facts['format']}{size}\n")
@@ -255,7 +254,7 @@ def _print_facts(facts: dict[str, Any], table: Table, args: argparse.Namespace) 
         print("\n" + "\n".join(advice))
 
 
-def _advice(facts: dict[str, Any], args: argparse.Namespace) -> list[str]:
+def _advice(facts: dict[str, Any], args: Arguments) -> list[str]:
     advice = []
     if facts["missing"]:
         advice.append(
