@@ -280,6 +280,9 @@ CCA_REFINED_STARTS = 3  # of these, how many are improved by swaps
 LANCZOS_SHARE = 40  # eigenvectors for one, at least, for Lanczos to be quicker than LAPACK
 
 # Iterations
+ALTERNATIONS = 60  # iterations of elastic nets without a gain at which supports that change end them
+REFINED_ORDER = 1024  # variables that take part in that, of which A is formed
+ROUND_RISE = 1e-4  # of a round of refinement after elastic nets, below which all starts are tried and it ends
 REFINEMENT_ROUNDS = 500  # of `refine=True`
 QUOTIENT_ROUNDS = 5  # of power iteration and re-fitting under generalized deflation
 CCA_ROUNDS = 100  # of the two sides in turn

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from importlib import import_module
 from typing import Any
@@ -167,142 +168,60 @@ class _Option(click.Option):
         super().__init__(flags, **settings)
 
 
-def _choice(words: Iterable[str], metavar: str | None = None) -> dict[str, Any]:
-    return {"type": _OneOf(tuple(words)), "metavar": metavar or "{" + ",".join(words) + "}"}
+_SHARES = _one_or_several(_number)
+_TYPES: dict[str, Any] = {  # how the value of each option is read; words are those that it may be
+    "n_components": _whole(1), "cardinality": _one_or_several(_whole(1)), "explained": _SHARES,
+    "explained_of": SHARES, "objective": OBJECTIVES, "l1_bound": _SHARES, "penalty": _SHARES,
+    "deflation": DEFLATIONS, "constraint": CONSTRAINTS, "support": SUPPORTS, "total_cardinality": _whole(1),
+    "sample_l1_bound": _SHARES, "ridge": _SHARES, "shrinkage": _shrinkage, "reference": _whole(1),
+    "criterion": ("cv", "permutation", "sparseness", "bic", "stability"), "n_folds": _whole(2),
+    "n_permutations": _whole(2), "rule": ("one_se", "best"),
+    "resampling": ("complementary", "half", "bootstrap"), "n_resamples": _whole(2), "threshold": _number,
+    "max_false": _number, "assumption": ("none", "unimodal", "r-concave"), "level": _number,
+    "n_jobs": _whole(1), "max_iter": _whole(0), "tol": _number, "rng": _whole(0),
+    "strategy": ("forward", "gradient", "backward", "bidirectional", "projection", "exact"),
+    "norm": ("l1", "l0"), "time_limit": _number, "include": _names, "exclude": _names, "count": COUNTS,
+    "orientation": ("rows", "columns"), "format": FORMATS, "drop": _names, "index_column": _names,
+    "delimiter": _mark, "decimal": (".", ","), "thousands": _mark, "comment": _mark, "impute": IMPUTE,
+}  # fmt: skip
+_PATH = click.Path(readable=False, allow_dash=True)
+_DEFAULTS = {"orientation": "rows", "decimal": ".", "reference": 1}
 
 
-def _value(metavar: str, parse: Callable[[str], Any]) -> dict[str, Any]:
-    return {"type": _Value(parse), "metavar": metavar}
-
-
-_FILE = {"type": click.Path(readable=False), "metavar": "FILE"}
-_SWITCH = {"is_flag": True}
-_NUMBERS = _value("R", _one_or_several(_number))
-_COUNT = _value("N", _whole(1))
-_TWO = _value("N", _whole(2))
-_STRATEGIES = ("forward", "gradient", "backward", "bidirectional", "projection", "exact")
-
-
-def _takers(name: str, methods: Iterable[str]) -> str:
-    models = MODELS | RESAMPLED
-    takes = {
-        **{m: (one.sparsity,) for m, one in SOLVERS.items()},
-        **{m: one.sparsity for m, one in models.items()},
-    }
-    return ", ".join(method for method in methods if name in takes[method])
-
-
-def _sparsity(which: str, numbers: Any, methods: tuple[str, ...]) -> list[_Option]:
-    """How components are found; the values of the parameters differ by command."""
-    add = lambda *flags, help, **more: _Option("components", *flags, help=help, **more)  # noqa: E731
-    return [
-        add("--objective", **_choice(OBJECTIVES), help="what is maximized: the variance of the scores, or what "
-            "the scores explain of all variables (default: variance)"),
-        add("--method", **_choice(methods, "NAME"),
-            help=f"{', '.join(methods)} (default: tpower, or the one for --objective)"),
-        add("--l1-bound", **_value("C", numbers), help=f"instead of -k for {_takers('l1_bound', methods)}: {which}"),
-        add("--penalty", **_value("P", numbers), help=f"instead of -k for {_takers('penalty', methods)}: {which}"),
-        add("--deflation", **_choice(DEFLATIONS, "NAME"), help=f"how a component is removed: "
-            f"{', '.join(DEFLATIONS)} (default: projection; of least_squares: schur)"),
-        add("--constraint", **_choice(CONSTRAINTS), help="keep components orthogonal to earlier ones, or "
-            "uncorrelated with them, instead of a deflation"),
-        add("--refine", **_SWITCH, help="improve the components jointly"),
-    ]  # fmt: skip
-
-
-def _n_components(parse: Any, help: str) -> _Option:
-    return _Option("components", "-n", "--n-components", "--components", **_value("N", parse), help=help)
-
-
-def _cardinality(parse: Any, help: str) -> _Option:
-    return _Option("components", "-k", "--cardinality", **_value("K", parse), help=help)
-
-
-def _choices(nonnegative: str) -> list[_Option]:
-    add = lambda *flags, help, **more: _Option("what is known of the variables", *flags, help=help, **more)  # noqa: E731
-    return [
-        add("--include", **_value("NAMES", _names), help="variables that every component has: --include a,b"),
-        add("--exclude", **_value("NAMES", _names), help="variables that no component has"),
-        add("--groups", **_FILE, help="the group of each variable, one per line: a group is in or out as a "
-            "whole, and -k counts groups"),
-        add("--count", **_choice(COUNTS), help="what -k counts where there are groups (default: groups); "
-            "variables: whole groups, of at most so many variables together"),
-        add("--nonnegative", **_SWITCH, help=f"no negative loadings{nonnegative}"),
-    ]  # fmt: skip
-
-
-_RNG = _Option(
-    "search", "--rng", "--seed", **_value("N", _whole(0)), help="seed of random choices (default: fixed)"
-)
-_SEARCH = [
-    _Option("search", "--max-iter", **_value("N", _whole(0)), help="most iterations (default: 1000)"),
-    _Option("search", "--tol", **_value("TOL", _number), help="stop at this relative change, or for "
-            "branch_and_bound at this gap (tpower: 1e-8; --float32: 1e-5)"),
-    _RNG,
-    _Option("search", "--strategy", **_choice(_STRATEGIES), help="greedy, least_squares: how variables are "
-            "added or removed (default: forward for greedy, auto for least_squares)"),
-    _Option("search", "--norm", **_choice(("l1", "l0")), help="gpower: what is penalized (default: l1)"),
-    _Option("search", "--relative", **_SWITCH, help="gpower: penalties from 0 to 1"),
-    _Option("search", "--block", **_SWITCH, help="gpower: all components at once"),
-    _Option("search", "--time-limit", **_value("S", _number), help="branch_and_bound, and exact least_squares: "
-            "seconds for each component"),
-    *_choices(": " + ", ".join([*(name for name in SOLVERS if SOLVERS[name].chooses), "spca"])),
-]  # fmt: skip
-_EXPLAINED = _Option("components", "--explained", **_value("S", _one_or_several(_number)), help="instead of -k: as "
-                     "few variables as explain this share (0 to 1) of what ordinary components explain")  # fmt: skip
-_RIDGE = _Option("components", "--ridge", **_NUMBERS, help="spca: the weight of squared loadings; sparse_cca: this "
-                 "share of the mean variance is added to all, one for both sides or two")  # fmt: skip
-_COVARIANCE = _Option("matrix", "--covariance", **_SWITCH, help="FILE is a covariance or correlation matrix")
-_MATRIX = [
-    _Option(
-        "matrix", "--scale/--no-scale", default=None, help="divide variables by their standard deviations"
-    ),
-    _Option("matrix", "--center/--no-center", default=None, help="subtract the means (default: center)"),
-    _Option("matrix", "--float32", **_SWITCH, help="compute in single precision"),
-]
-_READING = [
-    _Option("reading FILE", "--orientation", **_choice(("rows", "columns")), default="rows",
-            help="whether rows or columns are samples (default: rows)"),
-    _Option("reading FILE", "--format", **_choice(FORMATS, "NAME"), help=f"what FILE holds, whatever its name: "
-            f"{', '.join(FORMATS)} (default: by its extension; for -: csv)"),
-    _Option("reading FILE", "--names", **_FILE, help="names of the variables, one per line"),
-    _Option("reading FILE", "--array", metavar="NAME", help="the array of an .npz, or the layer of an .h5ad"),
-    _Option("reading FILE", "--drop", **_value("NAMES", _names), help="leave out these columns, by name or number"),
-    _Option("reading FILE", "--index-column", **_value("NAMES", _names), help=".csv, .tsv, .parquet: the columns, "
-            "by name or number, that name the rows"),
-    _Option("reading FILE", "--row-names/--no-row-names", default=None, help=".csv, .tsv, .parquet: the first "
-            "column has names, or has none"),
-    _Option("reading FILE", "--header/--no-header", default=None, help=".csv, .tsv: the first line has names, or "
-            "has none"),
-    _Option("reading FILE", "--delimiter", **_value("MARK", _mark), help=".csv, .tsv: what separates cells: one "
-            "character, or tab (default: comma, semicolon or tab, as found)"),
-    _Option("reading FILE", "--decimal", **_choice((".", ",")), default=".", help=".csv, .tsv: the decimal mark "
-            "(default: .)"),
-    _Option("reading FILE", "--thousands", **_value("MARK", _mark), help=".csv, .tsv: what separates thousands, as "
-            ", in 10,500 (default: nothing does)"),
-    _Option("reading FILE", "--comment", **_value("MARK", _mark), help=".csv, .tsv: what begins a comment, as #"),
-]  # fmt: skip
-_IMPUTE = _Option("reading FILE", "--impute", **_choice(IMPUTE), help="missing entries: take the mean of the "
-                  "variable, or drop samples or variables that have any")  # fmt: skip
-_JSON = _Option("writing", "--json", **_SWITCH, help="print the result as JSON instead of text")
-_QUIET = _Option(
-    "writing", "-q", "--quiet", **_SWITCH, help="print errors and warnings only, and what --json asks for"
-)
-_RAW = _Option("writing", "--raw-names", **_SWITCH, help="in .csv, put no apostrophe before names that a spreadsheet "
-               "takes for formulas (=, +, - or @ first)")  # fmt: skip
-_JOBS = _Option("choosing", "--n-jobs", "--jobs", **_COUNT, help="run this many at a time")
-
-
-def _output(what: str) -> _Option:
-    return _Option("writing", "-o", "--output", **_FILE, help=f"write {what}")
-
-
-def _plot(what: str) -> _Option:
-    return _Option("writing", "--plot", **_FILE, help=f"draw {what} (.png, .pdf or .svg)")
-
-
-def _loadings(help: str, **more: Any) -> _Option:
-    return _Option("components", "--loadings", **_FILE, help=help, **more)
+def _options(command: str, takes: list[str], words: dict[str, Any]) -> Iterator[_Option]:
+    """The options of a command, in the order of the table; `words` are its own texts, types and methods."""
+    methods, models = words.get("method", ()), MODELS | RESAMPLED
+    takers = {
+        name: ", ".join(
+            one for one in methods
+            if (name in models[one].sparsity if one in models else SOLVERS[one].sparsity == name)
+        )
+        for name in ("l1_bound", "penalty")
+    }  # fmt: skip
+    signed = ", ".join([*(name for name in SOLVERS if SOLVERS[name].chooses), "spca"])
+    texts = {"nonnegative": signed, "deflation": ", ".join(DEFLATIONS), **takers, **words}
+    types = {**_TYPES, "method": methods, **words.get("types", {})}
+    texts["method"] = ", ".join(methods)
+    for part in re.split(r"(?m)^\[", help.OPTIONS)[1:]:
+        heading, rows = part.split("]\n", 1)
+        for row in re.split(r"\n(?=\w)", rows.strip()):
+            first, text = row.split("\n", 1)
+            name, *flags = first.split()
+            if name not in takes:
+                continue
+            settings: dict[str, Any] = {"default": _DEFAULTS[name]} if name in _DEFAULTS else {}
+            metavar = None if flags[-1].startswith("-") else flags.pop()
+            kind = _PATH if metavar == "FILE" else types.get(name)
+            if metavar is None:
+                settings |= {"default": None} if "/" in flags[0] else {"is_flag": True, "default": False}
+            elif callable(kind):
+                settings["type"] = kind if kind is _PATH else _Value(kind)
+            elif kind is not None:
+                settings["type"] = _OneOf(tuple(kind))
+                metavar = metavar if len(kind) > 5 else "{" + ",".join(kind) + "}"
+            required = name == "loadings" and command != "certify"
+            text = " ".join(text.format_map(texts).split())
+            yield _Option(heading, *flags, name, metavar=metavar, help=text, required=required, **settings)
 
 
 # ---- commands ---------------------------------------------------------------------------------------
@@ -311,12 +230,14 @@ def _loadings(help: str, **more: Any) -> _Option:
 class _Command(click.Command):
     """A command with its options under headings, and texts printed as they are written."""
 
-    def __init__(self, name: str, description: str, epilog: str, *options: _Option, more: bool = False):
-        file = click.Argument(["file"], type=click.Path(readable=False, allow_dash=True), metavar="FILE")
-        rest = [click.Argument(["others"], type=click.Path(readable=False), nargs=-1)] * more
+    def __init__(self, name: str, takes: str, **words: Any):
+        file = click.Argument(["file"], type=_PATH, required=name != "info")
+        others = [click.Argument(["others"], type=_PATH, nargs=-1)] * (name == "compare")
+        texts = {key: getattr(help, f"{name.upper()}_{key.upper()}") for key in ("description", "epilog")}
         super().__init__(
-            name, params=[file, *rest, *options], callback=self.run, help=description, epilog=epilog
-        )
+            name, params=[file, *others, *_options(name, takes.split(), words)], callback=self.run,
+            help=texts["description"], epilog=texts["epilog"],
+        )  # fmt: skip
         self.context_settings = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
     def run(self, **given: Any) -> None:
@@ -344,105 +265,59 @@ def arguments(command: str | None, given: dict[str, Any]) -> Arguments:
     return args
 
 
-_BOTH = (*SOLVERS, *MODELS)
+_METHOD = "objective method l1_bound penalty deflation constraint refine"
+_MATRIX = "covariance scale center float32"
+_CHOICE = "include exclude groups count nonnegative"
+_SEARCH = f"max_iter tol rng strategy norm relative block time_limit {_CHOICE}"
+_FILE = """orientation format names array drop index_column row_names header delimiter decimal thousands
+comment json"""
 _EACH = "one number for all components, or one for each"
-_SEVERAL = _one_or_several(_whole(1))
 COMMANDS = {
     one.name: one for one in (
         _Command(
-            "fit", help.FIT_DESCRIPTION, help.FIT_EPILOG,
-            _n_components(_count_or_share, "how many; or the share of the variance that they explain together: "
-                          "-n 0.8 (default: 5)"),
-            _cardinality(_SEVERAL, "variables in each component, one number or several: -k 10, -k 7,4,4 "
-                         "(default: 10)"),
-            _EXPLAINED,
-            _Option("components", "--explained-of", **_choice(SHARES), help="what the share of --explained refers "
-                    "to: the variance, or the score (R^2) (default: variance)"),
-            *_sparsity(_EACH, _one_or_several(_number), _BOTH),
-            _Option("components", "--support", **_choice(SUPPORTS), help="common: the same -k variables in all "
-                    "components; disjoint: no variable in two (default: free)"),
-            _Option("components", "--total-cardinality", **_value("K", _whole(1)), help="instead of -k: nonzeros "
-                    "of all components together, divided so that they explain the most"),
-            _Option("components", "--sample-l1-bound", **_value("C", _one_or_several(_number)),
-                    help="sma: bounds the scores (default: sqrt(n r))"),
-            _RIDGE,
-            _Option("components", "--certify", **_SWITCH, help="bound what any other components can explain"),
-            _COVARIANCE, *_MATRIX, *_SEARCH, *_READING, _IMPUTE, _JSON,
-            _output("the loadings (.csv) or all results (.npz)"),
-            _Option("writing", "--scores", **_FILE, help="write the scores of the samples (.csv or .npz)"),
-            _plot("loadings and variances"), _RAW, _QUIET,
+            "fit", f"""n_components cardinality explained explained_of {_METHOD} support total_cardinality
+            sample_l1_bound ridge certify {_MATRIX} {_SEARCH} {_FILE} impute output scores plot raw_names
+            quiet""",
+            n_components="(default: 5), or the share of the variance that they explain together: -n 0.8",
+            cardinality="variables in each component, one number or several: -k 10, -k 7,4,4 (default: 10)",
+            method=(*SOLVERS, *MODELS), values=_EACH, types={"n_components": _count_or_share},
+            output="the loadings (.csv) or all results (.npz)", plot="loadings and variances",
         ),
         _Command(
-            "path", help.PATH_DESCRIPTION, help.PATH_EPILOG, _n_components(_whole(1), "how many (default: 1)"),
-            _cardinality(_by_component(whole_grid), "variables in every component: -k 1:50, -k 1,2,5,10 (default: "
-                         "1, 2, 3, 4, 5, 7, 10, ..., 160); with --select also of each: -k 1:20/5,10"),
-            *_sparsity("the values to try, as 1:5:0.5", _by_component(grid), tuple(SOLVERS)),
-            _COVARIANCE, *_MATRIX,
-            _Option("choosing", "--criterion", "--select",
-                    **_choice(("cv", "permutation", "sparseness", "bic", "stability")),
-                    help="choose by cross-validation, by permutation of the data, by the index of sparseness, by "
-                    "the likelihood of a normal model (BIC), or by the agreement of half-samples"),
-            _Option("choosing", "--n-folds", "--folds", **_TWO, help="folds of cross-validation (default: 5)"),
-            _Option("choosing", "--n-permutations", "--permutations", **_TWO,
-                    help="how many permutations (default: 20)"),
-            _Option("choosing", "--rule", **_choice(("one_se", "best")), help="take the sparsest within one "
-                    "standard error of the best, or the best (default: one_se)"),
-            _JOBS, *_SEARCH, *_READING, _IMPUTE, _JSON,
-            _output("the curve (.csv, or .npz with what was chosen)"), _plot("the curve"), _QUIET,
+            "path", f"""n_components cardinality {_METHOD} {_MATRIX} criterion n_folds n_permutations rule
+            n_jobs {_SEARCH} {_FILE} impute output plot quiet""",
+            n_components="(default: 1)", method=tuple(SOLVERS), values="the values to try, as 1:5:0.5",
+            cardinality="""variables in every component: -k 1:50, -k 1,2,5,10 (default: 1, 2, 3, 4, 5, 7,
+            10, ..., 160); with --criterion also of each: -k 1:20/5,10""",
+            types={"cardinality": _by_component(whole_grid), "l1_bound": _by_component(grid),
+                   "penalty": _by_component(grid)},
+            output="the curve (.csv, or .npz with what was chosen)", plot="the curve",
         ),
         _Command(
-            "stability", help.STABILITY_DESCRIPTION, help.STABILITY_EPILOG,
-            _n_components(_whole(1), "how many (default: 2)"),
-            _cardinality(_SEVERAL, "variables in each component, one number or several: -k 10, -k 7,4 (default: "
-                         "10); sparse_cca: in each side of a pair"),
-            _EXPLAINED, *_sparsity(_EACH, _one_or_several(_number), (*SOLVERS, *RESAMPLED)), _RIDGE,
-            _Option("components", "--shrinkage", **_value("A", _shrinkage), help="sparse_lda: from 0 to 1, towards "
-                    "equal variances within classes, or auto (default: 0)"),
-            _Option("components", "--other", **_FILE, help="sparse_cca: the other side, of the same samples, read "
-                    "as FILE is"),
-            _Option("components", "--labels", **_FILE, help="sparse_lda: the class of each sample, one per line"),
-            *_MATRIX,
-            _Option("choosing", "--resampling", **_choice(("complementary", "half", "bootstrap")),
-                    help="complementary halves of the samples, single halves, or as many samples drawn with "
-                    "replacement (default: complementary)"),
-            _Option("choosing", "--n-resamples", "--resamples", **_TWO, help="how many resamples (default: 100)"),
-            _Option("choosing", "--threshold", **_value("S", _number), help="a variable is stable if this share of "
-                    "the resamples chooses it"),
-            _Option("choosing", "--max-false", **_value("V", _number), help="or: choose that share so that at most "
-                    "V false variables are expected in a component (default: 1)"),
-            _Option("choosing", "--assumption", **_choice(("none", "unimodal", "r-concave")), help="what the bound "
-                    "on false variables assumes of pairs of halves (default: unimodal)"),
-            _Option("choosing", "--level", **_value("S", _number), help="level of the intervals (default: 0.95)"),
-            _JOBS, *_SEARCH, *_READING, _IMPUTE, _JSON,
-            _output("what was found for each variable (.csv), or everything (.npz)"), _plot("the frequencies"),
-            _QUIET,
+            "stability", f"""n_components cardinality explained {_METHOD} ridge shrinkage other labels
+            scale center
+            float32 resampling n_resamples threshold max_false assumption level n_jobs {_SEARCH} {_FILE}
+            impute
+            output plot quiet""",
+            n_components="(default: 2)", method=(*SOLVERS, *RESAMPLED), values=_EACH,
+            cardinality="""variables in each component, one number or several: -k 10, -k 7,4 (default: 10);
+            sparse_cca: in each side of a pair""",
+            output="what was found for each variable (.csv), or everything (.npz)", plot="the frequencies",
         ),
         _Command(
-            "certify", help.CERTIFY_DESCRIPTION, help.CERTIFY_EPILOG,
-            _cardinality(whole_grid, "variables: -k 10, -k 5,10, -k 1:9"),
-            _loadings("loadings as written by fit -o (.csv or .npz)"),
-            _Option("components", "--deflation", **_choice(DEFLATIONS, "NAME"), help="how earlier loadings are "
-                    "removed (default: projection)"),
-            _Option("components", "--exact", **_SWITCH, help="find and prove the best, by branch and bound"),
-            _Option("components", "--time-limit", **_value("S", _number), help="seconds for each of these searches"),
-            _Option("components", "--relaxation/--no-relaxation", default=None, help="also bound by the "
-                    "semidefinite relaxation (default: up to 100 variables)"),
-            _RNG, _COVARIANCE, *_MATRIX, *_choices(""), *_READING, _IMPUTE, _JSON,
+            "certify", f"""cardinality loadings deflation exact time_limit relaxation rng {_MATRIX} {_CHOICE}
+            {_FILE} impute""",
+            cardinality="variables: -k 10, -k 5,10, -k 1:9", types={"cardinality": whole_grid},
         ),
         _Command(
-            "transform", help.TRANSFORM_DESCRIPTION, help.TRANSFORM_EPILOG,
-            _loadings("loadings as written by fit -o: .npz or .csv", required=True), *_MATRIX, *_READING, _IMPUTE,
-            _JSON, _output("the scores (.csv or .npz) instead of printing them"), _RAW, _QUIET,
+            "transform", f"loadings scale center float32 {_FILE} impute output raw_names quiet",
+            output="the scores (.csv or .npz) instead of printing them",
         ),
         _Command(
-            "compare", help.COMPARE_DESCRIPTION, help.COMPARE_EPILOG,
-            _loadings("loadings as written by fit -o: .csv or .npz, one file after another", required=True),
-            _Option("components", "--reference", **_COUNT, default=1, help="number of the file that the others are "
-                    "matched with (default: 1, the first)"),
-            _COVARIANCE, *_MATRIX, *_READING, _IMPUTE, _JSON, _output("the comparison (.csv or .html)"),
-            _plot("the variances"), _QUIET, more=True,
+            "compare", f"loadings reference {_MATRIX} {_FILE} impute output plot quiet",
+            output="the comparison (.csv or .html)", plot="the variances",
         ),
-        _Command("info", help.INFO_DESCRIPTION, help.INFO_EPILOG, *_READING, _JSON),
+        _Command("info", f"build {_FILE}"),
     )
 }  # fmt: skip
 
@@ -467,9 +342,7 @@ class _Group(click.Group):
     context_settings=COMMANDS["fit"].context_settings,
 )
 @click.option("--version", is_flag=True, help="print the version and exit")
-@click.option(
-    "--completion", **_choice(("bash", "zsh", "fish"), "SHELL"), help="print completions for bash, zsh, fish"
-)
+@click.option("--completion", metavar="SHELL", type=_OneOf(("bash", "zsh", "fish")), help="print completions")
 @click.pass_context
 def cli(ctx: click.Context, version: bool, completion: str | None) -> None:
     if version:
@@ -488,9 +361,10 @@ def cli(ctx: click.Context, version: bool, completion: str | None) -> None:
 
 # ---- what was wrong ---------------------------------------------------------------------------------
 
-_HINTS = {"rng": "--rng", "scale": "--scale", "center": "--no-center", "cardinality": "-k", "n_components": "-n"} | {
-    name: f"--{name.replace('_', '-')}"
-    for name in ("l1_bound", "penalty", "tol", "max_iter", "method", "nonnegative", "include", "exclude", "groups", "count")
+_HINTS = {"center": "--no-center", "cardinality": "-k", "n_components": "-n"} | {
+    name: flag_of(name)
+    for name in ("rng", "scale", "l1_bound", "penalty", "tol", "max_iter", "method", "nonnegative", "include",
+                 "exclude", "groups", "count")
 }  # fmt: skip
 
 
