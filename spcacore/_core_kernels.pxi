@@ -170,6 +170,18 @@ def exchange(const floating[:, ::1] C, const Py_ssize_t[::1] leaving, const Py_s
     return (first, entering, value) if first < n_leaving else None
 
 
+def largest_norms(const floating[:, ::1] A, const Py_ssize_t[::1] rows, Py_ssize_t k):
+    """The norm of the k largest entries of each of these rows of a square matrix (spca_proto.h)."""
+    cdef Py_ssize_t p = A.shape[0], count = rows.shape[0]
+    dtype = np.float32 if floating is float else np.float64
+    cdef floating[::1] work = np.empty(p, dtype), norm = np.empty(count, dtype)
+    cdef Py_ssize_t[::1] iwork = np.empty(k, np.intp)
+    if count > 0:
+        with nogil:
+            kernel_largest_norms(p, k, count, &rows[0], &A[0, 0], &work[0], &iwork[0], &norm[0])
+    return np.asarray(norm)
+
+
 def truncated_power_of_matrix(const floating[:, ::1] A, const Py_ssize_t[:, ::1] index, const floating[:, ::1] value,
                               Py_ssize_t k, Py_ssize_t max_iter, floating tol, progress=None):
     """From each start what `Operator.truncated_power_each` has, and whether it converged (0) or not (1) or failed (-2)."""

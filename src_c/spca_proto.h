@@ -308,6 +308,11 @@ REAL SPCA(l1_kept_level)(spca_int p, const REAL *a, double bound, REAL *work);
 
 /* ---- solvers -------------------------------------------------------------------------------- */
 
+/* norm_i = ||T_k(a_j)||, j = row_i, of rows of A (p x p): of x = T_k(a_j)/norm_i, x'A e_j = norm_i,
+ * so that x'A x >= norm_i^2/a_jj if A is semidefinite.  work (p), iwork (k). */
+void SPCA(largest_norms)(spca_int p, spca_int k, spca_int rows, const spca_int *row, const REAL *A,
+                         REAL *work, spca_int *iwork, REAL *norm);
+
 /* x <- T_k(A x)/||.||, or T_k of its positive part.  Yuan & Zhang (2013), JMLR 14, algorithm 1. The
  * start x (nnz nonzeros, of any norm, more than k allowed) is overwritten by the result; index and
  * value hold max(nnz, k). work (2p + m + t + 2k), iwork (k). */

@@ -22,6 +22,7 @@ from .base import DataStorage, Storage
 from .callbacks import Products
 from .choice import Choice
 from .dense import DenseCovariance, DenseData
+from .field import Ground
 from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
 from .standardization import Standardization
@@ -75,6 +76,7 @@ def as_problem(
             treatment = replace(treatment, excluded=choice.excluded)
         restrictable = restrictable and not choice.shapes
     problem = _wrapped(storage, treatment, screening, columnwise, restrictable, form)
+    problem = replace(problem, ground=Ground())
     if choice is None:
         return problem
     data = None if problem.data is None else replace(problem.data, choice=choice)
