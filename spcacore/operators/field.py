@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BLOCKS_SUBMATRIX_ORDER, FIELD_COLUMNS, RACE_STARTS
+from .._limits import BLOCKS_SUBMATRIX_ORDER, FIELD_COLUMNS
 from .._types import Index
 from .deflation import DeflatedOperator
 from .problem import Problem
@@ -113,8 +113,8 @@ class Field:
         }
         return True
 
-    def promising(self, k: int) -> Index:
-        """Rows whose k largest entries have the largest norms, by decreasing norm.
+    def promising(self, k: int, count: int) -> Index:
+        """So many rows whose k largest entries have the largest norms, by decreasing norm.
 
         Removing a component changes the rows of its variables most. The norms of the others are computed
         anew only if they were among the largest.
@@ -122,9 +122,9 @@ class Field:
         if k not in self._norm:
             self._norm[k] = _core.largest_norms(self.matrix, np.arange(len(self.index)), k)
         norm = self._norm[k]
-        likely = _core.select_largest(norm, min(2 * RACE_STARTS, len(norm)))
+        likely = _core.select_largest(norm, min(2 * count, len(norm)))
         norm[likely] = _core.largest_norms(self.matrix, likely, k)
-        return likely[np.argsort(-norm[likely], kind="stable")][:RACE_STARTS]
+        return likely[np.argsort(-norm[likely], kind="stable")][:count]
 
     def of_largest_variance(self, count: int) -> tuple[NDArray[np.float32], Index]:
         """The rows and columns of so many variables, and their places in W."""
@@ -138,13 +138,13 @@ class Ground:
     Attributes
     ----------
     wide : bool
-        Whether a component was found that a field of few variables hides.
-    asked : bool
-        Whether that has been asked of whole columns.
+        Whether one start was not enough for a component.
+    enough : int
+        For how many components it was.
     """
 
     def __init__(self) -> None:
-        self.wide = self.asked = False
+        self.wide, self.enough = False, 0
         self._fields: dict[tuple[int, bool], Field] = {}
         self._operator: Any = None
 

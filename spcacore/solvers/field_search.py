@@ -17,8 +17,13 @@ from .._limits import (
     FIELD_ROUNDING,
     FIELD_SLACK,
     FIELD_SOME,
+    PROBE_AGAIN,
     PROBE_COLUMNS,
+    PROBE_ROWS,
     PROBE_SHARE,
+    PROBE_STARTS,
+    PROBES,
+    RACE_STARTS,
     RISE,
 )
 from .._records import record, replaced
@@ -77,23 +82,26 @@ class FieldSearch:
         """The best of this component and those from the ends of a race; `deep`: where a signal is weak."""
         p, ground = self.problem.p, self.ground
         if best is not None and p > FIELD_AT_ONCE and not ground.wide and not deep:
+            if ground.enough >= PROBES:
+                return best
             field = ground.field(self.problem, self.state, FIELD_PROBE, False, self.seed)
             if field is None:
                 return best
-            new = self._from(field, best, deep)
-            ground.wide = new is not best or self._hidden(best)
+            new = self._from(field, best, PROBE_STARTS, deep)
+            ground.wide = new is not best or (ground.enough == 0 and self._hidden(best))
             best = new
             if best is None or not ground.wide or ended(self.hook):
+                ground.enough += 1
                 return best
         most = FIELD_ORDER if p <= FIELD_ORDER else FIELD_SOME
         field = ground.field(self.problem, self.state, most, deep, self.seed)
-        return best if field is None or ended(self.hook) else self._from(field, best, deep)
+        return best if field is None or ended(self.hook) else self._from(field, best, RACE_STARTS, deep)
 
-    def _from(self, field: Field, best: Solution | None, deep: bool) -> Solution | None:
+    def _from(self, field: Field, best: Solution | None, count: int, deep: bool) -> Solution | None:
         """The best of this component and those that the most promising ends lead to among all variables."""
         solver, state, k, p = self.solver, self.state, self.cardinality, self.problem.p
         tol = max(solver.tolerance(state.operator), 1e-6)
-        ends = ends_on_field(field, k, deep, solver.swaps, tol, self.hook)
+        ends = ends_on_field(field, k, count, deep, solver.swaps, tol, self.hook)
         comparable = state.constraint is None and not state.quotient
         slack = FIELD_ROUNDING if field.whole else FIELD_SLACK[p > FIELD_ORDER]
         least, here = -np.inf, field.index[:0]
@@ -122,25 +130,29 @@ class FieldSearch:
         x = Solution(support, np.ascontiguousarray(vector), 0.0, 0, True)
         return Begin(x, support, best)
 
-    def _hidden(self, best: Solution | None) -> bool:
-        """Whether whole columns of A tell of supports that a part of A hides.
+    def _hidden(self, best: Solution) -> bool:
+        """Whether columns of A tell of supports that a part of A hides.
 
-        Of x = T_k(a_j)/||T_k(a_j)||, x'Ax >= ||T_k(a_j)||^2/a_jj, as (e_j'A x)^2 <= a_jj x'Ax.  It is asked once.
+        Of x = T_k(a_j)/||T_k(a_j)||, x'Ax >= ||T_k(a_j)||^2/a_jj, as (e_j'A x)^2 <= a_jj x'Ax.  Where only a part of
+        a column is read, its largest entries stand for as many times more.
         """
-        ground, k = self.ground, self.cardinality
-        if ground.asked or best is None:
-            return False
-        ground.asked = True
-        diagonal = self.state.diagonal
+        op, k, diagonal = self.state.operator, self.cardinality, self.state.diagonal
         assert diagonal is not None
-        some = np.flatnonzero(diagonal > 0)
         rng = np.random.default_rng([*self.seed[:1], PROBE_COLUMNS])
-        some = np.sort(rng.choice(some, min(len(some), PROBE_COLUMNS), replace=False))
-        columns = columns_of(self.state.operator, some)
-        for j, column in zip(some, columns.T, strict=True):
-            largest = _core.select_largest(np.ascontiguousarray(column), k)
-            explained = float(np.square(column[largest].astype(np.float64)).sum()) / float(diagonal[j])
-            apart = 2 * len(np.intersect1d(largest, best.index)) < k
-            if apart and explained >= PROBE_SHARE * best.objective:
-                return True
-        return False
+        some = rng.permutation(np.flatnonzero(diagonal > 0))
+        few, many = np.sort(some[:PROBE_COLUMNS]), np.arange(op.p)
+        if isinstance(op, _core.Operator) and not op.symmetric_form:
+            many = np.sort(some[:PROBE_ROWS])
+            rows = op.columns(many).astype(np.float32)
+            columns = float(op.factor) * (op.columns(few).astype(np.float32) @ rows.T)
+        else:
+            columns = columns_of(op, few).T
+        share = len(many) / max(len(some), 1)
+        count = max(1, round(k * share))
+        known, as_good = np.isin(many, best.index), 0
+        for column, variance in zip(columns, diagonal[few], strict=True):
+            largest = _core.select_largest(np.ascontiguousarray(column), min(count, len(column)))
+            explained = float(np.square(column[largest].astype(np.float64)).sum()) / share / float(variance)
+            apart = 2 * known[largest].sum() < count
+            as_good += bool(apart and explained >= PROBE_SHARE * best.objective)
+        return as_good >= PROBE_AGAIN

@@ -66,16 +66,18 @@ def best_supports(index: NDArray[np.intp], objective: NDArray[Any], most: int) -
 
 
 def ends_on_field(
-    field: Field, k: int, deep: bool, swaps: float, tol: float, hook: Report | None
+    field: Field, k: int, count: int, deep: bool, swaps: float, tol: float, hook: Report | None
 ) -> list[tuple[Index, float]]:  # fmt: skip
     """The variables, ascending, and the value of each different end of a race, the best first.
+
+    It has so many starts.
 
     Where a signal may be weak (`deep`), every column starts, also among the variables of largest variance
     alone, since those of a signal are more often among them. Ends whose variables can be swapped at a cost
     below `swaps` have been.
     """
     A, w = field.matrix, len(field.index)
-    places = [(A, np.arange(w), np.arange(w) if deep else field.promising(k))]
+    places = [(A, np.arange(w), np.arange(w) if deep else field.promising(k, count))]
     if deep and w > DEEP_SUBSET:
         B, at = field.of_largest_variance(DEEP_SUBSET)
         places.append((B, at, np.arange(len(at))))
