@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._labels import joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._records import record
 from .._validation import column_names, has_only_products, integer, is_row_blocks, is_sparse, real_array
@@ -93,6 +94,7 @@ def both_sides(
     X: Any, Y: Any, scale: bool, choices: tuple[Known, Known] = (None, None), sample_weight: Any = None
 ) -> tuple[Side, Side]:
     """The sides; what is known of their variables are arguments of `Choice.checked`, or none."""
+    Y, sample_weight = joined(X, Y, "Y"), joined(X, sample_weight, "sample_weight")
     of = BlockSide.of if is_row_blocks(X) or is_row_blocks(Y) else Side.of
     x = named("x", lambda: of(X, scale, "X", choices[0], sample_weight))
     if sample_weight is not None:
