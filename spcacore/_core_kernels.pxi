@@ -238,24 +238,6 @@ def swap(const floating[:, ::1] A, const Py_ssize_t[::1] support, const double[:
     return np.asarray(index), np.asarray(vector), value, bool(ended)
 
 
-def thresholded_vector(const floating[:, ::1] C, const floating[::1] scale, floating level, floating tol,
-                       Py_ssize_t max_iter):
-    """The leading eigenvector of diag(scale) C diag(scale), soft-thresholded off its diagonal (spca_proto.h)."""
-    cdef Call call = Call()
-    cdef spca_status status
-    cdef Py_ssize_t p = C.shape[0]
-    dtype = np.float32 if floating is float else np.float64
-    cdef floating[::1] work = np.empty(p * (p + 22), dtype), vector = np.empty(p, dtype)
-    cdef double[::1] dwork = np.empty(1700)
-    cdef int32_t[::1] place = np.empty(p * p // 10 + 1, np.int32)
-    cdef Py_ssize_t[::1] end = np.empty(p, np.intp)
-    with nogil:
-        status = kernel_thresholded_vector(p, &C[0, 0], &scale[0], level, tol, max_iter, on_stop, &call.c, &work[0],
-                                           &dwork[0], &place[0], &end[0], &vector[0])
-    call.check(status)
-    return np.asarray(vector)
-
-
 def small_eigen(const double[:, ::1] A):
     """(eigenvalues, vectors by rows) of a small symmetric matrix, descending (spca_proto.h)."""
     cdef Call call = Call()

@@ -86,7 +86,6 @@ MOST_THREADS = 1024  # for which pool.c has room
 
 # How large a matrix may be formed or decomposed as a whole
 ALL_VECTORS_ORDER = 256  # LAPACK computes all eigenvectors in milliseconds
-LANCZOS_ORDER = 60  # up to which all of them take no longer than Lanczos iterations
 SUBMATRIX_ORDER = 1024  # of a submatrix that is formed and decomposed in a tenth of a second: Ctrl-C waits
 SUBMATRIX_ENTRIES = 1 << 24  # of the columns of X gathered for it
 SUBMATRIX_WORK = 4e9  # multiplications of their product
@@ -236,23 +235,29 @@ PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; st
 FIELD_COLUMNS = 1024  # that are converted at a time
 FIELD_TIE = 1e-6  # swaps between values this close are ties
 FIELD_AT_ONCE = 3072  # variables up to which that is not asked
-FIELD_SLACK = (0.25, 0.05)  # share of the best value by which an end in a part of A may be below it; of many more
+FIELD_SLACK = (
+    0.25,
+    0.05,
+)  # share of the best value by which an end in a part of A may be below it; of many more
 # variables, where products cost more, the second
 FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
-PROBE_COLUMNS, PROBE_ROWS = 32, 8192  # of A, whose entries tell whether supports that a part of A hides are as good,
+PROBE_COLUMNS, PROBE_ROWS = (
+    32,
+    8192,
+)  # of A, whose entries tell whether supports that a part of A hides are as good,
 PROBE_SHARE = 0.5  # by what these explain at least, over the best value,
 PROBE_AGAIN = 4  # of so many columns: one may be of another planted component
 SAME_ENDS = 8  # starts of generalized power that end at the same best, after which no more are tried
-THRESHOLDS = (2.0, 1.5, 2.5, 1.0)  # of covariances, over the deviation of noise
-LANCZOS_TOL, LANCZOS_RESTARTS = 1e-2, 1000  # of their leading eigenvectors, which are starts
-THRESHOLD_ROWS = 128  # of correlations whose median tells that deviation
 NOISE_VARIABLES = 32  # whose 496 correlations tell it to some 5 %
-NOISE_INDEPENDENT = 1.25  # deviation of correlations over that of independent variables, which it may exceed by chance
+NOISE_INDEPENDENT = (
+    1.25  # deviation of correlations over that of independent variables, which it may exceed by chance
+)
 NOISE_GROWTH = 2.0  # from one component to the next: on counts of words and of cells it is up to 1.5
 WEAK_CORRELATION = 2.0  # correlation over the best of pure noise, up to which a weak signal is looked for
-AGREEMENT = 0.25  # share of starts that end at the best component, from which no weak signal is looked for
-SWAPPED_ENDS = 4  # of runs on a matrix or under a constraint, whose variables are swapped: of one, it misses up to 16 %
+SWAPPED_ENDS = (
+    4  # of runs on a matrix or under a constraint, whose variables are swapped: of one, it misses up to 16 %
+)
 BRIEF_ORDER = 300  # variables up to which a brief branch and bound ends a search,
 BRIEF_NODES, BRIEF_WORK = 1000, 1e7  # of so many nodes and, over (p k)^2, at most so many: some milliseconds
 BRIEF_FORMING = 2e7  # of forming its matrix from data

@@ -410,17 +410,6 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const REAL *A, const double *diag
                        void *ctx, double *work, blas_int *blas_work, spca_int *iwork,
                        spca_int *index, double *vector, double *value, spca_int *made, int *ended);
 
-/* The leading eigenvector of B, b_ij = s_i s_j sign(c_ij) (|c_ij| - level)_+ but b_ii = s_i^2 c_ii,
- * by Lanczos iterations from B s: its residual is at most the share tol of its eigenvalue, but
- * SPCA_NOT_CONVERGED after so many restarts.  C (p x p) is symmetric.  SPCA_ZERO_VECTOR: B s is
- * zero. work (p^2 + 22 p), dwork (1700), place (p^2/10 + 1), end (p)
- * (thresholded_vector.c).
- */
-spca_status SPCA(thresholded_vector)(spca_int p, const REAL *C, const REAL *scale, REAL level,
-                                     REAL tol, spca_int max_iter, spca_stop stop, void *ctx,
-                                     REAL *work, double *dwork, int32_t *place, spca_int *end,
-                                     REAL *vector /* p */);
-
 /* ---- rotations ------------------------------------------------------------------------------ */
 
 /* Orthogonal R (r x r by columns, always double) maximizing

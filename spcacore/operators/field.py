@@ -1,4 +1,4 @@
-"""A[W, W] in single precision, where searches race: all variables where memory allows, else those that promise."""
+"""A between some variables, or all, in single precision, where searches race."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class FieldSearch:
     ground: Ground
 
     def at_once(self) -> bool:
-        """Whether all variables race before anything else: where that is cheap, or variances do not tell whom to try."""
+        """Whether a race comes first: where that is cheap, or variances do not tell whom to try."""
         p, k = self.problem.p, self.cardinality
         if p <= BRIEF_ORDER or p > FIELD_ORDER:
             return False
@@ -133,8 +133,8 @@ class FieldSearch:
     def _hidden(self, best: Solution) -> bool:
         """Whether columns of A tell of supports that a part of A hides.
 
-        Of x = T_k(a_j)/||T_k(a_j)||, x'Ax >= ||T_k(a_j)||^2/a_jj, as (e_j'A x)^2 <= a_jj x'Ax.  Where only a part of
-        a column is read, its largest entries stand for as many times more.
+        Of x = T_k(a_j)/||T_k(a_j)||, x'Ax >= ||T_k(a_j)||^2/a_jj, as (e_j'A x)^2 <= a_jj x'Ax.  Where only
+        a part of a column is read, its largest entries stand for as many times more.
         """
         op, k, diagonal = self.state.operator, self.cardinality, self.state.diagonal
         assert diagonal is not None

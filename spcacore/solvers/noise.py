@@ -32,8 +32,8 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
     of x. The s of an earlier component will do where it leaves no doubt, as s would have to grow NOISE_GROWTH
     times.
 
-    Correlations of independent variables deviate by n^(-1/2).  Where they deviate by much more, as on words, genes
-    and cells, all variables are dependent, and a weak signal is not what could have been missed.
+    Correlations of independent variables deviate by n^(-1/2). Where they deviate by much more, as on words,
+    genes and cells, all variables are dependent, and a weak signal is not what could have been missed.
     """
     assert state.diagonal is not None
     diagonal = np.maximum(state.diagonal, 0)

@@ -28,14 +28,16 @@ from .solution import Report, ended
 __all__ = ["Runs", "best_supports", "ends_on_field", "race"]
 __dir__ = __all__.copy
 
-Runs = tuple[NDArray[np.intp], NDArray[Any], NDArray[Any], NDArray[np.intp]]  # index, value, objective, n_iter
+Runs = tuple[
+    NDArray[np.intp], NDArray[Any], NDArray[Any], NDArray[np.intp]
+]  # index, value, objective, n_iter
 
 
 def race(
     A: NDArray[Any], starts: Index, k: int, rounds: tuple[tuple[int, float], ...], least: int, tol: float,
     hook: Report | None,
 ) -> Runs:  # fmt: skip
-    """The best runs of different supports after some rounds, of (steps, runs that go on), from single variables.
+    """The best runs from single variables after rounds of (steps, runs of different supports that go on).
 
     The number that goes on is a share of the starts where it is below 1; never fewer than `least` do.
     """
@@ -46,7 +48,9 @@ def race(
         most = max(int(keep * count if keep < 1 else keep), least)
         if len(index) <= most or ended(hook):
             continue
-        index, value, objective, n_iter, _ = _core.truncated_power_of_matrix(A, index, value, k, steps, tol, hook)
+        index, value, objective, n_iter, _ = _core.truncated_power_of_matrix(
+            A, index, value, k, steps, tol, hook
+        )
         kept = best_supports(index, objective, most)
         index, value, objective, made = index[kept], value[kept], objective[kept], (made + n_iter)[kept]
     return index, value, objective, made

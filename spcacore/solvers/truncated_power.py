@@ -105,7 +105,7 @@ class TruncatedPower(IterativeSolver):
         A, ends = state.matrix, {}
 
         def raced() -> Iterator[tuple[Solution]]:
-            """Where a race on A as a matrix ends, if there is one; `find` makes it elsewhere."""
+            """Where a race on A as a matrix ends; else `find` makes one."""
             if A is not None:
                 yield from _ends(A, state, cardinality, self.max_iter, tol, hook)
 
@@ -171,7 +171,7 @@ class TruncatedPower(IterativeSolver):
         return best
 
     def _by_default(self, problem: Problem, state: DeflatedOperator, cardinality: int) -> bool:
-        """Whether the starts are ours to choose, and A may be formed between some variables to choose them."""
+        """Whether the starts are ours to choose, and A may be formed for that."""
         free = self.n_starts is None and (self.start is None or self.nearby() is not None)
         free = free and self.max_iter >= RACE_ITERATIONS and not self.nonnegative
         return free and cardinality < problem.p and can_be_formed(problem, state)
@@ -315,21 +315,19 @@ def tpower(
         up to 1000 nodes of `branch_and_bound`, or fewer if they take more than a few milliseconds. Default:
         where this is cheap, `start` is None, and values are re-fitted.
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
-        None (default): several starts. The first is an approximate leading eigenvector of the submatrix of
-        the `4 cardinality` variables of largest variance (if all variances are equal, of largest weight in
-        dense leading vectors). Single variables follow, by decreasing variance. The last are leading
-        eigenvectors of the soft-thresholded covariance of up to 1024 variables; these are used only if
-        variables are swapped, less than a quarter of the earlier runs end at the best component, it is not
-        proved to be the best, and its variables are at most twice as correlated as the best ones of noise.
+        None (default): a race. Of the columns of A, the 300 whose `cardinality` largest entries have the
+        largest norm start; after one and two iterations the best of them go on, and 8 run to their ends,
+        whose variables are swapped. For that, A is formed in single precision between all variables, if these
+        are at most 8192; of more variables, between 4096. In data of more than 3072 variables, one start from
+        the variables of largest variance comes first; the race follows if a smaller one, or some columns of
+        A, show that this is not enough. Where what is found is no more correlated than noise, every column
+        starts.
         "diagonal": only the variable of largest variance. "eigenvector": the leading eigenvector, truncated
         to 8, 4, 2 and 1 times the cardinality, with each run warm-starting the next. An array is truncated
         first.
     n_starts : int, optional
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
-        Default: the first start and as many single variables as are cheap; up to several hundred variables,
-        all of them. Of more than 64 starts, only the better half continues after 3, 6, 12, ... iterations
-        (for a covariance matrix in single precision), and 8 continue to the end. All continue if a deflation
-        leaves the matrix indefinite.
+        Default: a race, see `start`.
     {iterations}
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which never lowers the
@@ -355,8 +353,7 @@ def tpower(
     References
     ----------
     X.-T. Yuan and T. Zhang (2013). Truncated power method for sparse eigenvalue problems. Journal of
-    Machine Learning Research 14, 899-925, algorithm 1. Y. Deshpande and A. Montanari (2016). Sparse PCA via
-    covariance thresholding. Journal of Machine Learning Research 17, 1-41.
+    Machine Learning Research 14, 899-925, algorithm 1.
 
     {pitprops}
     >>> x = spcacore.tpower(pitprops.correlation, 6, kind="covariance")

@@ -14,7 +14,7 @@ enum {
     BLOCK = 16 * LANES,
     LEAST = 1024, /* sizes of the sample */
     MOST = 4096,
-    FEW = 32,   /* ranks of a sample worth collecting */
+    FEW = 32,       /* ranks of a sample worth collecting */
     ROOM = 1024,    /* entries above a level that are kept with their places */
     GROUPED = 32768 /* entries up to which the maxima of a block of groups bound few of them well */
 };
