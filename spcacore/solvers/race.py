@@ -25,7 +25,7 @@ from .._types import Index
 from ..operators.field import Field
 from .solution import Report, ended
 
-__all__ = ["Runs", "best_supports", "ends_on_field", "race"]
+__all__ = ["Runs", "best_supports", "ends_on_field", "survivors"]
 __dir__ = __all__.copy
 
 Runs = tuple[
@@ -33,7 +33,7 @@ Runs = tuple[
 ]  # index, value, objective, n_iter
 
 
-def race(
+def survivors(
     A: NDArray[Any], starts: Index, k: int, rounds: tuple[tuple[int, float], ...], least: int, tol: float,
     hook: Report | None,
 ) -> Runs:  # fmt: skip
@@ -89,7 +89,7 @@ def ends_on_field(
     diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
     for matrix, at, starts in places:
         most = DEEP_ENDS if deep else RACE_ENDS
-        index, value, *_ = race(matrix, starts, k, DEEP_RACE if deep else RACE, most, tol, hook)
+        index, value, *_ = survivors(matrix, starts, k, DEEP_RACE if deep else RACE, most, tol, hook)
         if len(index) == 0 or ended(hook):
             continue
         index, value, objective, *_ = _core.truncated_power_of_matrix(

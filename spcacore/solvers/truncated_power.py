@@ -50,7 +50,7 @@ from .choosing import ascend, truncation
 from .field_search import FieldSearch
 from .noise import rises_above_noise
 from .parameters import shared_parameters
-from .race import race
+from .race import survivors
 from .refitting import best_run, is_better, penalty_continuation, refit
 from .solution import Report, Solution, ended
 from .starts import promising_variables, search_starts
@@ -266,7 +266,7 @@ def _ends(
         norm = _core.largest_norms(rough, starts, k)
         starts = np.argsort(-norm, kind="stable")[:RACE_STARTS]
     rounds = RACE if p > RACE_ALL else DEEP_RACE
-    index, value, _, made = race(rough, starts, k, rounds, RACE_ENDS, tol, hook)
+    index, value, _, made = survivors(rough, starts, k, rounds, RACE_ENDS, tol, hook)
     if len(index) == 0:
         return
     value = np.ascontiguousarray(value, A.dtype)
