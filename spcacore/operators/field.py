@@ -13,7 +13,7 @@ from .._types import Index
 from .deflation import DeflatedOperator
 from .problem import Problem
 
-__all__ = ["Field", "Ground", "can_be_formed"]
+__all__ = ["Direction", "Field", "Ground", "can_be_formed"]
 __dir__ = __all__.copy
 
 Direction = tuple[Index, NDArray[Any]]  # the nonzeros of what has been removed, as variables and values

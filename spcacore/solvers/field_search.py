@@ -37,7 +37,7 @@ from .refitting import is_better
 from .solution import Begin, Report, Solution, ended
 from .starts import variances_tie
 
-__all__ = ["FieldSearch"]
+__all__ = ["Continued", "FieldSearch"]
 __dir__ = __all__.copy
 
 
