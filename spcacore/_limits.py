@@ -238,28 +238,28 @@ PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; st
 FIELD_COLUMNS = 1024  # that are converted at a time
 FIELD_TIE = 1e-6  # swaps between values this close are ties
 FIELD_AT_ONCE = 3072  # variables up to which that is not asked
-FIELD_SLACK = (
-    0.25,
-    0.05,
-)  # share of the best value by which an end in a part of A may be below it; of many more
-# variables, where products cost more, the second
+# Share of the best value by which an end in a part of A may be below it; of more than FIELD_ORDER variables the second
+FIELD_SLACK = (0.25, 0.05)
 FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
-PROBE_COLUMNS, PROBE_ROWS = (
-    32,
-    8192,
-)  # of A, whose entries tell whether supports that a part of A hides are as good,
+PROBE_COLUMNS, PROBE_ROWS = 32, 8192  # of A, whose entries tell whether a part of A hides supports as good,
 PROBE_SHARE = 0.5  # by what these explain at least, over the best value,
 PROBE_AGAIN = 4  # of so many columns: one may be of another planted component
+COLUMN_ORDER = 4096  # variables at most whose columns of A are compared for where to start,
+COLUMN_WORK = 2e10  # and multiplications to form A of them from data: .6 s
+COLUMN_BLOCK = 256  # of which so many are compared at a time
+COLUMN_STARTS = 64  # of generalized power from the columns that promise most, while the work is small,
+PMD_ITERATIONS = 200  # of pmd from each of these
+COLUMN_LEAST = 128  # variables, up to which each of them starts pmd and scotlass anyway
+COLUMN_ENDS = 2  # of those in a part of A that go on with the data
+COLUMN_STARTS_LEAST = 8  # and at least so many
 SAME_ENDS = 8  # starts of generalized power that end at the same best, after which no more are tried
 NOISE_VARIABLES = 32  # whose 496 correlations tell it to some 5 %
-NOISE_INDEPENDENT = (
-    1.25  # deviation of correlations over that of independent variables, which it may exceed by chance
-)
+NOISE_INDEPENDENT = 1.25  # deviation of correlations, over that of independent variables, that may be chance
 NOISE_GROWTH = 2.0  # from one component to the next: on counts of words and of cells it is up to 1.5
 WEAK_CORRELATION = 2.0  # correlation over the best of pure noise, up to which a weak signal is looked for
 SWAPPED_ENDS = (
-    4  # of runs on a matrix or under a constraint, whose variables are swapped: of one, it misses up to 16 %
+    4  # of runs on a matrix or under a constraint, whose variables are swapped: of one, 16 % may be missed
 )
 BRIEF_ORDER = 300  # variables up to which a brief branch and bound ends a search,
 BRIEF_NODES, BRIEF_WORK = 1000, 1e7  # of so many nodes and, over (p k)^2, at most so many: some milliseconds
