@@ -238,7 +238,7 @@ PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; st
 FIELD_COLUMNS = 1024  # that are converted at a time
 FIELD_TIE = 1e-6  # swaps between values this close are ties
 FIELD_AT_ONCE = 3072  # variables up to which that is not asked
-# Share of the best value by which an end in a part of A may be below it; of more than FIELD_ORDER variables the second
+# Share of the best value by which an end in a part of A may be below it; of p > FIELD_ORDER the second
 FIELD_SLACK = (0.25, 0.05)
 FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
@@ -258,9 +258,7 @@ NOISE_VARIABLES = 32  # whose 496 correlations tell it to some 5 %
 NOISE_INDEPENDENT = 1.25  # deviation of correlations, over that of independent variables, that may be chance
 NOISE_GROWTH = 2.0  # from one component to the next: on counts of words and of cells it is up to 1.5
 WEAK_CORRELATION = 2.0  # correlation over the best of pure noise, up to which a weak signal is looked for
-SWAPPED_ENDS = (
-    4  # of runs on a matrix or under a constraint, whose variables are swapped: of one, 16 % may be missed
-)
+SWAPPED_ENDS = 4  # of runs on a matrix or under a constraint, whose variables are swapped: one may miss 16 %
 BRIEF_ORDER = 300  # variables up to which a brief branch and bound ends a search,
 BRIEF_NODES, BRIEF_WORK = 1000, 1e7  # of so many nodes and, over (p k)^2, at most so many: some milliseconds
 BRIEF_FORMING = 2e7  # of forming its matrix from data
