@@ -17,10 +17,10 @@ import scipy.sparse as sp
 from spcacore import _core, set_num_threads
 
 HUGE = 2.0**80  # its last place is above any sum of ones, in single precision too
-N, PAIRS = 4500, 240  # observations of several blocks; of more than four megabytes, which threads share
-THREADS = {"order": (1, 2, 3, 8), "bits": (1, 8)}
+N, PAIRS = 4500, 160  # observations of several blocks; of more than four megabytes, which threads share
+MOST = 17  # vectors that a block is multiplied by
 # In these a product and its sum are rounded together where the processor can: other bits, in the same order
-FUSED = {"product", "product, few", "gram, C", "gram, F"}
+FUSED = {"product", "product, few", "gram, C", "gram, F", "gram, csr", "gram, csc", "scores, C"}
 
 
 def pairs():
@@ -40,9 +40,18 @@ def swamped(dtype, density):
     return T
 
 
-def any_numbers(dtype, density):
+def factors(what, dtype, density):
+    """Rows to be added up, and columns that they are multiplied by."""
+    if what == "order":
+        return swamped(dtype, density), np.ones((N, MOST), dtype)
     rng = np.random.default_rng(2)
-    return (rng.standard_normal((PAIRS, N)) * (rng.random((PAIRS, N)) < density)).astype(dtype)
+    T = rng.standard_normal((PAIRS, N)) * (rng.random((PAIRS, N)) < density)
+    return T.astype(dtype), rng.standard_normal((N, MOST)).astype(dtype)
+
+
+def threads_for(what, dtype, density):
+    """Less than four megabytes are not shared."""
+    return (1, 2, 3, 8) if (what, dtype, density) == ("order", "float64", 1) else (1, 8)
 
 
 def operator(X, kind):
@@ -55,38 +64,38 @@ def operator(X, kind):
 # Each is made ready once, and then called with any number of threads.
 
 
-def product(T, count):
-    ones, out = np.ones((count, N), T.dtype), np.full((PAIRS, count), np.nan, T.dtype)
-    return lambda: _core.matrix_product(T, ones, 1.0, out) or out.copy()
+def product(T, W, count):
+    B, out = np.ascontiguousarray(W[:, :count].T), np.full((PAIRS, count), np.nan, T.dtype)
+    return lambda: _core.matrix_product(T, B, 1.0, out) or out.copy()
 
 
-def gram(T, kind):
-    """Of each row, as a column of data, with three columns of ones."""
-    op = operator(np.vstack([T, np.ones((3, N), T.dtype)]).T, kind)
+def gram(T, W, kind):
+    """Of each row, as a column of data, with three columns of W."""
+    op = operator(np.vstack([T, W[:, :3].T]).T, kind)
     index = np.roll(np.arange(PAIRS + 3), 3)
     return lambda: op.gram(index, None, 3)[:, 3:].T
 
 
-def scores(T, order):
-    X, zeros, V = np.array(T, order=order), np.zeros(N, T.dtype), np.ones((N, 5), T.dtype)
+def scores(T, W, order):
+    X, zeros, V = np.array(T, order=order), np.zeros(N, T.dtype), W[:, :5].copy()
     out = np.full((PAIRS, 5), np.nan, T.dtype)
     return lambda: _core.scores(X, None, zeros, V, out) or out.copy()
 
 
-def means(T, order):
+def means(T, W, order):
     """Of columns that begin with 0, about which deviations are taken."""
     X = np.array(np.vstack([np.zeros((1, PAIRS), T.dtype), T.T]), order=order)
     return lambda: _core.dense_statistics(X, True)[0][0] * (N + 1)
 
 
-def block(T, kind, back):
+def block(T, W, kind, back):
     """Of one vector, of a few and of many."""
     op = operator(T.T if back else T, kind)
-    times, ones = op.backward_block if back else op.forward_block, np.ones((N, 17), T.dtype)
-    return lambda: np.hstack([times(ones[:, :count]) for count in (1, 3, 17)])
+    times = op.backward_block if back else op.forward_block
+    return lambda: np.hstack([times(W[:, :count]) for count in (1, 3, MOST)])
 
 
-SUMS = {"product": (product, 40), "product, few": (product, 3)}
+SUMS = {"product": (product, MOST), "product, few": (product, 3)}
 SUMS |= {f"gram, {kind}": (gram, kind) for kind in ("C", "F", "csr", "csc")}
 SUMS |= {f"scores, {order}": (scores, order) for order in "CF"}
 SUMS |= {f"means, {order}": (means, order) for order in "CF"}
@@ -104,13 +113,13 @@ CASES = [
 def main(path):
     """What each of these sums comes to, by 1, 2, 3 and 8 threads."""
     out = {}
-    for name, dtype, density in CASES:
+    for name, *case in CASES:
         function, *arguments = SUMS[name]
-        for what, values in (("order", swamped(dtype, density)), ("bits", any_numbers(dtype, density))):
-            ready = function(values, *arguments)
-            for threads in THREADS[what]:
+        for what in ("order", "bits"):
+            ready = function(*factors(what, *case), *arguments)
+            for threads in threads_for(what, *case):
                 set_num_threads(threads)
-                out[f"{what}/{name}/{dtype}/{density}/{threads}"] = ready()
+                out["/".join(map(str, (what, name, *case, threads)))] = ready()
     np.savez(path, **out)
 
 
@@ -129,9 +138,8 @@ def found(tmp_path_factory):
 
 
 def same(found, what, case, clones):
-    values = [
-        found[c]["/".join(map(str, (what, *case, threads)))] for c in clones for threads in THREADS[what]
-    ]
+    names = ["/".join(map(str, (what, *case, threads))) for threads in threads_for(what, *case[1:])]
+    values = [found[clone][name] for clone in clones for name in names]
     return len({v.tobytes() for v in values}) == 1
 
 
