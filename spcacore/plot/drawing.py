@@ -54,7 +54,9 @@ def given_or_new_axes(ax: Axes | None, size: tuple[float, float]) -> Any:
     try:
         from matplotlib.axes import Axes
     except ImportError:
-        raise ImportError('spcacore.plot needs matplotlib: pip install "spcacore[plot]"') from None
+        raise ImportError(
+            'spcacore.plot needs matplotlib: pip install matplotlib, or ".[plot]" from the source directory'
+        ) from None
     if ax is None:
         from matplotlib import pyplot
 
