@@ -84,7 +84,7 @@ class DenseData(DataStorage):
         if treatment.center and a.dtype == np.float32 and _far_from_zero(found):
             double = copy(self)
             double.array, double.dtype = a.astype(np.float64), np.dtype(np.float64)
-            return double.problem(treatment)
+            return _rounded(double.problem(treatment), a.dtype)
         problem = self.problem_with(found, treatment)
         if M is not None:
             return with_moments(problem, found, M, treatment)
@@ -97,6 +97,12 @@ def _far_from_zero(found: Statistics) -> bool:
     with np.errstate(over="ignore", under="ignore"):
         lost = found.square < (SINGLE_LOSS * found.mean) ** 2 * found.n
     return bool(varies.any() and lost[varies].all())
+
+
+def _rounded(problem: Problem, dtype: np.dtype) -> Problem:
+    """The problem of entries that were rounded to a type."""
+    data = None if problem.data is None else _rounded(problem.data, dtype)
+    return replace(problem, rounding=float(np.finfo(dtype).eps), data=data)
 
 
 class DenseCovariance(CovarianceStorage):
