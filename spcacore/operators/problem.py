@@ -112,6 +112,8 @@ class Problem:
         What the caller knows of the variables.
     rounding : float
         Share of each entry that rounding may have changed, where the operator knows more digits.
+    ground : Ground or None
+        Parts of A in single precision, in which the call searches for where to start.
     """
 
     operator: _core.Operator
@@ -137,6 +139,7 @@ class Problem:
     data: Problem | None = None
     choice: Choice | None = None
     rounding: float = 0.0
+    ground: Any = None
 
     @property
     def p(self) -> int:
