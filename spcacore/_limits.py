@@ -35,6 +35,7 @@ SHARE_ROUNDING = Precision(1e-10, 1e-5)  # of a share of the variance that is to
 VARIANCE_LEFT = Precision(1e-14, 1e-6)  # share of a variance, given earlier components, that is rounding
 REFINEMENT_RISE = Precision(1e-12, 1e-6)  # rise of the variance that a round of refinement must exceed
 STRUCTURED_TOL = Precision(1e-8, 1e-4)  # change at which structured components end, by default
+SINGLE_LOSS = 4e-5  # deviation over mean of all variables, below which float32 data are computed in float64
 GRAM_LEFT = Precision(1e-5, 1e-3)  # variance over the largest of a variable, below which A lacks digits
 IN_SPAN = 1e-7  # norm that is left of a unit vector in the span of a basis: half of the digits
 SPAN = 1e-10  # the same of loadings on a part of their variables, which are orthonormal
