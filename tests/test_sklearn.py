@@ -61,7 +61,7 @@ OTHERS = [
     SCA(1, rotation="l1", threshold="hard"),
     SCA(2, scale=True, center=False),
     PPCA(1, scale=True, ddof=0),
-    SparseLDA(cardinality=1, shrinkage="auto"),
+    SparseLDA(cardinality=1, shrinkage=None),
     SparseLDA(method="rayleigh_flow", shrinkage=0.2, swaps=False),
     SparseCCA(method="generalized", ridge=0.1),
     SparseCCA(l1_bound=1.0, scale=False),
@@ -78,8 +78,7 @@ OTHERS = [
 MORE = (KernelPCA, SparseHierarchical, SparseKMeans, StructuredPCA)
 
 
-# Weights leave no scatter within classes in the matrices of some checks: that needs shrinkage
-CHECKED = [SparseLDA(shrinkage=0.1) if E is SparseLDA else E() for E in (*ALL, *MORE)]
+CHECKED = [E() for E in (*ALL, *MORE)]
 
 
 @pytest.mark.share(3)

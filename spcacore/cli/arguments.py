@@ -160,7 +160,7 @@ def _add_stability(commands: Any) -> None:
     )
     what.add_argument(
         "--shrinkage", metavar="A", type=_shrinkage,
-        help="sparse_lda: from 0 to 1, towards equal variances within classes, or auto (default: 0)",
+        help="sparse_lda: from 0 to 1, towards uncorrelated variables within classes (default: auto)",
     )  # fmt: skip
     what.add_argument(
         "--other", metavar="FILE", help="sparse_cca: the other side, of the same samples, read as FILE is"
