@@ -149,6 +149,9 @@ LARGEST_RIDGE = 2.0**300  # in the operator's units; beyond, only the size of B 
 GPOWER_ORDER = 64  # up to which all eigenvectors of A are computed for a start
 KERNEL_BYTES = 2**31  # of the largest kernel matrix that is held, by default
 BANDWIDTH_ROWS = 1000  # whose distances give the default bandwidth
+SPARSE_MEAN = Precision(
+    1e4, 1e2
+)  # squared mean over squared distances, beyond which rows are made dense to center
 FLOAT32_HALF_NORM = 50.0  # half a squared norm, beyond which float32 loses digits of the Gaussian kernel
 
 # Data in blocks of rows: which columns of A are fetched and kept
@@ -280,6 +283,9 @@ CCA_REFINED_STARTS = 3  # of these, how many are improved by swaps
 LANCZOS_SHARE = 40  # eigenvectors for one, at least, for Lanczos to be quicker than LAPACK
 
 # Iterations
+ALTERNATIONS = 60  # iterations of elastic nets without a gain at which supports that change end them
+REFINED_ORDER = 1024  # variables that take part in that, of which A is formed
+ROUND_RISE = 1e-4  # of a round of refinement after elastic nets, below which all starts are tried and it ends
 REFINEMENT_ROUNDS = 500  # of `refine=True`
 QUOTIENT_ROUNDS = 5  # of power iteration and re-fitting under generalized deflation
 CCA_ROUNDS = 100  # of the two sides in turn

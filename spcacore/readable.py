@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,18 @@ if TYPE_CHECKING:
 
     from ._rendering import Part
 
-__all__ = ["HasLoadings", "Listing", "Readable", "Result", "Side", "Tabular", "frame", "labels"]
+__all__ = [
+    "HasLoadings",
+    "Listing",
+    "Readable",
+    "Result",
+    "Side",
+    "Tabular",
+    "as_result",
+    "frame",
+    "labels",
+    "loadings_in",
+]
 __dir__ = __all__.copy
 
 _ELSEWHERE = {  # what other packages call an attribute: where it is here
@@ -277,9 +289,67 @@ class Readable(HasLoadings):
         return {label: sums[i] for label, i in place.items()}
 
 
-def labels(names: Sequence[str] | None, count: int) -> list[str]:
+@dataclass
+class _Fitted:
+    """What a fitted estimator of another package says."""
+
+    loadings: Any
+    names: tuple[str, ...] | None
+    mean: Any
+    explained_variance_ratio: Any
+    method: str
+
+
+def _is_table(x: Any) -> bool:
+    """An array or a dataframe, whose attributes may be its columns."""
+    return isinstance(x, np.ndarray) or hasattr(x, "iloc")
+
+
+def as_result(x: Any) -> Any:
+    """What holds the loadings: of an estimator or a choice its result; anything else as it is.
+
+    An estimator of another package has `components_`, of shape (r, p), and perhaps `mean_`,
+    `explained_variance_ratio_` and `feature_names_in_`, as scikit-learn calls them.
+    """
+    if _is_table(x):
+        return x
+    named = getattr(x, "feature_names_in_", None)
+    names = None if named is None else tuple(map(str, named))
+    for attribute in ("result", "result_"):
+        own = getattr(x, attribute, None)
+        if isinstance(own, Result) and own is not x:
+            own = as_result(own)
+            return replace(own, names=names) if names and getattr(own, "names", names) is None else own
+    components = getattr(x, "components_", None)
+    if components is not None:
+        return _Fitted(
+            np.asarray(components).T, names, getattr(x, "mean_", None),
+            getattr(x, "explained_variance_ratio_", None), type(x).__name__,
+        )  # fmt: skip
+    if hasattr(x, "fit") and not hasattr(x, "loadings"):
+        raise ValueError(
+            f"{type(x).__name__} has no components_: fit it first; of a pipeline, give the step that has them"
+        )
+    return x
+
+
+def loadings_in(x: Any) -> Any:
+    """The loadings of a result; what is none is taken as loadings itself."""
+    for name in () if _is_table(x) else ("loadings", "loading"):
+        if (V := getattr(x, name, None)) is not None:
+            return V
+    if isinstance(x, HasLoadings):
+        raise TypeError(
+            f"{type(x).__name__} has loadings of two sets of variables: loadings_x and loadings_y"
+        )
+    if isinstance(x, Result):
+        raise TypeError(f"{type(x).__name__} has no loadings")
+    return x
+
+
+def labels(names: Sequence[str] | None, count: int, letter: str = "x") -> list[str]:
     """The names of `count` variables, x1, x2, ... where they have none."""
-    return [f"x{j + 1}" for j in range(count)] if names is None else list(names)
+    return [f"{letter}{j + 1}" for j in range(count)] if names is None else list(names)
 
 
 def frame(columns: dict[str, Any], index: Sequence[Any], index_name: str) -> Any:

@@ -227,6 +227,39 @@ def test_certified_components(deflation, way, seed, n):
     np.testing.assert_allclose(longer.gap, result.gap, atol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["tpower", "greedy", "branch_and_bound"])
+@pytest.mark.parametrize("deflation", ["projection", "hotelling", "schur"])
+def test_a_certificate_proves_and_betters_the_answer(method, deflation):
+    """Against enumeration; a single start misses some optima, and only the default method is bettered."""
+    options = {"start": "diagonal", "swaps": False} if method == "tpower" else {}
+    missed = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((20, 10)) @ rng.standard_normal((10, 10))
+        given = {"cardinality": 3, "method": method, "deflation": deflation, "certify": True, **options}
+        proved, plain = (sparse_pca(X, 2, **given, time_limit=limit) for limit in (60, 0))
+        missed += optimum(covariance(X), 3) > plain.explained_variance[0] * (1 + 1e-6)
+        for result in (proved, plain):
+            for A, x, bound in zip(
+                deflations(covariance(X), result.loadings, deflation), result.loadings.T, result.upper_bound,
+                strict=True,
+            ):  # fmt: skip
+                best = optimum(A, 3)
+                assert bound >= best * (1 - 1e-12)
+                if result is proved:
+                    assert bound == pytest.approx(best, rel=1e-9)
+                    if method != "greedy":
+                        assert x @ A @ x == pytest.approx(best, rel=1e-9)
+    assert missed or method == "branch_and_bound"
+
+
+def test_the_limit_of_a_certificate():
+    with pytest.raises(ValueError, match="time_limit must be at least 0"):
+        sparse_pca(PITPROPS, 1, cardinality=3, kind="covariance", certify=True, time_limit=-1)
+    with pytest.raises(TypeError, match="time_limit is no option of method 'tpower'"):
+        sparse_pca(PITPROPS, 1, cardinality=3, kind="covariance", time_limit=1)
+
+
 def test_bounds_by_hand():
     """A = diag + one pair: the pair is the optimum at k = 2, and all bounds can be said."""
     A = np.diag([3.0, 2.0, 1.0])

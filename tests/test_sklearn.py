@@ -208,14 +208,14 @@ def test_with_all_variables_it_is_discriminant_analysis(priors):
     X, y = load_wine(return_X_y=True)
     X, names = X[::2], np.array(["a", "b", "c"])[y[::2]]
     oracle = LinearDiscriminantAnalysis(solver="eigen", priors=priors).fit(X, names)
-    model = SparseLDA(cardinality=13, priors=priors).fit(X, names)
+    model = SparseLDA(cardinality=13, priors=priors, shrinkage=None).fit(X, names)
     assert model.classes_.tolist() == ["a", "b", "c"]
     np.testing.assert_allclose(model.predict_proba(X), oracle.predict_proba(X), atol=1e-6)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
     assert np.array_equal(model.predict(X), oracle.predict(X))
     two = names != "c"
     oracle = LinearDiscriminantAnalysis(solver="eigen").fit(X[two], names[two])
-    model = SparseLDA(cardinality=13).fit(X[two], names[two])
+    model = SparseLDA(cardinality=13, shrinkage=None).fit(X[two], names[two])
     np.testing.assert_allclose(model.decision_function(X), oracle.decision_function(X), atol=1e-5)
 
 

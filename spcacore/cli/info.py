@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import argparse
 import os
+import platform
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from .. import _core
 from .._limits import INFO_ENTRIES, INFO_NAMES, INFO_TIMED_ENTRIES, INFO_VARIANCE_RATIO
 from .._rendering import printable, significant
+from ..linalg.cores import get_num_threads
 from ..operators.inputs import as_problem
 from .reading import read, symmetric
 from .report import print_json
-from .table import Table
+from .table import Arguments, Table, UserError
 
 __all__ = ["run"]
 __dir__ = __all__.copy
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Arguments) -> None:
+    if args.build == (args.file is not None):
+        raise UserError("info needs either FILE or --build; see spcacore info --help")
+    if args.build:
+        _print_build(args)
+        return
     table = read(args)
     source = args.source
     facts = {
@@ -43,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
     _print_facts(facts, table, args)
 
 
-def _facts(table: Table, args: argparse.Namespace) -> dict[str, Any]:
+def _facts(table: Table, args: Arguments) -> dict[str, Any]:
     X = table.matrix
     n, p = X.shape
     sparse = scipy.sparse.issparse(X)
@@ -76,6 +84,30 @@ def _facts(table: Table, args: argparse.Namespace) -> dict[str, Any]:
     if columns.first is None and (X.nnz if sparse else n * p) >= INFO_TIMED_ENTRIES and not square:
         facts["seconds_per_product"] = _product_time(X)
     return facts
+
+
+def _print_build(args: Arguments) -> None:
+    """What decides how fast the package is here, and the last bits of its numbers."""
+    blas = scipy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+    facts = {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "blas": " ".join(str(blas[key]) for key in ("name", "version") if blas.get(key)) or None,
+        "threads": get_num_threads(),
+        "clone": _core.clone(),
+        "clones": list(_core.clones()),
+    }
+    if args.json:
+        print_json({"command": "info", **facts})
+        return
+    words = {"clone": "kernels for", "clones": "could run"}
+    rows = [("spcacore", version("spcacore"))]
+    for key, value in facts.items():
+        text = ", ".join(value) if isinstance(value, list) else "unknown" if value is None else str(value)
+        rows.append((words.get(key, key), text))
+    for title, text in rows:
+        print(f"  {title.ljust(11)}  {text}")
 
 
 def _bytes(X: Any) -> int:
@@ -212,7 +244,7 @@ def _merge(block: NDArray[np.float64], mean: NDArray[Any], squares: NDArray[Any]
 # ---- text -------------------------------------------------------------------------------------------
 
 
-def _print_facts(facts: dict[str, Any], table: Table, args: argparse.Namespace) -> None:
+def _print_facts(facts: dict[str, Any], table: Table, args: Arguments) -> None:
     n, p = facts["samples"], facts["variables"]
     size = "" if facts["bytes_on_disk"] is None else f", {_amount(facts['bytes_on_disk'])}"
     print(f"{args.source}: {facts['format']}{size}\n")
@@ -255,7 +287,7 @@ def _print_facts(facts: dict[str, Any], table: Table, args: argparse.Namespace) 
         print("\n" + "\n".join(advice))
 
 
-def _advice(facts: dict[str, Any], args: argparse.Namespace) -> list[str]:
+def _advice(facts: dict[str, Any], args: Arguments) -> list[str]:
     advice = []
     if facts["missing"]:
         advice.append(

@@ -78,7 +78,7 @@ class SparseCCAResult(HasLoadings):
     Attributes
     ----------
     loadings_x, loadings_y : ndarray of shape (p, r) and (q, r)
-        Listing of unit 2-norm, for the centered and scaled variables. In each of X the entry of largest
+        Columns of unit 2-norm, for the centered and scaled variables. In each of X the entry of largest
         magnitude is positive; those of Y have the sign that makes the covariance of the scores positive.
     scores_x, scores_y : ndarray of shape (n, r)
         The centered and scaled data times the loadings.

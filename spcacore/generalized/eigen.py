@@ -49,7 +49,7 @@ class SparseEigenResult(Named):
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        Listing of unit 2-norm; in each, the entry of largest magnitude is positive.
+        Columns of unit 2-norm; in each, the entry of largest magnitude is positive.
     values : ndarray of shape (r,)
         The ratio `x'Ax/x'Bx` of each loading.
     deflated_values : ndarray of shape (r,)

@@ -66,7 +66,7 @@ class SparseLDAResult(Named):
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        Listing of unit 2-norm; in each, the entry of largest magnitude is positive.
+        Columns of unit 2-norm; in each, the entry of largest magnitude is positive.
     scalings : ndarray of shape (p, r)
         The same directions, scaled to unit variance within classes (after shrinkage): `x'Bx = 1`. `transform`
         uses these.

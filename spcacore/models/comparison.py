@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._docstrings import NO_PANDAS, filled
-from .._labels import reordered
 from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS, READ_VARIABLES
 from .._messages import brief, counted, few
 from .._rendering import (
@@ -31,7 +30,7 @@ from .._validation import integer
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
 from ..operators.problem import Problem
-from ..readable import Listing, Tabular
+from ..readable import Listing, Tabular, as_result
 from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
 
 if TYPE_CHECKING:
@@ -289,7 +288,8 @@ def compare(
     Parameters
     ----------
     results : sequence or mapping
-        Objects with `loadings` or `loading`, or arrays of shape (p, r) or (p,), all for the same variables.
+        Results, fitted estimators with `components_`, other objects with `loadings` or `loading`, or arrays
+        of shape (p, r) or (p,), all for the same variables.
         The keys of a mapping are the labels. The labels of a sequence are the names of the methods, with
         numbers if they repeat.
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
@@ -388,9 +388,9 @@ def compare(
 def _labeled(results: Any) -> tuple[tuple[str, ...], list[Any]]:
     """Labels, each once, and results."""
     if isinstance(results, Mapping):
-        labels, given = [str(label) for label in results], list(results.values())
+        labels, given = [str(label) for label in results], [as_result(x) for x in results.values()]
     elif isinstance(results, (list, tuple)):
-        given = list(results)
+        given = [as_result(x) for x in results]
         methods = [str(getattr(result, "method", "loadings")) for result in given]
         labels = [
             method if methods.count(method) == 1 else f"{method} {methods[: i + 1].count(method)}"
@@ -414,11 +414,8 @@ def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
 
 
 def _unit_loadings(result: Any, label: str, p: int, names: tuple[str, ...] | None) -> Array:
-    V = getattr(result, "loadings", None)
-    V = getattr(result, "loading", result) if V is None else V
     try:
-        V = checked_loadings(V, p, names, (1, 2))
-        V = reordered(V, getattr(result, "names", None), names, "loadings")
+        V = checked_loadings(result, p, names, (1, 2))
     except (TypeError, ValueError) as error:
         raise type(error)(f"results[{label!r}]: {error}") from None
     return V[:, None] if V.ndim == 1 else V

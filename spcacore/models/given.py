@@ -15,6 +15,7 @@ from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares
 from ..operators.problem import warn_out_of_range
 from ..operators.transform import fitted_scores
+from ..readable import as_result, loadings_in
 from ..results import LoadingsResult, check_names
 from .variance import checked_loadings, operator_variances
 
@@ -77,8 +78,8 @@ def from_loadings(
 
     Parameters
     ----------
-    loadings : array-like of shape (p, r) or (p,)
-        Listing of any length, orthogonal or not. They are normalized here, and keep their signs. If a
+    loadings : array-like of shape (p, r) or (p,), result or fitted estimator
+        Columns of any length, orthogonal or not. They are normalized here, and keep their signs. If a
         dataframe has the names of the variables as its index, its rows are put in the order of those of X.
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         What the loadings belong to: data or, with ``kind="covariance"``, a symmetric matrix, as in
@@ -134,7 +135,7 @@ def from_loadings(
         raise TypeError(f"label must be a string, not {label!r}")
     own = problem.names if names is None else check_names(names, problem.p)
     V = checked_loadings(loadings, problem.p, own, (1, 2))
-    own = _words_of(loadings) if own is None else own
+    own = _names_of(loadings) if own is None else own
     V = V[:, None] if V.ndim == 1 else V
     variances = operator_variances(problem, V, "cumulative")
     in_units = np.asarray(problem.in_units(variances))
@@ -153,7 +154,10 @@ def from_loadings(
     )  # fmt: skip
 
 
-def _words_of(loadings: Any) -> tuple[str, ...] | None:
-    """The names of the rows of a dataframe or series of pandas; None where they are but numbers."""
+def _names_of(loadings: Any) -> tuple[str, ...] | None:
+    """Of a result, or the rows of a dataframe or series of pandas; None where they are but numbers."""
+    source = as_result(loadings)
+    if loadings_in(source) is not loadings:
+        return getattr(source, "names", None)
     index = row_labels(loadings)
     return tuple(index) if index is not None and all(isinstance(name, str) for name in index) else None

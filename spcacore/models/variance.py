@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from .. import _core
+from .._labels import reordered
 from .._limits import PENCIL_SCHUR, VARIANCE_LEFT
 from .._messages import counted
 from .._types import Definition, Kind, OperatorLike, Switch
@@ -17,6 +18,7 @@ from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.submatrix import largest_submatrix
+from ..readable import as_result, loadings_in
 from ..solvers.refitting import leading_vector
 from ..solvers.solution import Solution
 
@@ -57,7 +59,7 @@ def explained_variance(
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`.
-    loadings : array-like of shape (p, r)
+    loadings : array-like of shape (p, r), result or fitted estimator
         The columns are normalized here; a zero column explains nothing.
     definition : {"cumulative", "adjusted", "raw", "regression"}, default "cumulative"
     ratio : bool, default False
@@ -101,14 +103,15 @@ def explained_variance(
     check_choice(definition, "definition", VARIANCE_DEFINITIONS)
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
     V = checked_loadings(loadings, problem.p, problem.names)
+    given = real_array(loadings_in(as_result(loadings)), "loadings", ndim=2).dtype
     if check_bool(ratio, "ratio"):
         if problem.diagonal is None:
             raise ValueError("ratio=True needs the total variance, which an operator does not provide")
         total = float(problem.diagonal.sum())
         if not total > 0:
             raise ValueError("ratio=True needs a positive total variance")
-        return operator_variances(problem, V, definition) / total
-    inside = operator_variances(problem, V, definition)
+        return operator_variances(problem, V, definition, given) / total
+    inside = operator_variances(problem, V, definition, given)
     variances = problem.in_units(inside)
     warn_out_of_range(inside, variances)
     return variances
@@ -118,7 +121,11 @@ def checked_loadings(
     loadings: Any, p: int, names: tuple[str, ...] | None, ndim: int | tuple[int, ...] = 2
 ) -> NDArray[np.float64]:
     """As float64, with columns of unit norm, or zero, and rows in the order of these names."""
-    V = real_array(loadings, "loadings", ndim=ndim, labels=names).astype(np.float64)
+    source = as_result(loadings)
+    found = loadings_in(source)
+    V = real_array(found, "loadings", ndim=ndim, labels=names).astype(np.float64)
+    if found is not loadings:
+        V = reordered(V, getattr(source, "names", None), names, "loadings")
     one = V.ndim == 1
     V = V[:, None] if one else V
     if V.shape[0] != p:
@@ -129,8 +136,13 @@ def checked_loadings(
     return V[:, 0] if one else V
 
 
-def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> NDArray[np.float64]:
-    """The variances in the operator's own units; V has unit or zero columns."""
+def operator_variances(
+    problem: Problem, V: NDArray[Any], definition: str, given: DTypeLike = np.float64
+) -> NDArray[np.float64]:
+    """The variances in the operator's own units; V has unit or zero columns.
+
+    Their entries have the rounding of the operator, or of the type that was given.
+    """
     op = problem.operator
     if definition == "adjusted":
         return _adjusted(op, V)
@@ -142,7 +154,7 @@ def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> ND
         return np.zeros(V.shape[1])
     V = V[used]
     if definition == "cumulative":
-        V = orthonormal(V)
+        V = orthonormal(V, max(float(np.finfo(t).eps) for t in (op.dtype, np.dtype(given))))
     if not isinstance(op, _core.Operator) and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))
@@ -259,7 +271,7 @@ def renormalize(
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`.
-    loadings : array-like of shape (p,) or (p, r)
+    loadings : array-like of shape (p,) or (p, r), result or fitted estimator
         Each column is treated by itself; a zero column stays zero.
     kind, center, scale, n_features
         As in `sparse_pca`.

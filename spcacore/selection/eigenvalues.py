@@ -138,7 +138,7 @@ def cross_validated_eigenvalues(
     n_components : int
         r, the largest number to consider, in [1, min(n, p) - 1].
     kind : {"counts", "graph", "normal"}, default "counts"
-        Listing of "normal" are centered; counts are not, so that the first component is mostly the mean.
+        Columns of "normal" are centered; counts are not, so that the first component is mostly the mean.
     scale : {False, "degree"}, default False
         "degree": directions are those of X_1 with entries divided by the roots of the sums of their row and
         column, regularized as in `sca`. For unequal degrees.

@@ -270,7 +270,7 @@ class SPCA(Components):
         rounded up.
     penalty : float or sequence of floats, optional
         Instead of `cardinality`: the penalty on the l1 norms.
-    ridge, start, max_iter, tol
+    ridge, refine, start, max_iter, tol
         As in `spca`.
     include, exclude, groups, nonnegative, count
         As in `spca`.
@@ -313,6 +313,7 @@ class SPCA(Components):
     cardinality: int | ArrayLike | None = None
     penalty: float | ArrayLike | None = None
     ridge: float | None = None
+    refine: bool = True
     start: str | ArrayLike | None = None
     max_iter: int = 1000
     tol: float | None = None
@@ -346,8 +347,8 @@ class SPCA(Components):
             nonnegative=self.nonnegative, start=self.start, center=self.center, scale=self.scale,
         )  # fmt: skip
         return spca(
-            X, r, cardinality=cardinality, max_iter=self.max_iter, tol=self.tol, sample_weight=sample_weight,
-            callback=callback, count=self.count,
+            X, r, cardinality=cardinality, refine=self.refine, max_iter=self.max_iter, tol=self.tol,
+            sample_weight=sample_weight, callback=callback, count=self.count,
             **{"penalty": self.penalty, "ridge": self.ridge, **known, **of},
         )  # fmt: skip
 

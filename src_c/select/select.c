@@ -13,7 +13,7 @@ enum {
     LANES = 64 / sizeof(real),
     BLOCK = 16 * LANES,
     LEAST = 1024, /* sizes of the sample */
-    MOST = 4096,
+    MOST = 4 * LEAST,
     FEW = 32,   /* ranks of a sample worth collecting */
     ROOM = 1024 /* entries above a level that are kept with their places */
 };
@@ -59,8 +59,10 @@ static inline const real *block(spca_int p, const real *x, spca_int start, real 
 
 /* Adds how many of |x| are > level and == level to above and equal; stops early, at a multiple of
  * BLOCK, before there would be `enough` equal, and returns where. */
-VECTORIZED static spca_int count(spca_int p, const real *x, real level, spca_int enough,
-                                 spca_int *above, spca_int *equal)
+VECTORIZED_TO(spca_int, count,
+              (spca_int p, const real *x, real level, spca_int enough, spca_int *above,
+               spca_int *equal),
+              (p, x, level, enough, above, equal))
 {
     spca_int start = 0;
     for (; start < p; start += BLOCK) {
@@ -85,8 +87,9 @@ VECTORIZED static spca_int count(spca_int p, const real *x, real level, spca_int
 }
 
 /* Collects low < |x| < high into out, and adds how many are >= high to above. */
-VECTORIZED static spca_int collect(spca_int p, const real *x, real low, real high, real *out,
-                                   spca_int *above)
+VECTORIZED_TO(spca_int, collect,
+              (spca_int p, const real *x, real low, real high, real *out, spca_int *above),
+              (p, x, low, high, out, above))
 {
     spca_int found = 0;
     for (spca_int start = 0; start < p; start += BLOCK) {
@@ -119,10 +122,10 @@ VECTORIZED static spca_int collect(spca_int p, const real *x, real low, real hig
     return found;
 }
 
-/* Entries low <= high around the k-th largest most likely; not written where there is none. */
-static void enclose(spca_int p, const real *x, spca_int k, real *low, real *high)
+/* Entries low <= high around the k-th largest most likely; not written where there is none.  sample
+ * (MOST). */
+static void enclose(spca_int p, const real *x, spca_int k, real *sample, real *low, real *high)
 {
-    real sample[MOST];
     spca_int wanted = p / 64 < LEAST ? LEAST : min_int(p / 64, MOST);
     spca_int stride = (p + wanted - 1) / wanted, size = p / stride, above = 0, equal = 0;
     double share = (double)size / (double)p, rank = share * (double)k;
@@ -140,10 +143,10 @@ static void enclose(spca_int p, const real *x, spca_int k, real *low, real *high
     if (rank - margin >= 1) *high = kth(size, sample, (spca_int)(rank - margin));
 }
 
-/* A level that at least k of |x| reach: the k-th largest of the maxima of 4k <= MOST groups. */
-VECTORIZED static real reached_by(spca_int p, const real *x, spca_int k)
+/* A level that at least k of |x| reach: the k-th largest of the maxima of 4k groups.  most (4k). */
+VECTORIZED_TO(real, reached_by, (spca_int p, const real *x, spca_int k, real *restrict most),
+              (p, x, k, most))
 {
-    real most[MOST];
     spca_int groups = 4 * k;
     for (spca_int g = 0; g < groups; g++) most[g] = -1;
     for (spca_int start = 0; start < p; start += groups)
@@ -159,9 +162,9 @@ real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_i
     real low = -1, high = (real)INFINITY, level;
     spca_int above = 0, within, more = 0, equal = 0;
     if (p >= 4 * LEAST)
-        enclose(p, x, k, &low, &high);
+        enclose(p, x, k, work, &low, &high); /* p >= MOST */
     else if (p >= 8 * k)
-        low = reached_by(p, x, k);
+        low = reached_by(p, x, k, work);
     within = collect(p, x, low, high, work, &above);
     if (k <= above || k > above + within) { /* ties with an end, or the sample misled */
         level = k <= above ? high : low;
@@ -182,7 +185,7 @@ real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_i
 }
 
 /* Whether any |x| >= level; n <= BLOCK. */
-VECTORIZED static int reached(spca_int n, const real *x, real level)
+VECTORIZED_TO(int, reached, (spca_int n, const real *x, real level), (n, x, level))
 {
     whole hits = 0;
     for (spca_int i = 0; i < n; i++) hits |= fabs(x[i]) >= level;
@@ -219,7 +222,6 @@ static void select_by_level(spca_int p, const real *x, spca_int k, real *work, s
 void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, real *work,
                            spca_int *index)
 {
-    real size[ROOM];
     spca_int place[ROOM], n = 0, ties = k, found = 0;
     if (k == 0) return;
     for (spca_int start = 0; start < p; start += BLOCK) {
@@ -228,9 +230,10 @@ void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, re
         if (n + stop - start > ROOM) n = p + 1; /* too many */
         if (n > p) break;
         for (spca_int j = start; j < stop; j++) { /* no branch: it is random */
-            size[n] = fabs(x[j]);
+            real size = fabs(x[j]);
+            work[n] = size;
             place[n] = j;
-            n += size[n] >= level;
+            n += size >= level;
         }
     }
     if (n < k || n > p) {
@@ -238,14 +241,14 @@ void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, re
         return;
     }
     if (n > k) {
-        for (spca_int a = 0; a < n; a++) work[a] = size[a];
         level = kth(n, work, k);
-        for (spca_int a = 0; a < n; a++) ties -= size[a] > level;
+        for (spca_int a = 0; a < n; a++) ties -= work[a] > level;
     }
     for (spca_int a = 0; a < n && found < k; a++) { /* of ties the first */
-        spca_int tied = n > k && size[a] == level;
+        real size = fabs(x[place[a]]);
+        spca_int tied = n > k && size == level;
         index[found] = place[a];
-        found += n == k || size[a] > level || (tied && ties > 0);
+        found += n == k || size > level || (tied && ties > 0);
         ties -= tied;
     }
 }
@@ -254,18 +257,23 @@ void SPCA(select_largest)(spca_int p, const real *x, spca_int k, real *work, spc
 {
     if (k == 0) return;
     if (p < 4 * LEAST && p >= 8 * k)
-        SPCA(select_reaching)(p, x, k, reached_by(p, x, k), work, index);
+        SPCA(select_reaching)(p, x, k, reached_by(p, x, k, work), work, index);
     else
         select_by_level(p, x, k, work, index);
 }
 
-VECTORIZED void SPCA(truncate)(spca_int p, spca_int k, real *x, real *work)
+/* All below a level becomes 0, and from end on what is at it. */
+VECTORIZED(keep_above, (spca_int p, spca_int end, real level, real *x), (p, end, level, x))
 {
-    spca_int ties = 0, end;
+    for (spca_int j = 0; j < end; j++) x[j] = fabs(x[j]) >= level ? x[j] : 0;
+    for (spca_int j = end; j < p; j++) x[j] = fabs(x[j]) > level ? x[j] : 0;
+}
+
+void SPCA(truncate)(spca_int p, spca_int k, real *x, real *work)
+{
+    spca_int ties = 0;
     real level = (real)INFINITY;
     if (k == p) return;
     if (k > 0) level = SPCA(kth_largest)(p, x, k, work, &ties);
-    end = end_of_ties(p, x, level, ties);
-    for (spca_int j = 0; j < end; j++) x[j] = fabs(x[j]) >= level ? x[j] : 0;
-    for (spca_int j = end; j < p; j++) x[j] = fabs(x[j]) > level ? x[j] : 0;
+    keep_above(p, end_of_ties(p, x, level, ties), level, x);
 }

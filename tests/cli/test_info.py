@@ -4,12 +4,27 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
+from cli_tools import parsed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
 
-from spcacore import cli
-from spcacore.cli import arguments, info
+import spcacore
+from spcacore import _core, cli
+from spcacore.cli import info
+
+
+def test_info_of_the_build(as_json, output, run):
+    """Which clone of the kernels runs, and could; of NumPy, SciPy and threads what they say themselves."""
+    facts = as_json("info", "--build")
+    assert (facts["clone"], facts["clones"]) == (_core.clone(), list(_core.clones()))
+    assert (facts["numpy"], facts["scipy"]) == (np.__version__, scipy.__version__)
+    assert facts["threads"] == spcacore.get_num_threads()
+    text = dict(line.split(None, 1) for line in output("info", "--build").splitlines())
+    assert text["kernels"].split()[1:] == [_core.clone()]
+    assert text["could"].split(None, 1)[1] == ", ".join(_core.clones())
+    for argv in ((), ("--build", "x.csv")):
+        assert "info needs either FILE or --build" in run("info", *argv)[2]
 
 
 @pytest.mark.parametrize("orientation", ["rows", "columns"])
@@ -84,7 +99,7 @@ def test_info_never_fails_on_numbers(tmp_path_factory, data):
     X = np.array([[data.draw(cells) for _ in range(p)] for _ in range(n)])
     path = tmp_path_factory.getbasetemp() / "numbers.npy"
     np.save(path, X)
-    facts = info._facts(info.Table(X), arguments.make_parser().parse_args(["info", str(path)]))
+    facts = info._facts(info.Table(X), parsed("info", path))
     assert facts["missing"] + facts["infinite"] == np.count_nonzero(~np.isfinite(X))
     assert cli.main(["info", str(path)]) == 0
     assert cli.main(["info", str(path), "--json"]) == 0
