@@ -227,7 +227,7 @@ def test_certified_components(deflation, way, seed, n):
     np.testing.assert_allclose(longer.gap, result.gap, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["tpower", "greedy", "branch_and_bound"])
+@pytest.mark.parametrize("method", ["tpower", "greedy"])
 @pytest.mark.parametrize("deflation", ["projection", "hotelling", "schur"])
 def test_a_certificate_proves_and_betters_the_answer(method, deflation):
     """Against enumeration; a single start misses some optima, and only the default method is bettered."""
@@ -237,20 +237,18 @@ def test_a_certificate_proves_and_betters_the_answer(method, deflation):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((20, 10)) @ rng.standard_normal((10, 10))
         given = {"cardinality": 3, "method": method, "deflation": deflation, "certify": True, **options}
-        proved, plain = (sparse_pca(X, 2, **given, time_limit=limit) for limit in (60, 0))
-        missed += optimum(covariance(X), 3) > plain.explained_variance[0] * (1 + 1e-6)
-        for result in (proved, plain):
-            for A, x, bound in zip(
-                deflations(covariance(X), result.loadings, deflation), result.loadings.T, result.upper_bound,
-                strict=True,
-            ):  # fmt: skip
-                best = optimum(A, 3)
-                assert bound >= best * (1 - 1e-12)
-                if result is proved:
-                    assert bound == pytest.approx(best, rel=1e-9)
-                    if method != "greedy":
-                        assert x @ A @ x == pytest.approx(best, rel=1e-9)
-    assert missed or method == "branch_and_bound"
+        for limit in (60, 0):
+            result = sparse_pca(X, 2, **given, time_limit=limit)
+            V = result.loadings
+            for t, A in enumerate(deflations(covariance(X), V, deflation)[:2]):
+                best, value = optimum(A, 3), V[:, t] @ A @ V[:, t]
+                assert result.upper_bound[t] >= best * (1 - 1e-12)
+                if limit:
+                    assert result.upper_bound[t] == pytest.approx(best, rel=1e-9)
+                    assert method == "greedy" or value == pytest.approx(best, rel=1e-9)
+                else:
+                    missed += value < best * (1 - 1e-6)
+    assert missed
 
 
 def test_the_limit_of_a_certificate():
