@@ -328,7 +328,7 @@ class Run:
         loading[found.index] = found.entries
         return SparseComponent(
             loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, self.solver.name,
-            problem.screening(), names=problem.names,
+            problem.screening(), names=problem.names, missing_entries=problem.missing_entries,
         )  # fmt: skip
 
     def _with_variance(self) -> Solution:
@@ -341,7 +341,7 @@ class Run:
         allowed = allowed if choice is None or len(allowed) else choice.available
         diagonal = np.zeros(problem.p) if problem.diagonal is None else problem.diagonal
         if problem.diagonal is None or all(abs(diagonal[j]) <= problem.noise(np.array([j])) for j in allowed):
-            warn("X has no variance: the loading is the first unit vector")
+            warn(f"{problem.emptiness}; the loading is the first unit vector")
             best, value = allowed[:1], 0.0
         else:
             best = allowed[[np.argmax(diagonal[allowed])]]
