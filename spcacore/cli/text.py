@@ -17,7 +17,7 @@ from .._messages import counted
 from .source import Source
 from .table import Arguments, Table, UserError
 
-__all__ = ["MISSING", "needed", "number", "numbers_rows", "place", "read_text", "table_of"]
+__all__ = ["MISSING", "Record", "needed", "number", "numbers_rows", "place", "read_text", "table_of"]
 __dir__ = __all__.copy
 
 MISSING = frozenset((

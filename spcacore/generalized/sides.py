@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .._labels import joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
+from .._messages import quiet
 from .._records import record
 from .._validation import column_names, has_only_products, integer, is_row_blocks, is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs
@@ -153,7 +154,8 @@ class Side:
     def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
         if has_only_products(X):
             raise TypeError("X must have entries; an operator offers only products")
-        problem = as_problem(X, scale=scale, choice=choice, sample_weight=sample_weight)
+        with quiet("scale=True leaves"):  # which is the default, and what is constant cannot correlate
+            problem = as_problem(X, scale=scale, choice=choice, sample_weight=sample_weight)
         assert problem.mean is not None
         dtype, weight = problem.operator.dtype, _column_weights(problem)
         root, kept = _roots(sample_weight), None
@@ -261,7 +263,8 @@ class BlockSide(Side):
         if not (is_row_blocks(X) or is_sparse(X)):
             X = real_array(X, "X", ndim=2)
         blocks = row_blocks(X).held()
-        problem = as_problem(blocks, scale=scale, choice=choice, sample_weight=sample_weight)
+        with quiet("scale=True leaves"):
+            problem = as_problem(blocks, scale=scale, choice=choice, sample_weight=sample_weight)
         assert problem.mean is not None
         return cls(
             None, None, _roots(sample_weight), None, problem.mean, problem.scale, problem.exponent // 2, name,

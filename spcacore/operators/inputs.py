@@ -26,11 +26,12 @@ from .base import DataStorage, Storage
 from .callbacks import Products
 from .choice import Choice
 from .dense import DenseCovariance, DenseData
+from .field import Ground
 from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
 from .standardization import Standardization
 
-__all__ = ["as_fitted", "as_problem", "in_order", "variable_names"]
+__all__ = ["AS_DATA", "KINDS", "as_fitted", "as_problem", "in_order", "variable_names"]
 __dir__ = __all__.copy
 
 KINDS = ("data", "covariance")
@@ -108,6 +109,7 @@ def as_problem(
             treatment = replace(treatment, excluded=choice.excluded)
         restrictable = restrictable and not choice.shapes
     problem = _wrapped(storage, treatment, screening, columnwise, restrictable, form)
+    problem = replace(problem, ground=Ground())
     if treatment.scale and treatment.deviation is None:
         _tell_constant(problem, treatment)
     if choice is None:

@@ -22,7 +22,7 @@ from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 
-__all__ = ["Columns", "LargestEntries", "Promise", "ThresholdedEntries", "promising_columns"]
+__all__ = ["Columns", "LargestEntries", "Promise", "Run", "ThresholdedEntries", "promising_columns"]
 __dir__ = __all__.copy
 
 
