@@ -290,6 +290,7 @@ PENCIL_ALL_SWAPS_WORK = 2e10  # of all swaps from one start, which may also cost
 PENCIL_SWAP_ROUNDS = 50  # rounds of swaps
 PENCIL_ENTERING = 64  # variables, at least, that may enter by a swap
 PENCIL_STARTS = 8  # first variables of further forward searches
+PENCIL_ENUMERATED = 3000  # supports that are all tried, which takes some milliseconds
 PENCIL_START_WORK = 2e8  # of these
 LEAST_SQUARES_SWAP_WORK = 2e9  # of all swaps of a least squares component
 LEAST_SQUARES_ENTERING = 1000  # variables that may enter by a swap, at most: those that would add most

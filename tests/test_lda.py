@@ -343,3 +343,19 @@ def test_bad_rows_for_prediction():
         result.score(X0, Y0[:3])
     with pytest.raises(ValueError, match="NaN"):
         result.predict(np.full((2, 5), np.nan))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_best_of_all_supports_of_few_variables(seed):
+    rng = np.random.default_rng(seed)
+    p, n = int(rng.integers(4, 10)), 40
+    k, y = int(rng.integers(1, p)), np.arange(n) % 3
+    X = rng.standard_normal((n, p)) @ rng.standard_normal((p, p)) + rng.standard_normal((3, p))[y]
+    means = np.array([X[y == c].mean(axis=0) for c in range(3)])
+    share = np.bincount(y) / n
+    A = (means - share @ means).T * share @ (means - share @ means)
+    B = (X - means[y]).T @ (X - means[y]) / n
+    best = max(
+        eigh(A[np.ix_(S, S)], B[np.ix_(S, S)], eigvals_only=True)[-1] for S in combinations(range(p), k)
+    )
+    assert sparse_lda(X, y, 1, cardinality=k).values[0] == pytest.approx(best)
