@@ -358,4 +358,4 @@ def test_the_best_of_all_supports_of_few_variables(seed):
     best = max(
         eigh(A[np.ix_(S, S)], B[np.ix_(S, S)], eigvals_only=True)[-1] for S in combinations(range(p), k)
     )
-    assert sparse_lda(X, y, 1, cardinality=k).values[0] == pytest.approx(best)
+    assert sparse_lda(X, y, 1, cardinality=k, shrinkage=None).values[0] == pytest.approx(best)
