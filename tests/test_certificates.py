@@ -222,11 +222,42 @@ def test_certified_components(deflation, way, seed, n):
         if deflation == "generalized":
             value /= x @ x - np.sum((Q.T @ x) ** 2)
         else:
-            assert bound >= optimum(A, 3)
+            assert bound >= optimum(A, 3) * (1 - 1e-12)
         assert bound >= value * (1 - 1e-12)
         assert gap == pytest.approx(1 - value / bound, abs=1e-9)
     np.testing.assert_allclose(longer.upper_bound, result.upper_bound, rtol=1e-9)
     np.testing.assert_allclose(longer.gap, result.gap, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["tpower", "greedy"])
+@pytest.mark.parametrize("deflation", ["projection", "hotelling", "schur"])
+def test_a_certificate_proves_and_betters_the_answer(method, deflation):
+    """Against enumeration; a single start misses some optima, and only the default method is bettered."""
+    options = {"start": "diagonal", "swaps": False} if method == "tpower" else {}
+    missed = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((20, 10)) @ rng.standard_normal((10, 10))
+        given = {"cardinality": 3, "method": method, "deflation": deflation, "certify": True, **options}
+        for limit in (60, 0):
+            result = sparse_pca(X, 2, **given, time_limit=limit)
+            V = result.loadings
+            for t, A in enumerate(deflations(covariance(X), V, deflation)[:2]):
+                best, value = optimum(A, 3), V[:, t] @ A @ V[:, t]
+                assert result.upper_bound[t] >= best * (1 - 1e-12)
+                if limit:
+                    assert result.upper_bound[t] == pytest.approx(best, rel=1e-9)
+                    assert method == "greedy" or value == pytest.approx(best, rel=1e-9)
+                else:
+                    missed += value < best * (1 - 1e-6)
+    assert missed
+
+
+def test_the_limit_of_a_certificate():
+    with pytest.raises(ValueError, match="time_limit must be at least 0"):
+        sparse_pca(PITPROPS, 1, cardinality=3, kind="covariance", certify=True, time_limit=-1)
+    with pytest.raises(TypeError, match="time_limit is no option of method 'tpower'"):
+        sparse_pca(PITPROPS, 1, cardinality=3, kind="covariance", time_limit=1)
 
 
 def test_bounds_by_hand():
