@@ -64,7 +64,7 @@ class Counted(Rows):
     def __getitem__(self, rows):
         if isinstance(rows, tuple):  # as dask asks
             rows = rows[0]
-        if rows.start != 2 * BLOCK or rows.stop - rows.start == 1:  # a single row, which no block vouches for
+        if rows.start != 2 * BLOCK or rows.stop - rows.start == 1:  # which no block vouches for
             return super().__getitem__(rows)
         self.passes += 1
         part = self.data[rows]
@@ -114,17 +114,15 @@ def test_a_call_that_reads_changed_rows_says_so(name, change, kind):
     first = 2 + (len(name) + len(change.__name__)) % 2
     blocks, source = changed(data(), change, first, kind)
     side = "Y" if name.endswith("second") else "X"
+    said = None
     try:
         CALLS[name](blocks)
     except ValueError as error:
-        said = re.search(
-            rf"block 2 of {side} \(rows 210 to 314\) holds other numbers in pass (\d+)", str(error)
-        )
-        assert said, error
-        assert int(said[1]) == blocks.passes
-        assert source.passes >= first
-    else:
-        assert source.passes < first
+        said = str(error)
+    assert (said is not None) == (source.passes >= first)
+    if said is not None:
+        where = rf"block 2 of {side} \(rows 210 to 314\) holds other numbers in pass {blocks.passes} "
+        assert re.search(where, said), said
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.uint8, bool, ">f8"])
@@ -174,8 +172,7 @@ def test_the_sums_by_whole_numbers(shape, dtype):
     keys = [divmod(int(key), 2**32) for key in _keys(shape[0])]
     halves = [[divmod(int(word), 2**32) for word in column] for column in words.T]
     expected = [
-        sum(l * low + h * high for (h, l), (high, low) in zip(column, keys, strict=True)) % 2**64
-        for column in halves
+        sum(a * c + b * d for (a, b), (c, d) in zip(column, keys, strict=True)) % 2**64 for column in halves
     ]
     assert _sums(words).tolist() == expected
     padded = np.zeros((2 * shape[0] + 1, 3 * shape[1]), X.dtype)

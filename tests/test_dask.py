@@ -131,19 +131,15 @@ def test_bad_dask_input():
         spcacore.row_blocks(lazy, persist="yes")
 
 
-def raising(block, block_info=None):
-    if block_info and block_info[0]["chunk-location"][0] == 1:
-        raise ZeroDivisionError("no such rows")
-    return block
-
-
 def stop_with_an_error(progress):
     raise RuntimeError("of the caller")
 
 
 FAILED = {  # a call, its error, and what the error says of where
     "a block": (
-        lambda X, bad, persist: spcacore.sparse_pca(spcacore.row_blocks(bad, persist=persist), 2, cardinality=8),
+        lambda X, bad, persist: spcacore.sparse_pca(
+            spcacore.row_blocks(bad, persist=persist), 2, cardinality=8
+        ),
         ZeroDivisionError, r"block 1 of X \(rows 150 to 299\) could not be read, in pass 1",
     ),
     "a block of clusters": (
@@ -151,7 +147,9 @@ FAILED = {  # a call, its error, and what the error says of where
         ZeroDivisionError, r"block 1 of X \(rows 150 to 299\)",
     ),
     "a block of the second side": (
-        lambda X, bad, persist: spcacore.sparse_cca(X, spcacore.row_blocks(bad, persist=persist), 1, l1_bound=2.0),
+        lambda X, bad, persist: spcacore.sparse_cca(
+            X, spcacore.row_blocks(bad, persist=persist), 1, l1_bound=2.0
+        ),
         ZeroDivisionError, r"block 1 of Y \(rows 150 to 299\)",
     ),
     "a callback": (
@@ -166,6 +164,12 @@ FAILED = {  # a call, its error, and what the error says of where
 def failing_calls(name, persist):
     """The errors of two calls, which keep the frames and so what is in them."""
     call, error, words = FAILED[name]
+
+    def raising(block, block_info=None):  # which workers get by value
+        if block_info and block_info[0]["chunk-location"][0] == 1:
+            raise ZeroDivisionError("no such rows")
+        return block
+
     lazy = dask_array(data()) + 0
     for _ in range(2):
         with pytest.raises(error) as caught:
@@ -269,6 +273,10 @@ def test_what_a_failed_call_leaves_on_a_cluster(client, name, persist):
     """Nothing, though its error is kept."""
     errors = list(failing_calls(name, persist))
     assert len(errors) == 2
+    for _ in range(100):  # until the scheduler has heard of it
+        if not client.futures:
+            break
+        time.sleep(0.05)
     assert not client.futures
 
 
@@ -280,9 +288,7 @@ def test_a_client_that_is_closed(cluster):
         array = made_by_workers(data())
         distributed.wait(array)
         assert client.futures
-    with pytest.raises(
-        ConnectionError, match=r"block 0 of X \(rows 0 to 104\) is on a dask cluster, and its client"
-    ):
+    with pytest.raises(ConnectionError, match=r"block 0 of X \(rows 0 to 104\) is on a dask cluster"):
         spcacore.sparse_pca(array, 1, cardinality=8)
 
 

@@ -106,7 +106,7 @@ class RowBlocks:
         """What each block must be, in this pass."""
         bounds = pairwise([*self.starts, self.shape[0]])
         return [
-            Expected(b, *rows, self.shape[1], self.dtype, self.prints[b], self.passes, self.called)
+            Expected(b, *rows, self.shape[1], self.dtype, self.prints[b], max(self.passes, 1), self.called)
             for b, rows in enumerate(bounds)
         ]
 
@@ -339,9 +339,9 @@ class Expected(NamedTuple):
         if self.known is not None and fingerprint(block) != self.known:
             raise ValueError(
                 f"{name} holds other numbers in pass {self.reading} than when it was first read, so results "
-                "would be of no one X. Every pass must see the same rows: is the file still written, or are "
-                "random numbers drawn anew? Store X once, or keep it in memory (dask: persist=True); for data "
-                "that were meant to change between two calls, call row_blocks again"
+                "would be of no one X. Is its file still written, or are random numbers drawn anew? Store X "
+                "once, or keep it in memory (dask: persist=True); for data that were meant to change between "
+                "two calls, call row_blocks again"
             )
         return block
 

@@ -132,7 +132,7 @@ class DaskBlocks(RowBlocks):
         return out
 
     def let_go(self) -> None:
-        """Release what is kept: after an error, since its traceback holds this object. Passes compute it anew."""
+        """Release what is kept, after an error whose traceback holds this object; passes compute it anew."""
         origin, self.origin = self.origin, None
         if origin is None:
             return
