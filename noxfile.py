@@ -148,7 +148,7 @@ def types(session):
 
 @nox.session(python=USUAL)
 def kernels(session):
-    """Tests that BLAS and LAPACK could decide, under each choice of kernels, by 1 or 2 threads in turn."""
+    """Tests that BLAS or clones of kernels could decide, under each choice, by 1 or 2 threads in turn."""
     # OpenBLAS 0.3.34 of later ones crashes if Haswell's kernels are asked for on a processor with AVX-512
     work = environment(session, ".[test]", "pytest-randomly", "numpy<2.5.1")
     session.run("bash", ".ci/kernels", str(work), external=True)
@@ -223,7 +223,7 @@ HARNESS = {  # what must be here; compiler; options of Meson; options of its tes
     "msan": (CLANG, "clang-14", [*SANITIZED, "-Db_sanitize=memory", "-Dharness=30",
              "-Dc_args=-fsanitize-memory-track-origins"], ["--suite", "raw"]),
     "tsan": ((), "gcc", [*SANITIZED, "-Db_sanitize=thread", "-Dharness=20"], ["--suite", "threads"]),
-    "valgrind": (VALGRIND, "gcc", ["-Dclones=false", "-Dbuildtype=debugoptimized", "-Dharness=5"],
+    "valgrind": (VALGRIND, "gcc", ["-Dbuildtype=debugoptimized", "-Dharness=5"],  # knows no AVX-512
                  ["--suite", "raw", "--wrapper", "valgrind -q --error-exitcode=99 --leak-check=full "
                   "--show-leak-kinds=all --track-origins=yes"]),
 }  # fmt: skip

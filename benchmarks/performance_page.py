@@ -143,8 +143,8 @@ def in_short(m):
             for name in ("small", "large")
         )
         lines += [
-            f"* On wide data ({n2} × {p2:,}) this package is {large[1] / large[0]:.1f} times as fast as a "
-            "NumPy program written by an expert, and much faster than the other Python packages.",
+            f"* On wide data ({n2} × {p2:,}) this package was {large[1] / large[0]:.1f} times as fast as a "
+            "NumPy program written by an expert in this run, and much faster than the other Python packages.",
             f"* On small data ({n1} × {p1:,}) the expert's NumPy program is {small[0] / small[1]:.1f} times "
             "as fast as this package. Both take a fraction of a second.",
         ]

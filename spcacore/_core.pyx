@@ -9,6 +9,7 @@ from libc.string cimport memcpy
 cimport scipy.linalg.cython_blas as blas
 cimport scipy.linalg.cython_lapack as lapack
 include "_blas_int.pxi"
+import os
 import numpy as np
 
 
@@ -83,6 +84,12 @@ cdef extern from "pool.h" nogil:
     int spca_pool_own_limit(int) noexcept
     void spca_pool_end() noexcept
 
+cdef extern from "clones.h" nogil:
+    int spca_clone
+    const char *spca_clone_name(int) noexcept
+    int spca_last_clone() noexcept
+    int spca_choose_clone(const char *) noexcept
+
 
 cdef extern from *:
     """
@@ -109,6 +116,35 @@ spca_sblas.axpy, spca_dblas.axpy = blas.saxpy, blas.daxpy
 spca_sblas.scal, spca_dblas.scal = blas.sscal, blas.dscal
 spca_sblas.nrm2, spca_dblas.nrm2 = blas.snrm2, blas.dnrm2
 spca_sblas.syevr, spca_dblas.syevr = lapack.ssyevr, lapack.dsyevr
+
+
+# ---- processors ------------------------------------------------------------------------------------
+
+def clones():
+    """The names of the clones of the kernels that are compiled and that this processor can run."""
+    return tuple([spca_clone_name(clone).decode() for clone in range(spca_last_clone() + 1)])
+
+
+def clone():
+    """The one that runs."""
+    return spca_clone_name(spca_clone).decode()
+
+
+cdef int _choose_clone() except -1:
+    asked = os.environ.get("SPCACORE_CLONE", "")
+    cdef bytes name = asked.encode("utf-8", "surrogateescape")
+    cdef int chosen = spca_choose_clone(name)
+    if chosen == 0:
+        raise ImportError(f"SPCACORE_CLONE is {asked!r}, which is none of generic, avx2 and avx512")
+    if chosen < 0:
+        raise ImportError(
+            f"SPCACORE_CLONE is {asked!r}, which this processor or this build of spcacore lacks; "
+            f"it has {' and '.join(clones())}"
+        )
+    return 0
+
+
+_choose_clone()
 
 
 # ---- threads ---------------------------------------------------------------------------------------

@@ -280,6 +280,9 @@ CCA_REFINED_STARTS = 3  # of these, how many are improved by swaps
 LANCZOS_SHARE = 40  # eigenvectors for one, at least, for Lanczos to be quicker than LAPACK
 
 # Iterations
+ALTERNATIONS = 60  # iterations of elastic nets without a gain at which supports that change end them
+REFINED_ORDER = 1024  # variables that take part in that, of which A is formed
+ROUND_RISE = 1e-4  # of a round of refinement after elastic nets, below which all starts are tried and it ends
 REFINEMENT_ROUNDS = 500  # of `refine=True`
 QUOTIENT_ROUNDS = 5  # of power iteration and re-fitting under generalized deflation
 CCA_ROUNDS = 100  # of the two sides in turn
@@ -402,6 +405,7 @@ LOG_SPAN = 10**1.5  # largest over least value from which an axis is logarithmic
 # The command
 COMMAND_GRID_VALUES = 10_000  # of one path
 COMMAND_RELAXATION_ORDER = 100  # variables up to which the semidefinite relaxation takes a moment
+INDEX_ROWS = 5  # from which a first column of whole numbers that count is taken for numbers of the rows
 INFO_ENTRIES = 1 << 20  # of a matrix that are looked at together
 INFO_NAMES = 5  # that are printed of many
 INFO_TIMED_ENTRIES = 1 << 22  # from which the time of a fit is mostly that of products with the matrix

@@ -10,7 +10,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["counted", "instead_of", "listed", "quiet", "refuse_no_array", "repeated", "warn", "warn_repeated"]
+__all__ = [
+    "brief",
+    "convergence",
+    "counted",
+    "few",
+    "instead_of",
+    "listed",
+    "quiet",
+    "refuse_no_array",
+    "repeated",
+    "warn",
+    "warn_repeated",
+]
 __dir__ = __all__.copy
 
 _WITHIN = ("spcacore", "sklearn")  # whose lines are not the user's
@@ -49,6 +61,20 @@ _ITSELF = {  # what the type or its module is called: what to pass instead
     "LazyFrame": "{x}.collect()",
     "Dataset": "one of its variables, or {x}.to_array()",
 }
+
+
+def convergence(converged: object, n_iter: int) -> str:
+    return f"{'converged' if converged else 'not converged'} in {counted(n_iter, 'iteration')}"
+
+
+def brief(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def few(values: Iterable[object]) -> str:
+    """[1, 2, 3], or the first ones and the last of many."""
+    words = [f"{value:.6g}" if isinstance(value, float) else brief(str(value)) for value in values]
+    return f"[{', '.join(words if len(words) <= 8 else [*words[:6], '...', words[-1]])}]"
 
 
 def counted(number: int, noun: str) -> str:

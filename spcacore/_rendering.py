@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,10 @@ from ._limits import NAME_LETTERS, READ_COMPONENTS, READ_VARIABLES
 from ._messages import counted
 
 __all__ = [
-    "STYLE", "aligned_lines", "bars", "cell", "component_columns", "gap", "html_of", "html_page",
-    "html_table", "leading", "leading_of_all", "loading_cell", "name_of", "notes_of", "paragraph", "percent",
-    "percentages", "printable", "shortened", "significant", "text_of", "title_of",
+    "STYLE", "Part", "Table", "aligned_lines", "bars", "cell", "component_columns", "gap", "html_of",
+    "html_page", "html_table", "leading", "leading_of_all", "loadings_parts", "name_of", "notes_of",
+    "percent", "percentages", "printable", "shortened", "significant", "table_of", "text_of", "text_page",
+    "title_of",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -84,6 +86,49 @@ def aligned_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+# ---- tables of words --------------------------------------------------------------------------------
+
+
+class Table(NamedTuple):
+    """Titles, and rows that each begin with a name; in HTML a cell may be written already."""
+
+    titles: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    heading: str = ""
+
+
+Part = Table | str  # of a report: a table, or a note below it
+
+_TITLES = {"explained_variance_ratio": "% of the variance", "p_value": "p-value", "frequency": "frequency %"}
+_SHARES = ("explained_variance_ratio", "frequency")
+
+
+def _word(name: str, value: Any) -> str:
+    """A cell of a column."""
+    if value is None:
+        return ""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else ""
+    if isinstance(value, (int, np.integer)):
+        return str(value)
+    if isinstance(value, (float, np.floating)):
+        return percent(float(value)) if name in _SHARES else significant(float(value))
+    return printable(shortened(str(value)))
+
+
+def table_of(
+    of: str, index: Sequence[Any], columns: Mapping[str, Any], rows: Sequence[int] | None = None,
+    noun: str = "row", heading: str = "",
+) -> list[Part]:  # fmt: skip
+    """Rows of a table of columns, by default the first; and how many are left out."""
+    chosen = range(len(index)) if rows is None else rows
+    shown = chosen[:READ_VARIABLES]
+    titles = [of.replace("_", " "), *(_TITLES.get(name, name.replace("_", " ")) for name in columns)]
+    words = [[_word(of, index[i]), *(_word(name, x[i]) for name, x in columns.items())] for i in shown]
+    left = len(chosen) - len(shown)
+    return [Table(titles, words, heading), *([f"and {counted(left, f'more {noun}')}"] if left else [])]
+
+
 # ---- what is said of loadings -----------------------------------------------------------------------
 
 
@@ -116,10 +161,13 @@ def leading_of_all(V: NDArray[Any], limit: int) -> list[int]:
 
 
 def title_of(result: Any) -> str:
-    p, r = result._loadings().shape
-    text = (
-        f"{type(result).__name__} by {result.method}: {counted(r, 'component')} of {counted(p, 'variable')}"
-    )
+    sides = result._sides()
+    r = sides[0].loadings.shape[1]
+    noun = "component" if len(sides) == 1 else "pair"
+    sizes = " and ".join(str(len(side.loadings)) for side in sides[:-1])
+    variables = counted(len(sides[-1].loadings), "variable")
+    size = f"{sizes} and {variables}" if sizes else variables
+    text = f"{type(result).__name__} by {result.method}: {counted(r, noun)} of {size}"
     shares = getattr(result, "explained_variance_ratio", None)
     return text if shares is None else f"{text}, {percent(float(np.sum(shares)))} % of the variance"
 
@@ -127,7 +175,8 @@ def title_of(result: Any) -> str:
 def component_columns(result: Any) -> dict[str, list[str]]:
     """What the result knows of each component, as words under their titles."""
     known: dict[str, list[str]] = {
-        "nonzeros": [str(np.count_nonzero(v)) for v in result._loadings().T[:READ_COMPONENTS]]
+        f"nonzeros{_of(side)}": [str(np.count_nonzero(v)) for v in side.loadings.T[:READ_COMPONENTS]]
+        for side in result._sides()
     }
 
     def add(title: str, values: Any, word: Any = significant) -> None:
@@ -136,6 +185,8 @@ def component_columns(result: Any) -> dict[str, list[str]]:
 
     shares = getattr(result, "explained_variance_ratio", None)
     dense = getattr(result, "dense_ratio", None)
+    add("correlation", getattr(result, "correlations", None))
+    add("strength", getattr(result, "strengths", None))
     add("variance", getattr(result, "explained_variance", None))
     add("value", getattr(result, "values", getattr(result, "value", None)))
     add("%", shares, percent)
@@ -151,7 +202,7 @@ def component_columns(result: Any) -> dict[str, list[str]]:
 
 def notes_of(result: Any) -> list[str]:
     """What is left out of the tables, and components that did not converge."""
-    r = result._loadings().shape[1]
+    r = result._sides()[0].loadings.shape[1]
     notes = []
     if r > READ_COMPONENTS:
         notes.append(f"and {counted(r - READ_COMPONENTS, 'more component')}")
@@ -164,48 +215,77 @@ def notes_of(result: Any) -> list[str]:
     return notes
 
 
+def _of(side: Any) -> str:
+    return f" of {side.mark}" if side.mark else ""
+
+
 # ---- text -------------------------------------------------------------------------------------------
 
 
-def text_of(result: Any, n_variables: int) -> str:
-    V, names = result._loadings(), result.names
-    columns = component_columns(result)
-    shown = min(V.shape[1], READ_COMPONENTS)
-    rows = [["component", *columns]]
-    rows += [[str(t + 1), *(column[t] for column in columns.values())] for t in range(shown)]
-    lines = [title_of(result), "", *aligned_lines(rows), *notes_of(result)]
-    if shown and n_variables:
-        lines += ["", "contributions, % of the sum of magnitudes"]
-    for t in range(shown if n_variables else 0):
-        index = np.flatnonzero(V[:, t])
-        share = percentages(V[index, t, None])[:, 0]
-        top = leading(share, n_variables)
-        words = [f"{name_of(names, j)} {x:.1f}" for j, x in zip(index[top], share[top], strict=True)]
-        if len(top) < len(index):
-            words.append(f"{len(index) - len(top)} more {100 - np.abs(share[top]).sum():.1f}")
-        lines.append(f"{t + 1}: {', '.join(words) or 'no variable'}")
+def text_page(title: str, parts: Sequence[Part]) -> str:
+    lines = [title]
+    for part in parts:
+        if isinstance(part, Table):
+            lines += [
+                "",
+                *([part.heading] if part.heading else []),
+                *aligned_lines([part.titles, *part.rows]),
+            ]
+        else:
+            lines.append(part)
     return "\n".join(lines)
+
+
+def text_of(result: Any, n_variables: int) -> str:
+    columns = component_columns(result)
+    shown = min(result._sides()[0].loadings.shape[1], READ_COMPONENTS)
+    rows = [[str(t + 1), *(column[t] for column in columns.values())] for t in range(shown)]
+    parts: list[Part] = [Table(["component", *columns], rows), *notes_of(result)]
+    for side in result._sides():
+        if shown and n_variables:
+            parts += ["", f"contributions{_of(side)}, % of the sum of magnitudes"]
+            parts += [
+                f"{t + 1}: {_contributions(side.loadings[:, t], side.names, n_variables)}"
+                for t in range(shown)
+            ]
+    return text_page(title_of(result), parts)
+
+
+def _contributions(v: NDArray[Any], names: Sequence[str] | None, n_variables: int) -> str:
+    index = np.flatnonzero(v)
+    share = percentages(v[index, None])[:, 0]
+    top = leading(share, n_variables)
+    words = [f"{name_of(names, j)} {x:.1f}" for j, x in zip(index[top], share[top], strict=True)]
+    if len(top) < len(index):
+        words.append(f"{len(index) - len(top)} more {100 - np.abs(share[top]).sum():.1f}")
+    return ", ".join(words) or "no variable"
 
 
 # ---- HTML -------------------------------------------------------------------------------------------
 
 
-def cell(text: str, kind: str = "", size: float | None = None) -> str:
+class _Cell(str):
+    """A cell in HTML."""
+
+    __slots__ = ()
+
+
+def cell(text: str, kind: str = "", size: float | None = None) -> _Cell:
     """A cell of a table, which is a bar of `size` percent of its width where that is given."""
     attributes = f' class="{kind}"' if kind else ""
     attributes += "" if size is None else f' style="--size:{size:.1f}%"'
-    return f"<td{attributes}>{escape(text)}</td>"
+    return _Cell(f"<td{attributes}>{escape(text)}</td>")
 
 
-def bars(share: float, dense: float | None, largest: float) -> str:
+def bars(share: float, dense: float | None, largest: float) -> _Cell:
     """A share of the variance as a bar, above that of an ordinary component."""
     unit = 100 / largest if largest > 0 else 0.0
     drawn = f'<i style="width:{unit * max(share, 0):.1f}%"></i>'
     drawn += "" if dense is None else f'<i class="dense" style="width:{unit * max(dense, 0):.1f}%"></i>'
-    return f'<td class="bars">{drawn}</td>'
+    return _Cell(f'<td class="bars">{drawn}</td>')
 
 
-def loading_cell(value: float, largest: float) -> str:
+def _loading_cell(value: float, largest: float) -> _Cell:
     if value == 0:
         return cell("")
     return cell(significant(value), "above" if value > 0 else "below", 100 * abs(value) / largest)
@@ -218,42 +298,56 @@ def html_table(titles: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]])
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def html_page(title: str, parts: Sequence[str]) -> str:
-    inner = "".join(parts)
+def html_page(title: str, parts: Sequence[Part]) -> str:
+    inner = "".join(map(_html_part, parts))
     return f'<div class="spcacore"><style>{STYLE}</style><p><b>{escape(title)}</b></p>{inner}</div>'
 
 
-def paragraph(text: str) -> str:
+def _html_part(part: Part) -> str:
+    if isinstance(part, str):
+        return _paragraph(part)
+    rows = [(row[0], [x if isinstance(x, _Cell) else cell(x) for x in row[1:]]) for row in part.rows]
+    return (_paragraph(part.heading) if part.heading else "") + html_table(part.titles, rows)
+
+
+def _paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
 def html_of(result: Any) -> str:
-    V, names = result._loadings(), result.names
-    V = V[:, :READ_COMPONENTS]
-    r = V.shape[1]
+    sides = result._sides()
+    r = min(sides[0].loadings.shape[1], READ_COMPONENTS)
     columns = component_columns(result)
     shares = getattr(result, "explained_variance_ratio", None)
     dense = getattr(result, "dense_ratio", None)
-    rows = [(str(t + 1), [cell(column[t]) for column in columns.values()]) for t in range(r)]
+    rows = [[str(t + 1), *(column[t] for column in columns.values())] for t in range(r)]
     titles = ["component", *columns]
     if shares is not None and r:
         largest = max(float(np.max(shares)), 0.0 if dense is None else float(np.max(dense)))
         titles.append("share" if dense is None else "share, and of an ordinary component")
-        for t, (_, cells) in enumerate(rows):
-            cells.append(bars(float(shares[t]), None if dense is None else float(dense[t]), largest))
-    parts = [html_table(titles, rows), *map(paragraph, notes_of(result))]
-    index = leading_of_all(V, READ_VARIABLES)
-    if index:
-        sizes = np.abs(V).max(axis=0)
-        table = [
-            (
-                name_of(names, j),
-                [loading_cell(float(x), float(size)) for x, size in zip(V[j], sizes, strict=True)],
-            )
-            for j in index
-        ]
-        parts.append(html_table(["variable", *(str(t + 1) for t in range(r))], table))
-        more = int(np.count_nonzero(V.any(axis=1))) - len(index)
-        if more:
-            parts.append(paragraph(f"and {counted(more, 'more variable')} with nonzero loadings"))
+        for t, row in enumerate(rows):
+            row.append(bars(float(shares[t]), None if dense is None else float(dense[t]), largest))
+    parts: list[Part] = [Table(titles, rows), *notes_of(result)]
+    for side in sides:
+        parts += loadings_parts(
+            side.loadings[:, :r], [str(t + 1) for t in range(r)], partial(name_of, side.names),
+            f"variable{_of(side)}",
+        )  # fmt: skip
     return html_page(title_of(result), parts)
+
+
+def loadings_parts(
+    V: NDArray[Any], titles: Sequence[str], named: Callable[[int], str], variable: str = "variable"
+) -> list[Part]:
+    """Leading variables with their loadings as bars, and how many are left out; nothing where all are 0."""
+    index = leading_of_all(V, READ_VARIABLES)
+    if not index:
+        return []
+    sizes = np.abs(V).max(axis=0)
+    rows = [
+        [named(j), *(_loading_cell(float(x), float(size)) for x, size in zip(V[j], sizes, strict=True))]
+        for j in index
+    ]
+    more = int(np.count_nonzero(V.any(axis=1))) - len(index)
+    left = [f"and {counted(more, 'more variable')} with nonzero loadings"] if more else []
+    return [Table([variable, *titles], rows), *left]

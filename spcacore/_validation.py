@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ._labels import aligned_columns, columns_of, matched, wrong_labels
 from ._limits import CHUNK
 from ._messages import counted, refuse_no_array, warn_repeated
 
@@ -62,12 +63,15 @@ def is_row_blocks(x: Any) -> bool:
 
 
 def real_array(
-    x: Any, name: str, *, ndim: int | tuple[int, ...], finite: bool = True, empty: bool = False
-) -> NDArray[Any]:
+    x: Any, name: str, *, ndim: int | tuple[int, ...], finite: bool = True, empty: bool = False,
+    labels: Any = None,
+) -> NDArray[Any]:  # fmt: skip
     """Return `x` as an aligned native float array, by reference wherever the dtype allows it.
 
-    float32 and float64 stay; float16 becomes float32; every other real dtype becomes float64.
+    float32 and float64 stay; float16 becomes float32; every other real dtype becomes float64. Where the
+    variables of X have `labels`, so may the rows of `x`, which are then taken in that order.
     """
+    x = matched(x, labels, name)
     if not isinstance(x, np.ndarray):
         refuse_no_array(x, name)
     rows = x if isinstance(x, (list, tuple)) else ()
@@ -133,7 +137,7 @@ def _from_objects(x: Any, a: NDArray[Any], name: str) -> NDArray[np.float64]:
     if strange:
         first = np.unravel_index(strange[0], a.shape)
         where = f", {a.flat[strange[0]]!r:.60} at {tuple(map(int, first))}"
-        names = _columns_of(x)
+        names = columns_of(x)
         if names is not None and a.ndim == 2:
             columns = [repr(names[j]) for j in sorted({i % a.shape[1] for i in strange})]
             where += f": drop or encode column{'s' * (len(columns) > 1)} {', '.join(columns[:5])}"
@@ -168,48 +172,27 @@ def _uneven(x: Any) -> str:
     return "" if i is None else f"row 0 has shape {shapes[0]}, row {i} has {shapes[i]}"
 
 
-def _columns_of(X: Any) -> tuple[str, ...] | None:
-    if isinstance(X, (np.ndarray, type)) or not hasattr(X, "__array__"):
-        return None
-    columns = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the data
-    if columns is None:
-        columns = getattr(X, "columns", None)
-    return None if columns is None or callable(columns) else tuple(str(name) for name in columns)
-
-
 def column_names(X: Any) -> tuple[str, ...] | None:
     """The column names of any dataframe, as strings; a warning where two are the same."""
-    names = _columns_of(X)
+    names = columns_of(X)
     warn_repeated(names)
     return names
 
 
 def aligned(X: Any, names: tuple[str, ...] | None, name: str = "X") -> Any:
     """X, its columns in the order of `names`, those of the fit; as it is where either has no names."""
-    given = _columns_of(X)
+    given = columns_of(X)
     if given is None or names is None or given == names:  # names that occur twice were told at the fit
         return X
     warn_repeated(given)
-    missing, unknown = ([n for n in a if n not in b] for a, b in ((names, set(given)), (given, set(names))))
-    if missing or unknown or len(given) != len(names):
-        wrong = [
-            f"{what} {', '.join(map(repr, some[:5]))}{', ...' * (len(some) > 5)}"
-            for what, some in (("without", missing), ("with the unknown", unknown)) if some
-        ]  # fmt: skip
+    wrong = wrong_labels(given, names)
+    if wrong:
         raise ValueError(
-            f"{name} must have the {len(names)} columns of the fit, in any order; it has {len(given)}"
-            + "".join(f", {part}" for part in wrong)
+            f"{name} must have the {len(names)} columns of the fit, in any order; "
+            f"it has {len(given)}, {wrong}"
         )
-    if len(set(names)) < len(names):
-        raise ValueError(f"{name} has columns of the same name in another order than the fit")
     place = {n: j for j, n in enumerate(given)}
-    order = [place[n] for n in names]
-    if hasattr(X, "iloc"):
-        return X.iloc[:, order]
-    if hasattr(X, "select"):  # polars, pyarrow
-        own = list(getattr(X, "column_names", X.columns))
-        return X.select([own[j] for j in order])
-    raise ValueError(f"{name} has its columns in another order than the fit")
+    return aligned_columns(X, [place[n] for n in names], name)
 
 
 def framed(X: Any, values: Any, names: Sequence[str] | None = None) -> Any:
@@ -432,6 +415,7 @@ def group_labels(groups: Any, names: tuple[str, ...] | None, p: int, name: str =
             shown = ", ".join(map(repr, lacking[:5])) + ", ..." * (len(lacking) > 5)
             raise ValueError(f"{name} must have every variable; it lacks {shown}")
         return [groups[one] for one in variables]
+    groups = matched(groups, names, name)
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or np.ndim(groups) > 1:
         raise TypeError(f"{name} must be a sequence of labels or a mapping of names, not {groups!r}")
     if len(groups) != p:

@@ -1,4 +1,4 @@
-"""What a callback receives, and a progress bar by tqdm (``pip install "spcacore[progress]"``)."""
+"""What a callback receives, and a progress bar by tqdm (``pip install tqdm``)."""
 
 from __future__ import annotations
 
@@ -114,7 +114,9 @@ class ProgressBar:
         try:
             from tqdm.auto import tqdm
         except ImportError:
-            raise ImportError('a progress bar needs tqdm: pip install "spcacore[progress]"') from None
+            raise ImportError(
+                'a progress bar needs tqdm: pip install tqdm, or ".[progress]" from the source directory'
+            ) from None
         self._new = lambda total: tqdm(total=total, **options)
         self._bar: Any = None
 

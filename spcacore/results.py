@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,162 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._docstrings import NO_PANDAS, filled
-from ._messages import counted
+from ._labels import same_columns
+from ._messages import convergence, counted, few
 from ._types import MatrixLike
-from ._validation import LARGEST, aligned, check_bool, framed, group_labels, integer, real_array
+from ._validation import aligned, framed, integer, real_array
 from .operators.problem import Screening
 from .operators.transform import scores as scores_of
+from .readable import Readable, frame, labels
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = [
     "DSPCAComponent", "ExactComponent", "GreedyComponent", "LoadingsResult", "Named", "PMDComponent",
-    "Readable", "SparseComponent", "check_names", "check_scores", "frame", "labels", "to_data_units",
+    "SparseComponent", "check_names", "check_scores", "to_data_units",
 ]  # fmt: skip
 __dir__ = __all__.copy
-
-_ELSEWHERE = {  # what other packages call an attribute: where it is here
-    "components": "loadings has the components, as columns",
-    "components_": "loadings has the components, as columns",
-    "rotation": "loadings has the components, as columns",
-    "scores": "transform(X) or X, centered and scaled, times the loadings gives them",
-    "x": "scores has those of the data, and transform(X) gives those of other rows",
-    "sdev": "the roots of explained_variance are the standard deviations",
-    "support": "the nonzeros of loadings, np.flatnonzero(result.loadings[:, t]), are the support",
-    "singular_values_": "explained_variance has the variances",
-    "eigenvalues": "explained_variance has the variances",
-    "pev": "explained_variance_ratio has the shares",
-    "bound": "upper_bound has the bound",
-    "certificate": "upper_bound and gap have the certificate, with certify=True",
-}
-
-
-class Readable:
-    """Loadings of named variables, to be read: as a summary, in a notebook, in percent."""
-
-    names: tuple[str, ...] | None
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """An error that says where it is, of what a user of another package may look for."""
-            plain = name[:-1] if name.endswith("_") and not name.startswith("_") else ""
-            here = plain in getattr(type(self), "__dataclass_fields__", {}) or hasattr(type(self), plain)
-            known = plain if plain and here else None
-            hint = f"{known} has no underscore here" if known else _ELSEWHERE.get(name)
-            message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            raise AttributeError(f"{message}: {hint}" if hint else message, name=name, obj=self)
-
-    def _loadings(self) -> NDArray[Any]:
-        """Of shape (p, r)."""
-        raise NotImplementedError
-
-    def contributions(self) -> NDArray[np.float64]:
-        """The loadings in percent, with their signs. The magnitudes of each component add up to 100.
-
-        Returns
-        -------
-        ndarray of shape (p, r)
-            `100 v_jt / sum_j |v_jt|`; zeros where a component has no nonzero loading.
-
-        Examples
-        --------
-        >>> import spcacore
-        >>> props = spcacore.datasets.load_pitprops()
-        >>> result = spcacore.sparse_pca(props.correlation, 2, cardinality=3, kind="covariance")
-        >>> result.contributions()[:3].round(1)
-        array([[34.9,  0. ],
-               [35.5,  0. ],
-               [ 0. ,  0. ]])
-        """
-        from . import _rendering
-
-        return _rendering.percentages(self._loadings())
-
-    def group_contributions(
-        self, groups: Sequence[Hashable] | Mapping[str, Hashable], *, signed: bool = False
-    ) -> dict[Hashable, NDArray[np.float64]]:
-        """Contributions in percent, summed over groups of variables.
-
-        Parameters
-        ----------
-        groups : sequence of p labels, or mapping of names to labels
-            The group of each variable. A mapping must have the names of all variables.
-        signed : bool, default False
-            Add contributions with their signs. The default adds magnitudes, which add up to 100 for each
-            component.
-
-        Returns
-        -------
-        dict of ndarray of shape (r,)
-            The sums of each group, in the order in which the groups first appear.
-
-        Raises
-        ------
-        ValueError
-            If the number of labels is not p, or a variable has no group.
-        TypeError
-            If `groups` is neither a sequence nor a mapping.
-
-        Examples
-        --------
-        >>> import spcacore
-        >>> props = spcacore.datasets.load_pitprops()
-        >>> result = spcacore.sparse_pca(props.correlation, 2, cardinality=3, kind="covariance")
-        >>> groups = ["size"] * 2 + ["wood"] * 5 + ["shape"] * 6
-        >>> {group: share.round().tolist() for group, share in result.group_contributions(groups).items()}
-        {'size': [70.0, 0.0], 'wood': [0.0, 71.0], 'shape': [30.0, 29.0]}
-        """
-        shares = self.contributions()
-        labels_of = group_labels(groups, self.names, len(shares))
-        shares = shares if check_bool(signed, "signed") else np.abs(shares)
-        place: dict[Hashable, int] = {}
-        index = [place.setdefault(label, len(place)) for label in labels_of]
-        sums = np.zeros((len(place), shares.shape[1]))
-        np.add.at(sums, index, shares)
-        return {label: sums[i] for label, i in place.items()}
-
-    def summary(self, n_variables: int = 5) -> str:
-        """A short report of the components, as plain text.
-
-        It has one line for each component: nonzeros, variance, share of the total, cumulative share, the
-        cumulative share of ordinary principal components if it is known, and the upper bound and gap of a
-        certificate. Below are the leading variables of each component, with their contributions in percent.
-
-        Parameters
-        ----------
-        n_variables : int, default 5
-            How many variables to list for each component, at most: those with the largest loadings.
-
-        Returns
-        -------
-        str
-
-        Examples
-        --------
-        >>> import spcacore
-        >>> A = spcacore.datasets.load_pitprops().correlation
-        >>> print(spcacore.sparse_pca(A, 2, cardinality=3, kind="covariance").summary())
-        SparsePCAResult by tpower: 2 components of 13 variables, 36.0 % of the variance
-        <BLANKLINE>
-        component  nonzeros  variance     %  cumulative %  ordinary, cumulative %
-        1                 3     2.475  19.0          19.0                    32.5
-        2                 3     2.204  17.0          36.0                    50.7
-        <BLANKLINE>
-        contributions, % of the sum of magnitudes
-        1: x2 35.5, x1 34.9, x9 29.6
-        2: x7 38.4, x6 32.5, x10 29.1
-        """
-        from . import _rendering
-
-        return _rendering.text_of(self, integer(n_variables, "n_variables", 0, LARGEST))
-
-    def _repr_html_(self) -> str:
-        """The same for notebooks, with loadings as a table."""
-        from . import _rendering
-
-        return _rendering.html_of(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -232,13 +91,14 @@ class SparseComponent(Readable):
         """
         return frame({"component_1": self.loading}, labels(self.names, len(self.loading)), "variable")
 
-    def __repr__(self) -> str:
-        state = "converged" if self.converged else "not converged"
-        return (
-            f"{type(self).__name__}(method={self.method!r}, p={self.loading.size}, "
-            f"cardinality={self.cardinality}, value={self.value:.6g}, {state} in "
-            f"{counted(self.n_iter, 'iteration')})"
-        )
+    def _facts(self) -> list[str]:
+        return [*self._found(), convergence(self.converged, self.n_iter)]
+
+    def _found(self) -> list[str]:
+        return [
+            f"method={self.method!r}", f"p={self.loading.size}", f"cardinality={self.cardinality}",
+            f"value={self.value:.6g}",
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -324,11 +184,8 @@ class GreedyComponent(SparseComponent):
             self.converged, self.method, self.screening, names=self.names,
         )  # fmt: skip
 
-    def __repr__(self) -> str:
-        return (
-            f"GreedyComponent(method={self.method!r}, p={self.loading.size}, cardinality={self.cardinality}, "
-            f"value={self.value:.6g}, with those of cardinality 1 to {len(self.path_value)})"
-        )
+    def _facts(self) -> list[str]:
+        return [*self._found(), f"with those of cardinality 1 to {len(self.path_value)}"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -394,17 +251,9 @@ class ExactComponent(SparseComponent):
         """How far `value` may be below the optimum, as a proportion of the upper bound; 0 is a proof."""
         return 0.0 if self.optimal else super().gap
 
-    def __repr__(self) -> str:
+    def _facts(self) -> list[str]:
         state = "optimal" if self.optimal else f"within {100 * (self.gap or 0):.2g} % of the optimum"
-        return (
-            f"ExactComponent(method={self.method!r}, p={self.loading.size}, cardinality={self.cardinality}, "
-            f"value={self.value:.6g}, {state}, {counted(self.n_nodes, 'node')})"
-        )
-
-
-def labels(names: Sequence[str] | None, count: int) -> list[str]:
-    """The names of `count` variables, x1, x2, ... where they have none."""
-    return [f"x{j + 1}" for j in range(count)] if names is None else list(names)
+        return [*self._found(), state, counted(self.n_nodes, "node")]
 
 
 def check_names(names: Any, p: int) -> tuple[str, ...]:
@@ -416,17 +265,9 @@ def check_names(names: Any, p: int) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def frame(columns: dict[str, Any], index: Sequence[Any], index_name: str) -> Any:
-    """A pandas DataFrame."""
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError("to_frame() needs pandas: pip install pandas") from None
-    return pandas.DataFrame(columns, index=pandas.Index(index, name=index_name))
-
-
 def check_scores(scores: Any, n_components: int) -> NDArray[Any]:
     """Scores as an array with a column for each component."""
+    scores = same_columns(scores, tuple(f"component_{t + 1}" for t in range(n_components)))
     S = real_array(scores, "scores", ndim=2, empty=n_components == 0)
     if S.shape[1] != n_components:
         raise ValueError(
@@ -462,6 +303,11 @@ class Named(Readable):
         """Number of components."""
         return self.loadings.shape[1]
 
+    def _sizes(self, noun: str = "component") -> list[str]:
+        p, r = self.loadings.shape
+        sizes = few(np.count_nonzero(self.loadings, axis=0))
+        return [f"p={p}", counted(r, noun), f"cardinality={sizes}"]
+
     def to_frame(self) -> DataFrame:
         """The loadings as a pandas DataFrame, with the names of the variables.
 
@@ -489,6 +335,14 @@ class LoadingsResult(Named):
 
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
+    method: str
+
+    def _facts(self) -> list[str]:
+        return [f"method={self.method!r}", *self._sizes(), *self._share()]
+
+    def _share(self) -> list[str]:
+        shares = getattr(self, "explained_variance_ratio", None)
+        return [] if shares is None else [f"{100 * float(np.sum(shares)):.1f} % of the variance explained"]
 
     def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Scores `((X - mean) / scale) @ loadings` of the rows of X.

@@ -13,7 +13,8 @@ static int half_exponent(real largest)
 }
 
 /* max |x_ij| */
-VECTORIZED static real largest_entry(spca_int lines, spca_int length, spca_int ld, const real *X)
+VECTORIZED_TO(real, largest_entry, (spca_int lines, spca_int length, spca_int ld, const real *X),
+              (lines, length, ld, X))
 {
     real largest = 0;
     for (spca_int a = 0; a < lines; a++)

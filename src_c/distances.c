@@ -17,8 +17,10 @@
 enum { GROUP = 8, LANES = SPCA_LANES, PAIRS = SPCA_PART / 8 }; /* of a part */
 
 /* d_m += sum_l w_l |t_l[m] - from_l|, or of the squares */
-VECTORIZED static void add_differences(spca_int count, const real *const *t, const real *from,
-                                       const real *w, int squared, double *restrict d)
+VECTORIZED(add_differences,
+           (spca_int count, const real *const *t, const real *from, const real *w, int squared,
+            double *restrict d),
+           (count, t, from, w, squared, d))
 {
     if (squared)
         for (spca_int m = 0; m < count; m++) {
@@ -97,8 +99,9 @@ spca_status SPCA(add_distances)(spca_int n, spca_int b, const real *T, const rea
 }
 
 /* sum_l += sum_m u_m |x_ml - from_l| */
-VECTORIZED static void add_products(spca_int count, const real *u, const real *x, const real *from,
-                                    double *sum)
+VECTORIZED(add_products,
+           (spca_int count, const real *u, const real *x, const real *from, double *sum),
+           (count, u, x, from, sum))
 {
     real part[LANES] = {0};
     for (spca_int m = 0; m < count; m++, x += LANES)

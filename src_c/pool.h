@@ -1,5 +1,5 @@
 /* pool.h - threads for the parts of a loop: the one place with a state of its own beside the BLAS
- * table, and no kernel; kernels are given spca_pool_run, or NULL. */
+ * table and the clone that runs, and no kernel; kernels are given spca_pool_run, or NULL. */
 #ifndef SPCA_POOL_H
 #define SPCA_POOL_H
 #include "spca.h"

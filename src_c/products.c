@@ -40,7 +40,8 @@ static void tile_part(void *context, spca_int part)
 }
 
 /* y_lc = x_cl of TOGETHER rows. */
-VECTORIZED static void turn_together(spca_int depth, const real *x, spca_int ldx, real *restrict y)
+VECTORIZED(turn_together, (spca_int depth, const real *x, spca_int ldx, real *restrict y),
+           (depth, x, ldx, y))
 {
     for (spca_int l = 0; l < depth; l++)
         for (int c = 0; c < TOGETHER; c += LANES) {

@@ -2,16 +2,48 @@
 #ifndef SPCA_SIMD_H
 #define SPCA_SIMD_H
 
-/* For loops that compilers vectorize: compiled for AVX2 too, and chosen when the library is loaded.
- * VECTORIZED_WIDE: for AVX-512 too, where 32 registers and narrowing to bytes pay. */
+#include "clones.h"
+
+/* A static function of loops that compilers vectorize, of a clone each (clones.h):
+ *     VECTORIZED(name, (type x, ...), (x, ...))
+ *     {...}
+ * VECTORIZED_TO(result, name, ...): one that returns.  VECTORIZED_WIDE: with AVX-512 where there is
+ * that; it pays by 32 registers and narrowing to bytes, and elsewhere costs the processor's pace.
+ */
 #ifdef SPCA_CLONES
-#define VECTORIZED __attribute__((target_clones("avx2", "default")))
+#define FOR_AVX2 __attribute__((target("avx2,fma")))
+#define FOR_AVX512 __attribute__((target("avx2,fma,avx512f,avx512cd,avx512bw,avx512dq,avx512vl")))
+#define CLONE_OF(target, suffix, result, give, name, parameters, arguments)                        \
+    target static result name##suffix parameters                                                   \
+    {                                                                                              \
+        give name##_loops arguments;                                                               \
+    }
+#define CHOSEN(widest, result, give, name, parameters, arguments)                                  \
+    static result name parameters                                                                  \
+    {                                                                                              \
+        static result(*const clones[]) parameters = {name##_generic, name##_avx2, name##widest};   \
+        give clones[spca_clone] arguments;                                                         \
+    }                                                                                              \
+    INLINE result name##_loops parameters
+#define CLONED(...)                                                                                \
+    CLONE_OF(, _generic, __VA_ARGS__)                                                              \
+    CLONE_OF(FOR_AVX2, _avx2, __VA_ARGS__)
+#define VECTORIZED_TO(result, name, parameters, arguments)                                         \
+    INLINE result name##_loops parameters;                                                         \
+    CLONED(result, return, name, parameters, arguments)                                            \
+    CHOSEN(_avx2, result, return, name, parameters, arguments)
+#define VECTORIZED(name, parameters, arguments)                                                    \
+    INLINE void name##_loops parameters;                                                           \
+    CLONED(void, , name, parameters, arguments)                                                    \
+    CHOSEN(_avx2, void, , name, parameters, arguments)
+#define VECTORIZED_WIDE(name, parameters, arguments)                                               \
+    INLINE void name##_loops parameters;                                                           \
+    CLONED(void, , name, parameters, arguments)                                                    \
+    CLONE_OF(FOR_AVX512, _avx512, void, , name, parameters, arguments)                             \
+    CHOSEN(_avx512, void, , name, parameters, arguments)
 #else
-#define VECTORIZED
-#endif
-#ifdef SPCA_WIDE_CLONES
-#define VECTORIZED_WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
-#else
+#define VECTORIZED_TO(result, name, parameters, arguments) static result name parameters
+#define VECTORIZED(name, parameters, arguments) static void name parameters
 #define VECTORIZED_WIDE VECTORIZED
 #endif
 

@@ -1,9 +1,10 @@
 /* spca.h - the map of the C core: shared types, then every prototype, for float and for
  * double or for double alone.
  *
- * Kernels are plain C11: they never allocate, print or keep state (but the BLAS table, filled once
- * at import), take every size as spca_int, and may be called from many threads at once.  Order of
- * arguments: sizes, inputs (const), parameters, stop and ctx, in/out, work, outputs. */
+ * Kernels are plain C11: they never allocate, print or keep state (but the BLAS table and
+ * the clone that runs, set once at import), take every size as spca_int, and may be called from
+ * many threads at once.  Order of arguments: sizes, inputs (const), parameters, stop and ctx,
+ * in/out, work, outputs. */
 #ifndef SPCA_H
 #define SPCA_H
 #include <stddef.h>

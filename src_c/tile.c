@@ -36,8 +36,7 @@ typedef void (*add_t)(int layout, const tile_t *t, const real *a, const real *b)
 #define vector_t long_t
 #include "tile_loops.h"
 
-__attribute__((target("fma"))) static void add_fused(int layout, const tile_t *t, const real *a,
-                                                     const real *b)
+FOR_AVX2 static void add_fused(int layout, const tile_t *t, const real *a, const real *b)
 {
     if (layout != ALONG)
         add_across_short(4, 3, t, a, b);
@@ -45,8 +44,7 @@ __attribute__((target("fma"))) static void add_fused(int layout, const tile_t *t
         add_along_short(2, t, a, b);
 }
 
-__attribute__((target("avx512f"))) static void add_long(int layout, const tile_t *t, const real *a,
-                                                        const real *b)
+FOR_AVX512 static void add_long(int layout, const tile_t *t, const real *a, const real *b)
 {
     if (layout != ALONG)
         add_across_long(8, 3, t, a, b);
@@ -69,25 +67,21 @@ static void add_plain(int layout, const tile_t *t, const real *a, const real *b)
         add_along_short(2, t, a, b);
 }
 
-static add_t best(void)
-{
 #ifdef SPCA_CLONES
-    if (__builtin_cpu_supports("avx512f")) return add_long;
-    if (__builtin_cpu_supports("fma")) return add_fused;
+static const add_t CLONES[] = {add_plain, add_fused, add_long};
+#else
+static const add_t CLONES[] = {add_plain};
 #endif
-    return add_plain;
-}
 
 void SPCA(add_tile)(int layout, int half, spca_int m, spca_int n, spca_int depth, const real *a,
                     spca_int lda, const real *b, spca_int ldb, int keep, real *C, spca_int ldc)
 {
     tile_t t = {layout == IN_GROUPS, half, keep, m, n, 0, lda, ldb, ldc, C};
     spca_int one = layout == IN_GROUPS ? LONG : 1, l = 0;
-    add_t add = best();
     do {
         t.depth = min_int(layout == ALONG ? 4 * DEPTH : DEPTH, depth - l);
-        add(layout, &t, a + l * (layout == ACROSS ? lda : one),
-            b + l * (layout == ACROSS ? ldb : one));
+        CLONES[spca_clone](layout, &t, a + l * (layout == ACROSS ? lda : one),
+                           b + l * (layout == ACROSS ? ldb : one));
         t.keep = 1;
         l += t.depth;
     } while (l < depth);

@@ -1,6 +1,6 @@
 """The kernels that OpenBLAS may choose by processor, and which of them this processor has instructions for.
 
-Run as a program: for each, its name and what is to be done with it.
+Run as a program: for each, its name and what is to be done with it, beside which clone of the kernels here.
 """
 
 import os
@@ -8,12 +8,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+from spcacore import _core
+
 FLAGS = {  # as /proc/cpuinfo names them
     "Nehalem": {"sse4_2", "popcnt"},
     "Sandybridge": {"avx"},
     "Haswell": {"avx2", "fma"},
     "Zen": {"avx2", "fma"},
     "SkylakeX": {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"},
+}
+# Beside which processors have them: the clone of the kernels here
+BESIDE = {
+    "Nehalem": "generic",
+    "Sandybridge": "generic",
+    "Haswell": "avx2",
+    "Zen": "avx2",
+    "SkylakeX": "avx512",
 }
 USED = """
 import numpy as np, scipy.linalg, threadpoolctl
@@ -40,7 +50,10 @@ def used(kernel: str) -> str:
 
 
 def main() -> None:
-    """`run NAME`, or `skip NAME: why`; an error where BLAS runs something else than it was asked for."""
+    """`run KERNEL CLONE` for each, `skip NAME: why`; an error where BLAS runs something else than asked for.
+
+    `all` after the first run with a clone: the tests of what clones do are to be run, too.
+    """
     tried: dict[str, str] = {}
     for kernel in FLAGS:
         if missing := lacking(kernel):
@@ -51,9 +64,17 @@ def main() -> None:
             raise SystemExit(f"asked for the kernels of {kernel}, BLAS runs those of {name}")
         else:
             tried[name] = kernel
-            print(f"run {kernel}")
     if not tried:
         raise SystemExit("this processor has the instructions of none")
+    here = _core.clones()
+    plan = [(kernel, BESIDE[kernel] if BESIDE[kernel] in here else here[-1]) for kernel in tried.values()]
+    plan += [(plan[-1][0], clone) for clone in here if clone not in {other for _, other in plan}]
+    seen: set[str] = set()
+    for kernel, clone in plan:
+        print(f"run {kernel} {clone}{'' if clone in seen else ' all'}")
+        seen.add(clone)
+    for clone in sorted({*BESIDE.values()} - {*here}):
+        print(f"skip the clone {clone}: this processor, or this build, lacks it")
 
 
 if __name__ == "__main__":

@@ -312,9 +312,11 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
         lambda r, Y: r.transform(X0[:, 6:], Y), "sparse_cca", takes="half", other="Y",
     ),
 ]  # fmt: skip
-READABLE = {n for n in spcacore.__all__ if hasattr(getattr(spcacore, n), "summary")}
+READABLE = {n for n in spcacore.__all__ if hasattr(getattr(spcacore, n), "group_contributions")}
+RESULTS = {n for n in spcacore.__all__ if hasattr(getattr(spcacore, n), "summary")}
 NO_ARRAYS = {  # methods whose arguments are options
-    *(f"{n}.{m}" for n in READABLE for m in ("summary", "group_contributions", "inverse_transform")),
+    *(f"{n}.summary" for n in RESULTS),
+    *(f"{n}.{m}" for n in READABLE for m in ("group_contributions", "inverse_transform")),
     "Stability.false_selections", "Stability.together", "Stability.to_frame", "Stability.group_frequencies",
     "GreedyComponent.at", "PPCAResult.sample", "StructuredPCAResult.posterior_covariance",
     "RowBlocks.beside", "RowBlocks.mapped", "RowBlocks.reduced", "RowBlocks.results", "RowBlocks.rows",

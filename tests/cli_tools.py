@@ -79,6 +79,11 @@ def made(p):
 
 def read(path, *argv):
     """A file as the command reads it."""
-    args = arguments.make_parser().parse_args(["fit", str(path), *argv])
+    return read_and_told(path, *argv)[0]
+
+
+def read_and_told(path, *argv):
+    """A file as the command reads it, and the notes on it."""
+    args = arguments.make_parser().parse_args(["fit", str(path), *map(str, argv)])
     args.notes = []
-    return reading.read(args)
+    return reading.read(args), " ".join(args.notes)

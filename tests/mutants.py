@@ -36,8 +36,11 @@ DOUBLE = {
     "branch_and_bound.c",
     "check_prior.c",
     "check_search.c",
+    "check_pool.c",
+    "clones.c",
     "dspca.c",
     "elastic_net.c",
+    "pool.c",
     "prior_support.c",
     "secular.c",
     "small_eigen.c",
@@ -167,7 +170,11 @@ KEYWORDS = {"return", "else", "case", "do", "sizeof"}
 DECLARED = re.compile(
     r"(?:const|static|enum|struct|typedef|extern|inline|unsigned|real|whole|double|float|int|char)$"
 )
-HEAD = re.compile(r"^\w[\w *]*?\b(?:SPCA\((\w+)\)|(\w+))\(", re.M)
+HEAD = re.compile(  # of a function, some of which a macro of simd.h begins
+    r"^(?:VECTORIZED(?:_WIDE|_TO)?\((?:\w+, )??(?P<loops>\w+),\s*\("
+    r"|\w[\w *]*?\b(?:SPCA\((?P<of>\w+)\)|(?P<own>\w+))\()",
+    re.M,
+)
 
 
 def tokens(text):
@@ -253,7 +260,7 @@ def wanted(asked):
     for path in sorted((ROOT / "src_c").rglob("*.[ch]"), key=lambda path: path.name):
         if path.name in names:
             source = path.read_text()
-            heads = [(h.start(), h[1] or h[2]) for h in HEAD.finditer(source)]
+            heads = [(h.start(), h["loops"] or h["of"] or h["own"]) for h in HEAD.finditer(source)]
             for change in mutations(source):
                 function = max((h for h in heads if h[0] <= change[0]), default=(0, "-"))[1]
                 if not names[path.name] or function in names[path.name]:

@@ -11,15 +11,16 @@ import spcacore
 
 ROOT = Path(spcacore.__file__).parent
 FLOORS = (
-    "_messages", "_docstrings", "_types", "_records", "_limits", "_core", "_validation", "_rendering",
-    "progress",
-    "datasets", "linalg", "operators", "results", "tools", "solvers", "models", "generalized", "clustering",
+    "_messages", "_labels", "_docstrings", "_types", "_records", "_limits", "_core", "_validation",
+    "_rendering", "progress",
+    "datasets", "readable", "linalg", "operators", "results",
+    "tools", "solvers", "models", "generalized", "clustering",
     "selection",
     "anndata", "sklearn", "plot", "cli", "__init__",
 )  # fmt: skip
 # Imports inside functions, of what is seldom needed: blocks of rows, dask, tables, pictures, file formats.
 LATE = {
-    ("results", "_rendering"),
+    ("readable", "_rendering"),
     ("operators.inputs", "operators.partition"),
     ("operators.partition", "operators.dask"),
     ("operators.transform", "operators.partition"),

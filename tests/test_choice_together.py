@@ -15,7 +15,7 @@ from known_variables import EACH, LABELS, MIXED, P, assert_feasible, components,
 
 import spcacore
 from spcacore import _core, sparse_pca
-from spcacore.models.elastic_net import _Thresholds, _Wanted
+from spcacore.models.net_steps import Thresholds, Wanted
 from spcacore.models.shaped_net import ShapedNet
 from spcacore.operators.choice import Choice
 from spcacore.operators.choice import knowledge as what_is_known
@@ -247,8 +247,8 @@ def test_elastic_nets_among_some_variables(knowledge, monkeypatch):
     X = data(22, n=12)
     ways = ({"penalty": 60.0, "max_iter": 10}, {"cardinality": 3, "max_iter": 3})
     expected = [_spca_of_few(X, **how, **knowledge) for how in ways]
-    monkeypatch.setattr("spcacore.models.elastic_net.WORKING_SET_VARIABLES", 3)
-    monkeypatch.setattr("spcacore.models.elastic_net.JOINING_VARIABLES", 1)
+    monkeypatch.setattr("spcacore.models.net_steps.WORKING_SET_VARIABLES", 3)
+    monkeypatch.setattr("spcacore.models.net_steps.JOINING_VARIABLES", 1)
     for how, whole in zip(ways, expected, strict=True):
         some = _spca_of_few(X, **how, **knowledge)
         np.testing.assert_allclose(some.loadings, whole.loadings, atol=1e-6)
@@ -284,8 +284,8 @@ def test_each_variable_a_group_is_no_group(how):
 
 
 def test_what_is_included_counts_though_it_is_zero(monkeypatch):
-    monkeypatch.setattr("spcacore.models.elastic_net.WORKING_SET_VARIABLES", 3)
-    monkeypatch.setattr("spcacore.models.elastic_net.JOINING_VARIABLES", 1)
+    monkeypatch.setattr("spcacore.models.net_steps.WORKING_SET_VARIABLES", 3)
+    monkeypatch.setattr("spcacore.models.net_steps.JOINING_VARIABLES", 1)
     rng = np.random.default_rng(0)
     X = np.arange(1.0, P + 1) * rng.standard_normal((30, 1)) + rng.standard_normal((30, P))
     signs = np.array([-1] + [1] * (P - 1))
@@ -327,7 +327,7 @@ def test_an_elastic_net_of_infinite_ridge_is_solved(knowledge):
     cp = pytest.importorskip("cvxpy")
     given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
     choice, c = Choice.checked(P, None, **given), np.random.default_rng(3).standard_normal(P)
-    B, _ = _Thresholds((_Wanted(P, 0.4),), choice).solve(c[:, None])
+    B, _ = Thresholds((Wanted(P, 0.4),), choice).solve(c[:, None])
     b = cp.Variable(P)
     sums = sum(cp.norm(b[choice.unit == u]) for u in np.flatnonzero(~choice.included))
     signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]

@@ -19,6 +19,8 @@ from calls import CALLS, numbers
 from extras import optional
 from threadpoolctl import threadpool_info
 
+from spcacore import _core
+
 pd = optional("pandas")
 
 DTYPES = [np.float64, np.float32]
@@ -67,10 +69,10 @@ np.savez(sys.argv[1], kernels=np.array(sorted(kernels)), **out)
 
 
 @functools.cache
-def dumped(folder, kernel, threads, again=0, refined=4):
+def dumped(folder, kernel, threads, again=0, refined=4, clone=""):
     """All numbers of all calls, from a process of its own."""
-    path = Path(folder) / f"{kernel}-{threads}-{again}-{refined}.npz"
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads)}
+    path = Path(folder) / f"{kernel}-{threads}-{again}-{refined}-{clone}.npz"
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads), "SPCACORE_CLONE": clone}
     environment.pop("OPENBLAS_CORETYPE", None)
     if kernel is not None:
         environment["OPENBLAS_CORETYPE"] = kernel
@@ -123,6 +125,20 @@ def test_another_kernel_of_blas_gives_the_same_answer(folder, kernel, threads, r
     """Supports and choices are the same; objectives to 1e-12, of float32 to 1e-5."""
     expected = dumped(folder, None, 1, refined=refined)
     out = dumped(folder, kernel, threads, refined=refined)
+    worst = compared(out, expected)
+    used = ", ".join(out["kernels"])
+    assert used == kernel or (kernel, used) == ("Zen", "Haswell")  # many builds have the same for both
+    print(f"determinism: {kernel} ({used} in use), {threads} threads: {worst}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clone", _core.clones())
+def test_another_clone_gives_the_same_answer(folder, clone):
+    """Of the kernels here."""
+    print(f"determinism: {clone}: {compared(dumped(folder, None, 1, clone=clone), dumped(folder, None, 1))}")
+
+
+def compared(out, expected):
     worst = {"float64": 0.0, "float32": 0.0}
     for name, value in expected.items():
         if name == "kernels":
@@ -136,9 +152,7 @@ def test_another_kernel_of_blas_gives_the_same_answer(folder, kernel, threads, r
             apart = float(np.max(np.abs(a - b) / np.maximum(np.abs(b).max(initial=0), 1e-300), initial=0))
             worst[dtype] = max(worst[dtype], apart)
             assert apart < LIMIT[dtype], (call, dtype, number)
-    used = ", ".join(out["kernels"])
-    assert used == kernel or (kernel, used) == ("Zen", "Haswell")  # many builds have the same for both
-    print(f"determinism: {kernel} ({used} in use), {threads} threads: {worst}")
+    return worst
 
 
 @openblas
@@ -152,23 +166,89 @@ def test_blas_is_what_the_environment_asks_for():
                 assert info["num_threads"] == int(threads)
 
 
-def test_kernels_that_are_chosen_run_or_are_named(monkeypatch, capsys):
-    def choose(used, lacking):
-        monkeypatch.setattr(blas_kernels, "used", used)
-        monkeypatch.setattr(blas_kernels, "lacking", lacking)
-        blas_kernels.main()
-        return capsys.readouterr().out.splitlines()
+def test_the_clone_is_what_the_environment_asks_for():
+    asked = os.environ.get("SPCACORE_CLONE") or _core.clones()[-1]
+    assert _core.clone() == asked
+    (info,) = (i for i in threadpool_info() if i["internal_api"] == "spcacore")
+    assert info["architecture"] == asked
 
-    assert choose(
-        lambda k: "Haswell" if k == "Zen" else k, lambda k: ["avx512f", "avx512vl"] if k == "SkylakeX" else []
-    ) == [
-        "run Nehalem", "run Sandybridge", "run Haswell", "skip Zen: for it BLAS runs the kernels of Haswell",
-        "skip SkylakeX: this processor lacks avx512f avx512vl",
-    ]  # fmt: skip
-    with pytest.raises(SystemExit, match="asked for the kernels of Nehalem, BLAS runs those of Haswell"):
-        choose(lambda k: "Haswell", lambda k: [])
-    with pytest.raises(SystemExit, match="the instructions of none"):
-        choose(lambda k: k, lambda k: ["any"])
+
+def test_clones_are_those_that_the_processor_can_run():
+    """By what Linux says of the processor: a build without clones, or for another one, has but the first."""
+    here, names = _core.clones(), ("generic", "avx2", "avx512")
+    assert here == names[: len(here)]
+    if len(here) > 1:
+        known = [not lacking(kernel) for kernel in ("Nehalem", "Haswell", "SkylakeX")]
+        assert here == tuple(name for name, can in zip(names, known, strict=True) if can)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("AVX2", "none of generic, avx2 and avx512"), ("avx512 ", "none of"), ("\udcff", "none of"), (None, "")],
+)
+def test_a_clone_that_is_not_there_is_refused(name, said):
+    """At the import, so that nobody takes the numbers of another one for those of this."""
+    if name is None:
+        name, said = "avx512", "this processor or this build of spcacore lacks; it has generic"
+        if name in _core.clones():
+            pytest.skip("this processor lacks none")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "import spcacore"], env={**os.environ, "SPCACORE_CLONE": name},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert f"ImportError: SPCACORE_CLONE is {name!r}, which" in done.stderr
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("used", "lacks", "clones", "plan"),
+    [
+        (
+            lambda k: "Haswell" if k == "Zen" else k, {}, ("generic", "avx2", "avx512"),
+            ["skip Zen: for it BLAS runs the kernels of Haswell", "run Nehalem generic all",
+             "run Sandybridge generic", "run Haswell avx2 all", "run SkylakeX avx512 all"],
+        ),
+        (
+            lambda k: k, {"SkylakeX": ["avx512f", "avx512vl"]}, ("generic", "avx2"),
+            ["skip SkylakeX: this processor lacks avx512f avx512vl", "run Nehalem generic all",
+             "run Sandybridge generic", "run Haswell avx2 all", "run Zen avx2",
+             "skip the clone avx512: this processor, or this build, lacks it"],
+        ),
+        (  # kernels of BLAS are few: what is left of the clones runs beside the last of them
+            lambda k: k, dict.fromkeys(["Sandybridge", "Haswell", "Zen", "SkylakeX"], ("x",)),
+            ("generic", "avx2", "avx512"),
+            [*(f"skip {k}: this processor lacks x" for k in ("Sandybridge", "Haswell", "Zen", "SkylakeX")),
+             "run Nehalem generic all", "run Nehalem avx2 all", "run Nehalem avx512 all"],
+        ),
+        (  # another processor, or a build without clones
+            lambda k: k, dict.fromkeys(["Sandybridge", "Zen", "SkylakeX"], ("x",)), ("generic",),
+            [*(f"skip {k}: this processor lacks x" for k in ("Sandybridge", "Zen", "SkylakeX")),
+             "run Nehalem generic all", "run Haswell generic",
+             *(f"skip the clone {c}: this processor, or this build, lacks it" for c in ("avx2", "avx512"))],
+        ),
+    ],
+)  # fmt: skip
+def test_kernels_that_are_chosen_run_or_are_named(used, lacks, clones, plan, monkeypatch, capsys):
+    monkeypatch.setattr(blas_kernels, "used", used)
+    monkeypatch.setattr(blas_kernels, "lacking", lambda k: lacks.get(k, []))
+    monkeypatch.setattr(blas_kernels._core, "clones", lambda: clones)
+    blas_kernels.main()
+    assert capsys.readouterr().out.splitlines() == plan
+
+
+@pytest.mark.parametrize(
+    ("used", "lacks", "said"),
+    [
+        ("Haswell", [], "asked for the kernels of Nehalem, BLAS runs those of Haswell"),
+        ("", ["any"], "the instructions of none"),
+    ],
+)
+def test_kernels_that_are_not_there(used, lacks, said, monkeypatch):
+    monkeypatch.setattr(blas_kernels, "used", lambda k: used)
+    monkeypatch.setattr(blas_kernels, "lacking", lambda k: lacks)
+    with pytest.raises(SystemExit, match=said):
+        blas_kernels.main()
 
 
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGILL"])

@@ -173,7 +173,7 @@ def test_names_that_differ_are_not_told():
             lambda: spcacore.sparsity_path(calls.X0, cardinality=[calls.P, 3]),
             "2 values of cardinality from 3 to 12",
         ),
-        (lambda: spcacore.sca(calls.X0, calls.R, l1_bound=3), "p=12, 2 components, nonzeros="),
+        (lambda: spcacore.sca(calls.X0, calls.R, l1_bound=3), "p=12, 2 components, cardinality="),
         (lambda: spcacore.sparse_eigen(calls.COVARIANCE, np.eye(calls.P), cardinality=3), "p=12"),
         (
             lambda: spcacore.random_fourier_features(calls.X0, 20, bandwidth=2.0),

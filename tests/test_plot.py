@@ -1,6 +1,7 @@
 """Pictures of loadings and scores: what is drawn, against the loadings and NumPy."""
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +19,7 @@ matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
 matplotlib.use("Agg")
 import plot_tools  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
-from matplotlib.colors import same_color  # noqa: E402
+from matplotlib.colors import same_color, to_rgb, to_rgba_array  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from plot_tools import (  # noqa: E402
     BLUE,
@@ -48,6 +49,10 @@ def tips(ax):
     return np.array([a.xy for a in arrows]).reshape(-1, 2)
 
 
+def names_of_arrows(ax):
+    return [name for text in texts(ax.texts) for name in text.splitlines()]
+
+
 def rows(ax):
     return texts(ax.get_yticklabels())
 
@@ -74,7 +79,9 @@ def test_bars_of_many():
     assert rows(ax)[0] == f"x{abs(v).argmax() + 1}"
     assert ax.get_xlabel() == "loading (the 25 largest of 200)"
     assert ax.get_title(loc="left") == "component 1: 200 loadings"
-    assert rows(plot.bars(v, n_variables=200)) == []  # no room to read them
+    few = rows(plot.bars(v, n_variables=200))  # room to read
+    assert few[0] == f"x{abs(v).argmax() + 1}"
+    assert 40 < len(few) < 90
 
 
 def test_bars_of_nothing():
@@ -169,12 +176,24 @@ def test_parts_of_a_heatmap():
     assert texts(ax.get_xticklabels()) == ["4\n5.0 %", "2\n30.0 %"]
 
 
-def test_a_heatmap_of_many_variables_has_no_names():
-    V = np.random.default_rng(5).standard_normal((4000, 3))
-    ax = plot.heatmap(V)
-    assert rows(ax) == []
-    assert ax.get_ylabel() == "4000 variables"
-    assert len(ax.images[0].get_array()) == 4000
+@pytest.mark.parametrize(("p", "order"), [(96, "cluster"), (300, "loading"), (4000, "cluster")])
+def test_a_heatmap_of_many_variables_names_those_that_matter(p, order):
+    """None touches another, and between two of them there is no room for a third."""
+    V = np.random.default_rng(5).standard_normal((p, 3))
+    ax = plot.heatmap(V, order=order)
+    found = [int(name[1:]) - 1 for name in rows(ax)]
+    assert ax.get_ylabel() == f"{p} variables, {len(found)} of them named"
+    assert 40 < len(found) < 90
+    size = abs(V).max(axis=1)
+    assert np.argmax(size) in found
+    assert size[found].mean() > size.mean()
+    for j, row in zip(found, ax.get_yticks(), strict=True):
+        assert np.array_equal(ax.images[0].get_array()[int(row)].filled(0), V[j])
+    ax.figure.draw_without_rendering()
+    tops = np.sort([label.get_window_extent().y0 for label in ax.get_yticklabels()])
+    heights = [label.get_window_extent().height for label in ax.get_yticklabels()]
+    assert np.diff(tops).min() > 0.6 * max(heights)
+    assert len(ax.images[0].get_array()) == p
     assert texts(plot.heatmap(np.zeros((4, 2))).texts) == ["all loadings are zero"]
 
 
@@ -229,7 +248,7 @@ def test_arrows_are_loadings_times_one_factor(components):
     factor = (arrows * V[order][:, pair]).sum() / (V[order][:, pair] ** 2).sum()
     assert factor > 0
     assert arrows == pytest.approx(factor * V[order][:, pair], abs=1e-12)
-    assert texts(a for a in ax.texts if a.get_text()) == [f"x{j + 1}" for j in order]
+    assert sorted(names_of_arrows(ax)) == sorted(f"x{j + 1}" for j in order)
     assert points(ax) == pytest.approx(Z[:, pair])
     drawn(ax)
     on_canvas = ax.transData.transform(arrows) - ax.transData.transform((0, 0))
@@ -281,17 +300,60 @@ def test_names_of_arrows_do_not_overlap():
     ax = plot.biplot(V, Z, names=names, n_variables=12)
     drawn(ax)
     tight = [matplotlib.text.Text.get_window_extent(t) for t in ax.texts if t.get_text()]
-    assert len(tight) == 12
+    assert sorted(names_of_arrows(ax)) == sorted(names)
     for i, a in enumerate(tight):
         for b in tight[:i]:
             assert not (min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1)
+
+
+def test_names_of_arrows_that_end_together_are_a_list():
+    """The longest first; arrows of other directions, or that end elsewhere, have names of their own."""
+    V = np.zeros((9, 2))
+    V[:4, 0], V[4:7, 1], V[7], V[8] = [0.5, 0.52, 0.51, 0.1], [-0.6, -0.61, -0.62], (0.4, 0.4), (-0.5, 0)
+    ax = plot.biplot(V, np.random.default_rng(12).standard_normal((80, 2)) * 3, n_variables=9)
+    assert {t for t in texts(ax.texts) if t} == {"x2\nx3\nx1", "x4", "x7\nx6\nx5", "x8", "x9"}
+    assert len(tips(ax)) == 9
+
+
+NUMBERS = np.random.default_rng(14).standard_normal(60)
+
+
+@pytest.mark.parametrize(
+    ("labels", "shown"),
+    [
+        (NUMBERS, NUMBERS),
+        (NUMBERS.astype(np.float32).tolist(), NUMBERS),
+        (np.arange(60), np.arange(60)),
+        (np.repeat([0.5, 1, 2], 20), np.repeat([0.5, 1, 2], 20)),
+        (np.where(NUMBERS > 1, np.nan, NUMBERS), NUMBERS[NUMBERS <= 1]),
+        ([None, *NUMBERS[1:]], NUMBERS[1:]),
+    ],
+    ids=["floats", "list", "many integers", "doses", "NaN", "None"],
+)
+def test_numbers_as_labels_have_a_color_bar(labels, shown):
+    Z = np.random.default_rng(11).standard_normal((60, 2))
+    ax = plot.biplot(sparse(0, 5, 2), Z, labels=labels)
+    assert ax.get_legend() is None
+    assert len(ax.figure.axes) == 2
+    assert np.asarray(ax.collections[-1].get_array()) == pytest.approx(shown, abs=1e-6)
+    assert len(points(ax)) == 60
+    if len(shown) < 60:  # the others are gray
+        assert len(ax.collections[0].get_offsets()) == 60 - len(shown)
+    drawn(ax)
+
+
+def test_whole_numbers_are_classes():
+    Z = np.random.default_rng(11).standard_normal((60, 2))
+    for labels in (np.arange(60) % 3, np.arange(60) % 3 * 1.0, np.arange(60) % 2 == 0):
+        ax = plot.biplot(sparse(0, 5, 2), Z, labels=labels)
+        assert len(ax.get_legend().get_texts()) == len(np.unique(labels))
 
 
 def test_the_longest_arrows_are_shown():
     V = sparse(13, 60, 2, 0.7)
     ax = plot.biplot(V, np.random.default_rng(13).standard_normal((20, 2)))
     length = np.linalg.norm(V, axis=1)
-    assert {t for t in texts(ax.texts) if t.startswith("x")} == {
+    assert {t for t in names_of_arrows(ax) if t.startswith("x")} == {
         f"x{j + 1}" for j in np.argsort(-length)[:10]
     }
     assert f"arrows: the 10 longest of {np.count_nonzero(length)}" in texts(ax.texts)
@@ -339,6 +401,70 @@ def test_every_result_can_be_drawn(result):
     assert points(plot.biplot(result, X if known else Z)) == pytest.approx(Z)
     dense = eigenvalue_shares(covariance(X), 2)
     assert heights(plot.scree(result, X))["ordinary"] == pytest.approx(dense, rel=1e-5)
+
+
+def test_both_sides_of_canonical_pairs():
+    Y = X[:, 3:] + 0.1 * X[:, :3]
+    result = spcacore.sparse_cca(X, Y, 2, l1_bound=(1.3, 1.2))
+    V = np.vstack([result.loadings_x, result.loadings_y])
+    names = [*(f"x{j + 1}" for j in range(6)), *(f"y{j + 1}" for j in range(3))]
+    for order in ("given", "cluster", "loading"):
+        ax = plot.heatmap(result, order=order)
+        found = [names.index(name) for name in rows(ax)]
+        assert sorted(found) == np.flatnonzero(V.any(axis=1)).tolist()
+        assert sorted(found[: np.count_nonzero(V[:6].any(axis=1))]) == sorted(j for j in found if j < 6)
+        assert np.array_equal(ax.images[0].get_array().filled(0), V[found])
+    assert rows(plot.bars(result)) == [names[j] for j in np.argsort(-abs(V[:, 0])) if V[j, 0]]
+    named = replace(result, names_x=tuple("abcdef"))
+    assert set(rows(plot.heatmap(named))) <= {*"abcdef", "y1", "y2", "y3"}
+
+
+def test_estimators_are_drawn_as_their_results():
+    """Of this package and of scikit-learn; the names are those of the columns of the fit."""
+    pandas = pytest.importorskip("pandas", reason="needs pandas")
+    decomposition = pytest.importorskip("sklearn.decomposition", reason="needs scikit-learn")
+    from spcacore.sklearn import SparsePCA
+
+    frame = pandas.DataFrame(X, columns=[*"abcdef"])
+    ours, theirs = SparsePCA(2, cardinality=3).fit(frame), decomposition.PCA(2).fit(frame)
+    for model in (ours, theirs):
+        ax = plot.heatmap(model, order="given")
+        used = model.components_.any(axis=0)
+        assert np.array_equal(ax.images[0].get_array().filled(0), model.components_.T[used])
+        assert rows(ax) == frame.columns[used].tolist()
+        shares = 100 * getattr(model, "explained_variance_ratio_", ours.result_.explained_variance_ratio)
+        assert texts(ax.get_xticklabels()) == [f"{t + 1}\n{share:.1f} %" for t, share in enumerate(shares)]
+        assert points(plot.biplot(model, frame)) == pytest.approx(np.asarray(model.transform(frame)))
+        assert heights(plot.scree(model))["sparse"] == pytest.approx(shares / 100)
+    found = spcacore.compare({"a": theirs, "b": ours}, frame)
+    assert found.explained_variance_ratio["raw"][0] == pytest.approx(theirs.explained_variance_ratio_)
+    assert np.array_equal(found.loadings[1], ours.result_.loadings)
+    for own in (theirs, ours, ours.result_):
+        V = own.loadings if hasattr(own, "loadings") else own.components_.T
+        ratio = spcacore.explained_variance(X, V, ratio=True)
+        assert np.array_equal(spcacore.explained_variance(frame, own, ratio=True), ratio)
+        given = spcacore.from_loadings(own, X)
+        assert given.explained_variance_ratio == pytest.approx(ratio)
+        assert given.names == tuple("abcdef")
+    both = plot.comparison({"a": theirs, "b": ours}, frame), plot.comparison(found)
+    assert heights(both[0])["a"] == pytest.approx(heights(both[1])["a"])
+    assert set(heights(both[0])) == {"ordinary", "a", "b"}
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_lines_behind_pictures_are_faint_in_any_style(style):
+    """Their contrast with the background, where black on white has 1."""
+    with matplotlib.style.context(style):
+        result = spcacore.sparse_pca(X, 2, cardinality=3)
+        lines = [*plot.heatmap(result).collections[:2], *plot.biplot(result, X).lines]
+        for ax in (plot.scree(result), plot.bars(result)):
+            grid = [*ax.xaxis.get_gridlines(), *ax.yaxis.get_gridlines()]
+            lines += [line for line in grid if line.get_visible()]
+        background = np.array(to_rgb(matplotlib.rcParams["axes.facecolor"]))
+        for line in lines:
+            color = np.ravel(to_rgba_array(line.get_color()))[:3]
+            alpha = 1 if line.get_alpha() is None else line.get_alpha()
+            assert 0.05 < alpha * abs(color - background).max() < 0.3
 
 
 def test_one_component_as_it_comes_from_a_solver():
@@ -440,7 +566,11 @@ BAD = [
     (lambda: plot.biplot(V2, X[:, :3]), ValueError, "2 columns \\(scores\\) or 6 \\(data\\)"),
     (lambda: plot.biplot(V2, X[:, :2] * np.nan), ValueError, "NaN"),
     (lambda: plot.biplot(V2, X[:, :2], labels=[0, 1]), ValueError, "labels must have shape \\(30,\\)"),
-    (lambda: plot.biplot(V2, np.zeros((33, 2)), labels=range(33)), ValueError, "33 classes; at most 32"),
+    (
+        lambda: plot.biplot(V2, np.zeros((33, 2)), labels=[*map(str, range(33))]),
+        ValueError,
+        "33 classes; at most 32 can be told apart, but numbers",
+    ),
     (lambda: plot.scree(V2), ValueError, "no explained_variance_ratio: pass X"),
     (lambda: plot.scree(V2, X, dense=[0.1]), ValueError, "either X or dense"),
     (lambda: plot.scree(V2, X[:, :5]), ValueError, "X has 5 columns for 6"),
@@ -449,7 +579,14 @@ BAD = [
     (lambda: plot.scree(V2, X, kind="correlation"), ValueError, "kind must be one of"),
     (lambda: plot.scree(spcacore.sparse_pca(X, 2, cardinality=2), dense=[0.9, 0.2]), ValueError, "dense"),
     (lambda: plot.scree(spcacore.sparse_pca(X, 2, cardinality=2), dense=[-0.1]), ValueError, "dense"),
-    (lambda: plot.comparison(V2), TypeError, "results must be a Comparison from spcacore.compare"),
+    (lambda: plot.comparison({"a": V2}), TypeError, r"dict, which needs X: plot.comparison\(results, X\)"),
+    (lambda: plot.comparison(spcacore.compare([V2], X), X), TypeError, "X was given to spcacore.compare"),
+    (lambda: plot.heatmap(spcacore.kernel_pca(X, 2)), TypeError, "KernelPCAResult has no loadings"),
+    (
+        lambda: spcacore.compare([spcacore.sparse_cca(X, X[:, :3], l1_bound=1.2)], X),
+        TypeError,
+        "loadings_x and loadings_y",
+    ),
     (lambda: plot.comparison(spcacore.compare([V2], X), definition="all"), ValueError, "definition must be"),
     (lambda: plot.path(stand_in(), chosen=3), ValueError, "chosen must be one of the values 1, 2, 4"),
     (lambda: plot.path(stand_in(), component=0), ValueError, "component requires a selection whose grids"),

@@ -45,5 +45,5 @@ def test_one_bar_for_several_calls():
 
 def test_without_tqdm(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match=r"pip install \"spcacore\[progress\]\""):
+    with pytest.raises(ImportError, match=r'pip install tqdm, or "\.\[progress\]" from the source directory'):
         ProgressBar()

@@ -1,7 +1,7 @@
 """Results to be read: contributions, summaries and tables in HTML, against NumPy and an HTML parser."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -34,6 +34,63 @@ RESULTS = {
     "greedy": lambda: spcacore.greedy(X, 3),
     "branch_and_bound": lambda: spcacore.branch_and_bound(X, 3),
 }
+Y = X[:, :5] + RNG.standard_normal((50, 5))
+MANY = RNG.standard_normal((90, 60))  # of many components
+LONG = [f"{i} {'name ' * 60}" for i in range(60)]
+TABLES = {  # what else functions return
+    "sparse_cca": lambda: spcacore.sparse_cca(Columns(X, NAMES), Y, 2, l1_bound=1.5),
+    "sparse_cca_permutation": lambda: spcacore.sparse_cca_permutation(X, Y, [1.2, 1.7], n_permutations=3),
+    "sparsity_path": lambda: spcacore.sparsity_path(X, n_components=2, cardinality=[2, 4]),
+    "select_sparsity": lambda: spcacore.select_sparsity(X, cardinality=[2, 4]),
+    "select_n_components": lambda: spcacore.select_n_components(X, 2, cardinality=4),
+    "gap": lambda: spcacore.sparse_kmeans_gap(X, 2, [1.5, 2], n_permutations=2),
+    "sparse_kmeans": lambda: spcacore.sparse_kmeans(Columns(X, NAMES), 2, 2.0),
+    "sparse_dissimilarity": lambda: spcacore.sparse_dissimilarity(X, 2.0),
+    "kernel_pca": lambda: spcacore.kernel_pca(X, 2),
+    "stability": lambda: spcacore.stability(Columns(X, NAMES), 2, cardinality=4, n_resamples=4),
+    "select_prior": lambda: spcacore.select_prior(X, {"<none>": None}, 1),
+    "cross_validated_eigenvalues": lambda: spcacore.cross_validated_eigenvalues(RNG.poisson(3, (30, 8)), 3),
+    "optimality_bound": lambda: spcacore.optimality_bound(X, 3),
+    "random_fourier_features": lambda: spcacore.random_fourier_features(3, 100, bandwidth=2.0),
+    "compare": lambda: spcacore.compare({"<b>": np.eye(8)[:, :2], "c": np.eye(8)}, X),
+}
+
+
+def repeated(result):
+    """With each component many times."""
+    arrays = {f.name: getattr(result, f.name) for f in fields(result)}
+    r = result.n_components
+    return replace(
+        result,
+        **{
+            name: np.repeat(a, 30, axis=-1)
+            for name, a in arrays.items()
+            if isinstance(a, np.ndarray) and a.shape[-1] == r
+        },
+    )
+
+
+MORE = {  # also of many components, values or long names
+    "pmd": lambda: spcacore.pmd(X, l1_bound=2.0),
+    "dspca": lambda: spcacore.dspca(covariance(X), 3, kind="covariance"),
+    "from_loadings": lambda: spcacore.from_loadings(np.eye(60), Columns(MANY, LONG), label="mine"),
+    "ppca, many": lambda: spcacore.ppca(MANY, 50),
+    **{f"{n}, many": lambda n=n: repeated(RESULTS[n]()) for n in ("soppca", "sparse_lda", "sparse_eigen")},
+    "cca, many": lambda: repeated(TABLES["sparse_cca"]()),
+    "kernel_pca, many": lambda: spcacore.kernel_pca(MANY, 50),
+    "path, many": lambda: spcacore.sparsity_path(
+        MANY, n_components=2, cardinality=range(1, 60), method="thresholding"
+    ),
+    "kmeans, many": lambda: spcacore.sparse_kmeans(MANY, 50, 3.0, n_init=1),
+    "stability, many": lambda: spcacore.stability(
+        MANY, 20, cardinality=30, n_resamples=2, method="thresholding"
+    ),
+    "prior, many": lambda: spcacore.PriorSelection(
+        tuple(LONG), np.linspace(0, 1, 60), (RESULTS["oppca"](),) * 60
+    ),
+    "compare, many": lambda: spcacore.compare(dict.fromkeys(LONG, np.eye(60)[:, :5]), MANY),
+}
+NOT_RESULTS = {"Progress", "SelectionProgress", "RowBlocks"}  # what callbacks receive; data in blocks
 each = pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
 
 
@@ -346,6 +403,65 @@ def test_no_component_and_no_variable():
     result = replace(RESULTS["sca"](), loadings=np.eye(8)[:, :3] * [1, 0, 1])
     assert "\n2: no variable\n" in result.summary()
     balanced(result._repr_html_())
+
+
+ALL = {**RESULTS, **TABLES, **MORE}
+
+
+def test_every_class_of_results_is_tried():
+    classes = {n for n in spcacore.__all__ if isinstance(getattr(spcacore, n), type)} - NOT_RESULTS
+    assert classes == {type(make()).__name__ for name, make in ALL.items() if not name.endswith("many")}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("make", ALL.values(), ids=ALL)
+def test_every_result_is_a_line_a_summary_a_page_and_a_frame(make):
+    """Whatever the number of components, values and letters."""
+    result = make()
+    line, text, name = repr(result), result.summary(), type(result).__name__
+    assert line.startswith(f"{name}(")
+    assert len(line) < 500
+    assert "array(" not in line
+    assert "\n" not in line
+    assert "\x1b" not in text
+    assert len(text) < 30_000
+    assert len(text.splitlines()) < 150
+    page = balanced(result._repr_html_())
+    assert "<script" not in result._repr_html_()
+    assert len(result._repr_html_()) < 200_000
+    assert page.tables >= (0 if name == "RandomFeatures" else 1)
+    if name == "RandomFeatures":
+        return
+    pytest.importorskip("pandas")
+    frames = result.to_frame()
+    for frame in frames if isinstance(frames, tuple) else (frames,):
+        assert frame.index.name
+        assert frame.shape[1]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_that_of_the_frame(name):
+    """Each number of the frame stands in the summary, in its row, to four digits."""
+    pytest.importorskip("pandas")
+    result = TABLES[name]()
+    if name in ("sparse_cca", "random_fourier_features", "compare"):
+        return
+    frame = result.to_frame()
+    _, *rows = [line.split() for line in result.summary().split("\n\n")[-1].splitlines()]
+    if name.startswith("sparse_") and "weight" in frame:
+        frame = frame[frame["weight"] > 0].sort_values("weight", ascending=False)
+    assert len(rows) == len(frame)
+    percents = {"explained_variance_ratio", "frequency"}
+    for row, (_, values) in zip(rows, frame.iterrows(), strict=True):
+        expected = [
+            100 * v if column in percents else v
+            for column, v in values.items()
+            if isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_))
+        ]
+        marked = [v for v in values if isinstance(v, (bool, np.bool_))]
+        found = [word for word in row if word != "yes"][-len(expected) :]
+        np.testing.assert_allclose([float(x) for x in found], expected, rtol=6e-4, atol=0.051)
+        assert ("yes" in row) == any(marked)
 
 
 # ---- HTML ---------------------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
-from oracles import covariance, data_arrays, dense_vector, reference, samples
+from oracles import covariance, data_arrays, dense_vector, optimum, reference, samples
 
 import spcacore
 from spcacore import _core, spca
-from spcacore.models import elastic_net
+from spcacore.models import elastic_net, net_steps
 
 cvxpy = optional("cvxpy")
 SparsePCA = optional("sklearn.decomposition", "SparsePCA")
@@ -48,7 +48,9 @@ def test_the_table_of_the_paper():
 
 
 def test_by_number_of_variables():
-    result = spca(PITPROPS, 6, cardinality=[7, 4, 4, 1, 1, 1], ridge=1e-6, kind="covariance", tol=1e-3)
+    result = spca(
+        PITPROPS, 6, cardinality=[7, 4, 4, 1, 1, 1], ridge=1e-6, refine=False, kind="covariance", tol=1e-3
+    )
     theirs = reference("pitprops_elasticnet_spca_varnum_7_4_4_1_1_1_loadings")
     np.testing.assert_allclose(result.loadings, signed(theirs), atol=1e-12)
     assert result.adjusted_variance.sum() / 13 == pytest.approx(0.7578, abs=5e-5)
@@ -234,14 +236,14 @@ def test_a_working_set_finds_the_same(monkeypatch):
     assert (x[planted[:, 0] != 0, 0] != 0).all()
     options = {"cardinality": 40, "ridge": 10.0, "tol": 1e-4}
     some = spca(X, 2, **options)
-    monkeypatch.setattr(elastic_net, "WORKING_SET_VARIABLES", 600)
+    monkeypatch.setattr(net_steps, "WORKING_SET_VARIABLES", 600)
     np.testing.assert_allclose(spca(X, 2, **options).loadings, some.loadings, atol=1e-9)
 
 
 def test_wide_data_by_default():
     """More columns than rows: an infinite ridge, and of given cardinality the best columns given V."""
     X, planted = spcacore.datasets.make_spiked(60, 900, cardinality=10, rng=1)
-    result = spca(X, 2, cardinality=10, tol=1e-10)
+    result = spca(X, 2, cardinality=10, refine=False, tol=1e-10)
     assert result.ridge == np.inf
     assert ((result.loadings != 0) == (planted != 0)).all()
     assert np.diff(result.objective).max() <= 1e-13 * abs(result.objective[-1])
@@ -264,6 +266,71 @@ def test_golub_explains_more_than_scikit_learn():
     assert 50 < counts.sum() < 400
     ours = spca(X, 3, cardinality=counts.clip(1))
     assert ours.explained_variance.sum() > spcacore.explained_variance(X, theirs).sum()
+
+
+# ---- how much a given number of variables explains --------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_one_component_is_the_best_of_all_supports(seed):
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(8, 12))
+    A = covariance(rng.standard_normal((3 * p, p)) @ rng.standard_normal((p, p)), scale=bool(seed % 2))
+    k = int(rng.integers(2, p - 2))
+    assert spca(A, 1, cardinality=k, kind="covariance").explained_variance[0] == pytest.approx(optimum(A, k))
+
+
+def factors(seed, p):
+    rng = np.random.default_rng(seed)
+    F = rng.standard_normal((p, 4))
+    return F @ F.T + np.diag(rng.uniform(0.5, 2, p))
+
+
+@pytest.mark.parametrize(("seed", "p"), [(1, 20), (3, 20), (8, 20), (5, 40)])
+def test_supports_that_alternate_are_told_and_refined(seed, p):
+    """With a small ridge nothing settles: the best on the way counts, and then joint rounds do."""
+    A = factors(seed, p)
+    options = {"cardinality": 5, "ridge": 1e-6, "kind": "covariance"}
+    with pytest.warns(RuntimeWarning, match="supports alternate"):
+        plain = spca(A, 3, refine=False, **options)
+    assert not plain.converged
+    assert plain.n_iter < 200
+    for some in range(1, plain.n_iter, 20):
+        with pytest.warns(RuntimeWarning, match="not converged in"):
+            earlier = spca(A, 3, refine=False, max_iter=some, **options)
+        assert earlier.explained_variance.sum() <= plain.explained_variance.sum() * (1 + 1e-9)
+    refined = spca(A, 3, **options)
+    assert refined.converged
+    in_turn = spcacore.sparse_pca(A, 3, cardinality=5, kind="covariance").explained_variance.sum()
+    least = max(plain.explained_variance.sum(), in_turn)
+    assert refined.explained_variance.sum() >= least * (1 - 1e-9)
+    usual = spca(A, 3, **options | {"ridge": None})
+    assert usual.converged
+    assert usual.explained_variance.sum() >= in_turn * (1 - 1e-9)
+
+
+def test_refinement_among_some_of_many_variables(monkeypatch):
+    """The planted variables are among those that take part, and the variance is that of all data."""
+    monkeypatch.setattr(elastic_net, "REFINED_ORDER", 60)
+    X, planted = spcacore.datasets.make_spiked(40, 300, cardinality=10, rng=1)
+    plain, refined = (spca(X, 2, cardinality=10, refine=refine) for refine in (False, True))
+    assert ((refined.loadings != 0) == (planted != 0)).all()
+    assert refined.explained_variance.sum() > plain.explained_variance.sum()
+    np.testing.assert_allclose(
+        refined.explained_variance, spcacore.explained_variance(X, refined.loadings), rtol=1e-9
+    )
+
+
+def test_groups_settle():
+    X = np.random.default_rng(1).standard_normal((40, 6)) @ np.random.default_rng(2).standard_normal((6, 6))
+    A, groups = covariance(X), np.repeat([0, 1, 2], 2)
+    result = spca(A, 2, cardinality=2, groups=groups, kind="covariance")
+    assert result.converged
+    best = max(
+        np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] for S in (np.flatnonzero(groups != g) for g in range(3))
+    )
+    one = spca(A, 1, cardinality=2, groups=groups, kind="covariance")
+    assert one.explained_variance[0] == pytest.approx(best)
 
 
 # ---- what may go wrong ------------------------------------------------------------------------------

@@ -111,8 +111,8 @@ def test_a_covariance_is_singular_relative_to_its_largest_eigenvalue():
     """Which is 20 times its largest entry here."""
     eps, C = np.finfo(float).eps, np.ones((20, 20))
     with pytest.raises(ValueError, match="singular to rounding"):
-        priors.as_prior(C + 60 * eps * np.eye(20), None, 20, 0)
-    priors.as_prior(C + 4000 * eps * np.eye(20), None, 20, 0)
+        priors.as_prior(C + 60 * eps * np.eye(20), None, 20, None, 0)
+    priors.as_prior(C + 4000 * eps * np.eye(20), None, 20, None, 0)
 
 
 @pytest.mark.parametrize("C", [prior(8), smooth(8), np.eye(8)], ids="abc")

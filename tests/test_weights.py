@@ -168,8 +168,8 @@ def test_the_default_ridge_counts_weights(w):
     """Five rows stand for nine samples of seven columns, or for three of four."""
     X = np.random.default_rng(1).normal(size=(5, 7 if sum(w) > 5 else 4))
     one, all_ = (
-        spcacore.spca(X, 2, cardinality=3, sample_weight=w),
-        spcacore.spca(np.repeat(X, w, 0), 2, cardinality=3),
+        spcacore.spca(X, 2, penalty=0.1, sample_weight=w),
+        spcacore.spca(np.repeat(X, w, 0), 2, penalty=0.1),
     )
     assert math.isinf(one.ridge) == (sum(w) < X.shape[1])
     assert one.ridge == pytest.approx(all_.ridge)

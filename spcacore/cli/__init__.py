@@ -78,6 +78,7 @@ def _run(argv: list[str]) -> None:
     elif args.command is None:
         show_pitprops()
     else:
+        args.notes = []  # printed only if all goes well, so that an error is alone
         import_module(f".{args.command}", __name__).run(args)  # imports what no other command needs
 
 

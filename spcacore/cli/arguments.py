@@ -54,13 +54,16 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_command(commands: Any, name: str, description: str, epilog: str) -> Any:
+def _add_command(commands: Any, name: str, description: str, epilog: str, files: str | None = None) -> Any:
     new = commands.add_parser(
         name, prog=f"spcacore {name}", description=description, epilog=epilog,
         usage=f"spcacore {name} FILE [options]", **_STYLE,
     )  # fmt: skip
-    new.add_argument("file", metavar="FILE", help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, or -, see below")
-    new.set_defaults(nan=False)
+    new.add_argument(
+        "file", metavar="FILE", nargs=files,
+        help=".csv, .npy, .npz, .mtx, .parquet, .h5ad, or -, see below",
+    )  # fmt: skip
+    new.set_defaults(nan=False, keep_going=False)
     return new
 
 
@@ -268,10 +271,14 @@ def _add_compare(commands: Any) -> None:
 
 
 def _add_info(commands: Any) -> None:
-    info = _add_command(commands, "info", help.INFO_DESCRIPTION, help.INFO_EPILOG)
+    info = _add_command(commands, "info", help.INFO_DESCRIPTION, help.INFO_EPILOG, "?")
+    info.add_argument(
+        "--build", action="store_true",
+        help="instead of FILE: versions, BLAS, threads, and the processor that the kernels are compiled for",
+    )  # fmt: skip
     _add_reading(info, missing=False)
     _add_writing(info, None)
-    info.set_defaults(nan=True, float32=False, covariance=None)
+    info.set_defaults(nan=True, keep_going=True, float32=False, covariance=None)
 
 
 def _add_explained(group: Any) -> None:
@@ -409,6 +416,23 @@ def _add_reading(command: argparse.ArgumentParser, missing: bool = True) -> None
         "--row-names", action=argparse.BooleanOptionalAction,
         help=".csv, .tsv: the first column has names, or has none",
     )  # fmt: skip
+    reading.add_argument(
+        "--index-column", metavar="NAMES", type=_names,
+        help=".csv, .tsv, .parquet: the columns, by name or number, that name the rows",
+    )  # fmt: skip
+    reading.add_argument(
+        "--drop",
+        metavar="NAMES",
+        type=_names,
+        help="leave out these columns of FILE, by name or number",
+    )
+    reading.add_argument(
+        "--thousands", metavar="MARK", type=_mark,
+        help=".csv, .tsv: what separates thousands, as , in 10,500 (default: nothing does)",
+    )  # fmt: skip
+    reading.add_argument(
+        "--comment", metavar="MARK", type=_mark, help=".csv, .tsv: what begins a comment, as #"
+    )
     reading.add_argument(
         "--delimiter", metavar="MARK", type=_mark,
         help=".csv, .tsv: what separates cells: one character, or tab (default: comma, semicolon or tab, "

@@ -22,7 +22,7 @@ from ..solvers.certificates import optimality_bound, upper_bounds
 from ..solvers.exact import BranchAndBound, branch_and_bound, solve_to_optimality
 from ..solvers.truncated_power import tpower
 from .console import ProgressLine
-from .reading import read_loadings
+from .reading import adopt, placed, read_saved
 from .report import json_loading, print_aligned, print_json, print_loading
 from .table import UserError
 from .task import Task
@@ -43,12 +43,16 @@ def run(args: argparse.Namespace) -> None:
         raise UserError("argument --deflation: requires --loadings")
     if args.relaxation is not None and (args.exact or args.loadings is not None):
         raise UserError("argument --relaxation: requires -k/--cardinality and not --exact")
+    saved = None
+    if args.loadings is not None:
+        saved = read_saved(args.loadings)
+        adopt(args, [saved])
     task = Task(args)
     choice = task.choice() | ({"nonnegative": True} if args.nonnegative else {})
-    if args.loadings is None:
+    if saved is None:
         _certify_cardinalities(task, choice)
     else:
-        _certify_loadings(task, choice)
+        _certify_loadings(task, choice, placed(saved, task.names, args.source))
 
 
 def _certify_cardinalities(task: Task, choice: dict[str, Any]) -> None:
@@ -106,10 +110,9 @@ def _certify_cardinalities(task: Task, choice: dict[str, Any]) -> None:
     task.last_line("certified")
 
 
-def _certify_loadings(task: Task, choice: dict[str, Any]) -> None:
+def _certify_loadings(task: Task, choice: dict[str, Any], V: NDArray[Any]) -> None:
     """What given loadings explain, and how far each may be from the best of its cardinality in its turn."""
     args = task.args
-    V = read_loadings(args.loadings, task.names, args.source)
     sizes = np.count_nonzero(V, axis=0)
     deflation = args.deflation or "projection"
     with task.work() as progress:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..models.comparison import Comparison, compare
 from ..models.given import from_loadings
-from .reading import read_loadings
+from .reading import adopt, placed, read_saved
 from .report import check_outputs, print_json, write, write_csv
 from .table import UserError
 from .task import PICTURES, Task, check_matplotlib, draw_figure
@@ -25,13 +25,15 @@ def run(args: argparse.Namespace) -> None:
     check_matplotlib(args)
     if args.reference > len(args.loadings):
         raise UserError(f"argument --reference: {args.reference} is too many, of {len(args.loadings)} files")
-    task = Task(args)
     labels = _labels(args.loadings)
+    files = list(map(read_saved, args.loadings))
+    adopt(args, files)
+    task = Task(args)
     with task.work() as progress:
         results = {}
-        for label, path in zip(labels, args.loadings, strict=True):
-            progress(path)
-            V = read_loadings(path, task.names, args.source)
+        for label, saved in zip(labels, files, strict=True):
+            progress(saved.path)
+            V = placed(saved, task.names, args.source)
             results[label] = from_loadings(V, task.matrix, names=task.names, label=label, **task.treatment)
         found = compare(results, task.matrix, reference=args.reference - 1, **task.treatment)
     if args.output:

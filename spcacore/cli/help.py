@@ -15,7 +15,7 @@ Sparse principal component analysis: components that explain much variance and u
 so that they can be read. Ordinary principal components mix all variables.
 
   spcacore                  an example: the pit props, 13 measurements of 180 mine timbers
-  spcacore info FILE        what is in the file, and what to look out for
+  spcacore info FILE        what is in the file, and what to look out for; --build: of the package
   spcacore fit FILE         the components of the matrix in FILE
   spcacore path FILE        how many variables to take, and what each number explains
   spcacore stability FILE   which variables other samples would choose again
@@ -90,9 +90,9 @@ examples:
 """
 TRANSFORM_DESCRIPTION = """\
 Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.
-Variables are matched by name, in any order; FILE may have more of them. Loadings from .npz bring the means
-and standard deviations of the data they were fitted to. Loadings from .csv use the means of FILE, and with
---scale its standard deviations.
+Variables are matched by name, in any order; FILE may have more of them. Loadings that fit
+has written bring the means and standard deviations of the data they were fitted to. Others use the means of
+FILE, and with --scale its standard deviations.
 """
 TRANSFORM_EXAMPLES = """\
 examples:
@@ -116,15 +116,17 @@ different the variances are.
 """
 FORMATS = """\
 file formats:
-  .csv, .tsv       Text, also compressed (.csv.gz). A header and row names are recognized: a first line
-                   or a first column of words. Semicolons are recognized; --decimal , reads 1,5.
+  .csv, .tsv       Text (needs pandas), also compressed (.gz, .bz2, .xz). A header and row names are
+                   recognized: a first line or a first column of words, or of numbers that count or identify
+                   the rows. Semicolons are recognized; --decimal , reads 1,5 and --thousands , reads 10,500.
+                   Columns of words are left out, and those of --drop.
   .npy             A NumPy array, 2-D. It is read from disk as needed.
   .npz             Several NumPy arrays: the only 2-D one, the one called X, or that of --array. An array
                    of words of the right length gives the names. Or a matrix of scipy.sparse.save_npz.
   .mtx             A Matrix Market file, sparse or dense, also compressed (.mtx.gz).
-  .parquet         Columns of numbers (needs pyarrow). An index or a first column of words names the rows.
+  .parquet         Columns of numbers (needs pandas and pyarrow), otherwise as .csv.
   .h5ad            Annotated data (needs h5py): X, or the layer of --array; "raw" is the raw X.
-  -                The standard input, which holds what --format says.
+  -                The standard input, which holds what --format says. Pipes are read once, whole.
 
 """
 JSON = """\
@@ -183,10 +185,12 @@ JSON_COMPARE = """\
                in degrees, correlation
 """
 JSON_INFO = """\
-  format, contents, bytes_on_disk, bytes_in_memory, dtype, sparse (its format, or null), orientation,
+  format, contents, columns_of_words (left out), bytes_on_disk, bytes_in_memory, dtype,
+  sparse (its format, or null), orientation,
   samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (sample and
   variable), constant_variables, empty_variables, smallest_variance, median_variance, largest_variance
-  (without constant variables), symmetric, unit_diagonal, seconds_per_product, notes
+  (without constant variables), symmetric, unit_diagonal, seconds_per_product, notes; with --build: python,
+  numpy, scipy, blas, threads, clone (of the kernels, which runs), clones (that could run here)
 
 """
 COUNTING = """\

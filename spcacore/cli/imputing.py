@@ -38,11 +38,7 @@ def imputed(table: Table, args: argparse.Namespace) -> Table:
         raise UserError(f"argument --impute: every {what} has a missing entry, none is left")
     dropped = counted(table.matrix.shape[axis] - len(kept), what)
     args.notes.append(f"{dropped} dropped, with {many}")
-    if axis == 0:
-        names = None if table.row_names is None else tuple(table.row_names[i] for i in kept)
-        lines = None if table.lines is None else [table.lines[i] for i in kept]
-        return replace(table, matrix=table.matrix[kept], row_names=names, lines=lines)
-    return table.with_columns(kept.tolist())
+    return (table.with_columns if axis else table.with_rows)(kept.tolist())
 
 
 def _missing(X: Any) -> NDArray[np.intp]:

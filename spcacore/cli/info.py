@@ -4,34 +4,42 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from .. import _core
 from .._limits import INFO_ENTRIES, INFO_NAMES, INFO_TIMED_ENTRIES, INFO_VARIANCE_RATIO
 from .._rendering import printable, significant
+from ..linalg.cores import get_num_threads
 from ..operators.inputs import as_problem
 from .reading import read, symmetric
 from .report import print_json
-from .source import STDIN
-from .table import Table
+from .table import Table, UserError
 
 __all__ = ["run"]
 __dir__ = __all__.copy
 
 
 def run(args: argparse.Namespace) -> None:
-    args.notes = []
+    if args.build == (args.file is not None):
+        raise UserError("info needs either FILE or --build; see spcacore info --help")
+    if args.build:
+        _print_build(args)
+        return
     table = read(args)
     source = args.source
     facts = {
         "format": source.kind.lstrip("."),
         "contents": table.contents or None,
-        "bytes_on_disk": None if args.file == STDIN else os.path.getsize(args.file),
+        "columns_of_words": list(table.words),
+        "bytes_on_disk": None if source.content is not None else os.path.getsize(args.file),
         **_facts(table, args),
     }
     if args.json:
@@ -77,6 +85,30 @@ def _facts(table: Table, args: argparse.Namespace) -> dict[str, Any]:
     if columns.first is None and (X.nnz if sparse else n * p) >= INFO_TIMED_ENTRIES and not square:
         facts["seconds_per_product"] = _product_time(X)
     return facts
+
+
+def _print_build(args: argparse.Namespace) -> None:
+    """What decides how fast the package is here, and the last bits of its numbers."""
+    blas = scipy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+    facts = {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "blas": " ".join(str(blas[key]) for key in ("name", "version") if blas.get(key)) or None,
+        "threads": get_num_threads(),
+        "clone": _core.clone(),
+        "clones": list(_core.clones()),
+    }
+    if args.json:
+        print_json({"command": "info", **facts})
+        return
+    words = {"clone": "kernels for", "clones": "could run"}
+    rows = [("spcacore", version("spcacore"))]
+    for key, value in facts.items():
+        text = ", ".join(value) if isinstance(value, list) else "unknown" if value is None else str(value)
+        rows.append((words.get(key, key), text))
+    for title, text in rows:
+        print(f"  {title.ljust(11)}  {text}")
 
 
 def _bytes(X: Any) -> int:
@@ -223,6 +255,7 @@ def _print_facts(facts: dict[str, Any], table: Table, args: argparse.Namespace) 
     rows += [
         ["samples", f"{n}{_some(table.row_names)}"],
         ["variables", f"{p}{_some(table.names)}"],
+        *([["words", f"{len(table.words)}{_some(list(table.words))}, left out"]] if table.words else []),
         ["numbers", f"{facts['dtype']}, {facts['sparse'] or 'dense'}"],
         ["nonzero", _share(facts["nonzeros"], n * p)],
         ["in memory", _amount(facts["bytes_in_memory"])],

@@ -9,7 +9,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,18 +17,21 @@ from numpy.typing import NDArray
 
 from .._limits import ERROR_LETTERS
 from .._messages import counted, repeated
+from .._records import record
 from .console import ProgressLine
 from .imputing import imputed
-from .source import Source, kind_of, opened
+from .source import Source, source_of
 from .table import Table, UserError, compressed
-from .text import read_text
+from .text import place, read_text
 
 __all__ = [
-    "FORMATS", "FORMULA", "READERS", "loadings_table", "quoted", "read", "read_lines", "read_loadings",
+    "FORMATS", "FORMULA", "READERS", "Saved", "adopt", "placed", "quoted", "read", "read_lines", "read_saved",
     "symmetric", "unquoted", "where_not_finite",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
+_TABLES = (".csv", ".tsv", ".parquet")
+_OF_TEXT = ("header", "delimiter", "decimal", "thousands", "comment")
 FORMULA = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet computes, with or without quotes before it
 
 
@@ -46,23 +48,29 @@ def read(args: argparse.Namespace) -> Table:
     """The matrix of the file, oriented, with whatever names there are."""
     progress = ProgressLine(sys.stderr, args.quiet)
     try:
-        with opened(args, progress) as source:
-            table = _checked(source, READERS[_known(source, args)], args)
-            args.source = source
+        with _reading(args.file):
+            source = args.source = source_of(args.file, args.format, progress)
+        table = _checked(source, READERS[_known(source, args)], args)
     finally:
         progress.clear()
+    if args.drop and source.kind not in _TABLES:
+        p = table.matrix.shape[1]
+        dropped = {place(source, one, table.variables(), p, "drop") for one in args.drop}
+        table = table.with_columns([j for j in range(p) if j not in dropped])
     if args.float32:
         with np.errstate(over="ignore"):
             table = replace(table, matrix=table.matrix.astype(np.float32, copy=False))
     if args.orientation == "columns":
         table = table.transposed()
     if args.names is not None:
-        table = replace(table, names=read_lines(args.names, table.matrix.shape[1], "names"))
+        table = replace(table, names=read_lines(args, "names", table.matrix.shape[1]))
     if args.impute is not None:
         table = imputed(table, args)
     named = [name for name in map(str.strip, table.names or ()) if name]
     if len(set(named)) < len(named):
         args.notes.append(repeated(named))
+    if args.covariance == "auto":
+        args.covariance = symmetric(table.matrix)
     if args.covariance is False and symmetric(table.matrix):
         args.notes.append(f"{source} is symmetric; if it holds covariances or correlations, say --covariance")
     return table
@@ -73,8 +81,6 @@ def _known(source: Source, args: argparse.Namespace) -> str:
     kind = source.kind
     if kind in (".pkl", ".pickle", ".joblib"):
         raise UserError(_pickled(source))
-    if Path(source.path).is_dir():
-        raise UserError(f"cannot read {source}: it is a directory")
     if kind not in READERS:
         raise UserError(
             f"{source}: unknown extension; .csv, .tsv, .npy, .npz and .mtx can be read, and .parquet and "
@@ -82,13 +88,15 @@ def _known(source: Source, args: argparse.Namespace) -> str:
         )
     if args.array is not None and kind not in (".npz", ".h5ad"):
         raise UserError(f"argument --array: {source} is not an .npz file, nor .h5ad")
-    if kind not in (".csv", ".tsv"):
-        if (args.header, args.row_names) != (None, None):
-            raise UserError(f"arguments --header and --row-names: {source} is neither .csv nor .tsv")
-        if args.delimiter is not None or args.decimal != ".":
-            raise UserError(f"arguments --delimiter and --decimal: {source} is neither .csv nor .tsv")
+    for options, kinds in ((_OF_TEXT, (".csv", ".tsv")), (("row_names", "index_column"), _TABLES)):
+        given = [name for name in options if getattr(args, name) not in (None, ".")]
+        if given and kind not in kinds:
+            what = "is neither .csv nor .tsv" + ", nor .parquet" * (kinds is _TABLES)
+            raise UserError(f"argument --{given[0].replace('_', '-')}: {source} {what}")
     if args.delimiter == args.decimal:
         raise UserError("argument --delimiter: a comma separates cells or decimals, not both")
+    if args.thousands == args.decimal:
+        raise UserError(f"argument --thousands: {args.decimal!r} is the decimal mark")
     return kind
 
 
@@ -97,8 +105,6 @@ def _checked(
 ) -> Table:
     """A matrix of real numbers."""
     with _reading(source):
-        with open(source.path, "rb"):
-            pass
         table = reader(source, args)
     matrix = table.matrix
     if matrix.ndim != 2 or 0 in matrix.shape:
@@ -111,13 +117,13 @@ def _checked(
 
 
 @contextlib.contextmanager
-def _reading(source: Source) -> Iterator[None]:
+def _reading(source: Any) -> Iterator[None]:
     """What goes wrong with a file, as one line that names it."""
     try:
         yield
     except (UserError, MemoryError):
         raise
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise UserError(f"{source}: not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
         raise UserError(f"cannot read {source}: {error.strerror or error}") from None
@@ -141,43 +147,111 @@ def symmetric(matrix: Any) -> bool:
         return all(np.allclose(m, m.T, rtol=1e-5, atol=0) for m in (matrix[:9, :9], matrix))
 
 
-def read_lines(path: str, count: int, flag: str, of: str = "variable") -> tuple[str, ...]:
-    """A name, or a group, for each variable; or a label for each sample."""
-    source = Source(path, path, kind_of(path))
-    with _reading(source), source.open_text() as file:
-        names = tuple(line.strip() for line in file)
-    while names and not names[-1]:
-        names = names[:-1]
-    if len(names) != count:
-        raise UserError(f"argument --{flag}: {path} has {len(names)} {flag} for {counted(count, of)}")
-    return names
+def read_lines(
+    args: argparse.Namespace, option: str, count: int, of: str = "variable", known: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """A name, or a group, for each variable; or a label for each sample. Of lines of several cells with tabs
+    between them it is the second; the first may be what is `known`, in any order."""
+    path = getattr(args, option)
+    with _reading(path):
+        source = source_of(path)
+        with source.open_text() as file:
+            lines = [line.strip("\r\n ").split("\t") for line in file]
+    while lines and not "".join(lines[-1]).strip():
+        del lines[-1]
+    if len(lines) != count:
+        raise UserError(f"argument --{option}: {path} has {len(lines)} {option} for {counted(count, of)}")
+    width = min(map(len, lines))
+    if width > 1:
+        args.notes.append(f"column 2 of {path} was taken for the {option}")
+        place = {cells[0].strip(): cells for cells in lines}
+        if len(place) == count and place.keys() == set(known):
+            lines = [place[name] for name in known]
+    return tuple(cells[width > 1].strip() for cells in lines)
 
 
-def loadings_table(path: str, what: str = "loadings") -> Table:
-    """Loadings, or another array of their file, as the command writes them: a named row for each variable."""
-    source = Source(path, path, kind_of(path))
-    args = argparse.Namespace(
-        array=what, header=True, row_names=True, nan=False, impute=None, delimiter=None, decimal="."
-    )
-    if source.kind not in (".csv", ".npz"):
-        raise UserError(f"argument --loadings: {path} is neither .csv nor .npz")
-    with _reading(source):
-        with open(path, "rb"):
-            pass
+@record
+class Saved:
+    """Loadings as `fit -o` writes them, with a row for each variable, and what the fit did to its data, where
+    the file says so: its kind, means and divisors."""
+
+    path: str
+    names: list[str] | None
+    loadings: NDArray[Any]
+    weights: NDArray[Any]
+    kind: str | None = None
+    mean: NDArray[Any] | None = None
+    scale: NDArray[Any] | None = None
+
+
+_LAYOUT = {
+    "header": True, "row_names": True, "index_column": None, "nan": False, "impute": None, "delimiter": None,
+    "decimal": ".", "thousands": None, "comment": None, "drop": (), "keep_going": False,
+}  # fmt: skip
+
+
+def read_saved(path: str) -> Saved:
+    args = argparse.Namespace(array="loadings", notes=[], **_LAYOUT)
+    with _reading(path):
+        source = source_of(path)
+        if source.kind not in (".csv", ".npz"):
+            raise UserError(f"argument --loadings: {path} is neither .csv nor .npz")
         table = READERS[source.kind](source, args)
+        fields = {} if source.kind == ".csv" else dict(np.load(source.file(), allow_pickle=False))
+    V, names = table.matrix, table.row_names
     if source.kind == ".npz":
-        table = replace(table, row_names=table.names or table.row_names)
-    V = table.matrix
-    if V.ndim != 2 or V.dtype.kind not in "fiub" or not np.isfinite(V).all():
+        names = table.names or names
+    elif set(table.words.get("kind", ())) in ({"data"}, {"covariance"}):
+        fields["kind"] = table.words.pop("kind")[0]
+        last = [name for name in (table.names or ()) if name in ("center", "scale")]
+        V = V[:, : V.shape[1] - len(last)]
+        for j, name in enumerate(last):
+            column = table.matrix[:, j - len(last)]
+            if (column != (name == "scale")).any():
+                fields["mean" if name == "center" else name] = column
+    if V.ndim != 2 or V.dtype.kind not in "fiub" or not np.isfinite(V).all() or table.words:
         raise UserError(f"argument --loadings: {path} does not hold a matrix of finite numbers")
-    return table
+    for name in ("weights", "mean", "scale"):
+        if name in fields and (len(fields[name]) != len(V) or not np.isfinite(fields[name]).all()):
+            raise UserError(f"argument --loadings: {path}: {name} does not fit {counted(len(V), 'variable')}")
+    if names is not None or source.kind == ".csv":
+        names = [name.strip() or f"x{j + 1}" for j, name in enumerate(names or [""] * len(V))]
+    return Saved(
+        path, names, V, fields.get("weights", V),
+        str(fields["kind"]) if "kind" in fields else None, fields.get("mean"), fields.get("scale"),
+    )  # fmt: skip
 
 
-def read_loadings(path: str, names: Sequence[str], source: object) -> NDArray[np.float64]:
-    """Loadings as the command writes them, a row for each of these variables, whatever the order there."""
-    table = loadings_table(path)
-    V = table.matrix
-    known = table.samples() if table.row_names else list(names)
+def adopt(args: argparse.Namespace, files: Sequence[Saved]) -> None:
+    """Take the matrix as the loadings were fitted; refuse options that contradict that."""
+    recorded = [one for one in files if one.kind is not None]
+    for name, default, flag, was in (
+        ("center", True, "--no-center", "centered"), ("scale", False, "--scale", "scaled"),
+    ):  # fmt: skip
+        asked = getattr(args, name) is not default
+        treated: dict[bool, str] = {}
+        for one in recorded:
+            if name == "scale" or one.kind == "data":
+                treated.setdefault((one.mean if name == "center" else one.scale) is not None, one.path)
+        if treated.keys() == {default} and asked:
+            word = was if default else f"not {was}"
+            raise UserError(f"argument {flag}: {treated[default]} says that its variables were {word}")
+        if len(treated) == 2 and not asked:
+            raise UserError(
+                f"argument --loadings: the variables of {treated[True]} were {was}, those of "
+                f"{treated[False]} were not; {flag} takes all {'otherwise' if default else 'so'}"
+            )
+        if treated.keys() == {not default} and not asked:
+            setattr(args, name, not default)
+            args.notes.append(f"{flag}, as {treated[not default]} says")
+    if not args.covariance and recorded and all(one.kind == "covariance" for one in recorded):
+        args.covariance = "auto"
+
+
+def placed(saved: Saved, names: Sequence[str], source: object) -> NDArray[np.float64]:
+    """The loadings with a row for each of these variables, whatever the order of the file."""
+    V, path = saved.loadings, saved.path
+    known = saved.names or list(names)
     if len(V) != len(names):
         raise UserError(
             f"argument --loadings: {path} has {counted(len(V), 'variable')}, {source} has {len(names)}"
@@ -218,8 +292,8 @@ def where_not_finite(table: Table, args: argparse.Namespace, nan: bool = False) 
 
 
 def _read_npy(source: Source, args: argparse.Namespace) -> Table:
-    if source.path != source.name:  # a temporary file, soon gone
-        return Table(np.load(source.path, allow_pickle=False))
+    if source.content is not None:
+        return Table(np.load(source.file(), allow_pickle=False))
     return Table(np.lib.format.open_memmap(source.path, mode="r"))
 
 
@@ -230,13 +304,13 @@ def _pickled(where: object) -> str:
 def _read_npz(source: Source, args: argparse.Namespace) -> Table:
     import zipfile
 
-    if not zipfile.is_zipfile(source.path):
+    if not zipfile.is_zipfile(source.file()):
         raise UserError(f"{source} is not an .npz file")
-    with np.load(source.path, allow_pickle=False) as file:
+    with np.load(source.file(), allow_pickle=False) as file:
         if {"format", "shape", "data"} <= set(file.files):
             if args.array is not None:
                 raise UserError(f"argument --array: {source} holds one sparse matrix")
-            return Table(compressed(scipy.sparse.load_npz(source.path)))
+            return Table(compressed(scipy.sparse.load_npz(source.file())))
         members = {name: _npz_array(file, name) for name in file.files}
     arrays = {name: a for name, a in members.items() if not isinstance(a, bytes)}  # as other files are
     name = _choose(source, arrays, args.array)
@@ -322,7 +396,7 @@ class _Lines:
 def _read_parquet(source: Source, args: argparse.Namespace) -> Table:
     from .stores import read_parquet
 
-    return read_parquet(source)
+    return read_parquet(source, args)
 
 
 def _read_h5ad(source: Source, args: argparse.Namespace) -> Table:

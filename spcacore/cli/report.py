@@ -213,9 +213,20 @@ def result_fields(result: Any, names: list[str]) -> dict[str, Any]:
 
 def write_result(path: str, result: Any, names: list[str], raw: bool) -> None:
     if Path(path).suffix.lower() == ".csv":
-        write_matrix(path, "variable", names, result.loadings, raw)
+        write_matrix(path, "variable", names, result.loadings, raw, _record(result))
     else:
         write_npz(path, result_fields(result, names))
+
+
+def _record(result: Any) -> dict[str, Any]:
+    """Columns that say what the fit did to its data."""
+    p, kind = len(result.loadings), getattr(result, "kind", None)
+    columns: dict[str, Any] = {}
+    if kind == "data":
+        columns["center"] = np.zeros(p) if result.mean is None else result.mean
+    if kind is not None:
+        columns |= {"scale": np.ones(p) if result.scale is None else result.scale, "kind": [kind] * p}
+    return columns
 
 
 def write_scores(path: str, scores: NDArray[Any], samples: list[str], raw: bool) -> None:
@@ -230,17 +241,32 @@ def write_npz(path: str, fields: dict[str, Any]) -> None:
         np.savez(file, **{name: value for name, value in fields.items() if value is not None})
 
 
-def write_matrix(path: str, title: str, names: list[str], values: NDArray[Any], raw: bool) -> None:
+def write_matrix(
+    path: str,
+    title: str,
+    names: list[str],
+    values: NDArray[Any],
+    raw: bool,
+    more: Any = None,
+) -> None:
     """One line per row of `values`; names that a spreadsheet would compute are quoted, unless `raw`."""
     with open(path, "w", encoding="utf-8", newline="") as file:
-        print_matrix(file, title, names, values, raw)
+        print_matrix(file, title, names, values, raw, more)
 
 
-def print_matrix(file: TextIO, title: str, names: list[str], values: NDArray[Any], raw: bool) -> None:
-    """`write_matrix`, into an open file."""
-    names = names if raw else list(map(quoted, names))
-    header = [title, *(f"component_{t + 1}" for t in range(values.shape[1]))]
-    _print_csv(file, header, ([name, *row] for name, row in zip(names, values, strict=True)))
+def print_matrix(
+    file: TextIO,
+    title: str,
+    names: list[str],
+    values: NDArray[Any],
+    raw: bool,
+    more: Any = None,
+) -> None:
+    """`write_matrix`, into an open file, with `more` columns by their titles."""
+    names, more = names if raw else list(map(quoted, names)), more or {}
+    header = [title, *(f"component_{t + 1}" for t in range(values.shape[1])), *more]
+    rows = zip(names, values, *more.values(), strict=True)
+    _print_csv(file, header, ([name, *row, *others] for name, row, *others in rows))
 
 
 def write_csv(path: str, header: list[str], rows: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from .._messages import counted
 from .._records import record
 from .models import flag_of
 from .reading import read, read_lines, where_not_finite
-from .source import STDIN, kind_of
+from .source import STDIN
 from .table import UserError
 from .task import Task
 
@@ -65,7 +66,7 @@ def read_sides(task: Task) -> Side:
     most, why = min(task.n, task.p), task.size
     if args.method != "sparse_lda":
         return Side(None, task.names, most, why, {})
-    labels = np.array(read_lines(args.labels, task.n, "labels", "sample"), np.str_)
+    labels = np.array(read_lines(args, "labels", task.n, "sample", task.table.samples()), np.str_)
     classes, sizes = np.unique(labels, return_counts=True)
     if len(classes) < 2:
         raise UserError(f"argument --labels: {args.labels} has a single class")
@@ -82,8 +83,12 @@ def _other(task: Task) -> Side:
     """The other side of canonical pairs, whose rows are those of the matrix."""
     args = argparse.Namespace(**vars(task.args))
     args.file, args.format, args.names, args.array = task.args.other, None, None, None
-    if kind_of(args.file) not in (".csv", ".tsv"):
-        args.header, args.row_names, args.delimiter, args.decimal = None, None, None, "."
+    args.drop = ()
+    if not re.search(r"\.([ct]sv)(\.\w+)?$", args.file.lower()):
+        args.header = args.row_names = args.index_column = args.delimiter = args.thousands = args.comment = (
+            None
+        )
+        args.decimal = "."
     table = read(args)
     where = where_not_finite(table, args)
     if where is not None:

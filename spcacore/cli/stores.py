@@ -2,59 +2,41 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
-import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
 from .source import Source
 from .table import Table, UserError, compressed
+from .text import needed, numbers_rows, place, table_of
 
 __all__ = ["read_h5ad", "read_parquet"]
 __dir__ = __all__.copy
 
 
-def _needs(source: Source, package: str) -> UserError:
-    return UserError(f"{source}: reading such files needs {package}; pip install {package}")
-
-
-# ---- Parquet ----------------------------------------------------------------------------------------
-
-
-def read_parquet(source: Source) -> Table:
-    """Columns of numbers; an index, or else a first column of words, names the rows."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet
-    except ImportError:
-        raise _needs(source, "pyarrow") from None
-    with pyarrow.parquet.ParquetFile(source.path) as file:
-        table = file.read()
-    metadata = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    index_names = [name for name in metadata if isinstance(name, str)]  # a range is not
-    index: list[list[Any]] = []
-    columns: list[tuple[str, Any]] = []
-    for field, column in zip(table.schema, table.columns, strict=True):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        words = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-        if field.name in index_names or (words and not index and not columns and not index_names):
-            index.append(column.to_pylist())
-            continue
-        narrow = pa.types.is_float16(kind) or pa.types.is_float32(kind)
-        wide = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
-        if kind is not field.type or not (narrow or wide or pa.types.is_decimal(kind)):
-            what = "words" if words else field.type
-            advice = ", or put it first to name the rows" if words and not index else ""
-            raise UserError(f"{source}: column {field.name!r} holds {what}, not numbers; drop it{advice}")
-        columns.append((field.name, column.cast(pa.float32() if narrow else pa.float64(), safe=False)))
-    single = bool(columns) and all(column.type == pa.float32() for _, column in columns)
-    matrix = np.empty((table.num_rows, len(columns)), np.float32 if single else np.float64, order="F")
-    for j, (_, column) in enumerate(columns):
-        matrix[:, j] = column.to_numpy()
-    labels = zip(*index, strict=True)
-    row_names = tuple(" ".join("" if part is None else str(part) for part in label) for label in labels)
-    return Table(matrix, tuple(name for name, _ in columns), row_names if index else None)
+def read_parquet(source: Source, args: argparse.Namespace) -> Table:
+    """Columns of numbers; an index, or a first column of words or of numbers of the rows, names these."""
+    needed(source, "pyarrow")
+    frame = needed(source, "pandas").read_parquet(source.file())
+    names = list(map(str, frame.columns))
+    index: list[int] = []
+    if not isinstance(frame.index, needed(source, "pandas").RangeIndex):
+        index = list(range(frame.index.nlevels))
+        names = [str(name or "") for name in frame.index.names] + names
+        frame = frame.reset_index(names=[f"\0{i}" for i in index])
+    if args.index_column is not None:
+        index = [place(source, one, names, len(names), "index-column") for one in args.index_column]
+    elif names and not index and args.row_names is not False:
+        first = frame.iloc[:, 0].dropna().tolist()
+        if (
+            args.row_names
+            or isinstance(first[0] if first else 0, str)
+            or numbers_rows(source, first, names[0], args)
+        ):
+            index = [0]
+    return table_of(frame, names, index, source, args, order="F")
 
 
 # ---- .h5ad ------------------------------------------------------------------------------------------
@@ -62,11 +44,8 @@ def read_parquet(source: Source) -> Table:
 
 def read_h5ad(source: Source, wanted: str | None) -> Table:
     """X, a layer, or the raw X of annotated data, with the names of the variables and observations."""
-    try:
-        import h5py
-    except ImportError:
-        raise _needs(source, "h5py") from None
-    with h5py.File(source.path, "r") as file:
+    h5py = needed(source, "h5py")
+    with h5py.File(source.file(), "r") as file:
         layers = file.get("layers", {})
         places = {name: f"layers/{name}" for name in layers}
         places |= {name: place for name, place in (("X", "X"), ("raw", "raw/X")) if place in file}
@@ -134,17 +113,23 @@ def _index(source: Source, axis: str, node: Any) -> tuple[str, ...]:
             raise UserError(f"{source}: {axis} has no index")
         return _strings(source, f"{axis}/{field}", node.fields(field)[()], node.dtype[field])
     place = _attribute(node, "_index") or "_index"
-    index = node[place]
-    if isinstance(index, h5py.Group):
-        if "categories" in index:
-            words = _dataset_strings(source, f"{axis}/{place}", index["categories"])
-            return tuple(words[code] if code >= 0 else "" for code in index["codes"][()])
-        index = index["values"]
-    return _dataset_strings(source, f"{axis}/{place}", index)
+    return _words(source, f"{axis}/{place}", node[place])
 
 
-def _dataset_strings(source: Source, place: str, node: Any) -> tuple[str, ...]:
-    return _strings(source, place, node[()], node.dtype)
+def _words(source: Source, place: str, node: Any) -> tuple[str, ...]:
+    """The words of a dataset, of a group of categories and codes, or of codes that refer to categories."""
+    import h5py
+
+    if isinstance(node, h5py.Group):
+        if "categories" not in node:
+            return _words(source, place, node["values"])
+        codes, categories = node["codes"], node["categories"]
+    elif "categories" in node.attrs:  # version 0.7
+        codes, categories = node, node.file[node.attrs["categories"]]
+    else:
+        return _strings(source, place, node[()], node.dtype)
+    words = _words(source, place, categories)
+    return tuple(words[code] if code >= 0 else "" for code in codes[()])
 
 
 def _strings(source: Source, place: str, values: NDArray[Any], dtype: Any) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import field, replace
 from typing import Any
 
 from .._records import record
@@ -24,21 +24,29 @@ class Table:
     names: tuple[str, ...] | None = None
     row_names: tuple[str, ...] | None = None
     contents: str = ""  # of a file of several arrays
-    lines: Any = None  # of text: the line of each row
-    first_column: int = 1  # of text: the column of the file that the first of the matrix is
+    unit: str = "row"  # what a row is in the file, of text a line
+    line: Callable[[int], int] | None = None  # of each row in the file, from 1
+    column: Callable[[int], int] | None = None
+    words: dict[str, list[Any]] = field(default_factory=dict)  # columns that hold no numbers, left out
 
     def transposed(self) -> Table:
-        return replace(self, matrix=self.matrix.T, names=self.row_names, row_names=self.names)
+        return replace(
+            self, matrix=self.matrix.T, names=self.row_names, row_names=self.names, line=self.column,
+            column=self.line,
+        )  # fmt: skip
 
     def with_columns(self, index: Sequence[int]) -> Table:
-        names = None if self.names is None else tuple(self.names[j] for j in index)
-        return replace(self, matrix=self.matrix[:, index], names=names)
+        names = self.names and tuple(self.names[j] for j in index)
+        before = self.column or _counted
+        return replace(self, matrix=self.matrix[:, index], names=names, column=lambda j: before(index[j]))
+
+    def with_rows(self, index: Sequence[int]) -> Table:
+        return self.transposed().with_columns(index).transposed()
 
     def cell(self, i: int, j: int) -> str:
         """Where an entry stands in the file."""
-        what, line = ("row", i + 1) if self.lines is None else ("line", self.lines[i])
         name = f" ({self.names[j]!r})" if self.names and self.names[j].strip() else ""
-        return f"{what} {line}, column {j + self.first_column}{name}"
+        return f"{self.unit} {(self.line or _counted)(i)}, column {(self.column or _counted)(j)}{name}"
 
     def variables(self, letter: str = "x") -> list[str]:
         """A name for each column."""
@@ -47,6 +55,10 @@ class Table:
     def samples(self) -> list[str]:
         """A name for each row."""
         return _labels(self.row_names, self.matrix.shape[0], "")
+
+
+def _counted(place: int) -> int:
+    return place + 1
 
 
 def _labels(names: Sequence[str] | None, count: int, prefix: str) -> list[str]:

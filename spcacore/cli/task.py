@@ -43,7 +43,6 @@ class Task:
 
     def __init__(self, args: argparse.Namespace):
         self.args = args
-        args.notes = []  # printed only if all goes well, so that an error is alone
         started = time.perf_counter()
         self.table: Table = read(args)
         self.reading = time.perf_counter() - started
@@ -79,7 +78,7 @@ class Task:
         if both:
             raise UserError(f"argument --exclude: {self.names[min(both)]!r} is in --include too")
         if args.groups is not None:
-            options["groups"] = read_lines(args.groups, self.p, "groups")
+            options["groups"] = read_lines(args, "groups", self.p, known=self.names)
         if args.count is not None:
             if args.groups is None:
                 raise UserError("argument --count: requires --groups")

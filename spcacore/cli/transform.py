@@ -6,43 +6,33 @@ import argparse
 import sys
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from .._messages import counted
-from .._records import record
 from ..operators.inputs import as_problem
 from ..operators.transform import scores
-from .reading import loadings_table, unquoted, where_not_finite
+from .reading import Saved, read_saved, unquoted, where_not_finite
 from .report import check_outputs, print_json, print_matrix, write, write_scores
 from .table import Table, UserError
 from .task import TABLES, Task
 
-__all__ = ["Saved", "run"]
+__all__ = ["run"]
 __dir__ = __all__.copy
-
-
-@record
-class Saved:
-    """What samples are multiplied by, and the mean and scale of the fit if these were kept."""
-
-    names: list[str]
-    weights: NDArray[Any]
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
-    fitted: bool
 
 
 def run(args: argparse.Namespace) -> None:
     check_outputs(args, ((args.output, "scores", TABLES),))
-    saved = _read(args)
+    saved = read_saved(args.loadings)
+    if saved.kind is not None and (args.scale or not args.center):
+        flag = "--scale" if args.scale else "--no-center"
+        raise UserError(f"argument {flag}: {args.loadings} says what the fit did to its data")
     task = Task(args)
     table = _matched(task, saved)
     where = where_not_finite(table, args)
     if where is not None:
         raise UserError(f"{args.source}: {where}")
     with task.work():
-        mean, scale = (saved.mean, saved.scale) if saved.fitted else _moments(table.matrix, args)
+        mean, scale = (saved.mean, saved.scale) if saved.kind is not None else _moments(table.matrix, args)
         values = scores(table.matrix, saved.weights, mean, scale)
     samples = table.samples()
     if args.output:
@@ -58,32 +48,10 @@ def run(args: argparse.Namespace) -> None:
         print_matrix(sys.stdout, "sample", samples, values, args.raw_names)
 
 
-def _read(args: argparse.Namespace) -> Saved:
-    """The file of loadings; what the fit has done to its data is known from .npz alone."""
-    path = args.loadings
-    if not path.lower().endswith(".npz"):
-        table = loadings_table(path)
-        return Saved(table.samples(), table.matrix.astype(np.float64), None, None, False)
-    table = loadings_table(path)
-    with np.load(path, allow_pickle=False) as file:
-        fields = {name: file[name] for name in ("weights", "mean", "scale", "kind") if name in file.files}
-    p = len(table.matrix)
-    for name in ("weights", "mean", "scale"):
-        if name in fields and (len(fields[name]) != p or not np.isfinite(fields[name]).all()):
-            raise UserError(f"argument --loadings: {path}: {name} does not fit {counted(p, 'variable')}")
-    if args.scale or not args.center:
-        raise UserError(
-            "arguments --scale and --no-center: only for loadings from .csv; .npz records what the fit did"
-        )
-    return Saved(
-        table.samples(), fields.get("weights", table.matrix), fields.get("mean"), fields.get("scale"), True
-    )
-
-
 def _matched(task: Task, saved: Saved) -> Table:
     """The table with the variables of the fit alone, in their order."""
     args, names = task.args, task.names
-    wanted = saved.names
+    wanted = saved.names or [f"x{j + 1}" for j in range(len(saved.loadings))]
     numbered = [f"x{j + 1}" for j in range(len(wanted))]
     if task.table.names is None or (wanted == numbered and not set(wanted) <= set(names)):
         if task.p != len(wanted):

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._messages import counted
+from .._messages import convergence, counted
 from .._types import MatrixLike, Metric
 from .._validation import check_choice, integer, number
 from .columns import Array, Columns, as_columns, check_number_range, matrix_product, require_memory
@@ -85,13 +85,12 @@ class SparseDissimilarity(WeightedResult):
     metric: str
     names: tuple[str, ...] | None
 
-    def __repr__(self) -> str:
+    def _facts(self) -> list[str]:
         n = (1 + math.isqrt(1 + 8 * len(self.dissimilarity))) // 2
-        return (
-            f"SparseDissimilarity({counted(n, 'sample')}, "
-            f"{self.cardinality} of {counted(len(self.weights), 'variable')}, "
-            f"metric={self.metric!r}, l1_bound={self.l1_bound:.6g}, {self._state()})"
-        )
+        return [
+            counted(n, "sample"), self._chosen(), f"metric={self.metric!r}", f"l1_bound={self.l1_bound:.6g}",
+            convergence(self.converged, self.n_iter),
+        ]  # fmt: skip
 
 
 def sparse_dissimilarity(

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._messages import counted
 from .._types import MatrixLike, Metric, RandomSource
 from .._validation import as_seed, check_choice, integer
 from ..linalg.threads import Report, check_jobs, in_threads
+from ..readable import Listing, Tabular
 from .columns import Array, Columns, Labels, as_columns, check_number_range, require_memory
 from .dissimilarity import METRICS, best_weights, check_iterations, starting_vectors
 from .kmeans import as_kmeans_input, best_partition, first_partitions
@@ -22,9 +24,11 @@ __all__ = ["GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"]
 __dir__ = __all__.copy
 
 
-@dataclass(frozen=True, eq=False)
-class GapStatistic:
+@dataclass(frozen=True, eq=False, repr=False)
+class GapStatistic(Tabular):
     """How far the objective is above that of permuted data, for each bound on the weights.
+
+    `to_frame()` has a row for each bound: gap, deviation, objective, nonzeros, chosen.
 
     Attributes
     ----------
@@ -64,11 +68,18 @@ class GapStatistic:
     l1_bound: float
     smallest_l1_bound: float
 
-    def __repr__(self) -> str:
-        return (
-            f"GapStatistic(l1_bound={self.l1_bound:.4g}, smallest_l1_bound={self.smallest_l1_bound:.4g}, "
-            f"{len(self.l1_bounds)} bounds, {self.permuted.shape[1]} permutations)"
-        )
+    def _facts(self) -> list[str]:
+        return [
+            f"l1_bound={self.l1_bound:.4g}", f"smallest_l1_bound={self.smallest_l1_bound:.4g}",
+            counted(len(self.l1_bounds), "bound"), counted(self.permuted.shape[1], "permutation"),
+        ]  # fmt: skip
+
+    def _table(self) -> Listing:
+        columns = {
+            "gap": self.gap, "deviation": self.deviation, "objective": self.objective,
+            "nonzeros": self.cardinality, "chosen": self.l1_bounds == self.l1_bound,
+        }  # fmt: skip
+        return Listing("l1_bound", self.l1_bounds.tolist(), columns)
 
 
 def sparse_dissimilarity_gap(

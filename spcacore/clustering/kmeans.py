@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import LLOYD_STEPS
-from .._messages import counted
+from .._messages import convergence, few
 from .._types import MatrixLike, RandomSource
 from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
 from ..operators.partition import row_blocks
@@ -72,12 +72,11 @@ class SparseKMeans(WeightedResult):
     l1_bound: float
     names: tuple[str, ...] | None
 
-    def __repr__(self) -> str:
-        return (
-            f"SparseKMeans(clusters of {', '.join(map(str, np.bincount(self.labels)))} samples, "
-            f"{self.cardinality} of {counted(len(self.weights), 'variable')}, l1_bound={self.l1_bound:.6g}, "
-            f"{self._state()})"
-        )
+    def _facts(self) -> list[str]:
+        return [
+            f"cluster sizes {few(np.bincount(self.labels))}", self._chosen(),
+            f"l1_bound={self.l1_bound:.6g}", convergence(self.converged, self.n_iter),
+        ]  # fmt: skip
 
 
 def sparse_kmeans(

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._docstrings import NO_PANDAS, filled
 from .._messages import counted, warn
+from .._rendering import Part, table_of
 from .._validation import number, real_array
-from ..results import frame, labels
+from ..readable import Listing, Tabular, labels
 from .columns import Array, Labels
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 __all__ = [
     "Fit", "WeightedResult", "check_l1_bound", "check_l1_bounds", "l1_threshold", "warn_unless_converged",
@@ -25,13 +22,11 @@ __all__ = [
 __dir__ = __all__.copy
 
 
-@filled(
-    {
-        "no_pandas": NO_PANDAS,
-    }
-)
-class WeightedResult:
-    """A result with weights of the variables."""
+class WeightedResult(Tabular):
+    """A result with weights of the variables.
+
+    `to_frame()` has a row for each variable and the column weight.
+    """
 
     weights: NDArray[Any]
     names: tuple[str, ...] | None
@@ -49,28 +44,14 @@ class WeightedResult:
         order = np.argsort(-self.weights, kind="stable")
         return order[: self.cardinality]
 
-    def to_frame(self) -> DataFrame:
-        """The weights as a pandas DataFrame of one column, with the names of the variables.
+    def _chosen(self) -> str:
+        return f"{self.cardinality} of {counted(len(self.weights), 'variable')}"
 
-        Returns
-        -------
-        pandas.DataFrame of shape (p, 1)
-            The index has the names, or x1, x2, ...
+    def _table(self) -> Listing:
+        return Listing("variable", labels(self.names, len(self.weights)), {"weight": self.weights})
 
-        {no_pandas}
-
-        Examples
-        --------
-        >>> import numpy as np, spcacore
-        >>> X = np.random.default_rng(0).standard_normal((30, 20))
-        >>> X[20:, :3] += 5
-        >>> spcacore.sparse_kmeans(X, 2, 1.7).to_frame().shape
-        (20, 1)
-        """
-        return frame({"weight": self.weights}, labels(self.names, len(self.weights)), "variable")
-
-    def _state(self) -> str:
-        return f"{'converged' if self.converged else 'not converged'} in {counted(self.n_iter, 'iteration')}"
+    def _parts(self) -> list[Part]:
+        return table_of(*self._table(), rows=self.selected.tolist(), noun="variable")
 
 
 @dataclass

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._docstrings import NO_PANDAS, filled
+from .._labels import joined
 from .._limits import CCA_ROUNDS, CCA_TOL
-from .._messages import counted, warn
+from .._messages import counted, few, warn
 from .._types import Counted, Groups, MatrixLike, Switch, Variables, Weights
 from .._validation import (
     LARGEST,
@@ -30,7 +31,7 @@ from .._validation import (
 from ..operators.choice import knowledge
 from ..operators.transform import scores
 from ..progress import Callback, Progress
-from ..results import frame, labels
+from ..readable import HasLoadings, Side, frame, labels
 from ..solvers.base import hook_of_component
 from ..solvers.solution import Ended
 from .cca_alternation import Alternation
@@ -70,8 +71,8 @@ __dir__ = __all__.copy
         "no_pandas": NO_PANDAS,
     }
 )
-@dataclass(frozen=True, eq=False)
-class SparseCCAResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class SparseCCAResult(HasLoadings):
     """Pairs of sparse canonical vectors.
 
     Attributes
@@ -176,14 +177,16 @@ class SparseCCAResult:
         )  # fmt: skip
         return x, y
 
-    def __repr__(self) -> str:
-        r = self.n_components
-        pairs = list(zip(self.cardinality_x.tolist(), self.cardinality_y.tolist(), strict=True))
-        found = self.correlations.round(3).tolist()
-        return (
-            f"SparseCCAResult(method={self.method!r}, p={len(self.loadings_x)}, q={len(self.loadings_y)}, "
-            f"{counted(r, 'pair')}, cardinality={pairs}, correlations={found})"
-        )
+    def _sides(self) -> list[Side]:
+        return [Side("X", self.loadings_x, self.names_x), Side("Y", self.loadings_y, self.names_y)]
+
+    def _facts(self) -> list[str]:
+        pairs = zip(self.cardinality_x.tolist(), self.cardinality_y.tolist(), strict=True)
+        return [
+            f"method={self.method!r}", f"p={len(self.loadings_x)}", f"q={len(self.loadings_y)}",
+            counted(self.n_components, "pair"), f"cardinality={few(pairs)}",
+            f"correlations={few(self.correlations.round(3).tolist())}",
+        ]  # fmt: skip
 
 
 def sparse_cca(
@@ -314,6 +317,7 @@ def sparse_cca(
     for name, count in (("x", x_count), ("y", y_count)):
         if method == "pmd" and count != "groups":
             raise ValueError(f"{name}_count={count!r} says what a cardinality counts; 'pmd' takes l1_bound")
+    Y = joined(X, Y, "Y")
     sides = both_sides(X, Y, scale, known, sample_weight)
     x, y = sides
     if check_bool(certify, "certify"):

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._limits import CCA_TOL, TIE
+from .._messages import counted
 from .._types import MatrixLike, RandomSource
 from .._validation import LARGEST, as_seed, check_bool, integer, is_row_blocks, number
 from ..linalg.threads import Report, check_jobs, in_threads
+from ..readable import Listing, Tabular
 from .cca_pmd import PenalizedDecomposition, check_l1_bound, pmd_starts
 from .form import Array, Index
 from .sides import CrossCovariance, both_sides, common_dtype, correlation, one_of_each
@@ -20,9 +22,12 @@ __all__ = ["CCAPermutation", "sparse_cca_permutation"]
 __dir__ = __all__.copy
 
 
-@dataclass(frozen=True, eq=False)
-class CCAPermutation:
+@dataclass(frozen=True, eq=False, repr=False)
+class CCAPermutation(Tabular):
     """How far each choice of the bounds raises the correlation above that of permuted rows.
+
+    `to_frame()` has a row for each choice, from 0: l1_bound_x, l1_bound_y, correlation, permuted (the mean),
+    z, p_value, chosen.
 
     Attributes
     ----------
@@ -62,12 +67,21 @@ class CCAPermutation:
         """The bounds chosen, as `sparse_cca` takes them."""
         return float(self.l1_bounds[self.best, 0]), float(self.l1_bounds[self.best, 1])
 
-    def __repr__(self) -> str:
+    def _facts(self) -> list[str]:
         x, y = self.l1_bound
-        return (
-            f"CCAPermutation({len(self.z)} choices, {self.permuted.shape[1]} permutations, "
-            f"l1_bound=({x:.4g}, {y:.4g}), z={self.z[self.best]:.3g}, p={self.p_values[self.best]:.3g})"
-        )
+        return [
+            counted(len(self.z), "choice"), counted(self.permuted.shape[1], "permutation"),
+            f"l1_bound=({x:.4g}, {y:.4g})", f"z={self.z[self.best]:.3g}", f"p={self.p_values[self.best]:.3g}",
+        ]  # fmt: skip
+
+    def _table(self) -> Listing:
+        index = range(len(self.z))
+        columns = {
+            "l1_bound_x": self.l1_bounds[:, 0], "l1_bound_y": self.l1_bounds[:, 1],
+            "correlation": self.correlations, "permuted": self.permuted.mean(axis=1), "z": self.z,
+            "p_value": self.p_values, "chosen": [i == self.best for i in index],
+        }  # fmt: skip
+        return Listing("choice", index, columns)
 
 
 def sparse_cca_permutation(

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from .._labels import columns_of, symmetric
 from .._limits import PENCIL_ALL_SWAPS_WORK, PENCIL_GREEDY_WORK, PENCIL_LEFT, SYMMETRY, TIE
-from .._messages import counted, warn
+from .._messages import counted, few, warn
 from .._types import MatrixLike, RandomSource
 from .._validation import (
     Hook,
@@ -41,7 +42,7 @@ __all__ = ["SparseEigenResult", "directions", "read_pencil", "search", "sparse_e
 __dir__ = __all__.copy
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SparseEigenResult(Named):
     """Sparse generalized eigenvectors, in the order in which they were found.
 
@@ -93,13 +94,8 @@ class SparseEigenResult(Named):
     deflation: str
     names: tuple[str, ...] | None = None
 
-    def __repr__(self) -> str:
-        p, r = self.loadings.shape
-        values = ", ".join(f"{value:.6g}" for value in self.values)
-        return (
-            f"SparseEigenResult(method={self.method!r}, p={p}, {counted(r, 'direction')}, "
-            f"cardinality={self.cardinality.tolist()}, values=[{values}])"
-        )
+    def _facts(self) -> list[str]:
+        return [f"method={self.method!r}", *self._sizes("direction"), f"values={few(self.values)}"]
 
 
 def sparse_eigen(
@@ -205,7 +201,8 @@ def sparse_eigen(
 def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], np.dtype]:
     """Validate both matrices."""
     arrays = []
-    for x, name in ((A, "A"), (B, "B")):
+    A = symmetric(A, None, "A")
+    for x, name in ((A, "A"), (symmetric(B, columns_of(A), "B", "the variables of A"), "B")):
         if is_sparse(x):
             a, parts = canonical_arrays(compressed(x, name))
             a = type(a)(parts, shape=a.shape).tocsr()  # indices and indptr of one width, as SciPy needs

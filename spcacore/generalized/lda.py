@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._docstrings import filled
+from .._labels import joined, matched
 from .._limits import PRIOR_SUM, SPAN
 from .._messages import counted
 from .._types import MatrixLike, RandomSource, Weights
@@ -58,7 +59,7 @@ __dir__ = __all__.copy
         ),
     }
 )
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SparseLDAResult(Named):
     """Sparse discriminant directions.
 
@@ -184,17 +185,14 @@ class SparseLDAResult(Named):
         True
         """
         predicted = self.predict(X)
-        labels = np.asarray(y)
+        labels = np.asarray(joined(X, y, "y"))
         if labels.shape != predicted.shape:
             raise ValueError(f"y has shape {labels.shape} for {counted(len(predicted), 'row')}")
         return float(np.mean(predicted == labels))
 
-    def __repr__(self) -> str:
-        p, r = self.loadings.shape
-        return (
-            f"SparseLDAResult(p={p}, {counted(len(self.classes), 'class')}, {counted(r, 'direction')}, "
-            f"cardinality={self.cardinality.tolist()}, shrinkage={self.shrinkage:.3g})"
-        )
+    def _facts(self) -> list[str]:
+        classes = counted(len(self.classes), "class")
+        return [classes, *self._sizes("direction"), f"shrinkage={self.shrinkage:.3g}"]
 
 
 def sparse_lda(
@@ -279,8 +277,8 @@ def sparse_lda(
     """
     data: DataScatter | BlockScatter = BlockScatter(X) if is_row_blocks(X) else DataScatter(X)
     names = column_names(X) if isinstance(data, DataScatter) else data.blocks.names
-    weight = check_sample_weight(sample_weight, data.n)
-    labels, classes = _labels(y, data.n, weight)
+    weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), data.n)
+    labels, classes = _labels(joined(X, y, "y"), data.n, weight)
     sizes = class_sizes(labels, weight, len(classes))
     c = len(classes)
     if n_components is not None:
@@ -288,7 +286,7 @@ def sparse_lda(
         if n_components > c - 1:
             raise ValueError(f"n_components must be at most classes - 1 = {c - 1}, not {n_components}")
     r = min(c - 1, data.p) if n_components is None else n_components
-    proportions = _priors(priors, sizes, c)
+    proportions = _priors(priors, sizes, classes)
     options = check_options(
         data.p, cardinality, r, method, strategy, swaps, deflation, max_iter, tol, rng, data.dtype, certify
     )
@@ -377,12 +375,13 @@ def _missing(label: Any) -> bool:
         return True
 
 
-def _priors(priors: Any, sizes: NDArray[np.float64], c: int) -> NDArray[np.float64]:
+def _priors(priors: Any, sizes: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[np.float64]:
     if priors is None:
         return sizes / sizes.sum()
-    given = real_array(priors, "priors", ndim=1).astype(np.float64)
-    if len(given) != c:
-        raise ValueError(f"priors has {counted(len(given), 'entry')} for {counted(c, 'class')}")
+    given = matched(priors, tuple(map(str, classes)), "priors", "the classes")
+    given = real_array(given, "priors", ndim=1).astype(np.float64)
+    if len(given) != len(sizes):
+        raise ValueError(f"priors has {counted(len(given), 'entry')} for {counted(len(sizes), 'class')}")
     if not (given > 0).all() or abs(given.sum() - 1) > PRIOR_SUM:
         raise ValueError(f"priors must be positive with sum 1, not {given.tolist()}")
     return given / given.sum()

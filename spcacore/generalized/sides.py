@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._labels import joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._records import record
 from .._validation import column_names, has_only_products, integer, is_row_blocks, is_sparse, real_array
@@ -98,6 +99,7 @@ def both_sides(
     X: Any, Y: Any, scale: bool, choices: tuple[Known, Known] = (None, None), sample_weight: Any = None
 ) -> tuple[Side, Side]:
     """The sides; what is known of their variables are arguments of `Choice.checked`, or none."""
+    Y, sample_weight = joined(X, Y, "Y"), joined(X, sample_weight, "sample_weight")
     if is_row_blocks(X) or is_row_blocks(Y):
         X, Y = _parted_alike(X, Y)
         of: Any = BlockSide.of

@@ -201,6 +201,9 @@ def _register(threadpoolctl: Any) -> None:
             if os.path.realpath(self.filepath) != path:  # another package may have a library of that name
                 self.dynlib = None
 
+        def set_additional_attributes(self) -> None:
+            self.architecture = _core.clone()  # as of OpenBLAS
+
         def get_num_threads(self) -> int:
             return _core.threads()
 

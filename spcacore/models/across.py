@@ -10,12 +10,10 @@ there until there are none.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .. import _core
 from .._limits import (
     ACROSS_CANDIDATES,
     ACROSS_CHECKS,
@@ -33,7 +31,7 @@ from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
 from ..operators.choice import Choice
 from ..operators.deflation import PROJECTION, Deflation
-from ..operators.problem import Problem
+from ..operators.problem import Problem, of_matrix
 from ..progress import Progress
 from ..solvers.base import Solver, hook_of_component
 from ..solvers.certificates import joint_bounds
@@ -209,7 +207,7 @@ def search_together(
             if sure and len(active) == problem.p:
                 proved[:] = [sum(leading_sum(A, S, 1) for S in sets), 1.0]
             return start
-        inside, seed = _restricted(problem, A), settings["seed"]
+        inside, seed = of_matrix(problem, A), settings["seed"]
         return best_budget(inside, total, r, [start], steps, seed, bool(before))[0]
 
     loadings = _among_some(problem, settings, r, exact, of_some)
@@ -252,7 +250,7 @@ def _of_units(
         if sure:
             proved[:] = [sum(float(x @ A[np.ix_(S, S)] @ x) for S, x in loadings), 1.0]
         return [(S, x) for S, x in loadings if x.any()]
-    return best_budget(_restricted(problem, A), total, r, [], steps, seed, False)[0]
+    return best_budget(of_matrix(problem, A), total, r, [], steps, seed, False)[0]
 
 
 def tell_found(problem: Problem, found: list[Solution], r: int, hook: Hook | None) -> None:
@@ -337,16 +335,6 @@ def _entrants(problem: Problem, settings: dict[str, Any], loadings: list[Loading
     excess[active] = 0
     order = np.argsort(-excess, kind="stable")[:ACROSS_ENTRANTS]
     return order[excess[order] > 1e-9]
-
-
-def _restricted(problem: Problem, A: Array) -> Problem:
-    """The problem of some variables, whose operator is A of them in double precision."""
-    operator = _core.dense(np.ascontiguousarray(A), True, None, None, 1.0, 1.0)
-    diagonal = A.diagonal().copy()
-    return replace(
-        problem, operator=operator, diagonal=diagonal, moment=diagonal, mean=None, scale=None, names=None,
-        weight=None, degree_weight=None, cost=A.size, working_set=None, form=False, data=None,
-    )  # fmt: skip
 
 
 def _most_variables(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> tuple[int, ...]:

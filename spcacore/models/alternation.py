@@ -17,7 +17,7 @@ from .._validation import Hook, as_seed, check_bool, check_choice, integer, per_
 from ..operators.choice import Choice, knowledge
 from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator, Deflation
 from ..operators.gram import is_rounding
-from ..operators.inputs import as_problem
+from ..operators.inputs import as_problem, in_order
 from ..operators.problem import Problem
 from ..operators.screening import MODES as SCREENING
 from ..progress import Progress
@@ -73,6 +73,7 @@ def prepare(
     **options: Any,
 ) -> tuple[Problem, Solver, int, list[dict[str, Any]]]:  # fmt: skip
     """What `sparse_pca` is given, checked: problem, solver, r, and settings for each choice of sparsity."""
+    center, scale, sample_weight = in_order(X, center, scale, sample_weight)
     settings: dict[str, Any] = {
         "renormalize": renormalize, "center": center, "scale": scale, "sample_weight": sample_weight,
         "n_features": n_features,

@@ -13,16 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _core
 from .._docstrings import NO_PANDAS, filled
 from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS, READ_VARIABLES
-from .._messages import counted
+from .._messages import brief, counted, few
 from .._rendering import (
-    aligned_lines,
-    cell,
+    Part,
+    Table,
     html_page,
-    html_table,
-    leading_of_all,
-    loading_cell,
+    loadings_parts,
     name_of,
-    paragraph,
     percent,
     printable,
     shortened,
@@ -33,11 +30,11 @@ from .._validation import integer
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
 from ..operators.problem import Problem
-from ..results import frame
+from ..readable import Listing, Tabular, as_result
 from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    pass
 
 __all__ = ["Comparison", "PerResult", "compare", "option_of"]
 __dir__ = __all__.copy
@@ -58,13 +55,17 @@ PerResult = tuple[NDArray[Any], ...]
     }
 )
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Tabular):
     """Results side by side, from `compare`.
 
     Each attribute that is a tuple has one array for each result, in the order of `labels`. Such an array has
     one number for each component of the result. Each component is matched with one component of the
     reference, or with none. Signs are chosen so that the cosine of a matched pair is positive. The
     components of the reference are matched with themselves.
+
+    `to_frame()` has a row for each component of each result: component and matched (both count from 1; 0 for
+    none), sign, nonzeros, shared, overlap, angle and correlation; then variance_NAME for each definition and,
+    if the total is known, ratio_NAME.
 
     Attributes
     ----------
@@ -131,27 +132,8 @@ class Comparison:
     correlation: PerResult
     subspace_angles: PerResult
 
-    def frame(self) -> DataFrame:
-        """A pandas DataFrame with one row for each component of each result.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The index has the labels. The columns are component and matched (both count from 1; 0 for none),
-            sign, nonzeros, shared, overlap, angle and correlation; then variance_NAME for each definition
-            and, if the total is known, ratio_NAME.
-
-        {no_pandas}
-
-        {example}
-        >>> spcacore.compare({"few": few, "many": many}, A).frame()["shared"].tolist()
-        [3, 3, 3, 2]
-        """
-        index, columns = self.columns()
-        return frame(columns, index, "result")
-
     def columns(self) -> tuple[list[str], dict[str, Any]]:
-        """The content of `frame`, without pandas.
+        """The content of `to_frame`, without pandas.
 
         Returns
         -------
@@ -176,36 +158,21 @@ class Comparison:
         index = [label for label, m in zip(self.labels, self.matched, strict=True) for _ in m]
         return index, columns
 
-    def summary(self) -> str:
-        """Two tables as plain text: one line for each result, then one line for each component.
-
-        Returns
-        -------
-        str
-            If the total variance is known, shares are in percent; the share of a result is the sum over its
-            components.
-
-        {example}
-        >>> print(spcacore.compare({"few": few, "many": many}, A).summary().splitlines()[0])
-        2 results for 13 variables, matched with few
-        """
-        lines = [self._title(), "", *aligned_lines(self._results())]
-        pairs, note = self._pairs()
-        return "\n".join([*lines, "", *aligned_lines(pairs), *note])
-
     def __str__(self) -> str:
         return self.summary()
 
-    def __repr__(self) -> str:
-        return f"Comparison(labels={list(self.labels)}, reference={self.labels[self.reference]!r})"
+    def _facts(self) -> list[str]:
+        return [f"labels={few(map(repr, self.labels))}", f"reference={brief(self.labels[self.reference])!r}"]
+
+    def _table(self) -> Listing:
+        return Listing("result", *self.columns())
+
+    def _parts(self) -> list[Part]:
+        return [self._results(), *self._pairs()]
 
     def _repr_html_(self) -> str:
-        pairs, note = self._pairs()
-        tables = [
-            html_table(titles, [(row[0], [cell(word) for word in row[1:]]) for row in rows])
-            for titles, *rows in (self._results(), pairs)
-        ]
-        return html_page(self._title(), [*tables, *map(paragraph, note), *self._side_by_side()])
+        """With loadings side by side."""
+        return html_page(self._title(), [*self._parts(), *self._side_by_side()])
 
     def in_turn(self) -> list[tuple[int, int]]:
         """Pairs of result and component: those matched with each one of the reference, then the rest."""
@@ -221,11 +188,12 @@ class Comparison:
         both = f"{counted(len(self.labels), 'result')} for {counted(self.n_variables, 'variable')}"
         return f"{both}, matched with {_label(self.labels[self.reference])}"
 
-    def _results(self) -> list[list[str]]:
-        """Titles, and a row for each result."""
+    def _results(self) -> Table:
+        """A row for each result."""
         unit = "" if self.explained_variance_ratio is None else " %"
         titles = ["result", "components", "nonzeros", "variables"]
-        rows = [[*titles, *(name + unit for name in self.explained_variance), "largest angle"]]
+        titles += [*(name + unit for name in self.explained_variance), "largest angle"]
+        rows = []
         for i, label in enumerate(self.labels):
             V, angles = self.loadings[i], self.subspace_angles[i]
             rows.append(
@@ -242,20 +210,29 @@ class Comparison:
             rows.append(
                 ["ordinary", str(r), str(r * self.n_variables), most, *[share] * len(self.explained_variance)]
             )
-        return rows
+        return Table(titles, rows)
 
     def _share(self, definition: str, i: int, t: Any) -> str:
         if self.explained_variance_ratio is None:
             return significant(float(self.explained_variance[definition][i][t].sum()))
         return percent(float(self.explained_variance_ratio[definition][i][t].sum()))
 
-    def _pairs(self) -> tuple[list[list[str]], list[str]]:
-        """Titles, and a row for each component; what is left out."""
+    def _pairs(self) -> list[Part]:
+        """A row for each component; what is left out."""
         first = next(iter(self.explained_variance))
         unit = first if self.explained_variance_ratio is None else f"{first} %"
-        rows = [
-            ["result", "component", "like", "nonzeros", "shared", "overlap %", "angle", "correlation", unit]
+        titles = [
+            "result",
+            "component",
+            "like",
+            "nonzeros",
+            "shared",
+            "overlap %",
+            "angle",
+            "correlation",
+            unit,
         ]
+        rows = []
         order = self.in_turn()
         for i, t in order[:READ_VARIABLES]:
             like = f"{'-' if self.sign[i][t] < 0 else ''}{self.matched[i][t] + 1}"
@@ -267,27 +244,18 @@ class Comparison:
                 pair = ["none", pair[1], "", "", "", ""]
             rows.append([_label(self.labels[i]), str(t + 1), *pair, self._share(first, i, slice(t, t + 1))])
         left = len(order) - READ_VARIABLES
-        return rows, [f"and {counted(left, 'more component')}"] if left > 0 else []
+        return [Table(titles, rows), *([f"and {counted(left, 'more component')}"] if left > 0 else [])]
 
-    def _side_by_side(self) -> list[str]:
+    def _side_by_side(self) -> list[Part]:
         """Loadings in HTML, those matched with each other in adjacent columns and of one sign."""
         order = self.in_turn()
         chosen = order[:READ_COMPONENTS]
         if not len(self.variables) or not chosen:
             return []
         V = np.column_stack([self.sign[i][t] * self.loadings[i][:, t] for i, t in chosen])
-        index = leading_of_all(V, READ_VARIABLES)
-        sizes = np.abs(V).max(axis=0)
-        rows = [
-            (self._name(j), [loading_cell(float(x), float(s)) for x, s in zip(V[j], sizes, strict=True)])
-            for j in index
-        ]
-        parts = [html_table(["variable", *(f"{_label(self.labels[i])} {t + 1}" for i, t in chosen)], rows)]
-        if len(order) > len(chosen):
-            parts.append(paragraph(f"and {counted(len(order) - len(chosen), 'more column')}"))
-        more = int(np.count_nonzero(V.any(axis=1))) - len(index)
-        if more:
-            parts.append(paragraph(f"and {counted(more, 'more variable')} with nonzero loadings"))
+        parts = loadings_parts(V, [f"{_label(self.labels[i])} {t + 1}" for i, t in chosen], self._name)
+        if parts and len(order) > len(chosen):
+            parts.insert(1, f"and {counted(len(order) - len(chosen), 'more column')}")
         return parts
 
     def _name(self, j: int) -> str:
@@ -320,7 +288,8 @@ def compare(
     Parameters
     ----------
     results : sequence or mapping
-        Objects with `loadings` or `loading`, or arrays of shape (p, r) or (p,), all for the same variables.
+        Results, fitted estimators with `components_`, other objects with `loadings` or `loading`, or arrays
+        of shape (p, r) or (p,), all for the same variables.
         The keys of a mapping are the labels. The labels of a sequence are the names of the methods, with
         numbers if they repeat.
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
@@ -337,7 +306,7 @@ def compare(
     Returns
     -------
     Comparison
-        It has `frame()` and `summary()`, shows tables in notebooks, and `plot.comparison` draws it.
+        It has `to_frame()` and `summary()`, shows tables in notebooks, and `plot.comparison` draws it.
 
     Raises
     ------
@@ -382,13 +351,8 @@ def compare(
         for name, value in (("kind", kind), ("center", center), ("scale", scale))
     }
     problem = as_problem(X, sample_weight=sample_weight, n_features=n_features, definite=False, **options)
-    for label, result in zip(labels, given, strict=True):
-        own = getattr(result, "names", None)
-        if own is not None and problem.names is not None and tuple(own) != problem.names:
-            raise ValueError(
-                f"the variables of results[{label!r}] differ from those of X in their names or their order"
-            )
-    V = [_unit_loadings(result, label, problem.p) for label, result in zip(labels, given, strict=True)]
+    labeled = zip(labels, given, strict=True)
+    V = [_unit_loadings(result, label, problem.p, problem.names) for label, result in labeled]
     variances = {
         name: tuple(operator_variances(problem, v, name) for v in V) for name in VARIANCE_DEFINITIONS
     }
@@ -424,9 +388,9 @@ def compare(
 def _labeled(results: Any) -> tuple[tuple[str, ...], list[Any]]:
     """Labels, each once, and results."""
     if isinstance(results, Mapping):
-        labels, given = [str(label) for label in results], list(results.values())
+        labels, given = [str(label) for label in results], [as_result(x) for x in results.values()]
     elif isinstance(results, (list, tuple)):
-        given = list(results)
+        given = [as_result(x) for x in results]
         methods = [str(getattr(result, "method", "loadings")) for result in given]
         labels = [
             method if methods.count(method) == 1 else f"{method} {methods[: i + 1].count(method)}"
@@ -449,11 +413,9 @@ def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
     return integer(reference, "reference", 0, len(labels) - 1)
 
 
-def _unit_loadings(result: Any, label: str, p: int) -> Array:
-    V = getattr(result, "loadings", None)
-    V = getattr(result, "loading", result) if V is None else V
+def _unit_loadings(result: Any, label: str, p: int, names: tuple[str, ...] | None) -> Array:
     try:
-        V = checked_loadings(V, p, (1, 2))
+        V = checked_loadings(result, p, names, (1, 2))
     except (TypeError, ValueError) as error:
         raise type(error)(f"results[{label!r}]: {error}") from None
     return V[:, None] if V.ndim == 1 else V

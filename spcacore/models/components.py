@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._docstrings import hands_on
 from .._limits import ACROSS_EXCESS
-from .._messages import counted
 from .._types import (
     Constraint,
     Counted,
@@ -29,9 +28,10 @@ from .._types import (
     Variables,
     Weights,
 )
-from .._validation import aligned, check_callback, integer
+from .._validation import check_callback, integer
 from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed, is_rounding
+from ..operators.inputs import as_fitted
 from ..operators.leading import cheap_dense_shares
 from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..operators.transform import fitted_scores
@@ -183,15 +183,8 @@ class SparsePCAResult(LoadingsResult):
         }  # fmt: skip
         return extend(self, X, more, sparsity, callback)
 
-    def __repr__(self) -> str:
-        r = self.n_components
-        share = ""
-        if self.explained_variance_ratio is not None:
-            share = f", {100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained"
-        return (
-            f"SparsePCAResult(method={self.method!r}, deflation={self.deflation!r}, p={len(self.loadings)}, "
-            f"{counted(r, 'component')}, cardinality={self.cardinality.tolist()}{share})"
-        )
+    def _facts(self) -> list[str]:
+        return [f"method={self.method!r}", f"deflation={self.deflation!r}", *self._sizes(), *self._share()]
 
 
 @hands_on(MethodOptions)
@@ -451,7 +444,7 @@ def extend(
     result: SparsePCAResult, X: Any, more: int, sparsity: dict[str, Any], callback: Callback | None
 ) -> SparsePCAResult:
     """Continue `result`, which came from this X; see `SparsePCAResult.extend`."""
-    X = X if result.kind == "covariance" else aligned(X, result.names)
+    X = as_fitted(X, result.kind, result.names)
     settings = dict(result.options)
     if settings["refine"]:
         raise ValueError("refined loadings depend on one another: call sparse_pca for all of them at once")

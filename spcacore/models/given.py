@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._labels import row_labels
 from .._types import Kind, OperatorLike, Switch, Weights
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares
 from ..operators.problem import warn_out_of_range
 from ..operators.transform import fitted_scores
+from ..readable import as_result, loadings_in
 from ..results import LoadingsResult, check_names
 from .variance import checked_loadings, operator_variances
 
@@ -21,7 +23,7 @@ __all__ = ["GivenLoadings", "from_loadings"]
 __dir__ = __all__.copy
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GivenLoadings(LoadingsResult):
     """Loadings of another program and the variance that they explain, from `from_loadings`.
 
@@ -76,7 +78,7 @@ def from_loadings(
 
     Parameters
     ----------
-    loadings : array-like of shape (p, r) or (p,)
+    loadings : array-like of shape (p, r) or (p,), result or fitted estimator
         Columns of any length, orthogonal or not. They are normalized here, and keep their signs. If a
         dataframe has the names of the variables as its index, its rows are put in the order of those of X.
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
@@ -132,13 +134,8 @@ def from_loadings(
     if not isinstance(label, str):
         raise TypeError(f"label must be a string, not {label!r}")
     own = problem.names if names is None else check_names(names, problem.p)
-    given: Any = loadings
-    index = _index_of(given)
-    if index is not None and len(index) == problem.p:
-        if own is not None:
-            given = given.iloc[_order(index, own)]
-        own = index if own is None else own
-    V = checked_loadings(given, problem.p, (1, 2))
+    V = checked_loadings(loadings, problem.p, own, (1, 2))
+    own = _names_of(loadings) if own is None else own
     V = V[:, None] if V.ndim == 1 else V
     variances = operator_variances(problem, V, "cumulative")
     in_units = np.asarray(problem.in_units(variances))
@@ -157,23 +154,10 @@ def from_loadings(
     )  # fmt: skip
 
 
-def _index_of(loadings: Any) -> tuple[str, ...] | None:
-    """The names of the rows of a pandas DataFrame or Series; None where they are but numbers."""
-    is_frame = hasattr(loadings, "iloc") and not isinstance(loadings, type)
-    index: Any = loadings.index if is_frame else ()
-    return tuple(index) if len(index) and all(isinstance(name, str) for name in index) else None
-
-
-def _order(index: tuple[str, ...], names: tuple[str, ...]) -> list[int]:
-    """Where each variable stands."""
-    if index == names:
-        return list(range(len(names)))
-    place = {name: i for i, name in enumerate(index)}
-    lacking = [name for name in names if name not in place]
-    if lacking or len(place) < len(names):
-        shown = ", ".join(map(repr, lacking[:5])) + ", ..." * (len(lacking) > 5)
-        raise ValueError(
-            "the index of loadings must have the names of the variables"
-            + (f"; it lacks {shown}" if lacking else ", each once")
-        )
-    return [place[name] for name in names]
+def _names_of(loadings: Any) -> tuple[str, ...] | None:
+    """Of a result, or the rows of a dataframe or series of pandas; None where they are but numbers."""
+    source = as_result(loadings)
+    if loadings_in(source) is not loadings:
+        return getattr(source, "names", None)
+    index = row_labels(loadings)
+    return tuple(index) if index is not None and all(isinstance(name, str) for name in index) else None

@@ -20,7 +20,7 @@ from scipy.linalg import lapack
 
 from .._docstrings import filled
 from .._limits import KERNEL_BYTES
-from .._messages import counted
+from .._messages import brief, counted
 from .._types import MatrixLike, RandomSource
 from .._validation import (
     aligned,
@@ -39,6 +39,7 @@ from ..linalg.scaling import exponent_above
 from ..operators.blocks import naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.problem import warn_out_of_range
+from ..readable import Listing, Tabular
 from ..results import check_scores
 from .gram import (
     Kernel,
@@ -84,9 +85,11 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
         ),
     }
 )
-@dataclass(frozen=True, eq=False)
-class KernelPCAResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelPCAResult(Tabular):
     """Components of kernel PCA, in order of their variance.
+
+    `to_frame()` has a row for each component, from 1: eigenvalue, variance, explained_variance_ratio.
 
     Attributes
     ----------
@@ -203,21 +206,26 @@ class KernelPCAResult:
         out = expanded(kernel, rows, S, np.zeros(len(dual), dual.dtype), dual)
         return out + dual.sum(axis=0) if kernel.function == "rbf" else out
 
-    def __repr__(self) -> str:
+    def _facts(self) -> list[str]:
         n, r = self.scores.shape
-        share = ""
+        facts = [f"kernel={brief(self.kernel)!r}"]
+        for name in ("bandwidth", "degree", "gamma", "coef0"):
+            if (value := getattr(self, name)) is not None:
+                facts.append(f"{name}={value:.6g}")
+        if self.features is not None:
+            facts.append(f"{self.features.n_features} random features")
+        facts += [f"n={n}", counted(r, "component")]
         if self.explained_variance_ratio is not None:
-            share = f", {100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained"
-        options = "".join(
-            f", {name}={value:.6g}"
-            for name in ("bandwidth", "degree", "gamma", "coef0")
-            if (value := getattr(self, name)) is not None
-        )
-        features = "" if self.features is None else f", {self.features.n_features} random features"
-        return (
-            f"KernelPCAResult(kernel={self.kernel!r}{options}{features}, n={n}, "
-            f"{counted(r, 'component')}{share})"
-        )
+            facts.append(
+                f"{100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained"
+            )
+        return facts
+
+    def _table(self) -> Listing:
+        columns: dict[str, Any] = {"eigenvalue": self.eigenvalues, "variance": self.explained_variance}
+        if self.explained_variance_ratio is not None:
+            columns["explained_variance_ratio"] = self.explained_variance_ratio
+        return Listing("component", range(1, self.n_components + 1), columns)
 
 
 def kernel_pca(

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from .. import _core
+from .._labels import symmetric
 from .._limits import (
     BAND_LEAST,
     BAND_SHARE,
@@ -325,14 +326,16 @@ def refuse_negative(theta: Vector, name: str) -> None:
         )
 
 
-def as_prior(covariance: Any, precision: Any, p: int, seed: int) -> tuple[Prior, float]:
+def as_prior(
+    covariance: Any, precision: Any, p: int, names: tuple[str, ...] | None, seed: int
+) -> tuple[Prior, float]:
     """The prior, and the number that times L is the caller's precision."""
     if covariance is not None and precision is not None:
         raise ValueError("give prior_covariance or prior_precision, not both")
     if covariance is None and precision is None:
         return Isotropic(p), 1.0
     if covariance is not None:
-        C, size = _square(covariance, "prior_covariance", p)
+        C, size = _square(covariance, "prior_covariance", p, names)
         values, U = interruptible(lambda: linalg.eigh(C))
         if values[0] < -1e-9 * abs(values[-1]) or not values[-1] > 0:
             raise ValueError(
@@ -345,7 +348,7 @@ def as_prior(covariance: Any, precision: Any, p: int, seed: int) -> tuple[Prior,
         theta = values[-1] / values
         return Spectral(theta, U, (U * theta) @ U.T), 1 / max(float(size * values[-1]), np.finfo(float).tiny)
     if not is_sparse(precision):
-        matrix, largest = _square(precision, "prior_precision", p)
+        matrix, largest = _square(precision, "prior_precision", p, names)
     else:
         L = compressed(precision, "prior_precision").tocsr().astype(np.float64)
         if L.shape != (p, p):
@@ -370,11 +373,11 @@ def as_prior(covariance: Any, precision: Any, p: int, seed: int) -> tuple[Prior,
     return Spectral(theta + shift, U, matrix + shift * np.eye(p)), largest
 
 
-def _square(x: Any, name: str, p: int) -> tuple[Vector, float]:
+def _square(x: Any, name: str, p: int, names: tuple[str, ...] | None) -> tuple[Vector, float]:
     """A symmetric matrix divided by its largest magnitude, and that."""
     if is_sparse(x):
         x = compressed(x, name).toarray()
-    a = real_array(x, name, ndim=2).astype(np.float64)
+    a = real_array(symmetric(x, names, name), name, ndim=2).astype(np.float64)
     if a.shape != (p, p):
         raise ValueError(f"{name} has shape {a.shape} for {counted(p, 'variable')}")
     largest = float(np.abs(a).max())

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._docstrings import filled
 from .._limits import COPIED_ENTRIES
-from .._messages import counted, warn
+from .._messages import convergence, counted, warn
 from .._types import Array, Kind, MatrixLike, RandomSource, Switch, Weights
 from .._validation import (
     aligned,
@@ -58,7 +58,7 @@ __dir__ = __all__.copy
         ),
     }
 )
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PPCAResult(LoadingsResult):
     """A normal distribution with covariance `W W' + s2 I`, fitted by `ppca`.
 
@@ -341,16 +341,13 @@ class PPCAResult(LoadingsResult):
                 rows /= self.scale
             yield rows
 
-    def __repr__(self) -> str:
-        p, r = self.loadings.shape
-        likelihood = "" if self.log_likelihood is None else f", log_likelihood={self.log_likelihood:.6g}"
-        state = ""
+    def _facts(self) -> list[str]:
+        facts = [*self._sizes()[:2], f"noise_variance={self.noise_variance:.6g}"]
+        if self.log_likelihood is not None:
+            facts.append(f"log_likelihood={self.log_likelihood:.6g}")
         if self.method == "em":
-            state = f", {'' if self.converged else 'not '}converged in {counted(self.n_iter, 'iteration')}"
-        return (
-            f"PPCAResult(p={p}, {counted(r, 'component')}, noise_variance={self.noise_variance:.6g}"
-            f"{likelihood}{state})"
-        )
+            facts.append(convergence(self.converged, self.n_iter))
+        return facts
 
 
 def _of_block(

@@ -28,6 +28,7 @@ from .._validation import (
     is_row_blocks,
     is_sparse,
 )
+from ..readable import Result
 from .gram import blocks
 from .kernel_inputs import as_rows, column_means, median_distance, of_block, positive, sample_rows
 
@@ -48,8 +49,8 @@ __dir__ = __all__.copy
         ),
     }
 )
-@dataclass(frozen=True, eq=False)
-class RandomFeatures:
+@dataclass(frozen=True, eq=False, repr=False)
+class RandomFeatures(Result):
     """A map to m features whose products approximate the Gaussian kernel.
 
     The features of x are `sqrt(2 / m) cos(weights' (x - shift) + offset)`.
@@ -140,9 +141,9 @@ class RandomFeatures:
         np.cos(out, out=out)
         out *= math.sqrt(2 / self.n_features)
 
-    def __repr__(self) -> str:
+    def _facts(self) -> list[str]:
         p, m = self.weights.shape
-        return f"RandomFeatures(p={p}, n_features={m}, bandwidth={self.bandwidth:.6g})"
+        return [f"p={p}", f"n_features={m}", f"bandwidth={self.bandwidth:.6g}"]
 
 
 def map_rows(

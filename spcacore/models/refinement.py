@@ -24,6 +24,7 @@ from .._limits import (
     PERTURBATIONS,
     REFINEMENT_RISE,
     REFINEMENT_ROUNDS,
+    ROUND_RISE,
     SMALL_ORDER,
     TRANSFERS,
 )
@@ -56,8 +57,8 @@ from .orthogonal_search import (
 from .variance import checked_loadings, operator_variances
 
 __all__ = [
-    "NOT_CONVERGED", "joint_variance", "quickly_refined", "refine", "refined", "refuse_constraint",
-    "with_sign",
+    "NOT_CONVERGED", "joint_variance", "quickly_refined", "refine", "refined", "refined_from",
+    "refuse_constraint", "with_sign",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -93,7 +94,7 @@ def refine(
     ----------
     X : array-like of shape (n, p), sparse matrix
         Data; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
-    loadings : array-like of shape (p, r)
+    loadings : array-like of shape (p, r), result or fitted estimator
         The loadings to begin with. No column may be zero.
     cardinality : int or sequence of r int, optional
         Nonzeros of the loadings: one number for all, or one for each. No loading may get fewer than it has.
@@ -153,7 +154,7 @@ def refine(
     """
     choice = knowledge(include, exclude, groups, nonnegative, count)
     problem = as_problem(X, kind=kind, center=center, scale=scale, choice=choice)
-    V = checked_loadings(loadings, problem.p)
+    V = checked_loadings(loadings, problem.p, problem.names)
     r = V.shape[1]
     counts = np.count_nonzero(V, axis=0)
     if not counts.all():
@@ -260,6 +261,20 @@ def quickly_refined(
     rounds = _Rounds(problem, sizes, None, REFINEMENT_ROUNDS, rise, 1, None, rng, seed)
     value = joint_variance(problem, start)
     return rounds.ascend([*start], value, 0, beyond=value)[:2] if value > 0 else (start, value)
+
+
+def refined_from(
+    problem: Problem, starts: list[list[Loading]], sizes: tuple[int, ...], seed: int
+) -> tuple[list[Loading], bool]:
+    """The best loadings to which rounds from each of some lead, and whether these came to their end."""
+    rise = max(ROUND_RISE, _rounding(problem))
+    rounds = _Rounds(
+        problem, sizes, None, REFINEMENT_ROUNDS, rise, 1, None, np.random.default_rng(seed), seed
+    )
+    feasible = [_made_feasible(problem, start, sizes) for start in starts]
+    ends = [rounds.ascend([*start], joint_variance(problem, start), 0) for start in feasible]
+    loadings, _, ended = max(ends, key=lambda end: end[1])
+    return _ordered(problem, loadings, sizes), ended
 
 
 def _ordered(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) -> list[Loading]:

@@ -438,7 +438,7 @@ def _problem(
 
 def _check_start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
     """The initial loadings at unit length; each must explain variance that the others do not."""
-    a = real_array(start, "start", ndim=2)
+    a = real_array(start, "start", ndim=2, labels=problem.names)
     if a.shape != (problem.p, r):
         raise ValueError(f"start has shape {a.shape} where {(problem.p, r)} is needed")
     peak = np.abs(a).max(axis=0)

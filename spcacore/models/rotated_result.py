@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._messages import counted
+from .._messages import convergence
 from ..operators.degrees import degree_weight
 from ..results import LoadingsResult
 
@@ -92,12 +92,6 @@ class RotatedResult(LoadingsResult):
     def _row_weight(self, X: Any) -> NDArray[Any] | None:
         return None if self.row_shift is None else degree_weight(X, self.row_shift)
 
-    def __repr__(self) -> str:
-        p, r = self.loadings.shape
-        state = "converged" if self.converged else "not converged"
-        return (
-            f"RotatedResult(method={self.method!r}, p={p}, {counted(r, 'component')}, "
-            f"nonzeros={self.cardinality.tolist()}, "
-            f"{100 * float(self.pve[-1]):.1f} % of the variance explained, {state} in "
-            f"{counted(self.n_iter, 'iteration')})"
-        )
+    def _facts(self) -> list[str]:
+        share = f"{100 * float(self.pve[-1]):.1f} % of the variance explained"
+        return [f"method={self.method!r}", *self._sizes(), share, convergence(self.converged, self.n_iter)]

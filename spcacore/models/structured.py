@@ -45,7 +45,7 @@ from .._validation import (
 from ..linalg.orthogonal import column_span, fix_sign
 from ..operators.choice import knowledge
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
-from ..operators.inputs import as_problem
+from ..operators.inputs import as_fitted, as_problem, in_order
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.transform import scores
 from ..progress import Callback, Progress
@@ -65,7 +65,7 @@ _DEFLATIONS = ("orthogonal", "naive", "constrained")
 
 
 @shared_parameters
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StructuredPCAResult(LoadingsResult):
     """Components with their posteriors, from `oppca` or `soppca`.
 
@@ -187,7 +187,10 @@ class StructuredPCAResult(LoadingsResult):
         chosen = support if index is None else [integer(j, "index", 0, p - 1) for j in index]
         wanted = np.array(chosen, np.intp)
         prior, unit = as_prior(
-            self.options["prior_covariance"], self.options["prior_precision"], p, self.options["seed"]
+            *(self.options[name] for name in ("prior_covariance", "prior_precision")),
+            p,
+            self.names,
+            self.options["seed"],
         )
         Q = np.zeros((p, 0))
         if t > 0 and (self.deflation == "constrained" or (prior.p == p and self._constrained)):
@@ -238,14 +241,10 @@ class StructuredPCAResult(LoadingsResult):
         """
         return _extended(self, X, more, cardinality, callback)
 
-    def __repr__(self) -> str:
-        p, r = self.loadings.shape
-        sizes = "" if self.method == "oppca" else f", cardinality={self.cardinality.tolist()}"
-        return (
-            f"StructuredPCAResult(method={self.method!r}, p={p}, {counted(r, 'component')}{sizes}, "
-            f"noise_variance={self.noise_variance:.6g}, "
-            f"{100 * float(self.explained_variance_ratio.sum()):.1f} % of the variance explained)"
-        )
+    def _facts(self) -> list[str]:
+        sizes = self._sizes()[: 2 if self.method == "oppca" else None]
+        noise = f"noise_variance={self.noise_variance:.6g}"
+        return [f"method={self.method!r}", *sizes, noise, *self._share()]
 
 
 @shared_parameters
@@ -407,6 +406,8 @@ def _fit(
     options: dict[str, Any], known: list[Component], callback: Callback | None,
 ) -> StructuredPCAResult:  # fmt: skip
     """The components after the known ones, and the result of all."""
+    names = ("center", "scale", "sample_weight")
+    options = options | dict(zip(names, in_order(X, *(options[name] for name in names)), strict=True))
     problem = _problem_of(X, kind, options)
     options = options | {"choice": problem.choice}
     if options["sample_weight"] is not None:
@@ -427,7 +428,7 @@ def _fit(
             cardinality, "cardinality", r, partial(TruncatedPower.check_sparsity, problem=problem)
         )
     prior, unit = as_prior(
-        options["prior_covariance"], options["prior_precision"], problem.p, options["seed"]
+        options["prior_covariance"], options["prior_precision"], problem.p, problem.names, options["seed"]
     )
     if not 1 / PRIOR_UNIT < unit < PRIOR_UNIT:
         raise ValueError(
@@ -560,7 +561,7 @@ def _result(
 def _extended(
     result: StructuredPCAResult, X: Any, more: Any, cardinality: Any, callback: Callback | None
 ) -> StructuredPCAResult:
-    X = X if result.kind == "covariance" else aligned(X, result.names)
+    X = as_fitted(X, result.kind, result.names)
     before, p = result.n_components, len(result.loadings)
     more = integer(more, "more", 1, min(p, result.n_samples) - before)
     options = {name: value for name, value in result.options.items() if name != "cardinality"}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._labels import reordered
 from .._limits import PENCIL_SCHUR, VARIANCE_LEFT
 from .._messages import counted
 from .._types import Definition, Kind, OperatorLike, Switch
@@ -17,6 +18,7 @@ from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.submatrix import largest_submatrix
+from ..readable import as_result, loadings_in
 from ..solvers.refitting import leading_vector
 from ..solvers.solution import Solution
 
@@ -57,7 +59,7 @@ def explained_variance(
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`.
-    loadings : array-like of shape (p, r)
+    loadings : array-like of shape (p, r), result or fitted estimator
         The columns are normalized here; a zero column explains nothing.
     definition : {"cumulative", "adjusted", "raw", "regression"}, default "cumulative"
     ratio : bool, default False
@@ -100,7 +102,7 @@ def explained_variance(
     """
     check_choice(definition, "definition", VARIANCE_DEFINITIONS)
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
-    V = checked_loadings(loadings, problem.p)
+    V = checked_loadings(loadings, problem.p, problem.names)
     if check_bool(ratio, "ratio"):
         if problem.diagonal is None:
             raise ValueError("ratio=True needs the total variance, which an operator does not provide")
@@ -114,9 +116,15 @@ def explained_variance(
     return variances
 
 
-def checked_loadings(loadings: Any, p: int, ndim: int | tuple[int, ...] = 2) -> NDArray[np.float64]:
-    """As float64, with columns of unit norm, or zero."""
-    V = real_array(loadings, "loadings", ndim=ndim).astype(np.float64)
+def checked_loadings(
+    loadings: Any, p: int, names: tuple[str, ...] | None, ndim: int | tuple[int, ...] = 2
+) -> NDArray[np.float64]:
+    """As float64, with columns of unit norm, or zero, and rows in the order of these names."""
+    source = as_result(loadings)
+    found = loadings_in(source)
+    V = real_array(found, "loadings", ndim=ndim, labels=names).astype(np.float64)
+    if found is not loadings:
+        V = reordered(V, getattr(source, "names", None), names, "loadings")
     one = V.ndim == 1
     V = V[:, None] if one else V
     if V.shape[0] != p:
@@ -257,7 +265,7 @@ def renormalize(
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`.
-    loadings : array-like of shape (p,) or (p, r)
+    loadings : array-like of shape (p,) or (p, r), result or fitted estimator
         Each column is treated by itself; a zero column stays zero.
     kind, center, scale, n_features
         As in `sparse_pca`.
@@ -285,7 +293,7 @@ def renormalize(
     """
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
     op = problem.operator
-    V = checked_loadings(loadings, problem.p, (1, 2))
+    V = checked_loadings(loadings, problem.p, problem.names, (1, 2))
     one = V.ndim == 1
     V = V[:, None] if one else V
     out = np.zeros(V.shape, op.dtype)

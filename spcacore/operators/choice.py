@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._labels import matched
 from .._limits import KNAPSACK_CELLS
 from .._messages import counted
 from .._records import record
@@ -58,7 +59,7 @@ class Choice:
         nonnegative: Any, count: Any = "groups",
     ) -> Self | None:  # fmt: skip
         """From what the caller gave; None where that is nothing."""
-        signs = _signs(nonnegative, p)
+        signs = _signs(nonnegative, p, names)
         if include is None and exclude is None and groups is None and signs is None:
             return None
         inside = variables_of(include, "include", p, names)
@@ -303,13 +304,14 @@ def variables_of(given: Any, name: str, p: int, names: tuple[str, ...] | None) -
     return np.unique(np.array(found, np.intp))
 
 
-def _signs(nonnegative: Any, p: int) -> NDArray[np.int8] | None:
+def _signs(nonnegative: Any, p: int, names: tuple[str, ...] | None) -> NDArray[np.int8] | None:
     if isinstance(nonnegative, (bool, np.bool_)):
         return np.ones(p, np.int8) if nonnegative else None
     if np.ndim(nonnegative) == 0 or isinstance(nonnegative, (str, bytes)):
         raise TypeError(
             f"nonnegative must be True or False, or an array of the signs -1, 0 and 1, not {nonnegative!r}"
         )
+    nonnegative = matched(nonnegative, names, "nonnegative")
     kind = np.asarray(nonnegative).dtype.kind
     if kind == "b":
         raise TypeError("nonnegative must be an array of the signs -1, 0 and 1, not of booleans")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._labels import symmetric
 from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ONE_READ, SYMMETRY
 from .._validation import column_names, raise_not_finite, real_array
 from ..linalg.scaling import power_of_two_scales
@@ -89,7 +90,7 @@ class DenseCovariance(CovarianceStorage):
     """A symmetric array; `definite` refuses an indefinite one."""
 
     def __init__(self, X: Any, definite: bool = True) -> None:
-        self.names = column_names(X)
+        X, self.names = symmetric(X, None, "X"), column_names(X)
         self.array = a = blas_layout(real_array(X, "X", ndim=2, finite=False))
         self.shape, self.dtype, self.cost, self.definite = a.shape, a.dtype, len(a), definite
         if a.shape[0] != a.shape[1]:

@@ -6,9 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from .._labels import columns_of, joined, matched, symmetric
 from .._limits import CALLABLE_ORDER, WORKING_SET_COST
 from .._messages import counted
 from .._validation import (
+    aligned,
     check_choice,
     check_flag_or_vector,
     has_only_products,
@@ -26,8 +28,27 @@ from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
 from .standardization import Standardization
 
-__all__ = ["as_problem"]
+__all__ = ["as_fitted", "as_problem", "in_order", "variable_names"]
 __dir__ = __all__.copy
+
+
+def variable_names(X: Any) -> tuple[str, ...] | None:
+    """What the columns of the caller's matrix are called; None if they have no names."""
+    return X.names if hasattr(X, "__row_blocks__") else columns_of(X)
+
+
+def as_fitted(X: Any, kind: str, names: tuple[str, ...] | None) -> Any:
+    """X, its columns in the order of the fit, and the rows of a covariance too."""
+    return symmetric(X, names, "X", "the fit") if kind == "covariance" else aligned(X, names)
+
+
+def in_order(X: Any, center: Any, scale: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """How X is to be read, in the order of its columns and rows."""
+    names = variable_names(X)
+    return (
+        matched(center, names, "center"), matched(scale, names, "scale"),
+        joined(X, sample_weight, "sample_weight"),
+    )  # fmt: skip
 
 
 def as_problem(
@@ -57,6 +78,7 @@ def as_problem(
     if screening == "working_set" and not restrictable:
         raise ValueError("screening='working_set' is not possible with this method or its options")
     covariance = check_choice(kind, "kind", ("data", "covariance")) == "covariance"
+    center, scale, sample_weight = in_order(X, center, scale, sample_weight)
     center, scale = check_flag_or_vector(center, "center"), check_flag_or_vector(scale, "scale")
     if covariance and not isinstance(center, bool):
         raise ValueError("a vector for center is for data; a covariance is about its own mean")

@@ -16,7 +16,7 @@ from .._records import record
 from .choice import Choice
 from .missing import MissingData
 
-__all__ = ["BELOW_RANGE", "OUT_OF_RANGE", "Problem", "Screening", "warn_out_of_range"]
+__all__ = ["BELOW_RANGE", "OUT_OF_RANGE", "Problem", "Screening", "of_matrix", "warn_out_of_range"]
 __dir__ = __all__.copy
 
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
@@ -191,3 +191,13 @@ class Problem:
         """Variances of the caller's in the operator's units; inf where these are too small for them."""
         with np.errstate(over="ignore"):
             return np.ldexp(value, -self.exponent)
+
+
+def of_matrix(problem: Problem, A: NDArray[Any]) -> Problem:
+    """The problem of some variables, whose operator is A of them."""
+    operator = _core.dense(np.ascontiguousarray(A), True, None, None, 1.0, 1.0)
+    diagonal = A.diagonal().copy()
+    return replace(
+        problem, operator=operator, diagonal=diagonal, moment=diagonal, mean=None, scale=None, names=None,
+        weight=None, degree_weight=None, cost=A.size, working_set=None, form=False, data=None,
+    )  # fmt: skip

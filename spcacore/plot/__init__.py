@@ -1,4 +1,4 @@
-"""Pictures of sparse components, with matplotlib (`pip install "spcacore[plot]"`).
+"""Pictures of sparse components, with matplotlib (`pip install ".[plot]"` from the source directory).
 
 Every function draws into one matplotlib Axes, given or new, and returns it. The functions do not show the
 figure, and do not change settings of matplotlib. All pictures use the same colors for loadings: red above

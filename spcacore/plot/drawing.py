@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from .._rendering import shortened
 from .._validation import integer, real_array
-from ..results import check_names, labels
+from ..readable import HasLoadings, labels, loadings_in
+from ..results import check_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABOVE", "BELOW", "CHOSEN", "COLORS", "DENSE", "DIVERGING", "LETTER_WIDTH", "NO_LOADINGS", "ORDINARY",
-    "PARAGRAPHS", "SPARSE", "VERBATIM", "add_color_bar", "add_grid", "chosen_components", "given_or_new_axes",
-    "hide_spines", "label_rows", "legend_above", "loadings_of", "percent", "points_per_row", "text_color",
-    "variable_names", "variance_shares", "write_in_the_middle",
+    "PARAGRAPHS", "SPARSE", "VERBATIM", "add_color_bar", "add_grid", "chosen_components", "faint",
+    "given_or_new_axes", "hide_spines", "label_rows", "legend_above", "loadings_of", "percent",
+    "points_per_row", "text_color", "variable_names", "variance_shares", "write_in_the_middle",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -31,6 +33,9 @@ VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}  # a name may 
 LETTER_WIDTH = 0.6  # of its height
 NO_LOADINGS = "all loadings are zero"
 PARAGRAPHS = {
+    "result": "result : result, fitted estimator, or array-like of shape (p, r) or (p,)\n"
+    "    A result of any function, if it has loadings; an estimator with `components_`, of this package or\n"
+    "    another; any object with `loadings`; or the loadings.",
     "names": "names : sequence of p str, optional\n"
     "    Names of the variables. Default: those of the result, else x1, x2, ...",
     "components": "components : int or sequence of int, optional\n"
@@ -49,7 +54,9 @@ def given_or_new_axes(ax: Axes | None, size: tuple[float, float]) -> Any:
     try:
         from matplotlib.axes import Axes
     except ImportError:
-        raise ImportError('spcacore.plot needs matplotlib: pip install "spcacore[plot]"') from None
+        raise ImportError(
+            'spcacore.plot needs matplotlib: pip install matplotlib, or ".[plot]" from the source directory'
+        ) from None
     if ax is None:
         from matplotlib import pyplot
 
@@ -63,9 +70,9 @@ def given_or_new_axes(ax: Axes | None, size: tuple[float, float]) -> Any:
 
 
 def loadings_of(result: Any) -> NDArray[np.float64]:
-    V = getattr(result, "loadings", None)
-    if V is None:
-        V = getattr(result, "loading", result)
+    """Of two sets of variables, those of the second below those of the first."""
+    sides = result._sides() if isinstance(result, HasLoadings) else ()
+    V = np.vstack([side.loadings for side in sides]) if len(sides) else loadings_in(result)
     V = real_array(V, "loadings", ndim=(1, 2)).astype(np.float64)
     return V[:, None] if V.ndim == 1 else V
 
@@ -81,9 +88,15 @@ def chosen_components(components: Any, r: int) -> list[int]:
 
 
 def variable_names(result: Any, names: Any, p: int) -> list[str]:
-    if names is None:
+    if names is not None:
+        return list(check_names(names, p))
+    if not isinstance(result, HasLoadings):
         return labels(getattr(result, "names", None), p)
-    return list(check_names(names, p))
+    return [
+        name
+        for mark, loadings, own in result._sides()
+        for name in labels(own, len(loadings), mark.lower() or "x")
+    ]
 
 
 def variance_shares(result: Any, r: int, chosen: Sequence[int] | None = None) -> NDArray[np.float64] | None:
@@ -104,17 +117,28 @@ def points_per_row(ax: Any, m: int) -> float:
     return ax.get_window_extent().height / ax.figure.dpi * 72 / max(m, 1)
 
 
-def label_rows(ax: Any, names: list[str]) -> bool:
-    """Names beside the rows, in letters that fit; none where those would be too small to read."""
+def label_rows(ax: Any, names: list[str], weight: NDArray[Any] | None = None) -> int:
+    """Names beside the rows, in letters that fit; how many.
+
+    Where letters for all would be too small to read, rows of large weight have names, as many as there is
+    room for.
+    """
     from matplotlib.font_manager import FontProperties
 
     room = points_per_row(ax, len(names))
+    shown = np.arange(len(names))
     if room < 5.5:
-        ax.set_yticks([])
-        return False
+        weight = np.zeros(len(names)) if weight is None else weight
+        apart = math.ceil(6.5 / room)
+        free, chosen = np.ones(len(names), bool), []
+        for j in np.argsort(-weight, kind="stable"):
+            if free[j]:
+                chosen.append(j)
+                free[max(0, j - apart + 1) : j + apart] = False
+        shown, room = np.sort(chosen), 6.5
     size = min(0.9 * room, FontProperties(size="small").get_size_in_points())
-    ax.set_yticks(np.arange(len(names)), [shortened(name) for name in names], fontsize=size, **VERBATIM)
-    return True
+    ax.set_yticks(shown, [shortened(names[j]) for j in shown], fontsize=size, **VERBATIM)
+    return len(shown)
 
 
 def text_color() -> str:
@@ -124,13 +148,18 @@ def text_color() -> str:
     return matplotlib.rcParams["text.color"]
 
 
+def faint(alpha: float) -> dict[str, Any]:
+    """A line behind or around, in any style: the color of the text, nearly transparent."""
+    return {"color": text_color(), "alpha": alpha}
+
+
 def hide_spines(ax: Any, *more: str) -> None:
     ax.spines[["top", "right", *more]].set_visible(False)
 
 
 def add_grid(ax: Any, axis: str) -> None:
     """Lines behind the picture, across one axis."""
-    ax.grid(True, axis=axis, color="0.92", linewidth=0.8)
+    ax.grid(True, axis=axis, linewidth=0.8, **faint(0.1))
     ax.set_axisbelow(True)
 
 
@@ -138,11 +167,10 @@ def write_in_the_middle(ax: Any, text: str) -> None:
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color="0.5")
 
 
-def add_color_bar(ax: Any, image: Any) -> None:
+def add_color_bar(ax: Any, image: Any, label: str = "loading") -> None:
     inches = ax.get_window_extent().height / ax.figure.dpi
-    bar = ax.figure.colorbar(
-        image, ax=ax, label="loading", fraction=0.05, pad=0.03, aspect=18, shrink=min(1, 2.8 / inches)
-    )
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03, aspect=18, shrink=min(1, 2.8 / inches))
+    bar.set_label(label, **VERBATIM)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=2)
 

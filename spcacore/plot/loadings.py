@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from .._docstrings import filled
 from .._limits import CLUSTERED_VARIABLES
 from .._messages import counted
 from .._validation import check_choice, integer
+from ..readable import HasLoadings, as_result
 from . import drawing
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def bars(
 
     Parameters
     ----------
-    result : object with `loadings`, or array-like of shape (p, r) or (p,)
-        A result such as `SparsePCAResult`, `SPCAResult` or `RotatedResult`, or one `SparseComponent`.
+    {result}
     component : int, default 0
     n_variables : int, default 30
         How many bars to draw, at most. The title has the number of nonzero loadings.
@@ -58,6 +58,7 @@ def bars(
     >>> ax.get_title(loc="left")
     'component 1: 4 loadings, 22.6 % of the variance'
     """
+    result = as_result(result)
     V = drawing.loadings_of(result)
     t = integer(component, "component", 0, V.shape[1] - 1)
     limit = integer(n_variables, "n_variables", 1)
@@ -102,11 +103,12 @@ def heatmap(
     """Draw the loadings as a table of colors, with a row for each variable and a column for each component.
 
     Only variables that at least one of these components selects are shown. Zero loadings have no color.
-    Names are written if there is room for them.
+    If there is no room for all names, those of the largest loadings are written. Variables of two sets, as of
+    `sparse_cca`, stand one below the other, with a line between the sets.
 
     Parameters
     ----------
-    result : object with `loadings`, or array-like of shape (p, r) or (p,)
+    {result}
     {names}
     {components}
     n_variables : int, optional
@@ -136,6 +138,7 @@ def heatmap(
     >>> [label.get_text() for label in ax.get_yticklabels()]  # b has no loading
     ['a', 'd', 'c']
     """
+    result = as_result(result)
     V = drawing.loadings_of(result)
     chosen = drawing.chosen_components(components, V.shape[1])
     check_choice(order, "order", ("cluster", "loading", "given"))
@@ -147,10 +150,8 @@ def heatmap(
     if n_variables is not None:
         most = integer(n_variables, "n_variables", 1)
         rows = np.sort(rows[np.argsort(-magnitude[rows], kind="stable")[:most]])
-    if order == "cluster" and 2 < len(rows) <= CLUSTERED_VARIABLES:
-        rows = rows[_clustered(V[rows])]
-    elif order != "given":
-        rows = rows[_by_component(V[rows])]
+    sides = _sides(result, rows)
+    rows = np.concatenate([_ordered(V, side, order) for side in sides])
     m, r = len(rows), len(chosen)
     ax = drawing.given_or_new_axes(ax, (min(2.8 + 0.6 * r, 11), min(1.2 + 0.21 * max(m, 6), 9)))
     ax.spines[:].set_visible(False)
@@ -166,8 +167,9 @@ def heatmap(
         table, cmap=drawing.DIVERGING, vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest"
     )
     if drawing.points_per_row(ax, m) > 4:
-        ax.hlines(np.arange(m + 1) - 0.5, -0.5, r - 0.5, color="0.92", linewidth=0.6)
-    ax.vlines(np.arange(r + 1) - 0.5, -0.5, m - 0.5, color="0.8", linewidth=0.8)
+        ax.hlines(np.arange(m + 1) - 0.5, -0.5, r - 0.5, linewidth=0.6, **drawing.faint(0.1))
+    ax.vlines(np.arange(r + 1) - 0.5, -0.5, m - 0.5, linewidth=0.8, **drawing.faint(0.2))
+    ax.hlines(np.cumsum([len(side) for side in sides[:-1]]) - 0.5, -0.5, r - 0.5, color=drawing.text_color())
     ax.set_xlim(-0.5, r - 0.5)
     ax.set_ylim(m - 0.5, -0.5)
     shares = drawing.variance_shares(result, r, chosen)
@@ -177,10 +179,12 @@ def heatmap(
         ticks = [f"{tick}\n{drawing.percent(share)}" for tick, share in zip(ticks, shares, strict=True)]
     ax.set_xticks(np.arange(0, r, thin), ticks[::thin])
     ax.set_xlabel("component" if shares is None or r > 8 else "component, and its share of the variance")
-    if not drawing.label_rows(ax, [named[j] for j in rows]) or m < selected:
-        ax.set_ylabel(
-            counted(m, "variable") if m == selected else f"{m} of {counted(selected, 'selected variable')}"
-        )
+    labelled = drawing.label_rows(ax, [named[j] for j in rows], magnitude[rows])
+    what = counted(m, "variable") if m == selected else f"{m} of {counted(selected, 'selected variable')}"
+    if labelled < m:
+        ax.set_ylabel(f"{what}, {labelled} of them named")
+    elif m < selected:
+        ax.set_ylabel(what)
     drawing.add_color_bar(ax, image)
     return ax
 
@@ -199,7 +203,7 @@ def images(
 
     Parameters
     ----------
-    result : object with `loadings`, or array-like of shape (p, r) or (p,)
+    {result}
         Variables are the pixels, row by row.
     shape : (int, int)
         Numbers of rows and columns of an image; their product must be p.
@@ -216,6 +220,7 @@ def images(
     >>> ax.images[0].get_array().filled(0).tolist(), ax.images[0].get_clim()
     ([[0.6, 0.0, 0.0], [0.0, -0.8, 0.0]], (-0.8, 0.8))
     """
+    result = as_result(result)
     V = drawing.loadings_of(result)
     chosen = drawing.chosen_components(components, V.shape[1])
     if not isinstance(shape, (tuple, list)) or len(shape) != 2:
@@ -251,7 +256,7 @@ def images(
             extent=(left, left + 1, top + tall, top),
         )  # fmt: skip
         edge = [(left, top), (left + 1, top), (left + 1, top + tall), (left, top + tall), (left, top)]
-        ax.plot(*zip(*edge, strict=True), color="0.75", linewidth=0.8)
+        ax.plot(*zip(*edge, strict=True), linewidth=0.8, **drawing.faint(0.25))
         if title:
             said = f"{t + 1}" if shares is None else f"{t + 1}:  {drawing.percent(shares[i])}"
             ax.text(left, top - 0.03, said, fontsize="small", va="bottom")
@@ -260,6 +265,20 @@ def images(
     ax.set_axis_off()
     drawing.add_color_bar(ax, image)
     return ax
+
+
+def _sides(result: Any, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """The rows of each set of variables."""
+    if not isinstance(result, HasLoadings):
+        return [rows]
+    ends = np.cumsum([len(side.loadings) for side in result._sides()])
+    return np.split(rows, np.searchsorted(rows, ends[:-1]))
+
+
+def _ordered(V: NDArray[np.float64], rows: NDArray[np.intp], order: str) -> NDArray[np.intp]:
+    if order == "cluster" and 2 < len(rows) <= CLUSTERED_VARIABLES:
+        return rows[_clustered(V[rows])]
+    return rows if order == "given" else rows[_by_component(V[rows])]
 
 
 _SIGN = 0.3  # what the sign of a loading counts in the clustering of variables, beside its magnitude

@@ -14,6 +14,7 @@ from .._messages import counted
 from .._rendering import shortened
 from .._types import MatrixLike
 from .._validation import integer, real_array
+from ..readable import as_result
 from . import drawing
 
 if TYPE_CHECKING:
@@ -44,18 +45,20 @@ def biplot(
     at `c (v_j1, v_j2)`, where v_j1 and v_j2 are its loadings in the two components. The factor c is the same
     for all variables, and makes the arrows fill the picture. A variable that only one component selects has
     an arrow along that axis; a variable that neither selects has no arrow. Both axes have the same scale, so
-    that angles are not distorted.
+    that angles are not distorted. Where arrows of one direction end close together, their names stand in one
+    list, that of the longest first.
 
     Parameters
     ----------
-    result : object with `loadings`, or array-like of shape (p, r)
+    {result}
     scores_or_X : array-like of shape (n, r), or data of shape (n, p)
         The scores of all components, or the data (dense or sparse), from which `result.transform` computes
         the scores. A matrix of p columns is taken as data.
     components : (int, int), default (0, 1)
         The components on the horizontal and on the vertical axis.
     labels : array-like of shape (n,), optional
-        Classes of the samples, at most 32, which give the colors.
+        Classes of the samples, at most 32, or numbers, which give the colors. Numbers that are not whole, or
+        more than 32 different ones, get a color bar; those that are NaN are gray.
     {names}
     n_variables : int, default 10
         How many arrows to draw, at most: the longest ones.
@@ -74,9 +77,10 @@ def biplot(
     >>> import spcacore
     >>> X, _ = spcacore.datasets.make_spiked(40, 30, cardinality=3, rng=0)
     >>> ax = plot.biplot(spcacore.sparse_pca(X, 2, cardinality=3), X)
-    >>> sorted(text.get_text() for text in ax.texts if text.get_text())
+    >>> sorted(name for text in ax.texts for name in text.get_text().splitlines())
     ['x1', 'x2', 'x3', 'x4', 'x5', 'x6']
     """
+    given, result = result, as_result(result)
     V = drawing.loadings_of(result)
     p, r = V.shape
     if not isinstance(components, (tuple, list)) or len(components) != 2:
@@ -88,9 +92,10 @@ def biplot(
         raise ValueError(f"components must be two different ones, not {components!r}")
     limit = integer(n_variables, "n_variables", 0)
     named = drawing.variable_names(result, names, p)
-    Z = _scores(result, scores_or_X, p, r)[:, [first, second]].astype(np.float64)
+    Z = _scores(given, scores_or_X, p, r)[:, [first, second]].astype(np.float64)
     V = V[:, [first, second]]
-    classes = None if labels is None else _classes(labels, len(Z))
+    values = None if labels is None else _numbers(labels, len(Z))
+    classes = None if labels is None or values is not None else _classes(labels, len(Z))
     length = np.hypot(*V.T)
     selected = np.flatnonzero(length)
     index = selected[np.argsort(-length[selected], kind="stable")[:limit]]
@@ -103,12 +108,14 @@ def biplot(
         "zorder": 2,
     }
     style["rasterized"] = len(Z) > 5000
-    if classes is None:
-        ax.scatter(*Z.T, color="0.6", **style)
-    else:
+    if values is not None:
+        _scatter_numbers(ax, Z, values, style, str(getattr(labels, "name", None) or "label"))
+    elif classes is not None:
         _scatter_classes(ax, Z, *classes, style)
+    else:
+        ax.scatter(*Z.T, color="0.6", **style)
     for line in (ax.axhline, ax.axvline):
-        line(0, color="0.85", linewidth=0.8, zorder=0)
+        line(0, linewidth=0.8, zorder=0, **drawing.faint(0.15))
     reach, size = abs(Z).max(axis=0), abs(V[index]).max(axis=0, initial=0)
     fits = [a / b for a, b in zip(reach, size, strict=True) if a > 0 and b > 0]
     tips = V[index] * (0.95 * min(fits) if fits else 1.0)
@@ -162,6 +169,37 @@ def _scores(result: Any, source: Any, p: int, r: int) -> NDArray[Any]:
     return Z
 
 
+def _numbers(labels: Any, n: int) -> NDArray[np.float64] | None:
+    """Labels that are numbers rather than classes, with NaN where there is none."""
+    given = np.asarray(labels)
+    if given.dtype == object and all(isinstance(x, (int, float, np.number, type(None))) for x in given.flat):
+        given = given.astype(np.float64)
+    if given.shape != (n,) or given.dtype.kind not in "iuf":
+        return None
+    values = given.astype(np.float64)
+    values[~np.isfinite(values)] = np.nan
+    known = np.unique(values[~np.isnan(values)])
+    return values if len(known) > len(_STYLES) or np.any(known != np.rint(known)) else None
+
+
+def _scatter_numbers(
+    ax: Any, Z: NDArray[Any], values: NDArray[np.float64], style: dict[str, Any], title: str
+) -> None:
+    """From dark to light, but for what the background would hide."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap, to_rgb
+
+    known = ~np.isnan(values)
+    dark = sum(to_rgb(ax.get_facecolor())) < 1.5
+    colors = ListedColormap(
+        colormaps["viridis"](np.linspace(0.2, 1, 256) if dark else np.linspace(0, 0.92, 256))
+    )
+    if not known.all():
+        ax.scatter(*Z[~known].T, color="0.6", **style)
+    image = ax.scatter(*Z[known].T, c=values[known], cmap=colors, **style)
+    drawing.add_color_bar(ax, image, shortened(title))
+
+
 def _classes(labels: Any, n: int) -> tuple[list[str], NDArray[np.intp]]:
     given = np.asarray(labels)
     if given.shape != (n,):
@@ -171,7 +209,10 @@ def _classes(labels: Any, n: int) -> tuple[list[str], NDArray[np.intp]]:
     except TypeError:
         kinds, member = np.unique(given.astype(str), return_inverse=True)
     if len(kinds) > len(_STYLES):
-        raise ValueError(f"labels have {len(kinds)} classes; at most {len(_STYLES)} can be told apart")
+        raise ValueError(
+            f"labels have {len(kinds)} classes; at most {len(_STYLES)} can be told apart, but numbers get a "
+            "color bar"
+        )
     return [str(kind) for kind in kinds], member
 
 
@@ -197,7 +238,10 @@ def _scatter_classes(
 
 
 def _label_tips(ax: Any, tips: NDArray[np.float64], names: list[str]) -> None:
-    """Each name beyond its arrow, or as near as leaves room for those of longer arrows."""
+    """Each name beyond its arrow, or as near as leaves room for those of longer arrows.
+
+    Names of arrows that end close together, in one direction, are lines of one text.
+    """
     from matplotlib.font_manager import FontProperties
     from matplotlib.patheffects import withStroke
 
@@ -206,10 +250,13 @@ def _label_tips(ax: Any, tips: NDArray[np.float64], names: list[str]) -> None:
     at = ax.transData.transform(tips).reshape(-1, 2) * scale
     origin = ax.transData.transform((0, 0)) * scale
     low, high = (np.array(corner) * scale for corner in ax.get_window_extent().get_points())
+    groups = _gathered(at - origin, size)
     lines = np.concatenate([np.linspace(origin, tip, 60) for tip in at]) if len(at) else at
-    taken = np.zeros((len(names), 2, 2))
-    for i, name in enumerate(names):
-        half = np.array([drawing.LETTER_WIDTH * size * len(name) / 2, 0.7 * size])
+    taken = np.zeros((len(groups), 2, 2))
+    for g, members in enumerate(groups):
+        i = members[0]
+        longest = max(len(names[j]) for j in members)
+        half = np.array([drawing.LETTER_WIDTH * size * longest / 2, (0.1 + 0.6 * len(members)) * size])
         angle = math.atan2(*(at[i] - origin)[::-1])
         best: tuple[float, NDArray[Any], int] | None = None
         for reach in (3, 9, 16, 24, 33, 44, 56):
@@ -217,7 +264,7 @@ def _label_tips(ax: Any, tips: NDArray[np.float64], names: list[str]) -> None:
                 way = np.array([math.cos(angle + math.radians(turn)), math.sin(angle + math.radians(turn))])
                 offset = way * (reach + half)
                 box = np.array([at[i] + offset - half, at[i] + offset + half])
-                cost = _overlap(box, taken[:i])
+                cost = _overlap(box, taken[:g])
                 cost += 4.0 * int(np.count_nonzero(((lines > box[0]) & (lines < box[1])).all(axis=1)))
                 cost += 2 * float(np.maximum(low - box[0], 0).sum() + np.maximum(box[1] - high, 0).sum())
                 if best is None or cost < best[0] - 1e-9:
@@ -228,14 +275,30 @@ def _label_tips(ax: Any, tips: NDArray[np.float64], names: list[str]) -> None:
                 break
         assert best is not None
         _, offset, reach = best
-        taken[i] = at[i] + offset - half, at[i] + offset + half
+        taken[g] = at[i] + offset - half, at[i] + offset + half
         leader = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 1}
         ax.annotate(
-            name, tuple(tips[i]), tuple(offset), textcoords="offset points", ha="center", va="center",
-            fontsize="small", zorder=5, arrowprops=leader if reach > 9 else None,
+            "\n".join(names[j] for j in members), tuple(tips[i]), tuple(offset), textcoords="offset points",
+            ha="center", va="center", fontsize="small", linespacing=1.05, zorder=5,
+            arrowprops=leader if reach > 9 else None,
             path_effects=[withStroke(linewidth=2.2, foreground=ax.get_facecolor(), alpha=0.85)],
             **drawing.VERBATIM,
         )  # fmt: skip
+
+
+def _gathered(tips: NDArray[np.float64], size: float) -> list[list[int]]:
+    """Groups of arrows, from the longest: each ends near another of its group, nearly in one direction."""
+    groups: list[list[int]] = []
+    for i, tip in enumerate(tips):
+        for members in groups:
+            last = tips[members[-1]]
+            across = abs(last[0] * tip[1] - last[1] * tip[0]) / max(float(np.hypot(*last)), 1e-300)
+            if across < 0.2 * size and float(np.hypot(*(last - tip))) < 1.2 * size:
+                members.append(i)
+                break
+        else:
+            groups.append([i])
+    return groups
 
 
 def _overlap(box: NDArray[np.float64], others: NDArray[np.float64]) -> float:

@@ -12,13 +12,16 @@ from .._messages import counted
 from .._rendering import shortened
 from .._types import Kind, OperatorLike
 from .._validation import check_choice, real_array
-from ..models.comparison import Comparison, option_of
+from ..models.comparison import Comparison, compare, option_of
 from ..models.variance import checked_loadings, operator_variances
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
+from ..readable import as_result
 from . import drawing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from matplotlib.axes import Axes
 
 __all__ = ["comparison", "scree"]
@@ -48,13 +51,14 @@ def scree(
 
     Parameters
     ----------
-    result : object with `loadings`, or array-like of shape (p, r) or (p,)
+    {result}
         If the result has no shares of its own, X is needed.
     X : array-like of shape (n, p), sparse matrix, optional
         The data, or the covariance, from which the result was computed. If you give it, ordinary principal
-        components are drawn.
+        components are always drawn.
     dense : array-like, optional
-        Shares of ordinary principal components, if you know them: numbers in [0, 1], not cumulative.
+        Shares of ordinary principal components, if you know them: numbers in [0, 1], not cumulative. Default:
+        `dense_ratio` of the result, which it has if that took only milliseconds.
     kind : {"data", "covariance"}, optional
     center, scale : bool, optional
         How to read X, as in `sparse_pca`. Default: as the result was computed, else "data", True, False.
@@ -79,6 +83,7 @@ def scree(
     sparse [26.2, 16.7, 15.2]
     ordinary [32.5, 18.3, 14.4]
     """
+    result = as_result(result)
     V = drawing.loadings_of(result)
     r = V.shape[1]
     if X is not None and dense is not None:
@@ -90,6 +95,7 @@ def scree(
             raise ValueError("kind, center and scale say how to read X, but X is not given")
         if shares is None:
             raise ValueError("the result has no explained_variance_ratio: pass X")
+    dense = getattr(result, "dense_ratio", None) if X is None and dense is None else dense
     ordinary = None if dense is None else _known_shares(dense)[:r]
     if X is not None:
         options = {name: option_of(result, name) if v is None else v for name, v in options.items()}
@@ -131,7 +137,10 @@ def scree(
 
 
 @filled(drawing.PARAGRAPHS)
-def comparison(results: Comparison, *, definition: str = "cumulative", ax: Axes | None = None) -> Axes:
+def comparison(
+    results: Comparison | Mapping[str, Any] | Sequence[Any], X: OperatorLike | None = None, *,
+    definition: str = "cumulative", ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw the variance of the components of several results, with matched components side by side.
 
     Groups of bars are in the order of the components of the reference, followed by components without a
@@ -140,14 +149,17 @@ def comparison(results: Comparison, *, definition: str = "cumulative", ax: Axes 
 
     Parameters
     ----------
-    results : Comparison
-        From `spcacore.compare`.
+    results : Comparison, mapping or sequence
+        From `spcacore.compare`, or what that takes: results by their labels, or in a list.
+    X : array-like of shape (n, p), sparse matrix, optional
+        The data, or the covariance, if `results` is no comparison yet. `compare` has options.
     definition : str, default "cumulative"
         Definition of the variance, one of those of the function `explained_variance`.
     {axes}
 
     {wrong}
-        If `results` is not a comparison, or there is no such definition.
+        As in `compare`; if `results` is not a comparison and there is no X, or if there is no such
+        definition.
     {no_matplotlib}
 
     {examples}
@@ -162,7 +174,14 @@ def comparison(results: Comparison, *, definition: str = "cumulative", ax: Axes 
     six [29.0, 17.0, 15.4]
     """
     if not isinstance(results, Comparison):
-        raise TypeError(f"results must be a Comparison from spcacore.compare, not {type(results).__name__}")
+        if X is None:
+            raise TypeError(
+                f"results is a {type(results).__name__}, which needs X: plot.comparison(results, X); "
+                "or give spcacore.compare(results, X)"
+            )
+        results = compare(results, X)
+    elif X is not None:
+        raise TypeError("X was given to spcacore.compare already: leave it out")
     check_choice(definition, "definition", tuple(results.explained_variance))
     known = results.explained_variance_ratio
     values = (results.explained_variance if known is None else known)[definition]
@@ -229,5 +248,5 @@ def _computed_shares(
     total = float(problem.diagonal.sum())
     if not total > 0:
         raise ValueError("X has no variance")
-    own = operator_variances(problem, checked_loadings(V, p), "cumulative") / total if wanted else None
+    own = operator_variances(problem, checked_loadings(V, p, None), "cumulative") / total if wanted else None
     return dense_shares(problem, r), own

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._docstrings import hands_on
-from .._messages import counted
+from .._messages import counted, few
 from .._types import Deflation, Kind, MatrixLike, Method, OperatorLike, RandomSource, Rule
 from .._validation import (
     Hook,
@@ -50,6 +50,8 @@ Callback = Callable[[SelectionProgress], object]
 @dataclass(frozen=True, eq=False, repr=False)
 class SparsitySelection(ByValue):
     """The score of each value of the sparsity, or of each number of components, and the choice.
+
+    `to_frame()` has a row for each value: score, standard_error, chosen; and component, where grids differ.
 
     Attributes
     ----------
@@ -125,16 +127,15 @@ class SparsitySelection(ByValue):
     def _index(self) -> list[Any]:
         return [value for one in (*self.earlier, self) for value in one.values.tolist()]
 
-    def __repr__(self) -> str:
+    def _facts(self) -> list[str]:
         which = f" of component {len(self.earlier) + 1}" if self.earlier else ""
-        earlier = (
-            f", earlier={', '.join(f'{one.chosen:.6g}' for one in self.earlier)}" if self.earlier else ""
-        )
-        return (
-            f"SparsitySelection(criterion={self.criterion!r}, "
-            f"{counted(len(self.values), 'value')} of {self.parameter}{which}, best={self.best:.6g}, "
-            f"one_se={self.one_se:.6g}, chosen={self.chosen:.6g}{earlier})"
-        )
+        facts = [
+            f"criterion={self.criterion!r}",
+            f"{counted(len(self.values), 'value')} of {self.parameter}{which}", f"best={self.best:.6g}",
+            f"one_se={self.one_se:.6g}", f"chosen={self.chosen:.6g}",
+        ]  # fmt: skip
+        earlier = few(f"{one.chosen:.6g}" for one in self.earlier)[1:-1]
+        return [*facts, *([f"earlier={earlier}"] if earlier else [])]
 
 
 @hands_on(sparse_pca, leaves_out=NOT_FOR_CHOICES)

@@ -39,10 +39,10 @@ from .._validation import (
 from ..linalg.scaling import exponent_above, largest_magnitude
 from ..operators.sparse_format import canonical_arrays
 from ..progress import SelectionProgress
-from ..results import frame
+from ..readable import Listing, Tabular
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    pass
 
 __all__ = ["ADJUSTMENTS", "KINDS", "Callback", "CrossValidatedEigenvalues", "cross_validated_eigenvalues"]
 __dir__ = __all__.copy
@@ -66,8 +66,10 @@ Callback = Callable[[SelectionProgress], object]
     }
 )
 @dataclass(frozen=True, eq=False, repr=False)
-class CrossValidatedEigenvalues:
+class CrossValidatedEigenvalues(Tabular):
     """Singular values of directions in data that did not choose them, from `cross_validated_eigenvalues`.
+
+    `to_frame()` has a row for each direction, from 1: value, statistic, p_value, adjusted, chosen.
 
     Attributes
     ----------
@@ -103,31 +105,18 @@ class CrossValidatedEigenvalues:
     kind: str
     noise: float | None
 
-    def to_frame(self) -> DataFrame:
-        """A row for each direction, from 1, as a pandas DataFrame.
+    def _facts(self) -> list[str]:
+        return [
+            f"kind={self.kind!r}", counted(len(self.values), "component"),
+            counted(len(self.scores), "split"), f"chosen={self.chosen}",
+        ]  # fmt: skip
 
-        Returns
-        -------
-        pandas.DataFrame
-            value, statistic, p_value, adjusted, chosen.
-
-        {no_pandas}
-
-        {example}
-        >>> found.to_frame()["chosen"].tolist()
-        [True, True, False, False]
-        """
+    def _table(self) -> Listing:
         columns = {
             "value": self.values, "statistic": self.statistic, "p_value": self.p_value,
             "adjusted": self.adjusted, "chosen": np.arange(len(self.values)) < self.chosen,
         }  # fmt: skip
-        return frame(columns, range(1, len(self.values) + 1), "component")
-
-    def __repr__(self) -> str:
-        return (
-            f"CrossValidatedEigenvalues(kind={self.kind!r}, {counted(len(self.values), 'component')}, "
-            f"{counted(len(self.scores), 'split')}, chosen={self.chosen})"
-        )
+        return Listing("component", range(1, len(self.values) + 1), columns)
 
 
 def cross_validated_eigenvalues(

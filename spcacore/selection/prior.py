@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._docstrings import hands_on
-from .._messages import listed, quiet
+from .._messages import brief, few, listed, quiet
 from .._types import MatrixLike
 from .._validation import check_callback
 from ..models.structured import StructuredPCAResult, oppca, soppca
 from ..progress import Callback, Progress
+from ..readable import Listing, Tabular
 
 __all__ = ["PRIORS", "PriorSelection", "select_prior"]
 __dir__ = __all__.copy
@@ -22,9 +23,11 @@ __dir__ = __all__.copy
 PRIORS = ("prior_covariance", "prior_precision")
 
 
-@dataclass(frozen=True, eq=False)
-class PriorSelection:
+@dataclass(frozen=True, eq=False, repr=False)
+class PriorSelection(Tabular):
     """How well the data support each prior.
+
+    `to_frame()` has a row for each prior: evidence, components, chosen.
 
     Attributes
     ----------
@@ -56,11 +59,16 @@ class PriorSelection:
         """That of the best prior."""
         return self.results[int(np.argmax(self.evidence))]
 
-    def __repr__(self) -> str:
-        values = ", ".join(
-            f"{name}: {value:.6g}" for name, value in zip(self.names, self.evidence, strict=True)
-        )
-        return f"PriorSelection(best={self.best!r}, evidence: {values})"
+    def _facts(self) -> list[str]:
+        values = few(f"{name}: {x:.6g}" for name, x in zip(self.names, self.evidence, strict=True))
+        return [f"best={brief(self.best)!r}", f"evidence: {values[1:-1]}"]
+
+    def _table(self) -> Listing:
+        columns = {
+            "evidence": self.evidence, "components": [result.n_components for result in self.results],
+            "chosen": [name == self.best for name in self.names],
+        }  # fmt: skip
+        return Listing("prior", self.names, columns)
 
 
 @hands_on(oppca, leaves_out=PRIORS)

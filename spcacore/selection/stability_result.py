@@ -5,23 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._docstrings import NO_PANDAS, filled
-from .._limits import QUANTILE_ENTRIES
-from .._messages import counted
+from .._limits import QUANTILE_ENTRIES, READ_VARIABLES
+from .._messages import counted, few
+from .._rendering import Part, table_of
 from .._types import Array
 from .._validation import group_labels, integer, number
 from ..linalg.orthogonal import unit_columns
-from ..results import frame, labels
+from ..readable import Listing, Tabular, labels
 from .concave import largest_tails
 from .resampling import Refit, Sparse
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 __all__ = ["Stability", "assembled", "false_selections", "least_threshold", "matched", "quantiles", "rotated"]
 __dir__ = __all__.copy
@@ -33,11 +31,14 @@ __dir__ = __all__.copy
     }
 )
 @dataclass(frozen=True, eq=False, repr=False)
-class Stability:
+class Stability(Tabular):
     """How often each variable is chosen again, from `stability`.
 
     With B resamples, p variables and r components; the components of each resample are given the order and
     the signs of those of all the data.
+
+    `to_frame()` has a row for each variable and component where it is ever chosen, the most frequent first in
+    each component: component (from 1), loading, frequency, low, high, stable.
 
     Attributes
     ----------
@@ -263,27 +264,10 @@ class Stability:
             count[np.unique(index[some])] += 1
         return {label: float(count[i] / self.n_resamples) for label, i in place.items()}
 
-    def to_frame(self) -> DataFrame:
-        """A row for each variable and component where it is ever chosen, as a pandas DataFrame.
+    def _table(self) -> Listing:
+        return self._variables(self.rows())
 
-        Returns
-        -------
-        pandas.DataFrame
-            Index: the variable; columns: component (from 1), loading, frequency, low, high, stable. The most
-            frequent first in each component.
-
-        {no_pandas}
-
-        Examples
-        --------
-        >>> import spcacore
-        >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, variances=(9,), rng=0)
-        >>> found = spcacore.stability(X, 1, cardinality=5, n_resamples=20)
-        >>> int(found.to_frame()["stable"].sum())
-        5
-        """
-        rows = self.rows()
-        names = labels(self.names, len(self.loadings))
+    def _variables(self, rows: list[tuple[int, int]]) -> Listing:
         columns = {
             "component": [t + 1 for t, _ in rows],
             "loading": [self.loadings[j, t] for t, j in rows],
@@ -292,7 +276,29 @@ class Stability:
             "high": [self.loading_interval[j, t, 1] for t, j in rows],
             "stable": [bool(self.stable[j, t]) for t, j in rows],
         }
-        return frame(columns, [names[j] for _, j in rows], "variable")
+        names = labels(self.names, len(self.loadings))
+        return Listing("variable", [names[j] for _, j in rows], columns)
+
+    def _parts(self) -> list[Part]:
+        """What is known of each component, and those of its variables that are chosen most often."""
+        known: dict[str, Any] = {
+            "selected": self.average_selected, "threshold": self.threshold, "stable": self.stable.sum(axis=0),
+            "agreement": self.agreement, "cosine": self.cosine.mean(axis=0),
+        }  # fmt: skip
+        if self.expected_false is not None:
+            known["expected false, at most"] = self.expected_false
+        if self.explained_interval is not None:
+            low, high = self.explained_interval.T
+            known |= {"% of the variance, low": 100 * low, "% of the variance, high": 100 * high}
+        parts = table_of("component", range(1, self.n_components + 1), known, noun="component")
+        each = max(1, READ_VARIABLES // max(1, self.n_components))
+        of_component: dict[int, list[tuple[int, int]]] = {}
+        for t, j in (rows := self.rows()):
+            of_component.setdefault(t, []).append((t, j))
+        top = [row for those in of_component.values() for row in those[:each]]
+        parts += table_of(*self._variables(top), noun="row")
+        left = len(rows) - len(top)
+        return [*parts, *([f"and {counted(left, 'more row')}: see to_frame()"] if left else [])]
 
     def rows(self) -> list[tuple[int, int]]:
         """Pairs of a component and a variable that it ever selects, the most frequent variables first.
@@ -314,13 +320,12 @@ class Stability:
             out += [(t, int(j)) for j in order[: np.count_nonzero(frequency)]]
         return out
 
-    def __repr__(self) -> str:
-        stable = np.count_nonzero(self.stable, axis=0).tolist()
-        return (
-            f"Stability(model={self.model!r}, {counted(self.n_resamples, 'resample')} "
-            f"({self.resampling}), p={len(self.loadings)}, {counted(self.n_components, 'component')}, "
-            f"stable={stable})"
-        )
+    def _facts(self) -> list[str]:
+        return [
+            f"model={self.model!r}", f"{counted(self.n_resamples, 'resample')} ({self.resampling})",
+            f"p={len(self.loadings)}", counted(self.n_components, "component"),
+            f"stable={few(self.stable.sum(axis=0))}",
+        ]  # fmt: skip
 
 
 # ---- the bound on false selections

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._docstrings import hands_on
+from .._labels import joined
 from .._limits import STABLE_FREQUENCY
 from .._messages import counted, listed, quiet
 from .._types import MatrixLike, RandomSource, Resampling
@@ -188,7 +189,7 @@ def stability(
         raise TypeError(f"n_components must be an integer, not {n_components!r}")
     threads, hook = check_jobs(n_jobs), check_callback(callback)
     _refuse(model, Y, options)
-    rows = _rows(X, "X")
+    rows, Y = _rows(X, "X"), joined(X, Y, "Y")
     n = rows.shape[0]
     labels = _labels(Y, n, resampling) if model == "sparse_lda" else None
     least = n if resampling == "bootstrap" else n // 2

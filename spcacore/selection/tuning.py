@@ -42,39 +42,26 @@ from ..operators.gram import formed
 from ..operators.leading import dense_shares
 from ..operators.permutation import permuted_columns
 from ..operators.problem import Problem, warn_out_of_range
-from ..results import frame
+from ..readable import Listing, Tabular
 from ..solvers.solution import Solution
 from ..solvers.table import SOLVERS
 from .grids import component_grids, sparsity_values
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    pass
 
 __all__ = ["ByValue", "HeldOutRows", "NamedArray", "Plan", "SparsityPath", "left_out_error"]
 __dir__ = __all__.copy
 
 
-class ByValue:
+class ByValue(Tabular):
     """A result with something for each of several values of a parameter."""
 
     parameter: str
     values: NDArray[Any]
 
-    def to_frame(self) -> DataFrame:
-        """One row for each value, as a pandas DataFrame with the values as its index.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Of a path: nonzeros, share explained, index of sparseness. Of a selection: the score, its standard
-            error, and which value is chosen; where grids differ by component, for each of them.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        return frame(self._columns(), self._index(), self.parameter)
+    def _table(self) -> Listing:
+        return Listing(self.parameter, self._index(), self._columns())
 
     def _index(self) -> list[Any]:
         return self.values.tolist()
@@ -88,6 +75,9 @@ class SparsityPath(ByValue):
     """Sparse components for each of several values of their sparsity, from `sparsity_path`.
 
     It is a sequence: ``path[i]`` is the `SparsePCAResult` of the i-th value.
+
+    `to_frame()` has a row for each value: nonzeros and, if the total is known, explained_variance_ratio
+    and index_of_sparseness.
 
     Attributes
     ----------
@@ -153,17 +143,16 @@ class SparsityPath(ByValue):
             columns["index_of_sparseness"] = self.index_of_sparseness
         return columns
 
-    def __repr__(self) -> str:
-        r = self.n_components
-        share = ""
+    def _facts(self) -> list[str]:
+        first, last = self.values[[0, -1]]
+        facts = [
+            f"method={self.method!r}", counted(self.n_components, "component"),
+            f"{counted(len(self), 'value')} of {self.parameter} from {first:.6g} to {last:.6g}",
+        ]  # fmt: skip
         if self.explained_variance_ratio is not None:
             low, high = 100 * self.explained_variance_ratio.sum(axis=1)[[0, -1]]
-            share = f", {low:.1f} to {high:.1f} % of the variance explained"
-        return (
-            f"SparsityPath(method={self.method!r}, {counted(r, 'component')}, "
-            f"{counted(len(self), 'value')} of {self.parameter} "
-            f"from {self.values[0]:.6g} to {self.values[-1]:.6g}{share})"
-        )
+            facts.append(f"{low:.1f} to {high:.1f} % of the variance explained")
+        return facts
 
 
 class NamedArray:

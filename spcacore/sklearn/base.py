@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._docstrings import filled
+from .._labels import matched, same_columns, symmetric
 from .._messages import counted
 from .._types import MatrixLike
 from .._validation import group_labels, real_array
@@ -100,13 +101,17 @@ def as_rng(random_state: Any) -> Any:
 
 
 def by_place(known: dict[str, Any], names: tuple[str, ...] | None, p: int) -> dict[str, Any]:
-    """Options that know variables by name, with indices and labels in place of the names."""
+    """Options that know variables by name, in the order of the variables, without their names."""
     found = {}
     for name, given in known.items():
         if given is not None and name.endswith(("include", "exclude")):
             given = variables_of(given, name, p, names)
         elif given is not None and name.endswith("groups"):
             given = group_labels(given, names, p, name)
+        elif name.startswith("prior_"):
+            given = symmetric(given, names, name)
+        else:
+            given = matched(given, names, name)
         found[name] = given
     return found
 
@@ -191,6 +196,7 @@ class Invertible(Transformer):
         return self._rows(S @ np.linalg.pinv(self.components_.T).astype(S.dtype, copy=False))
 
     def _scores(self, X: Any) -> NDArray[Any]:
+        X = same_columns(X, tuple(self.get_feature_names_out()))
         S = real_array(X, "X", ndim=2, empty=self._n_features_out == 0)
         if S.shape[1] != self._n_features_out:
             raise ValueError(

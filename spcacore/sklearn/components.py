@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._docstrings import filled
+from .._labels import joined
 from .._types import (
     Constraint,
     Counted,
@@ -57,7 +58,7 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
         (2, 30)
         """
         self._afresh()
-        names = column_names(X)
+        names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
         rows = self._training(X)
         r = self._count(*rows.shape)
         tasks = fit_tasks(self, rows, int(r) if self._in_turn and isinstance(r, Integral) else None)
@@ -235,18 +236,20 @@ class SparsePCA(Components):
             defaults = {"cardinality": k, "l1_bound": math.sqrt(k), "penalty": None}
             wanted = "cardinality" if self.method is None else SOLVERS[self.method].sparsity
             sparsity[wanted] = defaults[wanted]
-        choice = self._by_place(X.shape[1], include=self.include, exclude=self.exclude, groups=self.groups)
-        choice |= {"nonnegative": self.nonnegative, "count": self.count}
-        options = {**choice, **(self.options or {})}
+        choice = self._by_place(
+            X.shape[1], include=self.include, exclude=self.exclude, groups=self.groups,
+            nonnegative=self.nonnegative,
+        )  # fmt: skip
+        options = {**choice, "count": self.count, **(self.options or {})}
+        matrix = {"kind": "data", **self._by_place(X.shape[1], center=self.center, scale=self.scale), **of}
         return sparse_pca(
             X, r, **sparsity, explained_of=self.explained_of, objective=self.objective, method=self.method,
             deflation=self.deflation, constraint=self.constraint,
             renormalize=self.renormalize, refine=self.refine, certify=self.certify,
             support=self.support, total_cardinality=self.total_cardinality,
-            scale=self.scale, sample_weight=sample_weight,
-            start=self.start, n_starts=self.n_starts, callback=callback,
+            sample_weight=sample_weight, start=self.start, n_starts=self.n_starts, callback=callback,
             max_iter=self.max_iter, tol=self.tol, screening=self.screening, rng=as_rng(self.random_state),
-            **{"kind": "data", "center": self.center, **of}, **options,
+            **matrix, **options,
         )  # fmt: skip
 
 
@@ -267,7 +270,7 @@ class SPCA(Components):
         rounded up.
     penalty : float or sequence of floats, optional
         Instead of `cardinality`: the penalty on the l1 norms.
-    ridge, start, max_iter, tol
+    ridge, refine, start, max_iter, tol
         As in `spca`.
     include, exclude, groups, nonnegative, count
         As in `spca`.
@@ -310,6 +313,7 @@ class SPCA(Components):
     cardinality: int | ArrayLike | None = None
     penalty: float | ArrayLike | None = None
     ridge: float | None = None
+    refine: bool = True
     start: str | ArrayLike | None = None
     max_iter: int = 1000
     tol: float | None = None
@@ -338,12 +342,14 @@ class SPCA(Components):
         cardinality = self.cardinality
         if cardinality is None and self.penalty is None:
             cardinality = default_cardinality(X.shape[1])
-        choice = self._by_place(X.shape[1], include=self.include, exclude=self.exclude, groups=self.groups)
+        known = self._by_place(
+            X.shape[1], include=self.include, exclude=self.exclude, groups=self.groups,
+            nonnegative=self.nonnegative, start=self.start, center=self.center, scale=self.scale,
+        )  # fmt: skip
         return spca(
-            X, r, cardinality=cardinality, start=self.start, max_iter=self.max_iter, tol=self.tol,
-            scale=self.scale, sample_weight=sample_weight, callback=callback,
-            nonnegative=self.nonnegative, count=self.count, **choice,
-            **{"penalty": self.penalty, "ridge": self.ridge, "center": self.center, **of},
+            X, r, cardinality=cardinality, refine=self.refine, max_iter=self.max_iter, tol=self.tol,
+            sample_weight=sample_weight, callback=callback, count=self.count,
+            **{"penalty": self.penalty, "ridge": self.ridge, **known, **of},
         )  # fmt: skip
 
 
@@ -426,8 +432,9 @@ class SCA(Components):
     def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
         if isinstance(self.scale, str):
             raise TypeError(f"scale must be True or False, not {self.scale!r}")
+        known = self._by_place(X.shape[1], start=self.start, center=self.center, scale=self.scale)
         return sca(
-            X, r, l1_bound=self.l1_bound, rotation=self.rotation, threshold=self.threshold, start=self.start,
-            max_iter=self.max_iter, tol=self.tol, scale=self.scale, sample_weight=sample_weight,
-            callback=callback, **{"center": self.center, **of},
+            X, r, l1_bound=self.l1_bound, rotation=self.rotation, threshold=self.threshold,
+            max_iter=self.max_iter, tol=self.tol, sample_weight=sample_weight, callback=callback,
+            **{**known, **of},
         )  # fmt: skip

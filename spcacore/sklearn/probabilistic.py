@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
+from .._labels import joined
 from .._types import MatrixLike
 from .._validation import column_names
 from ..models.probabilistic import PPCAResult, ppca
@@ -115,14 +116,16 @@ class PPCA(WeightedBatches, Likelihood):
         (2, 30)
         """
         self._afresh()
+        sample_weight = joined(X, sample_weight, "sample_weight")
         X, names = self._training(X), column_names(X)
-        result = self._model(X, center=self.center, sample_weight=sample_weight)
+        result = self._model(X, sample_weight=sample_weight)
         self._found(replace(result, names=names))
         return self
 
     def _model(self, X: Any, **of: Any) -> PPCAResult:
+        known = self._by_place(X.shape[1], center=self.center, scale=self.scale)
         return ppca(
-            X, self.n_components, scale=self.scale, ddof=self.ddof, max_iter=self.max_iter, tol=self.tol, **of
+            X, self.n_components, ddof=self.ddof, max_iter=self.max_iter, tol=self.tol, **{**known, **of}
         )
 
     def _least_rows(self, p: int) -> int:
@@ -130,7 +133,7 @@ class PPCA(WeightedBatches, Likelihood):
 
     def _fit_moments(self, A: Any, mean: Any, running: RunningScatter, names: Any) -> None:
         n = int(running.weight) if running.weight == int(running.weight) else None
-        result = self._model(A, kind="covariance", n_samples=n)
+        result = self._model(A, kind="covariance", center=True, n_samples=n)
         free = len(A) if np.ndim(self.center) == 0 and self.center else 0  # of the mean, which is estimated
         bic = None if result.bic is None or n is None else result.bic + math.log(n) * free
         n_parameters = result.n_parameters + free

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from .._docstrings import filled
+from .._labels import joined
 from .._limits import BLOCKS_SUBMATRIX_ORDER, CHUNK
 from .._messages import counted
 from .._types import MatrixLike, Weights
@@ -88,6 +89,7 @@ class Batches(Transformer):
     def _take(self, X: Any, sample_weight: Any) -> Self:
         """Fit these rows and all of earlier batches."""
         fresh = not hasattr(self, "_running")
+        sample_weight = joined(X, sample_weight, "sample_weight")
         X = self._checked(X, reset=fresh)
         weight = None
         if sample_weight is not None:
@@ -96,7 +98,7 @@ class Batches(Transformer):
         running.add(X, weight)
         if running.weight > 1 and running.n_rows >= self._least_rows(X.shape[1]):  # else go on collecting
             names = getattr(self, "feature_names_in_", None)
-            A, mean = running.moment(self.center)
+            A, mean = running.moment(self._by_place(X.shape[1], center=self.center)["center"])
             self._fit_moments(A, mean, running, None if names is None else tuple(names))
             self.n_samples_seen_ = running.n_rows
         self._running = running

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._docstrings import filled
 from .._types import MatrixLike, Resampling
 from ..selection.stable_variables import stability
-from .base import PARAGRAPHS, as_rng, default_cardinality
+from .base import PARAGRAPHS, as_rng, by_place, default_cardinality
 
 __all__ = ["StabilitySelector"]
 __dir__ = __all__.copy
@@ -110,7 +110,8 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         rows = validate_data(
             self, X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), ensure_min_samples=4
         )
-        options = dict(self.options or {})
+        names = getattr(self, "feature_names_in_", None)
+        options = by_place(self.options or {}, None if names is None else tuple(names), rows.shape[1])
         if self.cardinality is not None:
             options["cardinality"] = self.cardinality
         elif not {"cardinality", "explained", "l1_bound", "penalty"} & set(options):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
+from .._labels import joined
 from .._types import Counted, Groups, MatrixLike, Weights
 from .._validation import check_choice, column_names
 from ..models.structured import StructuredPCAResult, oppca, soppca
@@ -106,10 +107,10 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         (2, 30)
         """
         self._afresh()
-        names = column_names(X)
+        names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
         X = self._training(X)
         tasks = fit_tasks(self, X, self.n_components)
-        result = self._model(X, center=self.center, sample_weight=sample_weight, callback=tasks)
+        result = self._model(X, sample_weight=sample_weight, callback=tasks)
         if tasks is not None:
             tasks.close()
         self._found(replace(result, names=names))
@@ -141,13 +142,15 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
                 f"sample_weight sums to {running.weight:g} over all batches: partial_fit needs a whole "
                 "number of samples, to weigh their covariance against the prior; fit takes any weights"
             )
-        result = self._model(A, kind="covariance", n_samples=n)
+        result = self._model(A, kind="covariance", center=True, n_samples=n)
         self._found(replace(result, mean=mean, kind="data", names=names))
 
     def _model(self, X: Any, **of: Any) -> StructuredPCAResult:
-        options = {
-            "prior_covariance": self.prior_covariance, "prior_precision": self.prior_precision,
-            "deflation": self.deflation, "max_iter": self.max_iter, "tol": self.tol, "scale": self.scale,
+        options = self._by_place(
+            X.shape[1], prior_covariance=self.prior_covariance, prior_precision=self.prior_precision,
+            center=self.center, scale=self.scale,
+        ) | {
+            "deflation": self.deflation, "max_iter": self.max_iter, "tol": self.tol,
             "rng": as_rng(self.random_state), **of,
         }  # fmt: skip
         known = {"include": self.include, "exclude": self.exclude, "groups": self.groups}

@@ -13,8 +13,9 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._docstrings import filled
+from .._labels import joined
 from .._types import Counted, Groups, MatrixLike
-from .._validation import column_names
+from .._validation import aligned, column_names
 from ..generalized.cca import sparse_cca
 from ..generalized.lda import sparse_lda
 from ..operators.transform import scores
@@ -114,9 +115,9 @@ class SparseLDA(ClassifierMixin, Transformer):
         >>> model.components_.shape
         (2, 13)
         """
-        names = column_names(X)
+        names, y = column_names(X), joined(X, y, "y")
+        weight = None if sample_weight is None else np.asarray(joined(X, sample_weight, "sample_weight"))
         rows, labels = self._training(X, y)
-        weight = None if sample_weight is None else np.asarray(sample_weight)
         check_classification_targets(labels)
         cardinality = default_cardinality(rows.shape[1]) if self.cardinality is None else self.cardinality
         result = sparse_lda(
@@ -143,6 +144,27 @@ class SparseLDA(ClassifierMixin, Transformer):
         """
         X = self._new(X)
         return self.result_.transform(X)
+
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The share of rows that are classified as in y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+        y : array-like of shape (m,)
+        sample_weight : array-like of shape (m,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        float
+
+        {wine_example}
+        >>> model.score(X, y) > 0.9
+        True
+        """
+        weight = joined(X, sample_weight, "sample_weight")
+        return float(super().score(X, joined(X, y, "y"), weight))
 
     def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """`log pi_c - d^2/2` for each class c, where d is the distance to its centroid.
@@ -317,8 +339,8 @@ class SparseCCA(Invertible):
         ((1, 32), (1, 32))
         """
         names_x, names_y = column_names(X), column_names(y)
-        weight = None if sample_weight is None else np.asarray(sample_weight)
-        rows, other = self._training(X, y, multi_output=True, y_numeric=True)
+        weight = None if sample_weight is None else np.asarray(joined(X, sample_weight, "sample_weight"))
+        rows, other = self._training(X, joined(X, y, "y"), multi_output=True, y_numeric=True)
         self._flat = other.ndim == 1
         other = self._second(other, rows.dtype)
         p, q = rows.shape[1], other.shape[1]
@@ -329,14 +351,17 @@ class SparseCCA(Invertible):
                 cardinality = counts
             else:
                 l1_bound = math.sqrt(counts[0]), math.sqrt(counts[1])
-        choice = self._by_place(p, x_include=self.x_include, x_exclude=self.x_exclude, x_groups=self.x_groups)
-        known_y = {"y_include": self.y_include, "y_exclude": self.y_exclude, "y_groups": self.y_groups}
-        choice |= by_place(known_y, names_y, q)
+        choice = self._by_place(
+            p, x_include=self.x_include, x_exclude=self.x_exclude, x_groups=self.x_groups,
+            x_nonnegative=self.x_nonnegative,
+        ) | by_place({
+            "y_include": self.y_include, "y_exclude": self.y_exclude, "y_groups": self.y_groups,
+            "y_nonnegative": self.y_nonnegative,
+        }, names_y, q)  # fmt: skip
         result = sparse_cca(
             rows, other, self.n_components, method=self.method, l1_bound=l1_bound, cardinality=cardinality,
             ridge=self.ridge, deflation=self.deflation, scale=self.scale, max_iter=self.max_iter,
-            tol=self.tol, x_nonnegative=self.x_nonnegative, y_nonnegative=self.y_nonnegative,
-            x_count=self.x_count, y_count=self.y_count, sample_weight=weight, **choice,
+            tol=self.tol, x_count=self.x_count, y_count=self.y_count, sample_weight=weight, **choice,
         )  # fmt: skip
         self.result_ = replace(result, names_x=names_x, names_y=names_y)
         self.components_, self.y_components_ = result.loadings_x.T, result.loadings_y.T
@@ -377,6 +402,7 @@ class SparseCCA(Invertible):
 
     def _both(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         own = self._transformed(X)
+        y = aligned(joined(X, y, "y"), self.result_.names_y, "y")
         y = check_array(y, accept_sparse=("csr", "csc"), ensure_2d=False, input_name="y")
         y = self._second(y, own.dtype)
         needed = len(own), self.y_components_.shape[1]

@@ -208,11 +208,11 @@ class IterativeSolver(Solver):
 
     @staticmethod
     def checked(
-        p: int, start: Any, n_starts: Any, max_iter: Any, tol: Any, renormalize: Any
+        problem: Problem, start: Any, n_starts: Any, max_iter: Any, tol: Any, renormalize: Any
     ) -> tuple[Any, int | None, int, float | None, bool]:
         """What the fields above may be."""
         return (
-            *check_start(p, start, n_starts),
+            *check_start(problem, start, n_starts),
             integer(max_iter, "max_iter", 0, LARGEST),
             None if tol is None else number(tol, "tol", 0),
             check_bool(renormalize, "renormalize"),
@@ -258,12 +258,13 @@ class IterativeSolver(Solver):
         return self.tol if self.tol is not None else SOLVER_TOL.of(op.dtype)
 
 
-def check_start(p: int, start: Any, n_starts: Any) -> tuple[Any, int | None]:
+def check_start(problem: Problem, start: Any, n_starts: Any) -> tuple[Any, int | None]:
     """Validate where a search starts."""
     if isinstance(start, str):
         check_choice(start, "start", ("diagonal", "eigenvector"))
     elif start is not None:
-        start = real_array(start, "start", ndim=1).astype(np.float64)
+        p = problem.p
+        start = real_array(start, "start", ndim=1, labels=problem.names).astype(np.float64)
         if start.size != p:
             raise ValueError(f"start has {counted(start.size, 'entry')} for {counted(p, 'variable')}")
         if not start.any():

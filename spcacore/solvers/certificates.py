@@ -53,6 +53,7 @@ from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost
+from ..readable import Listing, Tabular
 from .base import Solver
 from .covariance_blocks import block_bound
 from .covariance_threshold import large_entries, threshold_bound
@@ -69,9 +70,11 @@ __all__ = [
 __dir__ = __all__.copy
 
 
-@dataclass(frozen=True)
-class OptimalityBound:
+@dataclass(frozen=True, repr=False)
+class OptimalityBound(Tabular):
     """An upper bound on the variance that a sparse loading can have, or several together.
+
+    `to_frame()` has a row for each bound: upper_bound, smallest.
 
     Attributes
     ----------
@@ -99,6 +102,16 @@ class OptimalityBound:
     def bound(self) -> float:
         """`upper_bound`, by a shorter name."""
         return self.upper_bound
+
+    def _facts(self) -> list[str]:
+        return [f"upper_bound={self.upper_bound:.6g}", f"which={self.which!r}"]
+
+    def _table(self) -> Listing:
+        columns = {
+            "upper_bound": list(self.bounds.values()),
+            "smallest": [n == self.which for n in self.bounds],
+        }
+        return Listing("name", list(self.bounds), columns)
 
 
 @shared_parameters

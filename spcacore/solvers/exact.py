@@ -198,7 +198,7 @@ def branch_and_bound(
     if isinstance(start, str):
         check_choice(start, "start", ("tpower",))
     else:
-        begin = check_start(problem.p, start, None)[0]
+        begin = check_start(problem, start, None)[0]
         choice = problem.choice
         support = _core.select_largest(begin, k) if choice is None else choice.truncated(begin, k)
     seed, hook = as_seed(rng), progress_hook(callback)

@@ -76,7 +76,7 @@ class GeneralizedPower(IterativeSolver):
         mu: Any = None,
     ) -> Self:  # fmt: skip
         solver = cls(
-            *cls.checked(problem.p, start, n_starts, max_iter, tol, renormalize),
+            *cls.checked(problem, start, n_starts, max_iter, tol, renormalize),
             check_choice(norm, "norm", ("l1", "l0")),
             check_bool(relative, "relative"),
             check_bool(block, "block"),

@@ -18,6 +18,7 @@ from .._validation import check_choice, real_array
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.choice import Choice
 from ..operators.deflation import DeflatedOperator
+from ..operators.inputs import variable_names
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
@@ -52,7 +53,7 @@ class LassoComponent(IterativeSolver):
         start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
         renormalize: Any = False,
     ) -> Self:  # fmt: skip
-        return cls(*cls.checked(problem.p, start, n_starts, max_iter, tol, renormalize))
+        return cls(*cls.checked(problem, start, n_starts, max_iter, tol, renormalize))
 
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
@@ -219,7 +220,7 @@ def scotlass(
     def without_earlier(state: DeflatedOperator) -> DeflatedOperator:
         p, dtype = state.operator.p, state.operator.dtype
         state = replace(state, constraint="orthogonal")
-        for x in _columns(earlier, p):
+        for x in _columns(earlier, p, variable_names(X)):
             index = np.flatnonzero(x)
             state = state.deflate(index, x[index].astype(dtype), lambda index: 0.0)
         return state
@@ -240,11 +241,11 @@ def scotlass(
     return run.component()
 
 
-def _columns(earlier: Any, p: int) -> NDArray[np.float64]:
+def _columns(earlier: Any, p: int, names: tuple[str, ...] | None) -> NDArray[np.float64]:
     """Its columns, as rows of unit norm."""
     if earlier is None:
         return np.empty((0, p))
-    E = real_array(earlier, "earlier", ndim=2, empty=True).astype(np.float64).T
+    E = real_array(earlier, "earlier", ndim=2, empty=True, labels=names).astype(np.float64).T
     if E.shape[1] != p:
         raise ValueError(f"earlier has shape {E.T.shape} where ({p}, t) is needed")
     largest = np.abs(E).max(axis=1, keepdims=True)

@@ -76,7 +76,7 @@ class PenalizedDecomposition(IterativeSolver):
             if problem.operator.symmetric_form:
                 raise ValueError("sample_l1_bound needs the data in memory, and X is in blocks of rows")
             sample_l1_bound = check_bound(sample_l1_bound, "sample_l1_bound", problem.n_samples)
-        common = cls.checked(problem.p, start, n_starts, max_iter, tol, renormalize)
+        common = cls.checked(problem, start, n_starts, max_iter, tol, renormalize)
         return cls(*common, check_bool(nonnegative, "nonnegative"), sample_l1_bound)
 
     @classmethod

@@ -84,7 +84,7 @@ class TruncatedPower(IterativeSolver):
                 raise ValueError("swaps=True requires renormalize=True, and does not allow nonnegative")
             if swaps and problem.diagonal is None:
                 raise ValueError("swaps=True needs the entries of X; an operator offers only products")
-        common = cls.checked(problem.p, start, n_starts, max_iter, tol, renormalize)
+        common = cls.checked(problem, start, n_starts, max_iter, tol, renormalize)
         return cls(*common, nonnegative, affordable if swaps else 0.0)
 
     def solve(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from .._labels import columns_of, symmetric
 from .._limits import SYMMETRY
 from .._messages import counted
 from .._types import Deflation, Kind, MatrixLike
@@ -113,11 +114,12 @@ def deflate(
         raise ValueError(f"{method!r} deflation of data does not exist: the result is no Gram matrix")
     if earlier is not None and not deflation.orthogonalized:
         raise ValueError(f"earlier is for the orthogonalized methods, not for {method!r}")
-    a = real_array(A, "A", ndim=2, finite=False)
+    names = columns_of(A)
+    a = real_array(symmetric(A, None, "A") if covariance else A, "A", ndim=2, finite=False)
     p = a.shape[1]
     if covariance and a.shape[0] != p:
         raise ValueError(f"a covariance must be square, not of shape {a.shape}")
-    v = real_array(x, "x", ndim=1, finite=False)
+    v = real_array(x, "x", ndim=1, finite=False, labels=names)
     if v.size != p:
         raise ValueError(f"x has {counted(v.size, 'entry')} for {counted(p, 'variable')}")
     index = np.flatnonzero(v != 0)  # several times faster than on floats
@@ -130,7 +132,7 @@ def deflate(
     if deflation.orthogonalized:
         direction = np.zeros(p)
         direction[index] = value
-        q = orthogonal_part(direction, _basis(earlier, p))
+        q = orthogonal_part(direction, _basis(earlier, p, names))
         index = np.flatnonzero(q) if q is not None else index[:0]
         value = direction[index] if q is None else q[index]
     _check(plain, update, covariance, index if overwrite and update != "schur" else None)
@@ -152,11 +154,11 @@ def deflate(
     return out
 
 
-def _basis(earlier: Any, p: int) -> list[NDArray[np.float64]]:
+def _basis(earlier: Any, p: int, names: tuple[str, ...] | None) -> list[NDArray[np.float64]]:
     """An orthonormal basis of the span of the earlier loadings."""
     if earlier is None:
         return []
-    E = real_array(earlier, "earlier", ndim=2)
+    E = real_array(earlier, "earlier", ndim=2, empty=True, labels=names)
     if E.shape[0] != p:
         raise ValueError(f"earlier has shape {E.shape} where ({p}, t) is needed")
     return orthonormal_basis(E.T.astype(np.float64))

@@ -68,7 +68,7 @@ INLINE spca_int add_lanes(const few_t *f, const int wide, spca_int q, spca_int l
 }
 
 /* G_ab += sum of x_ia x_ib over the block, of all few a and some b; i686 has no address of it. */
-VECTORIZED static void add_block(const few_t *f, spca_int part)
+VECTORIZED(add_block, (const few_t *f, spca_int part), (f, part))
 {
     const products_t *g = f->g;
     const operator_t *A = g->A;
@@ -157,7 +157,7 @@ INLINE void add_entries(const strips_t *f, const int wide, spca_int a, const dou
 }
 
 /* G_ab += sum_i x_ia x_ib over the block, of the variables b of a strip and all a up to them. */
-VECTORIZED static void add_strip(const strips_t *f, spca_int part)
+VECTORIZED(add_strip, (const strips_t *f, spca_int part), (f, part))
 {
     const products_t *g = f->g;
     spca_int b = part * WIDE, width = min_int(WIDE, g->k - b);

@@ -375,7 +375,7 @@ INLINE void lines(const int groups, const int wide, const block_t *s, spca_int l
     }
 }
 
-VECTORIZED static void some_lines(const block_t *s, spca_int l0, spca_int l1)
+VECTORIZED(some_lines, (const block_t *s, spca_int l0, spca_int l1), (s, l0, l1))
 {
     int wide = s->A->wide, groups = (int)(s->padded / LANES);
 #ifdef __GNUC__

@@ -46,8 +46,10 @@ INLINE void four_dots(spca_int length, const real *const *line, const real *x, r
 }
 
 /* y[a] = line(list_a) . x */
-VECTORIZED static void dots(spca_int count, const spca_int *list, const real *data, spca_int ld,
-                            spca_int length, const real *x, real *y)
+VECTORIZED(dots,
+           (spca_int count, const spca_int *list, const real *data, spca_int ld, spca_int length,
+            const real *x, real *y),
+           (count, list, data, ld, length, x, y))
 {
     spca_int a = 0;
     for (; length * (spca_int)sizeof(real) >= LONG && a + 4 <= count; a += 4) {
@@ -58,8 +60,10 @@ VECTORIZED static void dots(spca_int count, const spca_int *list, const real *da
     for (; a < count; a++) y[a] = strands_dot(length, data + (list ? list[a] : a) * ld, x);
 }
 
-VECTORIZED static void add_four(spca_int length, const real *l0, const real *l1, const real *l2,
-                                const real *l3, const real *w, real *restrict y)
+VECTORIZED(add_four,
+           (spca_int length, const real *l0, const real *l1, const real *l2, const real *l3,
+            const real *w, real *restrict y),
+           (length, l0, l1, l2, l3, w, y))
 {
     real w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3];
     for (spca_int i = 0; i < length; i++)
@@ -67,8 +71,10 @@ VECTORIZED static void add_four(spca_int length, const real *l0, const real *l1,
 }
 
 /* The same of pieces so short that the processor does not foresee the next ones. */
-VECTORIZED static void add_pieces(spca_int length, const real *const *line, const real *const *next,
-                                  const real *w, real *restrict y)
+VECTORIZED(add_pieces,
+           (spca_int length, const real *const *line, const real *const *next, const real *w,
+            real *restrict y),
+           (length, line, next, w, y))
 {
     enum { LANES = sizeof(lanes_t) / sizeof(real), BESIDE = LINE / sizeof(real) };
     const lanes_t zero = {0};

@@ -74,9 +74,10 @@ INLINE void dot_tile(const int lines, const int columns, const int parts, spca_i
                 S[(l * TOGETHER + c) * STRANDS + i - whole] += line[l * ld + i] * x[c * ldx + i];
 }
 
-VECTORIZED static void dot_tiles(spca_int lines, spca_int b, spca_int ahead, spca_int n,
-                                 const real *line, spca_int ld, const real *x, spca_int ldx,
-                                 real *S)
+VECTORIZED(dot_tiles,
+           (spca_int lines, spca_int b, spca_int ahead, spca_int n, const real *line, spca_int ld,
+            const real *x, spca_int ldx, real *S),
+           (lines, b, ahead, n, line, ld, x, ldx, S))
 {
     spca_int l = 0;
     for (; l + 2 <= lines; l += 2) {
@@ -119,9 +120,10 @@ INLINE void add_tile(const int columns, spca_int ahead, spca_int n, const real *
         }
 }
 
-VECTORIZED static void add_tiles(spca_int lines, spca_int b, spca_int ahead, spca_int n,
-                                 const real *line, spca_int ld, const real *w, spca_int ldw,
-                                 real *y, spca_int ldy)
+VECTORIZED(add_tiles,
+           (spca_int lines, spca_int b, spca_int ahead, spca_int n, const real *line, spca_int ld,
+            const real *w, spca_int ldw, real *y, spca_int ldy),
+           (lines, b, ahead, n, line, ld, w, ldw, y, ldy))
 {
     spca_int l = 0;
     for (; l + 4 <= lines; l += 4) {

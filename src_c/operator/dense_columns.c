@@ -106,7 +106,7 @@ typedef struct {
 } across_t;
 
 /* Some columns of W at a time, of rows whose part of these stays in cache. */
-VECTORIZED static void add_part(const across_t *f, spca_int part)
+VECTORIZED(add_part, (const across_t *f, spca_int part), (f, part))
 {
     const scatter_t *s = f->s;
     spca_int d = f->g->k, a0 = part * f->step, last = min_int(f->k, a0 + f->step), width;

@@ -50,8 +50,8 @@ products_t SPCA(products_of)(const operator_t *A, spca_int m, spca_int k, const 
 }
 
 /* G += C, or half of it; the lines of memory of a row are fetched before their turn. */
-VECTORIZED static void add_sums(int half, spca_int m, spca_int n, const real *C, spca_int k,
-                                double *G)
+VECTORIZED(add_sums, (int half, spca_int m, spca_int n, const real *C, spca_int k, double *G),
+           (half, m, n, C, k, G))
 {
     for (spca_int c = 0; c < m; c++, G += k) {
         for (spca_int d = 0; d < n; d += 8)
@@ -104,9 +104,10 @@ spca_status SPCA(finish_products)(const products_t *g)
 }
 
 /* y_a = (u x_a - s mean_a) weight_a, by groups that are `apart`; zeros beside the last. */
-VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x, real u, real s,
-                                const real *mean, const real *weight, spca_int apart,
-                                real *restrict y)
+VECTORIZED(centered,
+           (spca_int k, const spca_int *index, const real *x, real u, real s, const real *mean,
+            const real *weight, spca_int apart, real *restrict y),
+           (k, index, x, u, s, mean, weight, apart, y))
 {
     for (spca_int a = 0; a < k; a += TOGETHER, y += apart) {
         const real *z = x + a;
@@ -125,8 +126,10 @@ VECTORIZED static void centered(spca_int k, const spca_int *index, const real *x
 }
 
 /* The same of rows of TOGETHER columns x. */
-VECTORIZED static void turned(spca_int rows, const real *const *x, const real *u, const real *s,
-                              const real *mean, const real *weight, real *restrict y)
+VECTORIZED(turned,
+           (spca_int rows, const real *const *x, const real *u, const real *s, const real *mean,
+            const real *weight, real *restrict y),
+           (rows, x, u, s, mean, weight, y))
 {
     for (spca_int r = 0; r < rows; r++) {
         FETCH(x[r % TOGETHER] + r / TOGETHER * TOGETHER + STEP);
@@ -203,8 +206,9 @@ typedef struct {
 
 /* Sums, squares and extremes of rows of TOGETHER columns: of WAYS entries side by side, then of
  * those of a column. */
-VECTORIZED static void add_columns(spca_int rows, const real *y, double *sum, double *square,
-                                   real *low, real *high)
+VECTORIZED(add_columns,
+           (spca_int rows, const real *y, double *sum, double *square, real *low, real *high),
+           (rows, y, sum, square, low, high))
 {
     double s[WAYS] = {0}, q[WAYS] = {0};
     real least[WAYS], most[WAYS];

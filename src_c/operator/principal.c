@@ -1,7 +1,8 @@
 /* principal.c - a principal submatrix of a matrix in memory. */
 #include "real.h"
 
-VECTORIZED static void picked(spca_int k, const spca_int *index, const real *x, real *restrict y)
+VECTORIZED(picked, (spca_int k, const spca_int *index, const real *x, real *restrict y),
+           (k, index, x, y))
 {
     for (spca_int b = 0; b < k; b++) y[b] = x[index[b]];
 }

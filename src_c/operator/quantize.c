@@ -70,8 +70,10 @@ INLINE void round_some(spca_int count, const real *x, const scaling_t *s, int8_t
 
 /* A column of Fortran order, zero beyond its n entries.  Sums of STRIP squares of integers are
  * exact in float. */
-VECTORIZED_WIDE static void column(spca_int n, const real *x, const scaling_t *all, spca_int j,
-                                   spca_int quantized_ld, int8_t *q, double *miss, double *square)
+VECTORIZED_WIDE(column,
+                (spca_int n, const real *x, const scaling_t *all, spca_int j, spca_int quantized_ld,
+                 int8_t *q, double *miss, double *square),
+                (n, x, all, j, quantized_ld, q, miss, square))
 {
     scaling_t s;
     for (int l = 0; l < SIDE; l++) {
@@ -146,9 +148,10 @@ static inline void transpose_words(uint32_t *rows, uint32_t *columns)
 }
 
 /* r <= SIDE rows and c <= SIDE columns of C order are rounded some rows at a time, then turned. */
-VECTORIZED_WIDE static void block(spca_int r, spca_int c, const real *X, spca_int ld,
-                                  const scaling_t *s, spca_int quantized_ld, int8_t *q,
-                                  double *miss, double *square)
+VECTORIZED_WIDE(block,
+                (spca_int r, spca_int c, const real *X, spca_int ld, const scaling_t *s,
+                 spca_int quantized_ld, int8_t *q, double *miss, double *square),
+                (r, c, X, ld, s, quantized_ld, q, miss, square))
 {
     uint32_t rows[WORDS][SIDE], columns[SIDE][WORDS];
     float r2[SIDE] = {0}, q2[SIDE] = {0};

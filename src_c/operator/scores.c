@@ -33,8 +33,10 @@ typedef struct {
 } scores_t;
 
 /* y_ac = x_ca - mean_a of TOGETHER rows, of the columns of the list if there is one. */
-VECTORIZED static void turned(spca_int k, const spca_int *index, const real *x, spca_int ld,
-                              const real *mean, real *restrict y)
+VECTORIZED(turned,
+           (spca_int k, const spca_int *index, const real *x, spca_int ld, const real *mean,
+            real *restrict y),
+           (k, index, x, ld, mean, y))
 {
     for (spca_int a = 0; a < k; a++) {
         const real *z = x + (index ? index[a] : a);
@@ -106,8 +108,9 @@ static inline const real *column(const scores_t *s, spca_int a)
 }
 
 /* The same in Fortran order; beyond the last column, that once more with zeros of V. */
-VECTORIZED static void by_columns(const scores_t *s, spca_int i, spca_int rows, spca_int c,
-                                  spca_int count, real *Y)
+VECTORIZED(by_columns,
+           (const scores_t *s, spca_int i, spca_int rows, spca_int c, spca_int count, real *Y),
+           (s, i, rows, c, count, Y))
 {
     const real zeros[FEW] = {0};
     for (spca_int b = 0; b < count; b++)

@@ -74,10 +74,11 @@ typedef struct {
 /* residual_j^2 = ||bar z_j||^2 - sum_m (q_m'bar z_j)^2, rounded up; q_m'bar z_j = sum_l S_jl T_lm
  * is off by at most error ||bar z_j|| + share slack_j, for every m.  What underflow takes from the
  * squares is below 2^-140. */
-VECTORIZED static void residuals(spca_int first, spca_int last, int used,
-                                 const float *const *product, const float (*T)[M], float error,
-                                 float share, const float *norm, const float *slack,
-                                 float *restrict residual)
+VECTORIZED(residuals,
+           (spca_int first, spca_int last, int used, const float *const *product,
+            const float (*T)[M], float error, float share, const float *norm, const float *slack,
+            float *restrict residual),
+           (first, last, used, product, T, error, share, norm, slack, residual))
 {
     float q[STRIP];
     for (spca_int j0 = first; j0 < last; j0 += STRIP) {
@@ -172,10 +173,11 @@ static spca_status do_query(query_t *q, double bytes, spca_task task, spca_stop 
 }
 
 /* bound_j >= |z_j'f|/||f|| by the references, over columns [j0, j1), at most STRIP. */
-VECTORIZED static void strip_bounds(spca_int j0, spca_int j1, int used, const float *const *product,
-                                    const float *b, float outside, float within, float loose,
-                                    const float *residual, const float *norm, const float *slack,
-                                    float *bound)
+VECTORIZED(strip_bounds,
+           (spca_int j0, spca_int j1, int used, const float *const *product, const float *b,
+            float outside, float within, float loose, const float *residual, const float *norm,
+            const float *slack, float *bound),
+           (j0, j1, used, product, b, outside, within, loose, residual, norm, slack, bound))
 {
     float estimate[STRIP] = {0};
     spca_int n = j1 - j0;
@@ -247,9 +249,10 @@ static double round_direction(spca_int n, spca_screen *s, const double *unit, in
 
 /* Neither do processors foresee the next columns of a list, nor do they run far enough ahead of an
  * array, so ask for them. */
-VECTORIZED_WIDE static void estimates(spca_int count, const spca_int *list, spca_int ld,
-                                      const int8_t *quantized, const float *step, float unit,
-                                      const int16_t *f, float *estimate)
+VECTORIZED_WIDE(estimates,
+                (spca_int count, const spca_int *list, spca_int ld, const int8_t *quantized,
+                 const float *step, float unit, const int16_t *f, float *estimate),
+                (count, list, ld, quantized, step, unit, f, estimate))
 {
     for (spca_int a = 0; a < count; a++) {
         spca_int j = list ? list[a] : a;
@@ -267,8 +270,10 @@ VECTORIZED_WIDE static void estimates(spca_int count, const spca_int *list, spca
 
 /* Columns, of the list or from the first on, whose bound reaches the level; most groups of GROUP
  * have none, which is quickly seen. */
-VECTORIZED static spca_int collect(spca_int n, const float *bound, float level, spca_int first,
-                                   const spca_int *list, spca_int *out)
+VECTORIZED_TO(spca_int, collect,
+              (spca_int n, const float *bound, float level, spca_int first, const spca_int *list,
+               spca_int *out),
+              (n, bound, level, first, list, out))
 {
     spca_int count = 0;
     for (spca_int a0 = 0; a0 < n; a0 += GROUP) {
@@ -407,17 +412,20 @@ static void estimates_part(void *context, spca_int part)
               s->quantized + first * s->ld, s->step + first, q->unit, s->rounded, s->estimate + a);
 }
 
-VECTORIZED static void margins(spca_int first, spca_int last, const spca_int *list, float near,
-                               const float *norm, const float *slack, float *restrict margin)
+VECTORIZED(margins,
+           (spca_int first, spca_int last, const spca_int *list, float near, const float *norm,
+            const float *slack, float *restrict margin),
+           (first, last, list, near, norm, slack, margin))
 {
     for (spca_int a = first; list && a < last; a++)
         margin[a] = slack[list[a]] + near * norm[list[a]];
     for (spca_int a = first; !list && a < last; a++) margin[a] = slack[a] + near * norm[a];
 }
 
-VECTORIZED static void lower_bounds(spca_int first, spca_int last, int nonnegative,
-                                    const float *estimate, const float *margin,
-                                    float *restrict lower)
+VECTORIZED(lower_bounds,
+           (spca_int first, spca_int last, int nonnegative, const float *estimate,
+            const float *margin, float *restrict lower),
+           (first, last, nonnegative, estimate, margin, lower))
 {
     for (spca_int a = first; a < last; a++) {
         float low = (nonnegative ? estimate[a] : fabsf(estimate[a])) - margin[a];

@@ -53,8 +53,10 @@ INLINE void four_rows(spca_int c, const real *x0, spca_int ld, const double *shi
 }
 
 /* Tile of r rows and c columns in C order. */
-VECTORIZED_WIDE static void tile(spca_int r, spca_int c, const real *X, spca_int ld, double done,
-                                 columns_t out, spca_int j0)
+VECTORIZED_WIDE(tile,
+                (spca_int r, spca_int c, const real *X, spca_int ld, double done, columns_t out,
+                 spca_int j0),
+                (r, c, X, ld, done, out, j0))
 {
     double shift[TILE_COLUMNS], sum[TILE_COLUMNS], square[TILE_COLUMNS];
     real low[TILE_COLUMNS], high[TILE_COLUMNS];
@@ -91,8 +93,8 @@ VECTORIZED_WIDE static void tile(spca_int r, spca_int c, const real *X, spca_int
 
 /* r entries of one column, contiguous; lanes so that the sums need not be taken one after another.
  */
-VECTORIZED_WIDE static void stretch(spca_int r, const real *x, double done, columns_t out,
-                                    spca_int j)
+VECTORIZED_WIDE(stretch, (spca_int r, const real *x, double done, columns_t out, spca_int j),
+                (r, x, done, out, j))
 {
     double shift = (double)x[0], sum[WAYS] = {0}, square[WAYS] = {0};
     real low[WAYS], high[WAYS];

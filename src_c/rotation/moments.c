@@ -9,8 +9,10 @@
 #define ROWS SPCA_TILE
 
 /* z0, z1 += four columns y times four entries of two columns of R. */
-VECTORIZED static void turn_block(const double *c, const double *d, const real *restrict y,
-                                  real *restrict z0, real *restrict z1)
+VECTORIZED(turn_block,
+           (const double *c, const double *d, const real *restrict y, real *restrict z0,
+            real *restrict z1),
+           (c, d, y, z0, z1))
 {
     const real *y1 = y + ROWS, *y2 = y1 + ROWS, *y3 = y2 + ROWS;
     real c0 = (real)c[0], c1 = (real)c[1], c2 = (real)c[2], c3 = (real)c[3];
@@ -22,8 +24,9 @@ VECTORIZED static void turn_block(const double *c, const double *d, const real *
 }
 
 /* z0, z1 += c y, d y */
-VECTORIZED static void turn_rest(double c, double d, const real *restrict y, real *restrict z0,
-                                 real *restrict z1)
+VECTORIZED(turn_rest,
+           (double c, double d, const real *restrict y, real *restrict z0, real *restrict z1),
+           (c, d, y, z0, z1))
 {
     real c0 = (real)c, d0 = (real)d;
     for (spca_int i = 0; i < ROWS; i++) {
@@ -48,8 +51,10 @@ void SPCA(tile_turn)(spca_int r, const double *R, const real *y, real *z)
 
 /* For x of two columns and y of two others, X and Y their squares: the sums of x^2 y^2 and of
  * (X - Y) x y, in the order 00, 01, 10, 11. */
-VECTORIZED static void block_sums(const real *restrict x, const real *restrict X,
-                                  const real *restrict y, const real *restrict Y, double *out)
+VECTORIZED(block_sums,
+           (const real *restrict x, const real *restrict X, const real *restrict y,
+            const real *restrict Y, double *out),
+           (x, X, y, Y, out))
 {
     const real *x1 = x + ROWS, *X1 = X + ROWS, *y1 = y + ROWS, *Y1 = Y + ROWS;
     real s00 = 0, s01 = 0, s10 = 0, s11 = 0, u00 = 0, u01 = 0, u10 = 0, u11 = 0;
@@ -76,7 +81,7 @@ VECTORIZED static void block_sums(const real *restrict x, const real *restrict X
 }
 
 /* The same for a pair of neighbors, and their fourth powers. */
-VECTORIZED static void pair_sums(const real *restrict x, const real *restrict X, double *out)
+VECTORIZED(pair_sums, (const real *restrict x, const real *restrict X, double *out), (x, X, out))
 {
     const real *x1 = x + ROWS, *X1 = X + ROWS;
     real s = 0, u = 0, f0 = 0, f1 = 0;
@@ -95,7 +100,7 @@ VECTORIZED static void pair_sums(const real *restrict x, const real *restrict X,
 }
 
 /* Z = z^2 */
-VECTORIZED static void squares(spca_int n, const real *restrict z, real *restrict Z)
+VECTORIZED(squares, (spca_int n, const real *restrict z, real *restrict Z), (n, z, Z))
 {
     for (spca_int i = 0; i < n; i++) Z[i] = z[i] * z[i];
 }
@@ -125,7 +130,8 @@ void SPCA(tile_moments)(spca_int r, const real *z, real *square, double *S, doub
 }
 
 /* The sums of x y of two columns and two others, in the order 00, 01, 10, 11. */
-VECTORIZED static void block_products(const real *restrict x, const real *restrict y, double *out)
+VECTORIZED(block_products, (const real *restrict x, const real *restrict y, double *out),
+           (x, y, out))
 {
     const real *x1 = x + ROWS, *y1 = y + ROWS;
     real g00 = 0, g01 = 0, g10 = 0, g11 = 0;
@@ -143,7 +149,7 @@ VECTORIZED static void block_products(const real *restrict x, const real *restri
 }
 
 /* norm += z^2; the sum of z^4. */
-VECTORIZED static double add_squares(const real *restrict z, real *restrict norm)
+VECTORIZED_TO(double, add_squares, (const real *restrict z, real *restrict norm), (z, norm))
 {
     real sum = 0;
 #pragma omp simd reduction(+ : sum)

@@ -9,14 +9,16 @@
 enum { PART_TILES = 32, PART_PAIRS = SPCA_LEAST(1 << 17) };
 
 /* y = range x, in single precision. */
-VECTORIZED static void narrow(spca_int n, double range, const real *restrict x, float *restrict y)
+VECTORIZED(narrow, (spca_int n, double range, const real *restrict x, float *restrict y),
+           (n, range, x, y))
 {
     real scale = (real)range;
     for (spca_int i = 0; i < n; i++) y[i] = (float)(x[i] * scale);
 }
 
 /* y = range x, in double. */
-VECTORIZED static void widen(spca_int n, double range, const real *restrict x, double *restrict y)
+VECTORIZED(widen, (spca_int n, double range, const real *restrict x, double *restrict y),
+           (n, range, x, y))
 {
     for (spca_int i = 0; i < n; i++) y[i] = (double)x[i] * range;
 }

@@ -26,8 +26,9 @@ typedef struct {
 } sums_t;
 
 /* Sums of u, v/2, u^2, v^2/4 and uv/2 over the rows of range (x, y), in double for float too. */
-VECTORIZED static sums_t pair_sums(spca_int p, const real *restrict x, const real *restrict y,
-                                   double range)
+VECTORIZED_TO(sums_t, pair_sums,
+              (spca_int p, const real *restrict x, const real *restrict y, double range),
+              (p, x, y, range))
 {
     sums_t total = {0, 0, 0, 0, 0};
     for (spca_int start = 0; start < p; start += TILE) {
@@ -78,7 +79,7 @@ static spca_status pair_angle(spca_int p, const real *x, const real *y, double g
 }
 
 /* x, y <- c x + s y, c y - s x */
-VECTORIZED static void turn(spca_int p, real c, real s, real *restrict x, real *restrict y)
+VECTORIZED(turn, (spca_int p, real c, real s, real *restrict x, real *restrict y), (p, c, s, x, y))
 {
     for (spca_int i = 0; i < p; i++) {
         real a = x[i], b = y[i];

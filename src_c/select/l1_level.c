@@ -61,7 +61,8 @@ static inline void load(const magnitudes_t *m, spca_int start, real *restrict a)
 /* Sums the entries >= high in t and, if low < high, collects those between into out, which may be
  * m->x.  No branch and a sum a lane, for vectors; short sums in `real`, long ones in double, so
  * that the error hardly grows with p. */
-VECTORIZED static spca_int sweep(const magnitudes_t *m, real low, real high, real *out, sums_t *t)
+VECTORIZED_TO(spca_int, sweep, (const magnitudes_t *m, real low, real high, real *out, sums_t *t),
+              (m, low, high, out, t))
 {
     spca_int found = 0;
     int plain = !m->nonnegative && m->scale == 1 && m->x != out;
@@ -230,7 +231,7 @@ static double sample_magnitudes(const magnitudes_t *m, sample_t *s)
 }
 
 /* The sums at t: of the sample, times its weight, and rest. */
-VECTORIZED static sums_t estimate(const sample_t *s, double t)
+VECTORIZED_TO(sums_t, estimate, (const sample_t *s, double t), (s, t))
 {
     enum { WIDTH = 8 };
     double sum[WIDTH] = {0}, square[WIDTH] = {0};
@@ -293,7 +294,8 @@ static double predict(const sample_t *s, double c, double low)
 }
 
 /* Moves the ends of b to the entries of the sample inside that are next to low and high. */
-VECTORIZED static void snap_to_sample(const sample_t *s, double low, double high, bracket_t *b)
+VECTORIZED(snap_to_sample, (const sample_t *s, double low, double high, bracket_t *b),
+           (s, low, high, b))
 {
     double below = (double)b->low, above = (double)b->high, least = below, most = above;
     for (spca_int i = 0; i < s->size; i++) {
@@ -306,7 +308,7 @@ VECTORIZED static void snap_to_sample(const sample_t *s, double low, double high
 }
 
 /* How many of the sample are strictly between low and high. */
-VECTORIZED static spca_int inside(const sample_t *s, const bracket_t *b)
+VECTORIZED_TO(spca_int, inside, (const sample_t *s, const bracket_t *b), (s, b))
 {
     double low = (double)b->low, high = (double)b->high;
     int64_t n = 0;
@@ -387,7 +389,7 @@ static spca_status locate(const magnitudes_t *m, double c, sample_t *s, real *wo
 }
 
 /* NaN if an entry is not finite. */
-VECTORIZED static real largest(const magnitudes_t *m)
+VECTORIZED_TO(real, largest, (const magnitudes_t *m), (m))
 {
     real top[LANES] = {0}, bad[LANES] = {0}, a[BLOCK];
     for (spca_int start = 0; start < m->p; start += BLOCK) {
@@ -457,8 +459,8 @@ spca_status SPCA(l1_level)(magnitudes_t *m, double c, real *work, bracket_t *b, 
 }
 
 /* Count and summed excess of the magnitudes above level, in double. */
-VECTORIZED static void add_excess(spca_int p, const real *a, double level, double *count,
-                                  double *sum)
+VECTORIZED(add_excess, (spca_int p, const real *a, double level, double *count, double *sum),
+           (p, a, level, count, sum))
 {
     enum { WIDTH = 8, TILE = 4096 };
     *count = *sum = 0;

@@ -59,8 +59,10 @@ static inline const real *block(spca_int p, const real *x, spca_int start, real 
 
 /* Adds how many of |x| are > level and == level to above and equal; stops early, at a multiple of
  * BLOCK, before there would be `enough` equal, and returns where. */
-VECTORIZED static spca_int count(spca_int p, const real *x, real level, spca_int enough,
-                                 spca_int *above, spca_int *equal)
+VECTORIZED_TO(spca_int, count,
+              (spca_int p, const real *x, real level, spca_int enough, spca_int *above,
+               spca_int *equal),
+              (p, x, level, enough, above, equal))
 {
     spca_int start = 0;
     for (; start < p; start += BLOCK) {
@@ -85,8 +87,9 @@ VECTORIZED static spca_int count(spca_int p, const real *x, real level, spca_int
 }
 
 /* Collects low < |x| < high into out, and adds how many are >= high to above. */
-VECTORIZED static spca_int collect(spca_int p, const real *x, real low, real high, real *out,
-                                   spca_int *above)
+VECTORIZED_TO(spca_int, collect,
+              (spca_int p, const real *x, real low, real high, real *out, spca_int *above),
+              (p, x, low, high, out, above))
 {
     spca_int found = 0;
     for (spca_int start = 0; start < p; start += BLOCK) {
@@ -141,7 +144,7 @@ static void enclose(spca_int p, const real *x, spca_int k, real *low, real *high
 }
 
 /* A level that at least k of |x| reach: the k-th largest of the maxima of 4k <= MOST groups. */
-VECTORIZED static real reached_by(spca_int p, const real *x, spca_int k)
+VECTORIZED_TO(real, reached_by, (spca_int p, const real *x, spca_int k), (p, x, k))
 {
     real most[MOST];
     spca_int groups = 4 * k;
@@ -182,7 +185,7 @@ real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_i
 }
 
 /* Whether any |x| >= level; n <= BLOCK. */
-VECTORIZED static int reached(spca_int n, const real *x, real level)
+VECTORIZED_TO(int, reached, (spca_int n, const real *x, real level), (n, x, level))
 {
     whole hits = 0;
     for (spca_int i = 0; i < n; i++) hits |= fabs(x[i]) >= level;
@@ -259,13 +262,18 @@ void SPCA(select_largest)(spca_int p, const real *x, spca_int k, real *work, spc
         select_by_level(p, x, k, work, index);
 }
 
-VECTORIZED void SPCA(truncate)(spca_int p, spca_int k, real *x, real *work)
+/* All below a level becomes 0, and from end on what is at it. */
+VECTORIZED(keep_above, (spca_int p, spca_int end, real level, real *x), (p, end, level, x))
 {
-    spca_int ties = 0, end;
+    for (spca_int j = 0; j < end; j++) x[j] = fabs(x[j]) >= level ? x[j] : 0;
+    for (spca_int j = end; j < p; j++) x[j] = fabs(x[j]) > level ? x[j] : 0;
+}
+
+void SPCA(truncate)(spca_int p, spca_int k, real *x, real *work)
+{
+    spca_int ties = 0;
     real level = (real)INFINITY;
     if (k == p) return;
     if (k > 0) level = SPCA(kth_largest)(p, x, k, work, &ties);
-    end = end_of_ties(p, x, level, ties);
-    for (spca_int j = 0; j < end; j++) x[j] = fabs(x[j]) >= level ? x[j] : 0;
-    for (spca_int j = end; j < p; j++) x[j] = fabs(x[j]) > level ? x[j] : 0;
+    keep_above(p, end_of_ties(p, x, level, ties), level, x);
 }

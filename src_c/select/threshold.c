@@ -14,7 +14,8 @@ static inline real entry(real x, real b, real factor)
 }
 
 /* w may be m->x.  A loop for each case, so that the compiler may use vectors. */
-VECTORIZED static void assign_some(const magnitudes_t *m, real high, real d, real factor, real *w)
+VECTORIZED(assign_some, (const magnitudes_t *m, real high, real d, real factor, real *w),
+           (m, high, d, factor, w))
 {
     const real *x = m->x;
     real scale = m->scale;

@@ -75,8 +75,8 @@ static void solve(const support_t *S, double *x)
 }
 
 /* u -= g G_j, w += d G_j */
-VECTORIZED static void accumulate(spca_int p, const double *Gj, double g, double d, double *u,
-                                  double *w)
+VECTORIZED(accumulate, (spca_int p, const double *Gj, double g, double d, double *u, double *w),
+           (p, Gj, g, d, u, w))
 {
     for (spca_int j = 0; j < p; j++) {
         u[j] -= g * Gj[j];

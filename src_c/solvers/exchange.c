@@ -20,9 +20,10 @@ enum { COLUMNS = 64, STEPS = 100 };
 enum { SMALL = 64 }; /* supports up to which LAPACK takes longer to begin than to compute */
 
 /* s_j = sum_i u_i c_ij and square_j = sum_i c_ij^2 of the columns start .. end - 1. */
-VECTORIZED static void along(spca_int k, spca_int p, const real *C, const spca_int *row,
-                             const double *u, spca_int start, spca_int end, double *s,
-                             double *square)
+VECTORIZED(along,
+           (spca_int k, spca_int p, const real *C, const spca_int *row, const double *u,
+            spca_int start, spca_int end, double *s, double *square),
+           (k, p, C, row, u, start, end, s, square))
 {
     for (spca_int j = 0; j < end - start; j++) s[j] = square[j] = 0;
     for (spca_int i = 0; i < k; i++) {
@@ -36,8 +37,9 @@ VECTORIZED static void along(spca_int k, spca_int p, const real *C, const spca_i
 }
 
 /* N = sum over m > 1 of u_m u_m'/(level - lambda_m). */
-VECTORIZED static void invert(spca_int k, const double *U, const double *eigenvalues, double level,
-                              double *N)
+VECTORIZED(invert,
+           (spca_int k, const double *U, const double *eigenvalues, double level, double *N),
+           (k, U, eigenvalues, level, N))
 {
     for (spca_int a = 0; a < k * k; a++) N[a] = 0;
     for (spca_int m = 1; m < k; m++) {
@@ -50,8 +52,8 @@ VECTORIZED static void invert(spca_int k, const double *U, const double *eigenva
 }
 
 /* t = N c, and its last row c't, of the first of COLUMNS columns. */
-VECTORIZED static void solve(spca_int k, spca_int count, const double *N, const double *c,
-                             double *t)
+VECTORIZED(solve, (spca_int k, spca_int count, const double *N, const double *c, double *t),
+           (k, count, N, c, t))
 {
     double *form = t + k * COLUMNS;
     for (spca_int a = 0; a < count; a++) form[a] = 0;

@@ -17,8 +17,10 @@
 enum { TILE = 64 }; /* candidates whose products are formed together */
 
 /* y = sum_i x_i C_i. */
-VECTORIZED static void combine(spca_int k, spca_int p, const real *C, const double *x,
-                               spca_int start, spca_int end, double *y)
+VECTORIZED(combine,
+           (spca_int k, spca_int p, const real *C, const double *x, spca_int start, spca_int end,
+            double *y),
+           (k, p, C, x, start, end, y))
 {
     for (spca_int j = start; j < end; j++) y[j] = 0;
     for (spca_int i = 0; i < k; i++)
@@ -26,8 +28,10 @@ VECTORIZED static void combine(spca_int k, spca_int p, const real *C, const doub
 }
 
 /* Tiles by rows: out_l = sum_i M_il in_i, or M_li where transposed; M has leading dimension ld. */
-VECTORIZED static void turn(spca_int k, spca_int w, const double *M, spca_int ld, int transposed,
-                            const double *in, double *out)
+VECTORIZED(turn,
+           (spca_int k, spca_int w, const double *M, spca_int ld, int transposed, const double *in,
+            double *out),
+           (k, w, M, ld, transposed, in, out))
 {
     for (spca_int l = 0; l < w; l++) {
         double *y = out + l * TILE;

@@ -7,7 +7,7 @@ enum { SWEEPS = 60 };                 /* of an eigenvalue, which mostly takes tw
 #define LEAST (DBL_MIN / DBL_EPSILON) /* of squares, beside those near 1 */
 
 /* A <- H A H for each H = I - tau v v' in turn; v_m is left in row m, and e_m = A_m,m+1. */
-VECTORIZED static void reduce(spca_int k, double *A, double *tau, double *w, double *e)
+VECTORIZED(reduce, (spca_int k, double *A, double *tau, double *w, double *e), (k, A, tau, w, e))
 {
     for (spca_int m = 0; m + 2 < k; m++) {
         double *v = A + m * k, rest = 0, size, first = v[m + 1], inner = 0;
@@ -32,8 +32,8 @@ VECTORIZED static void reduce(spca_int k, double *A, double *tau, double *w, dou
 }
 
 /* Q = H_0 H_1 ..., by rows. */
-VECTORIZED static void multiply_out(spca_int k, const double *A, const double *tau, double *w,
-                                    double *Q)
+VECTORIZED(multiply_out, (spca_int k, const double *A, const double *tau, double *w, double *Q),
+           (k, A, tau, w, Q))
 {
     for (spca_int i = 0; i < k * k; i++) Q[i] = 0;
     for (spca_int i = 0; i < k; i++) Q[i * (k + 1)] = 1;
@@ -58,7 +58,7 @@ static inline void turn(spca_int k, double c, double s, double *restrict x, doub
 }
 
 /* d: eigenvalues of the tridiagonal matrix (d, e), whose rotations turn the columns of U too. */
-VECTORIZED static spca_status iterate(spca_int k, double *d, double *e, double *U)
+VECTORIZED_TO(spca_status, iterate, (spca_int k, double *d, double *e, double *U), (k, d, e, U))
 {
     double size = 0;
     for (spca_int l = 0; l < k; l++) size = fmax(size, fabs(d[l]) + fabs(e[l]));

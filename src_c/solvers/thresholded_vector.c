@@ -25,7 +25,7 @@ INLINE real soft(real c, real level)
 }
 
 /* How many entries are above the level. */
-VECTORIZED static spca_int count_above(spca_int n, const real *c, real level)
+VECTORIZED_TO(spca_int, count_above, (spca_int n, const real *c, real level), (n, c, level))
 {
     spca_int count = 0;
     for (spca_int i = 0; i < n; i++) count += fabs(c[i]) > level;
@@ -33,7 +33,8 @@ VECTORIZED static spca_int count_above(spca_int n, const real *c, real level)
 }
 
 /* Rows of b_ij = s_i s_j soft(c_ij). */
-VECTORIZED static void fill(spca_int p, const real *C, const real *scale, real level, real *B)
+VECTORIZED(fill, (spca_int p, const real *C, const real *scale, real level, real *B),
+           (p, C, scale, level, B))
 {
     for (spca_int i = 0; i < p; i++) {
         for (spca_int j = 0; j < p; j++)
@@ -61,7 +62,7 @@ static void list(spca_int p, const real *C, const real *scale, real level, real 
 }
 
 /* y = B v */
-VECTORIZED static void multiply(const matrix_t *B, const real *v, real *y)
+VECTORIZED(multiply, (const matrix_t *B, const real *v, real *y), (B, v, y))
 {
     for (spca_int i = 0, a = 0; i < B->p; i++) {
         if (B->listed) {
@@ -77,7 +78,8 @@ VECTORIZED static void multiply(const matrix_t *B, const real *v, real *y)
 }
 
 /* w -= V V'w, twice, and h = V'w. */
-VECTORIZED static void orthogonalize(spca_int p, spca_int count, const real *V, real *w, double *h)
+VECTORIZED(orthogonalize, (spca_int p, spca_int count, const real *V, real *w, double *h),
+           (p, count, V, w, h))
 {
     for (spca_int l = 0; l < count; l++) h[l] = 0;
     for (int pass = 0; pass < 2; pass++)

@@ -65,8 +65,9 @@ typedef struct {
 } matrix_t;
 
 /* y = sum of w_a line_a, with the additions of products of an operator; and the sum of line_a^2. */
-VECTORIZED static void add_lines(const matrix_t *o, spca_int nnz, const spca_int *index,
-                                 const real *w, int squares)
+VECTORIZED(add_lines,
+           (const matrix_t *o, spca_int nnz, const spca_int *index, const real *w, int squares),
+           (o, nnz, index, w, squares))
 {
     real *restrict y = o->y, *restrict square = o->square;
     spca_int p = o->p, a = 0;
@@ -92,8 +93,8 @@ VECTORIZED static void add_lines(const matrix_t *o, spca_int nnz, const spca_int
 }
 
 /* z = A_SS x, with the same additions. */
-VECTORIZED static void multiply_inside(spca_int k, const real *inside, const real *x,
-                                       real *restrict z)
+VECTORIZED(multiply_inside, (spca_int k, const real *inside, const real *x, real *restrict z),
+           (k, inside, x, z))
 {
     spca_int b = 0;
     for (spca_int a = 0; a < k; a++) z[a] = 0;
@@ -108,7 +109,7 @@ VECTORIZED static void multiply_inside(spca_int k, const real *inside, const rea
 }
 
 /* max |y_i|, or infinity where one is not finite. */
-VECTORIZED static real largest_of(spca_int p, const real *y)
+VECTORIZED_TO(real, largest_of, (spca_int p, const real *y), (p, y))
 {
     return is_finite(p, y) ? largest_magnitude(p, y) : (real)INFINITY;
 }

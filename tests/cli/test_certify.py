@@ -262,7 +262,7 @@ def test_names_that_are_formulas_are_quoted_and_found_again(output, as_json, tmp
     output("fit", tmp_path / "m.npz", *argv, *["--raw-names"] * raw)
     with open(tmp_path / "l.csv", newline="") as file:
         first, *rows = csv.reader(file)
-    written = [name for name, _ in rows]
+    written = [name for name, *_ in rows]
     assert written == (FORMULAS if raw else [f"'{name}" for name in FORMULAS[:6]] + FORMULAS[6:])
     with open(tmp_path / "l.csv", "w", newline="") as file:
         csv.writer(file).writerows([first, *rows[::turned]])

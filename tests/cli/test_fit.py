@@ -164,7 +164,12 @@ def test_csv_outputs_read_back_exactly(run, tmp_path, X, dtype):
     ):
         frame = pandas.read_csv(tmp_path / file, index_col=0, dtype=str)
         assert list(map(str, frame.index)) == list(map(str, index))
+        record = frame[[name for name in ("center", "scale", "kind") if name in frame]]
+        frame = frame.drop(columns=record.columns)
         assert frame.columns.tolist() == ["component_1", "component_2", "component_3"]
+        if file == "l.csv":
+            np.testing.assert_array_equal(record["center"].astype(dtype), result.mean)
+            assert (set(record["scale"]), set(record["kind"])) == ({"1.0"}, {"data"})
         assert frame.index.name == ("variable" if file == "l.csv" else "sample")
         np.testing.assert_array_equal(frame.to_numpy().astype(dtype), expected)
     zeros = re.findall(r",0(?=[,\n])", (tmp_path / "l.csv").read_text())
@@ -203,7 +208,7 @@ def test_a_constant_matrix_has_no_component(run, tmp_path):
     assert status == 0
     assert "no component: the variables do not vary" in out
     assert err == "spcacore: warning: no variance is left after 0 of the 1 component requested\n"
-    assert (tmp_path / "l.csv").read_text() == "variable\nx1\nx2\nx3\n"
+    assert (tmp_path / "l.csv").read_text().splitlines()[1:] == [f"x{j},1.0,1.0,data" for j in (1, 2, 3)]
     assert results(tmp_path / "s.npz")["scores"].shape == (4, 0)
 
 

@@ -84,6 +84,8 @@ def test_help_names_every_field_of_the_json(capsys, as_json, file, tmp_path):
         words, found = described | set(re.findall(r"[a-z]\w*", text)), set()
         for argv in calls:
             fields(as_json(command, file, *argv), found)
+        if command == "info":
+            fields(as_json("info", "--build"), found)
         assert found - {"reading", "computing", "branch and bound"} <= words
         named = {word for word in words if "_" in word} - {"l1_bound"}
         assert named <= found | (set() if command != "path" else {"n_iter"})

@@ -8,8 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
 
-from spcacore import cli
+import spcacore
+from spcacore import _core, cli
 from spcacore.cli import arguments, info
+
+
+def test_info_of_the_build(as_json, output, run):
+    """Which clone of the kernels runs, and could; of NumPy, SciPy and threads what they say themselves."""
+    facts = as_json("info", "--build")
+    assert (facts["clone"], facts["clones"]) == (_core.clone(), list(_core.clones()))
+    assert (facts["numpy"], facts["scipy"]) == (np.__version__, scipy.__version__)
+    assert facts["threads"] == spcacore.get_num_threads()
+    text = dict(line.split(None, 1) for line in output("info", "--build").splitlines())
+    assert text["kernels"].split()[1:] == [_core.clone()]
+    assert text["could"].split(None, 1)[1] == ", ".join(_core.clones())
+    for argv in ((), ("--build", "x.csv")):
+        assert "info needs either FILE or --build" in run("info", *argv)[2]
 
 
 @pytest.mark.parametrize("orientation", ["rows", "columns"])

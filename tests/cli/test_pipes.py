@@ -1,9 +1,11 @@
 """The standard input, other marks in text, missing entries, and files that appear whole or not at all."""
 
+import contextlib
 import io
 import os
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -74,6 +76,65 @@ def test_a_pipe_through_the_installed_command(tmp_path, X):
     assert (done.returncode, done.stderr) == (0, b"")
     assert b'"samples": 30, "variables": 12' in done.stdout
     assert b'"bytes_on_disk": null' in done.stdout
+
+
+@pytest.fixture
+def pipe():
+    """What a shell makes of <(..): a path that gives its bytes once."""
+    with contextlib.ExitStack() as stack:
+
+        def made(data):
+            reader, writer = os.pipe()
+            stack.callback(os.close, reader)
+            thread = threading.Thread(target=write_all, args=(writer, data))
+            thread.start()
+            stack.callback(thread.join)
+            return f"/dev/fd/{reader}"
+
+        yield made
+
+
+def write_all(descriptor, data):
+    with open(descriptor, "wb") as file:
+        file.write(data)
+
+
+def test_a_pipe_gives_all_its_bytes_to_every_option_that_names_a_file(run, as_json, tmp_path, pipe, X):
+    X = np.tile(X, (70, 1)) + 1e-3 * np.random.default_rng(0).standard_normal((2100, 12))
+    text = "\n".join(",".join(map(repr, row)) for row in X.tolist()).encode()
+    for data, argv in (
+        (text, ()),
+        (text.replace(b",", b"\t"), ("--format", "tsv")),
+        (packed(np.save, X), ()),
+    ):
+        assert as_json("info", pipe(data), *argv)["samples"] == 2100
+    (tmp_path / "m.csv").write_bytes(text)
+    np.save(tmp_path / "m.npy", X)
+    names = [f"{'n' * 400}{j}" for j in range(12)]
+    groups = [f"{'g' * 400}{j % 3}" for j in range(12)]
+    lines = {"names": names, "groups": groups}
+    found = as_json(
+        "fit", tmp_path / "m.npy", "-n1", "-k1",
+        *(part for name, words in lines.items() for part in (f"--{name}", pipe("\n".join(words).encode()))),
+    )  # fmt: skip
+    expected = spcacore.sparse_pca(X, 1, cardinality=1, groups=groups)
+    assert found["names"] == names
+    chosen = [names[j] for j in np.flatnonzero(expected.loadings[:, 0])]
+    assert [one["variable"] for one in found["result"]["components"][0]["loadings"]] == chosen
+    labels = np.repeat(["aaaa", "bbbb"], 1050)
+    np.save(tmp_path / "half.npy", X[:, :5])
+    common = ["stability", tmp_path / "half.npy", "-n1", "-k2", "--resamples", "4"]
+    piped_labels = pipe("\n".join(labels).encode())
+    assert as_json(*common, "--method", "sparse_lda", "--labels", piped_labels)["components"]
+    assert as_json(*common, "--method", "sparse_cca", "--other", pipe(text))["other_variables"] == 12
+    for kind in ("csv", "npz"):
+        path = tmp_path / f"l.{kind}"
+        run("fit", tmp_path / "m.npy", "-n2", "-k3", "--names", pipe("\n".join(names).encode()), "-o", path)
+        of_names = ["--names", pipe("\n".join(names).encode())]
+        certified = as_json("certify", tmp_path / "m.npy", "--loadings", pipe(path.read_bytes()), *of_names)
+        assert len(certified["components"]) == 2
+        scored = as_json("transform", tmp_path / "m.npy", "--loadings", pipe(path.read_bytes()))
+        assert len(scored["scores"]) == 2100
 
 
 def test_the_format_of_a_file_with_another_name(run, tmp_path, X):
@@ -174,7 +235,7 @@ def test_a_pipe_is_written_to(run, tmp_path, file):
     reader = os.open(tmp_path / "pipe.csv", os.O_RDONLY | os.O_NONBLOCK)
     try:
         assert run("fit", file, "-n1", "-k3", "-q", "-o", tmp_path / "pipe.csv") == (0, "", "")
-        assert os.read(reader, 100).startswith(b"variable,component_1\n")
+        assert os.read(reader, 100).startswith(b"variable,component_1,center,scale,kind\n")
     finally:
         os.close(reader)
 

@@ -1,6 +1,7 @@
 """`spcacore transform` and `spcacore compare`, and completions."""
 
 import csv
+import json
 import os
 import re
 import shlex
@@ -29,19 +30,20 @@ def table(path, X, names, order=None):
 NAMES = [f"g{j}" for j in range(11)] + ["=x"]  # one that is quoted for spreadsheets
 
 
+@pytest.mark.parametrize("kind", ["npz", "csv"])
 @pytest.mark.parametrize("scale", [False, True])
-def test_scores_of_new_samples(run, output, tmp_path, X, scale):
+def test_scores_of_new_samples(run, output, tmp_path, X, scale, kind):
     """(x - mean) / scale times the loadings, with the mean and scale of the fit; columns by their names."""
     old, new = X[:20], X[20:]
     file = table(tmp_path / "old.csv", old, NAMES)
     flags = ["--scale"] if scale else []
-    assert run("fit", file, *flags, "-n2", "-k3", "-q", "-o", tmp_path / "v.npz") == (0, "", "")
+    assert run("fit", file, *flags, "-n2", "-k3", "-q", "-o", tmp_path / f"v.{kind}") == (0, "", "")
     order = np.random.default_rng(0).permutation(12)
     fresh = table(tmp_path / "new.csv", new, NAMES, order)
-    out = output("transform", fresh, "--loadings", tmp_path / "v.npz")
+    out = output("transform", fresh, "--loadings", tmp_path / f"v.{kind}")
     rows = list(csv.reader(out.splitlines()))
     assert rows[0] == ["sample", "component_1", "component_2"]
-    V = results(tmp_path / "v.npz")["loadings"]
+    V = spcacore.sparse_pca(old, 2, cardinality=3, scale=scale).loadings
     divisor = old.std(axis=0, ddof=1) if scale else 1
     expected = ((new - old.mean(axis=0)) / divisor) @ V
     np.testing.assert_allclose(np.array(rows[1:], float)[:, 1:], expected, atol=1e-11)
@@ -51,6 +53,10 @@ def test_scores_of_new_samples(run, output, tmp_path, X, scale):
 def test_scores_by_loadings_without_means(run, tmp_path, X):
     file = table(tmp_path / "m.csv", X, NAMES)
     run("fit", file, "-n2", "-k5", "-q", "-o", tmp_path / "v.csv")
+    with open(tmp_path / "v.csv", newline="") as f:
+        rows = [row[:3] for row in csv.reader(f)]
+    with open(tmp_path / "v.csv", "w", newline="") as f:
+        csv.writer(f).writerows(rows)
     V = spcacore.sparse_pca(X, 2, cardinality=5).loadings
     for flags, Z in (
         ([], X - X.mean(axis=0)),
@@ -83,7 +89,7 @@ def test_what_cannot_be_transformed(run, tmp_path, X):
             npz,
             "'g0' is the name of several",
         ),
-        (file, [*npz, "--scale"], "only for loadings from .csv"),
+        (file, [*npz, "--scale"], "argument --scale: "),
         (file, ["--loadings", tmp_path / "no.npz"], "cannot read"),
         (file, [*npz, "-o", tmp_path / "v.npz"], "it is the file of the loadings"),
         (saved(tmp_path / "e.npy", np.where(X > 2, np.nan, X)), npz, "is nan"),
@@ -117,6 +123,56 @@ def test_files_of_loadings_side_by_side(output, as_json, tmp_path, X):
     )
     output(*argv, "-q", "-o", tmp_path / "c.html")
     assert "<table" in (tmp_path / "c.html").read_text()
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz"])
+@pytest.mark.parametrize(
+    ("fitted", "same", "against", "words"),
+    [
+        (["--scale"], [], ["--no-center"], "argument --no-center: "),
+        ([], [], ["--scale"], "says that its variables were not scaled"),
+        (["--no-center"], ["--no-center"], None, ""),
+        (["--no-center", "--scale"], ["--scale"], None, ""),
+    ],
+)
+def test_loadings_say_what_the_fit_did(run, as_json, tmp_path, X, kind, fitted, same, against, words):
+    """Without options as with those of the fit; a contradiction is refused."""
+    file, path = table(tmp_path / "m.csv", X + 3, NAMES), tmp_path / f"v.{kind}"
+    fit = as_json("fit", file, "-n2", "-k4", *fitted, "--certify", "-o", path)["result"]["components"]
+    for argv in ([], same):
+        found = [json.loads(run("certify", file, "--loadings", path, *argv, "--json")[1])]
+        found.append(json.loads(run("compare", file, "--loadings", path, *argv, "--json")[1]))
+        for document in found:
+            assert (document["center"], document["scale"]) == (
+                "--no-center" not in fitted,
+                "--scale" in fitted,
+            )
+        cumulative = [one["cumulative"] for one in found[0]["components"]]
+        np.testing.assert_allclose(cumulative, [one["explained_variance"] for one in fit], rtol=1e-9)
+        np.testing.assert_allclose(
+            [one["gap"] for one in found[0]["components"]], [one["gap"] for one in fit], atol=1e-9
+        )
+    for command in ("certify", "compare") if against else ():
+        assert words in one_error_line(run(command, file, "--loadings", path, *against))
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz"])
+def test_loadings_say_that_they_are_of_a_covariance(as_json, pitprops, tmp_path, kind):
+    path, A = tmp_path / f"v.{kind}", spcacore.datasets.load_pitprops().correlation
+    as_json("fit", *pitprops, "-n2", "-k4", "-o", path)
+    found = as_json("certify", pitprops[0], "--loadings", path)
+    assert found["kind"] == "covariance"
+    V = spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance").loadings
+    np.testing.assert_allclose([one["raw"] for one in found["components"]], np.diag(V.T @ A @ V))
+
+
+def test_loadings_that_contradict_each_other(run, as_json, tmp_path, X):
+    file = table(tmp_path / "m.csv", X, NAMES)
+    for name, argv in (("a", ["--scale"]), ("b", [])):
+        as_json("fit", file, "-n1", "-k3", *argv, "-o", tmp_path / f"{name}.csv")
+    argv = ["compare", file, "--loadings", tmp_path / "a.csv", tmp_path / "b.csv"]
+    assert "a.csv were scaled, those of" in one_error_line(run(*argv))
+    assert as_json(*argv, "--scale")["scale"] is True
 
 
 def test_what_cannot_be_compared(run, tmp_path, X):

@@ -70,16 +70,20 @@ def test_parquet_of_others(run, as_json, tmp_path):
     np.testing.assert_array_equal(loadings(pa.Table.from_pandas(frame))[1], expected(matrix))
     frame = frame.set_index(["who", "a"])
     assert loadings(pa.Table.from_pandas(frame.assign(c=[3, 4, 9])))[0] == ["b", "c"]
+    for other in (
+        words, pa.array([1, 2, 3], pa.timestamp("ms")), pa.array([[1], [2], [3]]), words.dictionary_encode(),
+    ):  # fmt: skip
+        pyarrow.parquet.write_table(arrow_table(pa, c=other), path)
+        assert "left out a column of" in run("fit", path, "-n1", "-k1")[2]
+        assert "variables  2 (a, b)" in run("info", path)[1]
+        assert as_json("fit", path, "-n1", "-k1", "--drop", "c")["names"] == ["a", "b"]
     third = pa.array([decimal.Decimal("0.5"), decimal.Decimal("7.25"), decimal.Decimal("3")])
     names, V = loadings(arrow_table(pa, c=third))
     np.testing.assert_array_equal(V, expected(np.column_stack([matrix, [0.5, 7.25, 3]])))
     for table, message in (
-        (arrow_table(pa, c=words), "column 'c' holds words, not numbers; drop it, or put it first"),
-        (arrow_table(pa, c=pa.array([1, 2, 3], pa.timestamp("ms"))), "holds timestamp[ms], not numbers"),
-        (arrow_table(pa, c=pa.array([[1], [2], [3]])), "column 'c' holds list<"),
         (arrow_table(pa, c=pa.array([1.5, None, 2])), "row 2, column 3 ('c') is nan; impute"),
         (arrow_table(pa, c=pa.array([1, None, 2])), "row 2, column 3 ('c') is nan; impute"),
-        (pa.table({"who": words}), "not an array of shape (3, 0)"),
+        (pa.table({"who": words}), "row names only"),
     ):  # fmt: skip
         pyarrow.parquet.write_table(table, path)
         assert message in one_error_line(run("fit", path, "-n1", "-k1"))
@@ -93,6 +97,22 @@ def annotated(X, gene="gene", **more):
     genes = pandas.DataFrame(index=[f"{gene}{j}" for j in range(X.shape[1])])
     cells = pandas.DataFrame({"type": ["a"] * X.shape[0]}, index=[f"cell{i}" for i in range(X.shape[0])])
     return anndata.AnnData(X=X, var=genes, obs=cells, **more)
+
+
+def test_parquet_with_numbers_of_the_rows(run, as_json, tmp_path, X):
+    pandas = pytest.importorskip("pandas", reason="pandas writes the file")
+    pytest.importorskip("pyarrow", reason="pyarrow writes the file")
+    frame = pandas.DataFrame(X, columns=[f"v{j}" for j in range(9)]).astype({"v3": "Float64"})
+    frame.insert(0, "sample_id", np.random.default_rng(0).permutation(30) + 1001)
+    frame.to_parquet(tmp_path / "m.parquet", index=False)
+    err = run("fit", tmp_path / "m.parquet", "-k3", "-n2", "-o", tmp_path / "r.npz")[2]
+    assert "looks like numbers of the rows" in err
+    expected = spcacore.sparse_pca(np.asfortranarray(X), 2, cardinality=3)
+    np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected.loadings)
+    found = as_json("fit", tmp_path / "m.parquet", "-k3", "-n2", "--no-row-names")
+    assert found["names"][0] == "sample_id"
+    found = as_json("fit", tmp_path / "m.parquet", "-k3", "-n2", "--index-column", "sample_id")
+    assert_loadings(found, np.asfortranarray(X), [f"v{j}" for j in range(9)])
 
 
 @pytest.mark.share(3)
@@ -129,15 +149,20 @@ def test_h5ad_of_older_versions(as_json, tmp_path, X):
     assert_loadings(fitted(as_json, tmp_path / "m.h5ad"), matrix, [f"g{j}" for j in range(9)])
 
 
-@pytest.mark.parametrize("kind", ["categorical", "nullable"])
+@pytest.mark.parametrize("kind", ["categorical", "nullable", "reference", "nullable categories"])
 def test_h5ad_with_names_of_other_kinds(as_json, tmp_path, X, kind):
     h5py = pytest.importorskip("h5py", reason="h5py reads the file")
     names = [f"g{j}" for j in range(9)]
     with h5py.File(tmp_path / "m.h5ad", "w") as f:
         f["X"], words = X, h5py.string_dtype()
         f.create_group("var").attrs["_index"] = "who"
-        if kind == "categorical":
-            f["var/who/categories"] = np.array(names[::-1], dtype=words)
+        if kind == "reference":  # version 0.7
+            f["var/__categories/who"] = np.array(names[::-1], dtype=words)
+            f["var/who"] = np.arange(8, -1, -1, dtype=np.int8)
+            f["var/who"].attrs["categories"] = f["var/__categories/who"].ref
+        elif "categor" in kind:
+            place = "var/who/categories" + "/values" * (kind != "categorical")
+            f[place] = np.array(names[::-1], dtype=words)
             f["var/who/codes"] = [8 - j for j in range(9)]
         else:
             f["var/who/values"], f["var/who/mask"] = np.array(names, dtype=words), np.zeros(9, bool)

@@ -1,0 +1,129 @@
+"""Tables with labels that meet: entries go together by their label, and by place where one has no labels.
+
+Labels are the names of columns, and the index of a dataframe or series of pandas. Names are compared as
+strings, as results keep them. Beside other labels, numbers 0, 1, ... are no labels.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "aligned_columns", "columns_of", "joined", "matched", "reordered", "row_labels", "same_columns",
+    "symmetric", "wrong_labels",
+]  # fmt: skip
+__dir__ = __all__.copy
+
+_BY_PLACE = "; what goes together by place has no labels, as to_numpy() gives it"
+
+
+def columns_of(X: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a dataframe; None of what has no names."""
+    if isinstance(X, (np.ndarray, type)) or not hasattr(X, "__array__"):
+        return None
+    columns = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the data
+    if columns is None:
+        columns = getattr(X, "columns", None)
+    return None if columns is None or callable(columns) else tuple(str(name) for name in columns)
+
+
+def row_labels(x: Any) -> Any:
+    """The index of a dataframe or series in memory; None of what has no labels."""
+    if isinstance(x, (np.ndarray, list, tuple)) or not hasattr(x, "iloc"):
+        return None
+    index = getattr(x, "index", None)
+    return index if hasattr(index, "get_indexer") else None
+
+
+def matched(value: Any, labels: Any, name: str, of: str = "the variables of X") -> Any:
+    """`value`, its rows in the order of `labels`; as it is where one of the two has no labels.
+
+    `labels` are names, or an index as `row_labels` gives it.
+    """
+    own = None if labels is None else row_labels(value)
+    if own is None or (not isinstance(labels, tuple) and own.equals(labels)):
+        return value
+    wanted = labels if isinstance(labels, tuple) else tuple(labels)
+    order = _order(tuple(map(str, own)) if isinstance(labels, tuple) else tuple(own), wanted, name, of)
+    return value if order is None else value.iloc[order]
+
+
+def symmetric(value: Any, names: tuple[str, ...] | None, name: str, of: str = "the variables of X") -> Any:
+    """A symmetric matrix, its rows in the order of its columns, and both in that of `names`, if given."""
+    columns = columns_of(value)
+    if columns is None:
+        return value
+    value = matched(value, columns, name, f"the columns of {name}")
+    order = None if names is None else _order(columns, names, name, of)
+    if order is None:
+        return value
+    return value.iloc[order, order] if hasattr(value, "iloc") else np.asarray(value)[np.ix_(order, order)]
+
+
+def reordered(
+    values: NDArray[Any], own: Any, names: tuple[str, ...] | None, name: str, of: str = "the variables of X"
+) -> NDArray[Any]:
+    """An array whose rows have their `own` names, in the order of `names`; as it is where one has none."""
+    order = None if own is None or names is None else _order(tuple(own), names, name, of, "")
+    return values if order is None else values[order]
+
+
+def joined(x: Any, y: Any, name: str, of: str = "X") -> Any:
+    """`y`, whose rows belong to those of x, in their order."""
+    return matched(y, row_labels(x), name, f"the rows of {of}")
+
+
+def same_columns(X: Any, names: tuple[str, ...]) -> Any:
+    """The columns of a dataframe in the order of these names, if it has just these; else as they are."""
+    given = columns_of(X)
+    if given is None or given == names or len(given) != len(names) or set(given) != set(names):
+        return X
+    return aligned_columns(X, [given.index(name) for name in names], "X")
+
+
+def aligned_columns(X: Any, order: Sequence[int], name: str) -> Any:
+    """The columns of a dataframe in this order."""
+    if hasattr(X, "iloc"):
+        return X.iloc[:, order]
+    if hasattr(X, "select"):  # polars, pyarrow
+        own = list(getattr(X, "column_names", X.columns))
+        return X.select([own[j] for j in order])
+    raise ValueError(f"{name} has its columns in another order than the fit")
+
+
+def _order(
+    own: tuple[Hashable, ...], wanted: tuple[Hashable, ...], name: str, of: str, advice: str = _BY_PLACE
+) -> NDArray[np.intp] | None:
+    """Where each label that is wanted stands among its own; None where they go together by place."""
+    if own == wanted or (_counts(own) and _counts(wanted)):
+        return None
+    place = {label: i for i, label in enumerate(own)}
+    if (_counts(own) or _counts(wanted)) and place.keys().isdisjoint(wanted):
+        return None
+    wrong = wrong_labels(own, wanted)
+    if wrong:
+        raise ValueError(f"{name} must have the labels of {of}, in any order; it is {wrong}{advice}")
+    return np.array([place[label] for label in wanted], np.intp)
+
+
+def wrong_labels(own: Collection[Hashable], wanted: Collection[Hashable]) -> str:
+    """Which labels are not there, which are not known, and which are there more than once; or nothing."""
+    there, known = set(own), set(wanted)
+    missing = [label for label in wanted if label not in there]
+    unknown = [label for label in own if label not in known]
+    twice = [label for label, n in (Counter(own) | Counter(wanted)).items() if n > 1 and label in known]
+    return ", ".join(
+        f"{what} {', '.join(map(repr, some[:5]))}{', ...' * (len(some) > 5)}"
+        for what, some in (("without", missing), ("with the unknown", unknown), ("with more than one", twice))
+        if some
+    )
+
+
+def _counts(labels: tuple[Hashable, ...]) -> bool:
+    """Whether they are 0, 1, ..., as where no labels were given."""
+    return all(str(label) == str(i) for i, label in enumerate(labels))

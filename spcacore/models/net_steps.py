@@ -1,0 +1,250 @@
+"""The two half-steps of `spca`: V for given loadings B, and elastic nets or thresholds for given V."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import JOINING_VARIABLES, SAMPLE_ORDER, WORKING_SET_VARIABLES
+from .._messages import warn
+from .._records import record
+from ..linalg.orthogonal import procrustes
+from ..operators.choice import Choice
+from ..operators.problem import Problem
+from .shaped_net import ShapedNet
+
+__all__ = ["ElasticNets", "Space", "Thresholds", "Wanted", "space_of"]
+__dir__ = __all__.copy
+
+
+def space_of(problem: Problem) -> Space:
+    """V itself, or what stands for it where a dense matrix has so few rows that FF' pays."""
+    few = (
+        problem.n_samples is not None
+        and problem.n_samples < min(problem.p, SAMPLE_ORDER)
+        and problem.operator.dense
+    )
+    return (_SampleSpace if few else _VariableSpace)(problem.operator)
+
+
+class _VariableSpace:
+    """V itself, and the products G V."""
+
+    def __init__(self, op: _core.Operator):
+        self.op = op
+
+    def begin(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """G V."""
+        self.V = V
+        return self.op.apply_block(V).astype(np.float64)
+
+    def forward(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
+        """G B, from which the other methods compute."""
+        return self.op.apply_block(B).astype(np.float64)
+
+    def products(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
+        """G B."""
+        return f
+
+    def inner(self, B: NDArray[np.float64], f: NDArray[np.float64]) -> NDArray[np.float64]:
+        """B'G B."""
+        return B.T @ f
+
+    def turn(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """G V for the V that maximizes Tr V'G B, and that maximum."""
+        self.V, nuclear = procrustes(f, self.V)
+        return self.op.apply_block(self.V).astype(np.float64), nuclear
+
+
+class _SampleSpace:
+    """The same for n < p, where V = F'T, by Y = H T, H = (FF')^(1/2): Y'Y = V'V, and F V = H Y.
+
+    Products with the sparse columns of B read few columns of X; only F'H Y reads all of it.
+    """
+
+    def __init__(self, op: _core.Operator):
+        self.op = op
+        self.unit = math.sqrt(max(op.n - 1, 1))  # of F over that for which G = F'F
+        values, vectors = np.linalg.eigh(op.outer().astype(np.float64))
+        root = np.sqrt(np.maximum(values, 0))
+        self.H = (vectors * root) @ vectors.T
+        kept = root > 1e-6 * root[-1]
+        self.inverse = (vectors[:, kept] / root[kept]) @ vectors[:, kept].T
+
+    def begin(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        self.Y = procrustes(self.inverse @ self.forward(V), np.eye(*self.H.shape)[:, : V.shape[1]])[0]
+        return self.op.apply_block(V).astype(np.float64)
+
+    def forward(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
+        """F B."""
+        f = np.zeros((self.op.m, B.shape[1]))
+        for j, b in enumerate(B.T):
+            index = np.flatnonzero(b)
+            if len(index):
+                f[:, j] = self.op.forward(index, b[index].astype(self.op.dtype)) / self.unit
+        return f
+
+    def products(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
+        """F'f."""
+        return self.op.backward_block(f).astype(np.float64, copy=False) * self.unit
+
+    def inner(self, B: NDArray[np.float64], f: NDArray[np.float64]) -> NDArray[np.float64]:
+        return f.T @ f
+
+    def turn(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        self.Y, nuclear = procrustes(self.H @ f, self.Y)
+        return self.products(self.H @ self.Y), nuclear
+
+
+Space = _VariableSpace | _SampleSpace
+
+
+@record
+class Wanted:
+    """How sparse a loading is to be: at most `limit` nonzeros, and half its penalty at least `floor`."""
+
+    limit: int
+    floor: float
+
+
+def _cost(B: NDArray[np.float64], choice: Choice | None) -> NDArray[np.float64]:
+    """What the penalty of each column counts."""
+    return np.abs(B).sum(axis=0) if choice is None else np.array([choice.cost(b) for b in B.T])
+
+
+class Thresholds:
+    """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
+
+    def __init__(self, wanted: tuple[Wanted, ...], choice: Choice | None):
+        self.wanted, self.choice = wanted, choice
+
+    def solve(self, C: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """B, and half of the penalties."""
+        levels = np.array([w.floor for w in self.wanted[: C.shape[1]]])
+        if self.choice is not None:
+            B = np.stack([self._chosen(self.choice, c, w) for c, w in zip(C.T, self.wanted, strict=False)], 1)
+            return B, levels
+        B = np.sign(C) * np.maximum(np.abs(C) - levels, 0)
+        for j, c in enumerate(C.T):
+            if self.wanted[j].limit < len(c):
+                kept = _core.select_largest(np.ascontiguousarray(c), self.wanted[j].limit)
+                B[:, j] = 0
+                B[kept, j] = c[kept]
+        return B, levels
+
+    def cost(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the penalties count."""
+        return _cost(B, self.choice)
+
+    def _chosen(self, choice: Choice, c: NDArray[np.float64], wanted: Wanted) -> NDArray[np.float64]:
+        """The largest units, or norms of units diminished, of those entries that have the signs."""
+        c = choice.projected(c)
+        norms = choice.norms(c)
+        if wanted.limit < len(c):
+            kept = choice.variables(choice.largest(norms, wanted.limit))
+            return np.where(np.isin(np.arange(len(c)), kept), c, 0)
+        over = np.where(choice.included, norms, np.maximum(norms - wanted.floor, 0))
+        return c * (over / np.where(norms > 0, norms, 1))[choice.unit]
+
+
+class ElasticNets:
+    """The nets for a finite ridge, on a working set of variables.
+
+    Their path needs the Gram matrix of the set. One pass over X then finds variables outside of the set that
+    violate the optimality conditions, and these join it. Sets and supports are kept between iterations.
+    """
+
+    def __init__(
+        self, op: _core.Operator, space: Space, wanted: tuple[Wanted, ...], ridge: float,
+        choice: Choice | None = None,
+    ):  # fmt: skip
+        self.op, self.space, self.wanted, self.ridge, self.choice = op, space, wanted, ridge, choice
+        self.levels = np.zeros(len(wanted))
+        self.shaped: ShapedNet | None = None
+        self.eps = float(np.finfo(op.dtype).eps)
+        self.working = np.zeros(0, np.intp)
+        self.B: NDArray[np.float64] | None = None
+
+    def solve(self, C: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """B, and half of the penalties."""
+        if self.B is None:
+            self.B = np.zeros_like(C)
+            self._enlarge(self._excess(C, 0.0))
+        noise = 64 * self.eps * np.abs(C).max(axis=0)
+        while True:
+            B, levels = np.zeros_like(C), np.zeros(C.shape[1])
+            for j, wanted in enumerate(self.wanted[: C.shape[1]]):
+                B[self.working, j], levels[j] = self._net(
+                    C[self.working, j], wanted, self.B[self.working, j], self.levels[j]
+                )
+            self.B, self.levels[: len(levels)] = B, levels
+            if len(self.working) == self.op.p:
+                return B, levels
+            rest = C - self.space.products(self.space.forward(B))
+            violation = self._excess(rest, levels * (1 + 1e-9)) - noise
+            violation[self.working] = 0
+            if not (violation > 0).any():
+                return B, levels
+            self._enlarge(violation)
+
+    def cost(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the penalties count."""
+        return _cost(B, self.choice)
+
+    def _excess(self, C: NDArray[np.float64], levels: Any) -> NDArray[np.float64]:
+        """By how much products exceed the levels: their magnitudes, or the norms of their units."""
+        choice = self.choice
+        if choice is None:
+            return np.abs(C) - levels
+        norms = np.stack([choice.norms(choice.projected(c)) for c in C.T], axis=1)
+        return (norms - np.where(choice.included[:, None], 0, levels))[choice.unit]
+
+    def _net(
+        self, c: NDArray[np.float64], wanted: Wanted, last: NDArray[np.float64], near: float
+    ) -> tuple[NDArray[np.float64], float]:
+        if self.shaped is not None:
+            if wanted.limit == self.op.p:
+                return self.shaped.solve(c, wanted.floor, last), wanted.floor
+            return self.shaped.sparse(c, wanted.limit, last, near)
+        guess = np.flatnonzero(last)
+        limit = min(wanted.limit, len(c))
+        status, index, value, level = _core.elastic_net(
+            self.G,
+            np.ascontiguousarray(c),
+            limit,
+            self.ridge,
+            wanted.floor,
+            64 * self.eps,
+            guess,
+            last[guess],
+        )
+        if status > 0:
+            warn("the path of an elastic net did not finish")
+        b = np.zeros_like(c)
+        b[index] = value
+        return b, level
+
+    def _enlarge(self, violation: NDArray[np.float64]) -> None:
+        """Add the variables of largest violation: all if p is small, else some of each component."""
+        first = len(self.working) == 0
+        joining = [self.working]
+        for wanted, size in zip(self.wanted, np.maximum(violation, 0).T, strict=False):
+            most = (
+                max(JOINING_VARIABLES, 2 * wanted.limit) if first and wanted.floor == 0 else JOINING_VARIABLES
+            )
+            best = _core.select_largest(np.ascontiguousarray(size), min(most, len(size)))
+            joining.append(best[(size[best] > 0) | first])
+        self.working = (
+            np.unique(np.concatenate(joining)) if self.op.p > WORKING_SET_VARIABLES else np.arange(self.op.p)
+        )
+        if self.choice is not None:
+            included = np.flatnonzero(self.choice.included)
+            self.working = self.choice.variables(np.union1d(self.choice.units(self.working), included))
+        self.G = np.ascontiguousarray(self.op.submatrix(self.working), np.float64)
+        if self.choice is not None:
+            K = self.G + self.ridge * np.eye(len(self.G))
+            self.shaped = ShapedNet(K, self.choice, self.working)

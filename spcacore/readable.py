@@ -1,0 +1,361 @@
+"""How every result is read: as a line, a summary, a page of a notebook, a table of pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._docstrings import NO_PANDAS, filled
+from ._validation import LARGEST, check_bool, group_labels, integer
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from ._rendering import Part
+
+__all__ = [
+    "HasLoadings",
+    "Listing",
+    "Readable",
+    "Result",
+    "Side",
+    "Tabular",
+    "as_result",
+    "frame",
+    "labels",
+    "loadings_in",
+]
+__dir__ = __all__.copy
+
+_ELSEWHERE = {  # what other packages call an attribute: where it is here
+    "components": "loadings has the components, as columns",
+    "components_": "loadings has the components, as columns",
+    "rotation": "loadings has the components, as columns",
+    "scores": "transform(X) or X, centered and scaled, times the loadings gives them",
+    "x": "scores has those of the data, and transform(X) gives those of other rows",
+    "sdev": "the roots of explained_variance are the standard deviations",
+    "support": "the nonzeros of loadings, np.flatnonzero(result.loadings[:, t]), are the support",
+    "singular_values_": "explained_variance has the variances",
+    "eigenvalues": "explained_variance has the variances",
+    "pev": "explained_variance_ratio has the shares",
+    "bound": "upper_bound has the bound",
+    "certificate": "upper_bound and gap have the certificate, with certify=True",
+}
+
+
+class Result:
+    """What every public function returns.
+
+    A subclass says its `_facts`, and the `_parts` of its summary.
+    """
+
+    def _facts(self) -> Iterable[str]:
+        """What the line says, each bounded in length."""
+        raise NotImplementedError
+
+    def _title(self) -> str:
+        return f"{type(self).__name__}: {', '.join(self._facts())}"
+
+    def _parts(self) -> list[Part]:
+        """Tables and notes below the title."""
+        return []
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self._facts())})"
+
+    def summary(self) -> str:
+        """A short report, as plain text: the line of the result, and tables of what it holds.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> A = spcacore.datasets.load_pitprops().correlation
+        >>> print(spcacore.sparsity_path(A, cardinality=[2, 4, 8], kind="covariance").summary())
+        SparsityPath: method='tpower', 1 component, 3 values of cardinality from 2 to 8, 15.0 to 31.3 % of the variance explained
+        <BLANKLINE>
+        cardinality  nonzeros  % of the variance  index of sparseness
+        2                   2               15.0              0.04127
+        4                   4               22.6              0.05076
+        8                   8               31.3              0.03906
+        """  # noqa: E501
+        from . import _rendering
+
+        return _rendering.text_page(self._title(), self._parts())
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        from . import _rendering
+
+        return _rendering.html_page(self._title(), self._parts())
+
+
+class Listing(NamedTuple):
+    """A table: what its rows are, the name of each row, and columns by name."""
+
+    of: str
+    rows: Sequence[Any]
+    columns: dict[str, Any]
+
+
+@filled({"no_pandas": NO_PANDAS})
+class Tabular(Result):
+    """A result that is one table."""
+
+    def _table(self) -> Listing:
+        raise NotImplementedError
+
+    def _parts(self) -> list[Part]:
+        from . import _rendering
+
+        return _rendering.table_of(*self._table())
+
+    def to_frame(self) -> DataFrame:
+        """The table of the summary as a pandas DataFrame, with all its rows.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The docstring of the class says what the rows and the columns are.
+
+        {no_pandas}
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> A = spcacore.datasets.load_pitprops().correlation
+        >>> path = spcacore.sparsity_path(A, cardinality=[2, 4, 8], kind="covariance")
+        >>> path.to_frame()["explained_variance_ratio"].round(2).tolist()
+        [0.15, 0.23, 0.31]
+        """
+        table = self._table()
+        return frame(table.columns, table.rows, table.of)
+
+
+class Side(NamedTuple):
+    """Loadings of one set of variables, (p, r); the mark says which, if there are two."""
+
+    mark: str
+    loadings: NDArray[Any]
+    names: tuple[str, ...] | None
+
+
+class HasLoadings(Result):
+    """A result with loadings of one set of variables, or of two."""
+
+    def _sides(self) -> list[Side]:
+        raise NotImplementedError
+
+    def _title(self) -> str:
+        from . import _rendering
+
+        return _rendering.title_of(self)
+
+    def summary(self, n_variables: int = 5) -> str:
+        """A short report of the components, as plain text.
+
+        It has one line for each component: nonzeros, variance, share of the total, cumulative share, the
+        cumulative share of ordinary principal components if it is known, and the upper bound and gap of a
+        certificate. Below are the leading variables of each component, with their contributions in percent.
+
+        Parameters
+        ----------
+        n_variables : int, default 5
+            How many variables to list for each component, at most: those with the largest loadings.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> A = spcacore.datasets.load_pitprops().correlation
+        >>> print(spcacore.sparse_pca(A, 2, cardinality=3, kind="covariance").summary())
+        SparsePCAResult by tpower: 2 components of 13 variables, 36.0 % of the variance
+        <BLANKLINE>
+        component  nonzeros  variance     %  cumulative %  ordinary, cumulative %
+        1                 3     2.475  19.0          19.0                    32.5
+        2                 3     2.204  17.0          36.0                    50.7
+        <BLANKLINE>
+        contributions, % of the sum of magnitudes
+        1: x2 35.5, x1 34.9, x9 29.6
+        2: x7 38.4, x6 32.5, x10 29.1
+        """
+        from . import _rendering
+
+        return _rendering.text_of(self, integer(n_variables, "n_variables", 0, LARGEST))
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks, with loadings as a table."""
+        from . import _rendering
+
+        return _rendering.html_of(self)
+
+
+class Readable(HasLoadings):
+    """A result with loadings of one set of named variables."""
+
+    names: tuple[str, ...] | None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """An error that says where it is, of what a user of another package may look for."""
+            plain = name[:-1] if name.endswith("_") and not name.startswith("_") else ""
+            here = plain in getattr(type(self), "__dataclass_fields__", {}) or hasattr(type(self), plain)
+            known = plain if plain and here else None
+            hint = f"{known} has no underscore here" if known else _ELSEWHERE.get(name)
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(f"{message}: {hint}" if hint else message, name=name, obj=self)
+
+    def _loadings(self) -> NDArray[Any]:
+        """Of shape (p, r)."""
+        raise NotImplementedError
+
+    def _sides(self) -> list[Side]:
+        return [Side("", self._loadings(), self.names)]
+
+    def contributions(self) -> NDArray[np.float64]:
+        """The loadings in percent, with their signs. The magnitudes of each component add up to 100.
+
+        Returns
+        -------
+        ndarray of shape (p, r)
+            `100 v_jt / sum_j |v_jt|`; zeros where a component has no nonzero loading.
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> props = spcacore.datasets.load_pitprops()
+        >>> result = spcacore.sparse_pca(props.correlation, 2, cardinality=3, kind="covariance")
+        >>> result.contributions()[:3].round(1)
+        array([[34.9,  0. ],
+               [35.5,  0. ],
+               [ 0. ,  0. ]])
+        """
+        from . import _rendering
+
+        return _rendering.percentages(self._loadings())
+
+    def group_contributions(
+        self, groups: Sequence[Hashable] | Mapping[str, Hashable], *, signed: bool = False
+    ) -> dict[Hashable, NDArray[np.float64]]:
+        """Contributions in percent, summed over groups of variables.
+
+        Parameters
+        ----------
+        groups : sequence of p labels, or mapping of names to labels
+            The group of each variable. A mapping must have the names of all variables.
+        signed : bool, default False
+            Add contributions with their signs. The default adds magnitudes, which add up to 100 for each
+            component.
+
+        Returns
+        -------
+        dict of ndarray of shape (r,)
+            The sums of each group, in the order in which the groups first appear.
+
+        Raises
+        ------
+        ValueError
+            If the number of labels is not p, or a variable has no group.
+        TypeError
+            If `groups` is neither a sequence nor a mapping.
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> props = spcacore.datasets.load_pitprops()
+        >>> result = spcacore.sparse_pca(props.correlation, 2, cardinality=3, kind="covariance")
+        >>> groups = ["size"] * 2 + ["wood"] * 5 + ["shape"] * 6
+        >>> {group: share.round().tolist() for group, share in result.group_contributions(groups).items()}
+        {'size': [70.0, 0.0], 'wood': [0.0, 71.0], 'shape': [30.0, 29.0]}
+        """
+        shares = self.contributions()
+        labels_of = group_labels(groups, self.names, len(shares))
+        shares = shares if check_bool(signed, "signed") else np.abs(shares)
+        place: dict[Hashable, int] = {}
+        index = [place.setdefault(label, len(place)) for label in labels_of]
+        sums = np.zeros((len(place), shares.shape[1]))
+        np.add.at(sums, index, shares)
+        return {label: sums[i] for label, i in place.items()}
+
+
+@dataclass
+class _Fitted:
+    """What a fitted estimator of another package says."""
+
+    loadings: Any
+    names: tuple[str, ...] | None
+    mean: Any
+    explained_variance_ratio: Any
+    method: str
+
+
+def _is_table(x: Any) -> bool:
+    """An array or a dataframe, whose attributes may be its columns."""
+    return isinstance(x, np.ndarray) or hasattr(x, "iloc")
+
+
+def as_result(x: Any) -> Any:
+    """What holds the loadings: of an estimator or a choice its result; anything else as it is.
+
+    An estimator of another package has `components_`, of shape (r, p), and perhaps `mean_`,
+    `explained_variance_ratio_` and `feature_names_in_`, as scikit-learn calls them.
+    """
+    if _is_table(x):
+        return x
+    named = getattr(x, "feature_names_in_", None)
+    names = None if named is None else tuple(map(str, named))
+    for attribute in ("result", "result_"):
+        own = getattr(x, attribute, None)
+        if isinstance(own, Result) and own is not x:
+            own = as_result(own)
+            return replace(own, names=names) if names and getattr(own, "names", names) is None else own
+    components = getattr(x, "components_", None)
+    if components is not None:
+        return _Fitted(
+            np.asarray(components).T, names, getattr(x, "mean_", None),
+            getattr(x, "explained_variance_ratio_", None), type(x).__name__,
+        )  # fmt: skip
+    if hasattr(x, "fit") and not hasattr(x, "loadings"):
+        raise ValueError(
+            f"{type(x).__name__} has no components_: fit it first; of a pipeline, give the step that has them"
+        )
+    return x
+
+
+def loadings_in(x: Any) -> Any:
+    """The loadings of a result; what is none is taken as loadings itself."""
+    for name in () if _is_table(x) else ("loadings", "loading"):
+        if (V := getattr(x, name, None)) is not None:
+            return V
+    if isinstance(x, HasLoadings):
+        raise TypeError(
+            f"{type(x).__name__} has loadings of two sets of variables: loadings_x and loadings_y"
+        )
+    if isinstance(x, Result):
+        raise TypeError(f"{type(x).__name__} has no loadings")
+    return x
+
+
+def labels(names: Sequence[str] | None, count: int, letter: str = "x") -> list[str]:
+    """The names of `count` variables, x1, x2, ... where they have none."""
+    return [f"{letter}{j + 1}" for j in range(count)] if names is None else list(names)
+
+
+def frame(columns: dict[str, Any], index: Sequence[Any], index_name: str) -> Any:
+    """A pandas DataFrame."""
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("to_frame() needs pandas: pip install pandas") from None
+    return pandas.DataFrame(columns, index=pandas.Index(index, name=index_name))

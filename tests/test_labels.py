@@ -1,0 +1,306 @@
+"""Tables with labels that meet: another order is the call with arrays in order, other labels are refused."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from extras import optional
+
+import spcacore
+
+pd, estimators = optional("pandas"), optional("spcacore.sklearn")
+
+N, P = 40, 6
+NAMES = [f"gene {c}" for c in "fbadce"]
+ROWS = [f"cell {i}" for i in range(N)]
+RNG = np.random.default_rng(7)
+X = RNG.standard_normal((N, P)) @ np.diag([3, 2.5, 2, 1.5, 1, 0.8]) + RNG.standard_normal((N, 1))
+Y = X[:, :4] @ RNG.standard_normal((4, 3)) + RNG.standard_normal((N, 3))
+CLASSES = np.array(["b", "a", "c"])[np.arange(N) % 3]
+X[CLASSES == "a", 1] += 4
+X[CLASSES == "b", 2] -= 4
+A = np.cov(X.T)
+V = np.linalg.qr(RNG.standard_normal((P, 2)))[0]
+V[:3, 0] = V[4:, 1] = 0
+WEIGHT = RNG.integers(1, 4, N).astype(float)
+VECTOR = 1 + RNG.random(P)
+POSITIVE = np.array([1, 0, 0, 1, 0, 0])
+GROUPS = np.array([0, 0, 1, 1, 2, 2])
+PRIOR = A + np.eye(P)
+
+
+def rows(a):
+    """Belongs to the rows of X."""
+    return pd.Series(a, ROWS) if a.ndim == 1 else pd.DataFrame(a, ROWS, [f"y{j}" for j in range(a.shape[1])])
+
+
+def variables(a):
+    """Belongs to its columns."""
+    return pd.Series(a, NAMES) if a.ndim == 1 else pd.DataFrame(a, NAMES)
+
+
+def square(a):
+    return pd.DataFrame(a, NAMES, NAMES)
+
+
+def data(a):
+    return pd.DataFrame(a, ROWS, NAMES)
+
+
+def fit(name, **options):
+    """An estimator as a function."""
+
+    def call(X, y=None, *, of=lambda model, X, y: model.result_, weight=None, **more):
+        model = getattr(estimators, name)(**options, **more)
+        model.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+        return of(model, X, y)
+
+    return call
+
+
+def fitted(name, method, **options):
+    """A method of an estimator of X in order, for rows that come later."""
+
+    def call(X_, y):
+        model = getattr(estimators, name)(**options).fit(X_, CLASSES if "LDA" in name else Y)
+        return getattr(model, method)(X_, y)
+
+    return call
+
+
+pca = partial(spcacore.sparse_pca, n_components=2)
+COVARIANCE = {"kind": "covariance"}
+# A call of X and another table; how that is labeled.
+CASES = {
+    "explained_variance": (spcacore.explained_variance, V, variables),
+    "renormalize": (spcacore.renormalize, V, variables),
+    "renormalize, one": (spcacore.renormalize, V[:, 0], variables),
+    "refine": (partial(spcacore.refine, n_restarts=0), V, variables),
+    "from_loadings": (lambda X, v: spcacore.from_loadings(v, X), V, variables),
+    "compare": (lambda X, v: spcacore.compare({"a": v, "b": V}, X), V, variables),
+    "tpower, start": (lambda X, v: spcacore.tpower(X, 2, start=v), V[:, 1], variables),
+    "gpower, start": (lambda X, v: spcacore.gpower(X, 0.1, start=v), V[:, 1], variables),
+    "pmd, start": (lambda X, v: spcacore.pmd(X, 1.2, start=v), V[:, 1], variables),
+    "scotlass, start": (lambda X, v: spcacore.scotlass(X, 1.2, start=v), V[:, 1], variables),
+    "scotlass, earlier": (lambda X, v: spcacore.scotlass(X, 1.5, earlier=v), V[:, :1], variables),
+    "branch_and_bound, start": (lambda X, v: spcacore.branch_and_bound(X, 2, start=v), V[:, 1], variables),
+    "spca, start": (lambda X, v: spcacore.spca(X, 2, cardinality=3, start=v), V, variables),
+    "sca, start": (lambda X, v: spcacore.sca(X, 2, l1_bound=2, start=v), V, variables),
+    "center": (lambda X, c: pca(X, cardinality=3, center=c), VECTOR, variables),
+    "scale": (lambda X, s: pca(X, cardinality=3, scale=s), VECTOR, variables),
+    "sample_weight": (lambda X, w: pca(X, cardinality=3, sample_weight=w), WEIGHT, rows),
+    "groups": (lambda X, g: pca(X, cardinality=1, groups=g), GROUPS, variables),
+    "nonnegative": (lambda X, s: pca(X, cardinality=3, nonnegative=s), POSITIVE, variables),
+    "contributions": (lambda X, g: pca(X, cardinality=3).group_contributions(g), GROUPS, variables),
+    "ppca, center": (lambda X, c: spcacore.ppca(X, 2, center=c), VECTOR, variables),
+    "ppca, weights": (lambda X, w: spcacore.ppca(X, 2, sample_weight=w), WEIGHT, rows),
+    "sca, weights": (lambda X, w: spcacore.sca(X, 2, sample_weight=w), WEIGHT, rows),
+    "oppca, covariance": (lambda X, C: spcacore.oppca(X, 2, prior_covariance=C), PRIOR, square),
+    "soppca, precision": (lambda X, C: spcacore.soppca(X, 2, 3, prior_precision=C), PRIOR, square),
+    "soppca, weights": (lambda X, w: spcacore.soppca(X, 2, 3, sample_weight=w), WEIGHT, rows),
+    "posterior": (
+        lambda X, C: spcacore.oppca(X, 2, prior_covariance=C).posterior_covariance(1), PRIOR, square
+    ),
+    "sparse_eigen": (lambda X, B: spcacore.sparse_eigen(cov(X), B, 3), PRIOR, square),
+    "sparse_eigen_bound": (lambda X, B: spcacore.sparse_eigen_bound(cov(X), B, 3), PRIOR, square),
+    "deflate": (lambda X, v: spcacore.deflate(cov(X), v), V[:, 0], variables),
+    "deflate, data": (lambda X, v: spcacore.deflate(X, v, "schur", kind="data"), V[:, 0], variables),
+    "deflate, earlier": (
+        lambda X, v: spcacore.deflate(cov(X), V[:, 1], "orthogonalized_schur", earlier=v), V[:, :1], variables
+    ),
+    "explained_variance of a covariance": (
+        lambda X, v: spcacore.explained_variance(cov(X), v, **COVARIANCE), V, variables
+    ),
+    "scale of a covariance": (
+        lambda X, s: pca(cov(X), cardinality=3, scale=s, **COVARIANCE), VECTOR, variables
+    ),
+    "sparse_cca": (lambda X, Y: spcacore.sparse_cca(X, Y, l1_bound=1.3), Y, rows),
+    "sparse_cca, generalized": (
+        lambda X, Y: spcacore.sparse_cca(X, Y, cardinality=2, method="generalized"), Y, rows
+    ),
+    "sparse_cca, weights": (
+        lambda X, w: spcacore.sparse_cca(X, Y, l1_bound=1.3, sample_weight=w), WEIGHT, rows
+    ),
+    "sparse_cca, groups": (
+        lambda X, g: spcacore.sparse_cca(X, Y, l1_bound=1.3, x_groups=g), GROUPS, variables
+    ),
+    "sparse_cca_bound": (lambda X, Y: spcacore.sparse_cca_bound(X, Y, 2, ridge=0.1), Y, rows),
+    "sparse_cca_permutation": (
+        lambda X, Y: spcacore.sparse_cca_permutation(X, Y, [1.1, 1.5], n_permutations=3), Y, rows
+    ),
+    "sparse_lda": (lambda X, y: spcacore.sparse_lda(X, y, cardinality=2, shrinkage=0.1), CLASSES, rows),
+    "sparse_lda, weights": (
+        lambda X, w: spcacore.sparse_lda(X, CLASSES, cardinality=2, shrinkage=0.1, sample_weight=w),
+        WEIGHT, rows,
+    ),
+    "sparse_lda, priors": (
+        lambda X, w: spcacore.sparse_lda(X, CLASSES, cardinality=2, shrinkage=0.1, priors=w),
+        np.array([0.2, 0.3, 0.5]), lambda a: pd.Series(a, ["a", "b", "c"]),
+    ),
+    "sparse_lda, score": (
+        lambda X, y: spcacore.sparse_lda(np.asarray(X), CLASSES, cardinality=2, shrinkage=0.1).score(X, y),
+        CLASSES, rows,
+    ),
+    "stability": (
+        lambda X, y: spcacore.stability(
+            X, 1, y, model="sparse_lda", cardinality=2, shrinkage=0.1, n_resamples=4
+        ).any_frequency,
+        CLASSES, rows,
+    ),
+    "select_sparsity": (
+        lambda X, g: spcacore.select_sparsity(X, cardinality=[1, 2], groups=g, n_folds=2), GROUPS, variables
+    ),
+    "optimality_bound": (lambda X, g: spcacore.optimality_bound(X, 1, groups=g), GROUPS, variables),
+    "SparsePCA, weights": (lambda X, w: fit("SparsePCA")(X, weight=w), WEIGHT, rows),
+    "SparsePCA, center": (lambda X, c: fit("SparsePCA")(X, center=c), VECTOR, variables),
+    "SparsePCA, scale": (lambda X, c: fit("SparsePCA")(X, scale=c), VECTOR, variables),
+    "SparsePCA, groups": (lambda X, g: fit("SparsePCA", cardinality=1)(X, groups=g), GROUPS, variables),
+    "SparsePCA, nonnegative": (lambda X, s: fit("SparsePCA")(X, nonnegative=s), POSITIVE, variables),
+    "SPCA, start": (lambda X, v: fit("SPCA")(X, start=v), V, variables),
+    "SCA, start": (lambda X, v: fit("SCA")(X, start=v), V, variables),
+    "PPCA, weights": (lambda X, w: fit("PPCA")(X, weight=w), WEIGHT, rows),
+    "PPCA, center": (lambda X, c: fit("PPCA")(X, center=c), VECTOR, variables),
+    "StructuredPCA": (lambda X, C: fit("StructuredPCA")(X, prior_covariance=C), PRIOR, square),
+    "StructuredPCA, weights": (lambda X, w: fit("StructuredPCA")(X, weight=w), WEIGHT, rows),
+    "partial_fit": (
+        lambda X, w: estimators.SparsePCA(2).partial_fit(X, sample_weight=w).result_, WEIGHT, rows
+    ),
+    "partial_fit, center": (
+        lambda X, c: estimators.SparsePCA(2, center=c).partial_fit(X).result_, VECTOR, variables
+    ),
+    "SparseCCA": (fit("SparseCCA"), Y, rows),
+    "SparseCCA, weights": (lambda X, w: fit("SparseCCA")(X, Y, weight=w), WEIGHT, rows),
+    "SparseCCA, score": (fitted("SparseCCA", "score"), Y, rows),
+    "SparseCCA, transform": (fitted("SparseCCA", "transform"), Y, rows),
+    "SparseLDA": (fit("SparseLDA", shrinkage=0.1), CLASSES, rows),
+    "SparseLDA, weights": (lambda X, w: fit("SparseLDA", shrinkage=0.1)(X, CLASSES, weight=w), WEIGHT, rows),
+    "SparseLDA, score": (fitted("SparseLDA", "score", shrinkage=0.1), CLASSES, rows),
+    "StabilitySelector": (
+        lambda X, g: fit("StabilitySelector", cardinality=1, n_resamples=4)(X, options={"groups": g}),
+        GROUPS, variables,
+    ),
+}  # fmt: skip
+
+
+def cov(X):
+    return X.cov() if hasattr(X, "cov") else np.cov(X.T)
+
+
+def numbers(found):
+    """All numbers of what a call returned."""
+    if isinstance(found, dict):
+        found = list(found.values())
+    if isinstance(found, (list, tuple)):
+        return [one for part in found for one in numbers(part)]
+    if hasattr(found, "__dataclass_fields__"):
+        parts = [getattr(found, name) for name in found.__dataclass_fields__ if name != "options"]
+        return [one for part in parts for one in numbers(part)]
+    if hasattr(found, "iloc"):
+        found = found.to_numpy()
+    if isinstance(found, np.ndarray) and found.dtype.kind in "fiub":
+        return [found.astype(float)]
+    return [np.array(float(found))] if isinstance(found, (int, float, np.number)) else []
+
+
+def permuted(table, order):
+    return table.iloc[order, order] if table.shape == (P, P) else table.iloc[order]
+
+
+def same(found, right):
+    found, right = numbers(found), numbers(right)
+    assert len(found) == len(right) > 0
+    return all(np.allclose(a, b, atol=1e-7, equal_nan=True) for a, b in zip(found, right, strict=True))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_labels_decide_what_goes_together(case):
+    call, array, label = CASES[case]
+    right, table = call(X.copy(), array), label(array)
+    assert same(call(data(X), table), right)
+    order = np.roll(np.arange(len(array)), 1)
+    assert not np.array_equal(permuted(table, order).to_numpy(), array)
+    assert same(call(data(X), permuted(table, order)), right)
+    assert same(call(data(X), permuted(table, order[::-1])), right)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("wrong", ["unknown", "twice", "missing"])
+@pytest.mark.parametrize("case", CASES)
+def test_other_labels_are_refused_by_name(case, wrong):
+    call, array, label = CASES[case]
+    table = permuted(label(array), np.arange(len(array))[::-1])
+    first, last = table.index[0], table.index[-1]
+    if wrong == "missing":
+        table, named = table.iloc[:-1] if table.shape != (P, P) else table.iloc[:-1, :-1], last
+    else:
+        named = "unheard of" if wrong == "unknown" else first
+        table = table.rename(index={last: named})
+        if table.shape == (P, P):
+            table = table.rename(columns={last: named})
+    with pytest.raises(ValueError, match=f"'{named}'"):
+        call(data(X), table)
+
+
+def test_rows_of_a_covariance_go_with_its_columns():
+    C, order = square(A), [3, 1, 0, 5, 4, 2]
+    right = pca(A, cardinality=3, **COVARIANCE)
+    assert same(pca(C.iloc[order], cardinality=3, **COVARIANCE), right)
+    extended = pca(C, n_components=1, cardinality=3, **COVARIANCE).extend(C.iloc[order, order[::-1]], 1)
+    assert same(extended.loadings, right.loadings)
+    with pytest.raises(ValueError, match="'unheard of'"):
+        pca(C.rename(index={NAMES[2]: "unheard of"}), cardinality=3, **COVARIANCE)
+
+
+def test_numbers_from_zero_are_no_labels_beside_others():
+    frame, y = pd.DataFrame(X), pd.Series(CLASSES)
+    call = partial(spcacore.sparse_lda, cardinality=2, shrinkage=0.1)
+    right = call(X, CLASSES)
+    assert same(call(frame, y[::-1]), right)
+    assert same(call(data(X), y), right)
+    assert same(call(frame, rows(CLASSES)), right)
+    assert same(call(frame.iloc[10:], y[10:]), call(X[10:], CLASSES[10:]))
+    assert same(call(pd.DataFrame(X[20:]), y[20:].set_axis(range(120, 140))), call(X[20:], CLASSES[20:]))
+    with pytest.raises(ValueError, match=r"rows of X.* without 0, 1, .*unknown 40, .*to_numpy"):
+        call(frame, y.set_axis(range(5, 45)))
+    right = spcacore.explained_variance(X, V)
+    for table, loadings in ((data(X), pd.DataFrame(V)), (frame, variables(V)), (X, variables(V)[::-1][::-1])):
+        assert same(spcacore.explained_variance(table, loadings), right)
+    assert same(spcacore.explained_variance(frame, pd.DataFrame(V)[::-1]), right)
+
+
+def test_scores_in_another_order_of_components():
+    result = pca(data(X), cardinality=3)
+    scores = result.transform(data(X))
+    assert same(result.reconstruct(scores[["component_2", "component_1"]]), result.reconstruct(scores))
+    model = estimators.SparsePCA(2).set_output(transform="pandas").fit(data(X))
+    scores = model.transform(data(X))
+    assert same(model.inverse_transform(scores.iloc[:, ::-1]), model.inverse_transform(scores))
+
+
+def test_results_of_other_orders_are_compared_by_name():
+    order = [4, 2, 0, 1, 5, 3]
+    a, b = pca(data(X), cardinality=3), pca(data(X).iloc[:, order], cardinality=3)
+    for given, table in (((a, b), data(X)), ((b, a), data(X).iloc[:, order[::-1]])):
+        found = spcacore.compare(given, table)
+        np.testing.assert_allclose(np.concatenate(found.correlation), 1)
+        np.testing.assert_allclose(found.loadings[0], found.loadings[1])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_of_two_frames(library):
+    module = optional(library)
+    order = ["c", "a", "b"]
+    A3, B3 = A[:3, :3], PRIOR[2:5, 2:5]
+
+    def frame(a):
+        return module.DataFrame({name: a[:, j] for j, name in enumerate("abc")})
+
+    B = frame(B3)[order]
+    B = B.iloc[[2, 0, 1]].set_axis(order, axis=0) if library == "pandas" else B[[2, 0, 1]]
+    assert same(spcacore.sparse_eigen(frame(A3), B, 2), spcacore.sparse_eigen(A3, B3, 2))
+    result = spcacore.sparse_cca(frame(X[:, :3]), frame(X[:, 3:]), cardinality=2, method="generalized")
+    model = estimators.SparseCCA(cardinality=2, method="generalized").fit(frame(X[:, :3]), frame(X[:, 3:]))
+    turned = frame(X[:, 3:])[order]
+    right = result.transform(X[:, :3], X[:, 3:])
+    for found in (result.transform(frame(X[:, :3])[order], turned), model.transform(frame(X[:, :3]), turned)):
+        assert same([np.asarray(one) for one in found], right)
