@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from row_block_tools import METHODS, N, P, Rows, data
 
 import spcacore
-from spcacore.operators.fingerprint import _keys, _sums, _words, fingerprint
+from spcacore.operators.fingerprints import _keys, _sums, _words, fingerprint
 
 BLOCK = 105  # rows; four blocks
 LABELS = np.arange(N) % 3

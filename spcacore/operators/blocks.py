@@ -31,7 +31,7 @@ from .._messages import counted, warn_repeated
 from .._types import Index
 from .._validation import float_type, is_sparse, real_array
 from .dense import blas_layout
-from .fingerprint import fingerprint
+from .fingerprints import fingerprint
 from .sparse_format import canonical_arrays, compressed
 from .statistics import Statistics, compressed_statistics, dense_statistics, in_range, merged
 

@@ -25,7 +25,7 @@ from dask.core import flatten
 from .._limits import DASK_FAN_IN, DASK_ON_CLIENT, DASK_SMALL, DASK_WIDE
 from .._validation import AFTER_ERRORS, check_bool, column_names, is_sparse
 from .blocks import Combine, Expected, RowBlocks, as_kernel_input
-from .fingerprint import fingerprint
+from .fingerprints import fingerprint
 from .screening import available_memory
 
 __all__ = ["DaskBlocks"]

@@ -17,8 +17,8 @@ INLINE uint64_t term(uint64_t x, uint64_t key, const int wide)
 
 #define SUMS(word)                                                                                 \
     /* some columns, row by row; two rows for each read of the sums */                             \
-    VECTORIZED static void by_rows_##word(spca_int n, spca_int p, spca_int ld, const word *x,      \
-                                          const uint64_t *keys, uint64_t *sums)                    \
+    static void by_rows_##word(spca_int n, spca_int p, spca_int ld, const word *x,                 \
+                               const uint64_t *keys, uint64_t *sums)                               \
     {                                                                                              \
         const int wide = sizeof(word) == 8;                                                        \
         spca_int i = 0;                                                                            \
@@ -30,7 +30,7 @@ INLINE uint64_t term(uint64_t x, uint64_t key, const int wide)
         for (spca_int j = 0; i < n && j < p; j++) sums[j] += term(x[i * ld + j], keys[i], wide);   \
     }                                                                                              \
                                                                                                    \
-    VECTORIZED static uint64_t of_column_##word(spca_int n, const word *x, const uint64_t *keys)   \
+    static uint64_t of_column_##word(spca_int n, const word *x, const uint64_t *keys)              \
     {                                                                                              \
         const int wide = sizeof(word) == 8;                                                        \
         uint64_t sum = 0;                                                                          \
