@@ -1,12 +1,27 @@
 """Sparse principal component analysis: sparse loadings, dense or sparse data."""
 
 from importlib import import_module
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
-from . import _core  # noqa: F401  a core that does not load says so at once
+try:
+    from . import _core  # noqa: F401  a core that does not load says so at once
+except ImportError as error:
+    from pathlib import Path
+
+    if (Path(__file__).parents[1] / "meson.build").exists():  # no file of what is installed
+        raise ImportError(
+            f"this is the source of spcacore, in {Path(__file__).parents[1]}, which has no compiled core and "
+            "hides the installed package: start Python in another directory"
+        ) from error
+    raise
+from ._messages import meant, with_advice
 
 if TYPE_CHECKING:
+    from . import anndata as anndata
     from . import datasets
+    from . import plot as plot
+    from . import sklearn as sklearn
     from .clustering.dissimilarity import SparseDissimilarity, sparse_dissimilarity
     from .clustering.gap import GapStatistic, sparse_dissimilarity_gap, sparse_kmeans_gap
     from .clustering.kmeans import SparseKMeans, sparse_kmeans
@@ -98,6 +113,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "tools.rotation": ("l1_rotation", "orthomax", "varimax"),
     "tools.thresholding": ("l1_threshold", "soft_threshold", "truncate"),
 }
+__version__: str
 _PARTS = ("anndata", "plot", "progress", "sklearn")
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -189,7 +205,8 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def _attribute(name: str) -> Any:
+    """What is imported when it is first asked for."""
     if name == "__version__":
         from importlib.metadata import version
 
@@ -200,9 +217,20 @@ def __getattr__(name: str) -> Any:
         except ImportError as error:
             raise AttributeError(f"{__name__}.{name} is not there: {error}") from error
     if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f".{_HOME[name]}", __name__), name)
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}{meant('', name, [*_HOME, *_PARTS])}"
+        )
+    module = import_module(f".{_HOME[name]}", __name__)
+    value = getattr(module, name)
+    if isfunction(value) and not hasattr(value, "__wrapped__"):
+        value = with_advice(value)
+        setattr(module, name, value)  # pickles look there
+    globals()[name] = value
     return value
+
+
+if not TYPE_CHECKING:  # so that a type checker knows which names there are
+    __getattr__ = _attribute
 
 
 def __dir__() -> list[str]:

@@ -3,14 +3,22 @@
 
 Every function runs without the GIL, allocates nothing, keeps no state and may be called from many
 threads at once.  `floating` is float or double, one of them throughout a call.  Sizes and lengths
-are numbers of entries.  A status is returned; where it is negative there is no result.  Signatures
-do not change within a major version.
+are numbers of entries.  A status is returned; where it is negative there is no result, and vectors and
+matrices that the function would change are as they were.  Signatures do not change within a major version.
 
 Matrices: symmetric A (p, p) has all its entries, rows ld >= p apart.  Data X (n, p) are in C order
 (row_major, rows ld >= p apart) or in Fortran order (columns ld >= n apart) and stand for
-A = F'F/(n - 1), F = (X - mean) * weight; mean (p) and weight (p) may be NULL.  Without a weight,
-entries of any size are scaled by a power of two, so that nothing overflows on the way; with one,
-F should be of ordinary size.  Vectors x (p) are dense.  The entry of largest magnitude of a result is positive.
+A = F'F/(n - 1), F = (X - mean) * weight, where n - 1 is taken for 1 if n = 1; mean (p) and weight (p) may be
+NULL.  Without a weight, entries of any size are scaled by a power of two, that of the largest entry of X or of
+the diagonal of A, so that nothing overflows on the way; with one, F should be of ordinary size.  Vectors x (p)
+are dense, and of any norm but in deflations.  The entry of largest magnitude of a result is positive.
+
+NaN and infinity: every entry of a vector must be finite, and so must what the function multiplies of a matrix.
+Otherwise the status is SPCACORE_NONFINITE.  What it has no need of it does not read: deflations but Schur's
+change, and read, only the rows and columns of A, or the columns of X, where x is not zero.
+
+A may be zero or indefinite.  No arrays may overlap, but where that is said.  A call takes at most 16 KB of stack,
+that of BLAS and LAPACK by one thread included (measured with OpenBLAS).
 
 stop may be NULL; otherwise it is called with ctx once an iteration and every few milliseconds of
 long ones, and what is not zero ends the call.  It runs without the GIL.
@@ -21,7 +29,7 @@ cdef enum:
     SPCACORE_OK = 0
     SPCACORE_NOT_CONVERGED = 1  # after max_iter iterations: the result so far
     SPCACORE_STOPPED = -1
-    SPCACORE_ZERO_VECTOR = -2   # x, or A x, is zero; x is as it was
+    SPCACORE_ZERO_VECTOR = -2   # x, or A x, is zero
     SPCACORE_NONFINITE = -3     # a product, or the input, is NaN or infinite
     SPCACORE_LAPACK_FAILED = -5
     SPCACORE_INVALID = -6       # a size or parameter out of range; nothing was done
@@ -52,25 +60,28 @@ cdef int spca_deflate_hotelling(Py_ssize_t p, floating *A, Py_ssize_t ld, const 
 # A <- (I - xx') A (I - xx').  work (3p), iwork (p)
 cdef int spca_deflate_projection(Py_ssize_t p, floating *A, Py_ssize_t ld, const floating *x, floating *work,
                                  Py_ssize_t *iwork) noexcept nogil
-# A <- A - A xx'A/(x'A x); A as it was if x'A x is zero to rounding.  work (2p), iwork (p)
+# A <- A - A xx'A/(x'A x); A as it was, with SPCACORE_OK, if |x'A x| <= 4 eps k max |A_ii| for x of k nonzeros.
+# work (2p), iwork (p)
 cdef int spca_deflate_schur(Py_ssize_t p, floating *A, Py_ssize_t ld, const floating *x, floating *work,
                             Py_ssize_t *iwork) noexcept nogil
 # X <- X (I - xx'); means become mean - (mean'x) x.  work (n + p), iwork (p)
 cdef int spca_deflate_data_projection(Py_ssize_t n, Py_ssize_t p, floating *X, Py_ssize_t ld, bint row_major,
                                       const floating *x, floating *work, Py_ssize_t *iwork) noexcept nogil
-# X <- (I - uu') X, u = (X - mean) x normalized; means stay.  work (n + 2p), iwork (p)
+# X <- (I - uu') X, u = (X - mean) x normalized; means stay.  X as it was, with SPCACORE_OK, if
+# ||(X - mean) x|| <= 4 eps sqrt(kn) max |x_ij - mean_j|.  work (n + 2p), iwork (p)
 cdef int spca_deflate_data_schur(Py_ssize_t n, Py_ssize_t p, floating *X, Py_ssize_t ld, bint row_major,
                                  const floating *mean, const floating *x, floating *work,
                                  Py_ssize_t *iwork) noexcept nogil
 
-# Means (p), and variances (p) with n - 1, which are 0 exactly where a column is constant.  One read of X.
+# Means (p), and variances (p) with n - 1, which are 0 exactly where a column is constant, as of one sample.
+# One read of X.
 # work (3p)
 cdef int spca_column_statistics(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
                                 double *work, floating *mean, double *variance) noexcept nogil
 
 # x <- T_k(A x)/||.|| (nonnegative: of its positive part) from the start x, of any norm, until the support is
 # stable and x'A x grows by no more than a fraction tol; 1 <= k <= p.  value = x'A x, infinite or 0 where that
-# leaves the number range.  A may be indefinite.
+# leaves the number range.  Of indefinite A the component may be one of negative value: re-fit it.
 # Yuan & Zhang (2013), JMLR 14, algorithm 1.  It finds the nearest good support: try several starts.
 # work (6p; data: n + 5p), iwork (2p)
 cdef int spca_tpower_covariance(Py_ssize_t p, const floating *A, Py_ssize_t ld, Py_ssize_t k, bint nonnegative,
@@ -84,7 +95,8 @@ cdef int spca_tpower_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssiz
                           Py_ssize_t *n_iter) noexcept nogil
 
 # x <- the leading eigenvector of A on the k variables where x is not zero; value = x'A x, never less than
-# before.  work (k*k + 28k + 2p; data: k*k + 28k + n*k + p), iwork (p + 13k)
+# before.  Variables with zeros alone in that block of A have no loading, but the first of them if the others leave
+# no eigenvalue >= 0: then value = 0.  work (k*k + 28k + 2p; data: k*k + 28k + n*k + p), iwork (p + 12k)
 cdef int spca_refit_covariance(Py_ssize_t p, const floating *A, Py_ssize_t ld, floating *x, floating *work,
                                Py_ssize_t *iwork, floating *value) noexcept nogil
 cdef int spca_refit_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
@@ -92,8 +104,9 @@ cdef int spca_refit_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize
                          Py_ssize_t *iwork, floating *value) noexcept nogil
 
 # variance_t = q_t'A q_t, q_t the unit part of loading v_t orthogonal to v_1 .. v_(t-1): their sum is the
-# variance of the projection onto the span of V (p, r), which is in Fortran order; 0 <= r <= p.
-# work (p*(r + 2); data: p*(r + 1) + n)
+# variance of the projection onto the span of V (p, r), which is in Fortran order; 0 <= r <= p.  It is 0 where no
+# entry of that part is more than what rounding of the entries of V by eps makes of it.
+# work (p*(2r + 2); data: p*(2r + 1) + n)
 cdef int spca_explained_covariance(Py_ssize_t p, const floating *A, Py_ssize_t ld, Py_ssize_t r, const floating *V,
                                    floating *work, floating *variance) noexcept nogil
 cdef int spca_explained_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,

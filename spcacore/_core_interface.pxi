@@ -3,12 +3,16 @@
 cdef int spca_truncate(Py_ssize_t p, Py_ssize_t k, floating *x, floating *work) noexcept nogil:
     if p < 0 or not 0 <= k <= p:
         return SPCACORE_INVALID
+    if not kernel_all_finite(p, x):
+        return SPCACORE_NONFINITE
     kernel_truncate(p, k, x, work)
     return SPCACORE_OK
 
 cdef int spca_soft_threshold(Py_ssize_t p, const floating *a, floating level, floating *out) noexcept nogil:
     if p < 0 or not level >= 0:
         return SPCACORE_INVALID
+    if not kernel_all_finite(p, a):
+        return SPCACORE_NONFINITE
     kernel_soft_threshold(p, a, level, NULL, out)
     return SPCACORE_OK
 
@@ -28,6 +32,8 @@ cdef int spca_varimax(Py_ssize_t p, Py_ssize_t r, double gamma, Py_ssize_t max_i
     if p < 1 or r < 1 or max_iter < 0 or not 0 <= gamma < INFINITY or not tol >= 0:
         return SPCACORE_INVALID
     n_iter[0] = 0
+    if not kernel_all_finite(p * r, Y):
+        return SPCACORE_NONFINITE
     return kernel_orthomax(p, r, gamma, max_iter, tol, NULL, stop, ctx, Y, work, R, n_iter)
 
 cdef int spca_deflate_hotelling(Py_ssize_t p, floating *A, Py_ssize_t ld, const floating *x, floating *work,

@@ -91,6 +91,22 @@ def fingerprint(const word[:, :] X, const uint64_t[::1] keys, uint64_t[::1] sums
         spca_fingerprint(n, p, ld, row_major, sizeof(word), &X[0, 0], &keys[0], &sums[0])
 
 
+def orthogonal_parts(const floating[:, ::1] V, double epsilon):
+    """Rows: the unit part of each row orthogonal to those before; zero where entries rounded to epsilon may have none."""
+    cdef Py_ssize_t r = V.shape[0], p = V.shape[1]
+    cdef Call call = Call()
+    cdef spca_status status
+    dtype = np.float32 if floating is float else np.float64
+    cdef floating[:, ::1] Q = np.empty((r, p), dtype)
+    cdef floating[::1] work = np.empty(r * p, dtype)
+    if r == 0 or p == 0:
+        return np.asarray(Q)
+    with nogil:
+        status = kernel_orthogonal_parts(p, r, &V[0, 0], epsilon, &work[0], &Q[0, 0])
+    call.check(status)
+    return np.asarray(Q)
+
+
 # ---- selection and thresholds ----------------------------------------------------------------------
 
 def select_largest(const floating[::1] x, Py_ssize_t k):

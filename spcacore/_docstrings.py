@@ -64,7 +64,9 @@ def _keywords(other: Callable[..., object] | type) -> list[inspect.Parameter]:
     if isinstance(other, type):
         of = inspect.Parameter.KEYWORD_ONLY
         return [inspect.Parameter(n, of, default=None, annotation=a) for n, a in _words(other).items()]
-    return [one for one in inspect.signature(other).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    shown = inspect.signature(other).parameters.values()
+    by_name = [one for one in shown if one.kind is one.KEYWORD_ONLY or one.default is not one.empty]
+    return [one.replace(kind=one.KEYWORD_ONLY) for one in by_name]
 
 
 def _without_default(one: inspect.Parameter) -> inspect.Parameter:

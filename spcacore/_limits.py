@@ -149,6 +149,9 @@ LARGEST_RIDGE = 2.0**300  # in the operator's units; beyond, only the size of B 
 GPOWER_ORDER = 64  # up to which all eigenvectors of A are computed for a start
 KERNEL_BYTES = 2**31  # of the largest kernel matrix that is held, by default
 BANDWIDTH_ROWS = 1000  # whose distances give the default bandwidth
+SPARSE_MEAN = Precision(
+    1e4, 1e2
+)  # squared mean over squared distances, beyond which rows are made dense to center
 FLOAT32_HALF_NORM = 50.0  # half a squared norm, beyond which float32 loses digits of the Gaussian kernel
 
 # Data in blocks of rows: which columns of A are fetched and kept

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
+from inspect import signature
+from types import FunctionType
 from typing import Any
 
 __all__ = [
@@ -17,11 +20,13 @@ __all__ = [
     "few",
     "instead_of",
     "listed",
+    "meant",
     "quiet",
     "refuse_no_array",
     "repeated",
     "warn",
     "warn_repeated",
+    "with_advice",
 ]
 __dir__ = __all__.copy
 
@@ -35,9 +40,12 @@ _INSTEAD: dict[str, tuple[str, ...] | str] = {
         ("cardinality",),
     ),
     **dict.fromkeys(("alpha", "l1_ratio", "para", "threshold"), ("penalty", "cardinality")),
-    **dict.fromkeys(("lambda_", "lambda1", "lam", "gamma", "rho"), ("penalty",)),
-    **dict.fromkeys(("sumabs", "sumabsv", "sumabss"), ("l1_bound",)),
+    **dict.fromkeys(("lambda1", "lam", "gamma", "rho"), ("penalty",)),
+    "lambda_": ("ridge", "penalty"),  # of R's elasticnet, and of others
+    **dict.fromkeys(("sumabs", "sumabsv", "sumabss", "wbounds", "wbound"), ("l1_bound", "l1_bounds")),
     "sumabsu": ("sample_l1_bound",),
+    "penaltyx": ("x_l1_bound",),
+    "penaltyz": ("y_l1_bound",),
     **dict.fromkeys(("ridge_alpha", "ridge"), "the function spca takes it, as ridge"),
     **dict.fromkeys(("random_state", "seed"), ("rng",)),
     **dict.fromkeys(("standardize", "standardise", "scaling", "cor", "corr", "with_std"), ("scale",)),
@@ -52,11 +60,28 @@ _INSTEAD: dict[str, tuple[str, ...] | str] = {
     **dict.fromkeys(("positive", "nonneg", "vpos"), ("nonnegative",)),
     **dict.fromkeys(("verbose", "trace", "progress"), ("callback",)),
     **dict.fromkeys(("svd_solver", "algorithm", "solver"), ("method",)),
+    "use_highly_variable": "spcacore.anndata.sparse_pca takes it, as mask_var='highly_variable', or None",
     "copy": "X is never changed",
     "whiten": "divide the scores by the roots of explained_variance",
 }
+_BY_LETTER = {"K": ("n_components", "n_clusters")}  # of R, where case tells it from k
+_MEANT = {  # values of other packages, and what they are here
+    "kind": dict.fromkeys(
+        ("correlation", "correlations", "corr", "cor", "cov", "Gram", "gram"),
+        "a correlation matrix is the covariance of scaled data, so say kind='covariance'; for the "
+        "correlations of data, say scale=True",
+    ),
+    "method": {
+        **dict.fromkeys(("spca", "elastic_net", "elasticnet", "lasso"), "that is the function spcacore.spca"),
+        **dict.fromkeys(("lars", "cd"), "these are ways to solve what the function spcacore.spca solves"),
+        **{
+            name: f"that is the function spcacore.{name}"
+            for name in ("sca", "sma", "ppca", "oppca", "soppca")
+        },
+    },
+}
 _ITSELF = {  # what the type or its module is called: what to pass instead
-    "AnnData": "adata.X or adata.layers[...], or adata.to_df() for the names of the variables too",
+    "AnnData": "adata to spcacore.anndata.sparse_pca, or adata.X, adata.layers[...] or adata.to_df()",
     "MuData": "the matrix of one modality, mdata.mod[...].X",
     "LazyFrame": "{x}.collect()",
     "Dataset": "one of its variables, or {x}.to_array()",
@@ -94,15 +119,63 @@ def listed(words: Iterable[str], last: str = "or") -> str:
 
 def instead_of(word: str, allowed: Mapping[str, str]) -> str:
     """A clause on what an option that is not allowed is called here, or nothing."""
-    found = _INSTEAD.get(word.lower(), ())
+    found = _BY_LETTER.get(word, _INSTEAD.get(word.lower(), ()))
     if isinstance(found, str):
-        return f": {found}"
+        here = word.rpartition("_")[0]
+        return f"; do you mean {allowed[here]}?" if here in allowed else f": {found}"
     names = [name for name in found if name in allowed]
     if not names and not found:
         from difflib import get_close_matches
 
         names = [name for name in get_close_matches(word, allowed, 1, 0.75) if name != word]
     return f"; do you mean {listed(allowed[name] for name in names)}?" if names else ""
+
+
+def meant(name: str, value: Any, allowed: Collection[str]) -> str:
+    """A clause on what a value that is not allowed is here, or nothing."""
+    from difflib import get_close_matches
+
+    if not isinstance(value, str):
+        return ""
+    near = get_close_matches(value, allowed, 1, 0.75)
+    known = _MEANT.get(name, {}).get(value)
+    return f"; {known}" if known else f"; do you mean {near[0]!r}?" if near else ""
+
+
+def with_advice(function: Callable[..., Any]) -> Any:
+    """The same function, which says of options that it does not have what they are called here."""
+
+    first = next(iter(signature(function).parameters), "")
+    advice, refuse, itself = _advice, refuse_no_array, () if first == "adata" else _ITSELF
+
+    def call(*given: Any, **options: Any) -> Any:
+        try:
+            return function(*given, **options)
+        except TypeError as error:
+            if given and type(given[0]).__name__ in itself:  # which is what is wrong, whatever else is
+                refuse(given[0], first)
+            trace = error.__traceback__
+            if trace is None or trace.tb_next is not None:  # of what the function does
+                raise
+            message = advice(function, given, options)
+            if not message:
+                raise
+            raise TypeError(f"{error}{message}") from None
+
+    own = FunctionType(call.__code__, function.__globals__, closure=call.__closure__)  # where doctest looks
+    return wraps(function)(own)
+
+
+def _advice(function: Callable[..., Any], given: Collection[Any], options: Mapping[str, Any]) -> str:
+    """A clause on what is wrong with a call."""
+    parameters = signature(function).parameters
+    unknown = next((name for name in options if name not in parameters), None)
+    if unknown is not None:
+        return instead_of(unknown, {name: name for name in parameters})
+    names = [name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY]
+    places = len(parameters) - len(names)
+    many = len(given) > places and names
+    return f"; what comes after place {places} goes by name, as in {names[0]}=" if many else ""
 
 
 def refuse_no_array(x: Any, name: str) -> None:
@@ -138,10 +211,13 @@ def refuse_no_array(x: Any, name: str) -> None:
         )
 
 
-def warn(message: str) -> None:
-    """A RuntimeWarning of the line that called the package, unless a caller within it is `quiet`."""
+def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
+    """A warning of the line that called the package, unless a caller within it is `quiet`.
+
+    A RuntimeWarning is about the result, a UserWarning about what was given.
+    """
     if not any(message.startswith(beginning) for beginning in _UNSAID.get()):
-        warnings.warn(message, RuntimeWarning, stacklevel=_outside())
+        warnings.warn(message, category, stacklevel=_outside())
 
 
 @contextmanager

@@ -169,7 +169,8 @@ def title_of(result: Any) -> str:
     size = f"{sizes} and {variables}" if sizes else variables
     text = f"{type(result).__name__} by {result.method}: {counted(r, noun)} of {size}"
     shares = getattr(result, "explained_variance_ratio", None)
-    return text if shares is None else f"{text}, {percent(float(np.sum(shares)))} % of the variance"
+    share = [] if shares is None else [f"{percent(float(np.sum(shares)))} % of the variance"]
+    return ", ".join([text, *share, *result._notes()])
 
 
 def component_columns(result: Any) -> dict[str, list[str]]:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from ._labels import aligned_columns, columns_of, matched, wrong_labels
 from ._limits import CHUNK
-from ._messages import counted, refuse_no_array, warn_repeated
+from ._messages import counted, meant, refuse_no_array, warn_repeated
 
 __all__ = [
-    "AFTER_ERRORS", "LARGEST", "Hook", "aligned", "as_seed", "check_bool", "check_callback", "check_choice",
-    "check_flag_or_vector", "check_sample_weight", "column_names", "float_type", "framed", "group_labels",
-    "has_only_products", "integer", "is_operator", "is_row_blocks", "is_sparse", "number", "output_array",
-    "per_component", "raise_not_finite", "real_array", "refuse_not_finite",
+    "AFTER_ERRORS", "LARGEST", "TAKES_MISSING", "Hook", "aligned", "as_seed", "as_share", "check_bool",
+    "check_callback", "check_choice", "check_flag_or_vector", "check_sample_weight", "column_names", "float_type", "framed",
+    "group_labels", "has_only_products", "integer", "is_operator", "is_row_blocks", "is_sparse", "number",
+    "output_array", "per_component", "raise_not_finite", "real_array", "refuse_not_finite",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -28,6 +28,7 @@ _NUMBERS = (int, float, np.floating, np.integer)
 _NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timedelta64)
 _KINDS = {"U": "strings", "S": "strings", "T": "strings", "M": "dates", "m": "durations", "V": "records"}
 LARGEST = sys.maxsize
+TAKES_MISSING = "NaN is missing for sparse_pca ('tpower', 'pmd'), spca, sca and ppca, of dense data"
 
 
 # scipy.sparse takes as long to import as all of this package, and before that X is neither of the two.
@@ -235,9 +236,10 @@ def raise_not_finite(a: NDArray[Any], name: str) -> None:
         count += len(bad)
     if first is not None:
         where = first[0] if len(first) == 1 else first
+        missing = f"; {TAKES_MISSING}" if name == "X" and np.isnan(a[first]) else ""
         raise ValueError(
             f"{name} has {counted(count, 'entry')} that {'is' if count == 1 else 'are'} NaN or infinite, "
-            f"the first at {where}; impute or drop {'it' if count == 1 else 'them'}"
+            f"the first at {where}; impute or drop {'it' if count == 1 else 'them'}{missing}"
         )
 
 
@@ -248,7 +250,8 @@ def integer(value: Any, name: str, low: int, high: int | None = None, why: str =
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be an integer, not {value!r}") from None
+        why = "; select_n_components finds how many" if value is None and name == "n_components" else ""
+        raise TypeError(f"{name} must be an integer, not {value!r}{why}") from None
     if number < low or (high is not None and number > high):
         allowed = f"at least {low}" if high in (None, LARGEST) else f"in [{low}, {high}]"
         raise ValueError(f"{name} must be {allowed}, not {number}{why}")
@@ -265,14 +268,20 @@ def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
         raise ValueError(f"{name} is beyond the number range of float64") from None
     if not low <= result <= high:
         allowed = f"at least {low:g}" if high == math.inf else f"in [{low:g}, {high:g}]"
-        raise ValueError(f"{name} must be {allowed}, not {value!r}")
+        raise ValueError(f"{name} must be {allowed}, not {value!r}{as_share(result, high)}")
     return result
+
+
+def as_share(value: float, high: float) -> str:
+    """A clause on a number of percent where a share is needed."""
+    return f"; {value:g} % is {value / 100:g}" if high == 1 < value <= 100 else ""
 
 
 def check_choice(value: Any, name: str, allowed: Collection[str]) -> str:
     """One of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+        words = ", ".join(map(repr, allowed))
+        raise ValueError(f"{name} must be one of {words}, not {value!r}{meant(name, value, allowed)}")
     return value
 
 

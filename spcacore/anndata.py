@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._docstrings import hands_on
-from ._messages import counted
+from ._labels import matched
+from ._messages import counted, with_advice
 from .models.components import sparse_pca as components_of
 from .operators.partition import row_blocks
 
@@ -24,6 +25,7 @@ _CARDINALITY = 50  # genes that a reader still takes in
 _SPARSITIES = ("cardinality", "explained", "l1_bound", "penalty")
 
 
+@with_advice
 @hands_on(components_of)
 def sparse_pca(
     adata: AnnData,
@@ -95,6 +97,11 @@ def sparse_pca(
             raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}")
     if layer is not None and layer not in adata.layers:
         raise KeyError(f"adata has no layer {layer!r}; it has {sorted(map(str, adata.layers))}")
+    if getattr(adata, "isbacked", False) and getattr(adata, "is_view", False) and not copy:
+        raise ValueError(
+            "adata is a view of a file, to which nothing can be written; pass adata.to_memory(), or the file "
+            "as a whole with mask_var"
+        )
     kept, name = _mask(adata, mask_var)
     target = adata.copy() if copy else adata
     X: Any = adata.X if layer is None else adata.layers[layer]
@@ -149,7 +156,8 @@ def _mask(adata: Any, mask_var: Any) -> tuple[NDArray[np.bool_] | None, str | No
         if name not in adata.var:
             raise KeyError(f"adata.var has no column {name!r}, for mask_var")
         mask_var = adata.var[name]
-    mask = np.asarray(mask_var)
+    names = tuple(map(str, adata.var_names))
+    mask = np.asarray(matched(mask_var, names, "mask_var", "the variables of adata"))
     p = len(adata.var_names)
     if mask.dtype != bool or mask.shape != (p,):
         raise ValueError(

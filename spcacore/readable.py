@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._docstrings import NO_PANDAS, filled
+from ._messages import counted
 from ._validation import LARGEST, check_bool, group_labels, integer
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ __dir__ = __all__.copy
 _ELSEWHERE = {  # what other packages call an attribute: where it is here
     "components": "loadings has the components, as columns",
     "components_": "loadings has the components, as columns",
+    "loading": "loadings has the components, as columns",
     "rotation": "loadings has the components, as columns",
     "scores": "transform(X) or X, centered and scaled, times the loadings gives them",
     "x": "scores has those of the data, and transform(X) gives those of other rows",
@@ -47,11 +49,29 @@ _ELSEWHERE = {  # what other packages call an attribute: where it is here
 }
 
 
+def _unwritable(value: Any) -> Any:
+    """A view of an array; of a tuple of arrays, views of each."""
+    if type(value) is tuple and any(isinstance(one, np.ndarray) for one in value):
+        return tuple(map(_unwritable, value))
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
 class Result:
     """What every public function returns.
 
     A subclass says its `_facts`, and the `_parts` of its summary.
     """
+
+    def __post_init__(self) -> None:
+        self.__setstate__({name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Nothing of a result can be changed: it has views of its arrays that cannot be written to."""
+        self.__dict__.update({name: _unwritable(value) for name, value in state.items()})
 
     def _facts(self) -> Iterable[str]:
         """What the line says, each bounded in length."""
@@ -65,7 +85,12 @@ class Result:
         return []
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(self._facts())})"
+        return f"{type(self).__name__}({', '.join([*self._facts(), *self._notes()])})"
+
+    def _notes(self) -> list[str]:
+        """What was done to the data without being asked for."""
+        missing = getattr(self, "missing_entries", 0)
+        return [counted(missing, "missing entry")] if missing else []
 
     def summary(self) -> str:
         """A short report, as plain text: the line of the result, and tables of what it holds.

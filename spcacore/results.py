@@ -49,6 +49,8 @@ class SparseComponent(Readable):
         No unit vector with as many nonzeros has a larger value. None if no bound was requested.
     names : tuple of str or None
         Names of the variables, if the input had any.
+    missing_entries : int
+        How many entries of X were NaN.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class SparseComponent(Readable):
     screening: Screening = field(default_factory=Screening)
     upper_bound: float | None = None
     names: tuple[str, ...] | None = None
+    missing_entries: int = 0
 
     @property
     def gap(self) -> float | None:
@@ -76,8 +79,13 @@ class SparseComponent(Readable):
             return None
         return max(0.0, 1 - self.value / self.upper_bound) if self.upper_bound > 0 else 0.0
 
-    def _loadings(self) -> NDArray[Any]:
+    @property
+    def loadings(self) -> NDArray[Any]:
+        """The loading as the only column of a matrix of shape (p, 1), as other results have loadings."""
         return self.loading[:, None]
+
+    def _loadings(self) -> NDArray[Any]:
+        return self.loadings
 
     def to_frame(self) -> DataFrame:
         """The loading as a pandas DataFrame of one column, see `SparsePCAResult.to_frame`.
@@ -354,7 +362,8 @@ class LoadingsResult(Named):
         ----------
         X : array-like, sparse matrix, dask array or `row_blocks` of shape (m, p)
             A result from a covariance has no mean; X is then only divided by `scale`. Named columns may come
-            in any order.
+            in any order. If data of the fit had missing entries, dense X may have some, which count as the
+            mean.
 
         Returns
         -------
@@ -375,7 +384,8 @@ class LoadingsResult(Named):
         True
         """
         X_ = aligned(X, self.names)
-        return framed(X, scores_of(X_, self.loadings, self.mean, self.scale, self._row_weight(X_)))
+        row_weight, missing = self._row_weight(X_), getattr(self, "missing_entries", 0) > 0
+        return framed(X, scores_of(X_, self.loadings, self.mean, self.scale, row_weight, missing=missing))
 
     def reconstruct(self, scores: ArrayLike) -> NDArray[Any]:
         """Rows from their scores, by orthogonal projection onto the span of the loadings.

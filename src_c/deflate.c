@@ -101,12 +101,10 @@ spca_status SPCA(deflate_data_schur)(spca_int n, spca_int p, spca_int ld, int ro
     rounding = 4 * REAL_EPSILON * sqrt((real)x.nnz) * sqrt((real)n);
     if (norm <= rounding * largest_deviation(n, p, ld, row_major, mean, X)) return SPCA_OK;
     for (spca_int i = 0; i < n; i++) u[i] /= norm;
-    if (!row_major) {
-        for (spca_int j = 0; j < p; j++) axpy(n, -strands_dot(n, u, X + j * ld), u, X + j * ld);
-        return SPCA_OK;
-    }
-    for (spca_int j = 0; j < p; j++) y[j] = 0;
-    for (spca_int i = 0; i < n; i++) axpy(p, u[i], X + i * ld, y);
-    for (spca_int i = 0; i < n; i++) axpy(p, -u[i], y, X + i * ld);
+    for (spca_int j = 0; j < p; j++) y[j] = row_major ? 0 : strands_dot(n, u, X + j * ld);
+    for (spca_int i = 0; row_major && i < n; i++) axpy(p, u[i], X + i * ld, y);
+    if (!is_finite(p, y)) return SPCA_NONFINITE;
+    for (spca_int i = 0; row_major && i < n; i++) axpy(p, -u[i], y, X + i * ld);
+    for (spca_int j = 0; !row_major && j < p; j++) axpy(n, -y[j], u, X + j * ld);
     return SPCA_OK;
 }

@@ -58,6 +58,16 @@ static operator_t of_data(spca_int n, spca_int p, const real *X, spca_int ld, in
     return op;
 }
 
+VECTORIZED_TO(int, finite_all, (spca_int n, const real *x), (n, x))
+{
+    return is_finite(n, x);
+}
+
+int SPCA(all_finite)(spca_int n, const real *x)
+{
+    return finite_all(n, x);
+}
+
 spca_int SPCA(gather)(spca_int p, const real *x, spca_int *index, real *value)
 {
     spca_int nnz = 0;
@@ -81,70 +91,137 @@ static void scatter(spca_int p, spca_int nnz, const spca_int *index, const real 
     for (spca_int a = 0; a < nnz; a++) x[index[a]] = sign * value[a];
 }
 
+/* The nonzeros of x, which must be finite and not all zero. */
+static spca_status nonzeros(spca_int p, const real *x, spca_int *nnz, spca_int *index, real *value)
+{
+    *nnz = SPCA(gather)(p, x, index, value);
+    if (!is_finite(*nnz, value)) return SPCA_NONFINITE;
+    return *nnz == 0 ? SPCA_ZERO_VECTOR : SPCA_OK;
+}
+
 static spca_status power(const operator_t *A, spca_int k, int nonnegative, spca_int max_iter,
                          real tol, spca_stop stop, void *ctx, real *x, real *work, spca_int *iwork,
                          real *objective, spca_int *n_iter)
 {
     real *value = work;
-    spca_int *index = iwork, nnz = SPCA(gather)(A->p, x, index, value);
-    spca_status status;
+    spca_int *index = iwork, nnz;
+    spca_status status = nonzeros(A->p, x, &nnz, index, value);
     *objective = 0;
     *n_iter = 0;
-    if (nnz == 0) return SPCA_ZERO_VECTOR;
+    if (status < 0) return status;
     status = SPCA(truncated_power)(A, k, nonnegative, max_iter, tol, stop, ctx, &nnz, index, value,
                                    work + A->p, iwork + A->p, objective, n_iter);
     if (status >= 0) scatter(A->p, nnz, index, value, x);
     return status;
 }
 
+/* G = W'W factor of W (m x k by columns), without the tiles of matrix_product, which take 125 KB of
+ * stack. */
+VECTORIZED(multiply, (spca_int m, spca_int k, const real *W, real factor, real *G),
+           (m, k, W, factor, G))
+{
+    for (spca_int b = 0; b < k; b++)
+        for (spca_int a = 0; a <= b; a++)
+            G[a + b * k] = G[b + a * k] = factor * strands_dot(m, W + a * m, W + b * m);
+}
+
+/* G = A[index, index] */
+static spca_status block_of(const operator_t *A, spca_int k, const spca_int *index, real *work,
+                            real *G)
+{
+    real *W = work, *rest = W + A->m * k;
+    spca_status status;
+    if (A->symmetric_form) return SPCA(submatrix)(A, k, index, NULL, NULL, A->p, work, G);
+    status = A->columns(A, k, index, NULL, NULL, rest, W);
+    if (status < 0) return status;
+    multiply(A->m, k, W, A->factor, G);
+    return is_finite(k * k, G) ? SPCA_OK : SPCA_NONFINITE;
+}
+
 static spca_status refit(const operator_t *A, real *x, real *work, spca_int *iwork, real *objective)
 {
-    spca_int *index = iwork, k = SPCA(gather)(A->p, x, index, work), *used = iwork + A->p;
+    spca_int *index = iwork, k;
+    spca_status status = nonzeros(A->p, x, &k, index, work);
     real *G = work, *vector = G + k * k, *rest = vector + k;
-    spca_status status;
     *objective = 0;
-    if (k == 0) return SPCA_ZERO_VECTOR;
-    status = SPCA(submatrix)(A, k, index, NULL, NULL, A->p, rest, G);
     if (status < 0) return status;
-    for (spca_int b = 0; b < k; b++) {
-        used[b] = 0;
-        for (spca_int a = 0; a < k; a++) used[b] |= G[a + b * k] != 0;
+    status = block_of(A, k, index, rest, G);
+    if (status < 0) return status;
+    status = SPCA(leading_eigenvector)(k, G, rest, (blas_int *)(index + A->p), objective, vector);
+    if (status >= 0) scatter(A->p, k, index, vector, x);
+    return status;
+}
+
+/* v over its norm, at any scale; whether it is not zero. */
+static int over_norm(spca_int p, const real *v, real *q)
+{
+    int e = 0;
+    (void)frexp(largest_magnitude(p, v), &e);
+    for (spca_int j = 0; j < p; j++) q[j] = ldexp(v[j], -e);
+    return to_unit(p, q) > 0;
+}
+
+/* Gram-Schmidt, twice is enough (Parlett 1980, The Symmetric Eigenvalue Problem, section 6.9), and
+ * with every entry a bound on what rounding has made of it: entries that may be rounding alone are
+ * taken for zero, and then q is made orthogonal once more. */
+VECTORIZED_TO(spca_status, parts_of,
+              (spca_int p, spca_int r, const real *V, real epsilon, real *work, real *Q),
+              (p, r, V, epsilon, work, Q))
+{
+    for (spca_int a = 0; a < p * r; a++) work[a] = Q[a] = 0;
+    for (spca_int t = 0; t < r; t++) {
+        real *q = Q + t * p, *noise = work + t * p;
+        int any = 0;
+        if (!is_finite(p, V + t * p)) return SPCA_NONFINITE;
+        if (!over_norm(p, V + t * p, q)) continue;
+        for (spca_int j = 0; j < p; j++) noise[j] = 4 * epsilon * fabs(q[j]);
+        for (int pass = 0; pass < 3; pass++) {
+            for (spca_int s = 0; s < t; s++) {
+                const real *b = Q + s * p, *spread = work + s * p;
+                real c = strands_dot(p, b, q), doubt = 0; /* doubt: of c */
+                for (spca_int j = 0; pass == 0 && j < p; j++) doubt += noise[j] * fabs(b[j]);
+                for (spca_int j = 0; j < p; j++) q[j] -= c * b[j];
+                for (spca_int j = 0; pass < 2 && j < p; j++)
+                    noise[j] +=
+                        fabs(c) * (spread[j] + 2 * epsilon * fabs(b[j])) + doubt * fabs(b[j]);
+            }
+            for (spca_int j = 0; pass == 1 && j < p; j++) {
+                if (!(fabs(q[j]) > 4 * noise[j])) q[j] = 0;
+                any |= q[j] != 0;
+            }
+            if (pass == 0) continue;
+            real norm = nrm2(p, q);
+            if (pass == 1)
+                for (spca_int j = 0; j < p; j++) noise[j] /= any ? norm : 1;
+            (void)to_unit(p, q);
+        }
     }
-    status = SPCA(leading_eigenvector)(k, G, rest, (blas_int *)(used + k), objective, vector);
-    if (status < 0) return status;
-    for (spca_int b = 0; b < k; b++) /* rounding must not give the others a loading */
-        if (!used[b]) vector[b] = 0;
-    scatter(A->p, k, index, vector, x);
     return SPCA_OK;
 }
 
-/* Gram-Schmidt, twice is enough (Parlett 1980, The Symmetric Eigenvalue Problem, section 6.9). */
+spca_status SPCA(orthogonal_parts)(spca_int p, spca_int r, const real *V, real epsilon, real *work,
+                                   real *Q)
+{
+    return parts_of(p, r, V, epsilon, work, Q);
+}
+
 static spca_status explained(const operator_t *A, spca_int r, const real *V, real *work,
                              real *variance)
 {
-    spca_int p = A->p, rank = 0;
-    real *Q = work, *f = Q + p * r, *scratch = f + A->m;
+    spca_int p = A->p;
+    real *Q = work, *f = Q + 2 * p * r, *scratch = f + A->m;
+    spca_status status = SPCA(orthogonal_parts)(p, r, V, REAL_EPSILON, Q + p * r, Q);
     for (spca_int t = 0; t < r; t++) variance[t] = 0;
-    for (spca_int t = 0; t < r; t++) {
-        real *q = Q + rank * p, norm;
+    for (spca_int t = 0; t < r && status >= 0; t++) {
+        real *q = Q + t * p;
         vector_t dense = {p, NULL, q};
-        for (spca_int j = 0; j < p; j++) q[j] = V[t * p + j];
-        if ((norm = nrm2(p, q)) == 0) continue;
-        if (!(norm <= REAL_MAX)) return SPCA_NONFINITE;
-        scal(p, 1 / norm, q);
-        for (int pass = 0; pass < 2; pass++)
-            for (spca_int s = 0; s < rank; s++)
-                subtract_multiple(p, strands_dot(p, Q + s * p, q), Q + s * p, q);
-        if ((norm = nrm2(p, q)) <= 8 * sqrt(REAL_EPSILON))
-            continue; /* in the span of the earlier */
-        scal(p, 1 / norm, q);
-        rank++;
+        if (largest_magnitude(p, q) == 0) continue;            /* in the span of the earlier */
         (void)SPCA(forward)(A, dense, NULL, NULL, scratch, f); /* dense, and nobody stops it */
         variance[t] =
             A->symmetric_form ? strands_dot(p, q, f) : A->factor * strands_dot(A->m, f, f);
-        if (!is_finite(1, variance + t)) return SPCA_NONFINITE;
+        if (!is_finite(1, variance + t)) status = SPCA_NONFINITE;
     }
-    return SPCA_OK;
+    return status;
 }
 
 spca_status SPCA(tpower_covariance)(spca_int p, const real *A, spca_int ld, spca_int k,

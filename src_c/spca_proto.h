@@ -226,7 +226,8 @@ spca_status SPCA(outer)(const SPCA(operator) * A, spca_stop stop, void *ctx, REA
                         spca_int *iwork, REAL *K);
 
 /* Largest eigenvalue and unit eigenvector of symmetric G (k x k, destroyed), LAPACK syevr.
- * work (27k), iwork (12k). */
+ * Variables with zeros alone in G have no loading, whatever rounding says, but the first of them
+ * where all other eigenvalues are negative.  work (28k), iwork (12k). */
 spca_status SPCA(leading_eigenvector)(spca_int k, REAL *G, REAL *work, blas_int *iwork, REAL *value,
                                       REAL *vector);
 
@@ -463,7 +464,8 @@ spca_status SPCA(absolute_products)(spca_int n, spca_int b, const REAL *T, const
 
 /* ---- in-place deflation (deflate.c) --------------------------------------------------------- */
 
-/* All of them: SPCA_NONFINITE, and the matrix unchanged, where A x is not finite. */
+/* All of them: SPCA_NONFINITE, and the matrix unchanged, where A x, or of data and Schur
+ * complements X'u, is not finite. */
 
 /* A <- A - lambda x x', lambda = x'A x: only the rows and columns of the support.  A full
  * symmetric, leading dimension ld. */
@@ -498,21 +500,30 @@ spca_status SPCA(tpower_data)(spca_int n, spca_int p, const REAL *X, spca_int ld
                               spca_int max_iter, REAL tol, spca_stop stop, void *ctx, REAL *x,
                               REAL *work, spca_int *iwork, REAL *value, spca_int *n_iter);
 
-/* x <- the leading eigenvector of A on the support of x, of k variables.  work (k^2 + k + max(27k,
- * 2p; data: nk + p)), iwork (p + 13k). */
+/* x <- leading_eigenvector of A on the support of x, of k variables.  work (k^2 + k + max(28k, 2p;
+ * data: nk + p)), iwork (p + 12k). */
 spca_status SPCA(refit_covariance)(spca_int p, const REAL *A, spca_int ld, REAL *x, REAL *work,
                                    spca_int *iwork, REAL *value);
 spca_status SPCA(refit_data)(spca_int n, spca_int p, const REAL *X, spca_int ld, int row_major,
                              const REAL *mean, const REAL *weight, REAL *x, REAL *work,
                              spca_int *iwork, REAL *value);
 
-/* variance_t = q_t'A q_t, q_t the unit part of v_t orthogonal to v_1 .. v_(t-1), or 0 where there
- * is none; V (p x r by columns).  work (pr + 2p; data: pr + n + p). */
+/* variance_t = q_t'A q_t, q_t of orthogonal_parts; V (p x r by columns).  work (2pr + 2p; data: 2pr
+ * + n + p). */
 spca_status SPCA(explained_covariance)(spca_int p, const REAL *A, spca_int ld, spca_int r,
                                        const REAL *V, REAL *work, REAL *variance);
 spca_status SPCA(explained_data)(spca_int n, spca_int p, const REAL *X, spca_int ld, int row_major,
                                  const REAL *mean, const REAL *weight, spca_int r, const REAL *V,
                                  REAL *work, REAL *variance);
+
+/* q_t: the unit part of v_t orthogonal to v_1 .. v_(t-1); zero where entries rounded to a share
+ * epsilon may have no such part.  V, Q (p x r by columns), work (p x r).  SPCA_NONFINITE: an entry
+ * of V is. */
+spca_status SPCA(orthogonal_parts)(spca_int p, spca_int r, const REAL *V, REAL epsilon, REAL *work,
+                                   REAL *Q);
+
+/* Whether all are finite. */
+int SPCA(all_finite)(spca_int n, const REAL *x);
 
 /* Means, and variances with n - 1, of constant columns exactly 0.  work (3p). */
 spca_status SPCA(column_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,

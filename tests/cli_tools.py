@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import spcacore
-from spcacore.cli import arguments, reading
+from spcacore.cli import options, reading
 
 SCRIPT = Path(sys.executable).parent / "spcacore"
 COMMAND = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "spcacore.cli"]
@@ -82,8 +82,13 @@ def read(path, *argv):
     return read_and_told(path, *argv)[0]
 
 
+def parsed(command, *argv):
+    """What the command makes of these arguments."""
+    context = options.COMMANDS[command].make_context(command, list(map(str, argv)))
+    return options.arguments(command, context.params)
+
+
 def read_and_told(path, *argv):
     """A file as the command reads it, and the notes on it."""
-    args = arguments.make_parser().parse_args(["fit", str(path), *map(str, argv)])
-    args.notes = []
+    args = parsed("fit", path, *argv)
     return reading.read(args), " ".join(args.notes)

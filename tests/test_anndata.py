@@ -131,3 +131,35 @@ def test_bad_arguments_leave_the_data(X, options, error, words):
     assert not list(adata.uns)
     with pytest.raises(TypeError, match="must be an AnnData"):
         annotated.sparse_pca(X, 2)
+
+
+def test_a_mask_with_labels(X):
+    adata = made(X)
+    adata.var["few"] = np.arange(30) % 3 > 0
+    expected = annotated.sparse_pca(adata, 1, cardinality=3, mask_var="few", copy=True).varm["SPCs"]
+    annotated.sparse_pca(adata, 1, cardinality=3, mask_var=adata.var["few"].iloc[::-1])
+    np.testing.assert_array_equal(adata.varm["SPCs"], expected)
+    with pytest.raises(ValueError, match=r"mask_var must have the labels .* without 'g29'"):
+        annotated.sparse_pca(adata, 1, mask_var=adata.var["few"].iloc[:-1])
+
+
+def test_words_for_annotated_data(X, tmp_path):
+    adata = made(X)
+    with pytest.raises(TypeError, match=r"type AnnData; pass adata to spcacore\.anndata\.sparse_pca"):
+        spcacore.sparse_pca(adata)
+    with pytest.raises(TypeError, match=r"spcacore.anndata.sparse_pca"):
+        spcacore.sparse_pca(adata, 2)
+    with pytest.raises(TypeError, match=r"use_highly_variable .* as mask_var='highly_variable'"):
+        annotated.sparse_pca(adata, 2, use_highly_variable=True)
+    with pytest.raises(TypeError, match="after place 2 goes by name"):
+        annotated.sparse_pca(adata, 2, 5)
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    view = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")[:, :10]
+    told = []
+    with pytest.raises(ValueError, match=r"a view of a file, .*to_memory\(\)"):
+        annotated.sparse_pca(view, 2, callback=told.append)
+    assert not told
+    inside = view.to_memory()
+    annotated.sparse_pca(inside, 2, cardinality=3)
+    expected = spcacore.sparse_pca(X[:, :10], 2, 3)
+    np.testing.assert_allclose(inside.varm["SPCs"], expected.loadings, atol=1e-10)

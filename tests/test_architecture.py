@@ -24,6 +24,7 @@ LATE = {
     ("operators.inputs", "operators.partition"),
     ("operators.partition", "operators.dask"),
     ("operators.transform", "operators.partition"),
+    ("cli", "cli.options"),
     ("cli.compare", "plot"),
     ("cli.fit", "plot"),
     ("cli.path", "plot"),

@@ -163,6 +163,7 @@ def test_generalized_deflation():
         assert sparse_cca(X, all_of_y, 7, method="generalized", cardinality=(8, 7)).n_components == 6
 
 
+@pytest.mark.filterwarnings("ignore:scale=True leaves")
 @pytest.mark.share(2)
 @pytest.mark.parametrize("method", ["pmd", "generalized"])
 def test_planted_pairs_of_many_variables(method):
@@ -290,7 +291,7 @@ GENERALIZED = {"method": "generalized", "l1_bound": None}
         (X0, Y0, {"l1_bound": (2.0, 2.1)}, ValueError, r"l1_bound of Y must be in \[1, 2\]"),
         (X0, Y0, {"l1_bound": (1, 1, 1)}, ValueError, "one number or a pair"),
         (X0, Y0, {"l1_bound": None}, TypeError, "method='pmd' needs l1_bound"),
-        (X0, Y0, {"cardinality": 2}, ValueError, "cardinality is for the other method"),
+        (X0, Y0, {"cardinality": 2}, ValueError, "cardinality is for method='generalized'"),
         (X0, Y0, {"ridge": 0.1}, ValueError, "ridge requires method='generalized'"),
         (X0, Y0, {"n_components": 5}, ValueError, r"n_components must be in \[1, 4\]"),
         (X0, Y0, GENERALIZED, TypeError, "needs cardinality"),

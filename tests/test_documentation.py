@@ -293,7 +293,21 @@ def test_version_is_that_of_the_build():
     assert "__version__" in dir(spcacore)
 
 
+def test_the_command_names_what_it_lacks(monkeypatch, capsys):
+    """One sentence where its extra is not installed, and the package needs none of it."""
+    script = "import sys, spcacore; print(*{'click', 'pandas'} & set(sys.modules))"
+    assert output_of(script) == "\n"
+    monkeypatch.setitem(sys.modules, "click", None)
+    assert importlib.import_module("spcacore.cli").main(["--version"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("spcacore: the command needs click")
+    assert err.count("\n") == 1
+
+
 def test_python_m_is_the_command(monkeypatch, capsys):
+    pytest.importorskip("click")
+    pytest.importorskip("pandas")
     monkeypatch.setattr(sys, "argv", ["spcacore", "--version"])
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("spcacore.cli", run_name="__main__")

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from spcacore import _core, datasets, explained_variance, l1_threshold, sparse_p
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "downstream.md"
 PXD = Path(_core.__file__).with_name("_core.pxd")
+PXD = PXD if PXD.exists() else HERE.parent / "spcacore" / "_core.pxd"  # of an editable install
 
 # Name and signature of each function; T is float or double. Packages compiled against an earlier version of
 # this list must go on to work, so within a major version lines may be added to it, never changed or removed.
@@ -171,10 +173,21 @@ def refit(X, kind, x, *, order="C", mean=None, weight=None):
     k = np.count_nonzero(x)
     wide, ld = padded(X, order, 2)
     work = scratch(k * k + 28 * k + {"covariance": 2 * p, "data": n * k + p}[kind], X.dtype)
-    iwork, value = scratch(p + 13 * k, np.intp), np.empty(1, X.dtype)
+    iwork, value = scratch(p + 12 * k, np.intp), np.empty(1, X.dtype)
     matrix = (p, wide, ld) if kind == "covariance" else (n, p, wide, ld, order == "C", mean, weight)
     status = function(f"spca_refit_{kind}", X.dtype)(*matrix, x, work, iwork, value)
     return status, float(value[0])
+
+
+def explained(X, kind, V, *, order="C", mean=None):
+    """(status, variances) of the rows of V."""
+    (n, p), r = X.shape, len(V)
+    wide, ld = padded(X, order, 1)
+    work = scratch({"covariance": p * (2 * r + 2), "data": p * (2 * r + 1) + n}[kind], X.dtype)
+    matrix = (p, wide, ld) if kind == "covariance" else (n, p, wide, ld, order == "C", mean, None)
+    variance = scratch(r, X.dtype)
+    status = function(f"spca_explained_{kind}", X.dtype)(*matrix, r, np.ascontiguousarray(V), work, variance)
+    return status, variance
 
 
 def unit_vector(p, j, dtype=np.float64):
@@ -268,6 +281,79 @@ def test_variables_without_variance_get_no_loading():
         assert not x[without].any()
 
 
+def blocks(seed, count):
+    """Symmetric matrices of small integers, of any definiteness, some of whose variables have zeros alone."""
+    rng = np.random.default_rng(seed)
+    for kind in range(count):
+        p = int(rng.integers(1, 7))
+        B = rng.integers(-2, 3, (p, p)).astype(np.float64)
+        A = (B + B.T, B @ B.T, -(B @ B.T), np.zeros((p, p)))[kind % 4]
+        without = rng.random(p) < 0.4
+        A[without] = A[:, without] = 0
+        yield A, rng.standard_normal(p) * (rng.random(p) < 0.8)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_are_the_best_of_a_support_in_any_matrix(dtype):
+    tight = 1e-4 if dtype == np.float32 else 1e-10
+    for A, x in blocks(0, 400):
+        x, support, before = x.astype(dtype), np.flatnonzero(x), x.astype(dtype)
+        status, value = refit(A.astype(dtype), "covariance", x)
+        if len(support) == 0:
+            assert status == ZERO_VECTOR
+            continue
+        best = np.linalg.eigvalsh(A[np.ix_(support, support)])[-1]
+        assert (status, value) == (OK, pytest.approx(best, abs=tight))
+        assert np.linalg.norm(x) == pytest.approx(1, rel=tight)
+        assert x @ A @ x == pytest.approx(best, abs=tight)
+        assert not x[before == 0].any()
+    for zero in (np.diag([-1.0, 0, 0]), np.array([[-1, 0.5, 0], [0.5, -1, 0], [0, 0, 0]])):
+        x = np.array([1.0, 1, 1], dtype)
+        assert refit(zero.astype(dtype), "covariance", x) == (OK, 0)
+        np.testing.assert_array_equal(x, np.eye(3)[1 if zero[1, 1] == 0 else 2])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_loadings_nearly_in_the_span_of_others(dtype):
+    A = np.diag(np.array([1, 1e6, 1], dtype))
+    for small in (2e-3, 1e-7, 1e-12):
+        V = np.array([[1, 0, 0], [1, small, 0], [3, small, 0]], dtype)
+        status, variance = explained(A, "covariance", V)
+        assert status == OK
+        np.testing.assert_array_equal(variance, [1, 1e6, 0])
+    for norm in (np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max):
+        V = np.array([[norm, norm, 0]], dtype)
+        assert explained(A, "covariance", V)[1] == pytest.approx([(1 + 1e6) / 2], rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_loadings_in_the_span_of_others_but_for_rounding(dtype):
+    """As many count as the rank says, of loadings of which the last are sums of the first, rounded."""
+    rng, eps = np.random.default_rng(1), np.finfo(dtype).eps
+    for t in range(60):
+        p, r = int(rng.integers(12, 200)), int(rng.integers(2, 8))
+        V = rng.standard_normal((r, p)) * (rng.random((r, p)) < (0.5, 1.0)[t % 2])
+        V[1] = V[0] + eps ** rng.uniform(0, 0.6) * V[1]
+        V = V.astype(dtype)
+        sums = (rng.standard_normal((3, r)).astype(dtype) @ V).astype(dtype)
+        status, variance = explained(np.eye(p, dtype=dtype), "covariance", np.vstack([V, sums]))
+        assert status == OK
+        np.testing.assert_allclose(variance, [1] * r + [0] * 3, atol=1e-5)
+
+
+def test_one_sample():
+    X, V = np.array([[3.0, 4.0]]), np.eye(2)
+    x, y = unit_vector(2, 0), unit_vector(2, 0)
+    assert tpower(X, "data", x, 2)[:2] == (OK, pytest.approx(25))
+    assert tpower(X, "data", y, 2, mean=X[0])[0] == ZERO_VECTOR
+    assert refit(X, "data", x) == (OK, pytest.approx(25))
+    assert explained(X, "data", V)[1] == pytest.approx([9, 16])
+    assert explained(X, "data", V, mean=X[0])[1] == pytest.approx([0, 0])
+    mean, variance = np.empty(2), np.empty(2)
+    assert function("spca_column_statistics")(1, 2, X, 2, 1, scratch(6), mean, variance) == OK
+    assert (mean.tolist(), variance.tolist()) == ([3, 4], [0, 0])
+
+
 def test_nonnegative_components():
     A = -np.ones((6, 6)) + 7 * np.eye(6)
     x = unit_vector(6, 2)
@@ -334,17 +420,11 @@ def test_explained_variance_of_a_span(dtype, kind):
     A = covariance(X)
     V = np.random.default_rng(1).standard_normal((10, 4))
     V[:, 2] = V[:, 0] - 2 * V[:, 1]  # adds nothing
-    loadings, variance = np.ascontiguousarray(V.T, dtype), np.empty(4, dtype)
+    loadings, mean = np.ascontiguousarray(V.T, dtype), X.mean(axis=0, dtype=np.float64).astype(dtype)
     if kind == "covariance":
-        wide, ld = padded(A.astype(dtype), "C", 1)
-        work = scratch(10 * 6, dtype)
-        status = function("spca_explained_covariance", dtype)(10, wide, ld, 4, loadings, work, variance)
+        status, variance = explained(A.astype(dtype), kind, loadings)
     else:
-        wide, ld = padded(X, kind, 1)
-        mean, work = X.mean(axis=0, dtype=np.float64).astype(dtype), scratch(10 * 5 + 40, dtype)
-        status = function("spca_explained_data", dtype)(
-            40, 10, wide, ld, kind == "C", mean, None, 4, loadings, work, variance
-        )
+        status, variance = explained(X, "data", loadings, order=kind, mean=mean)
     assert status == OK
     Q = np.linalg.qr(V[:, [0, 1, 3]])[0]
     expected = np.insert(np.diag(Q.T @ A @ Q), 2, 0)
@@ -479,6 +559,157 @@ def test_sizes_out_of_range_are_refused_before_anything_is_done(name, arguments)
     assert (np.eye(4) == A1).all()
 
 
+def finite_arguments():
+    """Of each function: arguments that it takes, and the positions of arrays that must be finite."""
+    rng = np.random.default_rng(0)
+    n, p, r = 6, 4, 2
+    X, V, Y = rng.standard_normal((n, p)), rng.standard_normal((r, p)), rng.standard_normal((r, p))
+    A, a, x, m = X.T @ X, rng.standard_normal(p), np.array([0.6, 0.8, 0, 0]), X.mean(axis=0)
+
+    def work():
+        return np.zeros(300)
+
+    def places():
+        return np.zeros(100, np.intp)
+
+    search = (2, 0, 9, 1e-8, NO_STOP, None, x, work(), places(), work(), places())
+    varimax = (p, r, 1.0, 9, 1e-6, NO_STOP, None, Y, work(), work(), places())
+    yield "spca_truncate", (p, 2, a, work()), [2]
+    yield "spca_soft_threshold", (p, a, 0.5, work()), [1]
+    yield "spca_soft_threshold", (p, a, 0.5, a), [1]
+    yield "spca_l1_threshold", (p, a, 1.2, 0, work(), work(), work()), [1]
+    yield "spca_l1_threshold", (p, a, 1.2, 1, work(), a, work()), [1]
+    yield "spca_varimax", varimax, [7]
+    yield "spca_varimax", (p, 1, *varimax[2:]), [7]
+    for update in ("hotelling", "projection", "schur"):
+        yield f"spca_deflate_{update}", (p, A, p, x, work(), places()), [1, 3]
+    for order, ld in ((1, p), (0, n)):
+        F = X if order else np.ascontiguousarray(X.T)
+        yield "spca_deflate_data_projection", (n, p, F, ld, order, x, work(), places()), [2, 5]
+        yield "spca_deflate_data_schur", (n, p, F, ld, order, m, x, work(), places()), [2, 5, 6]
+        yield "spca_column_statistics", (n, p, F, ld, order, work(), work(), work()), [2]
+        yield "spca_tpower_data", (n, p, F, ld, order, m, m, *search), [2, 5, 6, 13]
+        yield "spca_refit_data", (n, p, F, ld, order, m, m, x, work(), places(), work()), [2, 5, 6, 7]
+        yield "spca_explained_data", (n, p, F, ld, order, m, m, r, V, work(), work()), [2, 5, 6, 8]
+    yield "spca_tpower_covariance", (p, A, p, *search), [1, 9]
+    yield "spca_refit_covariance", (p, A, p, x, work(), places(), work()), [1, 3]
+    yield "spca_explained_covariance", (p, A, p, r, V, work(), work()), [1, 4]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(
+    ("name", "arguments", "places"),
+    [pytest.param(*case, id=f"{i}-{case[0]}") for i, case in enumerate(finite_arguments())],
+)
+def test_what_is_not_finite_is_refused_and_nothing_is_changed(name, arguments, places, bad, dtype):
+    """In an entry that the function needs, wherever that is: x is not zero in the first two variables."""
+    doubles = {"spca_column_statistics": [5, 7], "spca_l1_threshold": [6], "spca_varimax": [8, 9]}.get(
+        name, []
+    )
+
+    def fresh():
+        return {
+            id(a): a.copy() if a.dtype != np.float64 or i in doubles else a.astype(dtype)
+            for i, a in enumerate(arguments)
+            if isinstance(a, np.ndarray)
+        }
+
+    call, copies = function(name, dtype), fresh()
+    assert call(*[copies.get(id(a), a) for a in arguments]) >= 0  # as they are
+    for place in places:
+        for j in range(2):
+            copies = fresh()
+            copies[id(arguments[place])].flat[j] = bad
+            before = {key: a.copy() for key, a in copies.items()}
+            assert call(*[copies.get(id(a), a) for a in arguments]) == NONFINITE
+            for i in places:
+                key = id(arguments[i])
+                np.testing.assert_array_equal(copies[key], before[key])
+
+
+def test_schur_deflation_of_data_is_refused_before_a_column_is_changed():
+    X, x = np.array([[3, np.nan], [3, 2]]), np.array([1.0, 0])
+    before, work = X.copy(), scratch(6)
+    for order in (1, 0):
+        F = X if order else np.ascontiguousarray(X.T)
+        done = function("spca_deflate_data_schur")(2, 2, F, 2, order, None, x, work, scratch(2, np.intp))
+        assert done == NONFINITE
+        np.testing.assert_array_equal(F if order else F.T, before)
+
+
+def stack_used(call):
+    """Bytes of stack below the frame that makes a call, in a thread of its own."""
+    room, near, out = 1 << 18, 2048, []
+    libc = ctypes.CDLL(None)
+    libc.getcontext.argtypes = [ctypes.c_void_p]
+
+    def body():
+        context = ctypes.create_string_buffer(4096)
+        libc.getcontext(context)
+        pointer = int.from_bytes(context.raw[160:168], sys.byteorder)  # rsp, of x86-64
+        ctypes.memset(pointer - room, 0x5A, room - near)
+        call()
+        left = ctypes.string_at(pointer - room, room)
+        out.append(room - (len(left) - len(left.lstrip(b"\x5a"))))
+
+    before = threading.stack_size(1 << 20)
+    try:
+        thread = threading.Thread(target=body)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    return out[0]
+
+
+@pytest.mark.skipif(
+    not (sys.platform == "linux" and os.uname().machine == "x86_64"), reason="reads a register of x86-64"
+)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_stack(dtype):
+    """At most 16 KB, of what searches, selections and products of every size take."""
+    n, p, r = 240, 130, 4
+    X, V = data(n, p, dtype), data(r, p, dtype)
+    A, x = covariance(X).astype(dtype), data(1, p, dtype)[0]
+    unit = (x / np.linalg.norm(x)).astype(dtype)
+    long, work, iwork = data(1, 20000, dtype)[0], np.zeros(40000, dtype), np.zeros(400, np.intp)
+    level, iterations = np.zeros(1), np.zeros(1, np.intp)
+    mean, doubles = np.zeros(p, dtype), np.zeros(function("spca_varimax_work")(p, r) + 4 * p)
+
+    def run(name, *arguments):
+        return lambda: function(f"spca_{name}", dtype)(*arguments)
+
+    calls = [
+        run("truncate", size, k, long[:size].copy(), work)
+        for size in (130, 3000, 20000)
+        for k in (9, size // 4)
+    ]
+    calls += [
+        run("l1_threshold", size, long, 3.0, 0, work[20000:], work, level) for size in (130, 3000, 20000)
+    ]
+    calls += [run("soft_threshold", 20000, long, 0.5, work)]
+    calls += [
+        run("varimax", p, r, 1.0, 9, 1e-6, NO_STOP, None, V.copy(), doubles, doubles[-16:].copy(), iterations)
+    ]
+    calls += [
+        run(f"deflate_{m}", p, A.copy(), p, unit, work, iwork) for m in ("hotelling", "projection", "schur")
+    ]
+    calls += [run("deflate_data_projection", n, p, X.copy(), p, 1, unit, work, iwork)]
+    calls += [run("deflate_data_schur", n, p, X.copy(), p, 1, None, unit, work, iwork)]
+    for order in ("C", "F"):
+        F, ld = padded(X, order, 0)
+        calls += [run("column_statistics", n, p, F, ld, order == "C", doubles, mean, doubles[-p:])]
+        for k in (5, 60, p):
+            y = np.where(np.arange(p) < k, x, 0).astype(dtype)
+            calls += [lambda y=y, order=order: refit(X, "data", y, order=order)]
+            calls += [lambda k=k, order=order: tpower(X, "data", x.copy(), k, order=order)]
+        calls += [lambda order=order: explained(X, "data", V, order=order)]
+    calls += [lambda: refit(A, "covariance", x.copy()), lambda: tpower(A, "covariance", x.copy(), 9)]
+    calls += [lambda: explained(A, "covariance", V)]
+    assert max(stack_used(call) for call in calls) <= 16384
+
+
 # ---- other packages ----------------------------------------------------------------------------------
 
 
@@ -493,8 +724,9 @@ def block(language, contains):
 
 
 def test_the_page_shows_the_package_that_is_tested():
-    source = (HERE / "downstream" / "manypca" / "_many.pyx").read_text(encoding="utf-8")
-    assert block("cython", "cdef int one") == source
+    for name, contains in (("_many", "cdef int one"), ("_starts", "on_stop")):
+        source = (HERE / "downstream" / "manypca" / f"{name}.pyx").read_text(encoding="utf-8")
+        assert block("cython", contains) == source
     assert block("meson", "extension_module") == (HERE / "downstream" / "meson.build").read_text(
         encoding="utf-8"
     )
@@ -516,8 +748,14 @@ def test_numba():
     expected = rows.copy()
     for row in expected:
         row[np.argsort(-abs(row), kind="stable")[3:]] = 0
-    scope["truncate_rows"](rows, 3)
+    for wrong in (rows.astype(np.float32), np.asfortranarray(rows), rows[:, ::2]):
+        before = wrong.copy()
+        with pytest.raises(TypeError, match="No matching definition"):
+            scope["truncate_rows"](wrong, 3)
+        np.testing.assert_array_equal(wrong, before)
+    assert scope["truncate_rows"](rows, 3) == OK
     np.testing.assert_array_equal(rows, expected)
+    assert scope["truncate_rows"](np.full((1, 4), np.nan), 3) == NONFINITE
 
 
 @pytest.fixture(scope="module")
@@ -572,3 +810,31 @@ def test_a_package_hears_of_statuses(manypca):
     X[0, 3, 2] = np.nan
     with pytest.raises(ValueError, match="status -3"):
         manypca.components(X, 2, 3)
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+from manypca._starts import best_value
+
+A = np.random.default_rng(0).standard_normal((600, 600))
+A = A @ A.T
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    best_value(np.kron(A, np.eye(2)), 300, int(sys.argv[2]))
+except KeyboardInterrupt:
+    print("interrupted", end=" ")
+print(best_value(np.diag([1.0, 3.0, 2.0]), 1))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_ctrl_c_ends_a_package_s_loop(manypca, n_threads):
+    """By the exception of the handler, in the thread that called; and the next call works."""
+    site = str(Path(manypca.__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, site, str(n_threads)], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted 3.0\n", "")

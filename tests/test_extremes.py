@@ -112,6 +112,7 @@ def test_zero_covariance(form, dtype):
     assert not explained_variance(A, V0, kind="covariance").any()
 
 
+@pytest.mark.filterwarnings("ignore:scale=True leaves")
 @pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
@@ -247,6 +248,7 @@ def test_sparse_components_of_a_low_rank_matrix_carry_variance(k, form, dtype):
     assert out.explained_variance.sum() <= total * (1 + 1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:X is symmetric")
 @pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("form", FORMS[:5], **ids)

@@ -1,6 +1,7 @@
 """What each function takes, as docs/guide/inputs.md states it: with the same answer, or refused by name."""
 
 import functools
+import inspect
 import re
 import warnings
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from calls import ARGUMENTS, CALLS, numbers
+from calls import ARGUMENTS, CALLS, CLEAN, numbers
 from extras import optional
 from oracles import other_kinds, spiked
 from scipy.sparse.linalg import aslinearoperator
@@ -204,3 +205,107 @@ def test_constant_data_have_no_component(name):
 def test_small_arrays_must_be_in_memory(call, kind):
     with pytest.raises(TypeError, match=rf"{call.argument} is .* where .* is needed"):
         call.run(KINDS[kind](call.clean()))
+
+
+def takes_kind(call):
+    owner = spcacore
+    for part in call.function.split("."):
+        owner = getattr(owner, part)
+    kind = inspect.signature(owner).parameters.get("kind")
+    return kind is not None and kind.default in ("data", None)
+
+
+BY_KIND = [
+    call for call in CALLS if call.takes == "data" and hasattr(spcacore, call.function) and takes_kind(call)
+]
+SYMMETRIC = "X is symmetric, as a covariance or correlation matrix is, and is taken as 12 samples"
+
+
+def told(run, X):
+    """Whether a call says that its data look like a covariance."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run(X)
+    return any(w.category is UserWarning and str(w.message).startswith(SYMMETRIC) for w in caught)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("call", BY_KIND, ids=repr)
+def test_a_covariance_without_its_kind_is_told(call):
+    X = call.clean()
+    assert told(call.run, np.corrcoef(X.T))
+    assert not told(call.run, X[:12])
+
+
+@pytest.mark.parametrize("storage", ["dense", "frame", "sparse", "row blocks", "single"])
+def test_what_looks_like_a_covariance(storage):
+    """Symmetric, and with no entry beyond what the diagonal allows: an adjacency or a distance is data."""
+    make = {**KINDS, "dense": np.asarray, "single": np.float32, "frame": optional("pandas", "DataFrame")}[
+        storage
+    ]
+    run = functools.partial(spcacore.sparse_pca, n_components=1, cardinality=2)
+    X = np.random.default_rng(0).standard_normal((20, 12))
+    C = np.corrcoef(X.T)
+    adjacency = (np.abs(C) > 0.1) - np.eye(12)
+    turned = C.copy()
+    turned[3, 4] += 0.01
+    for matrix, expected in (
+        (C, True), (np.cov(X.T) * 1e-9, True), (X.T @ X, True), (adjacency, False), (turned, False),
+        (X[:12], False), (-C, False),
+    ):  # fmt: skip
+        assert told(run, make(matrix)) == expected
+    assert not told(functools.partial(run, kind="covariance"), make(C))
+
+
+UNITS = CLEAN["half"] / CLEAN["half"].std(axis=0, ddof=1)
+SCALED = {
+    "sparse_pca": lambda X, **o: spcacore.sparse_pca(X, 2, 3, **o).loadings,
+    "least_squares": lambda X, **o: spcacore.sparse_pca(X, 2, 3, objective="least_squares", **o).loadings,
+    "spca": lambda X, **o: spcacore.spca(X, 2, 3, **o).loadings,
+    "sca": lambda X, **o: spcacore.sca(X, 2, **o).loadings,
+    "ppca": lambda X, **o: spcacore.ppca(X, 2, **o).loadings,
+    "oppca": lambda X, **o: spcacore.oppca(X, 2, **o).loadings,
+    "soppca": lambda X, **o: spcacore.soppca(X, 2, 3, **o).loadings,
+    "dspca": lambda X, **o: spcacore.dspca(X, 3, **o).loadings,
+    "sparse_cca": lambda X, **o: spcacore.sparse_cca(X, UNITS, l1_bound=1.5, **o).loadings_x,
+    "explained_variance": lambda X, **o: spcacore.explained_variance(X, CLEAN["loadings"], **o),
+    "optimality_bound": lambda X, **o: spcacore.optimality_bound(X, 3, **o).upper_bound,
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_a_constant_column_is_not_divided(name):
+    function, names = SCALED[name], [f"v{j}" for j in range(12)]
+    X = CLEAN["data"].copy()
+    X[:, 5] = 7
+    deviation = X.std(axis=0, ddof=1)
+    deviation[5] = 1
+    frame = optional("pandas", "DataFrame")(X, columns=names)
+    with pytest.warns(UserWarning, match="scale=True leaves 1 constant column undivided: 'v5'"):
+        found = function(frame, scale=True)
+    right = function(X / deviation, **({"scale": False} if name == "sparse_cca" else {}))
+    np.testing.assert_allclose(found, right, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X: spcacore.sparse_pca(X, 2, 3),
+        lambda X: spcacore.sparse_pca(X, 2, l1_bound=1.5, method="pmd", center=False),
+        lambda X: spcacore.spca(X, 2, 3, scale=True),
+        lambda X: spcacore.sca(X, 2),
+    ],
+)
+def test_missing_entries_are_counted_and_rows_with_them_transformed(call):
+    X = missing(CLEAN["data"])
+    X[3, 4] = np.nan
+    result = call(X)
+    assert result.missing_entries == 13
+    assert "13 missing entries" in repr(result)
+    assert "13 missing entries" in result.summary().splitlines()[0]
+    np.testing.assert_allclose(result.transform(X), result.scores, atol=1e-10)
+    mean = 0 if result.mean is None else result.mean
+    filled = np.where(np.isnan(X), mean, X)
+    np.testing.assert_allclose(result.transform(X), result.transform(filled), atol=1e-10)
+    with pytest.raises(ValueError, match=r"1 entry that is NaN .*'tpower', 'pmd'.* ppca"):
+        call(filled).transform(X[3:4])

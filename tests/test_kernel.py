@@ -507,3 +507,19 @@ def test_a_kernel_beyond_the_numbers_is_an_error_and_no_warning():
     model = kernel_pca(X0 / 10, 1, kernel="polynomial", degree=3)
     with pytest.raises(ValueError, match="between X and the samples is beyond the number range"):
         model.transform(1e150 * X0)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("offset", [0.0, 1e7, 2.0**26])
+def test_sparse_rows_far_from_zero(offset, dtype, kernel):
+    """Distances of rows do not depend on where they are: entries are those of the same grid."""
+    X = (8 * np.random.default_rng(0).standard_normal((30, 5))).round()
+    far, options = (X + offset).astype(dtype), {"bandwidth": 9.0} if kernel == "rbf" else {}
+    expected = kernel_pca(far.astype(np.float64) - offset, 2, kernel=kernel, **options)
+    found = kernel_pca(scipy.sparse.csr_array(far), 2, kernel=kernel, **options)
+    tight = 1e-9 if dtype == np.float64 else 1e-4
+    size = np.abs(expected.scores).max()
+    np.testing.assert_allclose(found.scores, expected.scores, atol=tight * size)
+    again = found.transform(scipy.sparse.csr_array(far[:4]))
+    np.testing.assert_allclose(again, expected.scores[:4], atol=tight * size)

@@ -4,14 +4,20 @@ import copy
 import importlib.util
 import inspect
 import pickle
+import shutil
+import subprocess
+import sys
 from graphlib import TopologicalSorter
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
+from extras import optional
 
 import spcacore
+from spcacore._messages import with_advice
 
 USUAL = [
     *("cardinality", "l1_bound", "penalty", "method", "deflation", "start", "n_starts", "max_iter", "tol"),
@@ -22,7 +28,7 @@ USUAL = [
 def _own(f):
     """Its parameters, without those that it hands on to another function."""
     shown = inspect.signature(f).parameters.values()
-    code = getattr(f, "__code__", None)
+    code = getattr(inspect.unwrap(f), "__code__", None)
     return shown if code is None else [p for p in shown if p.name in code.co_varnames[: _count(code)]]
 
 
@@ -168,3 +174,136 @@ def test_the_two_of_a_pair_apart(fit, method, name, pair):
         spcacore.sparse_cca(X, Y, method=method, **{f"x_{name}": 1})
     with pytest.raises(TypeError, match=f"x_{name} must be one number"):
         spcacore.sparse_cca(X, Y, method=method, **{**apart, f"x_{name}": pair})
+
+
+X = np.random.default_rng(0).standard_normal((30, 8))
+Y = X[:, :4] + np.random.default_rng(1).standard_normal((30, 4))
+WRONG = [  # a call of a user of another package, and the words that help
+    (lambda: spcacore.sparse_pca(X, 2, 5, 6), "after place 3 goes by name"),
+    (
+        lambda: spcacore.sparse_lda(X, np.arange(30) % 2, 1, 3),
+        "after place 3 goes by name, as in cardinality=",
+    ),
+    (lambda: spcacore.sparse_cca(X, Y, cardinality=3), "cardinality is for method='generalized'"),
+    (lambda: spcacore.sparse_cca(X, Y, method="generalized", l1_bound=2), "l1_bound is for method='pmd'"),
+    (lambda: spcacore.sparse_cca(X, Y, penaltyx=0.3), "mean x_l1_bound"),
+    (lambda: spcacore.sparse_pca(X, None, cardinality=3), "integer, not None; select_n_components"),
+    (lambda: spcacore.sparse_pca(X, 95.0, cardinality=3), "95 % is 0.95"),
+    (lambda: spcacore.sparse_pca(X, 2, explained=95), "95 % is 0.95"),
+    (lambda: spcacore.least_squares_component(X, explained=80), "80 % is 0.8"),
+    (lambda: spcacore.sparse_pca(X, 2, 3, kind="correlation"), "kind='covariance'.*scale=True"),
+    (lambda: spcacore.tpower(X, 3, kind="covarience"), "do you mean 'covariance'"),
+    (lambda: spcacore.sparse_pca(X, 2, 3, method="spca"), "function spcacore.spca"),
+    (lambda: spcacore.sparse_pca(X, 2, 3, method="lars"), "function spcacore.spca"),
+    (lambda: spcacore.sparse_pca(X, 2, 3, method="tpwer"), "do you mean 'tpower'"),
+    (lambda: spcacore.sparse_pca(X, 2, para=3), "mean penalty .* or cardinality"),
+    (lambda: spcacore.spca(X, 2, para=[3, 3]), "mean penalty or cardinality"),
+    (lambda: spcacore.spca(X, 2, 3, lambda_=1e-6), "mean ridge or penalty"),
+    (lambda: spcacore.spca(X, 2, K=3), "mean n_components"),
+    (lambda: spcacore.gpower(X, gamma=0.1), "mean penalty"),
+    (lambda: spcacore.pmd(X, sumabsv=2), "mean l1_bound"),
+    (lambda: spcacore.sparse_kmeans(X, 3, wbounds=2), "mean l1_bound"),
+    (lambda: spcacore.sparse_kmeans_gap(X, 3, wbounds=[2, 3]), "mean l1_bounds"),
+    (lambda: spcacore.tpower(X, k=3), "mean cardinality"),
+    (lambda: spcacore.sparse_pca(X, 2, use_highly_variable=True), "spcacore.anndata.sparse_pca .*mask_var"),
+    (lambda: spcacore.sparse_pcaa, "do you mean 'sparse_pca'"),
+    (lambda: spcacore.sparse_pca(X, 2, 3).loading, "loadings has the components"),
+    (lambda: spcacore.greedy(np.where(X > 2, np.nan, X), 3), "NaN is missing for .*ppca"),
+    (lambda: spcacore.spca(X[:1], 1, 2), "single sample.*at least 2"),
+    (lambda: spcacore.sca(X[:1], 1), "single sample.*at least 2"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), WRONG, ids=lambda one: one if isinstance(one, str) else "")
+def test_a_wrong_call_is_told_what_is_meant(call, words):
+    with pytest.raises((TypeError, ValueError, AttributeError), match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "words"),
+    [
+        ("SparsePCA", "alpha", "mean penalty or cardinality"),
+        ("SPCA", "ridge_alpha", "mean ridge"),
+        ("SparseKMeans", "wbounds", "mean l1_bound"),
+        ("StructuredPCA", "k", "mean cardinality"),
+        ("SparseCCA", "n_comps", "mean n_components"),
+    ],
+)
+def test_options_of_estimators(name, option, words):
+    estimator = getattr(optional("spcacore.sklearn"), name)
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'; do you {words}"):
+        estimator(**{option: 1})
+    with pytest.raises(TypeError, match="goes by name"):
+        estimator(2, 3, 4, 5)
+
+
+def test_the_cardinality_may_be_the_third():
+    for function in (spcacore.sparse_pca, spcacore.spca, spcacore.select_n_components):
+        found, right = function(X, 2, 3), function(X, 2, cardinality=3)
+        assert repr(found) == repr(right)
+    assert repr(spcacore.sparsity_path(X, 2, [2, 3])) == repr(
+        spcacore.sparsity_path(X, n_components=2, cardinality=[2, 3])
+    )
+    assert spcacore.sparsity_path(X, 3)[0].n_components == 3
+    pair = spcacore.sparse_cca(X, Y, 1, 2, method="generalized")
+    assert pair.cardinality_x == pair.cardinality_y == 2
+    component = spcacore.tpower(X, 3)
+    np.testing.assert_array_equal(component.loadings, component.loading[:, None])
+
+
+def test_a_function_with_advice_is_the_function():
+    for name in ("sparse_pca", "spca", "truncate"):
+        function = getattr(spcacore, name)
+        assert pickle.loads(pickle.dumps(function)) is function
+        assert function.__globals__ is vars(inspect.getmodule(function))
+    with pytest.raises(TypeError, match=r"^can only|^unsupported") as caught:  # not of the call: as it is
+        with_advice(lambda a: a + "")(1)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_row_is_told(n):
+    with pytest.warns(RuntimeWarning, match="no variance is left after 0 of the 1 component") as caught:
+        spcacore.sparse_pca(np.repeat(X[:1], n, axis=0), 1, 2)
+    assert ("single sample, and no variance about its mean" in str(caught[0].message)) == (n == 1)
+    found = spcacore.tpower(X[:1], 2, center=False)  # about zero there is variance
+    assert found.value > 0
+
+
+@pytest.mark.parametrize("again", [lambda x: x, lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy])
+def test_a_result_cannot_be_changed(again):
+    center = X.mean(axis=0)
+    for result in (
+        spcacore.sparse_pca(X, 2, 3, center=center), spcacore.spca(X, 2, 3), spcacore.ppca(X, 2),
+        spcacore.tpower(X, 3), spcacore.sparse_cca(X, Y, l1_bound=1.5),
+        spcacore.sparse_lda(X, np.arange(30) % 2, cardinality=2, shrinkage=0.1),
+        spcacore.sparsity_path(X, 1, [2, 3]), spcacore.sparse_kmeans(X, 2, 2.0), spcacore.kernel_pca(X, 2),
+        spcacore.stability(X, 1, cardinality=3, n_resamples=4), spcacore.compare([X[0], X[1]], X),
+    ):  # fmt: skip
+        result = again(result)
+        arrays = []
+        for value in vars(result).values():
+            arrays += [
+                one
+                for one in (value if isinstance(value, tuple) else (value,))
+                if isinstance(one, np.ndarray)
+            ]
+        assert arrays
+        assert not any(array.flags.writeable for array in arrays)
+    center[0] = 0  # which is the caller's
+
+
+def test_the_source_directory_says_so(tmp_path):
+    """As Python finds it there, without what is compiled."""
+    source = Path(spcacore.__file__).parent
+    shutil.copytree(source, tmp_path / "spcacore", ignore=shutil.ignore_patterns("_core*.so", "_core*.pyd"))
+    start = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import spcacore"
+    command = [sys.executable, "-I", "-S", "-c", start]  # without what is installed
+    told = {"meson.build": "start Python in another directory", "other": "cannot import name '_core'"}
+    for file, words in told.items():
+        (tmp_path / file).touch()
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode
+        assert words in done.stderr.splitlines()[-1]
+        (tmp_path / file).unlink()

@@ -1,7 +1,10 @@
 """The progress bar shows what tqdm is told."""
 
+import inspect
 import io
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,3 +50,19 @@ def test_without_tqdm(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match=r'pip install tqdm, or "\.\[progress\]" from the source directory'):
         ProgressBar()
+
+
+def test_the_page_says_which_searches_take_no_callback():
+    """What computes in one step, or handles threads and blocks, is no search."""
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "index.md").read_text()
+    said = set(re.findall(r"`(\w+)`", page.partition("Without one are")[2].partition("rotations.")[0]))
+    steps = {
+        "compare", "deflate", "explained_variance", "from_loadings", "get_num_threads", "grid_laplacian",
+        "l1_rotation", "l1_threshold", "limit_threads", "orthomax", "prs", "random_fourier_features",
+        "renormalize", "row_blocks", "set_num_threads", "soft_threshold", "truncate", "varimax",
+    }  # fmt: skip
+    functions = {name for name in spcacore.__all__ if inspect.isfunction(getattr(spcacore, name))}
+    without = {
+        name for name in functions if "callback" not in inspect.signature(getattr(spcacore, name)).parameters
+    }
+    assert said == without - steps

@@ -62,6 +62,10 @@ def test_leading_vectors_of_small_rank():
 # ---- the authors' package, epca ---------------------------------------------------------------------
 
 
+AS_DATA = pytest.mark.filterwarnings("ignore:X is symmetric")  # as the papers take it
+
+
+@AS_DATA
 @pytest.mark.parametrize(("bound", "atol"), [(6, 2e-4), (9, 5e-4)])
 def test_pit_props_root_matrix(bound, atol):
     """Both stop at 1e-5, after a few iterations more or less."""
@@ -85,6 +89,7 @@ def test_small_matrix():
     np.testing.assert_allclose(ours.scores, (X - X.mean(axis=0)) @ ours.loadings, atol=1e-12)
 
 
+@AS_DATA
 def test_the_correlation_matrix_taken_as_data():
     ours = sca(PITPROPS, 6, l1_bound=6)
     np.testing.assert_allclose(
@@ -266,6 +271,7 @@ def objective(X, loadings):
     return np.linalg.norm((X - X.mean(axis=0)) @ loadings)
 
 
+@AS_DATA
 @pytest.mark.parametrize(("threshold", "loss"), [("soft", 1e-3), ("hard", 3e-2)])
 def test_a_path_is_as_good_as_cold_starts(threshold, loss):
     """In ||Z'XY||_F, on planted loadings, on noise and on pit props; hard thresholds are no ascent."""
@@ -385,6 +391,7 @@ def test_degrees_are_of_data():
 
 
 @pytest.mark.parametrize("function", [sca, sma])
+@pytest.mark.filterwarnings("ignore:scale=True leaves")
 @pytest.mark.parametrize("scale", [True, "degree"])
 def test_sparse_matrices_of_any_kind(scale, function):
     """Explicit zeros, duplicates, wide indices in no order: the same result, and X unchanged."""

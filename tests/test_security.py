@@ -103,6 +103,8 @@ def with_pickles(folder, trap):
 
 
 def test_no_file_runs_code(tmp_path, capsys):
+    pytest.importorskip("click")
+    pytest.importorskip("pandas")
     sprung = tmp_path / "sprung"
     with_pickles(tmp_path, Trap(sprung))
     files = [path for path in sorted(tmp_path.iterdir()) if path.name != "one.npz"]

@@ -77,3 +77,17 @@ def test_renormalize(kind, dtype):
         u = V[:, t] / np.linalg.norm(V[:, t])
         assert out[:, t].astype(float) @ A @ out[:, t] >= u @ A @ u * (1 - 1e-5)
     np.testing.assert_array_equal(renormalize(M, V[:, 1], kind=kind), out[:, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_loadings_nearly_in_the_span_of_others(dtype):
+    """Not as far as rounding of the loadings, in their precision, may have put them there."""
+    A, V = np.diag([1, 1e6, 1]), np.array([[1, 0, 0], [1, 1e-7, 0]], dtype).T
+    np.testing.assert_allclose(explained_variance(A, V, kind="covariance"), [1, 1e6])
+    tiny = np.array([[1e-310 if dtype == np.float64 else 1e-40, 0, 0]], dtype).T
+    np.testing.assert_allclose(explained_variance(A, tiny, kind="covariance"), [1])
+    rng = np.random.default_rng(0)
+    W = rng.standard_normal((30, 4)).astype(dtype)
+    sums = (W @ rng.standard_normal((4, 3)).astype(dtype)).astype(dtype)
+    found = explained_variance(np.eye(30), np.hstack([W, sums]), kind="covariance")
+    np.testing.assert_allclose(found, [1, 1, 1, 1, 0, 0, 0], atol=1e-6)

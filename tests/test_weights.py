@@ -287,6 +287,7 @@ def test_wide_pairs_and_discriminants_of_repeated_rows(layout):
     close(one, all_, ("scores_x", "scores_y"), rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:scale=True leaves")
 @pytest.mark.parametrize("layout", ["C", "csr", "blocks"])
 def test_classes_and_columns_without_weight(layout):
     X, y = data(15), np.arange(N) % 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +23,7 @@ from ..solvers.truncated_power import tpower
 from .console import ProgressLine
 from .reading import adopt, placed, read_saved
 from .report import json_loading, print_aligned, print_json, print_loading
-from .table import UserError
+from .table import Arguments, UserError
 from .task import Task
 
 __all__ = ["DEFINITIONS", "run"]
@@ -33,10 +32,10 @@ __dir__ = __all__.copy
 DEFINITIONS: tuple[Definition, ...] = ("cumulative", "adjusted", "raw")
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Arguments) -> None:
     if (args.cardinality is None) == (args.loadings is None):
         raise UserError("give either -k/--cardinality or --loadings; see spcacore certify --help")
-    for name in ("time_limit", "seed"):
+    for name in ("time_limit", "rng"):
         if getattr(args, name) is not None and not args.exact:
             raise UserError(f"argument --{name.replace('_', '-')}: requires --exact")
     if args.deflation is not None and args.loadings is None:
@@ -66,7 +65,7 @@ def _certify_cardinalities(task: Task, choice: dict[str, Any]) -> None:
             progress("bounds")
             if args.exact:
                 x: Any = branch_and_bound(
-                    task.matrix, k, time_limit=args.time_limit, rng=args.seed,
+                    task.matrix, k, time_limit=args.time_limit, rng=args.rng,
                     callback=lambda told: progress(f"{told.n_iter} nodes"), **treatment,
                 )  # fmt: skip
                 bounds = {"branch and bound": x.upper_bound}
@@ -175,7 +174,7 @@ def _check_loadings(V: NDArray[Any], choice: Choice | None, task: Task) -> None:
 
 
 def _bounds_in_turn(
-    problem: Problem, V: NDArray[Any], deflation: Deflation, args: argparse.Namespace, progress: ProgressLine
+    problem: Problem, V: NDArray[Any], deflation: Deflation, args: Arguments, progress: ProgressLine
 ) -> tuple[list[float], list[float]]:
     """v'Av of each loading, A without the earlier ones, and a bound for vectors as sparse, in variances.
 
@@ -193,7 +192,7 @@ def _bounds_in_turn(
         if args.exact:
             solver = BranchAndBound.from_options(problem, time_limit=args.time_limit)
             hook = lambda n: progress(f"{n} nodes")  # noqa: E731
-            seed = [as_seed(args.seed), t]
+            seed = [as_seed(args.rng), t]
             proof = solve_to_optimality(problem, state, k, solver, seed, hook)
             bound = variance if proof is None else proof.upper
             if proof is not None and proof.complete:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +9,15 @@ from ..models.comparison import Comparison, compare
 from ..models.given import from_loadings
 from .reading import adopt, placed, read_saved
 from .report import check_outputs, print_json, write, write_csv
-from .table import UserError
+from .table import Arguments, UserError
 from .task import PICTURES, Task, check_matplotlib, draw_figure
 
 __all__ = ["run"]
 __dir__ = __all__.copy
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Arguments) -> None:
+    args.loadings = [args.loadings, *args.others]
     check_outputs(
         args,
         ((args.output, "the comparison", (".csv", ".html")), (args.plot, "the picture", PICTURES)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 from .. import datasets
@@ -19,7 +18,7 @@ from .report import (
     write_result,
     write_scores,
 )
-from .table import UserError
+from .table import Arguments, UserError
 from .task import PICTURES, SPARSITY, TABLES, Task, as_many, check_matplotlib, checked_options, draw_figure
 
 __all__ = ["run", "show_pitprops"]
@@ -41,7 +40,7 @@ def show_pitprops() -> None:
     print(f"\n{work.seconds:.3f} s\nYour own data: spcacore fit FILE      More: spcacore --help")
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Arguments) -> None:
     if args.method in MODELS:
         _run_model(args)
         return
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
     if args.total_cardinality is not None and value is not None:
         raise UserError(f"argument --total-cardinality: not with {SPARSITY[parameter]}")
     task = _task(args)
-    r = args.components
+    r = args.n_components
     if isinstance(value, list):
         if isinstance(r, float):
             raise UserError(f"argument {SPARSITY[parameter]}: one number where -n is a share")
@@ -66,26 +65,26 @@ def run(args: argparse.Namespace) -> None:
     with task.work() as progress:
         result = sparse_pca(
             task.matrix, n_components=r, method=args.method, deflation=args.deflation,
-            constraint=args.constraint, refine=args.refine, certify=args.certify, rng=args.seed,
+            constraint=args.constraint, refine=args.refine, certify=args.certify, rng=args.rng,
             explained_of=args.explained_of or "variance", support=args.support or "free", callback=progress,
             **sparsity, **task.treatment, **options,
         )  # fmt: skip
     _report(task, result, sparsity)
 
 
-def _run_model(args: argparse.Namespace) -> None:
+def _run_model(args: Arguments) -> None:
     """A method that fits all components together."""
     check_model(args)
     check_outputs(args, _outputs(args))
     check_matplotlib(args)
     args.nan = MODELS[args.method].missing
-    if isinstance(args.components, float):
-        raise UserError(f"argument -n/--components: method {args.method} takes a whole number")
-    r = args.components
+    if isinstance(args.n_components, float):
+        raise UserError(f"argument -n/--n-components: method {args.method} takes a whole number")
+    r = args.n_components
     for name in ("cardinality", "penalty"):
         value = getattr(args, name)
         if isinstance(value, list):
-            args.components = r = as_many(args, name, value)
+            args.n_components = r = as_many(args, name, value)
     task = _task(args)
     sparsity = given(args, task.p)
     if "cardinality" in sparsity:
@@ -96,14 +95,14 @@ def _run_model(args: argparse.Namespace) -> None:
     _report(task, result, sparsity)
 
 
-def _outputs(args: argparse.Namespace) -> tuple[tuple[str | None, str, tuple[str, ...]], ...]:
+def _outputs(args: Arguments) -> tuple[tuple[str | None, str, tuple[str, ...]], ...]:
     return (
         (args.output, "loadings", TABLES), (args.scores, "scores", TABLES),
         (args.plot, "the picture", PICTURES),
     )  # fmt: skip
 
 
-def _task(args: argparse.Namespace) -> Task:
+def _task(args: Arguments) -> Task:
     task = Task(args)
     where = where_not_finite(task.table, args) if args.scores and args.nan else None
     if where is not None:

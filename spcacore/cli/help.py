@@ -4,12 +4,173 @@ __all__ = [
     "CERTIFY_DESCRIPTION", "CERTIFY_EPILOG", "CERTIFY_EXAMPLES", "COMPARE_DESCRIPTION", "COMPARE_EPILOG",
     "COMPARE_EXAMPLES", "COUNTING", "DESCRIPTION", "FIT_DESCRIPTION", "FIT_EPILOG", "FIT_EXAMPLES", "FORMATS",
     "INFO_DESCRIPTION", "INFO_EPILOG", "JSON", "JSON_CERTIFY", "JSON_COMPARE", "JSON_FIT", "JSON_INFO",
-    "JSON_MATRIX", "JSON_PATH", "JSON_RESULT", "JSON_STABILITY", "JSON_TRANSFORM", "PATH_DESCRIPTION",
-    "PATH_EPILOG", "PATH_EXAMPLES", "STABILITY_DESCRIPTION", "STABILITY_EPILOG", "STABILITY_EXAMPLES",
+    "JSON_MATRIX", "JSON_PATH", "JSON_RESULT", "JSON_STABILITY", "JSON_TRANSFORM", "OPTIONS",
+    "PATH_DESCRIPTION", "PATH_EPILOG", "PATH_EXAMPLES", "STABILITY_DESCRIPTION", "STABILITY_EPILOG",
+    "STABILITY_EXAMPLES",
     "STATUS", "TRANSFORM_DESCRIPTION", "TRANSFORM_EPILOG", "TRANSFORM_EXAMPLES",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
+OPTIONS = """\
+[components]
+n_components -n --n-components --components N
+  how many {n_components}
+cardinality -k --cardinality K
+  {cardinality}
+explained --explained S
+  instead of -k: as few variables as explain this share (0 to 1) of what ordinary components explain
+explained_of --explained-of NAME
+  what the share of --explained refers to: the variance, or the score (R^2) (default: variance)
+objective --objective NAME
+  what is maximized: the variance of the scores, or what the scores explain of all variables (default:
+  variance)
+method --method NAME
+  {method} (default: tpower, or the one for --objective)
+l1_bound --l1-bound C
+  instead of -k for {l1_bound}: {values}
+penalty --penalty P
+  instead of -k for {penalty}: {values}
+deflation --deflation NAME
+  how a component is removed: {deflation} (default: projection; of least_squares: schur)
+constraint --constraint NAME
+  keep components orthogonal to earlier ones, or uncorrelated with them, instead of a deflation
+refine --refine
+  improve the components jointly
+support --support NAME
+  common: the same -k variables in all components; disjoint: no variable in two (default: free)
+total_cardinality --total-cardinality K
+  instead of -k: nonzeros of all components together, divided so that they explain the most
+sample_l1_bound --sample-l1-bound C
+  sma: bounds the scores (default: sqrt(n r))
+ridge --ridge R
+  spca: the weight of squared loadings; sparse_cca: this share of the mean variance is added to all, one
+  for both
+  sides or two
+shrinkage --shrinkage A
+  sparse_lda: from 0 to 1, towards equal variances within classes, or auto (default: 0)
+other --other FILE
+  sparse_cca: the other side, of the same samples, read as FILE is
+labels --labels FILE
+  sparse_lda: the class of each sample, one per line
+certify --certify
+  bound what any other components can explain
+loadings --loadings FILE
+  loadings as written by fit -o (.csv or .npz); of compare, one file after another
+reference --reference N
+  number of the file that the others are matched with (default: 1, the first)
+exact --exact
+  find and prove the best, by branch and bound
+relaxation --relaxation/--no-relaxation
+  also bound by the semidefinite relaxation (default: up to 100 variables)
+[matrix]
+covariance --covariance
+  FILE is a covariance or correlation matrix
+scale --scale/--no-scale
+  divide variables by their standard deviations (default: no)
+center --center/--no-center
+  subtract the means (default: yes)
+float32 --float32
+  compute in single precision
+[choosing]
+criterion --criterion --select NAME
+  choose by cross-validation, by permutation of the data, by the index of sparseness, by the likelihood
+  of a normal
+  model (BIC), or by the agreement of half-samples
+n_folds --n-folds --folds N
+  folds of cross-validation (default: 5)
+n_permutations --n-permutations --permutations N
+  how many permutations (default: 20)
+rule --rule NAME
+  take the sparsest within one standard error of the best, or the best (default: one_se)
+resampling --resampling NAME
+  complementary halves of the samples, single halves, or as many samples drawn with replacement (default:
+  complementary)
+n_resamples --n-resamples --resamples N
+  how many resamples (default: 100)
+threshold --threshold S
+  a variable is stable if this share of the resamples chooses it
+max_false --max-false V
+  or: choose that share so that at most V false variables are expected in a component (default: 1)
+assumption --assumption NAME
+  what the bound on false variables assumes of pairs of halves (default: unimodal)
+level --level S
+  level of the intervals (default: 0.95)
+n_jobs --n-jobs --jobs N
+  run this many folds, permutations or resamples at a time
+[search]
+max_iter --max-iter N
+  most iterations (default: 1000)
+tol --tol TOL
+  stop at this relative change, or for branch_and_bound at this gap (tpower: 1e-8; --float32: 1e-5)
+rng --rng --seed N
+  seed of random choices (default: fixed)
+strategy --strategy NAME
+  greedy, least_squares: how variables are added or removed (default: forward for greedy, auto for
+  least_squares)
+norm --norm NAME
+  gpower: what is penalized (default: l1)
+relative --relative
+  gpower: penalties from 0 to 1
+block --block
+  gpower: all components at once
+time_limit --time-limit S
+  branch_and_bound, and exact searches: seconds for each component
+[what is known of the variables]
+include --include NAMES
+  variables that every component has: --include a,b
+exclude --exclude NAMES
+  variables that no component has
+groups --groups FILE
+  the group of each variable, one per line: a group is in or out as a whole, and -k counts groups
+count --count NAME
+  what -k counts where there are groups (default: groups); variables: whole groups, of at most so many
+  variables
+  together
+nonnegative --nonnegative
+  no negative loadings: {nonnegative}
+[reading FILE]
+build --build
+  instead of FILE: versions, BLAS, threads, and the processor that the kernels are compiled for
+orientation --orientation NAME
+  whether rows or columns are samples (default: rows)
+format --format NAME
+  what FILE holds, whatever its name (default: by its extension; for -: csv)
+names --names FILE
+  names of the variables, one per line
+array --array NAME
+  the array of an .npz, or the layer of an .h5ad
+drop --drop NAMES
+  leave out these columns, by name or number
+index_column --index-column NAMES
+  .csv, .tsv, .parquet: the columns, by name or number, that name the rows
+row_names --row-names/--no-row-names
+  .csv, .tsv, .parquet: the first column has names, or has none
+header --header/--no-header
+  .csv, .tsv: the first line has names, or has none
+delimiter --delimiter MARK
+  .csv, .tsv: what separates cells: one character, or tab (default: comma, semicolon or tab, as found)
+decimal --decimal MARK
+  .csv, .tsv: the decimal mark (default: .)
+thousands --thousands MARK
+  .csv, .tsv: what separates thousands, as , in 10,500 (default: nothing does)
+comment --comment MARK
+  .csv, .tsv: what begins a comment, as #
+impute --impute NAME
+  missing entries: take the mean of the variable, or drop samples or variables that have any
+[writing]
+json --json
+  print the result as JSON instead of text
+output -o --output FILE
+  write {output}
+scores --scores FILE
+  write the scores of the samples (.csv or .npz)
+plot --plot FILE
+  draw {plot} (.png, .pdf or .svg)
+raw_names --raw-names
+  in .csv, put no apostrophe before names that a spreadsheet takes for formulas (=, +, - or @ first)
+quiet -q --quiet
+  print errors and warnings only, and what --json asks for
+"""
 DESCRIPTION = """\
 Sparse principal component analysis: components that explain much variance and use few variables each,
 so that they can be read. Ordinary principal components mix all variables.
@@ -36,8 +197,10 @@ examples:
   spcacore fit data.csv -n 3 -k 7,4,4 --scale    3 components of 7, 4 and 4 standardized variables
   spcacore fit correlations.csv --covariance     from a covariance or correlation matrix
   spcacore fit data.csv -n 0.8 --explained 0.95 --objective least_squares
-                                                 as many components as explain 80 % of all variables, each of
-                                                 as few variables as explain 95 % of what an ordinary one does
+                                                 as many components as explain 80 % of all variables,
+  each of
+                                                 as few variables as explain 95 % of what an ordinary one
+  does
   spcacore fit matrix.mtx.gz --orientation columns --names genes.txt -o loadings.csv
                                                  counts whose columns are samples, as from 10x Genomics
   spcacore fit cells.h5ad --array counts --plot loadings.pdf
@@ -86,7 +249,8 @@ examples:
   spcacore certify data.csv -k 10
   spcacore certify data.csv -k 5:9 --exact --time-limit 60    search all supports, for at most a minute each
   spcacore certify data.csv --loadings loadings.csv           loadings that `spcacore fit data.csv -o` wrote
-  spcacore certify data.csv -k 10 --exclude a,b --nonnegative         components without a, b and minus signs
+  spcacore certify data.csv -k 10 --exclude a,b --nonnegative         components without a, b and minus
+  signs
 """
 TRANSFORM_DESCRIPTION = """\
 Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.
@@ -118,7 +282,8 @@ FORMATS = """\
 file formats:
   .csv, .tsv       Text (needs pandas), also compressed (.gz, .bz2, .xz). A header and row names are
                    recognized: a first line or a first column of words, or of numbers that count or identify
-                   the rows. Semicolons are recognized; --decimal , reads 1,5 and --thousands , reads 10,500.
+                   the rows. Semicolons are recognized; --decimal , reads 1,5 and --thousands , reads
+  10,500.
                    Columns of words are left out, and those of --drop.
   .npy             A NumPy array, 2-D. It is read from disk as needed.
   .npz             Several NumPy arrays: the only 2-D one, the one called X, or that of --array. An array
@@ -139,7 +304,8 @@ JSON_MATRIX = """\
   warnings, notes, seconds                           what stderr says, and the time it took
 """
 JSON_RESULT = """\
-  result       method, deflation, constraint, total_variance, and for each of components: index, cardinality,
+  result       method, deflation, constraint, total_variance, and for each of components: index,
+  cardinality,
                explained_variance, explained_variance_ratio, upper_bound and gap (with --certify), n_iter,
                converged, and loadings: index, variable and loading of each that is not zero
 """
@@ -163,9 +329,11 @@ JSON_STABILITY = """\
   resampling, resamples, level, max_false            how often, and what was asked for
   assumption                                         what the bounds assume of false variables
   average_any, any_threshold                         for variables in at least one component
-  components   for each: index, threshold, expected_false, average_selected, explained_interval (two shares),
+  components   for each: index, threshold, expected_false, average_selected, explained_interval (two
+  shares),
                cosine (the mean with that of all the samples), and variables: index, variable, frequency,
-               loading, interval and stable of each that is ever chosen; those of FILE before those of --other
+               loading, interval and stable of each that is ever chosen; those of FILE before those of
+  --other
 """
 JSON_CERTIFY = """\
   components   for each cardinality: cardinality, bounds by name, upper_bound, value, gap, optimal and nodes

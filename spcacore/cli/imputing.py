@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from typing import Any
 
@@ -11,15 +10,13 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .._messages import counted
-from .table import Table, UserError
+from .table import Arguments, Table, UserError
 
-__all__ = ["HOW", "imputed"]
+__all__ = ["imputed"]
 __dir__ = __all__.copy
 
-HOW = ("mean", "drop-rows", "drop-columns")
 
-
-def imputed(table: Table, args: argparse.Namespace) -> Table:
+def imputed(table: Table, args: Arguments) -> Table:
     """The table without missing entries, and a note of what was done; infinite entries stay."""
     if args.covariance:
         raise UserError("argument --impute: not with --covariance, whose entries are no samples")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import time
@@ -21,13 +20,13 @@ from ..linalg.cores import get_num_threads
 from ..operators.inputs import as_problem
 from .reading import read, symmetric
 from .report import print_json
-from .table import Table, UserError
+from .table import Arguments, Table, UserError
 
 __all__ = ["run"]
 __dir__ = __all__.copy
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Arguments) -> None:
     if args.build == (args.file is not None):
         raise UserError("info needs either FILE or --build; see spcacore info --help")
     if args.build:
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
     _print_facts(facts, table, args)
 
 
-def _facts(table: Table, args: argparse.Namespace) -> dict[str, Any]:
+def _facts(table: Table, args: Arguments) -> dict[str, Any]:
     X = table.matrix
     n, p = X.shape
     sparse = scipy.sparse.issparse(X)
@@ -87,7 +86,7 @@ def _facts(table: Table, args: argparse.Namespace) -> dict[str, Any]:
     return facts
 
 
-def _print_build(args: argparse.Namespace) -> None:
+def _print_build(args: Arguments) -> None:
     """What decides how fast the package is here, and the last bits of its numbers."""
     blas = scipy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
     facts = {
@@ -245,7 +244,7 @@ def _merge(block: NDArray[np.float64], mean: NDArray[Any], squares: NDArray[Any]
 # ---- text -------------------------------------------------------------------------------------------
 
 
-def _print_facts(facts: dict[str, Any], table: Table, args: argparse.Namespace) -> None:
+def _print_facts(facts: dict[str, Any], table: Table, args: Arguments) -> None:
     n, p = facts["samples"], facts["variables"]
     size = "" if facts["bytes_on_disk"] is None else f", {_amount(facts['bytes_on_disk'])}"
     print(f"{args.source}: {facts['format']}{size}\n")
@@ -288,7 +287,7 @@ def _print_facts(facts: dict[str, Any], table: Table, args: argparse.Namespace) 
         print("\n" + "\n".join(advice))
 
 
-def _advice(facts: dict[str, Any], args: argparse.Namespace) -> list[str]:
+def _advice(facts: dict[str, Any], args: Arguments) -> list[str]:
     advice = []
     if facts["missing"]:
         advice.append(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, NoReturn
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._messages import listed
 from .._records import record
-from .table import UserError
+from .table import Arguments, UserError
 
 __all__ = [
     "MODELS", "RESAMPLED", "Model", "check_model", "fit", "flag_of", "given", "options_of", "refuse",
@@ -45,9 +44,9 @@ MODELS = {
     "sca": Model("rotated", ("l1_bound",)),
     "sma": Model("rotated", ("l1_bound", "sample_l1_bound"), covariance=False),
     "ppca": Model("probabilistic", missing=True),
-    "oppca": Model("structured", options=("max_iter", "tol", "seed")),
+    "oppca": Model("structured", options=("max_iter", "tol", "rng")),
     "soppca": Model(
-        "structured", ("cardinality",), "cardinality", ("max_iter", "tol", "seed"),
+        "structured", ("cardinality",), "cardinality", ("max_iter", "tol", "rng"),
         choice=("include", "exclude", "groups", "count"),
     ),
 }  # fmt: skip
@@ -61,14 +60,14 @@ RESAMPLED = {name: MODELS[name] for name in ("spca", "sca", "soppca")} | {
         data=("labels",),
     ),
 }  # fmt: skip
-_FLAGS = {"cardinality": "-k/--cardinality"}
 
 
 def flag_of(name: str) -> str:
-    return _FLAGS.get(name, f"--{name.replace('_', '-')}")
+    short = {"cardinality": "-k/", "n_components": "-n/"}.get(name, "")
+    return f"{short}--{name.replace('_', '-')}"
 
 
-def check_model(args: argparse.Namespace, models: dict[str, Model] = MODELS, also: str = "") -> None:
+def check_model(args: Arguments, models: dict[str, Model] = MODELS, also: str = "") -> None:
     """Refuse what the method does not take, nor the command `also`."""
     model = models[args.method]
     takes = {*model.sparsity, *model.options, *model.choice, *model.data, also}
@@ -76,7 +75,7 @@ def check_model(args: argparse.Namespace, models: dict[str, Model] = MODELS, als
         "cardinality", "explained", "explained_of", "l1_bound", "sample_l1_bound", "penalty", "ridge",
         "objective", "deflation", "constraint", "refine", "certify", "support", "total_cardinality",
         "include", "exclude", "groups", "count", "nonnegative", "strategy", "norm",
-        "relative", "block", "time_limit", "max_iter", "tol", "seed", "shrinkage", "other", "labels", "scale",
+        "relative", "block", "time_limit", "max_iter", "tol", "rng", "shrinkage", "other", "labels", "scale",
     ):  # fmt: skip
         value = getattr(args, name, None)
         if name not in takes and value is not None and value is not False:
@@ -94,7 +93,7 @@ def check_model(args: argparse.Namespace, models: dict[str, Model] = MODELS, als
         raise UserError("argument --scores: a covariance has no samples to score")
 
 
-def refuse(args: argparse.Namespace, name: str, models: dict[str, Model]) -> NoReturn:
+def refuse(args: Arguments, name: str, models: dict[str, Model]) -> NoReturn:
     """An option that the method does not take."""
     others = [
         method for method, one in models.items() if name in (*one.sparsity, *one.options, *one.data)
@@ -104,7 +103,7 @@ def refuse(args: argparse.Namespace, name: str, models: dict[str, Model]) -> NoR
     raise UserError(f"argument {flag_of(name)}: not for method {args.method or 'tpower'}{instead}")
 
 
-def given(args: argparse.Namespace, p: int) -> dict[str, Any]:
+def given(args: Arguments, p: int) -> dict[str, Any]:
     """What says how sparse the loadings are."""
     model = (MODELS | RESAMPLED)[args.method]
     values = {name: getattr(args, name) for name in model.sparsity if getattr(args, name) is not None}
@@ -113,7 +112,7 @@ def given(args: argparse.Namespace, p: int) -> dict[str, Any]:
     return values
 
 
-def fit(args: argparse.Namespace, X: Any, r: int, progress: Any, **treatment: Any) -> Any:
+def fit(args: Arguments, X: Any, r: int, progress: Any, **treatment: Any) -> Any:
     """The result of the method, by the function of its name."""
     model = MODELS[args.method]
     function = getattr(import_module(f"..models.{model.module}", __package__), args.method)
@@ -123,10 +122,10 @@ def fit(args: argparse.Namespace, X: Any, r: int, progress: Any, **treatment: An
     return function(X, r, callback=progress, **given(args, X.shape[1]), **options, **treatment)
 
 
-def options_of(args: argparse.Namespace, model: Model) -> dict[str, Any]:
+def options_of(args: Arguments, model: Model) -> dict[str, Any]:
     """Those options of the function that were given."""
     return {
-        {"seed": "rng"}.get(name, name): getattr(args, name)
+        {"rng": "rng"}.get(name, name): getattr(args, name)
         for name in model.options if getattr(args, name) is not None
     }  # fmt: skip
 

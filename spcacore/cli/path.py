@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._messages import counted
 from .._rendering import percent
+from .models import flag_of
 from .report import (
     json_result,
     print_aligned,
@@ -21,7 +21,7 @@ from .report import (
     write_csv,
     write_npz,
 )
-from .table import UserError
+from .table import Arguments, UserError
 from .task import PICTURES, SPARSITY, TABLES, Task, checked_options, draw_figure
 
 __all__ = ["run"]
@@ -30,7 +30,7 @@ __dir__ = __all__.copy
 _DEFAULT_CARDINALITIES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112, 160)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Arguments) -> None:
     parameter, values, options = checked_options(
         args, (args.output, "the curve", TABLES), (args.plot, "the picture", PICTURES)
     )
@@ -40,22 +40,22 @@ def run(args: argparse.Namespace) -> None:
     from ..selection.criteria import select_sparsity, sparsity_path
 
     task = Task(args)
-    r = task.components(args.components, 1)
-    folds = args.folds or 5
-    if args.select == "cv" and folds > task.n:
-        raise UserError(f"argument --folds: {folds} is too many, at most {task.n}: {task.size}")
-    least = {"cv": 3, "permutation": 3, "stability": 4}.get(args.select, 0)
+    r = task.components(args.n_components, 1)
+    folds = args.n_folds or 5
+    if args.criterion == "cv" and folds > task.n:
+        raise UserError(f"argument --n-folds: {folds} is too many, at most {task.n}: {task.size}")
+    least = {"cv": 3, "permutation": 3, "stability": 4}.get(args.criterion, 0)
     if task.n < least:
-        raise UserError(f"argument --select: at least {counted(least, 'sample')} are needed: {task.size}")
+        raise UserError(f"argument --criterion: at least {counted(least, 'sample')} are needed: {task.size}")
     if values is None:
         values = [k for k in _DEFAULT_CARDINALITIES if k <= task.p]
     options |= task.choice() | {
         "n_components": r, "method": args.method, "deflation": args.deflation,
-        "constraint": args.constraint, "refine": args.refine, "rng": args.seed,
+        "constraint": args.constraint, "refine": args.refine, "rng": args.rng,
         parameter: task.sparsity(parameter, values), **task.treatment,
     }  # fmt: skip
     with task.work() as progress:
-        if args.select is None:
+        if args.criterion is None:
             curve: Any = sparsity_path(task.matrix, callback=progress, **options)
         else:
             curve = select_sparsity(task.matrix, callback=progress, **selecting, **options)
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> None:
         print_json(task.document(_json_curve(curve, args, task.names)))
     elif not args.quiet:
         print(task.title("Sparsity path"), end="\n\n")
-        if args.select is None:
+        if args.criterion is None:
             _print_path(curve)
         else:
             _print_selection(curve)
@@ -77,36 +77,38 @@ def run(args: argparse.Namespace) -> None:
         task.last_line("computed", args.output, args.plot)
 
 
-def _check_grids(args: argparse.Namespace, flag: str, count: int) -> None:
+def _check_grids(args: Arguments, flag: str, count: int) -> None:
     """As many components as there are grids, one of which is to be chosen for each."""
-    if args.select is None:
-        raise UserError(f"argument {flag}: values for each component require --select")
-    if args.components not in (None, count):
+    if args.criterion is None:
+        raise UserError(f"argument {flag}: values for each component require --criterion")
+    if args.n_components not in (None, count):
         raise UserError(
-            f"argument {flag}: values of {counted(count, 'component')}, and -n/--components {args.components}"
+            f"argument {flag}: values of {counted(count, 'component')}, and -n/--n-components "
+            f"{args.n_components}"
         )
-    args.components = count
+    args.n_components = count
 
 
-def _selection_options(args: argparse.Namespace) -> dict[str, Any]:
+def _selection_options(args: Arguments) -> dict[str, Any]:
     criteria = {
-        "folds": ("n_folds", "cv"), "permutations": ("n_permutations", "permutation"),
-        "rule": ("rule", None), "jobs": ("n_jobs", None),
+        "n_folds": "cv", "n_permutations": "permutation", "rule": None, "n_jobs": None,
     }  # fmt: skip
-    options = {"criterion": args.select}
-    for name, (option, criterion) in criteria.items():
+    options = {"criterion": args.criterion}
+    for name, criterion in criteria.items():
         value = getattr(args, name)
         if value is None:
             continue
-        if args.select is None or criterion not in (None, args.select):
-            raise UserError(f"argument --{name}: requires --select{' ' * bool(criterion)}{criterion or ''}")
-        options[option] = value
-    if args.select == "cv" and args.covariance:
-        raise UserError("argument --select: a covariance has no samples to divide into folds")
-    if args.select == "permutation" and args.covariance:
-        raise UserError("argument --select: a covariance has no samples to permute")
-    if args.select in ("bic", "stability") and args.covariance:
-        raise UserError(f"argument --select: {args.select} needs samples, and a covariance has none")
+        if args.criterion is None or criterion not in (None, args.criterion):
+            raise UserError(
+                f"argument {flag_of(name)}: requires --criterion{' ' * bool(criterion)}{criterion or ''}"
+            )
+        options[name] = value
+    if args.criterion == "cv" and args.covariance:
+        raise UserError("argument --criterion: a covariance has no samples to divide into folds")
+    if args.criterion == "permutation" and args.covariance:
+        raise UserError("argument --criterion: a covariance has no samples to permute")
+    if args.criterion in ("bic", "stability") and args.covariance:
+        raise UserError(f"argument --criterion: {args.criterion} needs samples, and a covariance has none")
     return options
 
 
@@ -225,7 +227,7 @@ def _fields(curve: Any) -> dict[str, Any]:
     return fields
 
 
-def _json_curve(curve: Any, args: argparse.Namespace, names: list[str]) -> dict[str, Any]:
+def _json_curve(curve: Any, args: Arguments, names: list[str]) -> dict[str, Any]:
     fields = {"method": args.method, "deflation": args.deflation, **_fields(curve)}
     if "path" in fields:
         fields["result"] = json_result(curve.result, names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import re
 import sys
@@ -21,11 +20,11 @@ from .._records import record
 from .console import ProgressLine
 from .imputing import imputed
 from .source import Source, source_of
-from .table import Table, UserError, compressed
+from .table import Arguments, Table, UserError, compressed
 from .text import place, read_text
 
 __all__ = [
-    "FORMATS", "FORMULA", "READERS", "Saved", "adopt", "placed", "quoted", "read", "read_lines", "read_saved",
+    "FORMULA", "READERS", "Saved", "adopt", "placed", "quoted", "read", "read_lines", "read_saved",
     "symmetric", "unquoted", "where_not_finite",
 ]  # fmt: skip
 __dir__ = __all__.copy
@@ -44,7 +43,7 @@ def unquoted(name: str) -> str:
     return name[1:] if name.startswith("'") and FORMULA.match(name) else name
 
 
-def read(args: argparse.Namespace) -> Table:
+def read(args: Arguments) -> Table:
     """The matrix of the file, oriented, with whatever names there are."""
     progress = ProgressLine(sys.stderr, args.quiet)
     try:
@@ -76,7 +75,7 @@ def read(args: argparse.Namespace) -> Table:
     return table
 
 
-def _known(source: Source, args: argparse.Namespace) -> str:
+def _known(source: Source, args: Arguments) -> str:
     """The format, where it can be read and the arguments go with it."""
     kind = source.kind
     if kind in (".pkl", ".pickle", ".joblib"):
@@ -100,9 +99,7 @@ def _known(source: Source, args: argparse.Namespace) -> str:
     return kind
 
 
-def _checked(
-    source: Source, reader: Callable[[Source, argparse.Namespace], Table], args: argparse.Namespace
-) -> Table:
+def _checked(source: Source, reader: Callable[[Source, Arguments], Table], args: Arguments) -> Table:
     """A matrix of real numbers."""
     with _reading(source):
         table = reader(source, args)
@@ -148,7 +145,7 @@ def symmetric(matrix: Any) -> bool:
 
 
 def read_lines(
-    args: argparse.Namespace, option: str, count: int, of: str = "variable", known: Sequence[str] = ()
+    args: Arguments, option: str, count: int, of: str = "variable", known: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """A name, or a group, for each variable; or a label for each sample. Of lines of several cells with tabs
     between them it is the second; the first may be what is `known`, in any order."""
@@ -191,7 +188,7 @@ _LAYOUT = {
 
 
 def read_saved(path: str) -> Saved:
-    args = argparse.Namespace(array="loadings", notes=[], **_LAYOUT)
+    args = Arguments(array="loadings", notes=[], **_LAYOUT)
     with _reading(path):
         source = source_of(path)
         if source.kind not in (".csv", ".npz"):
@@ -222,28 +219,31 @@ def read_saved(path: str) -> Saved:
     )  # fmt: skip
 
 
-def adopt(args: argparse.Namespace, files: Sequence[Saved]) -> None:
+def adopt(args: Arguments, files: Sequence[Saved]) -> None:
     """Take the matrix as the loadings were fitted; refuse options that contradict that."""
     recorded = [one for one in files if one.kind is not None]
-    for name, default, flag, was in (
-        ("center", True, "--no-center", "centered"), ("scale", False, "--scale", "scaled"),
-    ):  # fmt: skip
-        asked = getattr(args, name) is not default
+    for name, was in (("center", "centered"), ("scale", "scaled")):
         treated: dict[bool, str] = {}
         for one in recorded:
             if name == "scale" or one.kind == "data":
                 treated.setdefault((one.mean if name == "center" else one.scale) is not None, one.path)
-        if treated.keys() == {default} and asked:
-            word = was if default else f"not {was}"
-            raise UserError(f"argument {flag}: {treated[default]} says that its variables were {word}")
-        if len(treated) == 2 and not asked:
+        asked = args.asked[name]
+        if len(treated) == 2 and asked is None:
             raise UserError(
                 f"argument --loadings: the variables of {treated[True]} were {was}, those of "
-                f"{treated[False]} were not; {flag} takes all {'otherwise' if default else 'so'}"
+                f"{treated[False]} were not; say --{name} or --no-{name}"
             )
-        if treated.keys() == {not default} and not asked:
-            setattr(args, name, not default)
-            args.notes.append(f"{flag}, as {treated[not default]} says")
+        if len(treated) == 1 and asked not in (None, *treated):
+            path = treated[not asked]
+            raise UserError(
+                f"argument --{'no-' * (not asked)}{name}: {path} says that its variables were "
+                f"{'not ' * asked}{was}"
+            )
+        if len(treated) == 1:
+            [value] = treated
+            if value != getattr(args, name):
+                args.notes.append(f"--{'no-' * (not value)}{name}, as {treated[value]} says")
+            setattr(args, name, value)
     if not args.covariance and recorded and all(one.kind == "covariance" for one in recorded):
         args.covariance = "auto"
 
@@ -272,7 +272,7 @@ def placed(saved: Saved, names: Sequence[str], source: object) -> NDArray[np.flo
     return V.astype(np.float64)
 
 
-def where_not_finite(table: Table, args: argparse.Namespace, nan: bool = False) -> str | None:
+def where_not_finite(table: Table, args: Arguments, nan: bool = False) -> str | None:
     """Where the first entry that is infinite, or NaN unless that is allowed, stands in the file."""
     if args.orientation == "columns":
         table = table.transposed()
@@ -291,7 +291,7 @@ def where_not_finite(table: Table, args: argparse.Namespace, nan: bool = False) 
     return f"{table.cell(*bad[0])} is {values[0]}{single}{more}; impute or drop such entries"
 
 
-def _read_npy(source: Source, args: argparse.Namespace) -> Table:
+def _read_npy(source: Source, args: Arguments) -> Table:
     if source.content is not None:
         return Table(np.load(source.file(), allow_pickle=False))
     return Table(np.lib.format.open_memmap(source.path, mode="r"))
@@ -301,7 +301,7 @@ def _pickled(where: object) -> str:
     return f"{where} holds pickled Python objects, which are not loaded, for safety; save an array of numbers"
 
 
-def _read_npz(source: Source, args: argparse.Namespace) -> Table:
+def _read_npz(source: Source, args: Arguments) -> Table:
     import zipfile
 
     if not zipfile.is_zipfile(source.file()):
@@ -365,7 +365,7 @@ def _words(arrays: dict[str, NDArray[Any] | None], count: int) -> tuple[str, ...
     return tuple(found[0].tolist()) if len(found) == 1 else None
 
 
-def _read_mtx(source: Source, args: argparse.Namespace) -> Table:
+def _read_mtx(source: Source, args: Arguments) -> Table:
     import scipy.io
 
     with warnings.catch_warnings(), source.open_bytes() as stream:
@@ -393,20 +393,19 @@ class _Lines:
         return piece
 
 
-def _read_parquet(source: Source, args: argparse.Namespace) -> Table:
+def _read_parquet(source: Source, args: Arguments) -> Table:
     from .stores import read_parquet
 
     return read_parquet(source, args)
 
 
-def _read_h5ad(source: Source, args: argparse.Namespace) -> Table:
+def _read_h5ad(source: Source, args: Arguments) -> Table:
     from .stores import read_h5ad
 
     return read_h5ad(source, args.array)
 
 
-READERS: dict[str, Callable[[Source, argparse.Namespace], Table]] = {
+READERS: dict[str, Callable[[Source, Arguments], Table]] = {
     ".csv": read_text, ".tsv": read_text, ".npy": _read_npy, ".npz": _read_npz, ".mtx": _read_mtx,
     ".parquet": _read_parquet, ".h5ad": _read_h5ad,
 }  # fmt: skip
-FORMATS = tuple(kind.lstrip(".") for kind in READERS)

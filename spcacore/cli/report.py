@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import csv
 import json
@@ -17,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import LISTED_LOADINGS, TABLE_COLUMNS, TABLE_ROWS
+from .._messages import counted
 from .._rendering import aligned_lines, gap, percent, printable, significant
 from ..results import LoadingsResult
 from .models import weights_of
 from .reading import quoted
-from .table import UserError
+from .table import Arguments, UserError
 
 __all__ = [
     "SCHEMA", "check_outputs", "json_loading", "json_result", "plain", "print_aligned", "print_json",
@@ -46,11 +46,12 @@ def print_result(result: Any, names: Sequence[str]) -> None:
     names = list(map(printable, names))
     summary = _summary(result)
     numbers = [str(t + 1) for t in range(result.n_components)]
-    if len(names) <= TABLE_ROWS and result.n_components <= TABLE_COLUMNS:
-        loadings = [
-            [name, *("." if v == 0 else f"{v:.3f}" for v in row)]
-            for name, row in zip(names, result.loadings, strict=True)
-        ]
+    chosen = np.flatnonzero(result.loadings.any(axis=1))
+    if len(chosen) <= TABLE_ROWS and result.n_components <= TABLE_COLUMNS:
+        loadings = [[names[j], *("." if v == 0 else f"{v:.3f}" for v in result.loadings[j])] for j in chosen]
+        others = len(names) - len(chosen)
+        if others:
+            loadings.append([f"({counted(others, 'other')})", *"." * result.n_components])
         print_aligned([["component", *numbers], *loadings, [""], *summary])
         return
     print_aligned(list(zip(["component", *numbers], *summary, strict=True)))
@@ -143,9 +144,7 @@ def json_result(result: Any, names: Sequence[str]) -> dict[str, Any]:
 # ---- files ------------------------------------------------------------------------------------------
 
 
-def check_outputs(
-    args: argparse.Namespace, outputs: Sequence[tuple[str | None, str, tuple[str, ...]]]
-) -> None:
+def check_outputs(args: Arguments, outputs: Sequence[tuple[str | None, str, tuple[str, ...]]]) -> None:
     """Refuse before the work what could not be written after it: each a path, what for, its extensions."""
     seen: dict[Path, str] = {}
     for path, what, extensions in outputs:

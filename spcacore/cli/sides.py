@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from typing import Any
 
@@ -13,7 +12,7 @@ from .._records import record
 from .models import flag_of
 from .reading import read, read_lines, where_not_finite
 from .source import STDIN
-from .table import UserError
+from .table import Arguments, UserError
 from .task import Task
 
 __all__ = ["Side", "check_sides", "read_sides"]
@@ -31,7 +30,7 @@ class Side:
     fields: dict[str, Any]
 
 
-def check_sides(args: argparse.Namespace) -> None:
+def check_sides(args: Arguments) -> None:
     """Refuse before FILE is read what cannot be read after it."""
     for method, name in (("sparse_cca", "other"), ("sparse_lda", "labels")):
         path = getattr(args, name)
@@ -81,7 +80,7 @@ def read_sides(task: Task) -> Side:
 
 def _other(task: Task) -> Side:
     """The other side of canonical pairs, whose rows are those of the matrix."""
-    args = argparse.Namespace(**vars(task.args))
+    args = Arguments(**vars(task.args))
     args.file, args.format, args.names, args.array = task.args.other, None, None, None
     args.drop = ()
     if not re.search(r"\.([ct]sv)(\.\w+)?$", args.file.lower()):

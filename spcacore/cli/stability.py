@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,14 +17,14 @@ from .models import RESAMPLED, check_model, given, options_of, refuse
 from .reading import quoted
 from .report import check_outputs, json_result, print_aligned, print_json, write, write_csv, write_npz
 from .sides import Side, check_sides, read_sides
-from .table import UserError
+from .table import Arguments, UserError
 from .task import PICTURES, TABLES, Task, as_many, check_matplotlib, checked_options, draw_figure
 
 __all__ = ["run"]
 __dir__ = __all__.copy
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Arguments) -> None:
     sparsity, options = _asked(args)
     args.nan = False
     resampling: Any = args.resampling or "complementary"
@@ -34,11 +33,11 @@ def run(args: argparse.Namespace) -> None:
     if task.n < 4:
         raise UserError(f"at least 4 samples are needed: {task.size}")
     side = read_sides(task)
-    r = task.components(args.components, min(2, task.n // 2, side.most))
+    r = task.components(args.n_components, min(2, task.n // 2, side.most))
     least = task.n if resampling == "bootstrap" else task.n // 2
     for most, of_what in ((side.most, f": {side.why}"), (least, f" of a resample: {task.size}")):
         if r > most:
-            raise UserError(f"argument -n/--components: {r} is too many, at most {most}{of_what}")
+            raise UserError(f"argument -n/--n-components: {r} is too many, at most {most}{of_what}")
     if args.method in RESAMPLED:
         sparsity = given(args, task.p)
     if args.method != "sparse_cca":  # which has two sizes
@@ -51,18 +50,18 @@ def run(args: argparse.Namespace) -> None:
         "assumption": args.assumption,
         "max_false": args.max_false,
         "level": args.level,
-        "n_jobs": args.jobs,
+        "n_jobs": args.n_jobs,
     }
     options |= task.choice() | {name: one for name, one in numbers.items() if one is not None}
     with task.work() as progress:
         found = stability(
-            task.matrix, r, side.Y, resampling=resampling, n_resamples=count, rng=args.seed,
+            task.matrix, r, side.Y, resampling=resampling, n_resamples=count, rng=args.rng,
             callback=progress, **sparsity, **options,
         )  # fmt: skip
     _report(task, found, side, sparsity)
 
 
-def _asked(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+def _asked(args: Arguments) -> tuple[dict[str, Any], dict[str, Any]]:
     """How sparse, and the options of the model, where nothing is wrong with the arguments."""
     outputs = (args.output, "the frequencies", TABLES), (args.plot, "the picture", PICTURES)
     if args.method not in RESAMPLED:
@@ -71,11 +70,11 @@ def _asked(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
                 refuse(args, name, RESAMPLED)
         parameter, value, options = checked_options(args, *outputs)
         if isinstance(value, list):
-            args.components = as_many(args, parameter, value)
+            args.n_components = as_many(args, parameter, value)
         for name in ("method", "deflation", "constraint", "refine", "center", "scale"):
             options[name] = getattr(args, name)
         return {parameter: value}, options
-    check_model(args, RESAMPLED, "seed")
+    check_model(args, RESAMPLED, "rng")
     check_outputs(args, outputs)
     check_matplotlib(args)
     check_sides(args)
@@ -88,15 +87,15 @@ def _asked(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
         return {}, options
     for name in ("cardinality", "penalty"):
         if isinstance(getattr(args, name), list):
-            args.components = as_many(args, name, getattr(args, name))
+            args.n_components = as_many(args, name, getattr(args, name))
     return {}, options
 
 
-def _check_resampling(args: argparse.Namespace, resampling: str) -> int:
+def _check_resampling(args: Arguments, resampling: str) -> int:
     """The number of resamples."""
-    count: int = args.resamples or 100
+    count: int = args.n_resamples or 100
     if resampling == "complementary" and count % 2:
-        raise UserError(f"argument --resamples: {count} is odd, and complementary pairs have two each")
+        raise UserError(f"argument --n-resamples: {count} is odd, and complementary pairs have two each")
     if resampling != "complementary" and args.assumption not in (None, "none"):
         raise UserError(f"argument --assumption: {args.assumption} requires --resampling complementary")
     for flag, number in (("threshold", args.threshold), ("max-false", args.max_false), ("level", args.level)):

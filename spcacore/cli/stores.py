@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import scipy.sparse
 from numpy.typing import NDArray
 
 from .source import Source
-from .table import Table, UserError, compressed
+from .table import Arguments, Table, UserError, compressed
 from .text import needed, numbers_rows, place, table_of
 
 __all__ = ["read_h5ad", "read_parquet"]
 __dir__ = __all__.copy
 
 
-def read_parquet(source: Source, args: argparse.Namespace) -> Table:
+def read_parquet(source: Source, args: Arguments) -> Table:
     """Columns of numbers; an index, or a first column of words or of numbers of the rows, names these."""
     needed(source, "pyarrow")
     frame = needed(source, "pandas").read_parquet(source.file())

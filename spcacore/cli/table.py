@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
+from types import SimpleNamespace
 from typing import Any
 
 from .._records import record
 
-__all__ = ["Table", "UserError", "compressed"]
+__all__ = ["Arguments", "Table", "UserError", "compressed"]
 __dir__ = __all__.copy
+
+
+class Arguments(SimpleNamespace):
+    """What was given; an option that a command does not have was not."""
+
+    def __getattr__(self, name: str) -> Any:
+        return None
 
 
 class UserError(Exception):

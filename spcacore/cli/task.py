@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import time
 import warnings
@@ -19,7 +18,7 @@ from ..solvers.table import SOLVERS
 from .console import Work, say
 from .reading import read, read_lines, where_not_finite
 from .report import check_outputs, write
-from .table import Table, UserError
+from .table import Arguments, Table, UserError
 
 __all__ = [
     "ACROSS", "OPTIONS", "PICTURES", "SPARSITY", "TABLES", "Task", "as_many", "check_matplotlib",
@@ -41,7 +40,7 @@ TABLES, PICTURES = (".csv", ".npz"), (".png", ".pdf", ".svg")
 class Task:
     """A file that was read, and what is to be done with it."""
 
-    def __init__(self, args: argparse.Namespace):
+    def __init__(self, args: Arguments):
         self.args = args
         started = time.perf_counter()
         self.table: Table = read(args)
@@ -124,7 +123,7 @@ class Task:
             if count < default:
                 self.args.notes.append(f"{counted(count, 'component')} instead of {default}: {self.size}")
         if count > most:
-            raise UserError(f"argument -n/--components: {count} is too many, at most {most}: {self.size}")
+            raise UserError(f"argument -n/--n-components: {count} is too many, at most {most}: {self.size}")
         return count
 
     def sparsity(self, name: str, value: Any) -> Any:
@@ -177,17 +176,17 @@ class Task:
             print(f"wrote {path}")
 
 
-def as_many(args: argparse.Namespace, parameter: str, value: list[Any]) -> int:
+def as_many(args: Arguments, parameter: str, value: list[Any]) -> int:
     """The number of components, which is that of the values."""
-    if args.components is not None and args.components != len(value):
+    if args.n_components is not None and args.n_components != len(value):
         raise UserError(
             f"argument {SPARSITY[parameter]}: {counted(len(value), 'number')} for "
-            f"{counted(args.components, 'component')}"
+            f"{counted(args.n_components, 'component')}"
         )
     return len(value)
 
 
-def given_sparsity(args: argparse.Namespace) -> tuple[str, Any]:
+def given_sparsity(args: Arguments) -> tuple[str, Any]:
     """What the method takes, and the value given for it, or None."""
     wanted = SOLVERS[args.method].sparsity
     if args.explained is not None and args.cardinality is not None:
@@ -214,7 +213,7 @@ def given_sparsity(args: argparse.Namespace) -> tuple[str, Any]:
     return wanted, value
 
 
-def method_options(args: argparse.Namespace) -> dict[str, Any]:
+def method_options(args: Arguments) -> dict[str, Any]:
     """Those options of the method that were given."""
     takes = {name: method.option_names() for name, method in SOLVERS.items()}
     options = {}
@@ -234,7 +233,7 @@ def method_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def checked_options(
-    args: argparse.Namespace, *outputs: tuple[str | None, str, tuple[str, ...]]
+    args: Arguments, *outputs: tuple[str | None, str, tuple[str, ...]]
 ) -> tuple[str, Any, dict[str, Any]]:
     """The sparsity, its value and the options of the method, where nothing is wrong with the arguments."""
     try:
@@ -251,7 +250,7 @@ def checked_options(
     return parameter, value, options
 
 
-def check_together(args: argparse.Namespace) -> None:
+def check_together(args: Arguments) -> None:
     """Refuse before the work, in the words of the command, what the library would refuse in its own."""
     given = {
         f"--{name.replace('_', '-')}"
@@ -278,7 +277,7 @@ def check_together(args: argparse.Namespace) -> None:
         raise UserError("argument --scores: a covariance has no samples to score")
 
 
-def check_matplotlib(args: argparse.Namespace) -> None:
+def check_matplotlib(args: Arguments) -> None:
     if args.plot is not None:
         try:
             import matplotlib.figure  # noqa: F401

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import re
 import shlex
@@ -16,7 +15,7 @@ import numpy as np
 from .._limits import INDEX_ROWS, INFO_NAMES
 from .._messages import counted
 from .source import Source
-from .table import Table, UserError
+from .table import Arguments, Table, UserError
 
 __all__ = ["MISSING", "needed", "number", "numbers_rows", "place", "read_text", "table_of"]
 __dir__ = __all__.copy
@@ -74,7 +73,7 @@ def _is_label(cell: str) -> bool:
     return _is_text(cell) and not (_GROUPS.fullmatch(cell.strip()) or _FRACTION.fullmatch(cell.strip()))
 
 
-def _advice(cell: str, args: argparse.Namespace) -> str:
+def _advice(cell: str, args: Arguments) -> str:
     """What may be wrong with a cell that is no number, as a clause."""
     cell = re.sub("[\u00a0\u202f]", " ", cell).strip()
     grouped, fraction = _GROUPS.fullmatch(cell), _FRACTION.fullmatch(cell)
@@ -122,7 +121,7 @@ def needed(source: Source, package: str) -> Any:
 class _Text:
     """Lines of cells: what separates them, and how many lines before them are comments."""
 
-    def __init__(self, source: Source, args: argparse.Namespace):
+    def __init__(self, source: Source, args: Arguments):
         self.source, self.args, self.comments = source, args, 0
         with source.open_text() as file:
             top: list[tuple[int, str]] = []
@@ -196,7 +195,7 @@ class _Text:
         )
 
 
-def read_text(source: Source, args: argparse.Namespace) -> Table:
+def read_text(source: Source, args: Arguments) -> Table:
     """What the arguments do not say of the layout is told from the first two lines."""
     pandas, text = needed(source, "pandas"), _Text(source, args)
     top = list(islice(text.records(), 2))
@@ -243,7 +242,7 @@ def _labeled(second: list[str] | None) -> bool:
     return second is not None and len(second) > 1 and _is_label(second[0])
 
 
-def _has_header(first: list[str], second: list[str] | None, args: argparse.Namespace) -> bool:
+def _has_header(first: list[str], second: list[str] | None, args: Arguments) -> bool:
     if args.header is not None:
         return bool(args.header)
     if args.decimal != ".":
@@ -256,9 +255,7 @@ def _has_header(first: list[str], second: list[str] | None, args: argparse.Names
     return mostly_text or numbered or (short and _labeled(second))
 
 
-def _has_row_names(
-    first: list[str], frame: Any, short: bool, header: bool, args: argparse.Namespace
-) -> bool | None:
+def _has_row_names(first: list[str], frame: Any, short: bool, header: bool, args: Arguments) -> bool | None:
     """Whether the first two lines say that there are; None if they do not."""
     if args.row_names is not None or args.index_column is not None:
         return bool(args.row_names)
@@ -270,7 +267,7 @@ def _has_row_names(
 
 
 def _index(
-    source: Source, frame: Any, names: list[str] | None, named: bool | None, args: argparse.Namespace
+    source: Source, frame: Any, names: list[str] | None, named: bool | None, args: Arguments
 ) -> list[int]:
     """The columns that name the rows."""
     if args.index_column is not None:
@@ -280,7 +277,7 @@ def _index(
     return [0] if named else []
 
 
-def numbers_rows(source: Source, cells: Sequence[Any], name: str, args: argparse.Namespace) -> bool:
+def numbers_rows(source: Source, cells: Sequence[Any], name: str, args: Arguments) -> bool:
     """Whether the first column looks like numbers of the rows, which is then noted."""
     found = _looks_like_index(cells, name)
     if found:
@@ -304,7 +301,7 @@ def _looks_like_index(cells: Sequence[Any], name: str) -> bool:
 
 
 def _question_layout(
-    source: Source, args: argparse.Namespace, table: Table, first: list[str], header: bool, row_names: bool
+    source: Source, args: Arguments, table: Table, first: list[str], header: bool, row_names: bool
 ) -> None:
     """Point out names that look like numbers and were read as data."""
     n, p = table.matrix.shape
@@ -331,7 +328,7 @@ def _question_layout(
 
 
 def table_of(
-    frame: Any, names: Sequence[str] | None, index: Sequence[int], source: Source, args: argparse.Namespace,
+    frame: Any, names: Sequence[str] | None, index: Sequence[int], source: Source, args: Arguments,
     records: Callable[[], Iterator[Record]] | None = None, header: bool = False, order: str = "C",
 ) -> Table:  # fmt: skip
     """Columns of numbers as a matrix; those of words are left out, and a few words among numbers refused."""
@@ -377,7 +374,7 @@ def table_of(
     )
 
 
-def _value(cell: Any, args: argparse.Namespace) -> float | None:
+def _value(cell: Any, args: Arguments) -> float | None:
     if isinstance(cell, str):
         return number(cell, args.decimal, args.thousands)
     try:
@@ -409,9 +406,7 @@ def _left_out(source: Source, table: Table, first: dict[int, tuple[int, str]]) -
     )
 
 
-def _no_number(
-    source: Source, table: Table, j: int, i: int, cell: str, named: bool, args: argparse.Namespace
-) -> str:
+def _no_number(source: Source, table: Table, j: int, i: int, cell: str, named: bool, args: Arguments) -> str:
     shown = cell if len(cell) <= 30 else cell[:27] + "..."
     where = table.cell(i, j)
     advice = _advice(cell, args)

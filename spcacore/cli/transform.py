@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import Any
 
@@ -11,21 +10,20 @@ from numpy.typing import NDArray
 from .._messages import counted
 from ..operators.inputs import as_problem
 from ..operators.transform import scores
-from .reading import Saved, read_saved, unquoted, where_not_finite
+from .reading import Saved, adopt, read_saved, unquoted, where_not_finite
 from .report import check_outputs, print_json, print_matrix, write, write_scores
-from .table import Table, UserError
+from .table import Arguments, Table, UserError
 from .task import TABLES, Task
 
 __all__ = ["run"]
 __dir__ = __all__.copy
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Arguments) -> None:
     check_outputs(args, ((args.output, "scores", TABLES),))
     saved = read_saved(args.loadings)
-    if saved.kind is not None and (args.scale or not args.center):
-        flag = "--scale" if args.scale else "--no-center"
-        raise UserError(f"argument {flag}: {args.loadings} says what the fit did to its data")
+    adopt(args, [saved])
+    args.notes.clear()  # which this command need not say
     task = Task(args)
     table = _matched(task, saved)
     where = where_not_finite(table, args)
@@ -74,7 +72,7 @@ def _matched(task: Task, saved: Saved) -> Table:
     return task.table.with_columns([place[name] for name in wanted])
 
 
-def _moments(X: Any, args: argparse.Namespace) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+def _moments(X: Any, args: Arguments) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
     """Means and deviations of the samples themselves, where the arguments ask for them."""
     problem = as_problem(X, center=args.center, scale=args.scale)
     return problem.mean, problem.scale

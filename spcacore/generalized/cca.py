@@ -190,8 +190,8 @@ class SparseCCAResult(HasLoadings):
 
 
 def sparse_cca(
-    X: MatrixLike, Y: MatrixLike, n_components: int = 1, *,
-    cardinality: int | ArrayLike | None = None, l1_bound: float | ArrayLike | None = None,
+    X: MatrixLike, Y: MatrixLike, n_components: int = 1, cardinality: int | ArrayLike | None = None, *,
+    l1_bound: float | ArrayLike | None = None,
     x_cardinality: int | None = None, y_cardinality: int | None = None, x_l1_bound: float | None = None,
     y_l1_bound: float | None = None,
     method: Literal["pmd", "generalized"] = "pmd",
@@ -334,7 +334,8 @@ def sparse_cca(
     given = {"l1_bound": l1_bound, "cardinality": cardinality}
     needed, other = ("l1_bound", "cardinality") if method == "pmd" else ("cardinality", "l1_bound")
     if given[other] is not None:
-        raise ValueError(f"{other} is for the other method; method={method!r} takes {needed}")
+        elsewhere = "generalized" if method == "pmd" else "pmd"
+        raise ValueError(f"{other} is for method={elsewhere!r}; method={method!r} takes {needed}")
     if given[needed] is None:
         raise TypeError(f"method={method!r} needs {needed}")
     if deflation is None:

@@ -82,16 +82,14 @@ def orthonormal_basis(vectors: Iterable[NDArray[Any]], basis: Iterable[NDArray[A
     return out
 
 
-def orthonormal(V: NDArray[Any]) -> Array:
-    """Gram-Schmidt in order; a column in the span of the earlier ones becomes zero."""
-    Q = np.zeros(V.shape)
-    basis: list[NDArray[Any]] = []
-    for t, v in enumerate(V.T.astype(np.float64)):
-        q = orthogonal_part(v, basis)
-        if q is not None:
-            Q[:, t] = q
-            basis.append(q)
-    return Q
+def orthonormal(V: NDArray[Any], rounding: float | None = None) -> Array:
+    """Gram-Schmidt in order; a column in the span of the earlier ones becomes zero.
+
+    It is in the span where rounding of its entries, by the share `rounding` or that of the type of V, may be
+    all that keeps it out.
+    """
+    share = float(np.finfo(V.dtype).eps) if rounding is None else rounding
+    return _core.orthogonal_parts(np.ascontiguousarray(V.T, np.float64), share).T
 
 
 def project_out(v: Array, Q: Array) -> Array:

@@ -178,7 +178,7 @@ def search_together(
         return None
     assert problem.diagonal is not None
     if not problem.diagonal.any():
-        return f"no variance is left after 0 of the {counted(r, 'component')} requested"
+        return problem.exhausted(0, r)
     told = hook_of_component(hook, 0, r)
     steps = Steps(getattr(solver, "max_iter", 1000), lambda done: told is not None and bool(told(done)))
     proved: list[float] = []
@@ -218,7 +218,7 @@ def search_together(
     found += _ordered(problem, [x for x in new if x.objective > problem.noise(x.index)], settings)
     tell_found(problem, found, r, hook)
     if len(found) < r:
-        return f"no variance is left after {len(found)} of the {counted(r, 'component')} requested"
+        return problem.exhausted(len(found), r)
     return None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._limits import REFINEMENT_ROUNDS
 from .._messages import counted, instead_of, listed, warn
-from .._validation import Hook, as_seed, check_bool, check_choice, integer, per_component
+from .._validation import Hook, as_seed, as_share, check_bool, check_choice, integer, per_component
 from ..operators.choice import Choice, knowledge
 from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator, Deflation
 from ..operators.gram import is_rounding
@@ -214,7 +214,9 @@ def check_total(
 ) -> float:
     """Validate the share of the total variance that all components are to explain."""
     if not 0 < share < 1:
-        raise TypeError(f"n_components must be an integer, or a share between 0 and 1, not {share!r}")
+        raise TypeError(
+            f"n_components must be an integer, or a share between 0 and 1, not {share!r}{as_share(share, 1)}"
+        )
     if options.get("block"):
         raise ValueError("block=True finds all components at once: n_components must be an integer")
     if problem.diagonal is None:
@@ -360,7 +362,7 @@ def _in_turn(
                 what += " above the penalty"
             if total is not None:
                 return f"{what} is left after {counted(t, 'component')}: {total}"
-            return f"{what} is left after {t} of the {counted(r, 'component')} requested"
+            return problem.exhausted(t, r).replace("no variance", what)
         if settings["certify"] is True:
             asked = settings[solver.sparsity][t]
             own = solver.bound(

@@ -88,6 +88,8 @@ class SparsePCAResult(LoadingsResult):
     method, deflation, kind : str
     n_samples : int or None
         None for a covariance.
+    missing_entries : int
+        How many entries of X were NaN.
     names : tuple of str or None
         Names of the variables, if the input had any.
     screening : Screening
@@ -138,6 +140,7 @@ class SparsePCAResult(LoadingsResult):
     joint_bound: float | None = None
     joint_gap: float | None = None
     scores: NDArray[Any] | None = None
+    missing_entries: int = 0
 
     def extend(
         self,
@@ -189,8 +192,8 @@ class SparsePCAResult(LoadingsResult):
 
 @hands_on(MethodOptions)
 def sparse_pca(
-    X: OperatorLike, n_components: int | float, *,
-    cardinality: int | ArrayLike | None = None, explained: float | ArrayLike | None = None,
+    X: OperatorLike, n_components: int | float, cardinality: int | ArrayLike | None = None, *,
+    explained: float | ArrayLike | None = None,
     explained_of: ShareOf = "variance",
     l1_bound: float | ArrayLike | None = None, penalty: float | ArrayLike | None = None,
     objective: Objective | None = None, method: Method | None = None, deflation: Deflation | None = None,
@@ -546,4 +549,5 @@ def components_result(
         dense_ratio=cheap_dense_shares(problem, len(found)),
         joint_bound=joint_bound,
         joint_gap=joint_gap,
+        missing_entries=problem.missing_entries,
     )

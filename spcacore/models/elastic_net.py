@@ -72,6 +72,8 @@ class SPCAResult(LoadingsResult):
     converged : bool
     method, kind : str
     n_samples : int or None
+    missing_entries : int
+        How many entries of X were NaN.
     names : tuple of str or None
     dense_ratio : ndarray of shape (r,) or None
     scores : ndarray of shape (n, r) or None
@@ -105,6 +107,7 @@ class SPCAResult(LoadingsResult):
     names: tuple[str, ...] | None
     dense_ratio: NDArray[Any] | None = None
     scores: NDArray[Any] | None = None
+    missing_entries: int = 0
 
     def _facts(self) -> list[str]:
         return [*self._sizes(), *self._share(), convergence(self.converged, self.n_iter)]
@@ -112,8 +115,8 @@ class SPCAResult(LoadingsResult):
 
 @shared_parameters
 def spca(
-    X: OperatorLike, n_components: int, *,
-    cardinality: int | ArrayLike | None = None, penalty: float | ArrayLike | None = None,
+    X: OperatorLike, n_components: int, cardinality: int | ArrayLike | None = None, *,
+    penalty: float | ArrayLike | None = None,
     ridge: float | None = None,
     refine: bool = True,
     start: str | ArrayLike | None = None, max_iter: int = 1000, tol: float | None = None,
@@ -424,4 +427,5 @@ def _result(problem: Problem, found: _Found, ridge: float, kind: str, given: Any
         n_samples=problem.n_samples,
         names=problem.names,
         dense_ratio=cheap_dense_shares(problem, loadings.shape[1]),
+        missing_entries=problem.missing_entries,
     )

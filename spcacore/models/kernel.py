@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 
 from .._docstrings import filled
-from .._limits import KERNEL_BYTES
+from .._limits import KERNEL_BYTES, SPARSE_MEAN
 from .._messages import brief, counted
 from .._types import MatrixLike, RandomSource
 from .._validation import (
@@ -464,15 +464,28 @@ def _check_rank(values: NDArray[np.float64], noise: float) -> None:
 def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any) -> Kernel:
     """The kernel, with a shift and scaling of rows that reduce rounding and change no component."""
     sparse, shift, factor = is_sparse(data), None, 1.0
-    if name in ("linear", "rbf") and not sparse:
-        shift = column_means(data)
     if name == "linear":
         factor = 2.0 ** -max(exponent_above(largest_magnitude(data)), -1000)
     elif name == "rbf":
         factor = 1 / options["bandwidth"]
     if not math.isfinite(factor):
         raise ValueError(f"bandwidth is too small: {options['bandwidth']:g}")
+    if name in ("linear", "rbf"):
+        shift = column_means(data)
+    if sparse and shift is not None:  # made dense only where the mean hides the distances
+        with np.errstate(over="ignore", under="ignore"):
+            least = SPARSE_MEAN.of(data.dtype) * _spread(name, data, shift, factor)
+            sparse = bool(((shift * factor) ** 2).sum() <= least)
+        shift = None if sparse else shift
     return Kernel(name, data.shape[1], **options, shift=shift, factor=factor, sparse=sparse)
+
+
+def _spread(name: str | KernelFunction, data: Any, mean: NDArray[np.float64], factor: float) -> float:
+    """The squared distance, in the units of a kernel, that it tells rows apart by."""
+    if name == "rbf":
+        return 1.0
+    scaled = data.astype(np.float64) * factor
+    return float((column_means(scaled.multiply(scaled)) - (mean * factor) ** 2).sum())
 
 
 def _preimages(

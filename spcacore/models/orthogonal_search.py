@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -106,14 +107,15 @@ def penalized_supports(
         solver = replace(solver, swaps=0.0)
     state = DeflatedOperator.from_problem(problem, DEFLATIONS["hotelling"])
     variances = [float(x @ op.apply(i, np.ascontiguousarray(x))[i]) for i, x in loadings]
-    size = float(np.mean(variances))
-    penalty = PENALTY_FIRST * size
-    while penalty <= PENALTY_LAST * size:
+    count = int(math.log(PENALTY_LAST / PENALTY_FIRST, PENALTY_GROWTH)) + 1
+    for penalty in PENALTY_FIRST * float(np.mean(variances)) * PENALTY_GROWTH ** np.arange(count):
         for t, (index, value) in enumerate(loadings):
             deflated, diagonal = op, None if problem.diagonal is None else problem.diagonal.copy()
             for s, (i, x) in enumerate(loadings):
                 if s != t:
-                    deflated = deflated.deflated("hotelling", i, np.ascontiguousarray(x), None, penalty)
+                    deflated = deflated.deflated(
+                        "hotelling", i, np.ascontiguousarray(x), None, float(penalty)
+                    )
                     if diagonal is not None:
                         diagonal[i] -= penalty * x.astype(np.float64) ** 2
             start = np.zeros(problem.p)
@@ -125,7 +127,6 @@ def penalized_supports(
         seen[supports_of(loadings)] = list(loadings)
         if _inner_products(loadings) <= ORTHOGONAL_TOLERANCE:
             break
-        penalty *= PENALTY_GROWTH
     return seen
 
 

@@ -415,8 +415,8 @@ def ppca(
     Raises
     ------
     ValueError
-        For more components than the rank, a single sample, no variance, a constant variable with
-        ``scale=True``, infinite or empty input, NaN except in dense data, a variable without observed
+        For more components than the rank, a single sample, no variance,
+        infinite or empty input, NaN except in dense data, a variable without observed
         entries, a covariance that is not positive semidefinite, or an option out of range.
     TypeError
         For input that is not real numbers, masked arrays, or an option of the wrong type.
@@ -493,9 +493,6 @@ def total_variance(problem: Problem) -> float:
         raise ValueError("X must have entries: the noise needs the total variance")
     if not problem.diagonal.any():
         raise ValueError("X has no variance: all variables are constant")
-    if problem.scale is not None and not problem.diagonal.all():
-        j = int(np.argmin(problem.diagonal))
-        raise ValueError(f"variable {j} is constant, so scale=True cannot give it unit variance; drop it")
     return float(problem.diagonal.sum())
 
 

@@ -300,6 +300,7 @@ def _sca(
         row_shift=row_shift(problem),
         dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
         kind="covariance" if problem.n_samples is None else "data",
+        missing_entries=problem.missing_entries,
     )
 
 

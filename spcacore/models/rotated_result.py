@@ -36,6 +36,8 @@ class RotatedResult(LoadingsResult):
     n_iter : int
     converged : bool
     method : {"sca", "sma"}
+    missing_entries : int
+        How many entries of X were NaN.
     names : tuple of str or None
         Names of the variables, if the input had any.
     middle : ndarray of shape (r, r) or None
@@ -73,6 +75,7 @@ class RotatedResult(LoadingsResult):
     row_shift: float | None = None
     dense_ratio: NDArray[Any] | None = None
     kind: str = "data"
+    missing_entries: int = 0
 
     @property
     def cardinality(self) -> NDArray[np.intp]:

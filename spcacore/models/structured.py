@@ -301,7 +301,7 @@ def oppca(
     ------
     ValueError
         For a singular or indefinite prior covariance, an indefinite precision, more components than the
-        rank, a single sample, no variance, a constant variable with ``scale=True``, NaN, infinite or empty
+        rank, a single sample, no variance, NaN, infinite or empty
         input, or an option out of range.
     {type_error}
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from .. import _core
 from .._labels import reordered
@@ -103,14 +103,15 @@ def explained_variance(
     check_choice(definition, "definition", VARIANCE_DEFINITIONS)
     problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
     V = checked_loadings(loadings, problem.p, problem.names)
+    given = real_array(loadings_in(as_result(loadings)), "loadings", ndim=2).dtype
     if check_bool(ratio, "ratio"):
         if problem.diagonal is None:
             raise ValueError("ratio=True needs the total variance, which an operator does not provide")
         total = float(problem.diagonal.sum())
         if not total > 0:
             raise ValueError("ratio=True needs a positive total variance")
-        return operator_variances(problem, V, definition) / total
-    inside = operator_variances(problem, V, definition)
+        return operator_variances(problem, V, definition, given) / total
+    inside = operator_variances(problem, V, definition, given)
     variances = problem.in_units(inside)
     warn_out_of_range(inside, variances)
     return variances
@@ -135,8 +136,13 @@ def checked_loadings(
     return V[:, 0] if one else V
 
 
-def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> NDArray[np.float64]:
-    """The variances in the operator's own units; V has unit or zero columns."""
+def operator_variances(
+    problem: Problem, V: NDArray[Any], definition: str, given: DTypeLike = np.float64
+) -> NDArray[np.float64]:
+    """The variances in the operator's own units; V has unit or zero columns.
+
+    Their entries have the rounding of the operator, or of the type that was given.
+    """
     op = problem.operator
     if definition == "adjusted":
         return _adjusted(op, V)
@@ -148,7 +154,7 @@ def operator_variances(problem: Problem, V: NDArray[Any], definition: str) -> ND
         return np.zeros(V.shape[1])
     V = V[used]
     if definition == "cumulative":
-        V = orthonormal(V)
+        V = orthonormal(V, max(float(np.finfo(t).eps) for t in (op.dtype, np.dtype(given))))
     if not isinstance(op, _core.Operator) and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))

@@ -229,7 +229,7 @@ class ExpectationMaximization:
         F = self.m_step(x)[3]
         path: list[float] = []
         earlier: list[Posterior] = []
-        converged, idle = False, 0
+        converged, idle, least = False, 0, math.inf
         while len(path) < max_iter and not converged:
             if float(x.m @ x.m) < 1e-14 * x.trace:  # no signal beside the prior
                 converged = True
@@ -240,14 +240,14 @@ class ExpectationMaximization:
             if z is not x and after < F:
                 z, y = x, self.e_step(x)
                 after = self.m_step(y)[3]
-            if path and after < path[-1]:  # only by rounding
-                converged = True
-                break
-            change = y.m / np.linalg.norm(y.m) - z.m / np.linalg.norm(z.m)
-            converged = float(np.linalg.norm(change)) <= tol and abs(y.a - x.a) <= 1e-3 * y.a
-            idle = idle + 1 if after - F <= 1e-15 * self.entries else 0
+            step = float(np.linalg.norm(y.m / np.linalg.norm(y.m) - z.m / np.linalg.norm(z.m)))
+            converged = step <= tol and abs(y.a - x.a) <= 1e-3 * y.a
+            # F is flat at its largest value: half of its digits are those of the direction, whose steps go on
+            # becoming smaller. Where they do not, what is left is rounding.
+            idle = idle + 1 if step >= least and after - F <= 1e-15 * self.entries else 0
             converged |= idle == 3
-            path.append(after)
+            least = min(least, step)
+            path.append(max([after, *path[-1:]]))
             report()
             earlier = [x, *earlier][:2]
             x = y if converged else y.scaled(self.dimension)

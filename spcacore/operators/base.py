@@ -79,6 +79,10 @@ class Storage(ABC):
     def problem(self, treatment: Standardization) -> Problem:
         """The operator with what Python needs to know of it."""
 
+    def resembles_covariance(self) -> bool:
+        """Whether data could be a covariance: symmetric, and no entry beyond what the diagonal allows."""
+        return False
+
     def bounds(self, problem: Problem) -> ColumnBounds | None:
         """Bounds on products with single columns, where these can be left out."""
         return None

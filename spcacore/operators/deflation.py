@@ -92,6 +92,8 @@ class DeflatedOperator:
         What the caller knows of the variables, but for those that are excluded, which the operator lacks.
     matrix : ndarray of shape (p, p) or None
         A itself with the components removed, where it is formed.
+    excluded : ndarray of bool of shape (p,) or None
+        Variables in which every component is zero.
     """
 
     operator: _core.Operator
@@ -104,6 +106,7 @@ class DeflatedOperator:
     filled: MissingData | None = None
     choice: Choice | None = None
     matrix: NDArray[Any] | None = None
+    excluded: NDArray[np.bool_] | None = None
 
     @classmethod
     def from_problem(
@@ -111,8 +114,12 @@ class DeflatedOperator:
     ) -> DeflatedOperator:
         """Before the first component."""
         op = problem.operator
-        choice = problem.choice if problem.choice is not None and problem.choice.shapes else None
-        return cls(op, problem.diagonal, deflation, constraint, (), op, (), problem.filled, choice)
+        known = problem.choice
+        choice = known if known is not None and known.shapes else None
+        return cls(
+            op, problem.diagonal, deflation, constraint, (), op, (), problem.filled, choice,
+            excluded=None if known is None or known.allowed.all() else known.excluded,
+        )  # fmt: skip
 
     @property
     def quotient(self) -> bool:
@@ -165,6 +172,14 @@ class DeflatedOperator:
         A = self.removed()
         return replaced(self, operator=_core.dense(A, True, None, None, 1.0, 1.0), matrix=A)
 
+    def dense(self, index: NDArray[np.intp], entries: NDArray[Any]) -> NDArray[np.float64]:
+        """What of a loading a component must be orthogonal to: its entries at variables allowed."""
+        x = np.zeros(self.operator.p)
+        x[index] = entries
+        if self.excluded is not None:
+            x[self.excluded] = 0
+        return x
+
     def submatrix(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """A[index, index]."""
         if self.matrix is None:
@@ -187,6 +202,8 @@ class DeflatedOperator:
         if self.constraint is not None or self.deflation.orthogonalized:
             if self.constraint == "uncorrelated":
                 direction = self.original.apply(index, np.ascontiguousarray(entries)).astype(np.float64)
+            elif self.constraint is not None:
+                direction = self.dense(index, entries)
             else:
                 direction = np.zeros(op.p)
                 direction[index] = entries

@@ -25,7 +25,7 @@ from .working_set import WorkingSet
 
 __all__ = [
     "DenseCovariance", "DenseData", "blas_layout", "columns_as_float64", "has_blas_layout", "missing_problem",
-    "refuse_indefinite",
+    "refuse_indefinite", "resembles_covariance",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -45,6 +45,9 @@ class DenseData(DataStorage):
         self.array = a = blas_layout(real_array(X, "X", ndim=2, finite=False))
         self.shape, self.dtype, self.cost = a.shape, a.dtype, a.size
         self.missing = missing
+
+    def resembles_covariance(self) -> bool:
+        return resembles_covariance(self.array)
 
     def pairs(self) -> tuple[int, float]:
         n, p = self.shape
@@ -167,6 +170,17 @@ def missing_problem(a: NDArray[Any], treatment: Standardization, names: tuple[st
             names=names,
             filled=MissingData(a, filled, problem.range, {}),
         )
+
+
+def resembles_covariance(a: NDArray[Any]) -> bool:
+    """Whether an array is symmetric and its 2 x 2 minors are semidefinite, to rounding."""
+    if a.shape[0] != a.shape[1] or len(a) == 1:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.allclose(a[0], a[:, 0], 1e-5, 0):
+            return False
+    largest, asymmetry, excess = _core.symmetry(a)
+    return 0 < largest < math.inf and max(asymmetry, excess) <= largest * SYMMETRY.of(a.dtype)
 
 
 def refuse_indefinite(a: Any, largest: float, excess: float, tolerance: float) -> None:

@@ -6,9 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from .._labels import columns_of, joined, matched, symmetric
 from .._limits import CALLABLE_ORDER, WORKING_SET_COST
-from .._messages import counted
+from .._messages import counted, warn
 from .._validation import (
     aligned,
     check_choice,
@@ -30,6 +32,12 @@ from .standardization import Standardization
 
 __all__ = ["as_fitted", "as_problem", "in_order", "variable_names"]
 __dir__ = __all__.copy
+
+KINDS = ("data", "covariance")
+AS_DATA = (
+    "X is symmetric, as a covariance or correlation matrix is, and is taken as {} samples; if it is such a "
+    "matrix, say kind='covariance'"
+)
 
 
 def variable_names(X: Any) -> tuple[str, ...] | None:
@@ -54,7 +62,7 @@ def in_order(X: Any, center: Any, scale: Any, sample_weight: Any) -> tuple[Any, 
 def as_problem(
     X: Any,
     *,
-    kind: str = "data",
+    kind: str | None = None,
     center: Any = True,
     scale: Any = False,
     sample_weight: Any = None,
@@ -72,12 +80,12 @@ def as_problem(
     `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries. The caller
     asks for single columns of products if `columnwise`, and can search in a working set if `restrictable`;
     `form` says that A as a matrix serves as well. `choice` is what the caller knows of the variables, as a
-    record or as the arguments of `Choice.checked`.
+    record or as the arguments of `Choice.checked`. A function without `kind` leaves it None: X are data.
     """
     check_choice(screening, "screening", _screening.MODES)
     if screening == "working_set" and not restrictable:
         raise ValueError("screening='working_set' is not possible with this method or its options")
-    covariance = check_choice(kind, "kind", ("data", "covariance")) == "covariance"
+    covariance = kind is not None and check_choice(kind, "kind", KINDS) == "covariance"
     center, scale, sample_weight = in_order(X, center, scale, sample_weight)
     center, scale = check_flag_or_vector(center, "center"), check_flag_or_vector(scale, "scale")
     if covariance and not isinstance(center, bool):
@@ -89,6 +97,8 @@ def as_problem(
     storage = _storage(X, covariance, n_features, definite, missing)
     if n_features not in (None, storage.shape[1]):
         raise ValueError(f"n_features is {n_features}, and X has {counted(storage.shape[1], 'column')}")
+    if kind == "data" and storage.resembles_covariance():
+        warn(AS_DATA.format(storage.shape[0]), UserWarning)
     treatment = Standardization.checked(storage.shape, center, scale, sample_weight)
     if isinstance(choice, dict):
         choice = Choice.checked(storage.shape[1], storage.names, **choice)
@@ -97,10 +107,26 @@ def as_problem(
             treatment = replace(treatment, excluded=choice.excluded)
         restrictable = restrictable and not choice.shapes
     problem = _wrapped(storage, treatment, screening, columnwise, restrictable, form)
+    if treatment.scale and treatment.deviation is None:
+        _tell_constant(problem, treatment)
     if choice is None:
         return problem
     data = None if problem.data is None else replace(problem.data, choice=choice)
     return replace(problem, choice=choice, data=data)
+
+
+def _tell_constant(problem: Problem, treatment: Standardization) -> None:
+    """Warn of columns that no standard deviation divides; of a covariance, of variables without variance."""
+    if problem.diagonal is None or not problem.diagonal.any():
+        return
+    constant = problem.diagonal == 0
+    if treatment.excluded is not None:
+        constant &= ~treatment.excluded
+    index = np.flatnonzero(constant).tolist()
+    if index:
+        which = [repr(problem.names[j]) if problem.names else str(j) for j in index[:5]]
+        few = f"{', '.join(which)}{', ...' * (len(index) > 5)}"
+        warn(f"scale=True leaves {counted(len(index), 'constant column')} undivided: {few}", UserWarning)
 
 
 def _wrapped(

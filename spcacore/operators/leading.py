@@ -20,13 +20,13 @@ __dir__ = __all__.copy
 def leading_vectors(problem: Problem, r: int) -> NDArray[np.float64]:
     """The r leading eigenvectors of the operator; fewer, with a warning, where its rank is smaller."""
     if problem.diagonal is not None and not problem.diagonal.any():
-        raise ValueError("X has no variance")
+        raise ValueError(problem.emptiness)
     op = problem.operator
     by_samples = _has_few_samples(op, r)
     values, vectors = leading_eigenvectors(_of_samples(op) if by_samples else op, r)
     rank = int(np.count_nonzero(values > negligible(problem, values[0])))
     if rank == 0:
-        raise ValueError("X has no variance")
+        raise ValueError(problem.emptiness)
     if rank < r:
         warn(f"X has rank {rank}: found only {rank} of the {counted(r, 'component')} requested")
     if by_samples:  # F'u / ||F'u||

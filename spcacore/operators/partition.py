@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import DASK_ON_CLIENT, KEPT_BYTES
+from .._limits import DASK_ON_CLIENT, KEPT_BYTES, SUBMATRIX_ORDER
 from .._messages import refuse_no_array
 from .._types import MatrixLike
-from .._validation import float_type, integer
+from .._validation import float_type, integer, is_sparse
 from . import gram
 from .base import Affine, DataStorage
 from .block_operator import BlockOperator, Gram
@@ -30,7 +30,9 @@ from .blocks import (
     statistics,
     weighted_statistics,
 )
+from .dense import DenseData
 from .problem import Problem
+from .sparse import CompressedData
 from .standardization import Standardization
 from .statistics import Statistics, merged, unit_deviation, unit_of
 
@@ -151,6 +153,13 @@ class BlockData(DataStorage):
         each = self.blocks.split_or_none(treatment.sample_weight)
         scaled: Statistics = self.blocks.reduced(merged, scaled_statistics, index, unit, each=each)
         return unit_deviation(scaled, unit, index, treatment)
+
+    def resembles_covariance(self) -> bool:
+        n, p = self.shape
+        if n != p or p > SUBMATRIX_ORDER:
+            return False
+        X = self.blocks.whole()
+        return (CompressedData(X) if is_sparse(X) else DenseData(X)).resembles_covariance()
 
     def raise_not_finite(self) -> None:
         _locate(self.blocks)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._messages import warn
+from .._messages import counted, warn
 from .._records import record
 from .choice import Choice
 from .missing import MissingData
@@ -160,6 +160,22 @@ class Problem:
     def unit(self) -> float:
         """The variance in the caller's units that 1 stands for; inf or 0 out of range."""
         return float(self.in_units(1.0))
+
+    @property
+    def emptiness(self) -> str:
+        """Why there is no variance."""
+        if self.n_samples == 1 and self.mean is not None:
+            return "X has a single sample, and no variance about its mean; at least 2 are needed"
+        return "X has no variance"
+
+    def exhausted(self, t: int, r: int) -> str:
+        """What is said after t of r components."""
+        why = f": {self.emptiness}" if self.n_samples == 1 and self.mean is not None else ""
+        return f"no variance is left after {t} of the {counted(r, 'component')} requested{why}"
+
+    @property
+    def missing_entries(self) -> int:
+        return 0 if self.filled is None else int(np.isnan(self.filled.source).sum())
 
     def noise(self, index: NDArray[np.intp], first_order: bool = False) -> float:
         """Variance, in the operator's units, that rounding alone may leave along k variables.

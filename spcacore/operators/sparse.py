@@ -58,6 +58,15 @@ class CompressedData(DataStorage):
     def raise_not_finite(self) -> None:
         raise_not_finite(self.arrays[0], "X.data")
 
+    def resembles_covariance(self) -> bool:
+        n, p = self.shape
+        if n != p or n == 1 or not self.arrays[0].size:
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = float(abs(self.matrix - self.matrix.T).max())
+            most = float(np.abs(self.arrays[0]).max()) * SYMMETRY.of(self.dtype)
+            return apart <= most < math.inf and _excess(self.matrix.diagonal(), *self.arrays) <= most
+
     def by_columns(self) -> CompressedData:
         size = sum(part.nbytes for part in self.arrays)
         if not self.row_major or size > available_memory() / 2:

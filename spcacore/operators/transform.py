@@ -26,10 +26,12 @@ def scores(
     scale: NDArray[Any] | None,
     row_weight: NDArray[Any] | None = None,
     sound: bool = False,
+    missing: bool = False,
 ) -> NDArray[Any]:
     """((diag(row_weight) X - mean) / scale) @ loadings, reading only the columns that some loading uses.
 
-    Where sparse X is known to be `sound` and finite, it is not looked through for that.
+    Where sparse X is known to be `sound` and finite, it is not looked through for that. With `missing`,
+    entries of dense X that are NaN count as the mean.
     """
     p = len(loadings)
     if is_row_blocks(X):
@@ -72,6 +74,9 @@ def scores(
     if a.shape[1] != p:
         raise ValueError(f"X has shape {a.shape} where (m, {p}) is needed")
     about = np.zeros(len(used), a.dtype) if mean is None else mean[used]
+    if missing and np.isnan(a).any():
+        a = a[:, used]
+        a, used = np.where(np.isnan(a), about.astype(a.dtype), a), np.arange(len(used))
     return _dense_scores(a, used, about, V).astype(np.result_type(a, V), copy=False)
 
 

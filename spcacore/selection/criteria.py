@@ -140,10 +140,8 @@ class SparsitySelection(ByValue):
 
 @hands_on(sparse_pca, leaves_out=NOT_FOR_CHOICES)
 def sparsity_path(
-    X: OperatorLike,
-    *,
-    n_components: int = 1,
-    cardinality: int | ArrayLike | None = None, l1_bound: float | ArrayLike | None = None,
+    X: OperatorLike, n_components: int = 1, cardinality: int | ArrayLike | None = None, *,
+    l1_bound: float | ArrayLike | None = None,
     penalty: float | ArrayLike | None = None,
     method: Method | None = None, deflation: Deflation | None = None,
     kind: Kind = "data", center: bool = True, scale: bool = False,
@@ -211,10 +209,8 @@ def sparsity_path(
 
 @hands_on(sparse_pca, *(function for function, _ in MODELS.values()), leaves_out=NOT_FOR_CHOICES)
 def select_sparsity(
-    X: OperatorLike,
-    *,
-    n_components: int = 1,
-    cardinality: int | ArrayLike | None = None, l1_bound: float | ArrayLike | None = None,
+    X: OperatorLike, n_components: int = 1, cardinality: int | ArrayLike | None = None, *,
+    l1_bound: float | ArrayLike | None = None,
     penalty: float | ArrayLike | None = None,
     model: Literal["sparse_pca", "spca", "sca", "sma", "soppca"] = "sparse_pca",
     criterion: Literal["cv", "permutation", "sparseness", "bic", "stability"] = "cv", rule: Rule = "one_se",
@@ -385,8 +381,8 @@ def _chosen_value(
 
 @hands_on(sparse_pca, leaves_out=(*NOT_FOR_CHOICES, "kind", "refine", "n_restarts", "block", "mu"))
 def select_n_components(
-    X: MatrixLike, n_components: int, *,
-    cardinality: int | ArrayLike | None = None, l1_bound: float | ArrayLike | None = None,
+    X: MatrixLike, n_components: int, cardinality: int | ArrayLike | None = None, *,
+    l1_bound: float | ArrayLike | None = None,
     penalty: float | ArrayLike | None = None,
     criterion: Literal["cv", "permutation"] = "cv", rule: Rule = "one_se", n_folds: int = 5,
     n_repeats: int = 1,

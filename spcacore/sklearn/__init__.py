@@ -1,5 +1,6 @@
 """scikit-learn estimators of the functions of this package."""
 
+from .._messages import with_advice
 from .clustering import SparseHierarchical, SparseKMeans
 from .components import SCA, SPCA, SparsePCA
 from .kernel import KernelPCA
@@ -15,6 +16,7 @@ __all__ = [
 
 for _name in __all__:
     globals()[_name].__module__ = __name__  # the place for their users, in documentation and pickles
+    globals()[_name].__init__ = with_advice(globals()[_name].__init__)
 
 
 def __dir__() -> list[str]:

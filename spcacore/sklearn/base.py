@@ -14,7 +14,7 @@ from .._docstrings import filled
 from .._labels import matched, same_columns, symmetric
 from .._messages import counted
 from .._types import MatrixLike
-from .._validation import group_labels, real_array
+from .._validation import TAKES_MISSING, group_labels, real_array
 from ..operators.choice import variables_of
 from ..operators.transform import scores
 
@@ -131,10 +131,18 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self.components_.shape[0]
 
     def _checked(self, X: Any, *y: Any, finite: Any = True, **checks: Any) -> Any:
-        return validate_data(
-            self, X, *y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32),
-            ensure_all_finite=finite, **checks,
-        )  # fmt: skip
+        try:
+            return validate_data(
+                self, X, *y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32),
+                ensure_all_finite=finite, **checks,
+            )  # fmt: skip
+        except ValueError as error:
+            if "X contains NaN" not in str(error):
+                raise
+            raise ValueError(
+                f"Input X contains NaN, which {type(self).__name__} does not take: impute it. "
+                f"{TAKES_MISSING}, and for the estimator PPCA"
+            ) from None
 
     def _by_place(self, p: int, **known: Any) -> dict[str, Any]:
         """What is known of the variables, without their names, which the checked X has no more."""

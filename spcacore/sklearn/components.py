@@ -185,8 +185,8 @@ class SparsePCA(Components):
     """
 
     n_components: int | None = 2
-    _: KW_ONLY
     cardinality: int | ArrayLike | None = None
+    _: KW_ONLY
     explained: float | ArrayLike | None = None
     explained_of: ShareOf = "variance"
     l1_bound: float | ArrayLike | None = None
@@ -309,8 +309,8 @@ class SPCA(Components):
     """
 
     n_components: int | None = 2
-    _: KW_ONLY
     cardinality: int | ArrayLike | None = None
+    _: KW_ONLY
     penalty: float | ArrayLike | None = None
     ridge: float | None = None
     refine: bool = True

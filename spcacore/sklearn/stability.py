@@ -69,8 +69,8 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     """
 
     n_components: int = 1
-    _: KW_ONLY
     cardinality: int | ArrayLike | None = None
+    _: KW_ONLY
     resampling: Resampling = "complementary"
     n_resamples: int = 100
     threshold: float | None = None

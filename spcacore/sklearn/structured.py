@@ -81,8 +81,8 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     """
 
     n_components: int = 2
-    _: KW_ONLY
     cardinality: int | ArrayLike | None = None
+    _: KW_ONLY
     prior_covariance: MatrixLike | None = None
     prior_precision: MatrixLike | None = None
     deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal"

@@ -84,8 +84,8 @@ class SparseLDA(ClassifierMixin, Transformer):
     """
 
     n_components: int | None = None
-    _: KW_ONLY
     cardinality: int | ArrayLike | None = None
+    _: KW_ONLY
     priors: ArrayLike | None = None
     shrinkage: float | str | None = None
     method: str = "auto"
@@ -302,8 +302,8 @@ class SparseCCA(Invertible):
     """
 
     n_components: int = 1
-    _: KW_ONLY
     cardinality: int | ArrayLike | None = None
+    _: KW_ONLY
     l1_bound: float | ArrayLike | None = None
     method: Literal["pmd", "generalized"] = "pmd"
     ridge: float | ArrayLike = 0.0

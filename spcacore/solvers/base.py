@@ -218,6 +218,19 @@ class IterativeSolver(Solver):
             check_bool(renormalize, "renormalize"),
         )
 
+    def find(
+        self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
+    ) -> Solution | None:
+        """From the default starts where a start that was given leads nowhere: A maps it to zero, perhaps."""
+        x = super().find(problem, state, sparsity, seed, hook)
+        infeasible = self.orthogonal and state.loadings
+        if x is not None or infeasible or not isinstance(self.start, np.ndarray):
+            return x
+        x = replaced(self, start=None).find(problem, state, sparsity, seed, hook)
+        if x is not None:
+            warn("no component was found from start: the default starts were taken")
+        return x
+
     def near(self, x: Solution, only: bool) -> Self:
         if self.start is not None and self.nearby() is None:
             return self
@@ -300,14 +313,8 @@ class Run:
 
     def component(self) -> SparseComponent:
         """The result of a one-component function, with its warnings."""
-        problem, found, hook = self.problem, self.found, self.hook
-        if found is None or abs(found.objective) <= problem.noise(found.index):
-            warn("X has no variance: the loading is the first unit vector")
-            one, first = np.ones(1, problem.operator.dtype), np.zeros(1, np.intp)
-            if problem.choice is not None:
-                first = np.append(problem.choice.wanted, problem.choice.available)[:1]
-                one = one if problem.choice.signs is None else one * (1 | problem.choice.signs[first])
-            found = Solution(first, one, 0.0, 0, True)
+        problem, hook = self.problem, self.hook
+        found = self._with_variance()
         limit = counted(found.n_iter, "iteration") if ended(hook) else self.solver.limit()
         if ended(hook):
             found = replaced(found, converged=False)
@@ -321,8 +328,31 @@ class Run:
         loading[found.index] = found.entries
         return SparseComponent(
             loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, self.solver.name,
-            problem.screening(), names=problem.names,
+            problem.screening(), names=problem.names, missing_entries=problem.missing_entries,
         )  # fmt: skip
+
+    def _with_variance(self) -> Solution:
+        """What was found or, where that is nothing, a single variable; each with its x'Ax."""
+        problem, state, found = self.problem, self.state, self.found
+        if found is not None and found.objective > problem.noise(found.index):
+            return found
+        choice, dtype = problem.choice, problem.operator.dtype
+        allowed = np.arange(problem.p) if choice is None else choice.wanted
+        allowed = allowed if choice is None or len(allowed) else choice.available
+        diagonal = np.zeros(problem.p) if problem.diagonal is None else problem.diagonal
+        if problem.diagonal is None or all(abs(diagonal[j]) <= problem.noise(np.array([j])) for j in allowed):
+            warn(f"{problem.emptiness}; the loading is the first unit vector")
+            best, value = allowed[:1], 0.0
+        else:
+            best = allowed[[np.argmax(diagonal[allowed])]]
+            value = float(diagonal[best[0]])
+            if found is not None and (state.constrained or state.basis or found.objective >= value):
+                return found
+            if value > problem.noise(best):
+                warn("no component was found: the loading is the variable of largest variance")
+        one = np.ones(1, dtype)
+        one = one if choice is None or choice.signs is None else one * (1 | choice.signs[best])
+        return Solution(best, one, value, 0, True)
 
 
 def check_choice_of(method: type[Solver], problem: Problem) -> None:

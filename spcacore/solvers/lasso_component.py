@@ -15,7 +15,7 @@ from .._limits import REFIT_RISE, WORKING_SET_FACTOR
 from .._records import record
 from .._types import Groups, Kind, OperatorLike, RandomSource, StartLike, Switch, Variables, Weights
 from .._validation import check_choice, real_array
-from ..linalg.orthogonal import orthogonal_part
+from ..linalg.orthogonal import orthonormal_basis
 from ..operators.choice import Choice
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import variable_names
@@ -221,6 +221,7 @@ def scotlass(
         p, dtype = state.operator.p, state.operator.dtype
         state = replace(state, constraint="orthogonal")
         for x in _columns(earlier, p, variable_names(X)):
+            x = np.where(state.excluded, 0, x) if state.excluded is not None else x
             index = np.flatnonzero(x)
             state = state.deflate(index, x[index].astype(dtype), lambda index: 0.0)
         return state
@@ -271,11 +272,4 @@ def _basis(state: DeflatedOperator) -> tuple[NDArray[np.float64], ...]:
     """Orthonormal, of what a loading has to be orthogonal to."""
     if state.constraint is not None:
         return state.basis
-    basis: list[NDArray[np.float64]] = []
-    for index, value in state.loadings:
-        x = np.zeros(state.operator.p)
-        x[index] = value
-        q = orthogonal_part(x, basis)
-        if q is not None:
-            basis.append(q)
-    return tuple(basis)
+    return tuple(orthonormal_basis(state.dense(*x) for x in state.loadings))

@@ -527,14 +527,42 @@ spca_status SPCA(outer)(const operator_t *A, spca_stop stop, void *ctx, real *wo
     return check_finite(A->m * A->m, K);
 }
 
+/* Leaves the variables that have more than zeros in G; used (k) says which.  How many. */
+static spca_int without_zeros(spca_int k, real *G, real *used)
+{
+    spca_int c = 0, d = 0;
+    for (spca_int b = 0; b < k; b++) {
+        int any = 0;
+        for (spca_int a = 0; a < k; a++) any |= G[a + b * k] != 0;
+        used[b] = (real)any;
+        c += any;
+    }
+    for (spca_int b = 0; c < k && b < k; b++)
+        for (spca_int a = 0; a < k; a++)
+            if (used[a] != 0 && used[b] != 0) G[d++] = G[a + b * k];
+    return c;
+}
+
 spca_status SPCA(leading_eigenvector)(spca_int k, real *G, real *work, blas_int *iwork, real *value,
                                       real *vector)
 {
-    blas_int n = (blas_int)k, lwork = (blas_int)(26 * k), liwork = (blas_int)(10 * k);
-    blas_int found = 0, info = 0, *isuppz = iwork + 10 * k;
-    real unused = 0, *eigenvalues = work;
-    SPCA(blas).syevr("V", "I", "U", &n, G, &n, &unused, &unused, &n, &n, &unused, &found,
-                     eigenvalues, vector, &n, isuppz, work + k, &lwork, iwork, &liwork, &info);
+    blas_int n, lwork = (blas_int)(26 * k), liwork = (blas_int)(10 * k);
+    blas_int found = 1, info = 0, *isuppz = iwork + 10 * k;
+    real unused = 0, *eigenvalues = work, *used = work + 27 * k;
+    spca_int c = without_zeros(k, G, used), zero = -1;
+    n = (blas_int)c;
+    eigenvalues[0] = 0;
+    if (c > 0)
+        SPCA(blas).syevr("V", "I", "U", &n, G, &n, &unused, &unused, &n, &n, &unused, &found,
+                         eigenvalues, vector, &n, isuppz, work + k, &lwork, iwork, &liwork, &info);
+    for (spca_int b = k - 1; b >= 0; b--) {
+        vector[b] = used[b] != 0 ? vector[--c] : 0;
+        if (used[b] == 0) zero = b;
+    }
     *value = eigenvalues[0];
+    if (zero >= 0 && (n == 0 || *value < 0)) { /* the others have negative eigenvalues alone */
+        for (spca_int b = 0; b < k; b++) vector[b] = b == zero;
+        *value = 0;
+    }
     return ((info == 0) & (found == 1)) ? SPCA_OK : SPCA_LAPACK_FAILED;
 }

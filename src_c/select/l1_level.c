@@ -27,9 +27,9 @@ enum {
     LANES = 64 / sizeof(real),
     BLOCK = 16 * LANES, /* a power of two */
     STRETCH = 8 * BLOCK,
-    SAMPLE = 4096,
-    WHOLE = 1024, /* a set up to this size is its own sample */
-    FEW = 100,    /* a bracket is collected when it holds up to 1/FEW of the sample */
+    SAMPLE = 1024,
+    WHOLE = SAMPLE, /* a set up to this size is its own sample */
+    FEW = 100,      /* a bracket is collected when it holds up to 1/FEW of the sample */
     ATTEMPTS = 8,
     MOST = 64 /* parts */
 };

@@ -13,7 +13,7 @@ enum {
     LANES = 64 / sizeof(real),
     BLOCK = 16 * LANES,
     LEAST = 1024, /* sizes of the sample */
-    MOST = 4096,
+    MOST = 4 * LEAST,
     FEW = 32,   /* ranks of a sample worth collecting */
     ROOM = 1024 /* entries above a level that are kept with their places */
 };
@@ -122,10 +122,10 @@ VECTORIZED_TO(spca_int, collect,
     return found;
 }
 
-/* Entries low <= high around the k-th largest most likely; not written where there is none. */
-static void enclose(spca_int p, const real *x, spca_int k, real *low, real *high)
+/* Entries low <= high around the k-th largest most likely; not written where there is none.  sample
+ * (MOST). */
+static void enclose(spca_int p, const real *x, spca_int k, real *sample, real *low, real *high)
 {
-    real sample[MOST];
     spca_int wanted = p / 64 < LEAST ? LEAST : min_int(p / 64, MOST);
     spca_int stride = (p + wanted - 1) / wanted, size = p / stride, above = 0, equal = 0;
     double share = (double)size / (double)p, rank = share * (double)k;
@@ -143,10 +143,10 @@ static void enclose(spca_int p, const real *x, spca_int k, real *low, real *high
     if (rank - margin >= 1) *high = kth(size, sample, (spca_int)(rank - margin));
 }
 
-/* A level that at least k of |x| reach: the k-th largest of the maxima of 4k <= MOST groups. */
-VECTORIZED_TO(real, reached_by, (spca_int p, const real *x, spca_int k), (p, x, k))
+/* A level that at least k of |x| reach: the k-th largest of the maxima of 4k groups.  most (4k). */
+VECTORIZED_TO(real, reached_by, (spca_int p, const real *x, spca_int k, real *restrict most),
+              (p, x, k, most))
 {
-    real most[MOST];
     spca_int groups = 4 * k;
     for (spca_int g = 0; g < groups; g++) most[g] = -1;
     for (spca_int start = 0; start < p; start += groups)
@@ -162,9 +162,9 @@ real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_i
     real low = -1, high = (real)INFINITY, level;
     spca_int above = 0, within, more = 0, equal = 0;
     if (p >= 4 * LEAST)
-        enclose(p, x, k, &low, &high);
+        enclose(p, x, k, work, &low, &high); /* p >= MOST */
     else if (p >= 8 * k)
-        low = reached_by(p, x, k);
+        low = reached_by(p, x, k, work);
     within = collect(p, x, low, high, work, &above);
     if (k <= above || k > above + within) { /* ties with an end, or the sample misled */
         level = k <= above ? high : low;
@@ -222,7 +222,6 @@ static void select_by_level(spca_int p, const real *x, spca_int k, real *work, s
 void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, real *work,
                            spca_int *index)
 {
-    real size[ROOM];
     spca_int place[ROOM], n = 0, ties = k, found = 0;
     if (k == 0) return;
     for (spca_int start = 0; start < p; start += BLOCK) {
@@ -231,9 +230,10 @@ void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, re
         if (n + stop - start > ROOM) n = p + 1; /* too many */
         if (n > p) break;
         for (spca_int j = start; j < stop; j++) { /* no branch: it is random */
-            size[n] = fabs(x[j]);
+            real size = fabs(x[j]);
+            work[n] = size;
             place[n] = j;
-            n += size[n] >= level;
+            n += size >= level;
         }
     }
     if (n < k || n > p) {
@@ -241,14 +241,14 @@ void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, re
         return;
     }
     if (n > k) {
-        for (spca_int a = 0; a < n; a++) work[a] = size[a];
         level = kth(n, work, k);
-        for (spca_int a = 0; a < n; a++) ties -= size[a] > level;
+        for (spca_int a = 0; a < n; a++) ties -= work[a] > level;
     }
     for (spca_int a = 0; a < n && found < k; a++) { /* of ties the first */
-        spca_int tied = n > k && size[a] == level;
+        real size = fabs(x[place[a]]);
+        spca_int tied = n > k && size == level;
         index[found] = place[a];
-        found += n == k || size[a] > level || (tied && ties > 0);
+        found += n == k || size > level || (tied && ties > 0);
         ties -= tied;
     }
 }
@@ -257,7 +257,7 @@ void SPCA(select_largest)(spca_int p, const real *x, spca_int k, real *work, spc
 {
     if (k == 0) return;
     if (p < 4 * LEAST && p >= 8 * k)
-        SPCA(select_reaching)(p, x, k, reached_by(p, x, k), work, index);
+        SPCA(select_reaching)(p, x, k, reached_by(p, x, k, work), work, index);
     else
         select_by_level(p, x, k, work, index);
 }

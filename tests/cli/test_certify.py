@@ -232,6 +232,7 @@ def test_wrong_options_of_certify(run, pitprops, tmp_path, monkeypatch, argv, wo
         rows = [f"{variable},1,{0 if name == 'zero' else 2}" for variable in variables]
         (tmp_path / f"{name}.csv").write_text("\n".join(["variable,component_1,component_2", *rows]))
     np.savez(tmp_path / "m.npz", X=np.eye(2))
+    (tmp_path / "l.txt").touch()
     assert words in one_error_line(run("certify", *pitprops, *argv))
 
 

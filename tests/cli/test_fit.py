@@ -10,7 +10,8 @@ import scipy.sparse
 from cli_tools import OPTIONS, api, assert_same, results, saved
 
 import spcacore
-from spcacore.cli import arguments, fit
+from spcacore.cli import fit
+from spcacore.operators.deflation import DEFLATIONS
 
 P = 12  # columns of X
 
@@ -53,7 +54,7 @@ def test_pit_props_by_fit_reproduce_the_demonstration(run, output, tmp_path):
         (["--scale"], {"scale": True}),
         (["--no-center"], {"center": False}),
         (["--tol", "0.01"], {"tol": 0.01}),
-        *[(["--deflation", d], {"deflation": d}) for d in arguments.DEFLATIONS],
+        *[(["--deflation", d], {"deflation": d}) for d in DEFLATIONS],
     ],
 )
 def test_options_reach_the_api(run, tmp_path, file, X, argv, options):

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
+from cli_tools import parsed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
 
 import spcacore
 from spcacore import _core, cli
-from spcacore.cli import arguments, info
+from spcacore.cli import info
 
 
 def test_info_of_the_build(as_json, output, run):
@@ -98,7 +99,7 @@ def test_info_never_fails_on_numbers(tmp_path_factory, data):
     X = np.array([[data.draw(cells) for _ in range(p)] for _ in range(n)])
     path = tmp_path_factory.getbasetemp() / "numbers.npy"
     np.save(path, X)
-    facts = info._facts(info.Table(X), arguments.make_parser().parse_args(["info", str(path)]))
+    facts = info._facts(info.Table(X), parsed("info", path))
     assert facts["missing"] + facts["infinite"] == np.count_nonzero(~np.isfinite(X))
     assert cli.main(["info", str(path)]) == 0
     assert cli.main(["info", str(path), "--json"]) == 0

@@ -215,7 +215,7 @@ def test_pmd_leaves_missing_entries_out(run, as_json, tmp_path, X):
         (["--explained", "0.9,0.8", "-n", "0.8"], "--explained: one number where -n is a share"),
         (["--explained-of", "score"], "--explained-of: requires --explained"),
         (["--method", "pmd", "--explained", "0.9"], "--explained: method pmd takes --l1-bound"),
-        (["-n", "1.5"], "-n/--components: '1.5' is not a whole number of at least 1"),
+        (["-n", "1.5"], "-n/--n-components: '1.5' is not a whole number of at least 1"),
         (["--objective", "least_squares", "--method", "tpower"], "--method: method='tpower' maximizes"),
         (["--objective", "least_squares", "--refine"], "--refine: not with method least_squares"),
         (["--objective", "least_squares", "--deflation", "hotelling"], "--deflation: hotelling is not for"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from in_turn import examples
 
 import spcacore
-from spcacore.cli import arguments
+from spcacore.cli import options
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from spcacore.cli import arguments
     ],
 )
 def test_whole_grids(text, values):
-    assert arguments.whole_grid(text) == values
+    assert options.whole_grid(text) == values
 
 
 @settings(max_examples=examples(60), deadline=None, derandomize=True)
@@ -38,7 +38,7 @@ def test_grids_hold_the_decimals_that_they_name(first, count, step, unit):
     """0:1:0.1 holds 0.3, not 0.30000000000000004, and its last value."""
     d = decimal.Decimal
     text = ":".join(str(d(n) / d(unit)) for n in (first, first + count * step, step))
-    assert arguments.grid(text) == [float(str(d(first + i * step) / d(unit))) for i in range(count + 1)]
+    assert options.grid(text) == [float(str(d(first + i * step) / d(unit))) for i in range(count + 1)]
 
 
 @pytest.mark.parametrize(
@@ -55,26 +55,26 @@ def test_grids_hold_the_decimals_that_they_name(first, count, step, unit):
         (["-k", "1:1e9"], "more than 10000 values"),
         (["-k", "1:1e200:1e-200"], "more than 10000 values"),
         (["-k", "1:3,3"], "has a value twice"),
-        (["-k", "1:4/2:5"], "-k/--cardinality: values for each component require --select"),
-        (["-k", "1,2/3", "-n3", "--select", "cv"], "values of 2 components, and -n/--components 3"),
+        (["-k", "1:4/2:5"], "-k/--cardinality: values for each component require --criterion"),
+        (["-k", "1,2/3", "-n3", "--select", "cv"], "values of 2 components, and -n/--n-components 3"),
         (["-k", "1,2/3,12", "--select", "cv"], "-k/--cardinality: 12 is too many, at most 9"),
         (["-k", "1,2/", "--select", "cv"], "'' is neither a number"),
         (["-k", "5:12"], "-k/--cardinality: 12 is too many, at most 9"),
-        (["-n", "10"], "-n/--components: 10 is too many, at most 9"),
+        (["-n", "10"], "-n/--n-components: 10 is too many, at most 9"),
         (["--method", "pmd"], "method pmd needs --l1-bound"),
         (["--method", "pmd", "--l1-bound", "1:4"], "--l1-bound: 4 is not between 1 and 3"),
         (["--l1-bound", "1:2:0.5"], "--l1-bound: method tpower takes -k/--cardinality"),
-        (["--select", "aic"], "--select: invalid choice: 'aic'"),
-        (["--folds", "3"], "--folds: requires --select cv"),
-        (["--folds", "40", "--select", "cv"], "--folds: 40 is too many, at most 30"),
-        (["--folds", "1", "--select", "cv"], "--folds: '1' is not a whole number of at least 2"),
+        (["--select", "aic"], "--criterion: invalid choice: 'aic'"),
+        (["--folds", "3"], "--n-folds: requires --criterion cv"),
+        (["--folds", "40", "--select", "cv"], "--n-folds: 40 is too many, at most 30"),
+        (["--folds", "1", "--select", "cv"], "--n-folds: '1' is not a whole number of at least 2"),
         (["--constraint", "orthogonal", "--deflation", "schur"], "--constraint: not with --deflation"),
-        (["--folds", "3", "--select", "permutation"], "--folds: requires --select cv"),
-        (["--permutations", "3", "--select", "cv"], "--permutations: requires --select permutation"),
-        (["--rule", "best"], "--rule: requires --select"),
-        (["--jobs", "2"], "--jobs: requires --select"),
-        (["--select", "cv", "--covariance"], "--select: a covariance has no samples to divide into folds"),
-        (["--select", "permutation", "--covariance"], "--select: a covariance has no samples to permute"),
+        (["--folds", "3", "--select", "permutation"], "--n-folds: requires --criterion cv"),
+        (["--permutations", "3", "--select", "cv"], "--n-permutations: requires --criterion permutation"),
+        (["--rule", "best"], "--rule: requires --criterion"),
+        (["--jobs", "2"], "--n-jobs: requires --criterion"),
+        (["--select", "cv", "--covariance"], "--criterion: a covariance has no samples to divide into folds"),
+        (["--select", "permutation", "--covariance"], "--criterion: a covariance has no samples to permute"),
         (["-o", "curve.txt"], "curve.txt: unknown extension; .csv and .npz"),
         (["--plot", "curve.jpg"], "curve.jpg: unknown extension; .png, .pdf and .svg"),
         (["--scores", "s.csv"], "unrecognized arguments: --scores"),
@@ -87,10 +87,10 @@ def test_wrong_options_of_path(run, file, argv, words):
 def test_selection_needs_samples(run, tmp_path, X):
     np.save(tmp_path / "m.npy", X[:4])
     error = one_error_line(run("path", tmp_path / "m.npy", "--select", "cv"))
-    assert "argument --folds: 5 is too many, at most 4" in error
+    assert "argument --n-folds: 5 is too many, at most 4" in error
     np.save(tmp_path / "m.npy", X[:2])
     error = one_error_line(run("path", tmp_path / "m.npy", "--select", "permutation"))
-    assert "argument --select: at least 3 samples are needed" in error
+    assert "argument --criterion: at least 3 samples are needed" in error
 
 
 PATH_FIELDS = ("values", "explained_variance_ratio", "cardinality", "index_of_sparseness", "dense_ratio")

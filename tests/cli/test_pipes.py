@@ -282,7 +282,7 @@ def test_other_methods_are_the_functions_of_that_name(run, output, tmp_path, X):
         (["--method", "sca", "--l1-bound", "2,3"], "--l1-bound: method sca takes one number"),
         (["--method", "sca", "--refine"], "--refine: not for method sca"),
         (["--method", "sma", "--covariance"], "--covariance: not for method sma"),
-        (["--method", "spca", "-n", "0.5"], "-n/--components: method spca takes a whole number"),
+        (["--method", "spca", "-n", "0.5"], "-n/--n-components: method spca takes a whole number"),
         (["--method", "soppca", "-k", "3,2", "-n3"], "-k/--cardinality: 2 numbers for 3 components"),
         (["--method", "spca", "-k", "13"], "-k/--cardinality: 13 is too many, at most 12"),
         (["--ridge", "1"], "--ridge: not for method tpower"),

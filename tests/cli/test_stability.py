@@ -68,13 +68,13 @@ def test_picture(planted, output, tmp_path):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--resamples", "5"], "--resamples: 5 is odd"),
+        (["--resamples", "5"], "--n-resamples: 5 is odd"),
         (["--resamples", "1"], "'1' is not a whole number of at least 2"),
         (["--threshold", "1.5"], "--threshold: 1.5 is not more than 0, and at most 1"),
         (["--max-false", "0"], "--max-false: 0 is not more than 0"),
         (["--level", "1"], "--level: less than 1"),
         (["--assumption", "unimodal", "--resampling", "half"], "--assumption: unimodal requires"),
-        (["-n", "21"], "-n/--components: 21 is too many, at most 20 of a resample"),
+        (["-n", "21"], "-n/--n-components: 21 is too many, at most 20 of a resample"),
         (["-k", "31"], "-k/--cardinality: 31 is too many"),
         (["--covariance"], "unrecognized arguments: --covariance"),
         (["-o", "x.txt"], "x.txt: unknown extension"),
@@ -227,7 +227,7 @@ CCA, LDA = ("--method", "sparse_cca"), ("--method", "sparse_lda")
         ([*CCA, "-k31,2", "--other", "Y.csv"], "-k/--cardinality: 31 is too many, at most 30: X.npy"),
         ([*CCA, "--l1-bound", "2,3", "--other", "Y.csv"], "--l1-bound: 3 is not between 1 and 2.449"),
         ([*CCA, "--l1-bound", "2", "--ridge", "1", "--other", "Y.csv"], "--ridge: of sparse_cca it requires"),
-        ([*CCA, "-k2", "-n7", "--other", "Y.csv"], "-n/--components: 7 is too many, at most 6: X.npy has"),
+        ([*CCA, "-k2", "-n7", "--other", "Y.csv"], "-n/--n-components: 7 is too many, at most 6: X.npy has"),
         ([*CCA, "-k2", "--no-center", "--other", "Y.csv"], "--no-center: not for method sparse_cca, which"),
         ([*CCA, "-k2", "--include", "x1", "--other", "Y.csv"], "--include: not for method sparse_cca"),
         (

@@ -56,10 +56,10 @@ def components(const floating[:, :, ::1] X, Py_ssize_t n_components, Py_ssize_t 
     cdef floating[:, :, ::1] V = loadings
     cdef floating[:, ::1] out = variance
     cdef int[::1] failed = status
-    cdef Py_ssize_t room = n * p + p + max(n + 5 * p, k * k + 28 * k + n * k + p, p * (r + 1) + n)
+    cdef Py_ssize_t room = n * p + p + max(n + 5 * p, k * k + 28 * k + n * k + p, p * (2 * r + 1) + n)
     cdef floating[:, ::1] work = np.empty((n_threads, room), dtype)
     cdef double[:, ::1] dwork = np.empty((n_threads, 4 * p))
-    cdef Py_ssize_t[:, ::1] iwork = np.empty((n_threads, 2 * p + 13 * k), np.intp)
+    cdef Py_ssize_t[:, ::1] iwork = np.empty((n_threads, 2 * p + 12 * k), np.intp)
     for i in prange(m, nogil=True, num_threads=n_threads, schedule="dynamic"):
         failed[i] = one(n, p, &X[i, 0, 0], k, r, &V[i, 0, 0], &out[i, 0], &work[threadid(), 0],
                         &dwork[threadid(), 0], &iwork[threadid(), 0])
