@@ -18,9 +18,10 @@ from ._messages import counted, meant, refuse_no_array, warn_repeated
 
 __all__ = [
     "AFTER_ERRORS", "LARGEST", "TAKES_MISSING", "Hook", "aligned", "as_seed", "as_share", "check_bool",
-    "check_callback", "check_choice", "check_flag_or_vector", "check_sample_weight", "column_names", "float_type", "framed",
-    "group_labels", "has_only_products", "integer", "is_operator", "is_row_blocks", "is_sparse", "number",
-    "output_array", "per_component", "raise_not_finite", "real_array", "refuse_not_finite",
+    "check_callback", "check_choice", "check_flag_or_vector", "check_sample_weight", "column_names",
+    "float_type", "framed", "group_labels", "has_only_products", "integer", "is_operator", "is_row_blocks",
+    "is_sparse", "number", "output_array", "per_component", "raise_not_finite", "real_array",
+    "refuse_not_finite",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
