@@ -205,6 +205,18 @@ def exchange(const floating[:, ::1] C, const Py_ssize_t[::1] leaving, const Py_s
     return (first, entering, value) if first < n_leaving else None
 
 
+def largest_norms(const floating[:, ::1] A, const Py_ssize_t[::1] rows, Py_ssize_t k):
+    """The norm of the k largest entries of each of these rows of a square matrix (spca_proto.h)."""
+    cdef Py_ssize_t p = A.shape[0], count = rows.shape[0]
+    dtype = np.float32 if floating is float else np.float64
+    cdef floating[::1] work = np.empty(p, dtype), norm = np.empty(count, dtype)
+    cdef Py_ssize_t[::1] iwork = np.empty(k, np.intp)
+    if count > 0:
+        with nogil:
+            kernel_largest_norms(p, k, count, &rows[0], &A[0, 0], &work[0], &iwork[0], &norm[0])
+    return np.asarray(norm)
+
+
 def truncated_power_of_matrix(const floating[:, ::1] A, const Py_ssize_t[:, ::1] index, const floating[:, ::1] value,
                               Py_ssize_t k, Py_ssize_t max_iter, floating tol, progress=None):
     """From each start what `Operator.truncated_power_each` has, and whether it converged (0) or not (1) or failed (-2)."""
@@ -259,24 +271,6 @@ def swap(const floating[:, ::1] A, const Py_ssize_t[::1] support, const double[:
                              <blas_int *> &blas_work[0], &iwork[0], &index[0], &vector[0], &value, &made, &ended)
     call.check(status)
     return np.asarray(index), np.asarray(vector), value, bool(ended)
-
-
-def thresholded_vector(const floating[:, ::1] C, const floating[::1] scale, floating level, floating tol,
-                       Py_ssize_t max_iter):
-    """The leading eigenvector of diag(scale) C diag(scale), soft-thresholded off its diagonal (spca_proto.h)."""
-    cdef Call call = Call()
-    cdef spca_status status
-    cdef Py_ssize_t p = C.shape[0]
-    dtype = np.float32 if floating is float else np.float64
-    cdef floating[::1] work = np.empty(p * (p + 22), dtype), vector = np.empty(p, dtype)
-    cdef double[::1] dwork = np.empty(1700)
-    cdef int32_t[::1] place = np.empty(p * p // 10 + 1, np.int32)
-    cdef Py_ssize_t[::1] end = np.empty(p, np.intp)
-    with nogil:
-        status = kernel_thresholded_vector(p, &C[0, 0], &scale[0], level, tol, max_iter, on_stop, &call.c, &work[0],
-                                           &dwork[0], &place[0], &end[0], &vector[0])
-    call.check(status)
-    return np.asarray(vector)
 
 
 def small_eigen(const double[:, ::1] A):

@@ -58,7 +58,9 @@ def symmetric(value: Any, names: tuple[str, ...] | None, name: str, of: str = "t
     columns = columns_of(value)
     if columns is None:
         return value
-    value = matched(value, columns, name, f"the columns of {name}")
+    rows = row_labels(value)
+    if rows is not None and len(rows) == len(columns) and not _counts(tuple(rows)):
+        value = matched(value, columns, name, f"the columns of {name}")
     order = None if names is None else _order(columns, names, name, of)
     if order is None:
         return value

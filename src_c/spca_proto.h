@@ -309,6 +309,11 @@ REAL SPCA(l1_kept_level)(spca_int p, const REAL *a, double bound, REAL *work);
 
 /* ---- solvers -------------------------------------------------------------------------------- */
 
+/* norm_i = ||T_k(a_j)||, j = row_i, of rows of A (p x p): of x = T_k(a_j)/norm_i, x'A e_j = norm_i,
+ * so that x'A x >= norm_i^2/a_jj if A is semidefinite.  work (p), iwork (k). */
+void SPCA(largest_norms)(spca_int p, spca_int k, spca_int rows, const spca_int *row, const REAL *A,
+                         REAL *work, spca_int *iwork, REAL *norm);
+
 /* x <- T_k(A x)/||.||, or T_k of its positive part.  Yuan & Zhang (2013), JMLR 14, algorithm 1. The
  * start x (nnz nonzeros, of any norm, more than k allowed) is overwritten by the result; index and
  * value hold max(nnz, k). work (2p + m + t + 2k), iwork (k). */
@@ -405,17 +410,6 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const REAL *A, const double *diag
                        double gap, double slack, double tie, spca_int most, spca_stop stop,
                        void *ctx, double *work, blas_int *blas_work, spca_int *iwork,
                        spca_int *index, double *vector, double *value, spca_int *made, int *ended);
-
-/* The leading eigenvector of B, b_ij = s_i s_j sign(c_ij) (|c_ij| - level)_+ but b_ii = s_i^2 c_ii,
- * by Lanczos iterations from B s: its residual is at most the share tol of its eigenvalue, but
- * SPCA_NOT_CONVERGED after so many restarts.  C (p x p) is symmetric.  SPCA_ZERO_VECTOR: B s is
- * zero. work (p^2 + 22 p), dwork (1700), place (p^2/10 + 1), end (p)
- * (thresholded_vector.c).
- */
-spca_status SPCA(thresholded_vector)(spca_int p, const REAL *C, const REAL *scale, REAL level,
-                                     REAL tol, spca_int max_iter, spca_stop stop, void *ctx,
-                                     REAL *work, double *dwork, int32_t *place, spca_int *end,
-                                     REAL *vector /* p */);
 
 /* ---- rotations ------------------------------------------------------------------------------ */
 

@@ -23,6 +23,9 @@ def page():
     return found
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:X is symmetric")  # as the page says
+
+
 def difference(ours, theirs):
     """The largest of the entries of each column, whose signs are each program's own."""
     theirs = theirs * np.sign((ours * theirs).sum(axis=0))

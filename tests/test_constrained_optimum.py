@@ -91,7 +91,6 @@ def test_the_brief_search_is_brief(p, k, most, monkeypatch):
             return nodes[-1]
 
     monkeypatch.setattr(brief_tree, "Search", Counting)
-    monkeypatch.setattr(truncated_power, "thresholded_starts", lambda *_: ())
     A = covariance(np.random.default_rng(3).standard_normal((p, p)))
     tpower(A, k, kind="covariance")
     assert sum(nodes) == most

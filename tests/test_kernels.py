@@ -328,28 +328,6 @@ def test_eigenpairs_of_small_matrices(k):
         _core.small_eigen(np.full((k, k), np.nan))
 
 
-@pytest.mark.parametrize("dtype", REAL)
-@pytest.mark.parametrize(
-    ("p", "level"), [(3, 0.2), (61, 0.0), (130, 0.01), (130, 0.15), (130, 0.4), (90, 2.0)]
-)
-def test_the_leading_vector_of_a_thresholded_matrix(p, level, dtype):
-    """Against LAPACK; with entries by rows and by lists, restarts, and spaces that end early."""
-    rng = np.random.default_rng(p)
-    X = rng.standard_normal((60, p)) + 0.5 * (np.arange(p) < p // 3) * rng.standard_normal((60, 1))
-    C, scale = np.corrcoef(X.T).astype(dtype), rng.uniform(0.5, 1, p).astype(dtype)
-    B = np.sign(C) * np.maximum(np.abs(C) - level, 0)
-    np.fill_diagonal(B, np.diag(C))
-    B = (B * np.multiply.outer(scale, scale)).astype(float)
-    tol = 1e-5 if dtype == np.float32 else 1e-11
-    v = _core.thresholded_vector(C, scale, level, tol, 10_000).astype(float)
-    value = np.linalg.eigvalsh(B)[-1]
-    assert np.linalg.norm(v) == pytest.approx(1, abs=1e-6)
-    assert v @ B @ v == pytest.approx(value, rel=10 * tol)
-    assert np.linalg.norm(B @ v - value * v) <= 10 * tol * value
-    rough = _core.thresholded_vector(C, scale, level, 0.0, 0).astype(float)  # one basis, whatever it gives
-    assert rough @ B @ rough <= value * (1 + 10 * tol)
-
-
 @pytest.mark.parametrize("k", [1, 2, 5, 12, 30])
 @pytest.mark.parametrize("dtype", REAL)
 def test_truncated_power_of_a_matrix_in_memory(k, dtype):

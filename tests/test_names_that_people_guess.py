@@ -1,5 +1,6 @@
 """Attributes and methods by the names that users of other packages look for."""
 
+import ast
 import copy
 import importlib.util
 import inspect
@@ -307,3 +308,17 @@ def test_the_source_directory_says_so(tmp_path):
         assert done.returncode
         assert words in done.stderr.splitlines()[-1]
         (tmp_path / file).unlink()
+
+
+def test_type_checkers_see_which_names_there_are():
+    """`__getattr__` would let any name pass: it is there only when the package runs."""
+    tree = ast.parse(Path(spcacore.__file__).read_text())
+    top = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert "__dir__" in top
+    assert "__getattr__" not in top
+    typed = {
+        node.target.id: ast.unparse(node.annotation) for node in tree.body if isinstance(node, ast.AnnAssign)
+    }
+    assert typed["__version__"] == "str"
+    with pytest.raises(AttributeError, match="no attribute 'sparse_pcaa'; do you mean 'sparse_pca'"):
+        spcacore.sparse_pcaa  # noqa: B018

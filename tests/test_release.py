@@ -54,6 +54,22 @@ def test_the_changelog_has_each_version_once_and_in_order():
     assert sections == sorted(set(sections), reverse=True)
 
 
+def of_extra(extras, name):
+    """Its requirements, those of the extras that it names among them."""
+    for line in extras[name]:
+        others = re.fullmatch(r"spcacore\[([\w,-]+)\]", line)
+        yield from (
+            (x for other in others[1].split(",") for x in of_extra(extras, other)) if others else [line]
+        )
+
+
+def test_what_the_tests_need_is_the_extra():
+    """A file, so that the second command of the README does not build the package again."""
+    lines = text("tests/requirements.txt").splitlines()
+    extra = [*of_extra(project()["project"]["optional-dependencies"], "test-all")]
+    assert sorted(line for line in lines if not line.startswith("#")) == sorted(set(extra))
+
+
 def requirements(lines):
     """Lowest version by name, of requirements without a marker."""
     split = (re.fullmatch(r"([\w-]+)\s*>=([\d.]+)", line) for line in lines)

@@ -24,7 +24,7 @@ import spcacore
 from spcacore import _core, tpower
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import swaps, truncated_power
+from spcacore.solvers import swaps
 from spcacore.solvers.bordered_pencil import Pencil
 from spcacore.solvers.starts import search_starts
 from spcacore.solvers.swaps import rows_of as rows
@@ -505,24 +505,3 @@ def iterated(A, x, k):
         x = np.zeros(len(A))
         x[index] = y[index] / np.linalg.norm(y[index])
     return np.sort(index), x @ A @ x
-
-
-def test_every_finisher_of_a_race_runs_to_its_end():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 30))
-    X[:, :4] += 2 * rng.standard_normal((60, 1))
-    X[:, 10:14] += 2 * rng.standard_normal((60, 1))
-    A, raced = np.cov(X.T), []
-    for made, index in enumerate(([10, 11, 12, 20], [0, 1, 2, 21], [5, 6, 7, 8])):
-        raced.append((np.array(index), np.full(4, 0.5), (4,), 1000 * made))
-    ends = [x for (x,) in truncated_power._finished(A, raced, 4, 1000, 1e-12, None)]
-    assert len(ends) == 3
-    for x, (index, value, _, made) in zip(ends, raced, strict=True):
-        start = np.zeros(30)
-        start[index] = value
-        support, objective = iterated(A, start, 4)
-        np.testing.assert_array_equal(x.index, support)
-        assert x.objective == pytest.approx(objective, rel=1e-9)
-        assert x.converged
-        assert made < x.n_iter < made + 1000
-    assert list(truncated_power._finished(A, [], 4, 1000, 1e-12, None)) == []

@@ -24,7 +24,17 @@ from . import help
 from .models import MODELS, RESAMPLED, flag_of
 from .table import Arguments, UserError
 
-__all__ = ["COMMANDS", "FORMATS", "IMPUTE", "arguments", "cli", "grid", "in_words", "whole_grid"]
+__all__ = [
+    "COMMANDS",
+    "FORMATS",
+    "IMPUTE",
+    "LARGEST_VALUE",
+    "arguments",
+    "cli",
+    "grid",
+    "in_words",
+    "whole_grid",
+]
 __dir__ = __all__.copy
 
 FORMATS = ("csv", "tsv", "npy", "npz", "mtx", "parquet", "h5ad")

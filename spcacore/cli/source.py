@@ -10,6 +10,7 @@ import lzma
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +111,10 @@ def source_of(path: str, kind: str | None = None, progress: ProgressLine | None 
         del suffixes[-1]
     kind = f".{kind}" if kind else suffixes[-1] if suffixes else ""
     source = Source(path, name, kind, content, progress)
-    if kind == "" and content is not None:
-        with source.open_bytes() as stream:
-            head = stream.peek(9)
-            source.kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), ".csv")
-    return source
+    if kind or content is None:
+        return source
+    with source.open_bytes() as stream:
+        head = stream.peek(9)
+    return replace(
+        source, kind=next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), ".csv")
+    )

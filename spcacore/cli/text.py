@@ -17,7 +17,7 @@ from .._messages import counted
 from .source import Source
 from .table import Arguments, Table, UserError
 
-__all__ = ["MISSING", "needed", "number", "numbers_rows", "place", "read_text", "table_of"]
+__all__ = ["MISSING", "Record", "needed", "number", "numbers_rows", "place", "read_text", "table_of"]
 __dir__ = __all__.copy
 
 MISSING = frozenset((
@@ -329,7 +329,7 @@ def _question_layout(
 
 def table_of(
     frame: Any, names: Sequence[str] | None, index: Sequence[int], source: Source, args: Arguments,
-    records: Callable[[], Iterator[Record]] | None = None, header: bool = False, order: str = "C",
+    records: Callable[[], Iterator[Record]] | None = None, header: bool = False, order: Any = "C",
 ) -> Table:  # fmt: skip
     """Columns of numbers as a matrix; those of words are left out, and a few words among numbers refused."""
     width = frame.shape[1]
@@ -339,9 +339,10 @@ def table_of(
     kept = [j for j in range(width) if j not in {*index, *dropped}]
     if not kept and index and width == len(index):
         raise UserError(f"{source} has row names only")
-    table = Table(None, names and tuple(names), unit="row" if records is None else "line")
+    table = Table(None, None if names is None else tuple(names))
     if records is not None:
-        table.line = lambda i: next(islice(records(), i + header, None))[0]
+        line = lambda i: next(islice(records(), i + header, None))[0]  # noqa: E731
+        table = replace(table, unit="line", line=line)
     first: dict[int, tuple[int, str]] = {}  # of the cells that are no numbers: the row, and what is there
     for j in kept:
         if isinstance(frame.dtypes[j], np.dtype) and frame.dtypes[j].kind in "fiub":
@@ -367,7 +368,7 @@ def table_of(
     return replace(
         table,
         matrix=np.require(frame[kept].to_numpy(np.float32 if single else np.float64), None, order),
-        names=names and tuple(names[j] for j in kept),
+        names=None if names is None else tuple(names[j] for j in kept),
         row_names=tuple(map(" ".join, zip(*labels, strict=True))) if index else None,
         column=lambda j: kept[j] + 1,
         words={_title(names, j): frame[j].tolist() for j in first},

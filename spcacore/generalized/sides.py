@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .._labels import joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
+from .._messages import quiet
 from .._records import record
 from .._validation import column_names, has_only_products, integer, is_row_blocks, is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs
@@ -162,7 +163,8 @@ class Side:
     def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
         if has_only_products(X):
             raise TypeError("X must have entries; an operator offers only products")
-        problem = as_problem(X, scale=scale, choice=choice, sample_weight=sample_weight)
+        with quiet("scale=True leaves"):  # which is the default, and what is constant cannot correlate
+            problem = as_problem(X, scale=scale, choice=choice, sample_weight=sample_weight)
         assert problem.mean is not None
         dtype, weight = problem.operator.dtype, _column_weights(problem)
         root, kept = _roots(sample_weight), None
@@ -268,7 +270,8 @@ class BlockSide(Side):
     @classmethod
     def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
         blocks = _in_blocks(X, "X").held()
-        problem = as_problem(blocks, scale=scale, choice=choice, sample_weight=sample_weight)
+        with quiet("scale=True leaves"):
+            problem = as_problem(blocks, scale=scale, choice=choice, sample_weight=sample_weight)
         assert problem.mean is not None
         return cls(
             None, None, _roots(sample_weight), None, problem.mean, problem.scale, problem.exponent // 2, name,

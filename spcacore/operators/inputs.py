@@ -26,14 +26,16 @@ from .base import DataStorage, Storage
 from .callbacks import Products
 from .choice import Choice
 from .dense import DenseCovariance, DenseData
+from .field import Ground
 from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
 from .standardization import Standardization
 
-__all__ = ["as_fitted", "as_problem", "in_order", "variable_names"]
+__all__ = ["AS_DATA", "KINDS", "as_fitted", "as_problem", "in_order", "variable_names"]
 __dir__ = __all__.copy
 
 KINDS = ("data", "covariance")
+UNASKED = object()
 AS_DATA = (
     "X is symmetric, as a covariance or correlation matrix is, and is taken as {} samples; if it is such a "
     "matrix, say kind='covariance'"
@@ -62,7 +64,7 @@ def in_order(X: Any, center: Any, scale: Any, sample_weight: Any) -> tuple[Any, 
 def as_problem(
     X: Any,
     *,
-    kind: str | None = None,
+    kind: Any = UNASKED,
     center: Any = True,
     scale: Any = False,
     sample_weight: Any = None,
@@ -80,12 +82,12 @@ def as_problem(
     `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries. The caller
     asks for single columns of products if `columnwise`, and can search in a working set if `restrictable`;
     `form` says that A as a matrix serves as well. `choice` is what the caller knows of the variables, as a
-    record or as the arguments of `Choice.checked`. A function without `kind` leaves it None: X are data.
+    record or as the arguments of `Choice.checked`. A function without `kind` leaves it UNASKED: X are data.
     """
     check_choice(screening, "screening", _screening.MODES)
     if screening == "working_set" and not restrictable:
         raise ValueError("screening='working_set' is not possible with this method or its options")
-    covariance = kind is not None and check_choice(kind, "kind", KINDS) == "covariance"
+    covariance = kind is not UNASKED and check_choice(kind, "kind", KINDS) == "covariance"
     center, scale, sample_weight = in_order(X, center, scale, sample_weight)
     center, scale = check_flag_or_vector(center, "center"), check_flag_or_vector(scale, "scale")
     if covariance and not isinstance(center, bool):
@@ -107,6 +109,7 @@ def as_problem(
             treatment = replace(treatment, excluded=choice.excluded)
         restrictable = restrictable and not choice.shapes
     problem = _wrapped(storage, treatment, screening, columnwise, restrictable, form)
+    problem = replace(problem, ground=Ground())
     if treatment.scale and treatment.deviation is None:
         _tell_constant(problem, treatment)
     if choice is None:

@@ -110,6 +110,8 @@ class Problem:
         The problem of the data that A as a matrix was formed from.
     choice : Choice or None
         What the caller knows of the variables.
+    ground : Ground or None
+        Parts of A in single precision, in which the call searches for where to start.
     """
 
     operator: _core.Operator
@@ -134,6 +136,7 @@ class Problem:
     form: bool = False
     data: Problem | None = None
     choice: Choice | None = None
+    ground: Any = None
 
     @property
     def p(self) -> int:

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import (
     BLOCK_NOISE,
+    COLUMN_ENDS,
+    COLUMN_STARTS,
+    COLUMN_STARTS_LEAST,
     GPOWER_ORDER,
     SAME_ENDS,
     START_WORK,
@@ -42,6 +46,7 @@ from ..results import SparseComponent
 from .base import IterativeSolver, choice_options, drop_zeros, run_one
 from .candidates import begin_among
 from .choosing import ascend, penalization
+from .column_starts import Columns, ThresholdedEntries
 from .parameters import shared_parameters
 from .refitting import refit
 from .solution import ProgressClock, Report, Solution, ended
@@ -123,11 +128,11 @@ class GeneralizedPower(IterativeSolver):
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         gamma = float(_thresholds(problem, state, [penalty], self)[0])
-        starts = _starts(problem, state, self, seed)
+        starts = _starts(problem, state, self, gamma, seed)
         best = self._search(problem, state, state.operator, starts, gamma, hook)
         if state.quotient:
             ends = [] if best is None else [(best.index, best.entries, ())]
-            starts = itertools.chain(ends, _starts(problem, state, self, seed))
+            starts = itertools.chain(ends, _starts(problem, state, self, gamma, seed))
             best = self._search(problem, state, state.operator.with_quotient(), starts, gamma, hook)
         return drop_zeros(best)
 
@@ -143,10 +148,9 @@ class GeneralizedPower(IterativeSolver):
             rule, worth = penalization(choice, l0, gamma)
         best, most = None, -math.inf
         again, work = 0, 0.0  # starts that led to the best, and multiplications of all
-        for index, entries, _ in starts:
-            if best is not None and (
-                ended(hook) or (self._chooses and (again > SAME_ENDS or work > START_WORK))
-            ):
+        for tried, (index, entries, _) in enumerate(starts):
+            enough = tried >= COLUMN_STARTS_LEAST and work > START_WORK
+            if best is not None and (ended(hook) or (self._chooses and (again > SAME_ENDS or enough))):
                 break
             if choice is None or rule is None or worth is None:
                 status, index, entries, objective, variance, n_iter = op.gpower(
@@ -156,7 +160,7 @@ class GeneralizedPower(IterativeSolver):
                 status, index, entries, objective, variance, n_iter = ascend(
                     op, choice, rule, index, entries, *limits, worth
                 )
-            work += 2.0 * problem.cost * n_iter
+            work += 2.0 * (op.p * len(index) if op.symmetric_form else problem.cost) * n_iter
             first_term = abs(variance) if l0 else math.sqrt(abs(variance))
             if status < 0 or (status == 0 and objective <= rounding * first_term):
                 continue
@@ -277,7 +281,8 @@ def gpower(
     relative : bool, default False
         The penalty is given in [0, 1], as a fraction of the largest column norm (l1) or its square (l0).
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
-        None (default): `n_starts` single variables by decreasing variance; where X offers products alone, a
+        None (default): the variables whose columns of A promise most after one step, of which none is
+        reached from another, then single variables by decreasing variance; where X offers products alone, a
         dense vector near the leading eigenvector. "diagonal": the variable of largest variance, the first if
         tied. "eigenvector": the leading eigenvector. An array is the first z.
     n_starts : int, optional
@@ -357,29 +362,47 @@ def _thresholds(
 
 
 def _starts(
-    problem: Problem, state: DeflatedOperator, solver: GeneralizedPower, seed: list[int]
+    problem: Problem, state: DeflatedOperator, solver: GeneralizedPower, gamma: float, seed: list[int]
 ) -> Iterator[Start]:
-    """Nonzeros of each start."""
+    """Nonzeros of each start: of the variables from which a step promises most, then of largest variance."""
     op, p, diagonal = state.operator, state.operator.p, state.diagonal
     if isinstance(solver.start, Solution):
         yield solver.start.index, solver.start.entries, ()
     elif isinstance(solver.start, np.ndarray) or solver.start == "eigenvector":
         yield from search_starts(problem, state, p, solver.start, None, seed)
         return
-    count, everything = solver.n_starts or 1, np.arange(p)
+    count, everything, promising = solver.n_starts or 1, np.arange(p), []
     rng = np.random.default_rng(seed)
     if solver._chooses and diagonal is not None:
         count = min(p, 1 + int(START_WORK / (40 * problem.cost)))
+        promise = ThresholdedEntries(solver.norm == "l0", gamma)
+        columns = Columns.of(problem, state, seed)
+        if columns is not None and op.symmetric_form and len(columns.among) == p:
+            for index, entries in columns.starts(promise, COLUMN_STARTS):
+                promising.append(int(index[0]))
+                yield index, entries, ()
+        elif columns is not None:
+            ends = columns.ends(promise, COLUMN_STARTS, partial(_run_once, solver, gamma))
+            yield from ((index, entries, ()) for index, entries in ends[:COLUMN_ENDS])
     if diagonal is None:
         yield everything, power_start(op, rng), ()
         count -= 1
     else:
         for j in _core.select_largest(diagonal, 1) if count == 1 else np.argsort(-diagonal, kind="stable"):
-            if count > 0 and diagonal[j] > 0:
+            if count > 0 and diagonal[j] > 0 and j not in promising:
                 yield np.array([j]), np.ones(1, op.dtype), ()
             count -= 1
     for _ in range(count):
         yield everything, rng.standard_normal(p).astype(op.dtype), ()
+
+
+def _run_once(
+    solver: GeneralizedPower, gamma: float, op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
+) -> tuple[NDArray[np.intp], NDArray[Any], float] | None:
+    """The end of a run, and its objective."""
+    limits = solver.norm == "l0", gamma, solver.max_iter, solver.tolerance(op), None
+    status, index, entries, objective, *_ = op.gpower(index, entries, *limits)
+    return None if status < 0 or len(index) == 0 else (index, entries, objective)
 
 
 # ---- all components at once -------------------------------------------------------------------------

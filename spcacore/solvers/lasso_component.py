@@ -92,7 +92,9 @@ class LassoComponent(IterativeSolver):
             index = np.flatnonzero(v)
             return None if status < 0 else Solution(index, v[index], objective, n_iter, status == 0)
 
-        begin = partial(bounded_starts, problem, state, l1_bound, self.start, self.n_starts, seed)
+        begin = partial(
+            bounded_starts, problem, state, l1_bound, self.start, self.n_starts, self.max_iter, seed
+        )
         signed = choice is not None and choice.signs is not None and state.constrained
         best = best_of_bounded(state, begin, run, hook, self.renormalize and not signed)
         if signed and self.renormalize and choice is not None and best is not None:

@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CONTINUATION, WORKING_SET_FACTOR
+from .._limits import (
+    COLUMN_ENDS,
+    COLUMN_LEAST,
+    COLUMN_STARTS,
+    CONTINUATION,
+    PMD_ITERATIONS,
+    SOLVER_TOL,
+    WORKING_SET_FACTOR,
+)
 from .._records import record
 from .._types import (
     Groups,
@@ -34,6 +42,7 @@ from ..results import PMDComponent
 from .base import IterativeSolver, choice_options, drop_zeros, run_one
 from .candidates import begin_among
 from .choosing import ascend, bounding
+from .column_starts import Columns, LargestEntries
 from .parameters import shared_parameters
 from .refitting import best_of_bounded, penalty_continuation, refit
 from .solution import Report, Solution
@@ -147,7 +156,9 @@ class PenalizedDecomposition(IterativeSolver):
             x = Solution(index, entries, objective, n_iter, status == 0)
             return penalty_continuation(state, x, steps, weights)
 
-        begin = partial(bounded_starts, problem, state, l1_bound, self.start, self.n_starts, seed)
+        begin = partial(
+            bounded_starts, problem, state, l1_bound, self.start, self.n_starts, self.max_iter, seed
+        )
         best = best_of_bounded(state, begin, run, hook, self.renormalize, self.nonnegative)
         if two_way and best is not None:  # the objective was u'F v
             best = replace(best, objective=state.objective(best.index, best.entries))
@@ -288,9 +299,35 @@ def bounded_starts(
     l1_bound: float,
     start: Any,
     n_starts: int | None,
+    max_iter: int,
     seed: list[int],
 ) -> Iterator[Start]:
-    """Those of the cardinality that a bound asks for at least."""
-    p = state.operator.p
-    k = min(fewest_nonzeros(l1_bound), p, largest_submatrix(state.operator))
+    """By default where runs end that columns promise most; those of the cardinality that a bound asks for."""
+    op, p = state.operator, state.operator.p
+    k = min(fewest_nonzeros(l1_bound), p, largest_submatrix(op))
+    if (
+        start is None
+        and n_starts is None
+        and p > COLUMN_LEAST
+        and state.choice is None
+        and not state.constrained
+    ):
+        columns = Columns.of(problem, state, seed)
+        if columns is not None:
+
+            def run(operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]) -> Any:
+                limits = (
+                    l1_bound,
+                    0.0,
+                    min(max_iter, PMD_ITERATIONS),
+                    SOLVER_TOL.of(operator.dtype),
+                    None,
+                    False,
+                )
+                status, index, entries, objective, _ = operator.pmd(index, entries, *limits)
+                return None if status < 0 or len(index) == 0 else (index, entries, objective)
+
+            ends = columns.ends(LargestEntries(k), COLUMN_STARTS, run)
+            yield from ((index, entries, (k,)) for index, entries in ends[:COLUMN_ENDS])
+            n_starts = 1 if ends else None
     yield from search_starts(problem, state, p if isinstance(start, np.ndarray) else k, start, n_starts, seed)

@@ -14,12 +14,6 @@ from .. import _core
 from .._limits import (
     CHOICE_STARTS,
     KRYLOV_WORK,
-    RACE_COPY,
-    RACE_FINISHERS,
-    RACE_LEAST,
-    RACE_SHARE,
-    RACE_STEPS,
-    RACE_WORK,
     START_STEPS,
     START_WORK,
 )
@@ -28,25 +22,22 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from .refitting import leading_vector
-from .solution import Report, Solution, ended
+from .solution import Solution
 
-__all__ = [
-    "Raced", "Start", "finishers", "power_start", "promising_variables", "search_starts", "variance_alone",
-]  # fmt: skip
+__all__ = ["Start", "power_start", "promising_variables", "search_starts", "variance_alone", "variances_tie"]
 __dir__ = __all__.copy
 
 Start = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]
-Raced = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...], int]  # and the iterations made so far
 
 
 def search_starts(
     problem: Problem, state: DeflatedOperator, k: int, start: Any, n_starts: int | None, seed: list[int],
-    race: Callable[[NDArray[np.intp]], Iterable[tuple[Any, ...]]] | None = None,
+    race: Callable[[], Iterable[tuple[Any, ...]]] | None = None,
 ) -> Iterator[Any]:  # fmt: skip
     """Nonzeros of each start, and the cardinalities to run through from there.
 
-    A solution of a problem nearby, as `start`, comes before the default ones. Of single variables that the
-    caller did not ask for by number, `race` chooses where to go on.
+    A solution of a problem nearby, as `start`, comes before the default ones. What a `race` found takes the
+    place of single variables that the caller did not ask for by number.
     """
     op, diagonal = state.operator, variance_alone(state)
     p, dtype = op.p, op.dtype
@@ -65,7 +56,7 @@ def search_starts(
         vector, _ = leading_vector(op, np.arange(p), power_start(op, rng()))
         yield np.arange(p), vector, tuple(min(c * k, p) for c in (8, 4, 2, 1))
     else:
-        if _variances_tie(op, diagonal, min(4 * k, p)):  # then dense vectors say what is promising
+        if variances_tie(diagonal, min(4 * k, p)):  # then dense vectors say what is promising
             dense = power_start(op, rng())
             yield _leading_start(state, dense, k)
             directions = _leading_directions(op, dense, 8 if problem.cost <= KRYLOV_WORK else 1)
@@ -78,9 +69,10 @@ def search_starts(
             del directions
         else:
             yield _leading_start(state, diagonal, k)
-        if n_starts is not None:
-            race = None
-        else:
+        if n_starts is None and race is not None:
+            yield from race()
+            return
+        if n_starts is None:
             runs = (
                 0
                 if diagonal is None
@@ -92,74 +84,9 @@ def search_starts(
             singles = min(n_starts - 1, p)
             chosen = _core.select_largest(diagonal, singles)
             order = chosen[np.argsort(-diagonal[chosen], kind="stable")]
-            much = op.symmetric_form and 20.0 * p * k * len(order) > RACE_WORK
-            if race is None or len(order) <= (RACE_FINISHERS if much else RACE_LEAST):
-                yield from ((order[i : i + 1], np.ones(1, dtype), (k,)) for i in range(len(order)))
-            else:
-                yield from race(order)
+            yield from ((order[i : i + 1], np.ones(1, dtype), (k,)) for i in range(len(order)))
         for _ in range(n_starts - 1 - singles):
             yield np.arange(p), rng().standard_normal(p).astype(dtype), (k,)
-
-
-def finishers(
-    state: DeflatedOperator, running: _core.Operator, variables: NDArray[np.intp], k: int, tol: float,
-    hook: Report | None, nonnegative: bool,
-) -> Iterator[Raced]:  # fmt: skip
-    """Where the most promising runs of truncated power from single variables have got to.
-
-    They run in rounds, each of twice the iterations of the one before; the best of the different supports go
-    on.
-    """
-    A = _for_racing(state, running, len(variables), k)
-    dtype, op = running.dtype, running
-    if A is not None and A is not state.matrix:
-        op = _core.dense(A, True, None, None, 1.0, 1.0)
-    index, value = variables[:, None], np.ones((len(variables), 1), op.dtype)
-    made, steps = np.zeros(len(index), np.intp), RACE_STEPS
-    while len(index) > RACE_FINISHERS and not ended(hook):
-        if A is None or nonnegative:
-            index, value, objective, n_iter = op.truncated_power_each(
-                index, value, k, steps, tol, hook, nonnegative
-            )
-        else:
-            run = _core.truncated_power_of_matrix(A, index, value, k, steps, tol, hook)
-            index, value, objective, n_iter = run[:4]
-        kept = _best_supports(index, objective, max(RACE_FINISHERS, int(RACE_SHARE * len(index))))
-        index, value, made, steps = index[kept], value[kept], (made + n_iter)[kept], 2 * steps
-    value = value.astype(dtype, copy=False)
-    yield from ((i, v, (k,), n) for i, v, n in zip(index, value, made.tolist(), strict=True))
-
-
-def _best_supports(index: NDArray[np.intp], objective: NDArray[Any], most: int) -> NDArray[np.intp]:
-    """The best runs of different supports, by decreasing objective; none that failed."""
-    order = np.argsort(-objective, kind="stable")
-    order = order[objective[order] > -np.inf]
-    supports, size = index[order].tobytes(), index.itemsize * index.shape[1]
-    first: dict[bytes, int] = {}
-    for i in range(len(order)):
-        first.setdefault(supports[i * size : (i + 1) * size], i)
-        if len(first) == most:
-            break
-    return order[list(first.values())]
-
-
-def _for_racing(
-    state: DeflatedOperator, running: _core.Operator, count: int, k: int
-) -> NDArray[Any] | None:  # fmt: skip
-    """A as a matrix in single precision and without deflations, which is enough to tell runs apart.
-
-    Only for so many runs that to make it is worth it: they read k rows in each step. Else the matrix that
-    the state has.
-    """
-    if (
-        RACE_STEPS * k * count < RACE_COPY * running.p
-        or not running.symmetric_form
-        or not running.dense
-        or not state.by_loadings
-    ):
-        return state.matrix
-    A = state.removed() if state.matrix is None else state.matrix
-    return A.astype(np.float32)
 
 
 def _reads_samples(problem: Problem) -> bool:
@@ -179,9 +106,9 @@ def variance_alone(state: DeflatedOperator) -> NDArray[Any] | None:
     return promise
 
 
-def _variances_tie(op: _core.Operator, diagonal: NDArray[Any] | None, width: int) -> bool:
+def variances_tie(diagonal: NDArray[Any] | None, width: int) -> bool:
     """Whether the variances do not say which `width` of the variables are promising."""
-    if diagonal is None or width == op.p:
+    if diagonal is None or width == len(diagonal):
         return diagonal is None
     largest = diagonal.max()
     return bool(np.count_nonzero(diagonal >= (1 - 1e-6) * largest) > width)
@@ -251,7 +178,7 @@ def promising_variables(
     """The variables of largest variance or, where these tie, of largest weight in dense leading vectors."""
     op, diagonal = state.operator, variance_alone(state)
     count = min(count, op.p)
-    if diagonal is not None and not _variances_tie(op, diagonal, count):
+    if diagonal is not None and not variances_tie(diagonal, count):
         return _core.select_largest(diagonal, count)
     dense = power_start(op, np.random.default_rng(seed))
     directions = _leading_directions(op, dense, 8 if problem.cost <= KRYLOV_WORK else 1)

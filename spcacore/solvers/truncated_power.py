@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
-    AGREEMENT,
-    CONSTRAINED_ENDS,
+    DEEP_RACE,
     GRAM_LEFT,
     QUOTIENT_ROUNDS,
+    RACE,
+    RACE_ALL,
+    RACE_ENDS,
+    RACE_EXACT,
     RACE_ITERATIONS,
+    RACE_STARTS,
     SWAP_WORK,
     SWAP_WORK_OUTSIDE,
+    SWAPPED_ENDS,
     WORKING_SET_FACTOR,
 )
 from .._records import record, replaced
@@ -35,18 +40,21 @@ from .._types import (
 )
 from .._validation import check_bool
 from ..operators.deflation import DeflatedOperator
+from ..operators.field import Ground, can_be_formed
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, choice_options, drop_zeros, run_one
 from .brief_tree import brief_search
 from .choosing import ascend, truncation
+from .field_search import FieldSearch
+from .noise import rises_above_noise
 from .parameters import shared_parameters
+from .race import survivors
 from .refitting import best_run, is_better, penalty_continuation, refit
-from .solution import Begin, Report, Solution, ended
-from .starts import Raced, finishers, promising_variables, search_starts
+from .solution import Report, Solution, ended
+from .starts import promising_variables, search_starts
 from .swaps import swap_search
-from .thresholded_start import rises_above_noise, thresholded_starts
 
 __all__ = ["TruncatedPower", "tpower"]
 __dir__ = __all__.copy
@@ -54,10 +62,12 @@ __dir__ = __all__.copy
 
 @record
 class TruncatedPower(IterativeSolver):
-    """Truncated power iteration; `swaps` is what swapping variables may cost, in multiplications."""
+    """Truncated power iteration; `swaps` is what swapping variables may cost, in multiplications, and `alone`
+    says that no single variables start, since a race will."""
 
     nonnegative: bool
     swaps: float
+    alone: bool = False
     name = "tpower"
     missing = True
     same_in_set = True
@@ -91,89 +101,80 @@ class TruncatedPower(IterativeSolver):
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
-        tol, positive = self.tolerance(state.operator), self.nonnegative
-        running = _running(state)
+        tol, running = self.tolerance(state.operator), _running(state)
+        A, ends = state.matrix, {}
 
-        def race(variables: NDArray[np.intp]) -> Iterable[Raced | tuple[Solution]]:
-            raced = finishers(state, running, variables, cardinality, tol, hook, positive)
-            if state.matrix is None or positive or state.constrained:
-                return raced
-            return _finished(state.matrix, [*raced], cardinality, self.max_iter, tol, hook)
+        def raced() -> Iterator[tuple[Solution]]:
+            """Where a race on A as a matrix ends; else `find` makes one."""
+            if A is not None:
+                yield from _ends(A, state, cardinality, self.max_iter, tol, hook)
 
         def run(
             index: NDArray[np.intp] | Solution, entries: NDArray[Any] | None = None,
-            path: tuple[int, ...] = (), made: int = 0,
+            path: tuple[int, ...] = (),
         ) -> Solution | None:  # fmt: skip
+            x: Solution | None
             if isinstance(index, Solution):
-                return index
-            assert entries is not None
-            x = self._run(state, running, index, entries, path, tol, hook)
-            return None if x is None else replaced(x, n_iter=x.n_iter + made)
-
-        fair = state.deflation.semidefinite and self.max_iter >= RACE_ITERATIONS  # objectives only rise then
-        fair = fair and state.choice is None
-        rounds = race if fair else None
-        begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed, rounds)
-        ends: dict[bytes, Solution] = {}
-
-        def note(*start: Any) -> Solution | None:
-            x = run(*start)
+                x = index
+            else:
+                assert entries is not None
+                x = self._run(state, running, index, entries, path, tol, hook)
             if x is not None:
                 ends[x.index.tobytes()] = x
             return x
 
-        if state.constrained and self.swaps > 0:
-            best_run(state, begin, note, hook, tol)
-            few = sorted(ends.values(), key=lambda x: -x.objective)[:CONSTRAINED_ENDS]
-            swapped = (self._improved(problem, state, x, cardinality, hook) for x in few)
-            x = max((x for x in swapped if x is not None), key=lambda x: x.objective, default=None)
-        else:
-            best = best_run(state, begin, run, hook, tol if self.renormalize else 0, positive)
-            x = None if best is None else self._improved(problem, state, best, cardinality, hook)
+        fair = state.deflation.semidefinite and self.max_iter >= RACE_ITERATIONS  # objectives only rise then
+        fair = fair and state.choice is None and not self.nonnegative
+        races = fair and A is not None and not state.constrained
+        races = races or (self.alone and not state.operator.symmetric_form)
+        begin = search_starts(
+            problem, state, cardinality, self.start, self.n_starts, seed, raced if races else None
+        )
+        best = best_run(state, begin, run, hook, tol if self.renormalize else 0, self.nonnegative)
+        if best is None:
+            return None
+        few = [best]
+        if self.swaps > 0 and (state.constrained or (races and A is not None)):
+            few = sorted(ends.values(), key=lambda x: -x.objective)[:SWAPPED_ENDS]
+        swapped = [y for x in few if (y := self._improved(problem, state, x, cardinality, hook)) is not None]
+        x = None
+        for y in swapped:
+            x = y if x is None or is_better(state, y, x, 0) else x
         if x is None or self.swaps == 0:
             return x
+        x = replaced(x, n_iter=best.n_iter)
         return drop_zeros(brief_search(state, x, cardinality, hook))
 
     def find(
         self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
     ) -> Solution | None:
         state = state.formed()
-        best = super().find(problem, state, sparsity, seed, hook)
-        if not self.restrictable(state):
-            problem = replaced(problem, working_set=None)
-        if not self._may_be_weak(problem, state, best, sparsity) or ended(hook):
+        if not self._by_default(problem, state, sparsity):
+            return super().find(problem, state, sparsity, seed, hook)
+        ground = Ground() if problem.ground is None else problem.ground
+        near = problem if self.restrictable(state) else replaced(problem, working_set=None)
+        search, best = FieldSearch(self, near, state, sparsity, seed, hook, ground), None
+        formed = state.matrix is not None  # then all columns race there
+        at_once = not formed and self.start is None and search.at_once()
+        if at_once:
+            best = search.improved(None)
+        if best is None:
+            first = self if formed else replaced(self, alone=True)
+            best = super(TruncatedPower, first).find(problem, state, sparsity, seed, hook)
+        if best is None or best.proved or ended(hook) or not best.objective > 0:
             return best
-        begins = []
-        for index, vector in thresholded_starts(problem, state, seed):
-            largest = _core.select_largest(vector, sparsity)
-            x = Solution(index[largest], vector[largest], 0.0, 0, True)
-            most = min(WORKING_SET_FACTOR * sparsity, len(index))
-            begins.append(Begin(x, index[_core.select_largest(vector, most)], best))
-        n_iter = 0 if best is None else best.n_iter
-        for new in self.find_from(problem, state, begins, sparsity, hook):
-            if new is None or ended(hook):
-                break
-            n_iter += new.n_iter
-            if best is None or is_better(state, new, best, 0):
-                best = new
-        return None if best is None else replaced(best, n_iter=n_iter)
+        if not formed and not at_once:
+            best = search.improved(best)
+        plain = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
+        if plain and best is not None and not ended(hook) and not rises_above_noise(near, state, best):
+            best = search.improved(best, deep=True)
+        return best
 
-    def _may_be_weak(
-        self, problem: Problem, state: DeflatedOperator, best: Solution | None, cardinality: int
-    ) -> bool:
-        """Whether the starts do not agree, so that all may have missed a common signal of many variables."""
-        nearby = self.nearby() is not None  # one start more, which may end at the best too
-        default = self.swaps > 0 and (self.start is None or nearby) and self.n_starts is None
-        plain = state.diagonal is not None and state.constraint is None and not state.quotient
-        plain = plain and state.choice is None
-        some = (
-            best is not None
-            and not best.proved
-            and best.agreement < (2 * AGREEMENT if nearby else AGREEMENT)
-            and best.objective > 0
-        )
-        usual = default and plain and some and 2 < cardinality < state.operator.p
-        return usual and best is not None and not rises_above_noise(problem, state, best)
+    def _by_default(self, problem: Problem, state: DeflatedOperator, cardinality: int) -> bool:
+        """Whether the starts are ours to choose, and A may be formed for that."""
+        free = self.n_starts is None and (self.start is None or self.nearby() is not None)
+        free = free and self.max_iter >= RACE_ITERATIONS and not self.nonnegative
+        return free and cardinality < problem.p and can_be_formed(problem, state)
 
     def resume(
         self, problem: Problem, state: DeflatedOperator, x: Solution, cardinality: int, hook: Report | None
@@ -254,17 +255,25 @@ class TruncatedPower(IterativeSolver):
         return penalty_continuation(state, x, lambda op, i, v: steps(op, i, v, path[-1]))
 
 
-def _finished(
-    A: NDArray[Any], raced: list[Raced], k: int, max_iter: int, tol: float, hook: Report | None
+def _ends(
+    A: NDArray[Any], state: DeflatedOperator, k: int, max_iter: int, tol: float, hook: Report | None
 ) -> Iterator[tuple[Solution]]:
-    """Where the runs of a race end, those that are not stopped."""
-    if not raced:
+    """Where a race of all columns of A ends, in the precision of A."""
+    p = len(A)
+    rough = A.astype(np.float32) if p > RACE_EXACT else A
+    starts = np.arange(p)
+    if p > RACE_STARTS:
+        norm = _core.largest_norms(rough, starts, k)
+        starts = np.argsort(-norm, kind="stable")[:RACE_STARTS]
+    rounds = RACE if p > RACE_ALL else DEEP_RACE
+    index, value, _, made = survivors(rough, starts, k, rounds, RACE_ENDS, tol, hook)
+    if len(index) == 0:
         return
-    index, value = np.stack([start[0] for start in raced]), np.stack([start[1] for start in raced])
+    value = np.ascontiguousarray(value, A.dtype)
     run = _core.truncated_power_of_matrix(A, index, value, k, max_iter, tol, hook)
     for i, (status, objective) in enumerate(zip(run[4], run[2].tolist(), strict=True)):
         if status >= 0 and objective > -math.inf:
-            n_iter = int(run[3][i]) + raced[i][3]
+            n_iter = int(run[3][i] + made[i])
             yield (Solution(run[0][i], run[1][i], objective, n_iter, bool(status == 0)),)
 
 
@@ -306,21 +315,19 @@ def tpower(
         up to 1000 nodes of `branch_and_bound`, or fewer if they take more than a few milliseconds. Default:
         where this is cheap, `start` is None, and values are re-fitted.
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
-        None (default): several starts. The first is an approximate leading eigenvector of the submatrix of
-        the `4 cardinality` variables of largest variance (if all variances are equal, of largest weight in
-        dense leading vectors). Single variables follow, by decreasing variance. The last are leading
-        eigenvectors of the soft-thresholded covariance of up to 1024 variables; these are used only if
-        variables are swapped, less than a quarter of the earlier runs end at the best component, it is not
-        proved to be the best, and its variables are at most twice as correlated as the best ones of noise.
+        None (default): a race. Of the columns of A, the 300 whose `cardinality` largest entries have the
+        largest norm start; after one and two iterations the best of them go on, and 8 run to their ends,
+        whose variables are swapped. For that, A is formed in single precision between all variables, if these
+        are at most 8192; of more variables, between 4096. In data of more than 3072 variables, one start from
+        the variables of largest variance comes first; the race follows if a smaller one, or some columns of
+        A, show that this is not enough. Where what is found is no more correlated than noise, every column
+        starts.
         "diagonal": only the variable of largest variance. "eigenvector": the leading eigenvector, truncated
         to 8, 4, 2 and 1 times the cardinality, with each run warm-starting the next. An array is truncated
         first.
     n_starts : int, optional
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
-        Default: the first start and as many single variables as are cheap; up to several hundred variables,
-        all of them. Of more than 64 starts, only the better half continues after 3, 6, 12, ... iterations
-        (for a covariance matrix in single precision), and 8 continue to the end. All continue if a deflation
-        leaves the matrix indefinite.
+        Default: a race, see `start`.
     {iterations}
     renormalize : bool, default True
         Replace the values on the support by the leading eigenvector there, which never lowers the
@@ -346,8 +353,7 @@ def tpower(
     References
     ----------
     X.-T. Yuan and T. Zhang (2013). Truncated power method for sparse eigenvalue problems. Journal of
-    Machine Learning Research 14, 899-925, algorithm 1. Y. Deshpande and A. Montanari (2016). Sparse PCA via
-    covariance thresholding. Journal of Machine Learning Research 17, 1-41.
+    Machine Learning Research 14, 899-925, algorithm 1.
 
     {pitprops}
     >>> x = spcacore.tpower(pitprops.correlation, 6, kind="covariance")

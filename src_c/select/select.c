@@ -14,8 +14,9 @@ enum {
     BLOCK = 16 * LANES,
     LEAST = 1024, /* sizes of the sample */
     MOST = 4 * LEAST,
-    FEW = 32,   /* ranks of a sample worth collecting */
-    ROOM = 1024 /* entries above a level that are kept with their places */
+    FEW = 32,       /* ranks of a sample worth collecting */
+    ROOM = 1024,    /* entries above a level that are kept with their places */
+    GROUPED = 32768 /* entries up to which the maxima of a block of groups bound few of them well */
 };
 
 /* a, b <- b, a */
@@ -143,13 +144,21 @@ static void enclose(spca_int p, const real *x, spca_int k, real *sample, real *l
     if (rank - margin >= 1) *high = kth(size, sample, (spca_int)(rank - margin));
 }
 
-/* A level that at least k of |x| reach: the k-th largest of the maxima of 4k groups.  most (4k). */
+/* A level that at least k of |x| reach: the k-th largest of the maxima of at least 4k groups.
+ * most (max(4k, BLOCK)). */
 VECTORIZED_TO(real, reached_by, (spca_int p, const real *x, spca_int k, real *restrict most),
               (p, x, k, most))
 {
-    spca_int groups = 4 * k;
+    spca_int groups = 4 * k, start = 0;
+    if (groups < BLOCK && p >= 8 * BLOCK) groups = BLOCK;
     for (spca_int g = 0; g < groups; g++) most[g] = -1;
-    for (spca_int start = 0; start < p; start += groups)
+    for (; groups == BLOCK && start + BLOCK <= p; start += BLOCK)
+#pragma omp simd
+        for (int g = 0; g < BLOCK; g++) {
+            real size = fabs(x[start + g]);
+            most[g] = size > most[g] ? size : most[g];
+        }
+    for (; start < p; start += groups)
         for (spca_int g = 0; g < min_int(groups, p - start); g++) {
             real size = fabs(x[start + g]);
             most[g] = size > most[g] ? size : most[g];
@@ -256,10 +265,23 @@ void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, re
 void SPCA(select_largest)(spca_int p, const real *x, spca_int k, real *work, spca_int *index)
 {
     if (k == 0) return;
-    if (p < 4 * LEAST && p >= 8 * k)
+    if (p >= 8 * k && (p < 4 * LEAST || (4 * k <= BLOCK && p <= GROUPED)))
         SPCA(select_reaching)(p, x, k, reached_by(p, x, k, work), work, index);
     else
         select_by_level(p, x, k, work, index);
+}
+
+/* norm_j = ||T_k(a_j)||, the norm of the k largest entries of row j. */
+void SPCA(largest_norms)(spca_int p, spca_int k, spca_int rows, const spca_int *row, const real *A,
+                         real *work, spca_int *iwork, real *norm)
+{
+    for (spca_int i = 0; i < rows; i++) {
+        const real *a = A + row[i] * p;
+        real square = 0;
+        SPCA(select_largest)(p, a, k, work, iwork);
+        for (spca_int j = 0; j < k; j++) square += a[iwork[j]] * a[iwork[j]];
+        norm[i] = sqrt(square);
+    }
 }
 
 /* All below a level becomes 0, and from end on what is at it. */

@@ -142,31 +142,26 @@ static void powering(trial_t *t, spca_int p, const double *A, double size, spca_
     CHECK(t, NEAR(sum, 1, 1) && NEAR(objective, form, size * (double)p));
 }
 
-/* The leading vector of A without its small entries off the diagonal: what remains of A v. */
-static void thresholding(trial_t *t, spca_int p, const double *A, double size)
+/* The norms of the k largest entries of each row, one after another by search. */
+static void norms(trial_t *t, spca_int p, const double *A, double size)
 {
-    real *copy = WORK(t, p * p), *scale = WORK(t, p), *v = WORK(t, p);
-    real level = (real)(size * (double)below(t, 100) / 100);
-    double *y = zeros(t, p), value = 0, norm = 0, rest = 0;
-    spca_status status;
+    spca_int k = between(t, 1, p), *row = SCRATCH(t, p, spca_int);
+    real *copy = WORK(t, p * p), *found = WORK(t, p);
+    double *left = zeros(t, p);
     for (spca_int a = 0; a < p * p; a++) copy[a] = (real)A[a];
-    for (spca_int i = 0; i < p; i++) scale[i] = (real)between(t, 1, 4) / 4;
-    status = SPCA(thresholded_vector)(
-        p, copy, scale, level, (real)1e-3, 100, NULL, NULL, WORK(t, p * p + 22 * p),
-        SCRATCH(t, 1700, double), SCRATCH(t, p * p / 10 + 1, int32_t), SCRATCH(t, p, spca_int), v);
-    CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED || status == SPCA_ZERO_VECTOR);
-    if (status != SPCA_OK) return;
+    for (spca_int i = 0; i < p; i++) row[i] = p - 1 - i;
+    SPCA(largest_norms)(p, k, p, row, copy, WORK(t, p), SCRATCH(t, k, spca_int), found);
     for (spca_int i = 0; i < p; i++) {
-        for (spca_int j = 0; j < p; j++) {
-            double c = (double)copy[i * p + j], left = fmax(fabs(c) - (double)level, 0);
-            double b = i == j ? c : c < 0 ? -left : left;
-            y[i] += b * (double)scale[i] * (double)scale[j] * (double)v[j];
+        double square = 0;
+        for (spca_int j = 0; j < p; j++) left[j] = fabs((double)copy[row[i] * p + j]);
+        for (spca_int a = 0; a < k; a++) {
+            spca_int most = 0;
+            for (spca_int j = 1; j < p; j++) most = left[j] > left[most] ? j : most;
+            square += left[most] * left[most];
+            left[most] = -1;
         }
-        value += y[i] * (double)v[i];
-        norm += (double)v[i] * (double)v[i];
+        CHECK(t, NEAR((double)found[i], sqrt(square), size * (double)p));
     }
-    for (spca_int i = 0; i < p; i++) rest = hypot(rest, y[i] - value * (double)v[i]);
-    CHECK(t, NEAR(norm, 1, 1) && rest <= 2e-3 * fabs(value) + 1e3 * EPSILON * size * (double)p);
 }
 
 void SPCA(check_greedy)(trial_t *t)
@@ -199,7 +194,7 @@ void SPCA(check_greedy)(trial_t *t)
     }
     if (p <= 64) decomposing(t, p, A, size);
     powering(t, p, A, size, k, support);
-    thresholding(t, p, A, size);
+    norms(t, p, A, size);
     pencil(t, p, A, B, k, support, eigenvalues, W);
     for (spca_int j = 0, a = 0; j < p; j++) {
         diagonal[j] = A[j + j * p];

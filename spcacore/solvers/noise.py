@@ -1,78 +1,24 @@
-"""A start for variables whose common signal is weak: the leading eigenvector of a thresholded covariance."""
+"""Whether the variables of a component have more in common than noise explains."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import (
-    LANCZOS_ORDER,
-    LANCZOS_RESTARTS,
-    LANCZOS_TOL,
-    NOISE_GROWTH,
-    NOISE_VARIABLES,
-    SUBMATRIX_ORDER,
-    THRESHOLD_ROWS,
-    THRESHOLDS,
-    WEAK_CORRELATION,
-)
+from .._limits import NOISE_GROWTH, NOISE_INDEPENDENT, NOISE_VARIABLES, SUBMATRIX_ORDER, WEAK_CORRELATION
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from .solution import Solution
-from .starts import promising_variables
 
-__all__ = ["NORMAL_MEDIAN", "rises_above_noise", "thresholded_starts"]
+__all__ = ["NORMAL_MEDIAN", "rises_above_noise"]
 __dir__ = __all__.copy
 
 NORMAL_MEDIAN = 0.67449  # of |z|, z standard normal
-
-
-def thresholded_starts(
-    problem: Problem, state: DeflatedOperator, seed: list[int]
-) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
-    """Variables and the leading eigenvector of their covariance, soft-thresholded at several levels.
-
-    |a_ij| is lowered by tau s (a_ii a_jj)^(1/2), s the standard deviation of correlations that are noise,
-    by the median of all (Deshpande and Montanari 2016, section 2, where s = n^(-1/2)): correlations by
-    tau s. Of more variables than a submatrix may have, the most promising.
-    """
-    op = state.operator
-    count = min(op.p, largest_submatrix(op))
-    index = np.arange(op.p)
-    if count < op.p:
-        index = np.sort(promising_variables(problem, state, count, seed))[:count]
-    if len(index) < 3:
-        return
-    working_set = problem.working_set
-    G = None if working_set is None else working_set.submatrix(problem, state, index)
-    if G is None:
-        G = state.matrix if state.matrix is not None and len(index) == op.p else state.submatrix(index)
-    root = np.sqrt(np.maximum(G.diagonal(), 0))
-    root[root < np.finfo(np.float32).tiny] = 0  # the inverse has no place in single precision
-    if not root.any():
-        return
-    noise = _noise(G, root, np.arange(0, len(index), -(-len(index) // THRESHOLD_ROWS)))
-    # A start needs no more than single precision
-    scale, inverse = (root / root.max()).astype(np.float32), _inverse(root).astype(np.float32)
-    correlation = G.astype(np.float32, order="C")
-    correlation *= inverse[:, None]
-    correlation *= inverse
-    own = correlation.diagonal()
-    for tau in THRESHOLDS:
-        level = float(np.float32(tau * noise))
-        if len(index) <= LANCZOS_ORDER:
-            B = correlation - np.clip(correlation, -level, level)
-            np.fill_diagonal(B, own)
-            vector = np.linalg.eigh(scale[:, None] * B * scale)[1][:, -1]
-        else:
-            vector = _core.thresholded_vector(correlation, scale, level, LANCZOS_TOL, LANCZOS_RESTARTS)
-        yield index, vector.astype(op.dtype)
 
 
 def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) -> bool:
@@ -85,6 +31,9 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
     little, unequal weights w count as fewer, m = (sum w)^2 / sum w^2: k - 1 where one variable has nearly all
     of x. The s of an earlier component will do where it leaves no doubt, as s would have to grow NOISE_GROWTH
     times.
+
+    Correlations of independent variables deviate by n^(-1/2). Where they deviate by much more, as on words,
+    genes and cells, all variables are dependent, and a weak signal is not what could have been missed.
     """
     assert state.diagonal is not None
     diagonal = np.maximum(state.diagonal, 0)
@@ -106,7 +55,8 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
     noise = _sampled_noise(state, diagonal)
     if working_set is not None:
         working_set.noise = noise
-    return correlation > noise * explained
+    independent = 0.0 if problem.n_samples is None else NOISE_INDEPENDENT / math.sqrt(problem.degrees)
+    return noise > independent > 0 or correlation > noise * explained
 
 
 def _sampled_noise(state: DeflatedOperator, diagonal: NDArray[Any]) -> float:

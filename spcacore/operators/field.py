@@ -1,0 +1,198 @@
+"""A between some variables, or all, in single precision, where searches race."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import BLOCKS_SUBMATRIX_ORDER, FIELD_COLUMNS
+from .._types import Index
+from .deflation import DeflatedOperator
+from .problem import Problem
+
+__all__ = ["Direction", "Field", "Ground", "can_be_formed"]
+__dir__ = __all__.copy
+
+Direction = tuple[Index, NDArray[Any]]  # the nonzeros of what has been removed, as variables and values
+
+
+class Field:
+    """A between some variables in single precision, from which components are removed as they are found.
+
+    That is enough to tell good supports from poor ones; the values come from the operator itself.
+
+    Attributes
+    ----------
+    index : ndarray of shape (w,), int
+        The variables W, ascending where none has joined.
+    matrix : ndarray of shape (w, w), float32
+        A[W, W] without what has been removed.
+    whole : bool
+        Whether these are all variables.
+    """
+
+    def __init__(self, problem: Problem, index: Index):
+        self._problem, self.index = problem, index
+        self.whole = len(index) == problem.p
+        self._columns: NDArray[np.float32] | None = None
+        self.matrix = self._formed()
+        self._place = np.full(problem.p, -1, np.intp)
+        self._place[index] = np.arange(len(index))
+        self._removed: list[Direction] = []
+        self._norm: dict[int, NDArray[np.float32]] = {}  # of rows by cardinality, as they once were
+
+    def _formed(self) -> NDArray[np.float32]:
+        op, index = self._problem.operator, self.index
+        if not isinstance(op, _core.Operator):
+            return np.asarray(op.submatrix(index), np.float32, order="C")
+        op, w = op.unscreened(), len(index)
+        A = np.empty((w, w), np.float32)
+        if op.symmetric_form or not op.dense:
+            for first in range(0, w, FIELD_COLUMNS):
+                rows = slice(first, first + FIELD_COLUMNS)
+                if op.symmetric_form:
+                    A[rows] = op.columns(index[rows])[:, index]
+                    continue
+                others = np.concatenate((index[rows], index[:first], index[rows.stop :]))
+                gram = op.gram(others, None, len(index[rows]))
+                here = len(gram)
+                A[rows, rows], A[rows, :first] = gram[:, :here], gram[:, here : here + first]
+                A[rows, rows.stop :] = gram[:, here + first :]
+            return A
+        C = np.empty((w, op.m), np.float32)
+        for first in range(0, w, FIELD_COLUMNS):
+            C[first : first + FIELD_COLUMNS] = op.columns(index[first : first + FIELD_COLUMNS])
+        _core.matrix_product(C, None, float(op.factor), A)
+        if not self.whole:
+            self._columns = C
+        return A
+
+    def without(self, state: DeflatedOperator) -> bool:
+        """Remove what the state has removed; False where that needs variables that are not here."""
+        found = _directions(state)
+        if len(found) < len(self._removed) or any(
+            a[1] is not b[1] for a, b in zip(self._removed, found, strict=False)
+        ):
+            self.matrix, self._removed, self._norm = self._formed(), [], {}
+        for variables, entries in found[len(self._removed) :]:
+            if (self._place[variables] < 0).any() and not self._joined(state, variables):
+                return False
+            at = self._place[variables]
+            x = np.ascontiguousarray(entries, np.float32)
+            if not _core.deflate_covariance(state.deflation.update, self.matrix, at, x):
+                return False
+            for k, norm in self._norm.items():
+                norm[at] = _core.largest_norms(self.matrix, at, k)
+            self._removed.append((variables, entries))
+        return True
+
+    def _joined(self, state: DeflatedOperator, variables: Index) -> bool:
+        """Let the variables of a component join, and remove from their rows the earlier ones."""
+        if self._columns is None or not state.by_loadings:
+            return False
+        new = variables[self._place[variables] < 0]
+        op = self._problem.operator.unscreened()
+        w, total = len(self.index), len(self.index) + len(new)
+        C = np.concatenate((self._columns, op.columns(new).astype(np.float32)))
+        A, rows = np.empty((total, total), np.float32), np.empty((len(new), total), np.float32)
+        A[:w, :w] = self.matrix
+        _core.matrix_product(np.ascontiguousarray(C[w:]), C, float(op.factor), rows)
+        self.index, self._columns = np.concatenate((self.index, new)), C
+        self._place[new] = np.arange(w, total)
+        for removed, entries in self._removed:  # none of which has nonzeros among the new
+            at, x = self._place[removed], entries.astype(np.float32)
+            rows[:, at] -= np.outer(rows[:, at] @ x, x)
+        A[w:], A[:w, w:] = rows, rows[:, :w].T
+        self.matrix = A
+        self._norm = {
+            k: np.concatenate((norm, _core.largest_norms(A, np.arange(w, total), k)))
+            for k, norm in self._norm.items()
+        }
+        return True
+
+    def promising(self, k: int, count: int) -> Index:
+        """So many rows whose k largest entries have the largest norms, by decreasing norm.
+
+        Removing a component changes the rows of its variables most. The norms of the others are computed
+        anew only if they were among the largest.
+        """
+        if k not in self._norm:
+            self._norm[k] = _core.largest_norms(self.matrix, np.arange(len(self.index)), k)
+        norm = self._norm[k]
+        likely = _core.select_largest(norm, min(2 * count, len(norm)))
+        norm[likely] = _core.largest_norms(self.matrix, likely, k)
+        return likely[np.argsort(-norm[likely], kind="stable")][:count]
+
+    def of_largest_variance(self, count: int) -> tuple[NDArray[np.float32], Index]:
+        """The rows and columns of so many variables, and their places in W."""
+        at = _core.select_largest(np.ascontiguousarray(self.matrix.diagonal()), min(count, len(self.index)))
+        return _core.principal_submatrix(self.matrix, at), at
+
+
+class Ground:
+    """The fields of one call, whose components share them.
+
+    Attributes
+    ----------
+    wide : bool
+        Whether one start was not enough for a component.
+    enough : int
+        For how many components it was.
+    """
+
+    def __init__(self) -> None:
+        self.wide, self.enough = False, 0
+        self._fields: dict[tuple[int, bool], Field] = {}
+        self._operator: Any = None
+
+    def field(
+        self, problem: Problem, state: DeflatedOperator, most: int, by_variance: bool, seed: list[int]
+    ) -> Field | None:  # fmt: skip
+        """The field of so many variables at most without the components found; None where there is none.
+
+        Of more variables these have the largest variance, or only half of them, and the others are at random.
+        """
+        if self._operator is not problem.operator:
+            self._fields, self._operator = {}, problem.operator
+        whole = problem.p <= most
+        key = (problem.p, False) if whole else (most, by_variance)
+        field = self._fields.get(key)
+        if field is None:
+            index = np.arange(problem.p) if whole else _some(problem, state, most, by_variance, seed)
+            field = Field(problem, index)
+            self._fields = {key: field} if whole else {**self._fields, key: field}
+        return field if field.without(state) else None
+
+
+def _some(problem: Problem, state: DeflatedOperator, count: int, by_variance: bool, seed: list[int]) -> Index:
+    """So many variables, and those of the components found."""
+    diagonal = problem.diagonal
+    assert diagonal is not None
+    some = [_core.select_largest(diagonal, count if by_variance else count // 2)]
+    if not by_variance:
+        rest = np.setdiff1d(np.flatnonzero(diagonal > 0), some[0])
+        rng = np.random.default_rng([*seed[:1], count])
+        some.append(rng.choice(rest, min(len(rest), count - len(some[0])), replace=False))
+    return np.unique(np.concatenate([*some, *(variables for variables, _ in _directions(state))]))
+
+
+def can_be_formed(problem: Problem, state: DeflatedOperator) -> bool:
+    """Whether A between some variables can be had, in the form that searches of plain cardinality take."""
+    if problem.diagonal is None or problem.filled is not None or state.choice is not None:
+        return False
+    if state.deflation.residual and state.loadings:
+        return False
+    op = problem.operator
+    if isinstance(op, _core.Operator):
+        return bool(op.in_memory) and (not op.symmetric_form or op.dense or problem.p <= FIELD_COLUMNS)
+    return hasattr(op, "submatrix") and problem.p <= BLOCKS_SUBMATRIX_ORDER
+
+
+def _directions(state: DeflatedOperator) -> list[Direction]:
+    """What has been removed from A, in turn."""
+    if state.deflation.orthogonalized or state.constraint is not None:
+        return [(np.flatnonzero(q), q[q != 0]) for q in state.basis]
+    return list(state.loadings)

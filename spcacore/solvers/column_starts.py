@@ -1,0 +1,156 @@
+"""Single variables to start from, by their columns of A: how much one step from each promises.
+
+From the variable j a search comes in one step to the sparse vector that suits y = A e_j / sqrt(A_jj) best,
+and what it promises there is a bound from below on the objective: with k nonzeros x'Ax >= (x'y)^2, the sum of
+the k largest y_i^2; of generalized power the objective itself. Variances alone say nothing of this where all
+are equal, as in a correlation matrix.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._limits import COLUMN_BLOCK, COLUMN_ORDER, COLUMN_WORK, SAME_ENDS
+from .._records import record
+from .._types import Array, Index
+from ..operators.deflation import DeflatedOperator
+from ..operators.problem import Problem
+
+__all__ = ["Columns", "LargestEntries", "Promise", "Run", "ThresholdedEntries", "promising_columns"]
+__dir__ = __all__.copy
+
+
+Run = Callable[[Any, Index, Array], tuple[Index, Array, float] | None]
+
+
+class Promise(ABC):
+    """What is sought from a start: how much a step reaches, and which variables."""
+
+    @abstractmethod
+    def values(self, Y: Array) -> Array:
+        """The bound on the objective from each row of Y."""
+
+    @abstractmethod
+    def reached(self, y: Array) -> Index:
+        """The variables to which a step leads."""
+
+
+@record
+class LargestEntries(Promise):
+    """A unit vector of so many nonzeros."""
+
+    count: int
+
+    def values(self, Y: Array) -> Array:
+        k = min(self.count, Y.shape[1])
+        largest = np.partition(np.abs(Y), Y.shape[1] - k, axis=1)[:, Y.shape[1] - k :]
+        return np.einsum("ij,ij->i", largest, largest)
+
+    def reached(self, y: Array) -> Index:
+        return _core.select_largest(np.ascontiguousarray(y), min(self.count, len(y)))
+
+
+@record
+class ThresholdedEntries(Promise):
+    """Generalized power at a threshold, by the l0 or the l1 norm."""
+
+    l0: bool
+    threshold: float
+
+    def values(self, Y: Array) -> Array:
+        if self.l0:
+            return np.maximum(Y * Y - self.threshold, 0).sum(axis=1)
+        excess = np.maximum(np.abs(Y) - self.threshold, 0)
+        return np.einsum("ij,ij->i", excess, excess)
+
+    def reached(self, y: Array) -> Index:
+        return np.flatnonzero((y * y if self.l0 else np.abs(y)) > self.threshold)
+
+
+def promising_columns(A: Array, promise: Promise, count: int) -> Index:
+    """Variables of a symmetric matrix by decreasing promise, of which none is reached from an earlier one.
+
+    Those that are reached would mostly lead to the same end.
+    """
+    diagonal = np.maximum(A.diagonal(), 0)
+    unit = np.zeros_like(diagonal)
+    np.divide(1, np.sqrt(diagonal), out=unit, where=diagonal > 0)
+    value = np.zeros(len(A))
+    for start in range(0, len(A), COLUMN_BLOCK):
+        rows = slice(start, start + COLUMN_BLOCK)
+        value[rows] = promise.values(A[rows] * unit[rows, None])
+    chosen: list[int] = []
+    passed = ~(value > 0)
+    for j in np.argsort(-value, kind="stable"):
+        if len(chosen) == count or passed[j]:
+            if len(chosen) == count:
+                break
+            continue
+        chosen.append(int(j))
+        passed[promise.reached(A[j] * unit[j])] = True
+    return np.array(chosen, np.intp)
+
+
+@record
+class Columns:
+    """A, deflated, between the variables whose columns are compared."""
+
+    matrix: Array
+    among: Index
+
+    @classmethod
+    def of(cls, problem: Problem, state: DeflatedOperator, seed: list[int]) -> Columns | None:
+        """Of all variables, or of so many as A is quickly formed of; None where only products are known.
+
+        Half of these have the largest variance, the other half are random.
+        """
+        op, p = state.operator, state.operator.p
+        if state.diagonal is None or not isinstance(op, _core.Operator) or problem.filled is not None:
+            return None
+        order = COLUMN_ORDER if op.symmetric_form else min(COLUMN_ORDER, int((COLUMN_WORK / op.m) ** 0.5))
+        if p <= order:
+            every = np.arange(p)
+            return cls(state.submatrix(every) if state.matrix is None else state.matrix, every)
+        largest = _core.select_largest(np.ascontiguousarray(state.diagonal), order // 2)
+        rest = np.setdiff1d(np.flatnonzero(state.diagonal > 0), largest)
+        rng = np.random.default_rng([*seed, order])
+        among = np.union1d(largest, rng.choice(rest, min(len(rest), order - len(largest)), replace=False))
+        return cls(state.submatrix(among), among)
+
+    def starts(self, promise: Promise, count: int) -> Iterator[tuple[Index, Array]]:
+        """Single variables of A, the most promising first."""
+        for j in promising_columns(self.matrix, promise, count):
+            yield self.among[[j]], np.ones(1, self.matrix.dtype)
+
+    def neighbors(self, promise: Promise, count: int) -> Index:
+        """The variables to which a step from each of these leads."""
+        unit = np.sqrt(np.maximum(self.matrix.diagonal(), 0))
+        chosen = promising_columns(self.matrix, promise, count)
+        steps = (promise.reached(self.matrix[j] / unit[j]) for j in chosen)
+        return self.among[np.unique(np.concatenate([chosen, *steps]))]
+
+    def ends(self, promise: Promise, count: int, run: Run) -> list[tuple[Index, Array]]:
+        """Where runs from there end, in this matrix alone, the best first: variables and entries of each.
+
+        Data are then read for few runs. A run takes an operator, variables and entries, and gives these with
+        the objective, or None.
+        """
+        operator = _core.dense(np.ascontiguousarray(self.matrix), True, None, None, 1.0, 1.0)
+        found: dict[bytes, tuple[Index, Array, float]] = {}
+        times: Counter[bytes] = Counter()
+        for j in promising_columns(self.matrix, promise, count):
+            end = run(operator, np.array([j]), np.ones(1, operator.dtype))
+            if end is None:
+                continue
+            found.setdefault(end[0].tobytes(), end)
+            times[end[0].tobytes()] += 1
+            if times[max(found, key=lambda key: found[key][2])] > SAME_ENDS:
+                break
+        best = sorted(found.values(), key=lambda end: -end[2])
+        return [(self.among[index], entries) for index, entries, _ in best]

@@ -1,0 +1,158 @@
+"""A search that goes on from where a race ends on A between some variables, or between all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+
+from .. import _core
+from .._limits import (
+    BRIEF_ORDER,
+    FIELD_AT_ONCE,
+    FIELD_LIFTED,
+    FIELD_ORDER,
+    FIELD_PROBE,
+    FIELD_ROUNDING,
+    FIELD_SLACK,
+    FIELD_SOME,
+    PROBE_AGAIN,
+    PROBE_COLUMNS,
+    PROBE_ROWS,
+    PROBE_SHARE,
+    PROBE_STARTS,
+    PROBES,
+    RACE_STARTS,
+    RISE,
+)
+from .._records import record, replaced
+from .._types import Index
+from ..operators.deflation import DeflatedOperator
+from ..operators.field import Field, Ground
+from ..operators.problem import Problem
+from ..operators.submatrix import columns_of
+from .race import ends_on_field
+from .refitting import is_better
+from .solution import Begin, Report, Solution, ended
+from .starts import variances_tie
+
+__all__ = ["Continued", "FieldSearch"]
+__dir__ = __all__.copy
+
+
+class Continued(Protocol):
+    """What a field asks of a solver."""
+
+    swaps: float
+
+    def tolerance(self, op: _core.Operator) -> float: ...
+
+    def find_from(
+        self, problem: Problem, state: DeflatedOperator, begins: list[Begin], sparsity: int,
+        hook: Report | None,
+    ) -> Iterator[Solution | None]: ...  # fmt: skip
+
+
+@record
+class FieldSearch:
+    """The search of one component from the ends of races on fields.
+
+    A field of some variables, at first, tells whether one start is enough: then no end there is better than
+    the component found, once all variables may enter.  Else the field is that of all variables, or of as
+    many as memory allows.
+    """
+
+    solver: Continued
+    problem: Problem
+    state: DeflatedOperator
+    cardinality: int
+    seed: list[int]
+    hook: Report | None
+    ground: Ground
+
+    def at_once(self) -> bool:
+        """Whether a race comes first: where that is cheap, or variances do not tell whom to try."""
+        p, k = self.problem.p, self.cardinality
+        if p <= BRIEF_ORDER or p > FIELD_ORDER:
+            return False
+        return p <= FIELD_AT_ONCE or variances_tie(self.state.diagonal, min(4 * k, p))
+
+    def improved(self, best: Solution | None, deep: bool = False) -> Solution | None:
+        """The best of this component and those from the ends of a race; `deep`: where a signal is weak."""
+        p, ground = self.problem.p, self.ground
+        if best is not None and p > FIELD_AT_ONCE and not ground.wide and not deep:
+            if ground.enough >= PROBES:
+                return best
+            field = ground.field(self.problem, self.state, FIELD_PROBE, False, self.seed)
+            if field is None:
+                return best
+            new = self._from(field, best, PROBE_STARTS, deep)
+            ground.wide = new is not best or (ground.enough == 0 and self._hidden(best))
+            best = new
+            if best is None or not ground.wide or ended(self.hook):
+                ground.enough += 1
+                return best
+        most = FIELD_ORDER if p <= FIELD_ORDER else FIELD_SOME
+        field = ground.field(self.problem, self.state, most, deep, self.seed)
+        return best if field is None or ended(self.hook) else self._from(field, best, RACE_STARTS, deep)
+
+    def _from(self, field: Field, best: Solution | None, count: int, deep: bool) -> Solution | None:
+        """The best of this component and those that the most promising ends lead to among all variables."""
+        solver, state, k, p = self.solver, self.state, self.cardinality, self.problem.p
+        tol = max(solver.tolerance(state.operator), 1e-6)
+        ends = ends_on_field(field, k, count, deep, solver.swaps, tol, self.hook)
+        comparable = state.constraint is None and not state.quotient
+        slack = FIELD_ROUNDING if field.whole else FIELD_SLACK[p > FIELD_ORDER]
+        least, here = -np.inf, field.index[:0]
+        if best is not None:
+            least = best.objective * (1 - slack) if comparable else least
+            here = best.index if field.whole else np.intersect1d(best.index, field.index)
+        chosen = [S for S, reached in ends if reached >= least and not (len(here) and np.isin(here, S).all())]
+        if field.whole and comparable:  # whose variables have been swapped
+            solver = replaced(solver, swaps=0.0)
+        begins = [self._begin(S, best) for S in chosen[: FIELD_LIFTED // (1 + (field.whole and comparable))]]
+        if not begins:
+            return best
+        n_iter, new = 0 if best is None else best.n_iter, best
+        for x in solver.find_from(self.problem, state, begins, k, self.hook):
+            if x is None or ended(self.hook):
+                break
+            n_iter += x.n_iter
+            if new is None or (x.objective > new.objective * (1 + RISE) and is_better(state, x, new, 0)):
+                new = x
+        return best if new is None or new is best else replaced(new, n_iter=n_iter)
+
+    def _begin(self, support: Index, best: Solution | None) -> Begin:
+        """The leading eigenvector on a support, as a start."""
+        G = self.state.submatrix(support)
+        vector = _core.leading_eigenvector(np.ascontiguousarray(G))[1]
+        x = Solution(support, np.ascontiguousarray(vector), 0.0, 0, True)
+        return Begin(x, support, best)
+
+    def _hidden(self, best: Solution) -> bool:
+        """Whether columns of A tell of supports that a part of A hides.
+
+        Of x = T_k(a_j)/||T_k(a_j)||, x'Ax >= ||T_k(a_j)||^2/a_jj, as (e_j'A x)^2 <= a_jj x'Ax.  Where only
+        a part of a column is read, its largest entries stand for as many times more.
+        """
+        op, k, diagonal = self.state.operator, self.cardinality, self.state.diagonal
+        assert diagonal is not None
+        rng = np.random.default_rng([*self.seed[:1], PROBE_COLUMNS])
+        some = rng.permutation(np.flatnonzero(diagonal > 0))
+        few, many = np.sort(some[:PROBE_COLUMNS]), np.arange(op.p)
+        if isinstance(op, _core.Operator) and not op.symmetric_form:
+            many = np.sort(some[:PROBE_ROWS])
+            rows = op.columns(many).astype(np.float32)
+            columns = float(op.factor) * (op.columns(few).astype(np.float32) @ rows.T)
+        else:
+            columns = columns_of(op, few).T
+        share = len(many) / max(len(some), 1)
+        count = max(1, round(k * share))
+        known, as_good = np.isin(many, best.index), 0
+        for column, variance in zip(columns, diagonal[few], strict=True):
+            largest = _core.select_largest(np.ascontiguousarray(column), min(count, len(column)))
+            explained = float(np.square(column[largest].astype(np.float64)).sum()) / share / float(variance)
+            apart = 2 * known[largest].sum() < count
+            as_good += bool(apart and explained >= PROBE_SHARE * best.objective)
+        return as_good >= PROBE_AGAIN

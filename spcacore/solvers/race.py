@@ -1,0 +1,105 @@
+"""A race of truncated power from the columns of a matrix in memory: where the best of them end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import (
+    DEEP_ENDS,
+    DEEP_RACE,
+    DEEP_SUBSET,
+    FIELD_TIE,
+    RACE,
+    RACE_ENDS,
+    RACE_MOST_STEPS,
+    RISE,
+    SWAP_GAP,
+    SWAP_SLACK,
+    SWAPS_AT_A_TIME,
+)
+from .._types import Index
+from ..operators.field import Field
+from .solution import Report, ended
+
+__all__ = ["Runs", "best_supports", "ends_on_field", "survivors"]
+__dir__ = __all__.copy
+
+Runs = tuple[
+    NDArray[np.intp], NDArray[Any], NDArray[Any], NDArray[np.intp]
+]  # index, value, objective, n_iter
+
+
+def survivors(
+    A: NDArray[Any], starts: Index, k: int, rounds: tuple[tuple[int, float], ...], least: int, tol: float,
+    hook: Report | None,
+) -> Runs:  # fmt: skip
+    """The best runs from single variables after rounds of (steps, runs of different supports that go on).
+
+    The number that goes on is a share of the starts where it is below 1; never fewer than `least` do.
+    """
+    count = len(starts)
+    index, value = starts[:, None], np.ones((count, 1), A.dtype)
+    objective, made = np.zeros(count, A.dtype), np.zeros(count, np.intp)
+    for steps, keep in rounds:
+        most = max(int(keep * count if keep < 1 else keep), least)
+        if len(index) <= most or ended(hook):
+            continue
+        index, value, objective, n_iter, _ = _core.truncated_power_of_matrix(
+            A, index, value, k, steps, tol, hook
+        )
+        kept = best_supports(index, objective, most)
+        index, value, objective, made = index[kept], value[kept], objective[kept], (made + n_iter)[kept]
+    return index, value, objective, made
+
+
+def best_supports(index: NDArray[np.intp], objective: NDArray[Any], most: int) -> NDArray[np.intp]:
+    """The best runs of different supports, by decreasing objective; none that failed."""
+    order = np.argsort(-objective, kind="stable")
+    order = order[objective[order] > -np.inf]
+    supports, size = index[order].tobytes(), index.itemsize * index.shape[1]
+    first: dict[bytes, int] = {}
+    for i in range(len(order)):
+        first.setdefault(supports[i * size : (i + 1) * size], i)
+        if len(first) == most:
+            break
+    return order[list(first.values())]
+
+
+def ends_on_field(
+    field: Field, k: int, count: int, deep: bool, swaps: float, tol: float, hook: Report | None
+) -> list[tuple[Index, float]]:  # fmt: skip
+    """The variables, ascending, and the value of each different end of a race, the best first.
+
+    It has so many starts.
+
+    Where a signal may be weak (`deep`), every column starts, also among the variables of largest variance
+    alone, since those of a signal are more often among them. Ends whose variables can be swapped at a cost
+    below `swaps` have been.
+    """
+    A, w = field.matrix, len(field.index)
+    places = [(A, np.arange(w), np.arange(w) if deep else field.promising(k, count))]
+    if deep and w > DEEP_SUBSET:
+        B, at = field.of_largest_variance(DEEP_SUBSET)
+        places.append((B, at, np.arange(len(at))))
+    found: dict[bytes, tuple[Index, float]] = {}
+    diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
+    for matrix, at, starts in places:
+        most = DEEP_ENDS if deep else RACE_ENDS
+        index, value, *_ = survivors(matrix, starts, k, DEEP_RACE if deep else RACE, most, tol, hook)
+        if len(index) == 0 or ended(hook):
+            continue
+        index, value, objective, *_ = _core.truncated_power_of_matrix(
+            matrix, index, value, k, RACE_MOST_STEPS, tol, hook
+        )
+        for i in best_supports(index, objective, most):
+            support, reached = np.sort(at[index[i]]), float(objective[i])
+            if 20.0 * k**4 <= swaps and 1 < k < w and not ended(hook):
+                limits = RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), FIELD_TIE, SWAPS_AT_A_TIME
+                support, _, reached, _ = _core.swap(A, support, diagonal, *limits)
+            found.setdefault(support.tobytes(), (support, reached))
+    order = sorted(found.values(), key=lambda end: (-end[1], tuple(end[0])))
+    return [(np.sort(field.index[support]), reached) for support, reached in order]
