@@ -199,7 +199,7 @@ cdef class Call:
         if status != SPCA_STOPPED or self.error is not None:
             return False
         self.progress = None
-        self.steps = self.c.n_iter
+        self.steps, self.c.n_iter = self.c.n_iter, 0  # check adds them to those of the call that follows, if any
         return True
 
     cdef bint finished(self, spca_status status, Py_ssize_t *max_iter) except -1:

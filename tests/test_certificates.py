@@ -1,6 +1,7 @@
 """Upper bounds against enumeration: none may be below an optimum."""
 
 import warnings
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from oracles import covariance, data_arrays, deflated, deflations, optimum
 
 import spcacore
 from spcacore import branch_and_bound, dspca, optimality_bound, sparse_pca, tpower
+from spcacore.operators.choice import Choice
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers import certificates, covariance_threshold
@@ -220,11 +222,42 @@ def test_certified_components(deflation, way, seed, n):
         if deflation == "generalized":
             value /= x @ x - np.sum((Q.T @ x) ** 2)
         else:
-            assert bound >= optimum(A, 3)
+            assert bound >= optimum(A, 3) * (1 - 1e-12)
         assert bound >= value * (1 - 1e-12)
         assert gap == pytest.approx(1 - value / bound, abs=1e-9)
     np.testing.assert_allclose(longer.upper_bound, result.upper_bound, rtol=1e-9)
     np.testing.assert_allclose(longer.gap, result.gap, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["tpower", "greedy"])
+@pytest.mark.parametrize("deflation", ["projection", "hotelling", "schur"])
+def test_a_certificate_proves_and_betters_the_answer(method, deflation):
+    """Against enumeration; a single start misses some optima, and only the default method is bettered."""
+    options = {"start": "diagonal", "swaps": False} if method == "tpower" else {}
+    missed = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((20, 10)) @ rng.standard_normal((10, 10))
+        given = {"cardinality": 3, "method": method, "deflation": deflation, "certify": True, **options}
+        for limit in (60, 0):
+            result = sparse_pca(X, 2, **given, time_limit=limit)
+            V = result.loadings
+            for t, A in enumerate(deflations(covariance(X), V, deflation)[:2]):
+                best, value = optimum(A, 3), V[:, t] @ A @ V[:, t]
+                assert result.upper_bound[t] >= best * (1 - 1e-12)
+                if limit:
+                    assert result.upper_bound[t] == pytest.approx(best, rel=1e-9)
+                    assert method == "greedy" or value == pytest.approx(best, rel=1e-9)
+                else:
+                    missed += value < best * (1 - 1e-6)
+    assert missed
+
+
+def test_the_limit_of_a_certificate():
+    with pytest.raises(ValueError, match="time_limit must be at least 0"):
+        sparse_pca(PITPROPS, 1, cardinality=3, kind="covariance", certify=True, time_limit=-1)
+    with pytest.raises(TypeError, match="time_limit is no option of method 'tpower'"):
+        sparse_pca(PITPROPS, 1, cardinality=3, kind="covariance", time_limit=1)
 
 
 def test_bounds_by_hand():
@@ -412,3 +445,41 @@ def test_standardized_genes_by_a_threshold():
     assert exact.optimal
     assert tpower(X, 10, scale=True).value <= exact.value <= optimality_bound(X, 10, scale=True).bound
     assert exact.value == pytest.approx(9.128249667, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_row_sums_of_few_rows_bound_all_rows(seed, monkeypatch):
+    """The row of the largest sum has not one of the largest variances."""
+    rng = np.random.default_rng(seed)
+    A = np.diag(rng.uniform(1.5, 2, 12))
+    A[8:, 8:] = rng.uniform(0.5, 0.9) + np.diag(rng.uniform(0.1, 0.4, 4))
+    problem = as_problem(A, kind="covariance")
+    diagonal = DeflatedOperator.from_problem(problem).diagonal
+    for k in (2, 3, 4):
+        sums = np.sort(np.abs(A - np.diag(A.diagonal())), axis=0)[12 - (k - 1) :].sum(axis=0)
+        most = float((A.diagonal() + sums).max())
+        whole = problem.in_units(certificates._row_sums(problem.operator, diagonal, k))
+        assert whole == pytest.approx(most)
+        monkeypatch.setattr(certificates, "BOUND_ROWS", 4)
+        assert problem.in_units(certificates._row_sums(problem.operator, diagonal, k)) >= most - 1e-12
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_included_variables_of_an_indefinite_matrix(seed):
+    """As Hotelling's deflation leaves it: no support that has them is above the bound."""
+    rng = np.random.default_rng(seed)
+    p, k = 7, 3
+    B = rng.standard_normal((p, p))
+    A = B @ B.T
+    x = np.zeros(p)
+    x[:3] = rng.standard_normal(3)
+    x /= np.linalg.norm(x)
+    A -= 1.5 * (x @ A @ x) * np.outer(x, x)
+    I = [0, int(rng.integers(1, p))]
+    choice = Choice.checked(p, None, I, None, None, False)
+    best = max(
+        np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
+        for S in combinations(range(p), k) if set(I) <= set(S)
+    )  # fmt: skip
+    assert certificates._with_choice(choice, A, k, {}, 0.0)["included"] >= best - 1e-12

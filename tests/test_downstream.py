@@ -473,6 +473,23 @@ def test_deflated_data(order, dtype):
     np.testing.assert_allclose(back(wide, order, length), B - np.outer(u, u @ B), atol=tight * 9)
 
 
+@pytest.mark.parametrize("data_form", [False, True])
+def test_schur_deflation_removes_small_variances(data_form):
+    """Down to rounding of the largest, not to a share of it."""
+    size = np.array([1, 1e-4, 1e-8])
+    for j in range(3):
+        x, work, iwork = unit_vector(3, j), scratch(10), scratch(3, np.intp)
+        if data_form:
+            A = np.vstack([np.diag(np.sqrt(size)), np.zeros(3)])
+            done = function("spca_deflate_data_schur")(4, 3, A, 3, 1, None, x, work, iwork)
+        else:
+            A = np.diag(size)
+            done = function("spca_deflate_schur")(3, A, 3, x, work, iwork)
+        assert done == OK
+        left = (A != 0).any(axis=0)
+        assert left.tolist() == [i != j for i in range(3)]
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @given(st.integers(1, 30), st.data())
 @settings(max_examples=examples(30), derandomize=True, deadline=None)

@@ -335,3 +335,27 @@ def test_the_bound_allows_for_rounding_of_the_products():
         A = F.T @ F / 199
         v = np.linalg.eigh(A.astype(np.float64))[1][:, -1].astype(np.longdouble)
         assert dspca(X, 4).upper_bound >= v @ A @ v / (v @ v)
+
+
+class EndsTheSecondTime:
+    """A progress hook that is heard at once, and once more some time later."""
+
+    ended = True
+
+    def __init__(self):
+        self.heard = []
+
+    def __call__(self, n_iter):
+        self.heard.append(n_iter)
+        return len(self.heard) == 2
+
+
+def test_what_a_hook_has_ended_is_whole():
+    """The matrix is symmetric, and the iterations are those that the hook heard of."""
+    rng, hook = np.random.default_rng(0), EndsTheSecondTime()
+    A = rng.standard_normal((120, 120))
+    _, M, _, _, n_iter = _core.dspca(A @ A.T, True, 3.0, 0.0, 10**6, hook)
+    assert (len(hook.heard), n_iter) == (2, hook.heard[-1])
+    assert n_iter > 0
+    np.testing.assert_array_equal(M, M.T)
+    assert np.trace(M) == pytest.approx(1)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse
 from extras import optional
 from oracles import ends_at
@@ -269,3 +270,22 @@ def test_bad_input(X, options, error, words):
 def test_blocks_of_rows_are_refused():
     with pytest.raises(TypeError, match="in blocks of rows"):
         cve(spcacore.row_blocks(np.ones((8, 4))), 2)
+
+
+def test_a_loop_is_one_entry_of_a_graph():
+    """Of loops alone the value is a binomial count of one of them, whose error is known."""
+    X, share = np.diag([1000.0, 10, 10, 10]), 0.25
+    value, score = eigenvalues._split_scores(X, "graph", 1, share, None, False, np.random.default_rng(0))
+    assert value[0] == pytest.approx(np.round(value[0] * share) / share)
+    assert score[0] == pytest.approx(value[0] * share / math.sqrt(share * 1000))
+
+
+def test_noise_of_six_rows():
+    """By the median of three squared singular values over that of the law for the ratio 3/5."""
+    rng, beta = np.random.default_rng(0), 3 / 5
+    U = np.linalg.qr(np.column_stack([np.ones(6), rng.standard_normal((6, 3))]))[0][:, 1:]
+    X = U @ np.diag([3.0, 2, 1]) @ np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    low, high = (1 - math.sqrt(beta)) ** 2, (1 + math.sqrt(beta)) ** 2
+    density = lambda x: math.sqrt((high - x) * (x - low)) / (2 * math.pi * beta * x)  # noqa: E731
+    median = scipy.optimize.brentq(lambda m: quad(density, low, m)[0] - 0.5, low, high)
+    assert eigenvalues._noise_of(X) == pytest.approx(2 / math.sqrt(5 * median), rel=1e-3)

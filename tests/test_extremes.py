@@ -325,3 +325,13 @@ def test_stale_canonical_flag():
     fresh = sp.csr_array((m.data.copy(), m.indices.copy(), m.indptr.copy()), m.shape)
     with untouched(m):
         assert_same(sparse_pca(m, 2, cardinality=K), sparse_pca(fresh.toarray(), 2, cardinality=K), 1e-12)
+
+
+@pytest.mark.parametrize("shape", [(50, 8), (200, 20)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_float32_far_from_zero_is_as_float64(order, shape):
+    """Whole numbers near 1e7, of which single precision has every digit, but not of their products."""
+    X = np.asarray(np.random.default_rng(0).normal(1e7, 3, shape), np.float32, order=order)
+    found, expected = (sparse_pca(data, 2, cardinality=3) for data in (X, X.astype(np.float64)))
+    np.testing.assert_array_equal(found.loadings != 0, expected.loadings != 0)
+    np.testing.assert_allclose(found.explained_variance, expected.explained_variance, rtol=1e-6)

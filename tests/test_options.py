@@ -69,7 +69,7 @@ BAD = {
     "total_cardinality": [*without(POSITIVE, None), 1, 10**30],
     **named(
         NUMBER,
-        "tol ridge level shrinkage sample_l1_bound l1_bound penalty bandwidth memory_limit time_limit bound",
+        "tol ridge level sample_l1_bound l1_bound penalty bandwidth memory_limit time_limit bound",
     ),
     **named(
         without(NUMBER, -1.0),
@@ -106,7 +106,7 @@ BAD = {
     "reference": [2, -1, "nothing", 1.5, True, None, "loadings"],
     "block": FLAG,
     "mu": [0, -1.0, "one", [0.0, 1.0], [1.0, np.nan], object()],
-    **named(without(NUMBER, None), "x_l1_bound y_l1_bound"),
+    **named(without(NUMBER, None), "x_l1_bound y_l1_bound shrinkage"),
     **named(without(POSITIVE, None), "x_cardinality y_cardinality"),
     "model": WORD,
     **named(

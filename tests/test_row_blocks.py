@@ -187,7 +187,7 @@ class Rows:
     ("call", "passes"),
     [
         (lambda X: spcacore.kernel_pca(X, 2, random_features=20, bandwidth=9.0), 3),
-        (lambda X: spcacore.sparse_lda(X, np.arange(X.shape[0]) % 3, cardinality=3), 3),
+        (lambda X: spcacore.sparse_lda(X, np.arange(X.shape[0]) % 3, cardinality=3), 4),
         (lambda X: spcacore.sparse_kmeans(X, 3, 1.7, n_init=1), 200),
         (lambda X: spcacore.sparse_cca(X, X, 1, l1_bound=2), 7),
         (lambda X: spcacore.sma(X, 2, tol=0.1), 60),

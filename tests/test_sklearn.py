@@ -61,7 +61,7 @@ OTHERS = [
     SCA(1, rotation="l1", threshold="hard"),
     SCA(2, scale=True, center=False),
     PPCA(1, scale=True, ddof=0),
-    SparseLDA(cardinality=1, shrinkage="auto"),
+    SparseLDA(cardinality=1, shrinkage=None),
     SparseLDA(method="rayleigh_flow", shrinkage=0.2, swaps=False),
     SparseCCA(method="generalized", ridge=0.1),
     SparseCCA(l1_bound=1.0, scale=False),
@@ -78,8 +78,7 @@ OTHERS = [
 MORE = (KernelPCA, SparseHierarchical, SparseKMeans, StructuredPCA)
 
 
-# Weights leave no scatter within classes in the matrices of some checks: that needs shrinkage
-CHECKED = [SparseLDA(shrinkage=0.1) if E is SparseLDA else E() for E in (*ALL, *MORE)]
+CHECKED = [E() for E in (*ALL, *MORE)]
 
 
 @pytest.mark.share(3)
@@ -209,14 +208,14 @@ def test_with_all_variables_it_is_discriminant_analysis(priors):
     X, y = load_wine(return_X_y=True)
     X, names = X[::2], np.array(["a", "b", "c"])[y[::2]]
     oracle = LinearDiscriminantAnalysis(solver="eigen", priors=priors).fit(X, names)
-    model = SparseLDA(cardinality=13, priors=priors).fit(X, names)
+    model = SparseLDA(cardinality=13, priors=priors, shrinkage=None).fit(X, names)
     assert model.classes_.tolist() == ["a", "b", "c"]
     np.testing.assert_allclose(model.predict_proba(X), oracle.predict_proba(X), atol=1e-6)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
     assert np.array_equal(model.predict(X), oracle.predict(X))
     two = names != "c"
     oracle = LinearDiscriminantAnalysis(solver="eigen").fit(X[two], names[two])
-    model = SparseLDA(cardinality=13).fit(X[two], names[two])
+    model = SparseLDA(cardinality=13, shrinkage=None).fit(X[two], names[two])
     np.testing.assert_allclose(model.decision_function(X), oracle.decision_function(X), atol=1e-5)
 
 

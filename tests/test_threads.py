@@ -1,5 +1,6 @@
 """Threads of the loops over a matrix: how many there are, and that no bit depends on it."""
 
+import ctypes
 import functools
 import os
 import subprocess
@@ -541,3 +542,24 @@ def test_info_of_threadpoolctl():
     (info,) = (i for i in threadpool_info() if i["internal_api"] == "spcacore")
     assert info["filepath"] == os.path.realpath(_core.__file__)
     assert info["num_threads"] == get_num_threads()
+
+
+@pytest.mark.skipif(
+    not (sys.platform == "linux" and os.uname().machine == "x86_64"), reason="the number of a rounding mode"
+)
+def test_threads_round_as_their_caller():
+    """Upwards, say: a product of positive numbers is larger, in the parts of all threads."""
+    libm, nearest, upward = ctypes.CDLL("libm.so.6"), 0, 0x800
+    A, n = np.random.default_rng(0).uniform(1, 2, (400, 3000)), 400
+    out = {}
+    for threads_of, mode in ((1, nearest), (1, upward), (8, upward)):
+        set_num_threads(threads_of)
+        result = np.empty((n, n))
+        libm.fesetround(mode)
+        try:
+            _core.matrix_product(A, None, 1.0, result)
+        finally:
+            libm.fesetround(nearest)
+        out[threads_of, mode] = result
+    assert (out[1, upward] > out[1, nearest]).mean() > 0.9
+    np.testing.assert_array_equal(out[8, upward], out[1, upward])

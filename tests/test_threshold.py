@@ -418,3 +418,14 @@ def test_a_level_at_the_rounding_of_the_sum_ends(size):
         for start in (0.0, 1e-18, 1e-17, 1e-16, 1e-3, np.inf):
             level = _core.l1_ball_level(a, float(bound), start)
             assert 0 <= level <= 1e-15
+
+
+@pytest.mark.parametrize("apart", [1e-6, 1e-9])
+def test_a_level_between_entries_that_are_close_is_exact(apart):
+    """What is above the level sums to the bound, to rounding, not to the distance of the entries."""
+    a = 1 + apart * np.arange(50.0)
+    for count in (3, 20, 49):
+        level = 1 + apart * (49.5 - count)
+        bound = float(np.maximum(a - level, 0).sum())
+        for start in (0.0, 1.0, level * (1 - 1e-7), level * (1 + 1e-7)):
+            assert abs(_core.l1_ball_level(a, bound, start) - level) <= 1e-14

@@ -215,3 +215,19 @@ def test_stop_iteration_of_an_operator_is_an_error():
             X, options["n_features"] = (lambda v, failing=failing: failing(covariance(v))), P
         with pytest.raises(RuntimeError, match="X, an operator, raised StopIteration: from the operator"):
             sparse_pca(X, 2, callback=lambda progress: None, **options)
+
+
+def test_a_product_that_writes_to_its_argument():
+    """It gets a copy: what it leaves there is not what the search goes on with."""
+    A = np.cov(np.random.default_rng(0).standard_normal((30, 8)), rowvar=False)
+
+    def spoiling(v):
+        y = A @ v
+        v[:] = 0
+        return y
+
+    options = {"kind": "covariance", "n_features": 8}
+    found = tpower(spoiling, 3, **options)
+    expected = tpower(lambda v: A @ v, 3, **options)
+    np.testing.assert_array_equal(found.loading, expected.loading)
+    assert found.value == expected.value

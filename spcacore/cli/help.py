@@ -47,7 +47,7 @@ ridge --ridge R
   for both
   sides or two
 shrinkage --shrinkage A
-  sparse_lda: from 0 to 1, towards equal variances within classes, or auto (default: 0)
+  sparse_lda: from 0 to 1, towards uncorrelated variables within classes (default: auto)
 other --other FILE
   sparse_cca: the other side, of the same samples, read as FILE is
 labels --labels FILE

@@ -360,7 +360,9 @@ def cli(ctx: click.Context, version: bool, completion: str | None) -> None:
 
         click.echo(f"spcacore {version_of('spcacore')}")
     elif completion is not None:
-        click.echo(get_completion_class(completion)(cli, {}, "spcacore", "_SPCACORE_COMPLETE").source())
+        shell = get_completion_class(completion)
+        assert shell is not None  # the choices are those that click has
+        click.echo(shell(cli, {}, "spcacore", "_SPCACORE_COMPLETE").source())
     elif ctx.invoked_subcommand is None:
         import_module(".fit", __package__).show_pitprops()
         return

@@ -22,7 +22,7 @@ from .source import STDIN
 from .table import Arguments, UserError
 from .task import PICTURES, TABLES, Task, as_many, check_matplotlib, checked_options, draw_figure
 
-__all__ = ["run"]
+__all__ = ["Side", "check_sides", "read_sides", "run"]
 __dir__ = __all__.copy
 
 

@@ -4,8 +4,8 @@ With classes c of proportions pi_c, means m_c and m = sum pi_c m_c, the scatters
 
     S_b = sum pi_c (m_c - m)(m_c - m)'      S_w = sum pi_c/n_c sum_{i in c} (x_i - m_c)(x_i - m_c)'
 
-and a direction solves `max x'S_b x / x'B x`, `B = (1 - a) S_w + a tr(S_w)/p I`, with few nonzeros.  For
-more than 1024 variables both scatters stay as the rows that they are products of.
+and a direction solves `max x'S_b x / x'B x`, `B = (1 - a) S_w + a diag(S_w)`, with few nonzeros. For more
+than 1024 variables both scatters stay as the rows that they are products of.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def sparse_lda(
     X: MatrixLike, y: ArrayLike, n_components: int | None = None, *,
     cardinality: int | ArrayLike,
     priors: ArrayLike | None = None,
-    shrinkage: float | str | None = None,
+    shrinkage: float | str | None = "auto",
     method: str = "auto",
     strategy: str = "auto",
     swaps: bool = True,
@@ -220,7 +220,7 @@ def sparse_lda(
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
         One row per sample. float32 stays float32. Dense data are copied once, centered within classes; CSR
         and CSC matrices are centered implicitly. Blocks of rows, of at most 16,384 variables, are read three
-        times, and the scatter within classes is formed; y must be in memory.
+        times, or four to choose the shrinkage, and the scatter within classes is formed; y must be in memory.
     y : array-like of shape (n,)
         Class labels, of at least two classes.
     n_components : int, optional
@@ -230,9 +230,12 @@ def sparse_lda(
     priors : array-like of shape (c,), optional
         Proportions of the classes, in the order of the sorted labels, positive and with sum 1. They weigh the
         classes in both scatters and in the classification. Default: those of y.
-    shrinkage : None, float or "auto", default None
-        a in [0, 1]: `B = (1 - a) S_w + a tr(S_w)/p I`. "auto": a by the formula of Ledoit and Wolf. Shrinkage
-        is needed where n - classes + 1 variables or more may enter.
+    shrinkage : "auto", float or None, default "auto"
+        a in [0, 1]: `B = (1 - a) S_w + a diag(S_w)`, so that the units of X do not matter. "auto": a by the
+        formula of Ledoit and Wolf, for variables of unit variance within classes. None is 0, which does for
+        few variables and many samples: where n - classes + 1 variables or more may enter, B must be shrunk.
+        The entry in diag(S_w) of a variable that is constant within each class is that share of its variance
+        between them which it is of the variable that separates best.
     method, strategy, swaps, deflation, certify, max_iter, tol, rng, callback
         As in `sparse_eigen`.
     sample_weight : array-like of shape (n,), optional
@@ -269,7 +272,7 @@ def sparse_lda(
     >>> X = rng.standard_normal((90, 500))
     >>> X[y == "b", :2] += 3
     >>> X[y == "c", 2:4] -= 3
-    >>> result = spcacore.sparse_lda(X, y, cardinality=4, shrinkage="auto")
+    >>> result = spcacore.sparse_lda(X, y, cardinality=4)
     >>> np.unique(np.flatnonzero(result.loadings) // 2)
     array([0, 1, 2, 3])
     >>> round(result.score(X, y), 2)
@@ -299,15 +302,13 @@ def sparse_lda(
 
     means = data.means(labels, c, weight)
     mean = proportions @ means
-    within = data.within(labels, means, np.sqrt(proportions / sizes), weight)
+    apart = means - mean
+    apart[:, (means == means[0]).all(axis=0)] = 0  # rounding of the mean must not count
+    within = data.within(labels, means, np.sqrt(proportions / sizes), weight, proportions @ apart**2)
     coefficient = (
         ledoit_wolf_shrinkage(within, float(sizes.sum())) if shrinkage == "auto" else float(shrinkage or 0.0)
     )
     B = within.form(coefficient)
-    if not B.diagonal().any():
-        raise ValueError("the rows of each class are all the same: there is no scatter within classes")
-    apart = means - mean
-    apart[:, (means == means[0]).all(axis=0)] = 0  # rounding of the mean must not count
     A = Form.of(factor=np.sqrt(proportions)[:, None] * apart)
     try:
         advice = "use shrinkage" if shrinkage is None else "use more shrinkage"

@@ -1,8 +1,12 @@
 """Means of classes, and the scatter within them: as rows of which it is the product, or formed.
 
+Either is kept as D R D with the spreads D of the variables, so that R has a unit diagonal and no result
+depends on the units of X. A variable that is constant within each class has the spread that it would have if
+it separated the classes as well as the best of the others.
+
 The shrinkage a of Ledoit and Wolf (2004), for rows z_i of mean zero, S = Z'Z/n and m = tr(S)/p, is
 
-    a = min(1, sum_i ||z_i z_i' - S||^2 / (n^2 ||S - m I||^2)),
+    a = min(1, sum_i ||z_i z_i' - S||^2 / (n^2 ||S - m I||^2)), at least 1e-6,
         sum_i ||z_i z_i' - S||^2 = sum_i ||z_i||^4 - n ||S||^2.
 
 With weights w_i, how many samples a row stands for, sums over the rows are weighted, and n is their sum. Rows
@@ -12,6 +16,8 @@ without weight have the label -1.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +38,7 @@ __all__ = [
     "ledoit_wolf_shrinkage",
 ]  # fmt: skip
 __dir__ = __all__.copy
+LEAST = 1e-6  # shrinkage, which leaves no direction without scatter
 
 
 def class_sizes(labels: Index, weight: Array | None, c: int) -> Array:
@@ -81,7 +88,9 @@ class DataScatter:
                 out[j] = first + _average(rows * self.X.dtype.type(self.unit) - first, w)
         return out
 
-    def within(self, labels: Index, means: Array, factor: Array, weight: Array | None) -> WithinRows:
+    def within(
+        self, labels: Index, means: Array, factor: Array, weight: Array | None, between: Array
+    ) -> WithinRows:
         """Rows with weight less their class means, times the factors of their classes and roots of weights.
 
         Where a sparse matrix stores all entries of a column in a class, the mean is subtracted from them, so
@@ -98,7 +107,9 @@ class DataScatter:
             for j, mean in enumerate(means):
                 rows[labels == j] -= mean.astype(self.dtype)
             rows *= multiple[:, None]
-            return WithinRows(rows, None, weight)
+            spread = _spread(np.einsum("ij,ij->j", rows, rows, dtype=np.float64), between)
+            rows /= spread.astype(self.dtype)
+            return WithinRows(rows, None, weight, spread)
         from scipy.sparse import csr_array
 
         c, p = means.shape
@@ -108,8 +119,11 @@ class DataScatter:
         entries = X.data[: len(of_class)] * self.unit - np.where(full, means.ravel(), 0)[place]
         entries *= np.repeat(multiple, np.diff(X.indptr))
         rows = csr_array((entries.astype(self.dtype), X.indices[: len(of_class)], X.indptr), shape=X.shape)
-        rest = np.where(full.reshape(c, p), 0, means)
-        return WithinRows(rows, ClassOffset(labels, rest, multiple.astype(np.float64)), weight)
+        offset = ClassOffset(labels, np.where(full.reshape(c, p), 0, means), multiple.astype(np.float64))
+        squares = np.asarray(rows.multiply(rows).sum(axis=0, dtype=np.float64)).ravel()
+        spread = _spread(squares - offset.terms() @ offset.means**2, between)
+        rows.data /= spread[rows.indices].astype(self.dtype)
+        return WithinRows(rows, replace(offset, means=offset.means / spread), weight, spread)
 
 
 @record
@@ -131,11 +145,12 @@ class ClassOffset:
 
 @record
 class WithinRows:
-    """S_w = Z'Z with Z = rows - offset, rows sparse where there is an offset; the weights of the rows."""
+    """R = Z'Z with Z = rows - offset, rows sparse where there is an offset; their weights; the spreads."""
 
     rows: Any
     offset: ClassOffset | None
     sample_weight: Array | None
+    spread: Array
 
     @property
     def p(self) -> int:
@@ -161,24 +176,40 @@ class WithinRows:
         cross = o.times(R)
         return (R @ R.T).toarray() - cross - cross.T + o.times(o.weight[:, None] * o.means[o.labels])
 
+    def fourth(self) -> float:
+        """The sum of the fourth powers of the norms of the rows, each as often as its weight."""
+        square = self.squares()  # of z_i z_i'/n, were it squared; rows are over sqrt(n)
+        return float(square @ (square if self.sample_weight is None else square / self.sample_weight))
+
     def form(self, amount: float) -> Form:
-        """(1 - a) S_w + a tr(S_w)/p I."""
-        p = self.p
-        level = amount * float(self.squares().sum()) / p
-        if p <= SUBMATRIX_ORDER:
-            return _shrunk(self.gram(True), amount, level)
+        """(1 - a) S_w + a D D."""
+        if self.p <= SUBMATRIX_ORDER:
+            return _shrunk(self.gram(True), amount, self.spread)
         root = math.sqrt(1 - amount)
-        ridge = np.full(p, level) if level > 0 else None
+        ridge = np.full(self.p, amount) if amount > 0 else None
         if self.offset is None:
-            return Form.of(factor=self.rows * self.rows.dtype.type(root), ridge=ridge)
-        o, form = self.offset, Form.of(factor=self.rows * root, ridge=ridge)
-        return form.with_term(o.means.T, -(1 - amount) * np.diag(o.terms()))
+            form = Form.of(factor=self.rows * self.rows.dtype.type(root), ridge=ridge)
+        else:
+            o, form = self.offset, Form.of(factor=self.rows * root, ridge=ridge)
+            form = form.with_term(o.means.T, -(1 - amount) * np.diag(o.terms()))
+        return form.in_units(self.spread)
 
 
-def _shrunk(matrix: NDArray[np.float64], amount: float, level: float) -> Form:
-    """(1 - amount) matrix + level I, in place."""
+def _spread(squares: Array, between: Array) -> Array:
+    """Standard deviations within classes; where those are rounding, as of that which separates best."""
+    varies = squares > NULL_DIRECTION * between
+    if not varies.any():
+        raise ValueError("the rows of each class are all the same: there is no scatter within classes")
+    apart = varies & (between > 0)
+    least = np.min(squares[apart] / between[apart], initial=1.0)
+    square = np.where(varies, squares, least * between)
+    return np.sqrt(np.where(square > 0, square, 1))
+
+
+def _shrunk(matrix: NDArray[np.float64], amount: float, spread: Array) -> Form:
+    """D ((1 - amount) matrix + amount I) D, in place."""
     matrix *= 1 - amount
-    return Form.with_level(matrix, level)
+    return Form.with_level(matrix, amount).in_units(spread)
 
 
 class BlockScatter:
@@ -203,11 +234,20 @@ class BlockScatter:
         _, means = self.blocks.reduced(_merged_means, _class_means, c, self.unit, each=each)
         return means
 
-    def within(self, labels: Index, means: Array, factor: Array, weight: Array | None) -> WithinMatrix:
+    def within(
+        self, labels: Index, means: Array, factor: Array, weight: Array | None, between: Array
+    ) -> WithinMatrix:
         factor = factor.astype(self.dtype).astype(np.float64)
         each = self._each(labels, weight)
-        scatter, norms = self.blocks.reduced(sum_parts, _scatter, means, factor, self.unit, each=each)
-        return WithinMatrix(scatter, norms)
+        (scatter,) = self.blocks.reduced(sum_parts, _scatter, means, factor, self.unit, each=each)
+        spread = _spread(scatter.diagonal(), between)
+        scatter /= spread[:, None]
+        scatter /= spread
+
+        def fourth() -> float:
+            return self.blocks.reduced(sum, _fourth, means, factor, self.unit, spread, each=each)
+
+        return WithinMatrix(scatter, spread, fourth)
 
     def _each(self, labels: Index, weight: Array | None) -> list[_Own]:
         return list(zip(self.blocks.split(labels), self.blocks.split_or_none(weight), strict=True))
@@ -247,51 +287,61 @@ def _merged_means(parts: list[_Means]) -> _Means:
     return count, mean
 
 
-def _scatter(block: Any, own: _Own, means: Array, factor: Array, unit: float) -> tuple[Array, Array]:
-    """Z'Z of deviations from class means; the sums of their squares, and of the squares of those."""
-    p = means.shape[1]
+def _deviations(
+    block: Any, own: _Own, means: Array, factor: Array, unit: float
+) -> Iterator[tuple[Array, Array | None]]:
+    """From class means, of part after part of the rows; and their weights."""
     labels, weight = own
-    out, norms = np.zeros((p, p)), np.zeros(2)
     for part, rows in dense_rows(as_kernel_input(block)):
         Z = rows * unit - means[labels[part]]
         Z *= factor[labels[part], None]
-        square = np.einsum("ij,ij->i", Z, Z)
-        if weight is None:
-            out += Z.T @ Z
-            norms += square.sum(), square @ square
-        else:
-            out += (Z.T * weight[part]) @ Z
-            norms += weight[part] @ square, weight[part] @ square**2
-    return out, norms
+        yield Z, None if weight is None else weight[part]
+
+
+def _scatter(block: Any, own: _Own, means: Array, factor: Array, unit: float) -> tuple[Array]:
+    """Z'Z of deviations from class means."""
+    out = np.zeros((means.shape[1], means.shape[1]))
+    for Z, weight in _deviations(block, own, means, factor, unit):
+        out += Z.T @ Z if weight is None else (Z.T * weight) @ Z
+    return (out,)
+
+
+def _fourth(block: Any, own: _Own, means: Array, factor: Array, unit: float, spread: Array) -> float:
+    """The sum of the fourth powers of the norms of the rows Z/spread."""
+    total = 0.0
+    for Z, weight in _deviations(block, own, means, factor, unit):
+        square = np.einsum("ij,ij,j->i", Z, Z, spread**-2)
+        total += float(square @ (square if weight is None else weight * square))
+    return total
 
 
 @record
 class WithinMatrix:
-    """S_w itself; the sum of the squared norms of the rows of Z, and that of their squares."""
+    """R itself, the spreads, and what `WithinRows.fourth` is, for which the rows are read again."""
 
     scatter: NDArray[np.float64]
-    norms: NDArray[np.float64]
+    spread: Array
+    fourth: Callable[[], float]
 
     @property
     def p(self) -> int:
         return len(self.scatter)
 
+    def gram(self, columns: bool) -> NDArray[np.float64]:
+        return self.scatter
+
     def form(self, amount: float) -> Form:
-        """(1 - a) S_w + a tr(S_w)/p I."""
-        return _shrunk(self.scatter, amount, amount * float(self.norms[0]) / self.p)
+        """(1 - a) S_w + a D D."""
+        return _shrunk(self.scatter, amount, self.spread)
 
 
 def ledoit_wolf_shrinkage(within: WithinRows | WithinMatrix, n: float) -> float:
-    """The shrinkage a, of n samples."""
+    """The shrinkage a of R, of n samples."""
     p = within.p
-    if isinstance(within, WithinMatrix):
-        G, (trace, fourth) = within.scatter, within.norms.tolist()
-    else:
-        norms = within.squares()  # of z_i z_i'/n, were it squared; rows are over sqrt(n)
-        once = norms if within.sample_weight is None else norms / within.sample_weight
-        G, trace, fourth = within.gram(p <= len(norms)), float(norms.sum()), float(norms @ once)
-    square = float((G * G).sum())
+    few = isinstance(within, WithinRows) and p > within.rows.shape[0]
+    G, fourth = within.gram(not few), within.fourth()
+    trace, square = float(np.trace(G)), float((G * G).sum())
     apart = square - trace**2 / p
     if not apart > NULL_DIRECTION * square:
-        return 0.0
-    return float(min(max((fourth - square / n) / apart, 0.0), 1.0))
+        return LEAST
+    return float(min(max((fourth - square / n) / apart, LEAST), 1.0))

@@ -7,6 +7,8 @@ that may leave by one root each (Moghaddam, Weiss and Avidan 2006).
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -16,6 +18,7 @@ from .. import _core
 from .._limits import (
     PENCIL_ALL_SWAPS_WORK,
     PENCIL_ENTERING,
+    PENCIL_ENUMERATED,
     PENCIL_START_WORK,
     PENCIL_STARTS,
     PENCIL_SWAP_ROUNDS,
@@ -31,8 +34,8 @@ from .form import Array, Index
 from .pencil import Pencil, Solution, Unbounded
 
 __all__ = [
-    "backward_search", "first_variable", "forward_search", "gradient_search", "greedy_searches",
-    "promising_variables", "single_ratios", "swap_search",
+    "backward_search", "best_of_all", "first_variable", "forward_search", "gradient_search",
+    "greedy_searches", "promising_variables", "single_ratios", "swap_search",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -58,6 +61,23 @@ def greedy_searches(
     chosen = pencil.active[_core.select_largest(ratio - ratio.min(), starts)] if starts > 0 else ()
     for first in chosen:
         yield forward_search(pencil, k, progress, int(first))
+    if math.comb(len(pencil.active), k) <= PENCIL_ENUMERATED:
+        best = best_of_all(pencil, k)
+        if best is not None:
+            yield pencil.leading(best, 0)
+
+
+def best_of_all(pencil: Pencil, k: int) -> Index | None:
+    """The best of all supports of k variables; None if B is singular on one of them."""
+    S = np.array(list(itertools.combinations(range(len(pencil.active)), k)))
+    rows, columns = S[:, :, None], S[:, None, :]
+    A, B = (form.block(pencil.active)[rows, columns] for form in (pencil.A, pencil.B))
+    try:
+        inverse = np.linalg.inv(np.linalg.cholesky(B))
+    except np.linalg.LinAlgError:
+        return None
+    values = np.linalg.eigvalsh(inverse @ A @ inverse.transpose(0, 2, 1))[:, -1]
+    return pencil.active[S[int(np.argmax(values))]] if np.isfinite(values).all() else None
 
 
 def single_ratios(pencil: Pencil) -> Array:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .._limits import REFINEMENT_ROUNDS
+from .._limits import EXACT_SLACK, REFINEMENT_ROUNDS
 from .._messages import counted, instead_of, listed, warn
-from .._validation import Hook, as_seed, as_share, check_bool, check_choice, integer, per_component
+from .._validation import Hook, as_seed, as_share, check_bool, check_choice, integer, number, per_component
 from ..operators.choice import Choice, knowledge
 from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator, Deflation
 from ..operators.gram import is_rounding
@@ -23,6 +23,7 @@ from ..operators.screening import MODES as SCREENING
 from ..progress import Progress
 from ..solvers.base import Solver, check_choice_of, check_count, choice_options, hook_of_component
 from ..solvers.certificates import upper_bounds
+from ..solvers.proving import PROOF_SECONDS, better_support
 from ..solvers.share import SHARES, Share, fewest_variables
 from ..solvers.solution import Ended, Report, Solution, ended
 from ..solvers.table import SOLVERS, SPARSITY, methods_of
@@ -103,6 +104,8 @@ def prepare(
         check_choice(start, "start", ("diagonal", "eigenvector"))
     options |= {"start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol}
     options = {name: value for name, value in options.items() if value is not None}
+    if settings["certify"] is True:
+        settings["proof_seconds"] = _proof_seconds(chosen, options)
     _refuse_options(chosen, options)
     sparsities = check_across(settings, chosen, removal, options, n_components, sparsities)
     for given in sparsities:
@@ -190,6 +193,12 @@ def make_solver(
             f"certify={settings['certify']!r} needs the entries of X; an operator offers only products"
         )
     return solver
+
+
+def _proof_seconds(method: type[Solver], options: dict[str, Any]) -> float:
+    """`time_limit`, which is taken out of the options where it is none of the method."""
+    take = options.get if "time_limit" in method.option_names() else options.pop
+    return number(take("time_limit", PROOF_SECONDS), "time_limit", 0)
 
 
 def _refuse_options(method: type[Solver], options: dict[str, Any]) -> None:
@@ -364,10 +373,12 @@ def _in_turn(
                 return f"{what} is left after {counted(t, 'component')}: {total}"
             return problem.exhausted(t, r).replace("no variance", what)
         if settings["certify"] is True:
-            asked = settings[solver.sparsity][t]
-            own = solver.bound(
-                state, _cardinality(state.choice, new, asked), hook_of_component(hook, t, r, whole=True)
-            )
+            asked, report = settings[solver.sparsity][t], hook_of_component(hook, t, r, whole=True)
+            k = _cardinality(state.choice, new, asked)
+            better, own = better_support(problem, state, new, k, settings["proof_seconds"], report)
+            if t >= len(known) and solver.name == "tpower" and settings["renormalize"] and better is not new:
+                new = replace(better, entries=with_sign(problem, better.index, better.entries))
+            own = min(own, solver.bound(state, k, report))
             new = _certified(problem, state, new, asked, own)
         found.append(new)
         if total is not None and total.reached_with(new):
@@ -458,5 +469,6 @@ def _certified(
     size = _cardinality(state.choice, x, asked)
     if state.choice is not None:
         size = state.choice.most_variables(size)
-    bound = min(bound, *upper_bounds(problem, state, size).values())
+    if not bound <= objective * (1 + EXACT_SLACK.of(problem.operator.dtype)):
+        bound = min(bound, *upper_bounds(problem, state, size).values())
     return replace(x, objective=objective, upper_bound=max(bound, objective))

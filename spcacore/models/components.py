@@ -280,8 +280,10 @@ def sparse_pca(
     n_restarts : int, default 0
         With ``refine=True``, the number of further attempts, as in the function `refine`.
     certify : bool or "jointly", default False
-        Compute an upper bound for each component, and how far the component may be below it. True: the bound
-        of `optimality_bound` for the deflated matrix; for "dspca", that of the relaxation. "jointly": one
+        Compute an upper bound for each component, and how far the component may be below it. True: with up to
+        3000 variables, `branch_and_bound` starts from each component, for at most `time_limit` seconds
+        (default 2); "tpower" returns the better component where it finds one. Where that is no proof, also the
+        bound of `optimality_bound` for the deflated matrix; for "dspca", that of the relaxation. "jointly": one
         bound instead, on the variance that any r loadings of these cardinalities explain together
         (with ``constraint="orthogonal"``, any orthogonal ones). Up to 1000 variables it uses the semidefinite
         relaxation, which takes seconds for 100 variables. Options `support` and `total_cardinality` accept
@@ -375,7 +377,8 @@ def sparse_pca(
         Called with a `Progress` after each component, and at most twenty times a second in between; with
         ``refine=True`` after each round too. Raising StopIteration ends the search early, see `Progress`.
     strategy, swaps, sample_l1_bound, time_limit, node_limit : optional
-        Further options of the method, as in its function. Only options of the chosen method are accepted.
+        Further options of the method, as in its function. Only options of the chosen method are accepted, and
+        `time_limit` with ``certify=True``: 0 leaves out the search, whose outcome depends on the machine.
     norm, relative, block, mu : optional
         Options of "gpower". With ``relative=True`` a penalty is a fraction of the largest column norm (l0: of
         its square) of the deflated data. ``block=True`` finds all components at once, without deflation, and

@@ -186,12 +186,8 @@ class StructuredPCAResult(LoadingsResult):
         support = np.arange(p) if self.method == "oppca" else np.flatnonzero(self.means[:, t])
         chosen = support if index is None else [integer(j, "index", 0, p - 1) for j in index]
         wanted = np.array(chosen, np.intp)
-        prior, unit = as_prior(
-            *(self.options[name] for name in ("prior_covariance", "prior_precision")),
-            p,
-            self.names,
-            self.options["seed"],
-        )
+        given = self.options["prior_covariance"], self.options["prior_precision"]
+        prior, unit = as_prior(*given, p, self.names, self.options["seed"])
         Q = np.zeros((p, 0))
         if t > 0 and (self.deflation == "constrained" or (prior.p == p and self._constrained)):
             Q = linalg.qr(self.means[:, :t], mode="economic")[0][support]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._labels import symmetric
-from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ONE_READ, SYMMETRY
+from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY
 from .._validation import column_names, raise_not_finite, real_array
 from ..linalg.scaling import power_of_two_scales
 from . import screening as _screening
@@ -83,10 +84,28 @@ class DenseData(DataStorage):
             found = Statistics(len(a), a.size, sums[0], sums[1], sums[2], sums[3])
         if self.missing and np.isnan(a[:, np.isnan(found.mean)]).any():
             return missing_problem(a, treatment, self.names)
+        if treatment.center and a.dtype == np.float32 and _far_from_zero(found):
+            double = copy(self)
+            double.array, double.dtype = a.astype(np.float64), np.dtype(np.float64)
+            return _rounded(double.problem(treatment), a.dtype)
         problem = self.problem_with(found, treatment)
         if M is not None:
             return with_moments(problem, found, M, treatment)
         return problem if plan is None else _screening.screened(problem, plan, a, sums, size)
+
+
+def _far_from_zero(found: Statistics) -> bool:
+    """Whether products in single precision would lose the deviations of every variable beside its mean."""
+    varies = found.square > 0
+    with np.errstate(over="ignore", under="ignore"):
+        lost = found.square < (SINGLE_LOSS * found.mean) ** 2 * found.n
+    return bool(varies.any() and lost[varies].all())
+
+
+def _rounded(problem: Problem, dtype: np.dtype) -> Problem:
+    """The problem of entries that were rounded to a type."""
+    data = None if problem.data is None else _rounded(problem.data, dtype)
+    return replace(problem, rounding=float(np.finfo(dtype).eps), data=data)
 
 
 class DenseCovariance(CovarianceStorage):

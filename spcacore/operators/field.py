@@ -58,6 +58,7 @@ class Field:
                     continue
                 others = np.concatenate((index[rows], index[:first], index[rows.stop :]))
                 gram = op.gram(others, None, len(index[rows]))
+                assert gram is not None  # no callback can have ended it
                 here = len(gram)
                 A[rows, rows], A[rows, :first] = gram[:, :here], gram[:, here : here + first]
                 A[rows, rows.stop :] = gram[:, here + first :]

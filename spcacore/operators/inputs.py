@@ -31,7 +31,7 @@ from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
 from .standardization import Standardization
 
-__all__ = ["AS_DATA", "KINDS", "as_fitted", "as_problem", "in_order", "variable_names"]
+__all__ = ["AS_DATA", "KINDS", "UNASKED", "as_fitted", "as_problem", "in_order", "variable_names"]
 __dir__ = __all__.copy
 
 KINDS = ("data", "covariance")

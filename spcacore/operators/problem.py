@@ -110,6 +110,8 @@ class Problem:
         The problem of the data that A as a matrix was formed from.
     choice : Choice or None
         What the caller knows of the variables.
+    rounding : float
+        Share of each entry that rounding may have changed, where the operator knows more digits.
     ground : Ground or None
         Parts of A in single precision, in which the call searches for where to start.
     """
@@ -136,6 +138,7 @@ class Problem:
     form: bool = False
     data: Problem | None = None
     choice: Choice | None = None
+    rounding: float = 0.0
     ground: Any = None
 
     @property
@@ -191,6 +194,8 @@ class Problem:
         if self.moment is None or self.diagonal is None:
             return math.sqrt(self.floor) if first_order and not self.operator.symmetric_form else self.floor
         noise = 4 * eps * k * float(self.diagonal[index].max()) if first_order else 0.0
+        if self.rounding > 0:  # a unit vector takes at most the sum of squared errors, of half an eps each
+            noise += self.rounding**2 / 4 * float(self.moment[index].sum())
         return (
             noise
             if self.operator.symmetric_form

@@ -348,7 +348,7 @@ class Run:
             value = float(diagonal[best[0]])
             if found is not None and (state.constrained or state.basis or found.objective >= value):
                 return found
-            if value > problem.noise(best):
+            if found is None and value > problem.noise(best):
                 warn("no component was found: the loading is the variable of largest variance")
         one = np.ones(1, dtype)
         one = one if choice is None or choice.signs is None else one * (1 | choice.signs[best])

@@ -2,8 +2,8 @@
 
 From the variable j a search comes in one step to the sparse vector that suits y = A e_j / sqrt(A_jj) best,
 and what it promises there is a bound from below on the objective: with k nonzeros x'Ax >= (x'y)^2, the sum of
-the k largest y_i^2; of generalized power the objective itself. Variances alone say nothing of this where all
-are equal, as in a correlation matrix.
+the k largest y_i^2; of generalized power the objective itself. Variances alone do not tell where all are
+equal, as in a correlation matrix.
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ __dir__ = __all__.copy
 class Continued(Protocol):
     """What a field asks of a solver."""
 
-    swaps: float
+    @property
+    def swaps(self) -> float: ...
 
     def tolerance(self, op: _core.Operator) -> float: ...
 
