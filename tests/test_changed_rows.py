@@ -10,6 +10,8 @@ from row_block_tools import METHODS, N, P, Rows, data
 import spcacore
 from spcacore.operators.fingerprints import _keys, _sums, _words, fingerprint
 
+pytestmark = pytest.mark.filterwarnings("ignore:scale=True leaves")  # the one column that is constant
+
 BLOCK = 105  # rows; four blocks
 LABELS = np.arange(N) % 3
 

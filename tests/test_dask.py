@@ -16,6 +16,8 @@ from row_block_tools import METHODS, N, P, dask_array, data, same, spoiled
 
 import spcacore
 
+pytestmark = pytest.mark.filterwarnings("ignore:scale=True leaves")  # the one column that is constant
+
 # ---- dask arrays on the threads of this process ------------------------------------------------------
 
 

@@ -23,20 +23,20 @@ from .sparse_format import compressed
 __all__ = ["fingerprint"]
 __dir__ = __all__.copy
 
-FLAT = 1 << 10  # entries in a line of what has one dimension
+_FLAT = 1 << 10  # entries in a line of what has one dimension
 
 
 def fingerprint(block: Any) -> int:
     """The number of a block: an array of numbers, dense or sparse."""
     digest = blake2b(digest_size=8)
     if not is_sparse(block):
-        digest.update(_sums(_words(np.asarray(block))))
+        digest.update(_sums(_words(np.asarray(block))).tobytes())
         return int.from_bytes(digest.digest(), "little")
     X = block if block.format in ("csr", "csc") else compressed(block)
     for part in (X.data, X.indices, X.indptr):
         words = _words(part)
-        whole = len(words) // FLAT * FLAT
-        digest.update(_sums(words[:whole].reshape(-1, FLAT)))
+        whole = len(words) // _FLAT * _FLAT
+        digest.update(_sums(words[:whole].reshape(-1, _FLAT)).tobytes())
         digest.update(words[whole:].tobytes())
     return int.from_bytes(digest.digest(), "little")
 

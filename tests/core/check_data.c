@@ -58,6 +58,7 @@ void SPCA(check_statistics)(trial_t *t)
     int center = chance(t, 60), quantizing = chance(t, 70) && d.style != ANY;
     real *means = WORK(t, p);
     double *variances = SCRATCH(t, p, double);
+    CHECK(t, !SPCA(all_finite)(d.size, d.X) == !SPCA(are_finite)(d.size, d.X));
     spca_status status;
     CHECK(t, SPCA(dense_statistics)(n, p, d.X, d.ld, d.row_major, center, ld, NULL, NULL, mean,
                                     square, low, high, quantizing ? quantized : NULL, step, error,
