@@ -11,7 +11,6 @@ from oracles import covariance, deflated, dense_vector
 from spcacore.operators import column_bounds, inputs
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers.starts import _for_racing
 
 seeds = st.integers(0, 10**6)
 
@@ -227,21 +226,3 @@ def test_rounding_lifts_no_product_above_its_bound(seed, decades):
         level = float(np.nextafter(y[j], np.float32(0)))
         found, _ = problem.working_set.bounds.above(state.operator, inside, index, value, level)
         assert j in found
-
-
-@given(seeds, st.integers(0, 3), st.booleans())
-@settings(max_examples=examples(25))
-def test_many_runs_race_on_the_matrix_without_components(seed, loadings, scale):
-    rng = np.random.default_rng(seed)
-    A = covariance(rng.standard_normal((80, 70)) * rng.uniform(0.1, 10, 70))
-    problem = as_problem(A, kind="covariance", scale=scale)
-    state = DeflatedOperator.from_problem(problem)
-    B = A / np.sqrt(np.outer(A.diagonal(), A.diagonal())) if scale else A
-    for _ in range(loadings):
-        index, value = unit_vector(rng, 70, 5)
-        x = dense_vector(70, index, value)
-        state, B = state.deflate(index, value, problem.noise), deflated(B, x, "projection", [])
-    racing = _for_racing(state, state.operator, 65, 5)
-    assert racing.dtype == np.float32
-    np.testing.assert_allclose(racing * problem.unit, B, atol=1e-5 * B.diagonal().max())
-    assert _for_racing(state, state.operator, 9, 5) is None  # 3 x 5 x 9 rows are fewer than 2 x 70

@@ -23,7 +23,8 @@ from .table import Arguments, Table, UserError, compressed
 from .text import place, read_text
 
 __all__ = [
-    "FORMULA", "READERS", "Saved", "adopt", "imputed", "placed", "quoted", "read", "read_lines", "read_saved", "symmetric", "unquoted", "where_not_finite",
+    "FORMULA", "READERS", "Saved", "adopt", "imputed", "placed", "quoted", "read", "read_lines",
+    "read_saved", "symmetric", "unquoted", "where_not_finite",
 ]  # fmt: skip
 __dir__ = __all__.copy
 

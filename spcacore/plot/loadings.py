@@ -179,10 +179,10 @@ def heatmap(
         ticks = [f"{tick}\n{drawing.percent(share)}" for tick, share in zip(ticks, shares, strict=True)]
     ax.set_xticks(np.arange(0, r, thin), ticks[::thin])
     ax.set_xlabel("component" if shares is None or r > 8 else "component, and its share of the variance")
-    labelled = drawing.label_rows(ax, [named[j] for j in rows], magnitude[rows])
+    labeled = drawing.label_rows(ax, [named[j] for j in rows], magnitude[rows])
     what = counted(m, "variable") if m == selected else f"{m} of {counted(selected, 'selected variable')}"
-    if labelled < m:
-        ax.set_ylabel(f"{what}, {labelled} of them named")
+    if labeled < m:
+        ax.set_ylabel(f"{what}, {labeled} of them named")
     elif m < selected:
         ax.set_ylabel(what)
     drawing.add_color_bar(ax, image)

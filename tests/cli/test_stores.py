@@ -160,7 +160,7 @@ def test_h5ad_with_names_of_other_kinds(as_json, tmp_path, X, kind):
             f["var/__categories/who"] = np.array(names[::-1], dtype=words)
             f["var/who"] = np.arange(8, -1, -1, dtype=np.int8)
             f["var/who"].attrs["categories"] = f["var/__categories/who"].ref
-        elif "categor" in kind:
+        elif "categorical" in kind or "categories" in kind:
             place = "var/who/categories" + "/values" * (kind != "categorical")
             f[place] = np.array(names[::-1], dtype=words)
             f["var/who/codes"] = [8 - j for j in range(9)]
