@@ -47,10 +47,10 @@ typedef struct {
     int stopped;
 } node_t;
 
-/* Whether the caller stops, now or before. */
+/* Whether the caller stops, now or before: who has said so is not asked again. */
 static int halted(node_t *node)
 {
-    return node->stopped |= asked_to_stop(node->stop, node->ctx);
+    return node->stopped = node->stopped || asked_to_stop(node->stop, node->ctx);
 }
 
 /* Whether G (n x n, the upper triangle by rows, ld apart) is positive definite; destroyed. */

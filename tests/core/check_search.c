@@ -392,7 +392,7 @@ void SPCA(check_early_searches)(trial_t *t)
                 spca_status status = SEARCHES[i](t, p, G, kind, &stop);
                 digest_int(t, status);
                 if (stop.asked <= at) break;
-                CHECK(t, status == SPCA_STOPPED);
+                CHECK(t, status == SPCA_STOPPED && stop.asked == at + 1);
             }
 }
 
