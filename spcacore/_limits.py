@@ -233,7 +233,7 @@ RACE_EXACT = 64  # and up to which they are in double precision
 RACE_MOST_STEPS = 300  # of a run to its end, whose variables are swapped next
 RACE_ITERATIONS = 100  # that each run may make, for there to be rounds
 FIELD_ORDER = 8192  # variables between which A is formed in single precision: 256 MB
-FIELD_SOME = 4096  # of more variables: as many of largest variance as others
+FIELD_SOME = 3072  # of more variables: as many of largest variance as others
 FIELD_PROBE = 1024  # the same at first, to see whether one start is enough
 PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; starts of the race that tells
 FIELD_COLUMNS = 1024  # that are converted at a time
@@ -243,7 +243,11 @@ FIELD_AT_ONCE = 3072  # variables up to which that is not asked
 FIELD_SLACK = (0.25, 0.05)
 FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
-PROBE_COLUMNS, PROBE_ROWS = 32, 8192  # of A, whose entries tell whether a part of A hides supports as good,
+PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = (
+    32,
+    8192,
+    1 << 22,
+)  # of A and X, which tell whether a part hides supports,
 PROBE_SHARE = 0.5  # by what these explain at least, over the best value,
 PROBE_AGAIN = 4  # of so many columns: one may be of another planted component
 COLUMN_ORDER = 4096  # variables at most whose columns of A are compared for where to start,
