@@ -243,7 +243,8 @@ FIELD_AT_ONCE = 3072  # variables up to which that is not asked
 FIELD_SLACK = (0.25, 0.05)
 FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
-PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = (
+# Columns of A, entries of each, and of X at once, that tell whether a part of A hides supports,
+PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
     32,
     8192,
     1 << 22,
