@@ -245,10 +245,6 @@ FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
 # Columns of A, entries of each, and of X at once, that tell whether a part of A hides supports,
 PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
-    32,
-    8192,
-    1 << 22,
-)  # of A and X, which tell whether a part hides supports,
 PROBE_SHARE = 0.5  # by what these explain at least, over the best value,
 PROBE_AGAIN = 4  # of so many columns: one may be of another planted component
 COLUMN_ORDER = 4096  # variables at most whose columns of A are compared for where to start,

@@ -109,7 +109,7 @@ def test_matrix_is_not_copied(call, setup, tmp_path):
     """The peak above the matrix stays below a fifth of it, of float32 with its quantized copy two fifths.
 
     Of CSR there is a copy by columns, with what bounds of earlier products need; many starts on a covariance
-    """The peak above the matrix stays below a fifth of it, of float32 with its int8 copy two fifths.
+    race on a copy in single precision, and on data between 3072 variables: two such matrices while one grows.
     """
     kind = ", kind='covariance'" if setup == "covariance" else ""
     peak, size = measure(SETUPS[setup], CALLS[call].format(kind=kind), tmp_path)
