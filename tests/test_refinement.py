@@ -341,7 +341,7 @@ def test_no_round_lowers_the_variance(seed, p, k, constraint):
     rng = np.random.default_rng(seed)
     A = covariance(rng.standard_normal((9, p)) * 2.0 ** rng.integers(-2, 3, p))
     rule = "orthogonal" if constraint else None
-    V = sparse_pca(A, 2, cardinality=k, kind="covariance", constraint=rule).loadings
+    V = sparse_pca(A, 2, cardinality=k, kind="covariance", constraint=rule).loadings.copy()
     V[:, 1] = V[:, 1] if constraint else np.roll(V[:, 1], 1)
     seen = []
     W = refine(

@@ -33,7 +33,10 @@ from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
 from .form import Form
 
-__all__ = ["LEAST", "BlockScatter", "ClassOffset", "DataScatter", "WithinMatrix", "WithinRows", "class_sizes", "ledoit_wolf_shrinkage"]  # fmt: skip
+__all__ = [
+    "LEAST", "BlockScatter", "ClassOffset", "DataScatter", "WithinMatrix", "WithinRows", "class_sizes",
+    "ledoit_wolf_shrinkage",
+]  # fmt: skip
 __dir__ = __all__.copy
 LEAST = 1e-6  # shrinkage, which leaves no direction without scatter
 
