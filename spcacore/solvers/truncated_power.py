@@ -161,6 +161,8 @@ class TruncatedPower(IterativeSolver):
         if best is None:
             first = self if formed else replaced(self, alone=True)
             best = super(TruncatedPower, first).find(problem, state, sparsity, seed, hook)
+        if best is None and state.constrained and not formed and not ended(hook):
+            best = super().find(problem, state, sparsity, seed, hook)  # from single variables too
         if best is None or best.proved or ended(hook) or not best.objective > 0:
             return best
         if not formed and not at_once:
