@@ -2,7 +2,7 @@
 """The one extension: thin wrappers of src_c that release the GIL.  No policy, no validation."""
 from cpython.ref cimport PyObject
 from cython cimport floating
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.math cimport INFINITY, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy

@@ -72,6 +72,25 @@ def scores(const floating[:, :] X, Py_ssize_t[::1] index, const floating[::1] me
     call.check(status)
 
 
+ctypedef fused word:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+
+def fingerprint(const word[:, :] X, const uint64_t[::1] keys, uint64_t[::1] sums):
+    """Sums of the columns modulo 2^64, each word times the key of its row; rows or columns are contiguous."""
+    cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
+    cdef bint row_major = X.strides[1] == sizeof(word)
+    cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(word)
+    if n == 0 or p == 0:
+        sums[:] = 0
+        return
+    with nogil:
+        spca_fingerprint(n, p, ld, row_major, sizeof(word), &X[0, 0], &keys[0], &sums[0])
+
+
 def orthogonal_parts(const floating[:, ::1] V, double epsilon):
     """Rows: the unit part of each row orthogonal to those before; zero where entries rounded to epsilon may have none."""
     cdef Py_ssize_t r = V.shape[0], p = V.shape[1]

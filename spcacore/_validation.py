@@ -17,10 +17,11 @@ from ._limits import CHUNK
 from ._messages import counted, meant, refuse_no_array, warn_repeated
 
 __all__ = [
-    "LARGEST", "TAKES_MISSING", "Hook", "aligned", "as_seed", "as_share", "check_bool", "check_callback",
-    "check_choice", "check_flag_or_vector", "check_sample_weight", "column_names", "float_type", "framed",
-    "group_labels", "has_only_products", "integer", "is_operator", "is_row_blocks", "is_sparse", "number",
-    "output_array", "per_component", "raise_not_finite", "real_array", "refuse_not_finite",
+    "AFTER_ERRORS", "LARGEST", "TAKES_MISSING", "Hook", "aligned", "as_seed", "as_share", "check_bool",
+    "check_callback", "check_choice", "check_flag_or_vector", "check_sample_weight", "column_names",
+    "float_type", "framed", "group_labels", "has_only_products", "integer", "is_operator", "is_row_blocks",
+    "is_sparse", "number", "output_array", "per_component", "raise_not_finite", "real_array",
+    "refuse_not_finite",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -285,6 +286,9 @@ def check_choice(value: Any, name: str, allowed: Collection[str]) -> str:
     return value
 
 
+AFTER_ERRORS: list[Callable[[], None]] = []  # what must not wait until the traceback of an error is gone
+
+
 class Hook:
     """The caller's callback, for one call: True, then and ever after, once it raised StopIteration."""
 
@@ -298,6 +302,10 @@ class Hook:
                 self.callback(progress)
             except StopIteration:
                 self.ended = True
+            except BaseException:
+                for release in AFTER_ERRORS:
+                    release()
+                raise
         return self.ended
 
 

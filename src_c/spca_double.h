@@ -1,5 +1,13 @@
 /* spca_double.h - prototypes of what is compiled for double alone; included by spca.h. */
 
+/* ---- fingerprints (fingerprint.c) ------------------------------------------------------------ */
+
+/* Of each column of X (n x p) the sum modulo 2^64 of its words, of size 1, 2, 4 or 8 bytes, each
+ * times the low half of the key of its row, but what is above 32 bits times the high half.  From a
+ * row to the next, or from a column, it is ld words. */
+void spca_fingerprint(spca_int n, spca_int p, spca_int ld, int row_major, int size, const void *x,
+                      const uint64_t *keys /* n */, uint64_t *sums /* p */);
+
 /* ---- greedy search (secular.c) -------------------------------------------------------------- */
 
 /* Largest eigenvalue of the pencil of SPCA(bordered_eigenvalues) on the support without each of its

@@ -34,12 +34,14 @@ PLAIN = ["-std=c11", "-O1", "-fopenmp-simd", "-ffp-contract=off", "-w"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 DOUBLE = {
     "branch_and_bound.c",
+    "check_fingerprint.c",
     "check_prior.c",
     "check_search.c",
     "check_pool.c",
     "clones.c",
     "dspca.c",
     "elastic_net.c",
+    "fingerprint.c",
     "pool.c",
     "prior_support.c",
     "secular.c",
@@ -61,6 +63,7 @@ CHECKS = {
     "direct.c": "direct refit corners early",
     "dspca.c": "dspca tight_bounds search_corners early_searches",
     "elastic_net.c": "elastic_net guesses search_corners early_searches",
+    "fingerprint.c": "fingerprint",
     "generalized_power.c": SEARCHES,
     "gram.c": "operator statistics",
     "gram.h": "operator",

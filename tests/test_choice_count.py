@@ -408,7 +408,7 @@ def test_thresholds_keep_what_is_largest_and_has_room(mixture):
         A[out] = A[:, out] = 0
         k = 4 + seed % 3
         result = spcacore.spca(
-            A, 1, cardinality=k, ridge=np.inf, kind="covariance", tol=1e-12, **COUNTED, **mixture
+            A, 1, cardinality=k, refine=False, kind="covariance", tol=1e-12, **COUNTED, **mixture
         )
         x = result.loadings[:, 0]
         assert_feasible(x, k, **known)
@@ -497,7 +497,9 @@ def test_a_group_without_room_is_passed_over():
     for ridge in (0.1, np.inf):
         options = {"ridge": ridge, "kind": "covariance", "groups": groups, "count": "variables"}
         with pytest.warns(RuntimeWarning, match="not converged in 1 iteration"):
-            result = spcacore.spca(A, 1, cardinality=3, start=np.ones((7, 1)), max_iter=1, **options)
+            result = spcacore.spca(
+                A, 1, cardinality=3, refine=False, start=np.ones((7, 1)), max_iter=1, **options
+            )
         x = result.loadings[:, 0]
         assert np.flatnonzero(x).tolist() == [4, 5, 6]
     with pytest.raises(ValueError, match="says what a cardinality counts; leave it out with a penalty"):

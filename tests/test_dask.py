@@ -1,6 +1,7 @@
 """Data in dask arrays, on threads and on a cluster of two processes."""
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -14,6 +15,8 @@ from processes import output_of
 from row_block_tools import METHODS, N, P, dask_array, data, same, spoiled
 
 import spcacore
+
+pytestmark = pytest.mark.filterwarnings("ignore:scale=True leaves")  # the one column that is constant
 
 # ---- dask arrays on the threads of this process ------------------------------------------------------
 
@@ -130,6 +133,65 @@ def test_bad_dask_input():
         spcacore.row_blocks(lazy, persist="yes")
 
 
+def stop_with_an_error(progress):
+    raise RuntimeError("of the caller")
+
+
+FAILED = {  # a call, its error, and what the error says of where
+    "a block": (
+        lambda X, bad, persist: spcacore.sparse_pca(
+            spcacore.row_blocks(bad, persist=persist), 2, cardinality=8
+        ),
+        ZeroDivisionError, r"block 1 of X \(rows 150 to 299\) could not be read, in pass 1",
+    ),
+    "a block of clusters": (
+        lambda X, bad, persist: spcacore.sparse_kmeans(spcacore.row_blocks(bad, persist=persist), 2, 2.0),
+        ZeroDivisionError, r"block 1 of X \(rows 150 to 299\)",
+    ),
+    "a block of the second side": (
+        lambda X, bad, persist: spcacore.sparse_cca(
+            X, spcacore.row_blocks(bad, persist=persist), 1, l1_bound=2.0
+        ),
+        ZeroDivisionError, r"block 1 of Y \(rows 150 to 299\)",
+    ),
+    "a callback": (
+        lambda X, bad, persist: spcacore.sparse_pca(
+            spcacore.row_blocks(X, persist=persist), 2, cardinality=8, callback=stop_with_an_error
+        ),
+        RuntimeError, "of the caller",
+    ),
+}  # fmt: skip
+
+
+def failing_calls(name, persist):
+    """The errors of two calls, which keep the frames and so what is in them."""
+    call, error, words = FAILED[name]
+
+    def raising(block, block_info=None):  # which workers get by value
+        if block_info and block_info[0]["chunk-location"][0] == 1:
+            raise ZeroDivisionError("no such rows")
+        return block
+
+    lazy = dask_array(data()) + 0
+    for _ in range(2):
+        with pytest.raises(error) as caught:
+            call(lazy, lazy.map_blocks(raising, meta=np.empty((0, 0))), persist)
+        said = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+        assert re.search(words, said), said
+        yield caught
+
+
+@pytest.mark.parametrize("persist", [True, False])
+@pytest.mark.parametrize("name", FAILED)
+def test_a_failed_call_names_the_block_and_keeps_none(name, persist):
+    pytest.importorskip("dask", reason="needs dask")
+    from spcacore.operators import dask as module
+
+    errors = list(failing_calls(name, persist))
+    assert errors
+    assert all(blocks.origin is None for blocks in module._KEPT)
+
+
 # ---- a cluster of two processes ----------------------------------------------------------------------
 
 
@@ -204,6 +266,45 @@ def test_bad_entries_on_a_cluster(client):
     array = da.from_array(spoiled(np.nan, 333, 17), chunks=(105, P))
     with pytest.raises(ValueError, match=r"1 entry that is NaN or infinite, the first at \(333, 17\)"):
         spcacore.sparse_pca(array, 1, cardinality=8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("persist", [True, False])
+@pytest.mark.parametrize("name", FAILED)
+def test_what_a_failed_call_leaves_on_a_cluster(client, name, persist):
+    """Nothing, though its error is kept."""
+    errors = list(failing_calls(name, persist))
+    assert len(errors) == 2
+    for _ in range(100):  # until the scheduler has heard of it
+        if not client.futures:
+            break
+        time.sleep(0.05)
+    assert not client.futures
+
+
+@pytest.mark.slow
+def test_a_client_that_is_closed(cluster):
+    import distributed
+
+    with distributed.Client(cluster) as client:
+        array = made_by_workers(data())
+        distributed.wait(array)
+        assert client.futures
+    with pytest.raises(ConnectionError, match=r"block 0 of X \(rows 0 to 104\) is on a dask cluster"):
+        spcacore.sparse_pca(array, 1, cardinality=8)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_gone(client, monkeypatch):
+    """No KeyError, whatever it said last."""
+    array = made_by_workers(data())
+    monkeypatch.setattr(client, "status", "connecting")
+    monkeypatch.setattr(client, "scheduler_info", lambda *_, **__: {})
+    with pytest.raises(ConnectionError, match="scheduler is gone"):
+        spcacore.sparse_pca(array, 1, cardinality=8)
+    monkeypatch.setattr(client, "status", "running")
+    with pytest.raises(ConnectionError, match="scheduler is gone"):
+        spcacore.sparse_pca(array + 0, 1, cardinality=8)
 
 
 @pytest.mark.slow

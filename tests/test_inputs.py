@@ -151,12 +151,14 @@ WIDE = {
     "dspca": lambda X, **o: spcacore.dspca(X, 4, tol=1e-7, max_iter=5000, **o),
     "dspca, penalty": lambda X, **o: spcacore.dspca(X, penalty=0.5, tol=1e-7, max_iter=5000, **o),
     "sparse_pca": lambda X, **o: spcacore.sparse_pca(X, 3, cardinality=6, **o),
-    "spca": lambda X, **o: spcacore.spca(X, 3, cardinality=5, ridge=30.0, **o),
-    "spca, infinite ridge": lambda X, **o: spcacore.spca(X, 3, cardinality=5, ridge=np.inf, **o),
+    "spca": lambda X, **o: spcacore.spca(X, 3, cardinality=5, ridge=30.0, refine=False, **o),
+    "spca, infinite ridge": lambda X, **o: spcacore.spca(X, 3, cardinality=5, refine=False, **o),
+    "spca, refined": lambda X, **o: spcacore.spca(X, 3, cardinality=5, **o),
 }
 
 
-OF_X = {"gpower", "gpower, l0", "spca", "spca, infinite ridge"}  # whose penalties have the unit of X'X
+OF_X = {"gpower", "gpower, l0", *(name for name in WIDE if name.startswith("spca"))}  # in the unit of X'X
+OF_ENTRIES = {"least_squares_component", "spca, refined"}  # not of products
 
 
 def same_component(result, expected, tol, values=True):
@@ -176,7 +178,7 @@ def test_wide_data_of_any_kind(name):
     scaled, correlation = WIDE[name](X, scale=True), np.corrcoef(X.T) * (49 if name in OF_X else 1)
     same_component(scaled, WIDE[name](correlation, kind="covariance"), 1e-6, values=name not in OF_X)
     others = [(X.astype(np.float32), {}, 5e-3), *((M, options, 1e-6) for M, options in other_kinds(X))]
-    if name == "least_squares_component":  # which takes no products
+    if name in OF_ENTRIES:
         others = others[:-2]
     if name in OF_X:
         others = [(M, options, tol) for M, options, tol in others if not options]

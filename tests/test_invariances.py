@@ -404,5 +404,6 @@ def test_scaled_models_answer_in_the_units_of_the_data():
 
 def test_a_sparse_penalty_is_scaled_as_a_dense_one():
     L = np.array([[4.0, -1.0], [-1.0, 2.0]])
-    for dense, sparse in zip(_square(L, "penalty", 2), _square(sp.csr_array(L), "penalty", 2), strict=True):
+    scaled = (_square(M, "penalty", 2, None) for M in (L, sp.csr_array(L)))
+    for dense, sparse in zip(*scaled, strict=True):
         np.testing.assert_array_equal(dense, sparse)

@@ -13,6 +13,8 @@ import spcacore
 from spcacore.operators.blocks import TakenRows, as_kernel_input, statistics, sum_parts
 from spcacore.operators.inputs import as_problem
 
+pytestmark = pytest.mark.filterwarnings("ignore:scale=True leaves")  # the one column that is constant
+
 N, P, Q = 1300, 30, 9  # more rows than the bandwidth looks at
 from_array = optional("dask.array", "from_array")
 LABELS = np.array(["c", "a", "b"])[np.random.default_rng(1).integers(0, 3, N)]

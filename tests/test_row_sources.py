@@ -15,6 +15,8 @@ import spcacore
 from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.inputs import as_problem
 
+pytestmark = pytest.mark.filterwarnings("ignore:scale=True leaves")  # the one column that is constant
+
 # ---- any source ------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 import threading
@@ -73,6 +74,8 @@ def speaking_of_y(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except (TypeError, ValueError) as error:
+        if type(error) not in (TypeError, ValueError):
+            raise
         raise type(error)(re.sub(r"(?<!\.)\bX\b", "Y", str(error))) from None
 
 
@@ -81,6 +84,8 @@ def named(side: str, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except (TypeError, ValueError) as error:
+        if type(error) not in (TypeError, ValueError):  # a source's own
+            raise
         words = re.sub(r"(?<!')\b(include|exclude|groups|nonnegative|count)\b", rf"{side}_\1", str(error))
         raise type(error)(words) from None
 
@@ -96,7 +101,11 @@ def both_sides(
 ) -> tuple[Side, Side]:
     """The sides; what is known of their variables are arguments of `Choice.checked`, or none."""
     Y, sample_weight = joined(X, Y, "Y"), joined(X, sample_weight, "sample_weight")
-    of = BlockSide.of if is_row_blocks(X) or is_row_blocks(Y) else Side.of
+    if is_row_blocks(X) or is_row_blocks(Y):
+        X, Y = _parted_alike(X, Y)
+        of: Any = BlockSide.of
+    else:
+        of = Side.of
     x = named("x", lambda: of(X, scale, "X", choices[0], sample_weight))
     if sample_weight is not None:
         _refuse_uneven(len(sample_weight), next(iter(getattr(Y, "shape", ())), len(sample_weight)))
@@ -260,9 +269,7 @@ class BlockSide(Side):
 
     @classmethod
     def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
-        if not (is_row_blocks(X) or is_sparse(X)):
-            X = real_array(X, "X", ndim=2)
-        blocks = row_blocks(X).held()
+        blocks = _in_blocks(X, "X").held()
         with quiet("scale=True leaves"):
             problem = as_problem(blocks, scale=scale, choice=choice, sample_weight=sample_weight)
         assert problem.mean is not None
@@ -299,11 +306,31 @@ class BlockSide(Side):
                 f"X and Y are in blocks of rows, of which products of p q <= {KEPT_BYTES // 8} entries are "
                 f"formed, not of {self.p} x {other.p}: choose variables first, or bring both into memory"
             )
-        if hasattr(other.blocks, "array") and not hasattr(self.blocks, "array"):  # a dask array goes first
+        if _is_first(other.blocks) and not _is_first(self.blocks):
             return other.cross(self).T
         units = [(side.mean, side.weight.astype(side.dtype)) for side in (self, other)]
         each = self.blocks.beside(other.blocks, None if self.root is None else self.root**2)
         return self.blocks.reduced(sum_parts, _products, units, each=each)[0]
+
+
+def _in_blocks(X: Any, name: str) -> RowBlocks:
+    return row_blocks(X if is_row_blocks(X) or is_sparse(X) else real_array(X, name, ndim=2))
+
+
+def _is_first(blocks: Any) -> bool:
+    """Whether others are sent to where these are: a dask array."""
+    return hasattr(blocks, "array")
+
+
+def _parted_alike(X: Any, Y: Any) -> tuple[RowBlocks, RowBlocks]:
+    """Both in the same blocks of rows, so that every pass over either reads the same."""
+    x, y = _in_blocks(X, "X"), speaking_of_y(lambda: _in_blocks(Y, "X"))
+    _refuse_uneven(x.shape[0], y.shape[0])
+    y = copy.copy(y)
+    y.called = "Y"
+    if _is_first(y) and not _is_first(x):
+        return x.parted_like(y), y
+    return x, y.parted_like(x)
 
 
 def _roots(sample_weight: Any) -> Array | None:

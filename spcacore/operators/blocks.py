@@ -14,6 +14,7 @@ for renting and buying).
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from .._messages import counted, warn_repeated
 from .._types import Index
 from .._validation import float_type, is_sparse, real_array
 from .dense import blas_layout
+from .fingerprints import fingerprint
 from .sparse_format import canonical_arrays, compressed
 from .statistics import Statistics, compressed_statistics, dense_statistics, in_range, merged
 
@@ -79,6 +81,7 @@ class RowBlocks:
         if self.dtype.kind not in "fiub":
             raise TypeError(f"X has dtype {self.dtype}; real numbers are needed")
         self.starts, self._passes = starts, [0]
+        self.prints: list[int | None] = [None] * len(starts)  # of each block, from the first read of it
         if names is not None and not hasattr(names, "__iter__"):
             raise TypeError(f"names must be a sequence of names or None, not {names!r}")
         self.names = None if names is None else tuple(str(name) for name in names)
@@ -89,6 +92,7 @@ class RowBlocks:
             )
 
     ndim = 2
+    called = "X"  # in words of errors
 
     @property
     def n_blocks(self) -> int:
@@ -99,9 +103,12 @@ class RowBlocks:
         return self._passes[0]
 
     def expected(self) -> list[Expected]:
-        """What each block must be."""
+        """What each block must be, in this pass."""
         bounds = pairwise([*self.starts, self.shape[0]])
-        return [Expected(b, *rows, self.shape[1], self.dtype) for b, rows in enumerate(bounds)]
+        return [
+            Expected(b, *rows, self.shape[1], self.dtype, self.prints[b], max(self.passes, 1), self.called)
+            for b, rows in enumerate(bounds)
+        ]
 
     def results(
         self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
@@ -136,8 +143,14 @@ class RowBlocks:
         """The same, of None a None for each block."""
         return [None] * self.n_blocks if a is None else self.split(a)
 
+    def parted_like(self, other: RowBlocks) -> RowBlocks:
+        """The same rows in the blocks of other data with as many rows."""
+        if self.starts == other.starts:
+            return self
+        raise NotImplementedError
+
     def beside(self, other: RowBlocks, a: Any) -> Any:
-        """The same rows of other data, and of `a` or None, block by block, to go as `each`."""
+        """The blocks of other data, parted like these, and of `a` or None, to go as `each`."""
         raise NotImplementedError
 
     def rows(self, index: Index) -> NDArray[Any]:
@@ -211,14 +224,30 @@ class SlicedRows(RowBlocks):
     ) -> Iterator[Any]:
         self._passes[0] += 1
         for block in self.expected():
-            rows = block.check(_rows(self.source, block.start, block.stop))
-            yield task(rows, *(() if each is None else (each[block.number],)), *arguments)
+            rows = self.read(block)
+            result = task(rows, *(() if each is None else (each[block.number],)), *arguments)
+            if block.known is None:
+                self.prints[block.number] = fingerprint(rows)
+            yield result
+
+    def read(self, block: Expected) -> Any:
+        """The rows of a block."""
+        try:
+            return block.check(_rows(self.source, block.start, block.stop))
+        except Exception as error:
+            block.note(error)
+            raise
 
     def _slice(self, b: int, i: int) -> Any:
         return self.source[self.starts[b] + i : self.starts[b] + i + 1]
 
+    def parted_like(self, other: RowBlocks) -> RowBlocks:
+        out = copy.copy(self)
+        out.starts, out.prints = other.starts, [None] * other.n_blocks
+        return out
+
     def beside(self, other: RowBlocks, a: Any) -> Any:
-        return _Slices(other, [*self.starts, self.shape[0]], self.split_or_none(a))
+        return _Slices(other, self.split_or_none(a))
 
 
 def _rows(source: Any, start: int, stop: int) -> Any:
@@ -235,11 +264,11 @@ def _rows(source: Any, start: int, stop: int) -> Any:
 class _Slices:
     """Rows of a source, read where they are asked for."""
 
-    def __init__(self, blocks: Any, bounds: list[int], parts: list[Any]) -> None:
-        self.blocks, self.bounds, self.parts = blocks, bounds, parts
+    def __init__(self, blocks: Any, parts: list[Any]) -> None:
+        self.blocks, self.parts = blocks, parts
 
     def __getitem__(self, b: int) -> Any:
-        return self.blocks.source[self.bounds[b] : self.bounds[b + 1]], self.parts[b]
+        return self.blocks.read(self.blocks.expected()[b]), self.parts[b]
 
 
 class TakenRows(RowBlocks):
@@ -278,27 +307,48 @@ def sum_parts(parts: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64
 
 
 class Expected(NamedTuple):
-    """The rows, columns and dtype of a block, as the whole has them."""
+    """The rows, columns and dtype of a block, as the whole has them; its fingerprint, once it was read; the
+    number of this pass; the name of the whole."""
 
     number: int
     start: int
     stop: int
     p: int
     dtype: np.dtype[Any]
+    known: int | None
+    reading: int
+    whole: str
+
+    @property
+    def name(self) -> str:
+        return f"block {self.number} of {self.whole} (rows {self.start} to {self.stop - 1})"
 
     def check(self, block: Any) -> Any:
         """The block, if it is as expected; its source may change between two passes."""
-        name = f"block {self.number} of X (rows {self.start} to {self.stop - 1})"
-        shape, dtype = getattr(block, "shape", None), getattr(block, "dtype", None)
+        name, shape, dtype = self.name, getattr(block, "shape", None), getattr(block, "dtype", None)
         if not isinstance(shape, tuple):
             raise TypeError(f"{name} is {type(block).__name__}, not an array")
         if isinstance(dtype, np.dtype) and dtype.kind not in "fiub":
             raise TypeError(f"{name} has dtype {dtype}; real numbers are needed")
         if shape != (self.stop - self.start, self.p):
-            raise ValueError(f"{name} has shape {shape}, not {(self.stop - self.start, self.p)} as X says")
+            raise ValueError(
+                f"{name} has shape {shape}, not {(self.stop - self.start, self.p)} as {self.whole} says"
+            )
         if isinstance(dtype, np.dtype) and float_type(dtype) != float_type(self.dtype):
-            raise ValueError(f"{name} has dtype {dtype}, not {self.dtype} as X says")
+            raise ValueError(f"{name} has dtype {dtype}, not {self.dtype} as {self.whole} says")
+        if self.known is not None and fingerprint(block) != self.known:
+            raise ValueError(
+                f"{name} holds other numbers in pass {self.reading} than when it was first read, so results "
+                "would be of no one X. Is its file still written, or are random numbers drawn anew? Store X "
+                "once, or keep it in memory (dask: persist=True); for data that were meant to change between "
+                "two calls, call row_blocks again"
+            )
         return block
+
+    def note(self, error: BaseException) -> None:
+        """Add to an error where it was."""
+        if self.name not in f"{error}{getattr(error, '__notes__', '')}":
+            error.add_note(f"{self.name} could not be read, in pass {self.reading}")
 
 
 def as_kernel_input(block: Any) -> Any:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import copy
 import inspect
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import accumulate
-from typing import Any, cast
+from itertools import accumulate, pairwise
+from threading import get_ident
+from typing import Any
+from weakref import WeakSet
 
 import dask
 import dask.array as da
@@ -20,12 +23,16 @@ import numpy as np
 from dask.core import flatten
 
 from .._limits import DASK_FAN_IN, DASK_ON_CLIENT, DASK_SMALL, DASK_WIDE
-from .._validation import check_bool, column_names, is_sparse
+from .._validation import AFTER_ERRORS, check_bool, column_names, is_sparse
 from .blocks import Combine, Expected, RowBlocks, as_kernel_input
+from .fingerprints import fingerprint
 from .screening import available_memory
 
 __all__ = ["DaskBlocks"]
 __dir__ = __all__.copy
+
+_MACHINERY = ("asyncio", "concurrent", "dask", "distributed", "tornado")  # whose errors are not of a block
+_KEPT: WeakSet[DaskBlocks] = WeakSet()
 
 
 class DaskBlocks(RowBlocks):
@@ -51,6 +58,8 @@ class DaskBlocks(RowBlocks):
         self.blocks = list(X.to_delayed().ravel())
         found = self._found()
         self.futures = found if all(map(_is_future, found)) else None
+        self.origin: DaskBlocks | None = None  # of which these are kept, by the calls of this thread
+        self.thread = 0
 
     @property
     def client(self) -> Any:
@@ -78,12 +87,32 @@ class DaskBlocks(RowBlocks):
         every = (
             {"n_workers": -1} if "n_workers" in inspect.signature(client.scheduler_info).parameters else {}
         )
-        for worker in client.scheduler_info(**every)["workers"].values():
+        info = client.scheduler_info(**every)
+        if "workers" not in info:
+            raise ConnectionError(
+                f"{self.called} is to be read by a dask client whose scheduler is gone: {client}"
+            )
+        for worker in info["workers"].values():
             limit = worker["memory_limit"]
             free += max(limit - worker["metrics"].get("memory", 0), 0) if limit else np.inf
         return self.array.nbytes <= free / 2
 
+    def _require_scheduler(self) -> None:
+        """Raise where nobody is there to read the blocks."""
+        client = self.client
+        if client is not None and client.status != "running":
+            raise ConnectionError(
+                f"{self.called} is to be read by a dask client whose scheduler is gone: {client}"
+            )
+        for future, block in zip(self.futures or (), self.expected(), strict=False):
+            if future.client.status != "running" or future.status in ("cancelled", "lost"):
+                raise ConnectionError(
+                    f"{block.name} is on a dask cluster, and its client is closed or has lost it "
+                    f"({future.client.status}, {future.status}): compute X again with the client in force"
+                )
+
     def held(self) -> RowBlocks:
+        self._require_scheduler()
         if self._computed() or self.persist is False or not (self.persist or self._fits()):
             return self
         return self._kept()
@@ -93,24 +122,97 @@ class DaskBlocks(RowBlocks):
 
     def _kept(self) -> RowBlocks:
         out = copy.copy(self)
-        out.blocks = list(dask.persist(*(dask.delayed(_kept)(*pair) for pair in self._pairs())))
+        out.prints = [None] * self.n_blocks  # of what is kept, whose dtype may be another
+        with self._explaining():
+            out.blocks = list(dask.persist(*(dask.delayed(_kept)(*pair) for pair in self._pairs())))
         found = [dict(block.__dask_graph__()).get(block.key) for block in out.blocks]
         out.futures = found if all(map(_is_future, found)) else None
+        out.origin, out.thread = self, get_ident()
+        _KEPT.add(out)
         return out
+
+    def let_go(self) -> None:
+        """Release what is kept, after an error whose traceback holds this object; passes compute it anew."""
+        origin, self.origin = self.origin, None
+        if origin is None:
+            return
+        origin.let_go()
+        _release(self.futures or ())
+        self.blocks, self.futures, self.prints = origin.blocks, origin.futures, origin.prints
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Add to an error the block that it comes from, and let go of what is kept."""
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, Exception) and type(error).__module__.partition(".")[0] not in _MACHINERY:
+                self._explain(error)
+            _let_go()
+            raise
+
+    def _explain(self, error: Exception) -> None:
+        if "block " in str(error):
+            return
+        for block, expected in self._pairs():
+            try:
+                dask.compute(dask.delayed(_nothing)(block))
+            except Exception:
+                return expected.note(error)
 
     def _pairs(self) -> Iterator[tuple[Any, Expected]]:
         return zip(self.blocks, self.expected(), strict=True)
 
-    def _submitted(
-        self, task: Callable[..., Any], arguments: tuple[Any, ...], each: list[Any] | None
-    ) -> tuple[list[Any], Callable[..., Any]]:
-        """What will be the results, and the function that applies another to a list of these."""
+    def _pass(
+        self,
+        combine: Combine | None,
+        task: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        each: list[Any] | None,
+    ) -> list[Any]:
+        """The results of all blocks, those of several combined by tasks where they are many."""
         self._passes[0] += 1
+        with self._explaining():
+            self._require_scheduler()
+            sent: list[Any] = []
+            try:
+                nodes, submit = self._submitted(task, arguments, each, sent)
+                most = max(DASK_FAN_IN, min(DASK_ON_CLIENT, DASK_WIDE // self.shape[1]))
+                while combine is not None and len(nodes) > most:
+                    groups = range(0, len(nodes), DASK_FAN_IN)
+                    nodes = [submit(combine, nodes[i : i + DASK_FAN_IN]) for i in groups]
+                prints = [
+                    submit(partial(_fingerprint, expected=expected), block)
+                    for block, expected in zip(self._unread(nodes), self.expected(), strict=False)
+                ]
+                sent += filter(_is_future, nodes + prints)
+                found = self._gathered(nodes + prints)
+            finally:
+                _release(sent)
+        if prints:
+            self.prints[:] = found[len(nodes) :]
+        return found[: len(nodes)]
+
+    def _unread(self, nodes: list[Any]) -> list[Any]:
+        """The blocks whose fingerprints are not known, as the nodes refer to them."""
+        if None not in self.prints:
+            return []
+        return self.blocks if self.futures is None or not all(map(_is_future, nodes)) else self.futures
+
+    def _submitted(
+        self,
+        task: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        each: list[Any] | None,
+        sent: list[Any],
+    ) -> tuple[list[Any], Callable[..., Any]]:
+        """What will be the results, and the function that applies another to some of these."""
         client = self.client
         own = [(block, () if each is None else (each[block.number],)) for block in self.expected()]
         shared: Any = arguments
         if client is not None and sum(getattr(argument, "nbytes", 0) for argument in arguments) > DASK_SMALL:
             shared = client.scatter([arguments], broadcast=True, hash=False)[0]
+            sent.append(shared)
         lazy = len(dask.base.unpack_collections(each)[0]) > 0
         if client is not None and self.futures is not None and not lazy:  # costs a third less than a graph
             count = self.n_blocks  # large keyword arguments of `map` would become tasks of one name
@@ -130,14 +232,10 @@ class DaskBlocks(RowBlocks):
     def results(
         self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
     ) -> Iterator[Any]:
-        yield from self._gathered(self._submitted(task, arguments, each)[0])
+        yield from self._pass(None, task, arguments, each)
 
     def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
-        nodes, submit = self._submitted(task, arguments, each)
-        most = max(DASK_FAN_IN, min(DASK_ON_CLIENT, DASK_WIDE // self.shape[1]))
-        while len(nodes) > most:
-            nodes = [submit(combine, nodes[i : i + DASK_FAN_IN]) for i in range(0, len(nodes), DASK_FAN_IN)]
-        return combine(self._gathered(nodes))
+        return combine(self._pass(combine, task, arguments, each))
 
     def mapped(
         self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
@@ -154,13 +252,24 @@ class DaskBlocks(RowBlocks):
     def _slice(self, b: int, i: int) -> Any:
         return dask.compute(dask.delayed(_one_row)(self.blocks[b], i))[0]
 
+    def parted_like(self, other: RowBlocks) -> RowBlocks:
+        if self.starts == other.starts:
+            return self
+        rows = tuple(j - i for i, j in pairwise([*other.starts, self.shape[0]]))
+        out = DaskBlocks(self.array.rechunk({0: rows}), self.persist, self.names)
+        out.called = self.called
+        return out
+
     def beside(self, other: RowBlocks, a: Any) -> Any:
-        chunks, rows = (self.array.chunks[0], other.shape[1]), cast(Any, other)
+        rows: Any = other
         if isinstance(other, DaskBlocks):
-            array = other.array.rechunk(chunks)
+            blocks = other.blocks
         else:
-            array = da.from_array(rows.source, chunks, asarray=False)
-        return list(zip(array.to_delayed().ravel(), self.split_or_none(a), strict=True))
+            chunks = self.array.chunks[0], other.shape[1]
+            blocks = da.from_array(rows.source, chunks, asarray=False).to_delayed().ravel()
+        check = dask.delayed(_checked, pure=False)
+        pairs = zip(blocks, other.expected(), self.split_or_none(a), strict=True)
+        return [(check(block, expected), part) for block, expected, part in pairs]
 
 
 def _run(
@@ -168,6 +277,14 @@ def _run(
 ) -> Any:
     expected, first = own
     return task(expected.check(block), *first, *arguments)
+
+
+def _checked(block: Any, expected: Expected) -> Any:
+    return expected.check(block)
+
+
+def _fingerprint(block: Any, expected: Expected) -> int:
+    return fingerprint(expected.check(block))
 
 
 def _kept(block: Any, expected: Expected) -> Any:
@@ -178,6 +295,29 @@ def _mapped(
     block: Any, expected: list[Expected], task: Callable[..., Any], arguments: Any, block_id: tuple[int, ...]
 ) -> Any:
     return task(expected[block_id[0]].check(block), *arguments)
+
+
+def _nothing(_: Any) -> None:
+    """What is asked of a block to see whether it can be computed."""
+
+
+def _release(futures: Iterable[Any]) -> None:
+    """Without the tasks that still run for them; whatever has become of their client."""
+    for future in futures:
+        with suppress(Exception):
+            if not future.done():
+                future.cancel()
+            future.release()
+
+
+def _let_go() -> None:
+    """After an error in a function of the caller: of what calls in this thread have kept."""
+    for blocks in list(_KEPT):
+        if blocks.thread == get_ident():
+            blocks.let_go()
+
+
+AFTER_ERRORS.append(_let_go)
 
 
 def _one_row(block: Any, i: int) -> Any:

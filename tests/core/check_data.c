@@ -44,6 +44,16 @@ static table_t table_of(trial_t *t, int tame, int large)
     return d;
 }
 
+/* Whatever the length, and wherever the first entry that is not finite. */
+static void check_all_finite(const trial_t *t, spca_int n, const real *x)
+{
+    spca_int first = 0;
+    while (first < n && isfinite(x[first])) first++;
+    CHECK(t, SPCA(all_finite)(first, x));
+    CHECK(t, first == n || !SPCA(all_finite)(first + 1, x));
+    CHECK(t, first == n || !SPCA(all_finite)(n, x));
+}
+
 void SPCA(check_statistics)(trial_t *t)
 {
     table_t d = table_of(t, 0, 1);
@@ -58,6 +68,7 @@ void SPCA(check_statistics)(trial_t *t)
     int center = chance(t, 60), quantizing = chance(t, 70) && d.style != ANY;
     real *means = WORK(t, p);
     double *variances = SCRATCH(t, p, double);
+    check_all_finite(t, d.size, d.X);
     spca_status status;
     CHECK(t, SPCA(dense_statistics)(n, p, d.X, d.ld, d.row_major, center, ld, NULL, NULL, mean,
                                     square, low, high, quantizing ? quantized : NULL, step, error,

@@ -27,7 +27,7 @@ static void check_halves(trial_t *t, problem_t *q, vector_t v, const real *g)
         CHECK(t, A->backward(A, weighted, total, p, NULL, NULL, NULL, y) == SPCA_OK);
         if ((q->storage == COLUMNS) || q->storage == CALLBACK) {
             CHECK(t, A->backward(A, weighted, total, k, index, NULL, NULL, part) == SPCA_OK);
-            for (spca_int a = 0; a < k && SPCA(all_finite)(p, y); a++)
+            for (spca_int a = 0; a < k && SPCA(are_finite)(p, y); a++)
                 CHECK(t, part[a] == y[index[a]]);
         }
     }
@@ -83,7 +83,7 @@ static void check_queries(trial_t *t, problem_t *q, vector_t v)
     SPCA(digest)(t, status, p, y);
     CHECK(t, status == SPCA_OK || (q->style >= SPREAD && status == SPCA_NONFINITE));
     for (spca_int j = 0; q->exact && j < p; j++) CHECK(t, NEAR(y[j], exact[j], size));
-    CHECK(t, status < 0 || SPCA(all_finite)(p, y));
+    CHECK(t, status < 0 || SPCA(are_finite)(p, y));
     CHECK(t, SPCA(largest)(A, v, k, nonnegative, NULL, NULL, WORK(t, room), index, value,
                            &quadratic) == status);
     SPCA(digest)(t, status, k, value);
@@ -193,7 +193,7 @@ static void check_blocks(trial_t *t, problem_t *q)
         spca_status back = SPCA(backward)(A, U + c * m, NULL, NULL, work, y);
         CHECK(t, SPCA(forward)(A, (vector_t){p, NULL, V + c * p}, NULL, NULL, WORK(t, p), one) ==
                      SPCA_OK);
-        if (SPCA(all_finite)(m, one))
+        if (SPCA(are_finite)(m, one))
             CHECK(t, memcmp(one, f + c * m, (size_t)m * sizeof *one) == 0);
         if (back < 0) single = back;
         if (status >= 0) CHECK(t, memcmp(y, Y + c * p, (size_t)p * sizeof *y) == 0);
@@ -382,7 +382,7 @@ static spca_status ask_apply(trial_t *t, problem_t *q, vector_t v)
 {
     real *y = WORK(t, q->A.p);
     spca_status status = SPCA(apply)(&q->A, v, stop_of(q), &q->stops, WORK(t, q->A.m + q->A.t), y);
-    if (status == SPCA_OK) CHECK(t, SPCA(all_finite)(q->A.p, y));
+    if (status == SPCA_OK) CHECK(t, SPCA(are_finite)(q->A.p, y));
     return status;
 }
 

@@ -95,10 +95,10 @@ void SPCA(check_screened)(trial_t *t)
     A->shift = 0;
     CHECK(t, SPCA(subtracted)(A) ==
                  (A->deflation == SPCA_NO_DEFLATION || A->deflation == SPCA_SCHUR ? 0 : A->t));
-    if (SPCA(forward)(A, v, NULL, NULL, WORK(t, p), f) < 0 || !SPCA(all_finite)(n, f)) return;
+    if (SPCA(forward)(A, v, NULL, NULL, WORK(t, p), f) < 0 || !SPCA(are_finite)(n, f)) return;
     for (spca_int i = 0; i < A->t; i++) c[i] = (real)below(t, 20) / 10 - 1;
     CHECK(t, A->backward(A, f, total_of(A, f), p, NULL, NULL, NULL, z) == SPCA_OK);
-    if (!SPCA(all_finite)(p, z)) return;
+    if (!SPCA(are_finite)(p, z)) return;
     real *before = SPCA(copy_of)(t, p, z);
     SPCA(subtract)(A, v, c, p, NULL, z);
     for (spca_int j = 0; q.exact && j < p; j++) {

@@ -100,7 +100,7 @@ void SPCA(check_l1_threshold)(trial_t *t)
         CHECK(t, status == SPCA_NONFINITE);
         return;
     }
-    CHECK(t, status == SPCA_OK && SPCA(all_finite)(p, w) && level >= 0);
+    CHECK(t, status == SPCA_OK && SPCA(are_finite)(p, w) && level >= 0);
     for (spca_int i = 0; i < p; i++) {
         CHECK(t, !nonnegative || w[i] >= 0);
         CHECK(t, w[i] == 0 || (w[i] > 0) == (a[i] > 0));

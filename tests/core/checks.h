@@ -47,6 +47,7 @@
     ROW(singular, 100)                                                                             \
     ROW(elastic_net, 400)                                                                          \
     ROW(prior_support, 400)                                                                        \
+    ROW(fingerprint, 200)                                                                          \
     ROW(guesses, 400)                                                                              \
     ROW(dspca, 60)                                                                                 \
     ROW(tight_bounds, 400)                                                                         \

@@ -108,7 +108,7 @@ typedef void check_t(trial_t *);
 style_t SPCA(style)(trial_t *t, int tame);
 const real *SPCA(numbers)(trial_t *t, style_t style, spca_int count);
 real *SPCA(copy_of)(trial_t *t, spca_int count, const real *x);
-int SPCA(all_finite)(spca_int count, const real *x);
+int SPCA(are_finite)(spca_int count, const real *x);
 void SPCA(digest)(trial_t *t, spca_status status, spca_int count, const real *x);
 /* Sorted positions, count of n. */
 const spca_int *SPCA(subset)(trial_t *t, spca_int n, spca_int count);

@@ -26,7 +26,7 @@ real *SPCA(copy_of)(trial_t *t, spca_int count, const real *x)
     return y;
 }
 
-int SPCA(all_finite)(spca_int count, const real *x)
+int SPCA(are_finite)(spca_int count, const real *x)
 {
     for (spca_int i = 0; i < count; i++)
         if (!isfinite(x[i])) return 0;
