@@ -41,8 +41,11 @@ def better_support(
     found = proof.found
     value = state.objective(x.index, x.entries)
     if found.objective > value + RISE * abs(value) and not _same(found.index, x.index):
-        x = replace(x, index=found.index, entries=found.entries, objective=found.objective)
-    return x, max(proof.upper, found.objective)
+        x, value = (
+            replace(x, index=found.index, entries=found.entries, objective=found.objective),
+            found.objective,
+        )
+    return x, proof.bound(value, op.dtype)
 
 
 def _same(index: NDArray[np.intp], other: NDArray[np.intp]) -> bool:

@@ -163,6 +163,8 @@ class TruncatedPower(IterativeSolver):
             few = formed or problem.p <= BRIEF_ORDER  # all of which start: ties go to the first
             first = self if few else replaced(self, alone=True)
             best = super(TruncatedPower, first).find(problem, state, sparsity, seed, hook)
+        if best is None and state.constrained and not formed and not ended(hook):
+            best = super().find(problem, state, sparsity, seed, hook)  # from single variables too
         if best is None or best.proved or ended(hook) or not best.objective > 0:
             return best
         if not formed and not at_once:
