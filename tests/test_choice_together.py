@@ -433,7 +433,8 @@ def test_estimators_know_variables_by_name(kind):
     else:
         x, y = ({f"{side}_{name}": v for name, v in named.items()} for side in "xy")
         model = estimators.SparseCCA(l1_bound=1.5, x_nonnegative=True, y_nonnegative=MIXED, **x, **y)
-        model.fit(frame, frame[::-1])
+        other = frame[::-1].reset_index(drop=True)  # rows are matched by their labels
+        model.fit(frame, other)
         x, y = ({f"{side}_{name}": v for name, v in known.items()} for side in "xy")
         pair = spcacore.sparse_cca(
             X, X[::-1], l1_bound=1.5, x_nonnegative=True, y_nonnegative=MIXED, **x, **y
@@ -441,7 +442,7 @@ def test_estimators_know_variables_by_name(kind):
         found = np.vstack((model.components_, model.y_components_))
         expected = np.vstack((pair.loadings_x.T, pair.loadings_y.T))
         with pytest.raises(ValueError, match="y_groups must have every variable; it lacks 'v0'"):
-            estimators.SparseCCA(y_groups={"v1": 0}).fit(frame, frame[::-1])
+            estimators.SparseCCA(y_groups={"v1": 0}).fit(frame, other)
     np.testing.assert_allclose(found, expected, rtol=1e-12)  # a frame may lie in another order
 
 

@@ -99,8 +99,8 @@ def test_certified_directions():
     X, y = rng.standard_normal((90, 8)), np.repeat([0, 1, 2], 30)
     X[y == 1, :3] += 1
     X[y == 2, 2:5] -= 1
-    plain = sparse_lda(X, y, cardinality=3)
-    result = sparse_lda(X, y, cardinality=3, certify=True)
+    plain = sparse_lda(X, y, cardinality=3, shrinkage=None)
+    result = sparse_lda(X, y, cardinality=3, shrinkage=None, certify=True)
     np.testing.assert_array_equal(result.loadings, plain.loadings)
     means = np.stack([X[y == c].mean(axis=0) for c in range(3)])
     within = sum(np.cov(X[y == c].T, bias=True) for c in range(3)) / 3

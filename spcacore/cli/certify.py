@@ -176,10 +176,7 @@ def _check_loadings(V: NDArray[Any], choice: Choice | None, task: Task) -> None:
 def _bounds_in_turn(
     problem: Problem, V: NDArray[Any], deflation: Deflation, args: Arguments, progress: ProgressLine
 ) -> tuple[list[float], list[float]]:
-    """v'Av of each loading, A without the earlier ones, and a bound for vectors as sparse, in variances.
-
-    Where a search was completed, the bound is the optimum, not the little above it that rounding may hide.
-    """
+    """v'Av of each loading, A without the earlier ones, and a bound for vectors as sparse, in variances."""
     state = DeflatedOperator.from_problem(problem, deflation)
     values, bounds = [], []
     for t, v in enumerate(V.T):
@@ -194,11 +191,7 @@ def _bounds_in_turn(
             hook = lambda n: progress(f"{n} nodes")  # noqa: E731
             seed = [as_seed(args.rng), t]
             proof = solve_to_optimality(problem, state, k, solver, seed, hook)
-            bound = variance if proof is None else proof.upper
-            if proof is not None and proof.complete:
-                level = proof.found.objective
-                rounding = 64 * float(np.finfo(problem.operator.dtype).eps)
-                bound = variance if variance >= level * (1 - rounding) else level
+            bound = variance if proof is None else proof.bound(variance, problem.operator.dtype)
         else:
             most = k if problem.choice is None else problem.choice.most_variables(k)
             bound = min(upper_bounds(problem, state, most).values())

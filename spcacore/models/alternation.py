@@ -376,7 +376,12 @@ def _in_turn(
             asked, report = settings[solver.sparsity][t], hook_of_component(hook, t, r, whole=True)
             k = _cardinality(state.choice, new, asked)
             better, own = better_support(problem, state, new, k, settings["proof_seconds"], report)
-            if t >= len(known) and solver.name == "tpower" and settings["renormalize"] and better is not new:
+            free = (
+                solver.name == "tpower"
+                and settings["renormalize"]
+                and not getattr(solver, "nonnegative", False)
+            )
+            if t >= len(known) and free and better is not new:
                 new = replace(better, entries=with_sign(problem, better.index, better.entries))
             own = min(own, solver.bound(state, k, report))
             new = _certified(problem, state, new, asked, own)

@@ -188,8 +188,8 @@ class SparseLDA(ClassifierMixin, Transformer):
         ndarray of shape (m,)
 
         {wine_example}
-        >>> model.predict(X[::60]).tolist()
-        [0, 1, 1]
+        >>> model.predict(X[::80]).tolist()
+        [0, 1, 2]
         """
         X = self._new(X)
         return self.result_.predict(X)

@@ -229,6 +229,16 @@ class Proof:
     upper: float
     complete: bool
 
+    def bound(self, value: float, precision: np.dtype[Any]) -> float:
+        """An upper bound on all others beside a component of this value.
+
+        Where the search was completed it is the optimum, not the little above it that rounding may hide.
+        """
+        if not self.complete:
+            return max(self.upper, self.found.objective)
+        level = self.found.objective
+        return value if value >= level * (1 - 64 * float(np.finfo(precision).eps)) else level
+
 
 class _OutOfTime(Exception):
     pass

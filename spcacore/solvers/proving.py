@@ -14,7 +14,7 @@ from ..operators.problem import Problem
 from .exact import BranchAndBound, solve_to_optimality
 from .solution import Report, Solution, ended
 
-__all__ = ["PROOF_SECONDS", "better_support"]
+__all__ = ["FORMING_SPEED", "PROOF_SECONDS", "better_support"]
 __dir__ = __all__.copy
 
 PROOF_SECONDS = 2.0  # by default; real data of 2000 variables mostly take less
@@ -41,8 +41,11 @@ def better_support(
     found = proof.found
     value = state.objective(x.index, x.entries)
     if found.objective > value + RISE * abs(value) and not _same(found.index, x.index):
-        x = replace(x, index=found.index, entries=found.entries, objective=found.objective)
-    return x, max(proof.upper, found.objective)
+        x, value = (
+            replace(x, index=found.index, entries=found.entries, objective=found.objective),
+            found.objective,
+        )
+    return x, proof.bound(value, op.dtype)
 
 
 def _same(index: NDArray[np.intp], other: NDArray[np.intp]) -> bool:

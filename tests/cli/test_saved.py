@@ -138,7 +138,7 @@ def test_loadings_say_what_the_fit_did(run, as_json, tmp_path, X, kind, fitted, 
     file, path = table(tmp_path / "m.csv", X + 3, NAMES), tmp_path / f"v.{kind}"
     fit = as_json("fit", file, "-n2", "-k4", *fitted, "--certify", "-o", path)["result"]["components"]
     for argv in ([], same):
-        found = [json.loads(run("certify", file, "--loadings", path, *argv, "--json")[1])]
+        found = [json.loads(run("certify", file, "--loadings", path, *argv, "--exact", "--json")[1])]
         found.append(json.loads(run("compare", file, "--loadings", path, *argv, "--json")[1]))
         for document in found:
             assert (document["center"], document["scale"]) == (

@@ -249,7 +249,10 @@ CCA, LDA = ("--method", "sparse_cca"), ("--method", "sparse_lda")
         ),
         ([*LDA, "-k3", "--scale", "--labels", "labels.txt"], "--scale: not for method sparse_lda"),
         ([*LDA, "-k3", "--shrinkage", "2", "--labels", "labels.txt"], "--shrinkage: '2' is neither a number"),
-        ([*LDA, "-k25", "--labels", "labels.txt"], "X.npy: B is the scatter within classes, and"),
+        (
+            [*LDA, "-k25", "--shrinkage", "0", "--labels", "labels.txt"],
+            "X.npy: B is the scatter within classes, and",
+        ),
     ],
 )
 def test_what_a_model_does_not_take(sides, run, monkeypatch, argv, words):
