@@ -109,13 +109,15 @@ def test_matrix_is_not_copied(call, setup, tmp_path):
     """The peak above the matrix stays below a fifth of it, of float32 with its quantized copy two fifths.
 
     Of CSR there is a copy by columns, with what bounds of earlier products need; many starts on a covariance
-    race on a copy in single precision.
+    race on a copy in single precision, and on data between 3072 variables: two such matrices while one grows.
     """
     kind = ", kind='covariance'" if setup == "covariance" else ""
     peak, size = measure(SETUPS[setup], CALLS[call].format(kind=kind), tmp_path)
     print(f"memory: {call} {setup}: {peak / 1e6:.1f} MB above {size / 1e6:.0f} MB, {100 * peak / size:.1f} %")
     share = 1.7 if setup == "csr" and "explained" not in call and "renorm" not in call else 0.2
-    assert peak < (0.4 if "float32" in SETUPS[setup] or setup == "covariance" else share) * size
+    share = 0.4 if "float32" in SETUPS[setup] or setup == "covariance" else share
+    field = 3 * 4 * 3072**2 if call in ("sparse_pca", "scaled", "schur", "tpower") else 0
+    assert peak < share * size + field
 
 
 @pytest.mark.share(2)

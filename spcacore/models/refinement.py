@@ -235,6 +235,8 @@ def refined(
     """The best loadings over all attempts, and whether the first, without restarts, came to its end."""
     rng = np.random.default_rng(seed)
     start = _made_feasible(problem, start, sizes)
+    if problem.diagonal is not None and not problem.diagonal.any():
+        return start, True  # no variance: nothing to raise
     if constraint is not None:
         start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
     rounds = _Rounds(

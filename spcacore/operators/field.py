@@ -140,12 +140,14 @@ class Ground:
     ----------
     wide : bool
         Whether one start was not enough for a component.
+    weak : bool
+        Whether a component was no more correlated than noise.
     enough : int
         For how many components it was.
     """
 
     def __init__(self) -> None:
-        self.wide, self.enough = False, 0
+        self.wide, self.weak, self.enough = False, False, 0
         self._fields: dict[tuple[int, bool], Field] = {}
         self._operator: Any = None
 
@@ -163,8 +165,8 @@ class Ground:
         field = self._fields.get(key)
         if field is None:
             index = np.arange(problem.p) if whole else _some(problem, state, most, by_variance, seed)
-            field = Field(problem, index)
-            self._fields = {key: field} if whole else {**self._fields, key: field}
+            self._fields.clear()  # memory holds one
+            field = self._fields[key] = Field(problem, index)
         return field if field.without(state) else None
 
 

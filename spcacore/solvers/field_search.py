@@ -19,6 +19,7 @@ from .._limits import (
     FIELD_SOME,
     PROBE_AGAIN,
     PROBE_COLUMNS,
+    PROBE_ENTRIES,
     PROBE_ROWS,
     PROBE_SHARE,
     PROBE_STARTS,
@@ -82,6 +83,9 @@ class FieldSearch:
     def improved(self, best: Solution | None, deep: bool = False) -> Solution | None:
         """The best of this component and those from the ends of a race; `deep`: where a signal is weak."""
         p, ground = self.problem.p, self.ground
+        if ground.weak and not deep and best is not None and p > FIELD_ORDER:
+            return best  # the field of largest variances follows
+        ground.weak = ground.weak or deep
         if best is not None and p > FIELD_AT_ONCE and not ground.wide and not deep:
             if ground.enough >= PROBES:
                 return best
@@ -143,7 +147,7 @@ class FieldSearch:
         some = rng.permutation(np.flatnonzero(diagonal > 0))
         few, many = np.sort(some[:PROBE_COLUMNS]), np.arange(op.p)
         if isinstance(op, _core.Operator) and not op.symmetric_form:
-            many = np.sort(some[:PROBE_ROWS])
+            many = np.sort(some[: min(PROBE_ROWS, max(PROBE_ENTRIES // op.m, 1))])
             rows = op.columns(many).astype(np.float32)
             columns = float(op.factor) * (op.columns(few).astype(np.float32) @ rows.T)
         else:

@@ -14,7 +14,7 @@ from ..operators.problem import Problem
 from .exact import BranchAndBound, solve_to_optimality
 from .solution import Report, Solution, ended
 
-__all__ = ["PROOF_SECONDS", "better_support"]
+__all__ = ["FORMING_SPEED", "PROOF_SECONDS", "better_support"]
 __dir__ = __all__.copy
 
 PROOF_SECONDS = 2.0  # by default; real data of 2000 variables mostly take less

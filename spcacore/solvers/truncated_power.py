@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
+    BRIEF_ORDER,
     DEEP_RACE,
     GRAM_LEFT,
     QUOTIENT_ROUNDS,
@@ -159,7 +160,8 @@ class TruncatedPower(IterativeSolver):
         if at_once:
             best = search.improved(None)
         if best is None:
-            first = self if formed else replaced(self, alone=True)
+            few = formed or problem.p <= BRIEF_ORDER  # all of which start: ties go to the first
+            first = self if few else replaced(self, alone=True)
             best = super(TruncatedPower, first).find(problem, state, sparsity, seed, hook)
         if best is None and state.constrained and not formed and not ended(hook):
             best = super().find(problem, state, sparsity, seed, hook)  # from single variables too
@@ -320,7 +322,7 @@ def tpower(
         None (default): a race. Of the columns of A, the 300 whose `cardinality` largest entries have the
         largest norm start; after one and two iterations the best of them go on, and 8 run to their ends,
         whose variables are swapped. For that, A is formed in single precision between all variables, if these
-        are at most 8192; of more variables, between 4096. In data of more than 3072 variables, one start from
+        are at most 8192; of more variables, between 3072. In data of more than 3072 variables, one start from
         the variables of largest variance comes first; the race follows if a smaller one, or some columns of
         A, show that this is not enough. Where what is found is no more correlated than noise, every column
         starts.
