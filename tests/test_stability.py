@@ -405,7 +405,7 @@ def test_nothing_of_x_is_copied():
     spcacore.stability(X, 2, cardinality=5, resampling="bootstrap", n_resamples=32)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < X.nbytes
+    assert peak < X.nbytes + 4 * 3072**2  # and A between some variables in single precision
     np.testing.assert_array_equal(X, before)
 
 

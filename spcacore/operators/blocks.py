@@ -143,7 +143,7 @@ class RowBlocks:
         """The same, of None a None for each block."""
         return [None] * self.n_blocks if a is None else self.split(a)
 
-    def parted_like(self, other: RowBlocks) -> RowBlocks:
+    def _parted_like(self, other: RowBlocks) -> RowBlocks:
         """The same rows in the blocks of other data with as many rows."""
         if self.starts == other.starts:
             return self
@@ -241,7 +241,7 @@ class SlicedRows(RowBlocks):
     def _slice(self, b: int, i: int) -> Any:
         return self.source[self.starts[b] + i : self.starts[b] + i + 1]
 
-    def parted_like(self, other: RowBlocks) -> RowBlocks:
+    def _parted_like(self, other: RowBlocks) -> RowBlocks:
         out = copy.copy(self)
         out.starts, out.prints = other.starts, [None] * other.n_blocks
         return out

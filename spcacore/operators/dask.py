@@ -252,7 +252,7 @@ class DaskBlocks(RowBlocks):
     def _slice(self, b: int, i: int) -> Any:
         return dask.compute(dask.delayed(_one_row)(self.blocks[b], i))[0]
 
-    def parted_like(self, other: RowBlocks) -> RowBlocks:
+    def _parted_like(self, other: RowBlocks) -> RowBlocks:
         if self.starts == other.starts:
             return self
         rows = tuple(j - i for i, j in pairwise([*other.starts, self.shape[0]]))

@@ -44,7 +44,8 @@ def fingerprint(block: Any) -> int:
 def _words(a: NDArray[Any]) -> NDArray[Any]:
     """The bits of the entries as whole numbers."""
     if a.dtype.itemsize not in (1, 2, 4, 8):  # long doubles, whose bytes are not all in use
-        a = a.astype(np.float64)
+        with np.errstate(over="ignore"):
+            a = a.astype(np.float64)
     return a.view(np.dtype(f"u{a.dtype.itemsize}").newbyteorder(a.dtype.byteorder))
 
 
