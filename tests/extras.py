@@ -13,6 +13,7 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[1] / "docs" / "examples"
 PACKAGES = {  # what is imported: what is installed
     "anndata": "anndata",
+    "click": "click",
     "cvxpy": "cvxpy",
     "dask": "dask",
     "distributed": "distributed",

@@ -8,7 +8,9 @@ from extras import optional
 
 import spcacore
 
-pd, estimators = optional("pandas"), optional("spcacore.sklearn")
+pd = pytest.importorskip("pandas")
+pytest.importorskip("sklearn")
+estimators = optional("spcacore.sklearn")
 
 N, P = 40, 6
 NAMES = [f"gene {c}" for c in "fbadce"]

@@ -232,6 +232,7 @@ def test_a_wrong_call_is_told_what_is_meant(call, words):
     ],
 )
 def test_options_of_estimators(name, option, words):
+    pytest.importorskip("sklearn")
     estimator = getattr(optional("spcacore.sklearn"), name)
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'; do you {words}"):
         estimator(**{option: 1})
