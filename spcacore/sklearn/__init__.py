@@ -15,8 +15,11 @@ __all__ = [
 ]  # fmt: skip
 
 for _name in __all__:
-    globals()[_name].__module__ = __name__  # the place for their users, in documentation and pickles
-    globals()[_name].__init__ = with_advice(globals()[_name].__init__)
+    _estimator = globals()[_name]
+    _estimator.__module__ = __name__  # the place for their users, in documentation and pickles
+    if "__firstlineno__" in vars(_estimator):  # a line of another file, by which Python 3.13 would look here
+        del _estimator.__firstlineno__
+    _estimator.__init__ = with_advice(_estimator.__init__)
 
 
 def __dir__() -> list[str]:
