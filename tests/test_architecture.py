@@ -121,3 +121,13 @@ def test_the_build_names_every_file():
     there = [*root.glob("spcacore/**/*.py*"), *root.glob("src_c/**/*.c")]
     files = {path.relative_to(root).as_posix() for path in there if path.suffix in (".py", ".pyi", ".c")}
     assert {name for name in named if not name.endswith((".pxd", "externs.py"))} == files
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_no_name_is_assigned_twice(name):
+    """At the top of a module: the second would silently replace the first."""
+    body = ast.parse(FILES[name].read_text(encoding="utf-8")).body
+    names = [
+        t.id for node in body if isinstance(node, ast.Assign) for t in node.targets if isinstance(t, ast.Name)
+    ]
+    assert len(names) == len(set(names))

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import ORTHOGONAL_STEPS
+from .._limits import ORTHOGONAL_THRESHOLD_STEPS
 from .._records import record
 from ..operators.choice import Choice
 from .choosing import Rule, Vector, bounding
@@ -100,7 +100,7 @@ class _Dual:
 def _solved(dual: _Dual, mu: Vector) -> tuple[NDArray[np.intp], Vector, Vector]:
     """Support and s of the mu where Newton steps end, and that."""
     x, damping = dual.at(mu), 1e-10
-    for _ in range(ORTHOGONAL_STEPS):
+    for _ in range(ORTHOGONAL_THRESHOLD_STEPS):
         if x.largest <= _EXACT or damping > 1e8 or not x.s.any():
             break
         H = dual.curvature(x)
