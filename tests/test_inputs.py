@@ -61,7 +61,7 @@ READ = (
     "sparse_eigen",
     "oppca, prior",
     "PPCAResult.impute",
-)  # take a store as an array, if no blocks
+)  # read a store whole
 COLUMN = {"store": "row blocks", "matrices": "row blocks"}  # of the table, where it is not the kind itself
 
 

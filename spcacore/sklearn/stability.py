@@ -127,7 +127,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         self.selection_frequencies_ = self.result_.selection_frequency
         return self
 
-    def transform(self, X: MatrixLike) -> Any:
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
         """The columns of X that are stable.
 
         Parameters
@@ -148,10 +148,13 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         >>> selector.transform(X[:3]).shape
         (3, 5)
         """
+        some: NDArray[Any]
         if not is_row_blocks(X):
-            return super().transform(X)
+            some = super().transform(X)
+            return some
         rows, index = checked_input(self, X, reset=False), np.flatnonzero(self.get_support())
-        return rows.mapped(columns, (len(index),), float_type(rows.dtype), index)
+        some = rows.mapped(columns, (len(index),), float_type(rows.dtype), index)
+        return some
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
