@@ -44,7 +44,7 @@ AS_DATA = (
 
 def variable_names(X: Any) -> tuple[str, ...] | None:
     """What the columns of the caller's matrix are called; None if they have no names."""
-    return X.names if hasattr(X, "__row_blocks__") else columns_of(X)
+    return columns_of(X)
 
 
 def as_fitted(X: Any, kind: str, names: tuple[str, ...] | None) -> Any:
