@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import BLOCKS_SUBMATRIX_ORDER, FIELD_COLUMNS
 from .._types import Index
-from .deflation import DeflatedOperator
+from .deflation import PROJECTION, DeflatedOperator
 from .problem import Problem
 
 __all__ = ["Direction", "Field", "Ground", "can_be_formed"]
@@ -35,7 +35,10 @@ class Field:
     """
 
     def __init__(self, problem: Problem, index: Index):
-        self._problem, self.index = problem, index
+        self._operator, self.index = (
+            problem.operator,
+            index,
+        )  # the problem holds the ground, and that this field
         self.whole = len(index) == problem.p
         self._columns: NDArray[np.float32] | None = None
         self.matrix = self._formed()
@@ -45,7 +48,7 @@ class Field:
         self._norm: dict[int, NDArray[np.float32]] = {}  # of rows by cardinality, as they once were
 
     def _formed(self) -> NDArray[np.float32]:
-        op, index = self._problem.operator, self.index
+        op, index = self._operator, self.index
         if not isinstance(op, _core.Operator):
             return np.asarray(op.submatrix(index), np.float32, order="C")
         op, w = op.unscreened(), len(index)
@@ -95,7 +98,7 @@ class Field:
         if self._columns is None or not state.by_loadings:
             return False
         new = variables[self._place[variables] < 0]
-        op = self._problem.operator.unscreened()
+        op = self._operator.unscreened()
         w, total = len(self.index), len(self.index) + len(new)
         C = np.concatenate((self._columns, op.columns(new).astype(np.float32)))
         A, rows = np.empty((total, total), np.float32), np.empty((len(new), total), np.float32)
@@ -126,6 +129,11 @@ class Field:
         likely = _core.select_largest(norm, min(2 * count, len(norm)))
         norm[likely] = _core.largest_norms(self.matrix, likely, k)
         return likely[np.argsort(-norm[likely], kind="stable")][:count]
+
+    def as_state(self) -> DeflatedOperator:
+        """A between these variables, of which nothing has been removed yet."""
+        op = _core.dense(self.matrix, True, None, None, 1.0, 1.0)
+        return DeflatedOperator(op, self.matrix.diagonal().astype(float), PROJECTION, None, (), op)
 
     def of_largest_variance(self, count: int) -> tuple[NDArray[np.float32], Index]:
         """The rows and columns of so many variables, and their places in W."""
