@@ -36,10 +36,8 @@ class Field:
     """
 
     def __init__(self, problem: Problem, index: Index):
-        self._operator, self.index = (
-            problem.operator,
-            index,
-        )  # the problem holds the ground, and that this field
+        self._problem = replace(problem, ground=None)  # which would hold this field
+        self.index = index
         self.whole = len(index) == problem.p
         self._columns: NDArray[np.float32] | None = None
         self.matrix = self._formed()
