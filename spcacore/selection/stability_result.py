@@ -86,9 +86,10 @@ class Stability(Tabular):
 
     Examples
     --------
+    >>> from functools import partial
     >>> import spcacore
     >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, variances=(9,), rng=0)
-    >>> found = spcacore.stability(X, 1, cardinality=5, n_resamples=20)
+    >>> found = spcacore.stability(X, partial(spcacore.sparse_pca, cardinality=5), n_resamples=20)
     >>> found.selection_frequency.shape, found.stable[:, 0].nonzero()[0].tolist()
     ((50, 1), [0, 1, 2, 3, 4])
     """

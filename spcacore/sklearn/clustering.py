@@ -19,7 +19,8 @@ from .._validation import column_names
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import sparse_kmeans
 from ..operators.transform import scores
-from .base import PARAGRAPHS, as_rng, default_cardinality
+from ..selection.model import default_cardinality
+from .base import PARAGRAPHS, as_rng
 
 __all__ = ["LINKAGES", "SparseHierarchical", "SparseKMeans"]
 __dir__ = __all__.copy
