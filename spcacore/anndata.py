@@ -26,7 +26,7 @@ _CARDINALITY = 50  # genes that a reader still takes in
 
 
 @with_advice
-@takes_model
+@takes_model("sparse_pca")
 def sparse_pca(
     adata: AnnData,
     n_components: int = 10,

@@ -133,7 +133,7 @@ class SparsitySelection(ByValue):
         return [*facts, *([f"earlier={earlier}"] if earlier else [])]
 
 
-@takes_model
+@takes_model(*CHOSEN)
 def sparsity_path(
     X: OperatorLike, model: ModelLike, grid: Grid | None = None, *, callback: Callback | None = None
 ) -> SparsityPath:
@@ -195,7 +195,7 @@ def sparsity_path(
     return path
 
 
-@takes_model
+@takes_model(*CHOSEN)
 def select_sparsity(
     X: OperatorLike, model: ModelLike, grid: Grid | None = None, *,
     criterion: Literal["cv", "permutation", "sparseness", "bic", "stability"] = "cv", rule: Rule = "one_se",
@@ -353,7 +353,7 @@ def _chosen_value(
     return _selection(plan.parameter, criterion, plan.values, score, error, scores, best, one_se, rule, path)
 
 
-@takes_model
+@takes_model("sparse_pca")
 def select_n_components(
     X: MatrixLike, model: ModelLike, n_components: int | None = None, *,
     criterion: Literal["cv", "permutation"] = "cv", rule: Rule = "one_se", n_folds: int = 5,

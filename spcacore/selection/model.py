@@ -43,6 +43,7 @@ FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "sparse_lda": (sparse_lda, ("cardinality",)),
 }
 TOGETHER = ("sca", "sma")  # whose bound is of all components together
+_DENSE = (*TOGETHER, "soppca")  # whose estimators have no sparsity by default
 SPARSITY_WORDS = (*SPARSITY, "explained", "total_cardinality")  # one of which is needed
 _DATA = ("X", "Y", "y")
 _REFUSED = {
@@ -101,7 +102,7 @@ class Model:
 
     def completed(self, *sizes: int) -> Model:
         """With the default sparsity of estimators, for so many variables of each matrix."""
-        if not self.has_defaults or self.given(*SPARSITY_WORDS) or self.name in TOGETHER or not self.parameters:
+        if not self.has_defaults or self.given(*SPARSITY_WORDS) or self.name in _DENSE:
             return self
         counts = [default_cardinality(p) for p in sizes]
         by_name = {"cardinality": counts, "l1_bound": [math.sqrt(k) for k in counts]}
@@ -146,6 +147,8 @@ class FittedToRows:
         if changes:
             one.set_params(**changes)
         one.fit(X if is_sparse(X) else np.asarray(X))
+        if not hasattr(one, "components_"):
+            raise TypeError(f"{type(one).__name__} has no components_ once it is fitted, as a model must have")
         return from_loadings(np.transpose(one.components_), X, label=type(one).__name__)
 
 
@@ -246,37 +249,50 @@ def _checked(given: partial[Any], name: str, place: str, refused: Mapping[str, s
 # ---- calls of an earlier form --------------------------------------------------------------------------
 
 
-def takes_model(function: Callable[..., Any]) -> Any:
-    """A function that says of options of its model that they go with it, see `with_advice`."""
-    function.advice = partial(_call_with_model, function)  # type: ignore[attr-defined]
-    return function
+def takes_model(*names: str) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator of functions that run one of these: they say of its options that they go with it.
+
+    See `with_advice`.
+    """
+
+    def advised(function: Callable[..., Any]) -> Any:
+        function.advice = partial(_call_with_model, function, names)  # type: ignore[attr-defined]
+        return function
+
+    return advised
 
 
-def _call_with_model(function: Callable[..., Any], given: Collection[Any], options: Mapping[str, Any]) -> str:
+def _call_with_model(
+    function: Callable[..., Any], names: Collection[str], given: Collection[Any], options: Mapping[str, Any]
+) -> str:
     """The call that is meant by one with the options of a model; nothing if there are none."""
     own = inspect.signature(function).parameters
-    first, *rest = own
-    said = options.get("model")
-    name = _name_of(said) or (said if isinstance(said, str) and said in FITTING else "sparse_pca")
-    takes = inspect.signature(FITTING[name][0]).parameters
     unknown = [option for option in options if option not in own]
+    taken = {name: inspect.signature(FITTING[name][0]).parameters for name in names}
+    able = [name for name in names if all(option in taken[name] for option in unknown)]
+    said = options.get("model")
     if not unknown:
         return ""
-    if unknown[0] not in takes:
-        return instead_of(
-            unknown[0], {n: n if n in own else f"{n} of the model, partial({name}, {n}=...)" for n in [*takes, *own]}
-        )  # fmt: skip
-    model = {option: _shown(options[option]) for option in unknown}
-    later = [f"{option}={_shown(options[option])}" for option in options if option in own and option != "model"]
-    numbers = [value for value in list(given)[1:] if isinstance(value, int)]
-    if numbers and "n_components" in takes and not own.get("n_components"):
-        model = {"n_components": _shown(numbers[0]), **model}
+    if not able:
+        known = {n: f"{n} of the model, partial({name}, {n}=...)" for name in [*names][::-1] for n in taken[name]}
+        return instead_of(next(n for n in unknown if n not in known), {**known, **{n: n for n in own}})
+    name = said if isinstance(said, str) and said in able else _name_of(said) or able[0]
+    first, *places = [n for n, one in own.items() if one.kind is not one.KEYWORD_ONLY and n != "model"]
+    of_model = {option: _shown(options[option]) for option in unknown}
+    by_place = [n for n in places if own[n].default is inspect.Parameter.empty]
+    number = next((value for value in [*given][1:] if isinstance(value, int)), None)
+    if number is not None and "n_components" in places:
+        by_place.append(str(number))
+    elif number is not None:
+        of_model = {"n_components": str(number), **of_model}
     if "grid" in own:
-        later[:0] = [model.pop(n) for n in (*FITTING[name][1],) if n in model][:1]
-    if model:
-        name = f"partial({name}, {', '.join(f'{n}={x}' for n, x in model.items())})"
-    place = f"model={name}" if own["model"].kind is inspect.Parameter.KEYWORD_ONLY else name
-    call = ", ".join([first, place, *later])
+        by_place += [of_model.pop(n) for n in FITTING[name][1] if n in of_model][:1]
+    model = f"partial({name}, {', '.join(f'{n}={x}' for n, x in of_model.items())})" if of_model else name
+    rest = [f"{n}={_shown(x)}" for n, x in options.items() if n in own and n != "model"]
+    parts = [model, *by_place]
+    if own["model"].kind is inspect.Parameter.KEYWORD_ONLY:
+        parts = [*by_place, f"model={model}"]
+    call = ", ".join([first, *parts, *rest])
     return f"; options of the model go with it: {function.__name__}({call})"
 
 

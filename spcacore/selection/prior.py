@@ -21,6 +21,7 @@ __all__ = ["PRIORS", "PriorSelection", "select_prior"]
 __dir__ = __all__.copy
 
 PRIORS = ("prior_covariance", "prior_precision")
+MODELS = ("oppca", "soppca")
 _REFUSED = {"callback": "give it to {0} itself", **dict.fromkeys(PRIORS, "priors has those to compare")}
 
 
@@ -72,7 +73,7 @@ class PriorSelection(Tabular):
         return Listing("prior", self.names, columns)
 
 
-@takes_model
+@takes_model(*MODELS)
 def select_prior(
     X: MatrixLike,
     model: ModelLike,
@@ -132,7 +133,7 @@ def select_prior(
     >>> chosen.best, chosen.result.n_components
     ('smooth', 1)
     """
-    asked = as_model(model, "select_prior", ("oppca", "soppca"), n_components=None, refused=_REFUSED)
+    asked = as_model(model, "select_prior", MODELS, n_components=None, refused=_REFUSED)
     if not isinstance(priors, Mapping):
         raise TypeError(f"priors must be a mapping of names to priors, not {type(priors).__name__}")
     if not priors:

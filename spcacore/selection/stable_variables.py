@@ -39,7 +39,7 @@ ALIGNMENTS = ("assignment", "procrustes")
 Callback = Callable[[SelectionProgress], object]
 
 
-@takes_model
+@takes_model(*RESAMPLED)
 def stability(
     X: MatrixLike, model: ModelLike, Y: MatrixLike | None = None, *,
     resampling: Resampling = "complementary", n_resamples: int = 100,
