@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "Array", "Blocks", "Constraint", "Counted", "Definition", "Deflation", "Estimator", "Grid", "Groups", "Index",
-    "Kind", "LinearOperator", "MatrixLike", "Method", "MethodOptions", "Metric", "ModelLike", "Objective", "OperatorLike",
-    "RandomSource", "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike",
-    "Switch", "Thresholding", "Variables", "Weights",
+    "Array", "Blocks", "Constraint", "Counted", "Definition", "Deflation", "Estimator", "Grid",
+    "Groups", "Index", "Kind", "LinearOperator", "MatrixLike", "Method", "MethodOptions", "Metric",
+    "ModelLike", "Objective", "OperatorLike", "RandomSource", "Resampling", "Rotation", "Rule",
+    "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike", "Switch", "Thresholding", "Variables",
+    "Weights",
 ]  # fmt: skip
 __dir__ = __all__.copy
 

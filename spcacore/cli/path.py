@@ -61,9 +61,7 @@ def run(args: Arguments) -> None:
         if args.criterion is None:
             curve: Any = sparsity_path(task.matrix, model, grid, callback=progress)
         else:
-            curve = select_sparsity(
-                task.matrix, model, grid, callback=progress, rng=args.rng, **selecting
-            )
+            curve = select_sparsity(task.matrix, model, grid, callback=progress, rng=args.rng, **selecting)
     if args.output:
         write(args.output, lambda path: _write_curve(path, curve, task.names))
     if args.plot:

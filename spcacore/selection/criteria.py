@@ -23,6 +23,7 @@ from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import check_jobs
 from ..models.components import SparsePCAResult
 from ..progress import SelectionProgress
+from .grids import refuse_nested
 from .information import schwarz_criterion
 from .model import as_model, takes_model
 from .plans import Plan, SearchPlan, plan_of
@@ -189,7 +190,9 @@ def sparsity_path(
     >>> path[3].cardinality
     array([6])
     """
-    plan = plan_of(X, as_model(model, "sparsity_path", CHOSEN, estimators=True), grid, None)
+    asked = as_model(model, "sparsity_path", CHOSEN, estimators=True)
+    refuse_nested(grid)
+    plan = plan_of(X, asked, grid, None)
     path = plan.path(ProgressCounter(check_callback(callback), len(plan.values)))
     plan.warn(path.results)
     return path
@@ -219,13 +222,13 @@ def select_sparsity(
     criterion : {"cv", "permutation", "sparseness", "bic", "stability"}, default "cv"
         "cv": the share of the variance of left-out entries that is predicted. A model is fitted to the rows
         outside of a fold, and each entry of the fold is predicted from the other entries of its row; with
-        ``scale=True``, variables that are constant outside of the fold are left out. Missing entries, which some methods
-        allow, are neither predicted nor used to predict. "permutation": the gap
-        between the share explained and the share after the entries of each column are permuted, in
-        logarithms. "sparseness": the index of sparseness. It needs only the path, and for many variables it
-        mostly counts zeros. "bic": Schwarz's criterion for the components as a normal model with noise, where
-        each nonzero costs `log(n)/2`. It needs only the path. "stability": how well half-samples agree on the
-        variables, beyond chance (`Stability.agreement`).
+        ``scale=True``, variables that are constant outside of the fold are left out. Missing entries, which
+        some methods allow, are neither predicted nor used to predict. "permutation": the gap between the
+        share explained and the share after the entries of each column are permuted, in logarithms.
+        "sparseness": the index of sparseness. It needs only the path, and for many variables it mostly counts
+        zeros. "bic": Schwarz's criterion for the components as a normal model with noise, where each nonzero
+        costs `log(n)/2`. It needs only the path. "stability": how well half-samples agree on the variables,
+        beyond chance (`Stability.agreement`).
     rule : {"one_se", "best"}, default "one_se"
         The sparsest value whose score is within one standard error of the best, or the best.
     n_folds : int, default 5
@@ -501,9 +504,7 @@ def _agreements(plan: Plan, path: SparsityPath, count: int, n_jobs: int, progres
         if progress.ended:
             break
         if result.loadings.any():
-            found = stability(
-                plan.X, plan.model_of(i), n_resamples=count, n_jobs=n_jobs, rng=plan.seed
-            )
+            found = stability(plan.X, plan.model_of(i), n_resamples=count, n_jobs=n_jobs, rng=plan.seed)
             score[i] = found.agreement.mean()
         progress(value)
     else:

@@ -15,34 +15,50 @@ from .._validation import integer, number
 from ..solvers.table import SPARSITY
 from .model import TOGETHER, Model
 
-__all__ = ["Grid", "grid_of"]
+__all__ = ["Grid", "grid_of", "refuse_nested"]
 __dir__ = __all__.copy
 
 Grid = tuple[str, NDArray[Any], list[NDArray[Any]] | None]
 
 
+def refuse_nested(grid: Any) -> None:
+    """Where one grid is of all components."""
+    values = next(iter(grid.values()), ()) if isinstance(grid, Mapping) else grid
+    if _is_nested(values):
+        raise TypeError("grid must be a sequence of numbers, of all components; select_sparsity takes grids")
+
+
+def _is_nested(grid: Any) -> bool:
+    if isinstance(grid, (str, bytes)) or not np.iterable(grid):
+        return False
+    return any(np.iterable(one) and not isinstance(one, (str, bytes)) for one in grid)
+
+
 def grid_of(model: Model, grid: Any, X: Any) -> Grid:
-    """The parameter, its values from the sparsest to the densest, and those of each component, if they differ."""
+    """The parameter, its values the sparsest first, and those of each component if they differ."""
     parameter, name = None, "grid"
     if isinstance(grid, Mapping):
         if len(grid) != 1:
-            raise TypeError(f"grid must have the values of one parameter, not of {listed(map(str, grid), 'and')}")
+            named = listed([*map(str, grid)] or ["none"], "and")
+            raise TypeError(f"grid must have the values of one parameter, not of {named}")
         ((parameter, grid),) = grid.items()
         name = f"grid[{parameter!r}]"
         _check_parameter(model, parameter)
     elif model.is_foreign:
-        raise TypeError(f"grid of {model.name} must be a mapping that says of what, as in {{'alpha': [1, 2]}}")
+        raise TypeError(
+            f"grid of {model.name} must be a mapping that says of what, as in {{'alpha': [1, 2]}}"
+        )
     for one in (*SPARSITY, "explained"):
         if model.given(one):
-            raise TypeError(f"{one} of the model must be left out: grid has the values of the sparsity to try")
+            raise TypeError(
+                f"{one} of the model must be left out: grid has the values of the sparsity to try"
+            )
     parameter = model.parameter if parameter is None else parameter
     if grid is None:
         return parameter, _default(model, parameter, X), None
-    if isinstance(grid, (str, bytes)) or not np.iterable(grid):
+    if not _is_nested(grid):
         return parameter, _checked(grid, name, parameter), None
     parts = list(grid)
-    if not any(np.iterable(one) and not isinstance(one, (str, bytes)) for one in parts):
-        return parameter, _checked(grid, name, parameter), None
     if model.name in TOGETHER:
         raise TypeError(f"l1_bound of {model.name} is of all components together: give one grid")
     if len(parts) != integer(model.n_components, "n_components", 1):
@@ -56,7 +72,9 @@ def _check_parameter(model: Model, parameter: Any) -> None:
     """Refuse what does not set the sparsity of this model."""
     takes = (model.parameter,) if model.name == "sparse_pca" else model.parameters
     if parameter not in takes:
-        what = f"method {model.keywords.get('method', 'tpower')!r}" if model.name == "sparse_pca" else model.name
+        what = (
+            f"method {model.keywords.get('method', 'tpower')!r}" if model.name == "sparse_pca" else model.name
+        )
         raise TypeError(f"grid[{parameter!r}]: {what} takes {listed(takes)}, not {parameter}")
 
 

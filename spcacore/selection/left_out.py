@@ -40,7 +40,6 @@ def loadings_of(problem: Problem, solutions: list[Solution]) -> NDArray[Any]:
     return V
 
 
-
 @record
 class _Units:
     """Centering and scaling of entries, and a power of two that multiplies them then."""

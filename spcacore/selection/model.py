@@ -1,7 +1,7 @@
-"""What a model is to the functions that run one: a fitting function, its keywords, and what sets its sparsity.
+"""What functions that run a model know of it: a fitting function, its keywords, and what sets its sparsity.
 
-`as_model` reads a function of the package, a partial of one, or an estimator. The keywords are checked by name
-alone, and handed on: what they may be is for the function to say.
+`as_model` reads a function of the package, a partial of one, or an estimator. Keywords are checked by name
+alone and handed on: what they may be is for the function to say.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class FittedToRows:
         self.estimator = estimator
 
     def __call__(
-        self, X: Any, n_components: Any = None, *, callback: Callable[[Any], object] | None = None, **changes: Any
-    ) -> GivenLoadings:  # fmt: skip
+        self, X: Any, n_components: Any = None, *, callback: object = None, **changes: Any
+    ) -> GivenLoadings:
         if is_row_blocks(X):
             raise TypeError(f"{type(self.estimator).__name__} needs X in memory, and it is in blocks of rows")
         one = deepcopy(self.estimator)
@@ -148,7 +148,9 @@ class FittedToRows:
             one.set_params(**changes)
         one.fit(X if is_sparse(X) else np.asarray(X))
         if not hasattr(one, "components_"):
-            raise TypeError(f"{type(one).__name__} has no components_ once it is fitted, as a model must have")
+            raise TypeError(
+                f"{type(one).__name__} has no components_ once it is fitted, as a model must have"
+            )
         return from_loadings(np.transpose(one.components_), X, label=type(one).__name__)
 
 
@@ -230,7 +232,9 @@ def _described(given: Any, place: str) -> str:
 
 def _checked(given: partial[Any], name: str, place: str, refused: Mapping[str, str]) -> dict[str, Any]:
     """The keywords of a partial, all of which the function has a use for."""
-    known = {n: n for n in inspect.signature(FITTING[name][0]).parameters}
+    function = FITTING[name][0]
+    known = {n: n for n in inspect.signature(function).parameters}
+    tells = inspect.unwrap(function).__code__.co_flags & inspect.CO_VARKEYWORDS  # what it does not take
     if given.args:
         raise TypeError(
             f"the model has what goes by place: leave the data out, and name the rest, as in partial({name}, "
@@ -241,7 +245,7 @@ def _checked(given: partial[Any], name: str, place: str, refused: Mapping[str, s
             raise TypeError(f"{option} of the model cannot be used here: data are given to {place} itself")
         if option in refused and given.keywords[option] is not None:
             raise TypeError(f"{option} of the model cannot be used here: {refused[option].format(place)}")
-        if option not in known:
+        if option not in known and not tells:
             raise TypeError(f"{option} is no option of {name}{instead_of(option, known)}")
     return {option: value for option, value in given.keywords.items() if option not in refused}
 
@@ -274,7 +278,9 @@ def _call_with_model(
     if not unknown:
         return ""
     if not able:
-        known = {n: f"{n} of the model, partial({name}, {n}=...)" for name in [*names][::-1] for n in taken[name]}
+        known = {
+            n: f"{n} of the model, partial({name}, {n}=...)" for name in [*names][::-1] for n in taken[name]
+        }
         return instead_of(next(n for n in unknown if n not in known), {**known, **{n: n for n in own}})
     name = said if isinstance(said, str) and said in able else _name_of(said) or able[0]
     first, *places = [n for n, one in own.items() if one.kind is not one.KEYWORD_ONLY and n != "model"]

@@ -1,4 +1,4 @@
-"""What is fitted for each of several values of the sparsity, to all the data, to folds and to permutations."""
+"""What is fitted for each value of the sparsity: to all the data, to folds and to permutations."""
 
 from __future__ import annotations
 
@@ -83,7 +83,9 @@ class Plan:
     def warn(self, results: Sequence[Any]) -> None:
         """Warn of what the fits to all the data did not reach, unless each has by itself."""
 
-    def shares(self, problem: Problem, solutions: list[list[Solution]], definition: str = "cumulative") -> Array:
+    def shares(
+        self, problem: Problem, solutions: list[list[Solution]], definition: str = "cumulative"
+    ) -> Array:
         """Additional shares (m, r) of the variance; 0 where no component was left."""
         assert problem.diagonal is not None
         total = float(problem.diagonal.sum())

@@ -95,7 +95,8 @@ def stability(
     n_jobs : int, default 1
         Threads; -1: one for each processor. The result does not depend on it.
     rng : None, int or numpy Generator, optional
-        For resamples, and for random starts unless the model has an `rng` of its own; None is a fixed seed.
+        For resamples, and for random starts unless the model has an `rng` of its own; None is a fixed
+        seed.
     callback : callable, optional
         Called with a `SelectionProgress` after each resample, in the thread of the caller. Raising
         StopIteration ends the search early: the result then uses the finished resamples, at least two of
@@ -196,7 +197,8 @@ def stability(
     if len(found) < 2:
         raise RuntimeError("the callback ended the search before two resamples were done")
     return assembled(
-        found, refits.reference(), refits.result, names=refits.names(), model=asked.name, resampling=resampling,
+        found, refits.reference(), refits.result, names=refits.names(), model=asked.name,
+        resampling=resampling,
         assumption=assumption, level=level, max_false=max_false, threshold=threshold,
         fallback=STABLE_FREQUENCY, alignment=alignment, n_samples=n,
     )  # fmt: skip

@@ -29,8 +29,8 @@ from .._validation import column_names
 from ..models.components import sparse_pca
 from ..models.elastic_net import spca
 from ..models.rotated import sca
-from ..solvers.table import SOLVERS
 from ..selection.model import default_cardinality
+from ..solvers.table import SOLVERS
 from .base import PARAGRAPHS, as_rng
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
 from .likelihood import Density, Likelihood
