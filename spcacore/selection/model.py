@@ -224,7 +224,7 @@ def _described(given: Any, place: str) -> str:
         return f"a partial of {_described(given.func, place)}"
     if callable(given):
         name = getattr(given, "__name__", type(given).__name__)
-        if str(getattr(given, "__module__", "")).startswith("spcacore."):
+        if getattr(given, "__globals__", {}).get("__name__", "").startswith("spcacore."):
             return f"{name}, which is not for {place}"
         return f"{name}, a function of your own; an object with fit and components_ may be one"
     return f"{brief(repr(given))} of type {type(given).__name__}"

@@ -10,7 +10,7 @@ from extras import optional
 
 import spcacore
 from spcacore.cli.models import RESAMPLED
-from spcacore.selection.stable_variables import RESAMPLED
+from spcacore.selection import stable_variables
 
 optional_figure = optional("matplotlib.figure")
 
@@ -162,7 +162,7 @@ def test_every_model_as_the_function_finds_it(sides, as_json, output, argv, opti
 
 
 def test_the_command_knows_every_model_of_the_function():
-    assert {"sparse_pca", *RESAMPLED} == set(RESAMPLED)
+    assert {"sparse_pca", *RESAMPLED} == set(stable_variables.RESAMPLED)
 
 
 def test_variables_of_both_sides_have_names_of_their_own(sides, as_json, output):
