@@ -141,7 +141,7 @@ def main():
     from distributed import Client, LocalCluster, wait
 
     import spcacore
-    from spcacore.operators.blocks import sum_parts
+    from spcacore.operators.block_tasks import sum_parts
 
     def cpu():
         return sum(client.run(time.process_time).values()) + time.process_time()

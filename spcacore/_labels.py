@@ -23,7 +23,9 @@ _BY_PLACE = "; what goes together by place has no labels, as to_numpy() gives it
 
 
 def columns_of(X: Any) -> tuple[str, ...] | None:
-    """The names of the columns of a dataframe; None of what has no names."""
+    """The names of the columns of a dataframe or of blocks of rows; None of what has no names."""
+    if hasattr(X, "__row_blocks__"):
+        return X.names  # type: ignore[no-any-return]
     if isinstance(X, (np.ndarray, type)) or not hasattr(X, "__array__"):
         return None
     columns = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the data

@@ -58,10 +58,37 @@ def has_only_products(x: Any) -> bool:
 
 
 def is_row_blocks(x: Any) -> bool:
-    """Whether x is read by blocks of rows: made by `row_blocks`, or a dask collection."""
+    """Whether x is read by blocks of rows: made by `row_blocks`, a dask collection, or a store of rows."""
+    return _is_distributed(x) or _is_store(x)
+
+
+def _is_distributed(x: Any) -> bool:
+    """Whether x is no array: made by `row_blocks`, or a dask collection."""
     if isinstance(x, np.ndarray) or not (hasattr(x, "__row_blocks__") or hasattr(x, "__dask_graph__")):
         return False
     return hasattr(x, "__row_blocks__") or x.__dask_graph__() is not None
+
+
+def _is_elsewhere(x: Any) -> bool:
+    """Whether x is a matrix that becomes no array: the same, but for what has one dimension and few numbers,
+    or several matrices."""
+    return len(_shape(x)) != 1 and (_is_distributed(x) or (isinstance(x, (list, tuple)) and _is_store(x)))
+
+
+def _is_store(x: Any) -> bool:
+    """Whether x is a matrix in a file, whose slices are read: of h5py, zarr or a backed AnnData, or a list of
+    matrices one below the other."""
+    if isinstance(x, (list, tuple)):
+        return len(x) > 0 and all(len(_shape(part)) == 2 for part in x)
+    if isinstance(x, np.ndarray) or len(_shape(x)) != 2 or not hasattr(x, "dtype") or is_sparse(x):
+        return False
+    in_file = getattr(x, "chunks", None) is not None or hasattr(x, "to_memory")  # of dask, or of anndata
+    return in_file or type(x).__module__.partition(".")[0] == "h5py"
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    shape = getattr(x, "shape", ())
+    return shape if isinstance(shape, tuple) else ()
 
 
 def real_array(
@@ -85,7 +112,7 @@ def real_array(
         raise TypeError(f"{name} is on a device; move it to the CPU first")
     for is_one, kind, needed in (
         (is_sparse, "a sparse matrix", "a dense array"),
-        (is_row_blocks, "in blocks of rows", "an array in memory"),
+        (_is_elsewhere, "in blocks of rows", "an array in memory"),
         (is_operator, "a LinearOperator, which offers only products,", "an array"),
     ):
         if is_one(x):

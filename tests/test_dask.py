@@ -79,7 +79,7 @@ def test_blocks_that_are_not_aligned_are_copied_once():
     X = data()
     pieces = [unaligned(X[start : start + 150]) for start in (0, 150, 300)]
     array = da.concatenate([da.from_array(piece, chunks=piece.shape) for piece in pieces]).persist()
-    from spcacore.operators.blocks import statistics
+    from spcacore.operators.block_tasks import statistics
     from spcacore.operators.statistics import merged
 
     blocks = spcacore.row_blocks(array)
@@ -243,7 +243,7 @@ def test_on_a_cluster(name, dtype, client):
 def test_scattered_blocks_are_aligned_once(client):
     import dask.array as da
 
-    from spcacore.operators.blocks import statistics
+    from spcacore.operators.block_tasks import statistics
     from spcacore.operators.statistics import merged
 
     X = data()

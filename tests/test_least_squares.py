@@ -569,7 +569,7 @@ def test_paths_of_least_squares():
     for k, share in zip((2, 4), path.explained_variance_ratio[:, 0], strict=True):
         x = least_squares_component(X, k)
         assert share * np.trace(covariance(X)) == pytest.approx(x.value, rel=1e-9)
-    with pytest.raises(TypeError, match="explained is for sparse_pca"):
+    with pytest.raises(TypeError, match="explained of the model must be left out"):
         spcacore.sparsity_path(X, pca(explained=0.9))
     with pytest.raises(TypeError, match=r"n_components must be an integer, not 0\.8"):
         spcacore.sparsity_path(X, pca(0.8), [2])

@@ -11,7 +11,8 @@ from calls import pca
 from extras import optional
 
 import spcacore
-from spcacore.operators.blocks import TakenRows, as_kernel_input, statistics, sum_parts
+from spcacore.operators.block_tasks import as_kernel_input, statistics, sum_parts
+from spcacore.operators.blocks import TakenRows
 from spcacore.operators.inputs import as_problem
 
 pytestmark = pytest.mark.filterwarnings("ignore:scale=True leaves")  # the one column that is constant

@@ -267,7 +267,7 @@ CHANGES = {
     "one dimension": (lambda block: np.ones(300), ValueError, SHAPE.format(r"\(300,\)")),
     "precision": (lambda block: block.astype(np.float32), ValueError, "block 1 .* float32, not float64"),
     "complex": (lambda block: block * 1j, TypeError, r"block 1 .* has dtype complex128; real numbers"),
-    "objects": (lambda block: np.full((140, 300), "x", object), TypeError, r"block 1 .* has dtype object"),
+    "objects": (lambda block: np.full((140, 300), "x", object), TypeError, r"block 1 .* holds objects"),
     "nothing": (lambda block: None, TypeError, r"block 1 of X \(rows 140 to 279\) is NoneType, not an array"),
     "list": (lambda block: [[1.0] * 300] * 140, TypeError, "block 1 .* is list, not an array"),
 }  # fmt: skip

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._messages import counted
 from .._rendering import percent
+from ..models.components import sparse_pca
 from .models import flag_of
 from .report import (
     json_result,
@@ -38,7 +39,6 @@ def run(args: Arguments) -> None:
     selecting = _selection_options(args)
     if values is not None and isinstance(values[0], list):
         _check_grids(args, SPARSITY[parameter], len(values))
-    from ..models.components import sparse_pca
     from ..selection.criteria import select_sparsity, sparsity_path
 
     task = Task(args)

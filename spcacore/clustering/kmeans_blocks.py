@@ -17,15 +17,8 @@ from numpy.typing import NDArray
 
 from .._limits import KMEANS_ENTRIES
 from .._validation import LARGEST, float_type, is_sparse
-from ..operators.blocks import (
-    Index,
-    RowBlocks,
-    _locate,
-    as_kernel_input,
-    dense_rows,
-    statistics,
-    sum_parts,
-)
+from ..operators.block_tasks import as_kernel_input, dense_rows, statistics, sum_parts
+from ..operators.blocks import Index, RowBlocks, locate_not_finite
 from ..operators.partition import row_blocks
 from ..operators.permutation import permuted_columns
 from ..operators.statistics import Statistics, merged
@@ -43,7 +36,7 @@ class BlockColumns:
         (self.n, self.p), self.dtype = blocks.shape, float_type(blocks.dtype)
         stats: Statistics = blocks.reduced(merged, statistics)
         if not all(np.isfinite(a).all() for a in (stats.mean, stats.low, stats.high)):
-            _locate(blocks)
+            locate_not_finite(blocks)
         with np.errstate(under="ignore"):
             half_range = float((stats.high / 2 - stats.low / 2).max())
         if self.n > 1 and not half_range > 0:

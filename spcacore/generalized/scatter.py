@@ -28,7 +28,8 @@ from .._records import record
 from .._types import Array, Index
 from .._validation import float_type, is_sparse, raise_not_finite, real_array
 from ..linalg.scaling import even_exponent, largest_magnitude
-from ..operators.blocks import as_kernel_input, dense_rows, finite, naming_not_finite, sum_parts
+from ..operators.block_tasks import as_kernel_input, dense_rows, finite, sum_parts
+from ..operators.blocks import naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
 from .form import Form

@@ -20,7 +20,8 @@ from .._records import record
 from .._validation import column_names, has_only_products, integer, is_row_blocks, is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
-from ..operators.blocks import RowBlocks, as_kernel_input, dense_rows, sum_parts
+from ..operators.block_tasks import as_kernel_input, dense_rows, sum_parts
+from ..operators.blocks import RowBlocks
 from ..operators.choice import Choice
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks

@@ -21,7 +21,8 @@ from .._validation import (
     refuse_not_finite,
 )
 from ..linalg.scaling import exponent_above
-from ..operators.blocks import finite, naming_not_finite
+from ..operators.block_tasks import finite
+from ..operators.blocks import naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
 from .gram import largest_magnitude

@@ -34,7 +34,7 @@ from .._validation import (
     real_array,
     refuse_not_finite,
 )
-from ..operators.blocks import as_kernel_input
+from ..operators.block_tasks import as_kernel_input
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem, warn_out_of_range

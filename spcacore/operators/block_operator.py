@@ -22,7 +22,8 @@ from .._limits import (
     PASS_COLUMNS,
     RECENT_PRODUCTS,
 )
-from .blocks import Index, RowBlocks, backward, centered_columns, forward, products, submatrix, sum_parts
+from .block_tasks import backward, centered_columns, forward, products, submatrix, sum_parts
+from .blocks import Index, RowBlocks
 
 __all__ = ["BlockOperator", "Gram", "Step"]
 __dir__ = __all__.copy

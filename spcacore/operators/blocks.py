@@ -18,28 +18,24 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from .. import _core
 from .._limits import BLOCK_BYTES, BLOCK_TALL, SMALL_BLOCK_BYTES
 from .._messages import counted, warn_repeated
 from .._types import Index
-from .._validation import float_type, is_sparse, real_array
-from .dense import blas_layout
+from .._validation import float_type, is_sparse
+from .block_tasks import as_kernel_input, finite, not_finite
 from .fingerprints import fingerprint
-from .sparse_format import canonical_arrays, compressed
-from .statistics import Statistics, compressed_statistics, dense_statistics, in_range, merged
+from .row_sources import as_numbers
+from .sparse_format import compressed
 
 __all__ = [
-    "Combine", "Expected", "RowBlocks", "SlicedRows", "TakenRows", "as_kernel_input", "backward",
-    "centered_columns", "dense_rows", "finite", "forward", "merged_moments", "moments",
-    "naming_not_finite", "not_finite", "products", "scaled_statistics", "scores_of", "statistics",
-    "submatrix", "sum_parts", "weighted_statistics",
+    "Combine", "Expected", "RowBlocks", "SlicedRows", "TakenRows", "locate_not_finite", "named",
+    "naming_not_finite",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -132,8 +128,11 @@ class RowBlocks:
     def mapped(
         self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
     ) -> Any:
-        """The same for the caller, of shape ``(n, *tail)``; of a dask array one that is not yet computed."""
-        return self.stacked(task, *arguments)
+        """The same for the caller, of shape ``(n, *tail)``; of a dask array one that is not yet computed.
+
+        A block that the task refuses since something in it is not finite says where that is.
+        """
+        return self.stacked(named, task, *arguments, each=self.starts)
 
     def split(self, a: Any) -> list[Any]:
         """The rows of `a`, of which there are n, block by block."""
@@ -212,11 +211,12 @@ class SlicedRows(RowBlocks):
         if block_bytes is None:
             tall = BLOCK_TALL * width * row_bytes <= SMALL_BLOCK_BYTES
             block_bytes = SMALL_BLOCK_BYTES if tall else BLOCK_BYTES
-        rows = block_bytes // row_bytes
+        rows = max(block_bytes // row_bytes, 1)
         chunks = getattr(X, "chunks", None)
         if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int):
             rows = max(rows // chunks[0], 1) * chunks[0]
-        super().__init__(shape, X.dtype, list(range(0, sum(shape[:1]), max(rows, 1))), names)
+        cuts = getattr(X, "cuts", [0, *shape[:1]])
+        super().__init__(shape, X.dtype, _starts(cuts, rows), names)
         self.source = X
 
     def results(
@@ -248,6 +248,15 @@ class SlicedRows(RowBlocks):
 
     def beside(self, other: RowBlocks, a: Any) -> Any:
         return _Slices(other, self.split_or_none(a))
+
+
+def _starts(cuts: list[int], most: int) -> list[int]:
+    """Where blocks of at most so many rows begin, at the cuts where they can."""
+    out: list[int] = []
+    for first, last in pairwise(cuts):
+        if not out or last - out[-1] > most:
+            out += range(first, last, most)
+    return out
 
 
 def _rows(source: Any, start: int, stop: int) -> Any:
@@ -297,15 +306,6 @@ def _on_rows(block: Any, own: tuple[Any, ...], task: Callable[..., Any], *argume
     return task(as_kernel_input(block)[rows], *each, *arguments)
 
 
-def sum_parts(parts: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], ...]:
-    """The sums of arrays, in double precision and in this order."""
-    out = tuple(np.array(part, np.float64) for part in parts[0])
-    for part in parts[1:]:
-        for total, one in zip(out, part, strict=True):
-            total += one
-    return out
-
-
 class Expected(NamedTuple):
     """The rows, columns and dtype of a block, as the whole has them; its fingerprint, once it was read; the
     number of this pass; the name of the whole."""
@@ -325,9 +325,11 @@ class Expected(NamedTuple):
 
     def check(self, block: Any) -> Any:
         """The block, if it is as expected; its source may change between two passes."""
-        name, shape, dtype = self.name, getattr(block, "shape", None), getattr(block, "dtype", None)
+        name, shape = self.name, getattr(block, "shape", None)
         if not isinstance(shape, tuple):
             raise TypeError(f"{name} is {type(block).__name__}, not an array")
+        block = as_numbers(block, name)
+        dtype = getattr(block, "dtype", None)
         if isinstance(dtype, np.dtype) and dtype.kind not in "fiub":
             raise TypeError(f"{name} has dtype {dtype}; real numbers are needed")
         if shape != (self.stop - self.start, self.p):
@@ -351,228 +353,7 @@ class Expected(NamedTuple):
             error.add_note(f"{self.name} could not be read, in pass {self.reading}")
 
 
-def as_kernel_input(block: Any) -> Any:
-    """A block that the tasks below read in place: of a float dtype, aligned, rows or columns contiguous."""
-    if is_sparse(block):
-        if block.shape[0] == 0:
-            return np.empty(block.shape, float_type(block.dtype))
-        X, arrays = canonical_arrays(block)
-        same = all(a is b for a, b in zip(arrays, (X.data, X.indices, X.indptr), strict=True))
-        return X if same else type(X)(arrays, shape=X.shape)
-    return blas_layout(real_array(block, "a block of X", ndim=2, finite=False, empty=True))
-
-
-def finite(block: Any) -> Any:
-    """The same, where nothing in it is NaN or infinite."""
-    X = as_kernel_input(block)
-    if not np.isfinite(X.data if is_sparse(X) else X).all():
-        raise ValueError("X has entries that are NaN or infinite")
-    return X
-
-
-def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """A prepared block as dense rows, so many entries at a time."""
-    n, p = X.shape
-    step = max(1, entries // p)
-    for part in (slice(start, start + step) for start in range(0, n, step)):
-        yield part, X[part].toarray() if is_sparse(X) else X[part]
-
-
-def _operator(block: Any, mean: NDArray[Any] | None = None) -> _core.Operator:
-    """X'X, or of X - 1 mean'."""
-    if is_sparse(block):
-        arrays = block.data, block.indices, block.indptr
-        n, p = block.shape
-        return _core.compressed(n, p, block.format == "csr", *arrays, False, mean, None, 1.0, 1.0)
-    return _core.dense(block, False, mean, None, 1.0, 1.0)
-
-
-def statistics(block: Any, weight: NDArray[np.float64] | None = None) -> Statistics | None:
-    """Of a block; None where it has no rows, or no weight."""
-    X = as_kernel_input(block)
-    if is_sparse(X):
-        arrays = X.data, X.indices, X.indptr
-        found = compressed_statistics(X.shape, X.format == "csr", *arrays, weight)
-        plain = np.may_share_memory(X.data, block.data)
-    else:
-        found = dense_statistics(X, weight)
-        plain = isinstance(block, np.ndarray) and np.may_share_memory(X, block)
-    return None if found is None else replace(found, plain=plain)
-
-
-def moments(
-    block: Any, weight: NDArray[np.float64] | None
-) -> tuple[Statistics | None, NDArray[np.float64] | None]:
-    """`statistics`, and (X - 1 mean')' diag(weight) (X - 1 mean') about the means of the block.
-
-    None in place of that where squares in the precision of X leave the number range.
-    """
-    found = statistics(block, weight)
-    if found is None or not in_range(found, float_type(block.dtype)):
-        return found, None
-    X = as_kernel_input(block)
-    mean = found.mean.astype(X.dtype)
-    op = _operator(X, mean)
-    if weight is not None:
-        op = op.row_weighted(np.sqrt(weight).astype(X.dtype), True)
-    M = op.gram()
-    assert M is not None
-    M -= found.n * np.multiply.outer(found.mean - mean, found.mean - mean)
-    return found, M
-
-
-def merged_moments(parts: list[Any]) -> tuple[Statistics | None, NDArray[np.float64] | None]:
-    """Of all rows, from those of some, as `merged`."""
-    found, M = parts[0]
-    for other, N in parts[1:]:
-        if found is None or other is None:
-            found, M = (other, N) if found is None else (found, M)
-            continue
-        if M is not None and N is not None:
-            d = other.mean - found.mean
-            M = M + N
-            M += np.multiply.outer(d * (found.n * (other.n / (found.n + other.n))), d)
-        else:
-            M = None
-        found = merged([found, other])
-    return found, M
-
-
-def weighted_statistics(block: Any, weight: NDArray[np.float64]) -> Statistics | None:
-    """`statistics`, the weights of the rows from `each`."""
-    return statistics(block, weight)
-
-
-def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
-    """How many entries are NaN or infinite, and the row and column of the first."""
-    X = as_kernel_input(block)
-    if is_sparse(X):
-        X = X.tocsr()
-        bad = np.flatnonzero(~np.isfinite(X.data))
-        row = np.searchsorted(X.indptr, bad[:1], "right") - 1
-        where = None if len(bad) == 0 else (int(row[0]) + start, int(X.indices[bad[0]]))
-        return len(bad), where
-    rows, columns = np.nonzero(~np.isfinite(X))
-    return len(rows), (int(rows[0]) + start, int(columns[0])) if len(rows) else None
-
-
-def scaled_statistics(
-    block: Any, weight: NDArray[np.float64] | None, index: Index, unit: NDArray[np.float64]
-) -> Statistics | None:
-    """`statistics` of some columns, multiplied twice by their unit."""
-    X = as_kernel_input(block)[:, index]
-    X = (X.toarray() if is_sparse(X) else X).astype(np.float64)
-    return statistics(np.ascontiguousarray(X * unit * unit), weight)
-
-
-def _times(X: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float) -> NDArray[Any]:
-    """range (X[:, index] W - 1 shift'); W of one dimension is a diagonal."""
-    if index is not None and W.shape == (len(index), 1):
-        U = _operator(X).forward(index, np.ascontiguousarray(W[:, 0]))[:, None]
-    elif is_sparse(X):
-        if index is not None:
-            full = np.zeros((X.shape[1], len(shift)), W.dtype, order="F")
-            full[index] = np.diag(W) if W.ndim == 1 else W
-            W = full
-        U = _operator(X).forward_block(W)
-    elif index is None:
-        U = X @ W
-    else:
-        U = X[:, index] * W if W.ndim == 1 else X[:, index] @ W
-    U -= shift
-    U *= W.dtype.type(range_)
-    return U
-
-
-def products(
-    block: Any,
-    row_weight: NDArray[Any] | None,
-    index: Index | None,
-    W: NDArray[Any],
-    shift: NDArray[Any],
-    range_: float,
-    factor: float,
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """X'U and 1'U, U = factor range^2 diag(row_weight)^2 (X[:, index] W - 1 shift')."""
-    X = as_kernel_input(block)
-    b = len(shift)
-    if X.shape[0] == 0:
-        return np.zeros((X.shape[1], b), W.dtype), np.zeros(b)
-    U = _times(X, index, W, shift, range_)
-    U *= W.dtype.type(factor)
-    U *= W.dtype.type(range_)
-    if row_weight is not None:
-        U *= (row_weight * row_weight)[:, None]
-    return backward(X, U)
-
-
-def backward(block: Any, U: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """X'U and 1'U."""
-    X, b = as_kernel_input(block), U.shape[1]
-    if X.shape[0] == 0:
-        return np.zeros((X.shape[1], b), U.dtype), np.zeros(b)
-    if is_sparse(X) and b == 1:  # by entries that lie side by side
-        Y = _operator(X).backward(np.ascontiguousarray(U[:, 0]))[:, None]
-    else:
-        Y = _operator(X).backward_block(U) if is_sparse(X) or b < 8 else X.T @ U
-    return Y, U.sum(axis=0, dtype=np.float64)
-
-
-def forward(
-    block: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float
-) -> NDArray[Any]:
-    """range (X[:, index] W - 1 shift')."""
-    X = as_kernel_input(block)
-    return _times(X, index, W, shift, range_) if X.shape[0] else np.zeros((0, len(shift)), W.dtype)
-
-
-def submatrix(
-    block: Any,
-    row_weight: NDArray[Any] | None,
-    index: Index,
-    first: int,
-    W: NDArray[Any],
-    shift: NDArray[Any],
-    range_: float,
-    double: bool,
-) -> tuple[NDArray[Any]]:
-    """The first rows of U'U, U = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
-    U = centered_columns(block, row_weight, index, W, shift, range_, double)
-    return (U[:first] @ U.T,)
-
-
-def centered_columns(
-    block: Any,
-    row_weight: NDArray[Any] | None,
-    index: Index,
-    W: NDArray[Any],
-    shift: NDArray[Any],
-    range_: float,
-    double: bool = False,
-) -> NDArray[Any]:
-    """The transpose of range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
-    X = as_kernel_input(block)
-    U = _operator(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
-    if double:
-        U, W, shift = U.astype(np.float64), W.astype(np.float64), shift.astype(np.float64)
-    U *= W[:, None]
-    U -= shift[:, None]
-    U *= U.dtype.type(range_)
-    if row_weight is not None:
-        U *= row_weight
-    return U
-
-
-def scores_of(block: Any, index: Index, V: NDArray[Any], shift: NDArray[Any] | None) -> NDArray[Any]:
-    """X[:, index] V - 1 shift'."""
-    X = as_kernel_input(block)
-    out = np.asarray(X[:, index] @ V)
-    if not np.isfinite(out).all():
-        raise ValueError("X has entries that are NaN or infinite, or too large")
-    return out if shift is None else out - shift
-
-
-def _locate(blocks: RowBlocks) -> None:
+def locate_not_finite(blocks: RowBlocks) -> None:
     count, first = 0, None
     for number, where in blocks.results(not_finite, each=blocks.starts):
         count, first = count + number, where if first is None else first
@@ -581,11 +362,24 @@ def _locate(blocks: RowBlocks) -> None:
         raise ValueError(f"X has {count} {which} NaN or infinite, the first at {first}; impute or drop {it}")
 
 
+def named(block: Any, start: int, task: Callable[..., Any], *arguments: Any) -> Any:
+    """`task(block, *arguments)`; where it fails since an entry is not finite, an error that says where."""
+    try:
+        return task(block, *arguments)
+    except ValueError:
+        where = not_finite(block, start)[1]
+        if where is None:
+            raise
+        raise ValueError(
+            f"X has entries that are NaN or infinite, one at {where}; impute or drop them"
+        ) from None
+
+
 @contextmanager
 def naming_not_finite(blocks: RowBlocks) -> Iterator[None]:
     """Where a task refuses what is not finite, says where that is in the whole."""
     try:
         yield
     except ValueError:
-        _locate(blocks)
+        locate_not_finite(blocks)
         raise

@@ -24,7 +24,8 @@ from dask.core import flatten
 
 from .._limits import DASK_FAN_IN, DASK_ON_CLIENT, DASK_SMALL, DASK_WIDE
 from .._validation import AFTER_ERRORS, check_bool, column_names, is_sparse
-from .blocks import Combine, Expected, RowBlocks, as_kernel_input
+from .block_tasks import as_kernel_input
+from .blocks import Combine, Expected, RowBlocks, named
 from .fingerprints import fingerprint
 from .screening import available_memory
 
@@ -294,7 +295,8 @@ def _kept(block: Any, expected: Expected) -> Any:
 def _mapped(
     block: Any, expected: list[Expected], task: Callable[..., Any], arguments: Any, block_id: tuple[int, ...]
 ) -> Any:
-    return task(expected[block_id[0]].check(block), *arguments)
+    own = expected[block_id[0]]
+    return named(own.check(block), own.start, task, *arguments)
 
 
 def _nothing(_: Any) -> None:

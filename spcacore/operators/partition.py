@@ -13,30 +13,31 @@ from .. import _core
 from .._limits import DASK_ON_CLIENT, KEPT_BYTES, SUBMATRIX_ORDER
 from .._messages import refuse_no_array
 from .._types import MatrixLike
-from .._validation import float_type, integer, is_sparse
+from .._validation import float_type, integer, is_row_blocks, is_sparse
 from . import gram
 from .base import Affine, DataStorage
 from .block_operator import BlockOperator, Gram
-from .block_working_set import BlocksWorkingSet
-from .blocks import (
-    Index,
-    RowBlocks,
-    SlicedRows,
-    _locate,
+from .block_tasks import (
+    backward,
     merged_moments,
     moments,
     scaled_statistics,
     scores_of,
+    squares_of_scores,
     statistics,
+    sum_parts,
     weighted_statistics,
-)
+)  # fmt: skip
+from .block_working_set import BlocksWorkingSet
+from .blocks import Index, RowBlocks, SlicedRows, locate_not_finite, naming_not_finite
 from .dense import DenseData
 from .problem import Problem
+from .row_sources import as_sliced, own_names
 from .sparse import CompressedData
 from .standardization import Standardization
 from .statistics import Statistics, merged, unit_deviation, unit_of
 
-__all__ = ["BlockData", "row_blocks", "scores"]
+__all__ = ["BlockData", "column_means", "products_of_scores", "row_blocks", "scores"]
 __dir__ = __all__.copy
 
 
@@ -56,7 +57,8 @@ def row_blocks(
     ----------
     X : object with `shape`, `dtype` and slices of rows, or dask array, of shape (n, p)
         An `h5py.Dataset`, a `zarr.Array`, the `X` of a backed AnnData, or a memory map. Rows are read as
-        ``X[i:j]``, dense or as a sparse matrix. Computations on a dask array or dask dataframe run where its
+        ``X[i:j]``, dense, as a sparse matrix or as a dataframe. Also a dataframe, a table of pyarrow, or a
+        list of matrices, one below the other. Computations on a dask array or dask dataframe run where its
         blocks are stored, by the distributed client if there is one.
     block_bytes : int, optional
         Bytes of X in a block, of a sparse matrix in memory those of its entries, rounded to whole chunks if
@@ -112,7 +114,8 @@ def row_blocks(
         raise TypeError("persist is for dask arrays; other data are read in every pass")
     refuse_no_array(X, "X")
     size = None if block_bytes is None else integer(block_bytes, "block_bytes", 1)
-    return SlicedRows(X, size, names)
+    source = as_sliced(X)
+    return SlicedRows(source, size, own_names(source) if names is None else names)
 
 
 class BlockData(DataStorage):
@@ -162,7 +165,7 @@ class BlockData(DataStorage):
         return (CompressedData(X) if is_sparse(X) else DenseData(X)).resembles_covariance()
 
     def raise_not_finite(self) -> None:
-        _locate(self.blocks)
+        locate_not_finite(self.blocks)
 
     def operator(self, affine: Affine) -> Any:
         p = self.shape[1]
@@ -192,6 +195,27 @@ class BlockData(DataStorage):
 
 def scores(X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None) -> Any:
     """((X - mean) / scale) @ loadings; of a dask array, a dask array."""
+    blocks, (index, V, shift) = _factors(X, loadings, mean, scale)
+    dtype = np.result_type(float_type(blocks.dtype), V)
+    return blocks.mapped(scores_of, V.shape[1:], dtype, index, V, shift)
+
+
+def products_of_scores(
+    X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None,
+    weight: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:  # fmt: skip
+    """T' diag(weight) T of the scores T, in one pass."""
+    blocks, factors = _factors(X, loadings, mean, scale)
+    each = blocks.split_or_none(weight)
+    with naming_not_finite(blocks):
+        (total,) = blocks.reduced(sum_parts, squares_of_scores, *factors, each=each)
+    return np.asarray(total)
+
+
+def _factors(
+    X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None
+) -> tuple[RowBlocks, tuple[Index, NDArray[Any], NDArray[Any] | None]]:
+    """What makes scores of a block: the variables in use, what multiplies these, and what is subtracted."""
     blocks = row_blocks(X)
     if blocks.shape[1] != len(loadings):
         raise ValueError(f"X has shape {blocks.shape} where (m, {len(loadings)}) is needed")
@@ -199,6 +223,13 @@ def scores(X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDA
     V = loadings[index]
     if scale is not None:
         V = V / scale[index, None]
-    dtype = np.result_type(float_type(blocks.dtype), V)
-    shift = None if mean is None else mean[index] @ V
-    return blocks.mapped(scores_of, V.shape[1:], dtype, index, V, shift)
+    return blocks, (index, V, None if mean is None else mean[index] @ V)
+
+
+def column_means(X: Any) -> NDArray[np.float64]:
+    """Of an array, a sparse matrix or blocks of rows."""
+    if not is_row_blocks(X):
+        return np.asarray(X.mean(axis=0)).ravel()
+    blocks = row_blocks(X)
+    total, _ = blocks.reduced(sum_parts, backward, each=blocks.split(np.ones((blocks.shape[0], 1))))
+    return np.asarray(total[:, 0] / blocks.shape[0])

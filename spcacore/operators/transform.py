@@ -15,7 +15,7 @@ from .problem import Problem
 from .sparse_format import compressed
 from .statistics import Index
 
-__all__ = ["fitted_scores", "scores"]
+__all__ = ["fitted_scores", "products_of_scores", "scores"]
 __dir__ = __all__.copy
 
 
@@ -78,6 +78,19 @@ def scores(
         a = a[:, used]
         a, used = np.where(np.isnan(a), about.astype(a.dtype), a), np.arange(len(used))
     return _dense_scores(a, used, about, V).astype(np.result_type(a, V), copy=False)
+
+
+def products_of_scores(
+    X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None,
+    weight: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:  # fmt: skip
+    """T' diag(weight) T of the scores T, in float64; of data in blocks of rows where these are."""
+    if is_row_blocks(X):
+        from . import partition
+
+        return partition.products_of_scores(X, loadings, mean, scale, weight)
+    T = scores(X, loadings, mean, scale).astype(np.float64, copy=False)
+    return T.T @ (T if weight is None else T * weight[:, None])
 
 
 def _dense_scores(a: NDArray[Any], used: Index, about: NDArray[Any], V: NDArray[Any]) -> NDArray[Any]:

@@ -416,8 +416,6 @@ def select_n_components(
     asked = asked if n_components is None else asked.of(n_components)
     if asked.n_components is None:
         raise TypeError("n_components must be given: the largest number of components to try")
-    if isinstance(asked.n_components, (float, np.floating)):
-        raise TypeError(f"n_components must be an integer, not {asked.n_components!r}")
     for name in ("refine", "block"):
         if asked.keywords.get(name):
             raise ValueError(f"{name}=True finds all components together, so that they cannot be counted")

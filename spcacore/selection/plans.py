@@ -167,6 +167,8 @@ class SearchPlan(Plan):
     """
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
+        if isinstance(model.n_components, (float, np.floating)):  # a share
+            raise TypeError(f"n_components must be an integer, not {model.n_components!r}")
         self.counting, own = counting, "rng" in model.keywords
         choices: list[dict[str, Any]] = [{}]
         if counting:

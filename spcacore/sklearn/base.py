@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._labels import matched, same_columns, symmetric
@@ -19,6 +19,7 @@ from .._types import MatrixLike
 from .._validation import TAKES_MISSING, group_labels, real_array
 from ..operators.choice import variables_of
 from ..operators.transform import scores
+from .inputs import checked_input
 
 __all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "by_place"]
 __dir__ = __all__.copy
@@ -145,10 +146,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _checked(self, X: Any, *y: Any, finite: Any = True, **checks: Any) -> Any:
         try:
-            return validate_data(
-                self, X, *y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32),
-                ensure_all_finite=finite, **checks,
-            )  # fmt: skip
+            return checked_input(self, X, *y, ensure_all_finite=finite, **checks)
         except ValueError as error:
             if "X contains NaN" not in str(error):
                 raise
@@ -164,7 +162,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _training(self, X: Any, *y: Any, finite: Any = False, **checks: Any) -> Any:
         """X as the functions take it, not copied; they look for NaN themselves."""
-        return self._checked(X, *y, finite=finite, ensure_min_samples=2, **checks)
+        return self._checked(X, *y, finite=finite, least=2, **checks)
 
     def _new(self, X: Any, finite: Any = True) -> Any:
         check_is_fitted(self)

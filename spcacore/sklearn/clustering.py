@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._messages import listed
@@ -18,9 +18,11 @@ from .._types import MatrixLike, Metric
 from .._validation import column_names
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import sparse_kmeans
+from ..operators.partition import column_means
 from ..operators.transform import scores
 from ..selection.model import default_cardinality
 from .base import PARAGRAPHS, as_rng
+from .inputs import checked_input
 
 __all__ = ["LINKAGES", "SparseHierarchical", "SparseKMeans"]
 __dir__ = __all__.copy
@@ -39,7 +41,7 @@ class _SparseClusters(ClusterMixin, BaseEstimator):
         return tags
 
     def _checked(self, X: Any, **checks: Any) -> Any:
-        return validate_data(self, X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **checks)
+        return checked_input(self, X, **checks)
 
     def _bound(self, p: int) -> float:
         return math.sqrt(default_cardinality(p)) if self.l1_bound is None else self.l1_bound
@@ -112,10 +114,10 @@ class SparseKMeans(_SparseClusters):
         [20, 10]
         """
         names = column_names(X)
-        rows = self._checked(X, ensure_min_samples=min(2, self.n_clusters))
+        rows = self._checked(X, least=min(2, self.n_clusters))
         if self.n_clusters == 1:
             self.labels_ = np.zeros(rows.shape[0], np.intp)
-            self.cluster_centers_ = np.asarray(rows.mean(axis=0)).reshape(1, -1)
+            self.cluster_centers_ = column_means(rows)[None].astype(rows.dtype, copy=False)
             self.weights_, self.objective_ = np.zeros(rows.shape[1], rows.dtype), 0.0
             self.n_iter_, self.result_ = 1, None
             return self
@@ -210,7 +212,7 @@ class SparseHierarchical(_SparseClusters):
         if self.linkage not in LINKAGES:
             raise ValueError(f"linkage must be {listed(map(repr, LINKAGES))}, not {self.linkage!r}")
         names = column_names(X)
-        rows = self._checked(X, ensure_min_samples=2)
+        rows = self._checked(X, least=2)
         if not 1 <= self.n_clusters <= rows.shape[0]:
             raise ValueError(f"n_clusters must be in [1, {rows.shape[0]}], not {self.n_clusters}")
         result = sparse_dissimilarity(

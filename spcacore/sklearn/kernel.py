@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._types import MatrixLike
@@ -17,6 +17,7 @@ from .._validation import column_names
 from ..models.kernel import kernel_pca
 from ..models.random_features import RandomFeatures
 from .base import PARAGRAPHS, as_rng
+from .inputs import checked_input
 
 __all__ = ["KernelPCA"]
 __dir__ = __all__.copy
@@ -107,7 +108,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         2
         """
         names = column_names(X)
-        X = self._checked(X, ensure_min_samples=2)
+        X = self._checked(X, least=2)
         result = kernel_pca(
             X, self.n_components, kernel=self.kernel, bandwidth=self.bandwidth, degree=self.degree,
             gamma=self.gamma, coef0=self.coef0, random_features=self.random_features, ridge=self.ridge,
@@ -120,9 +121,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self
 
     def _checked(self, X: Any, **checks: Any) -> Any:
-        return validate_data(
-            self, X, accept_sparse=("csr", "csc"), dtype=(float, "float32"), **checks
-        )  # fmt: skip
+        return checked_input(self, X, **checks)
 
     def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Scores of the rows of X.

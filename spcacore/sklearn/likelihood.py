@@ -28,10 +28,12 @@ from .._docstrings import filled
 from .._limits import ESTIMATOR_ENTRIES
 from .._records import record
 from .._types import MatrixLike
-from .._validation import is_sparse
+from .._validation import is_row_blocks, is_sparse
 from ..linalg.orthogonal import orthonormal
+from ..operators.block_tasks import finite
+from ..operators.partition import row_blocks
 from ..operators.sparse_format import canonical_arrays
-from ..operators.transform import scores
+from ..operators.transform import products_of_scores
 from .base import PARAGRAPHS, Invertible
 
 __all__ = ["Density", "Likelihood"]
@@ -61,8 +63,7 @@ class Density:
         def variances(Q: NDArray[np.float64]) -> NDArray[np.float64]:
             # SciPy would copy all entries of X to the precision of Q
             given = Q.astype(X.dtype) if is_sparse(X) and X.dtype.kind == "f" else Q
-            T = scores(X, given, mean, scale).astype(np.float64, copy=False)
-            return T.T @ (T if weight is None else T * weight[:, None]) / degrees
+            return products_of_scores(X, given, mean, scale, weight) / degrees
 
         return cls.in_span(V, variances, mean, scale, total)
 
@@ -105,6 +106,9 @@ class Density:
                 "the covariance is singular, so there is no density: the components leave no noise; "
                 "fit fewer of them"
             )
+        if is_row_blocks(X):
+            found: NDArray[np.float64] = row_blocks(X).mapped(_log_density, (), np.dtype(np.float64), self)
+            return found
         parts = [self._squares(rows) for rows in self._rows(X)]
         square = np.concatenate([s for s, _ in parts])
         rest = np.concatenate([r for _, r in parts])
@@ -162,6 +166,10 @@ class Density:
         entry = weight[column] * ((rows.data - m[column]) / s[column]) ** 2
         seen = np.bincount(row, entry, rows.shape[0])
         return seen + np.maximum(base.sum() - np.bincount(row, base[column], rows.shape[0]), 0)
+
+
+def _log_density(block: Any, density: Density) -> NDArray[np.float64]:
+    return density.log_density(finite(block))
 
 
 @filled(PARAGRAPHS)

@@ -14,7 +14,10 @@ from .._labels import joined
 from .._limits import BLOCKS_SUBMATRIX_ORDER, CHUNK
 from .._messages import counted
 from .._types import MatrixLike, Weights
-from .._validation import check_flag_or_vector, integer, is_sparse
+from .._validation import check_flag_or_vector, float_type, integer, is_row_blocks, is_sparse
+from ..operators.block_tasks import merged_moments, moments
+from ..operators.blocks import RowBlocks, locate_not_finite
+from ..operators.partition import row_blocks
 from ..operators.standardization import Standardization
 from .base import PARAGRAPHS, Transformer
 
@@ -41,6 +44,8 @@ class RunningScatter:
     def add(self, X: Any, sample_weight: NDArray[np.float64] | None) -> None:
         """Take some more rows in."""
         n, p = X.shape
+        if is_row_blocks(X):
+            return self._add_blocks(row_blocks(X), sample_weight)
         self.dtype = np.promote_types(self.dtype, X.dtype)
         step = max(1, CHUNK // p)
         for start in range(0, n, step):
@@ -62,11 +67,28 @@ class RunningScatter:
         else:
             D = (X - mean) * np.sqrt(w)[:, None]
             scatter = D.T @ D
+        self._merge(total, mean, scatter)
+
+    def _merge(self, total: float, mean: NDArray[np.float64], scatter: NDArray[np.float64]) -> None:
+        """Take in rows of this total weight, this mean and this scatter about it."""
         both = self.weight + total
         shift = mean - self.mean
         self.scatter += scatter + np.outer(shift, shift) * (self.weight * total / both)
         self.mean += shift * (total / both)
         self.weight = both
+
+    def _add_blocks(self, blocks: RowBlocks, weight: NDArray[np.float64] | None) -> None:
+        """Rows in blocks, of which only the sums come here."""
+        self.dtype = np.promote_types(self.dtype, float_type(blocks.dtype))
+        found, scatter = blocks.reduced(merged_moments, moments, each=blocks.split_or_none(weight))
+        self.n_rows += blocks.shape[0]
+        if found is None:  # no row has weight
+            return
+        if not np.isfinite(found.mean).all():
+            locate_not_finite(blocks)
+        if scatter is None:
+            raise ValueError("X has entries whose squares exceed the number range: rescale it, or use fit")
+        self._merge(found.n, found.mean, scatter)
 
     def moment(self, center: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """The covariance about what is subtracted, and that: the mean, nothing, or given numbers."""
@@ -94,7 +116,7 @@ class Batches(Transformer):
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        running = deepcopy(self._running) if not fresh else RunningScatter(X.shape[1], X.dtype)
+        running = deepcopy(self._running) if not fresh else RunningScatter(X.shape[1], float_type(X.dtype))
         running.add(X, weight)
         if running.weight > 1 and running.n_rows >= self._least_rows(X.shape[1]):  # else go on collecting
             names = getattr(self, "feature_names_in_", None)

@@ -10,15 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._types import MatrixLike, ModelLike, Resampling
+from .._validation import float_type, is_row_blocks
 from ..models.components import sparse_pca
+from ..operators.block_tasks import columns
 from ..selection.model import default_cardinality
 from ..selection.rows import NamedArray
 from ..selection.stable_variables import stability
 from .base import PARAGRAPHS, as_rng
+from .inputs import checked_input
 
 __all__ = ["StabilitySelector"]
 __dir__ = __all__.copy
@@ -103,11 +106,9 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         >>> StabilitySelector(SparsePCA(1, cardinality=5), n_resamples=20).fit(X).transform(X).shape
         (100, 5)
         """
-        rows = validate_data(
-            self, X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), ensure_min_samples=4
-        )
+        rows = checked_input(self, X, least=4)
         names = getattr(self, "feature_names_in_", None)
-        if names is not None:
+        if names is not None and isinstance(rows, np.ndarray):
             rows = NamedArray(rows, tuple(names))
         model = self.model
         if model is None:
@@ -120,6 +121,35 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         self.frequencies_ = self.result_.any_frequency
         self.selection_frequencies_ = self.result_.selection_frequency
         return self
+
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
+        """The columns of X that are stable.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+
+        Returns
+        -------
+        array-like of shape (m, number of stable variables)
+            A dask array, not yet computed, of a dask array.
+
+        Examples
+        --------
+        >>> from spcacore.datasets import make_spiked
+        >>> from spcacore.sklearn import SparsePCA, StabilitySelector
+        >>> X, planted = make_spiked(100, 40, cardinality=5, variances=(9,), rng=0)
+        >>> selector = StabilitySelector(SparsePCA(1, cardinality=5), n_resamples=20).fit(X)
+        >>> selector.transform(X[:3]).shape
+        (3, 5)
+        """
+        some: NDArray[Any]
+        if not is_row_blocks(X):
+            some = super().transform(X)
+            return some
+        rows, index = checked_input(self, X, reset=False), np.flatnonzero(self.get_support())
+        some = rows.mapped(columns, (len(index),), float_type(rows.dtype), index)
+        return some
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)

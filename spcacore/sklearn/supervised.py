@@ -9,18 +9,21 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_array
+from sklearn.metrics import accuracy_score
+from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._docstrings import filled
 from .._labels import joined
 from .._types import Counted, Groups, MatrixLike
-from .._validation import aligned, column_names
+from .._validation import aligned, column_names, is_row_blocks
 from ..generalized.cca import sparse_cca
 from ..generalized.lda import sparse_lda
+from ..operators.block_tasks import backward, sum_parts
 from ..operators.transform import scores
 from ..selection.model import default_cardinality
 from .base import PARAGRAPHS, Invertible, Transformer, as_rng, by_place
+from .inputs import second_side
 
 __all__ = ["SparseCCA", "SparseLDA"]
 __dir__ = __all__.copy
@@ -166,7 +169,8 @@ class SparseLDA(ClassifierMixin, Transformer):
         True
         """
         weight = joined(X, sample_weight, "sample_weight")
-        return float(super().score(X, joined(X, y, "y"), weight))
+        labels = column_or_1d(np.asarray(joined(X, y, "y")))
+        return float(accuracy_score(labels, np.asarray(self.predict(X)), sample_weight=weight))
 
     def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """`log pi_c - d^2/2` for each class c, where d is the distance to its centroid.
@@ -373,15 +377,21 @@ class SparseCCA(Invertible):
         self.y_mean_, self.y_scale_ = result.mean_y, result.scale_y
         self.correlations_, self.n_components_ = result.correlations, result.n_components
         self._set_iterations(result)
-        T, mean = result.scores_x.astype(np.float64), np.asarray(result.mean_y)
+        T, mean = np.asarray(result.scores_x, np.float64), np.asarray(result.mean_y)
         W = T if weight is None else T * weight[:, None]
-        together = np.asarray(other.T @ W).T - np.outer(W.sum(axis=0), mean)
+        if is_row_blocks(other):
+            products, _ = other.reduced(sum_parts, backward, each=other.split(W))
+        else:
+            products = np.asarray(other.T @ W)
+        together = products.T - np.outer(W.sum(axis=0), mean)
         self._regression = np.linalg.pinv(T.T @ W) @ together
         return self
 
     @staticmethod
     def _second(y: Any, dtype: Any) -> Any:
         """The other side as a matrix."""
+        if is_row_blocks(y):
+            return y
         y = y.reshape(-1, 1) if y.ndim == 1 else y
         return y if y.dtype.kind == "f" else y.astype(dtype)
 
@@ -407,9 +417,8 @@ class SparseCCA(Invertible):
     def _both(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         own = self._transformed(X)
         y = aligned(joined(X, y, "y"), self.result_.names_y, "y")
-        y = check_array(y, accept_sparse=("csr", "csc"), ensure_2d=False, input_name="y")
-        y = self._second(y, own.dtype)
-        needed = len(own), self.y_components_.shape[1]
+        y = self._second(second_side(y), own.dtype)
+        needed = own.shape[0], self.y_components_.shape[1]
         if y.shape != needed:
             raise ValueError(f"y has shape {y.shape} where {needed} is needed")
         return own, scores(y, self.y_components_.T, self.y_mean_, self.y_scale_)
@@ -455,7 +464,7 @@ class SparseCCA(Invertible):
         """
         if y is None:
             raise ValueError("score needs y, the other side of the pairs")
-        pairs = [S.astype(np.float64) for S in self._both(X, y)]
+        pairs = [np.array(S, np.float64) for S in self._both(X, y)]
         for S in pairs:
             S /= np.maximum(np.abs(S).max(axis=0), np.finfo(float).tiny)
             S -= S.mean(axis=0)

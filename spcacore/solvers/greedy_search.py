@@ -92,6 +92,9 @@ class GreedySearch(Solver):
     def may_restrict(cls, options: dict[str, Any]) -> bool:
         return options.get("strategy", "forward") == "forward"
 
+    def begins_in_set(self, state: DeflatedOperator) -> bool:
+        return state.deflation.semidefinite
+
     def searches(self, problem: Problem, state: DeflatedOperator) -> tuple[Search, ...]:
         """Those of the strategy, in the working set where there is one and it serves."""
         plain = not state.deflation.semidefinite or state.constrained or state.quotient

@@ -1,0 +1,268 @@
+"""What is computed of a block of rows, wherever it is; and how the results of several are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._types import Index
+from .._validation import float_type, is_sparse, real_array
+from .dense import blas_layout
+from .sparse_format import canonical_arrays
+from .statistics import Statistics, compressed_statistics, dense_statistics, in_range, merged
+
+__all__ = [
+    "as_kernel_input", "backward", "centered_columns", "columns", "dense_rows", "finite", "forward",
+    "merged_moments", "moments", "not_finite", "products", "scaled_statistics", "scores_of",
+    "squares_of_scores", "statistics", "submatrix", "sum_parts", "weighted_statistics",
+]  # fmt: skip
+__dir__ = __all__.copy
+
+
+def as_kernel_input(block: Any) -> Any:
+    """A block that the tasks below read in place: of a float dtype, aligned, rows or columns contiguous."""
+    if is_sparse(block):
+        if block.shape[0] == 0:
+            return np.empty(block.shape, float_type(block.dtype))
+        X, arrays = canonical_arrays(block)
+        same = all(a is b for a, b in zip(arrays, (X.data, X.indices, X.indptr), strict=True))
+        return X if same else type(X)(arrays, shape=X.shape)
+    return blas_layout(real_array(block, "a block of X", ndim=2, finite=False, empty=True))
+
+
+def finite(block: Any) -> Any:
+    """The same, where nothing in it is NaN or infinite."""
+    X = as_kernel_input(block)
+    if not np.isfinite(X.data if is_sparse(X) else X).all():
+        raise ValueError("X has entries that are NaN or infinite")
+    return X
+
+
+def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """A prepared block as dense rows, so many entries at a time."""
+    n, p = X.shape
+    step = max(1, entries // p)
+    for part in (slice(start, start + step) for start in range(0, n, step)):
+        yield part, X[part].toarray() if is_sparse(X) else X[part]
+
+
+def _operator(block: Any, mean: NDArray[Any] | None = None) -> _core.Operator:
+    """X'X, or of X - 1 mean'."""
+    if is_sparse(block):
+        arrays = block.data, block.indices, block.indptr
+        n, p = block.shape
+        return _core.compressed(n, p, block.format == "csr", *arrays, False, mean, None, 1.0, 1.0)
+    return _core.dense(block, False, mean, None, 1.0, 1.0)
+
+
+def statistics(block: Any, weight: NDArray[np.float64] | None = None) -> Statistics | None:
+    """Of a block; None where it has no rows, or no weight."""
+    X = as_kernel_input(block)
+    if is_sparse(X):
+        arrays = X.data, X.indices, X.indptr
+        found = compressed_statistics(X.shape, X.format == "csr", *arrays, weight)
+        plain = np.may_share_memory(X.data, block.data)
+    else:
+        found = dense_statistics(X, weight)
+        plain = isinstance(block, np.ndarray) and np.may_share_memory(X, block)
+    return None if found is None else replace(found, plain=plain)
+
+
+def moments(
+    block: Any, weight: NDArray[np.float64] | None
+) -> tuple[Statistics | None, NDArray[np.float64] | None]:
+    """`statistics`, and (X - 1 mean')' diag(weight) (X - 1 mean') about the means of the block.
+
+    None in place of that where squares in the precision of X leave the number range.
+    """
+    found = statistics(block, weight)
+    if found is None or not in_range(found, float_type(block.dtype)):
+        return found, None
+    X = as_kernel_input(block)
+    mean = found.mean.astype(X.dtype)
+    op = _operator(X, mean)
+    if weight is not None:
+        op = op.row_weighted(np.sqrt(weight).astype(X.dtype), True)
+    M = op.gram()
+    assert M is not None
+    M -= found.n * np.multiply.outer(found.mean - mean, found.mean - mean)
+    return found, M
+
+
+def merged_moments(parts: list[Any]) -> tuple[Statistics | None, NDArray[np.float64] | None]:
+    """Of all rows, from those of some, as `merged`."""
+    found, M = parts[0]
+    for other, N in parts[1:]:
+        if found is None or other is None:
+            found, M = (other, N) if found is None else (found, M)
+            continue
+        if M is not None and N is not None:
+            d = other.mean - found.mean
+            M = M + N
+            M += np.multiply.outer(d * (found.n * (other.n / (found.n + other.n))), d)
+        else:
+            M = None
+        found = merged([found, other])
+    return found, M
+
+
+def weighted_statistics(block: Any, weight: NDArray[np.float64]) -> Statistics | None:
+    """`statistics`, the weights of the rows from `each`."""
+    return statistics(block, weight)
+
+
+def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
+    """How many entries are NaN or infinite, and the row and column of the first."""
+    X = as_kernel_input(block)
+    if is_sparse(X):
+        X = X.tocsr()
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        row = np.searchsorted(X.indptr, bad[:1], "right") - 1
+        where = None if len(bad) == 0 else (int(row[0]) + start, int(X.indices[bad[0]]))
+        return len(bad), where
+    rows, columns = np.nonzero(~np.isfinite(X))
+    return len(rows), (int(rows[0]) + start, int(columns[0])) if len(rows) else None
+
+
+def scaled_statistics(
+    block: Any, weight: NDArray[np.float64] | None, index: Index, unit: NDArray[np.float64]
+) -> Statistics | None:
+    """`statistics` of some columns, multiplied twice by their unit."""
+    X = as_kernel_input(block)[:, index]
+    X = (X.toarray() if is_sparse(X) else X).astype(np.float64)
+    return statistics(np.ascontiguousarray(X * unit * unit), weight)
+
+
+def _times(X: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float) -> NDArray[Any]:
+    """range (X[:, index] W - 1 shift'); W of one dimension is a diagonal."""
+    if index is not None and W.shape == (len(index), 1):
+        U = _operator(X).forward(index, np.ascontiguousarray(W[:, 0]))[:, None]
+    elif is_sparse(X):
+        if index is not None:
+            full = np.zeros((X.shape[1], len(shift)), W.dtype, order="F")
+            full[index] = np.diag(W) if W.ndim == 1 else W
+            W = full
+        U = _operator(X).forward_block(W)
+    elif index is None:
+        U = X @ W
+    else:
+        U = X[:, index] * W if W.ndim == 1 else X[:, index] @ W
+    U -= shift
+    U *= W.dtype.type(range_)
+    return U
+
+
+def products(
+    block: Any,
+    row_weight: NDArray[Any] | None,
+    index: Index | None,
+    W: NDArray[Any],
+    shift: NDArray[Any],
+    range_: float,
+    factor: float,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """X'U and 1'U, U = factor range^2 diag(row_weight)^2 (X[:, index] W - 1 shift')."""
+    X = as_kernel_input(block)
+    b = len(shift)
+    if X.shape[0] == 0:
+        return np.zeros((X.shape[1], b), W.dtype), np.zeros(b)
+    U = _times(X, index, W, shift, range_)
+    U *= W.dtype.type(factor)
+    U *= W.dtype.type(range_)
+    if row_weight is not None:
+        U *= (row_weight * row_weight)[:, None]
+    return backward(X, U)
+
+
+def backward(block: Any, U: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """X'U and 1'U."""
+    X, b = as_kernel_input(block), U.shape[1]
+    if X.shape[0] == 0:
+        return np.zeros((X.shape[1], b), U.dtype), np.zeros(b)
+    if is_sparse(X) and b == 1:  # by entries that lie side by side
+        Y = _operator(X).backward(np.ascontiguousarray(U[:, 0]))[:, None]
+    else:
+        Y = _operator(X).backward_block(U) if is_sparse(X) or b < 8 else X.T @ U
+    return Y, U.sum(axis=0, dtype=np.float64)
+
+
+def forward(
+    block: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float
+) -> NDArray[Any]:
+    """range (X[:, index] W - 1 shift')."""
+    X = as_kernel_input(block)
+    return _times(X, index, W, shift, range_) if X.shape[0] else np.zeros((0, len(shift)), W.dtype)
+
+
+def submatrix(
+    block: Any,
+    row_weight: NDArray[Any] | None,
+    index: Index,
+    first: int,
+    W: NDArray[Any],
+    shift: NDArray[Any],
+    range_: float,
+    double: bool,
+) -> tuple[NDArray[Any]]:
+    """The first rows of U'U, U = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
+    U = centered_columns(block, row_weight, index, W, shift, range_, double)
+    return (U[:first] @ U.T,)
+
+
+def centered_columns(
+    block: Any,
+    row_weight: NDArray[Any] | None,
+    index: Index,
+    W: NDArray[Any],
+    shift: NDArray[Any],
+    range_: float,
+    double: bool = False,
+) -> NDArray[Any]:
+    """The transpose of range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
+    X = as_kernel_input(block)
+    U = _operator(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
+    if double:
+        U, W, shift = U.astype(np.float64), W.astype(np.float64), shift.astype(np.float64)
+    U *= W[:, None]
+    U -= shift[:, None]
+    U *= U.dtype.type(range_)
+    if row_weight is not None:
+        U *= row_weight
+    return U
+
+
+def scores_of(block: Any, index: Index, V: NDArray[Any], shift: NDArray[Any] | None) -> NDArray[Any]:
+    """X[:, index] V - 1 shift'."""
+    X = as_kernel_input(block)
+    out = np.asarray(X[:, index] @ V)
+    if not np.isfinite(out).all():
+        raise ValueError("X has entries that are NaN or infinite, or too large")
+    return out if shift is None else out - shift
+
+
+def squares_of_scores(
+    block: Any, weight: NDArray[np.float64] | None, index: Index, V: NDArray[Any], shift: NDArray[Any] | None
+) -> tuple[NDArray[np.float64]]:
+    """T' diag(weight) T of the scores T."""
+    T = scores_of(block, index, V, shift).astype(np.float64, copy=False)
+    return (T.T @ (T if weight is None else T * weight[:, None]),)
+
+
+def columns(block: Any, index: Index) -> NDArray[Any]:
+    """X[:, index], dense."""
+    part = as_kernel_input(block)[:, index]
+    return part.toarray() if is_sparse(part) else part
+
+
+def sum_parts(parts: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], ...]:
+    """The sums of arrays, in double precision and in this order."""
+    out = tuple(np.array(part, np.float64) for part in parts[0])
+    for part in parts[1:]:
+        for total, one in zip(out, part, strict=True):
+            total += one
+    return out
