@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import BLOCKS_SUBMATRIX_ORDER, FIELD_COLUMNS, FIELD_IMAGES
 from .._types import Index
-from .deflation import DeflatedOperator
+from .deflation import PROJECTION, DeflatedOperator
 from .problem import Problem
 
 __all__ = ["Direction", "Field", "Ground", "can_be_formed"]
@@ -35,7 +36,8 @@ class Field:
     """
 
     def __init__(self, problem: Problem, index: Index):
-        self._problem, self.index = problem, index
+        self._problem = replace(problem, ground=None)  # which would hold this field
+        self.index = index
         self.whole = len(index) == problem.p
         self._columns: NDArray[np.float32] | None = None
         self.matrix = self._formed()
@@ -126,6 +128,11 @@ class Field:
         likely = _core.select_largest(norm, min(2 * count, len(norm)))
         norm[likely] = _core.largest_norms(self.matrix, likely, k)
         return likely[np.argsort(-norm[likely], kind="stable")][:count]
+
+    def as_state(self) -> DeflatedOperator:
+        """A between these variables, of which nothing has been removed yet."""
+        op = _core.dense(self.matrix, True, None, None, 1.0, 1.0)
+        return DeflatedOperator(op, self.matrix.diagonal().astype(float), PROJECTION, None, (), op)
 
     def around(self, supports: list[Index], each: int, most: int) -> Field:
         """The field of the variables whose products with leading vectors on these supports are largest.
