@@ -423,8 +423,8 @@ def select_n_components(
         raise TypeError(
             "kind must be 'data': components are counted by rows, which a covariance does not have"
         )
-    X = _as_rows(X, "data", criterion, n_folds)
-    plan = SearchPlan(X, asked.completed(X.shape[1]), None, rng, counting=True)
+    rows = _as_rows(X, "data", criterion, n_folds)
+    plan = SearchPlan(rows, asked.completed(rows.shape[1]), None, rng, counting=True)
     runs = n_folds * n_repeats if criterion == "cv" else 1 + n_permutations
     progress = ProgressCounter(hook, 1 + runs)
     solutions = plan.search_values(plan.problem, None)

@@ -105,8 +105,9 @@ class Model:
         if not self.has_defaults or self.given(*SPARSITY_WORDS) or self.name in _DENSE:
             return self
         counts = [default_cardinality(p) for p in sizes]
-        by_name = {"cardinality": counts, "l1_bound": [math.sqrt(k) for k in counts]}
-        values = by_name.get(self.parameter, [None])
+        if self.parameter == "penalty":  # which has none
+            return self
+        values: list[Any] = counts if self.parameter == "cardinality" else [math.sqrt(k) for k in counts]
         return self.having(**{self.parameter: values if len(values) > 1 else values[0]})
 
     def fit(self, *data: Any, **more: Any) -> Any:
