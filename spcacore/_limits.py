@@ -227,10 +227,6 @@ START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 RACE, RACE_ENDS = ((1, 60), (2, 20)), 8
 RACE_STARTS = 300  # columns, by the norm of their largest entries: 100 would do on words, genes and cells
 DEEP_RACE, DEEP_ENDS = ((1, 0.5), (1, 0.25), (2, 0.125), (4, 100)), 20  # from all columns, for weak signals
-DEEP_FIELDS = (
-    2  # times that a field of a part of A gives way to one of what its ends have most in common with,
-)
-DEEP_LIFTED, DEEP_EACH = 50, 2  # by so many of these, and so many times k variables of each
 DEEP_SUBSET = 2048  # variables of largest variance, or half of all, among which that race is run once more
 RACE_ALL = 300  # variables up to which more runs go on in each round, since that costs next to nothing,
 RACE_EXACT = 64  # and up to which they are in double precision
@@ -241,7 +237,12 @@ FIELD_SOME = 3072  # of more variables: as many of largest variance as others
 FIELD_PROBE = 1024  # the same at first, to see whether one start is enough
 PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; starts of the race that tells
 FIELD_COLUMNS = 1024  # that are converted at a time
-FIELD_IMAGES = 1 << 22  # entries of products with A, of which the largest are looked for
+# Times that a part of A gives way to the variables with which the ends of its race have most in common, where
+# a signal may be weak; how many ends these are, and how many times k variables of each
+FIELD_ROUNDS, FIELD_LEADS, FIELD_PARTNERS = 2, 50, 2
+FIELD_IMAGES, FIELD_IMAGE_ENTRIES = 16, 1 << 22  # products with A at a time, and their entries
+FIELD_IMAGE_WORK, FIELD_LEADS_LEAST = 1e9, 8  # multiplications of them, and of how many ends at least
+FIELD_GAIN = 2e-3  # of a component by such a race, below which it has found nothing
 FIELD_TIE = 1e-6  # swaps between values this close are ties
 FIELD_AT_ONCE = 3072  # variables up to which that is not asked
 # Share of the best value by which an end in a part of A may be below it; of p > FIELD_ORDER the second
@@ -250,6 +251,7 @@ FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
 # Columns of A, entries of each, and of X at once, that tell whether a part of A hides supports,
 PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
+PROBE_RUN = 8  # neighbors that are read together
 PROBE_SHARE = 0.5  # by what these explain at least, over the best value,
 PROBE_AGAIN = 4  # of so many columns: one may be of another planted component
 COLUMN_ORDER = 4096  # variables at most whose columns of A are compared for where to start,
