@@ -302,6 +302,7 @@ PENCIL_ALL_SWAPS_WORK = 2e10  # of all swaps from one start, which may also cost
 PENCIL_SWAP_ROUNDS = 50  # rounds of swaps
 PENCIL_ENTERING = 64  # variables, at least, that may enter by a swap
 PENCIL_STARTS = 8  # first variables of further forward searches
+PENCIL_PAIRS = 16  # pairs of variables that forward searches begin with instead
 PENCIL_ENUMERATED = 3000  # supports that are all tried, which takes some milliseconds
 PENCIL_START_WORK = 2e8  # of these
 LEAST_SQUARES_SWAP_WORK = 2e9  # of all swaps of a least squares component
@@ -311,6 +312,7 @@ LEAST_SQUARES_VECTORS = (
 )
 LEAST_SQUARES_EXACT_ROUNDS = 4  # of 32 columns of A, at most, that replace such bounds in one step
 PAIR_WORK = 2e9  # of the search for the most correlated pair of variables
+CCA_PAIRS = 16  # pairs of variables from which the supports of both sides grow
 CCA_STARTS = 12  # variables of Y to start from
 CCA_START_WORK = 1e7  # by which their number is set
 CCA_REFINED_STARTS = 3  # of these, how many are improved by swaps
