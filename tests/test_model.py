@@ -33,11 +33,10 @@ class Leading:
         return self
 
     def fit(self, X):
-        order = np.argsort(-X.var(axis=0))
-        chosen = order[: self.n_components * self.size].reshape(self.n_components, self.size)
-        fitted = np.zeros((self.n_components, X.shape[1]))
-        np.put_along_axis(fitted, chosen, 2.0, axis=1)
-        self.components_ = fitted
+        order, sizes = np.argsort(-X.var(axis=0)), np.broadcast_to(self.size, self.n_components)
+        self.components_ = np.zeros((self.n_components, X.shape[1]))
+        for row, end, size in zip(self.components_, np.cumsum(sizes), sizes, strict=True):
+            row[order[end - size : end]] = 2.0
         return self
 
 
@@ -113,6 +112,9 @@ def test_a_seed_of_the_model_is_that_of_its_fits_alone():
     for found in (one, other):
         np.testing.assert_array_equal(found.result.loadings, result.loadings)
     assert (one.selection_frequency != other.selection_frequency).any()  # of other resamples
+    models = pca(rng=1), pca(), partial(spcacore.spca, n_components=1)  # which takes none
+    seeds = [as_model(model, "here", FITTING).seeded(3).keywords.get("rng") for model in models]
+    assert seeds == [1, 3, None]
     path = spcacore.sparsity_path(X, estimators.SparsePCA(random_state=3), [2, 4])
     same(path, spcacore.sparsity_path(X, pca(2, rng=3), [2, 4]))
 
@@ -164,6 +166,18 @@ def test_any_estimator_has_a_grid_of_what_the_mapping_says(criterion):
         assert set(np.flatnonzero(found.result.loadings)) <= set(np.flatnonzero(V)) or found.chosen == 10
 
 
+def test_grids_by_component_of_any_estimator():
+    found = spcacore.select_sparsity(X, Leading(2), {"size": [[2, 4], [1, 3]]}, criterion="bic")
+    alone = spcacore.select_sparsity(X, Leading(1), {"size": [2, 4]}, criterion="bic")
+    np.testing.assert_array_equal(found.earlier[0].score, alone.score)
+    first, second = found.chosen_by_component
+    order = np.argsort(-X.var(axis=0))
+    for v, chosen in zip(
+        found.result.loadings.T, (order[:first], order[first : first + second]), strict=True
+    ):
+        assert set(np.flatnonzero(v)) == set(chosen)
+
+
 def test_sparse_pca_of_scikit_learn():
     model = sklearn.decomposition.SparsePCA(2, alpha=2.0, max_iter=30, random_state=0)
     found = spcacore.stability(X, model, n_resamples=4)
@@ -178,7 +192,7 @@ def test_sparse_pca_of_scikit_learn():
 # ---- what is no model ----------------------------------------------------------------------------------
 
 
-@wraps(spcacore.sparse_pca)
+@wraps(inspect.unwrap(spcacore.sparse_pca))
 def mine(X, n_components, **options):
     return spcacore.sparse_pca(X[::2], n_components, **options)
 

@@ -284,7 +284,8 @@ def sparse_pca(
         components, a support of more than t variables always allows this; a smaller one may not.
     refine : bool, default False
         Solve for each loading again, given all the others. This raises the variance that the loadings
-        explain together; see the function `refine`.
+        explain together; see the function `refine`. A single loading is sought again by truncated power from
+        all starts, with swaps, at the cardinality that it has.
     n_restarts : int, default 0
         With ``refine=True``, the number of further attempts, as in the function `refine`.
     certify : bool or "jointly", default False
@@ -449,7 +450,7 @@ def sparse_pca(
     hook = check_callback(callback)
     problem = formed(problem, hook_of_component(hook, 0, r))
     found = search(problem, solver, DEFLATIONS[removal], settings, [], r, hook)
-    if refine and len(found) > 1:
+    if refine and found:
         found = refine_all(problem, found, settings, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
     result = components_result(problem, found, read, chosen, removal, kind, settings)
