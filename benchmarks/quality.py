@@ -57,7 +57,7 @@ def one_component():
             assert exact.optimal
             best = exact.value
             calls = (
-                lambda A=A, k=k: spcacore.greedy(A, k, kind="covariance"),
+                lambda A=A, k=k: spcacore.greedy(A, k, kind="covariance", strategy="forward"),
                 lambda A=A, k=k: spcacore.tpower(A, k, kind="covariance", start="diagonal"),
                 lambda A=A, k=k: spcacore.tpower(A, k, kind="covariance", swaps=False),
                 lambda A=A, k=k: spcacore.tpower(A, k, kind="covariance"),

@@ -230,7 +230,11 @@ START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 RACE, RACE_ENDS = ((1, 60), (2, 20)), 8
 RACE_STARTS = 300  # columns, by the norm of their largest entries: 100 would do on words, genes and cells
 DEEP_RACE, DEEP_ENDS = ((1, 0.5), (1, 0.25), (2, 0.125), (4, 100)), 20  # from all columns, for weak signals
-DEEP_SUBSET = 2048  # variables of largest variance among which that race is run once more
+DEEP_FIELDS = (
+    2  # times that a field of a part of A gives way to one of what its ends have most in common with,
+)
+DEEP_LIFTED, DEEP_EACH = 50, 2  # by so many of these, and so many times k variables of each
+DEEP_SUBSET = 2048  # variables of largest variance, or half of all, among which that race is run once more
 RACE_ALL = 300  # variables up to which more runs go on in each round, since that costs next to nothing,
 RACE_EXACT = 64  # and up to which they are in double precision
 RACE_MOST_STEPS = 300  # of a run to its end, whose variables are swapped next
@@ -240,6 +244,7 @@ FIELD_SOME = 3072  # of more variables: as many of largest variance as others
 FIELD_PROBE = 1024  # the same at first, to see whether one start is enough
 PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; starts of the race that tells
 FIELD_COLUMNS = 1024  # that are converted at a time
+FIELD_IMAGES = 1 << 22  # entries of products with A, of which the largest are looked for
 FIELD_TIE = 1e-6  # swaps between values this close are ties
 FIELD_AT_ONCE = 3072  # variables up to which that is not asked
 # Share of the best value by which an end in a part of A may be below it; of p > FIELD_ORDER the second
@@ -269,6 +274,9 @@ BRIEF_NODES, BRIEF_WORK = 1000, 1e7  # of so many nodes and, over (p k)^2, at mo
 BRIEF_FORMING = 2e7  # of forming its matrix from data
 CHOICE_SWAPS = 32  # groups, or variables with signs, that are tried in the place of one; and swaps in all
 CHOICE_STARTS = 32  # single variables that such a search starts from, since its steps are not compiled
+GREEDY_STARTS = 8  # variables that forward search tries to begin with, on a field
+GREEDY_BEGINS = 3  # and those of them that it does, each best at some cardinality
+GREEDY_RANKED = 64  # the largest cardinality at which these are compared
 GREEDY_UNITS = 128  # groups, or variables with signs, that each step of a greedy search tries
 CHOICE_NODES, CHOICE_ORDER = 100, 40  # nodes of the tree that ends it, and variables up to which it does
 KNAPSACK_CELLS = (

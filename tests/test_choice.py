@@ -145,7 +145,7 @@ def test_greedy_takes_one_unit_after_another(knowledge, k):
 @pytest.mark.parametrize("options", [{}, {"deflation": "generalized"}, {"constraint": "orthogonal"}])
 def test_greedy_by_groups_of_one_is_the_search_by_variables(options):
     A = covariance(90)
-    alone = sparse_pca(A, 3, cardinality=4, method="greedy", kind="covariance", **options)
+    alone = sparse_pca(A, 3, cardinality=4, method="greedy", strategy="forward", kind="covariance", **options)
     grouped = sparse_pca(
         A, 3, cardinality=4, method="greedy", kind="covariance", groups=np.arange(P), **options
     )

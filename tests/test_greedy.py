@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance, data_arrays, optimum
+from scipy import sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator
 from test_tpower import PITPROPS_OPTIMA
@@ -154,6 +155,50 @@ def test_many_variables_as_the_loop(strategy):
     elif strategy == "backward":
         np.testing.assert_array_equal(x.order, backward(A)[:12])
     check_path(x, A)
+
+
+def against_forward(rng, p, k):
+    """A covariance in which variables of large variance, or the best pair, are none of the best k."""
+    A = np.diag(rng.uniform(0.5, 1.3, p))
+    B, C = rng.permutation(p)[:k], rng.permutation(p)[:2]
+    A[np.ix_(B, B)] += rng.uniform(0.15, 0.4)
+    A[np.ix_(C, C)] += rng.uniform(0.4, 0.8) * (k % 2)
+    return A
+
+
+def test_the_default_finds_what_forward_search_misses():
+    """Against enumeration, on matrices made against forward search and on others."""
+    rng, misses = np.random.default_rng(9), {"forward": 0, "auto": 0}
+    for i in range(40):
+        p, k = int(rng.integers(9, 13)), int(rng.integers(3, 6))
+        A = against_forward(rng, p, k) if i % 2 else np.cov(rng.standard_normal((15, p)).T)
+        best = optimum(A, k)
+        for strategy in misses:
+            x = greedy(A, k, kind="covariance", strategy=strategy)
+            assert x.value <= best * (1 + 1e-12)
+            misses[strategy] += x.value < best * (1 - 1e-9)
+    assert misses["forward"] >= 4
+    assert misses["auto"] == 0
+
+
+@pytest.mark.parametrize("form", ["data", "csr", "blocks", "covariance"])
+def test_wide_data_are_searched_from_several_variables(form):
+    """A block of ten variables explains most, and hundreds of others, uncorrelated, have larger variances."""
+    rng = np.random.default_rng(0)
+    n, p = 200, 300
+    X = rng.standard_normal((n, p))
+    X[:, 290:] = 0.9 * rng.standard_normal((n, 1)) + 0.4 * rng.standard_normal((n, 10))
+    A = covariance(X)
+    best = np.linalg.eigvalsh(A[290:, 290:])[-1]
+    given = {
+        "data": (X, "data"), "csr": (sp.csr_array(X), "data"), "covariance": (A, "covariance"),
+        "blocks": (spcacore.row_blocks(X, block_bytes=X.nbytes // 3), "data"),
+    }  # fmt: skip
+    x = greedy(given[form][0], 10, kind=given[form][1])
+    assert x.value == pytest.approx(best, rel=1e-9)
+    assert greedy(A, 10, kind="covariance", strategy="forward").value < 0.9 * best
+    grown = sparse_pca(given[form][0], 1, explained=0.99, method="greedy", kind=given[form][1])
+    assert set(np.flatnonzero(grown.loadings)) >= set(range(290, 300))  # by ever more variables
 
 
 def test_a_smaller_cardinality_is_the_start_of_the_path():

@@ -106,6 +106,7 @@ def value(A, x):
 
 def at_cardinality(A, k):
     yield "tpower", tpower(A, k, kind="covariance")
+    yield "greedy", greedy(A, k, kind="covariance")
     for strategy in ("forward", "gradient", "backward", "bidirectional"):
         yield f"greedy, {strategy}", greedy(A, k, strategy=strategy, kind="covariance")
     yield "tpower, one start", tpower(A, k, n_starts=1, kind="covariance")

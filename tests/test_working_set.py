@@ -376,7 +376,8 @@ def test_large_dense_data_are_screened_and_searched_in_a_set_if_asked_to():
     assert spcacore.tpower(X, 20).screening.working_set == 0
     x = spcacore.tpower(X, 20, screening="working_set")
     assert x.screening.working_set > 0
-    assert x.screening.mode == "both"
+    assert x.screening.mode == "working_set"
+    assert 0 < x.screening.columns < 6000  # of what the checks ask, too
     centered = X - X.mean(axis=0)
     y = np.abs(centered.T @ (centered @ x.loading))
     assert y[x.loading == 0].max() <= y[x.loading != 0].min() * (1 + 1e-9)
@@ -392,6 +393,19 @@ def test_a_set_is_refused_where_it_does_not_help():
     ):
         with pytest.raises(ValueError, match=f"does not help {options['method']}"):
             spcacore.sparse_pca(X, 2, screening="working_set", **options)
+    for name, options in (
+        ("n_starts", {"n_starts": 3}), ("start", {"start": "eigenvector"}), ("max_iter", {"max_iter": 0}),
+        ("constraint", {"constraint": "orthogonal"}), ("deflation", {"deflation": "hotelling"}),
+        ("deflation", {"deflation": "hotelling", "method": "greedy"}),
+        ("constraint", {"constraint": "uncorrelated", "method": "branch_and_bound"}),
+        ("groups", {"groups": np.arange(30) // 2}), ("include", {"include": [3], "method": "greedy"}),
+        ("NaN", {"X": np.where(np.eye(20, 30), np.nan, X)}),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"working_set' .*{name}"):
+            spcacore.sparse_pca(**{"X": X, "n_components": 2, "cardinality": 3} | options,
+                                screening="working_set")  # fmt: skip
+    with pytest.raises(ValueError, match=r"working_set' .*start"):
+        spcacore.tpower(X, 3, start=np.ones(30), screening="working_set")
     with pytest.raises(ValueError, match="is not possible with this method"):
         spcacore.greedy(X, 2, strategy="gradient", screening="working_set")
     with pytest.raises(ValueError, match="entries"):

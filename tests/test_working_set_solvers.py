@@ -434,7 +434,8 @@ def test_greedy_search_adds_the_best_of_all_variables(kind, seed, n, p, K, stora
 @settings(max_examples=5)
 def test_greedy_search_after_every_deflation(deflation, seed, storage):
     X = draw(np.random.default_rng(seed), 40, 50, "noise")
-    result = spcacore.sparse_pca(STORAGES[storage](X), 3, cardinality=4, method="greedy", deflation=deflation)
+    given = {"cardinality": 4, "method": "greedy", "strategy": "forward", "deflation": deflation}
+    result = spcacore.sparse_pca(STORAGES[storage](X), 3, **given)
     assert result.screening.working_set > 0
     V = result.loadings
     for x, A in zip(V.T, deflations(covariance(X), V, deflation), strict=False):
@@ -450,7 +451,7 @@ def test_greedy_search_asks_all_columns_seldom(storage, monkeypatch):
     monkeypatch.setattr(greedy_search, "_forward", None)
     X = draw(np.random.default_rng(1), 60, 400, "planted")
     X[:, :20] += 3 * np.random.default_rng(2).standard_normal((60, 1))
-    x = spcacore.greedy(STORAGES[storage](X), 20)
+    x = spcacore.greedy(STORAGES[storage](X), 20, strategy="forward")
     assert x.screening.checks <= 10
     assert 40 <= x.screening.working_set < 200
     monkeypatch.setattr(greedy_search, "_forward", plain)
@@ -459,7 +460,7 @@ def test_greedy_search_asks_all_columns_seldom(storage, monkeypatch):
     leading, sizes = greedy_search.Pencil.leading, []
     counted = lambda self, G, *rest: (sizes.append(len(G)), leading(self, G, *rest))[1]  # noqa: E731
     monkeypatch.setattr(greedy_search.Pencil, "leading", counted)
-    given_up = spcacore.greedy(STORAGES[storage](X), 12)
+    given_up = spcacore.greedy(STORAGES[storage](X), 12, strategy="forward")
     assert sizes == list(range(1, 13))
     np.testing.assert_allclose(given_up.path_value, forward_values(covariance(X), 12)[1])
 
@@ -474,7 +475,7 @@ def test_greedy_search_of_what_rounding_leaves(k):
             warnings.simplefilter("error")
             warnings.filterwarnings("ignore", "no variance is left")
             found = [
-                spcacore.sparse_pca(X, 3, cardinality=k, method="greedy", screening=mode)
+                spcacore.sparse_pca(X, 3, cardinality=k, method="greedy", strategy="forward", screening=mode)
                 for mode in ("none", "working_set")
             ]
         assert found[1].screening.working_set > 0

@@ -105,8 +105,7 @@ tol --tol TOL
 rng --rng --seed N
   seed of random choices (default: fixed)
 strategy --strategy NAME
-  greedy, least_squares: how variables are added or removed (default: forward for greedy, auto for
-  least_squares)
+  greedy, least_squares: how variables are added or removed (default: auto)
 norm --norm NAME
   gpower: what is penalized (default: l1)
 relative --relative

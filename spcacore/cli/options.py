@@ -189,7 +189,7 @@ _TYPES: dict[str, Any] = {  # how the value of each option is read; words are th
     "resampling": ("complementary", "half", "bootstrap"), "n_resamples": _whole(2), "threshold": _number,
     "max_false": _number, "assumption": ("none", "unimodal", "r-concave"), "level": _number,
     "n_jobs": _whole(1), "max_iter": _whole(0), "tol": _number, "rng": _whole(0),
-    "strategy": ("forward", "gradient", "backward", "bidirectional", "projection", "exact"),
+    "strategy": ("auto", "forward", "gradient", "backward", "bidirectional", "projection", "exact"),
     "norm": ("l1", "l0"), "time_limit": _number, "include": _names, "exclude": _names, "count": COUNTS,
     "orientation": ("rows", "columns"), "format": FORMATS, "drop": _names, "index_column": _names,
     "delimiter": _mark, "decimal": (".", ","), "thousands": _mark, "comment": _mark, "impute": IMPUTE,

@@ -141,6 +141,7 @@ def prepare(
     several = check_sizes(settings, problem, r, several)
     settings["seed"] = as_seed(rng)
     solver = make_solver(problem, chosen, removal, settings)
+    solver.check_screening(screening, DeflatedOperator.from_problem(problem, removal, constraint))
     for sparsity in several:
         solver.check_together(sparsity)
     return problem, solver, r, [settings | {chosen.sparsity: sparsity} for sparsity in several]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BLOCKS_SUBMATRIX_ORDER, FIELD_COLUMNS
+from .._limits import BLOCKS_SUBMATRIX_ORDER, FIELD_COLUMNS, FIELD_IMAGES
 from .._types import Index
-from .deflation import DeflatedOperator
+from .deflation import PROJECTION, DeflatedOperator
 from .problem import Problem
 
 __all__ = ["Direction", "Field", "Ground", "can_be_formed"]
@@ -35,7 +36,8 @@ class Field:
     """
 
     def __init__(self, problem: Problem, index: Index):
-        self._problem, self.index = problem, index
+        self._problem = replace(problem, ground=None)  # which would hold this field
+        self.index = index
         self.whole = len(index) == problem.p
         self._columns: NDArray[np.float32] | None = None
         self.matrix = self._formed()
@@ -127,6 +129,43 @@ class Field:
         norm[likely] = _core.largest_norms(self.matrix, likely, k)
         return likely[np.argsort(-norm[likely], kind="stable")][:count]
 
+    def as_state(self) -> DeflatedOperator:
+        """A between these variables, of which nothing has been removed yet."""
+        op = _core.dense(self.matrix, True, None, None, 1.0, 1.0)
+        return DeflatedOperator(op, self.matrix.diagonal().astype(float), PROJECTION, None, (), op)
+
+    def around(self, supports: list[Index], each: int, most: int) -> Field:
+        """The field of the variables whose products with leading vectors on these supports are largest.
+
+        So many of each, and those of the supports and of what has been removed; the first supports count if
+        that is more than `most`.
+        """
+        op, chosen = self._problem.operator, [variables for variables, _ in self._removed]
+        if isinstance(op, _core.Operator):
+            op = op.unscreened()
+        at_once = max(1, FIELD_IMAGES // self._problem.p)
+        for first in range(0, len(supports), at_once):
+            some = supports[first : first + at_once]
+            images = self._images(op, some)
+            for S, image in zip(some, images.T, strict=True):
+                chosen += [S, _core.select_largest(np.ascontiguousarray(np.abs(image)), each)]
+        order = list(dict.fromkeys(np.concatenate(chosen).tolist()))
+        return Field(self._problem, np.sort(np.array(order[:most], np.intp)))
+
+    def _images(self, op: Any, supports: list[Index]) -> NDArray[Any]:
+        """A v, as columns, of the leading vector v on each support."""
+        vectors = []
+        for S in supports:
+            at = self._place[S]
+            vectors.append((at, _core.leading_eigenvector(_core.principal_submatrix(self.matrix, at))[1]))
+        if self._columns is not None:
+            U = np.stack([v @ self._columns[at] for at, v in vectors], axis=1)
+            return op.backward_block(U)
+        V = np.zeros((self._problem.p, len(supports)), op.dtype, order="F")
+        for j, (S, (_, v)) in enumerate(zip(supports, vectors, strict=True)):
+            V[S, j] = v
+        return op.apply_block(V)
+
     def of_largest_variance(self, count: int) -> tuple[NDArray[np.float32], Index]:
         """The rows and columns of so many variables, and their places in W."""
         at = _core.select_largest(np.ascontiguousarray(self.matrix.diagonal()), min(count, len(self.index)))
@@ -140,14 +179,12 @@ class Ground:
     ----------
     wide : bool
         Whether one start was not enough for a component.
-    weak : bool
-        Whether a component was no more correlated than noise.
     enough : int
         For how many components it was.
     """
 
     def __init__(self) -> None:
-        self.wide, self.weak, self.enough = False, False, 0
+        self.wide, self.enough = False, 0
         self._fields: dict[tuple[int, bool], Field] = {}
         self._operator: Any = None
 

@@ -107,6 +107,8 @@ def as_problem(
     if choice is not None:
         if not choice.allowed.all():
             treatment = replace(treatment, excluded=choice.excluded)
+        if choice.shapes and screening == "working_set":
+            raise ValueError(f"screening='working_set' cannot be combined with {choice.shaping}")
         restrictable = restrictable and not choice.shapes
     problem = _wrapped(storage, treatment, screening, columnwise, restrictable, form)
     problem = replace(problem, ground=Ground())
@@ -161,6 +163,8 @@ def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: b
         storage = storage.by_columns()
     problem = storage.problem(treatment)
     screened = problem.operator.unscreened() is not problem.operator
+    if wanted and problem.filled is not None:
+        raise ValueError("screening='working_set' cannot be combined with X, which has NaN entries")
     if kind is None or problem.filled is not None:
         return problem
     if not wanted and (screened or problem.cost < WORKING_SET_COST):

@@ -178,9 +178,10 @@ class WorkingSet:
     def report(self, screening: Callable[[], Screening]) -> Screening:
         """What has been read so far, by the screened operator too."""
         told = replace(screening(), working_set=len(self.index), checks=self.checks)
-        if told.reads is not None:
-            return replace(told, reads=told.reads + self.reads - 1)
-        return replace(told, mode="working_set", reads=self.reads) if len(self.index) > 0 else told
+        if len(self.index) == 0:
+            return told
+        screened = 0.0 if told.reads is None else told.reads - 1
+        return replace(told, mode="working_set", reads=self.reads + screened)
 
     def _reserve(self, total: int) -> None:
         """Make room for so many variables."""

@@ -124,6 +124,18 @@ class Solver(Restrictable):
         """Whether it can search among some variables with these options."""
         return cls.in_working_set
 
+    def begins_in_set(self, state: DeflatedOperator) -> bool:
+        """Whether the first component is sought in a working set, if there is one."""
+        return True
+
+    def check_screening(self, screening: str, state: DeflatedOperator) -> None:
+        """Refuse a working set in which not even the first component, of `state`, can be sought."""
+        if screening == "working_set" and not self.begins_in_set(state):
+            raise ValueError(
+                f"screening='working_set' is not possible for {self.name} with this start, n_starts, "
+                "max_iter, deflation or constraint: leave it out"
+            )
+
     def path(
         self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
     ) -> Iterator[Solution] | None:
@@ -246,6 +258,9 @@ class IterativeSolver(Solver):
             usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite
             and (self.same_in_set or not state.quotient)
         )  # fmt: skip
+
+    def begins_in_set(self, state: DeflatedOperator) -> bool:
+        return self.restrictable(state)
 
     def among_some(self, problem: Problem, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any]:
         return self if self.same_in_set else replaced(self, renormalize=False), sparsity
@@ -404,6 +419,7 @@ def run_one(
     sparsity = method.check_sparsity(sparsity, method.sparsity, problem)
     solver: Solver = method.from_options(problem, **options)
     solver.check_together((sparsity,))
+    solver.check_screening(matrix.get("screening", "none"), DeflatedOperator.from_problem(problem))
     seed, hook = [as_seed(rng), 0], progress_hook(callback)
     problem = formed(problem, hook)
     state = deflate(DeflatedOperator.from_problem(problem))

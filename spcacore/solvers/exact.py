@@ -87,6 +87,9 @@ class BranchAndBound(Solver):
             None if node_limit is None else integer(node_limit, "node_limit", 1, LARGEST),
         )
 
+    def begins_in_set(self, state: DeflatedOperator) -> bool:
+        return state.deflation.semidefinite and state.constraint is None
+
     def solve(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
         hook: Report | None,

@@ -10,6 +10,10 @@ import numpy as np
 from .. import _core
 from .._limits import (
     BRIEF_ORDER,
+    DEEP_EACH,
+    DEEP_ENDS,
+    DEEP_FIELDS,
+    DEEP_LIFTED,
     FIELD_AT_ONCE,
     FIELD_LIFTED,
     FIELD_ORDER,
@@ -24,6 +28,7 @@ from .._limits import (
     PROBE_SHARE,
     PROBE_STARTS,
     PROBES,
+    RACE_ENDS,
     RACE_STARTS,
     RISE,
 )
@@ -80,33 +85,47 @@ class FieldSearch:
             return False
         return p <= FIELD_AT_ONCE or variances_tie(self.state.diagonal, min(4 * k, p))
 
-    def improved(self, best: Solution | None, deep: bool = False) -> Solution | None:
-        """The best of this component and those from the ends of a race; `deep`: where a signal is weak."""
+    def improved(self, best: Solution | None) -> Solution | None:
+        """The best of this component and those from the ends of a race."""
         p, ground = self.problem.p, self.ground
-        if ground.weak and not deep and best is not None and p > FIELD_ORDER:
-            return best  # the field of largest variances follows
-        ground.weak = ground.weak or deep
-        if best is not None and p > FIELD_AT_ONCE and not ground.wide and not deep:
+        if best is not None and p > FIELD_AT_ONCE and not ground.wide:
             if ground.enough >= PROBES:
                 return best
             field = ground.field(self.problem, self.state, FIELD_PROBE, False, self.seed)
             if field is None:
                 return best
-            new = self._from(field, best, PROBE_STARTS, deep)
+            new = self._from(field, best, PROBE_STARTS)
             ground.wide = new is not best or (ground.enough == 0 and self._hidden(best))
             best = new
             if best is None or not ground.wide or ended(self.hook):
                 ground.enough += 1
                 return best
         most = FIELD_ORDER if p <= FIELD_ORDER else FIELD_SOME
-        field = ground.field(self.problem, self.state, most, deep, self.seed)
-        return best if field is None or ended(self.hook) else self._from(field, best, RACE_STARTS, deep)
+        field = ground.field(self.problem, self.state, most, False, self.seed)
+        return best if field is None or ended(self.hook) else self._from(field, best, RACE_STARTS)
 
-    def _from(self, field: Field, best: Solution | None, count: int, deep: bool) -> Solution | None:
+    def deeper(self, best: Solution) -> Solution:
+        """The best of this component, no more correlated than noise, and those where all columns lead.
+
+        A weak signal has variables that no other tells of.  So where a race runs in a part of A, its ends
+        name the variables with the largest products, and the next race runs among these.
+        """
+        ground, state = self.ground, self.state
+        most = FIELD_ORDER if self.at_once() else FIELD_SOME
+        field = ground.field(self.problem, state, most, True, self.seed)
+        for _ in range(0 if field is None or field.whole else DEEP_FIELDS):
+            assert field is not None
+            ends = self._ends(field, 0, DEEP_LIFTED, 0.0)
+            field = field.around([S for S, _ in ends], DEEP_EACH * self.cardinality, FIELD_SOME)
+            if ended(self.hook) or not field.without(state):
+                return best
+        found = None if field is None or ended(self.hook) else self._from(field, best, 0)
+        return best if found is None else found
+
+    def _from(self, field: Field, best: Solution | None, count: int) -> Solution | None:
         """The best of this component and those that the most promising ends lead to among all variables."""
         solver, state, k, p = self.solver, self.state, self.cardinality, self.problem.p
-        tol = max(solver.tolerance(state.operator), 1e-6)
-        ends = ends_on_field(field, k, count, deep, solver.swaps, tol, self.hook)
+        ends = self._ends(field, count, DEEP_ENDS if count == 0 else RACE_ENDS, solver.swaps)
         comparable = state.constraint is None and not state.quotient
         slack = FIELD_ROUNDING if field.whole else FIELD_SLACK[p > FIELD_ORDER]
         least, here = -np.inf, field.index[:0]
@@ -114,9 +133,11 @@ class FieldSearch:
             least = best.objective * (1 - slack) if comparable else least
             here = best.index if field.whole else np.intersect1d(best.index, field.index)
         chosen = [S for S, reached in ends if reached >= least and not (len(here) and np.isin(here, S).all())]
-        if field.whole and comparable:  # whose variables have been swapped
+        swapped = field.whole and comparable
+        if swapped:
             solver = replaced(solver, swaps=0.0)
-        begins = [self._begin(S, best) for S in chosen[: FIELD_LIFTED // (1 + (field.whole and comparable))]]
+        few = swapped or count == 0  # in a field of what is likely, nearly so
+        begins = [self._begin(S, best) for S in chosen[: FIELD_LIFTED // (1 + few)]]
         if not begins:
             return best
         n_iter, new = 0 if best is None else best.n_iter, best
@@ -127,6 +148,10 @@ class FieldSearch:
             if new is None or (x.objective > new.objective * (1 + RISE) and is_better(state, x, new, 0)):
                 new = x
         return best if new is None or new is best else replaced(new, n_iter=n_iter)
+
+    def _ends(self, field: Field, count: int, most: int, swaps: float) -> list[tuple[Index, float]]:
+        tol = max(self.solver.tolerance(self.state.operator), 1e-6)
+        return ends_on_field(field, self.cardinality, count, most, swaps, tol, self.hook)
 
     def _begin(self, support: Index, best: Solution | None) -> Begin:
         """The leading eigenvector on a support, as a start."""

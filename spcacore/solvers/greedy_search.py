@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, Literal, Self
 
@@ -14,11 +15,17 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import (
     BACKWARD_ORDER,
+    FIELD_SOME,
+    GREEDY_BEGINS,
     GREEDY_PENALTIES,
+    GREEDY_RANKED,
+    GREEDY_STARTS,
+    RACE_STARTS,
     SWAP_WORK,
     TIE_TOLERANCE,
     TIE_WORK,
     TIED_VARIABLES,
+    USUAL_BACKWARD_ORDER,
     WORKING_SET_FACTOR,
     WORKING_SET_GREEDY,
 )
@@ -28,6 +35,7 @@ from .._validation import as_seed, check_bool, check_choice, integer
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
+from ..operators.field import Ground, can_be_formed
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -64,8 +72,8 @@ class GreedySearch(Solver):
     chooses = True
 
     @classmethod
-    def from_options(cls, problem: Problem, *, strategy: Any = "forward", renormalize: Any = True) -> Self:
-        check_choice(strategy, "strategy", _SEARCHES)
+    def from_options(cls, problem: Problem, *, strategy: Any = "auto", renormalize: Any = True) -> Self:
+        check_choice(strategy, "strategy", ("auto", *_SEARCHES))
         if not check_bool(renormalize, "renormalize"):
             raise ValueError(
                 "renormalize=False cannot be combined with greedy: its loadings are leading eigenvectors"
@@ -80,7 +88,7 @@ class GreedySearch(Solver):
                 f"strategy={strategy!r} takes at most {BACKWARD_ORDER} variables, not {problem.p}: "
                 "use strategy='forward'"
             )
-        if strategy != "forward" and problem.choice is not None and problem.choice.shapes:
+        if strategy not in ("auto", "forward") and problem.choice is not None and problem.choice.shapes:
             raise ValueError(f"{problem.choice.shaping} requires strategy='forward', not {strategy!r}")
         return cls(strategy)
 
@@ -90,14 +98,26 @@ class GreedySearch(Solver):
 
     @classmethod
     def may_restrict(cls, options: dict[str, Any]) -> bool:
-        return options.get("strategy", "forward") == "forward"
+        return options.get("strategy", "auto") in ("auto", "forward")
 
-    def searches(self, problem: Problem, state: DeflatedOperator) -> tuple[Search, ...]:
+    def begins_in_set(self, state: DeflatedOperator) -> bool:
+        return state.deflation.semidefinite
+
+    def searches(
+        self, problem: Problem, state: DeflatedOperator, K: int, seed: list[int]
+    ) -> tuple[Search, ...]:  # fmt: skip
         """Those of the strategy, in the working set where there is one and it serves."""
-        plain = not state.deflation.semidefinite or state.constrained or state.quotient
-        if problem.working_set is None or plain or self.strategy != "forward":
+        if self.strategy not in ("auto", "forward"):
             return _SEARCHES[self.strategy]
-        return (partial(_forward_among, problem.working_set, problem),)
+        forward: Search = _forward
+        plain = not state.deflation.semidefinite or state.constrained or state.quotient
+        if problem.working_set is not None and not plain:
+            forward = partial(_forward_among, problem.working_set, problem)
+        if self.strategy == "forward" or state.choice is not None or problem.p == K:
+            return (forward,)
+        begun = [partial(_begun, forward, j) for j in _begins(problem, state, K, seed)]
+        backward = (_backward,) if problem.p <= USUAL_BACKWARD_ORDER else ()
+        return (forward, *begun, *backward)
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
@@ -109,7 +129,7 @@ class GreedySearch(Solver):
             return self._by_units(problem, state, cardinality, seed, clock, hook)
         strengths = GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
         for pencil in (Pencil.of(state, strength) for strength in strengths):
-            for search in self.searches(problem, state):
+            for search in self.searches(problem, state, cardinality, seed):
                 steps = search(state, pencil, cardinality, None, seed, clock)
                 new = next((new for new in steps if len(new.index) == cardinality), None)
                 if new is None:
@@ -141,20 +161,22 @@ class GreedySearch(Solver):
     def path(
         self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
     ) -> Iterator[Solution] | None:
-        if state.choice is not None or state.constrained or self.strategy not in ("forward", "gradient"):
+        if state.choice is not None or state.constrained or self.strategy in ("backward", "bidirectional"):
             return None
-        (search,), pencil = self.searches(problem, state), Pencil.of(state, -1.0 if state.quotient else 0.0)
+        pencil, clock = Pencil.of(state, -1.0 if state.quotient else 0.0), ProgressClock(hook)
+        upwards = [search for search in self.searches(problem, state, most, seed) if search is not _backward]
+        runs = (search(state, pencil, most, None, seed, clock) for search in upwards)
         dtype = state.operator.dtype
         return (
             refit(state, replace(new, entries=new.entries.astype(dtype)))
-            for new in search(state, pencil, most, None, seed, ProgressClock(hook))
+            for new in (reduce(partial(_better, state), found) for found in zip(*runs, strict=False))
         )
 
 
 @shared_parameters
 def greedy(
     X: OperatorLike, cardinality: int, *,
-    strategy: Literal["forward", "gradient", "backward", "bidirectional"] = "forward",
+    strategy: Literal["auto", "forward", "gradient", "backward", "bidirectional"] = "auto",
     first: int | None = None,
     include: Variables = None, exclude: Variables = None,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
@@ -174,7 +196,11 @@ def greedy(
         indefinite, or a callable `v -> A v`. If X offers only products, use the strategy "gradient".
     cardinality : int
         K, in [1, p].
-    strategy : {"forward", "gradient", "backward", "bidirectional"}, default "forward"
+    strategy : {"auto", "forward", "gradient", "backward", "bidirectional"}, default "auto"
+        "auto": for each k the best of several searches. These are "forward", "forward" from up to three other
+        variables, which lead furthest of eight whose columns of `A` promise most, and "backward" with up to
+        150 variables. With `first`, included variables, groups or signs it is "forward".
+
         "forward": add the variable that makes the eigenvalue largest, exactly, at the cost of K products with
         A and `K^2 p` operations; 8 (float32: 4) `K p` bytes are kept. "gradient": add the variable with the
         largest entry of `Ax`, without reading dense data that cannot matter; K products and no such memory.
@@ -184,8 +210,8 @@ def greedy(
         The variable to begin with. Default: that of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
     include, exclude : sequence of names or indices, optional
-        Variables to add first, with "forward" only, and variables never to add. The result is as if the
-        excluded columns were not in X.
+        Variables to add first, with "auto" or "forward" only, and variables never to add. The result is as if
+        the excluded columns were not in X.
     {matrix}
     screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
         How to avoid reading the data for every product, see `sparse_pca`. "both", "shadow" and
@@ -228,18 +254,20 @@ def greedy(
     >>> x.at(2).loading[:2].round(4)
     array([0.7071, 0.7071])
     """
-    check_choice(strategy, "strategy", _SEARCHES)
+    check_choice(strategy, "strategy", ("auto", *_SEARCHES))
     check_choice(screening, "screening", MODES)
     if strategy != "gradient" and screening not in ("auto", "gram", "working_set", "none"):
         raise ValueError(f"strategy={strategy!r} needs whole products; screening requires 'gradient'")
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
         definite=False, screening=screening, columnwise=strategy == "gradient", form=True,
-        restrictable=strategy == "forward",
+        restrictable=strategy in ("auto", "forward"),
         choice=choice_options(GreedySearch, {}, include, exclude, None, False),
     )  # fmt: skip
     K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
-    solver = GreedySearch.from_options(problem, strategy=strategy)
+    solver = GreedySearch.from_options(
+        problem, strategy="forward" if strategy == "auto" and first is not None else strategy
+    )
     if first is not None:
         first = integer(first, "first", 0, problem.p - 1)
         if strategy == "backward":
@@ -250,13 +278,12 @@ def greedy(
     clock = ProgressClock(hook)
     path: list[Solution | None] = [None] * K
     n_iter = 0
-    for search in solver.searches(problem, state):
+    for search in solver.searches(problem, state, K, seed):
         steps = 0
         for new in search(state, Pencil.of(state), K, first, seed, clock):
             steps, k = max(steps, new.n_iter), len(new.index) - 1
             old = path[k]
-            if old is None or is_better(state, new, old, 0):
-                path[k] = new
+            path[k] = new if old is None else _better(state, old, new)
         n_iter += steps
         if ended(hook):
             break
@@ -283,6 +310,45 @@ def _order(supports: list[NDArray[np.intp]]) -> NDArray[np.intp] | None:
     """What each support adds to the one before; None if that is not one variable."""
     added = [supports[0], *(np.setdiff1d(new, old) for old, new in pairwise(supports))]
     return np.concatenate(added) if all(len(new) == 1 for new in added) else None
+
+
+def _better(state: DeflatedOperator, old: Solution, new: Solution) -> Solution:
+    return new if is_better(state, new, old, 0) else old
+
+
+def _begins(problem: Problem, state: DeflatedOperator, K: int, seed: list[int]) -> list[int]:
+    """Variables that forward search may begin with: those that lead furthest on a field, at some cardinality.
+
+    They are sought among those whose columns have the largest norms of their k largest entries, each without
+    those that an earlier one leads to at once.
+    """
+    if K == 1 or state.constrained or state.quotient or not can_be_formed(problem, state):
+        return []
+    ground = Ground() if problem.ground is None else problem.ground
+    field = ground.field(problem, state, FIELD_SOME, False, seed)
+    if field is None:
+        return []
+    k, A, inside = min(K, GREEDY_RANKED, len(field.index)), field.matrix, field.as_state()
+    passed, values = np.zeros(len(A), bool), {}
+    for j in field.promising(k, RACE_STARTS):
+        if passed[j] or not A[j, j] > 0:
+            continue
+        passed[_core.select_largest(A[j], k)] = True
+        steps = _forward(inside, Pencil.of(inside), k, int(j), seed, ProgressClock(None))
+        values[int(field.index[j])] = [x.objective for x in steps]
+        if len(values) == GREEDY_STARTS:
+            break
+    best = Counter(
+        [list(values)[i] for i in np.argmax(list(values.values()), axis=0)[::-1]] if values else []
+    )
+    return [j for j, _ in best.most_common(GREEDY_BEGINS)]
+
+
+def _begun(
+    search: Search, begin: int, state: DeflatedOperator, pencil: Pencil, K: int, _: None, *rest: Any
+) -> Iterator[Solution]:
+    """A search from a variable of our choice."""
+    return search(state, pencil, K, begin, *rest)
 
 
 def _forward(

@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
-    DEEP_ENDS,
     DEEP_RACE,
     DEEP_SUBSET,
     FIELD_TIE,
     RACE,
-    RACE_ENDS,
     RACE_MOST_STEPS,
     RISE,
     SWAP_GAP,
@@ -70,25 +68,23 @@ def best_supports(index: NDArray[np.intp], objective: NDArray[Any], most: int) -
 
 
 def ends_on_field(
-    field: Field, k: int, count: int, deep: bool, swaps: float, tol: float, hook: Report | None
+    field: Field, k: int, count: int, most: int, swaps: float, tol: float, hook: Report | None
 ) -> list[tuple[Index, float]]:  # fmt: skip
     """The variables, ascending, and the value of each different end of a race, the best first.
 
-    It has so many starts.
-
-    Where a signal may be weak (`deep`), every column starts, also among the variables of largest variance
-    alone, since those of a signal are more often among them. Ends whose variables can be swapped at a cost
-    below `swaps` have been.
+    It has `count` starts, and `most` runs go to their ends.  Where a signal may be weak, the count is 0: then
+    every column starts, also among the variables of largest variance alone, since those of a signal are more
+    often among them.  Ends whose variables can be swapped at a cost below `swaps` have been.
     """
     A, w = field.matrix, len(field.index)
+    deep = count == 0
     places = [(A, np.arange(w), np.arange(w) if deep else field.promising(k, count))]
-    if deep and w > DEEP_SUBSET:
-        B, at = field.of_largest_variance(DEEP_SUBSET)
+    if deep and field.whole:
+        B, at = field.of_largest_variance(min(DEEP_SUBSET, w // 2))
         places.append((B, at, np.arange(len(at))))
     found: dict[bytes, tuple[Index, float]] = {}
     diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
     for matrix, at, starts in places:
-        most = DEEP_ENDS if deep else RACE_ENDS
         index, value, *_ = survivors(matrix, starts, k, DEEP_RACE if deep else RACE, most, tol, hook)
         if len(index) == 0 or ended(hook):
             continue

@@ -167,12 +167,10 @@ class TruncatedPower(IterativeSolver):
             best = super().find(problem, state, sparsity, seed, hook)  # from single variables too
         if best is None or best.proved or ended(hook) or not best.objective > 0:
             return best
-        if not formed and not at_once:
-            best = search.improved(best)
         plain = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
-        if plain and best is not None and not ended(hook) and not rises_above_noise(near, state, best):
-            best = search.improved(best, deep=True)
-        return best
+        if plain and not rises_above_noise(near, state, best):
+            return search.deeper(best)
+        return best if formed or at_once else search.improved(best)
 
     def _by_default(self, problem: Problem, state: DeflatedOperator, cardinality: int) -> bool:
         """Whether the starts are ours to choose, and A may be formed for that."""
@@ -325,7 +323,8 @@ def tpower(
         are at most 8192; of more variables, between 3072. In data of more than 3072 variables, one start from
         the variables of largest variance comes first; the race follows if a smaller one, or some columns of
         A, show that this is not enough. Where what is found is no more correlated than noise, every column
-        starts.
+        starts; of many variables, the 3072 of largest variance at first, then those with the largest
+        products with the best ends.
         "diagonal": only the variable of largest variance. "eigenvector": the leading eigenvector, truncated
         to 8, 4, 2 and 1 times the cardinality, with each run warm-starting the next. An array is truncated
         first.

@@ -199,3 +199,74 @@ void SPCA(check_refit)(trial_t *t)
         rank++;
     }
 }
+
+/* q_t by Gram-Schmidt in long double: of columns whose part orthogonal to the earlier ones is no
+ * small share of them, or which are a sum of two earlier ones, as they are rounded, and then have
+ * none.  Columns are of any size. */
+void SPCA(check_orthogonal_parts)(trial_t *t)
+{
+    spca_int p = between(t, 1, 40), r = between(t, 1, p < 9 ? p : 9);
+    real epsilon = chance(t, 50) ? REAL_EPSILON : (real)0x1p-18;
+    const real *given = SPCA(numbers)(t,
+                                      chance(t, 30)   ? TIES
+                                      : chance(t, 30) ? SPARSE
+                                                      : PLAIN,
+                                      p * r);
+    real *V = SPCA(copy_of)(t, p * r, given), *Q = WORK(t, p * r);
+    long double *exact = SCRATCH(t, p * r, long double);
+    spca_int parts = 0; /* the columns of exact, unit vectors */
+    int *empty = SCRATCH(t, r, int), plain = 1;
+    for (spca_int s = 0; s < r; s++) {
+        int size, in_span = s >= 2 && chance(t, 30),
+                  e = (int)between(t, SINGLE ? -100 : -900, SINGLE ? 100 : 900);
+        for (spca_int j = 0; j < p; j++) {
+            real *v = V + s * p + j;
+            if (in_span) *v = given[j] + 3 * given[p + j];
+            real share = frexp(*v, &size);
+            *v = ldexp((real)(rint((double)share / (double)epsilon) * (double)epsilon), size);
+        }
+        long double *q = exact + parts * p, norm = 0, left = 0;
+        for (spca_int j = 0; j < p; j++) q[j] = (long double)V[s * p + j];
+        for (spca_int j = 0; j < p; j++) norm = hypotl(norm, q[j]);
+        for (int pass = 0; pass < 3; pass++)
+            for (spca_int l = 0; l < parts; l++) {
+                long double c = 0;
+                for (spca_int j = 0; j < p; j++) c += q[j] * exact[j + l * p];
+                for (spca_int j = 0; j < p; j++) q[j] -= c * exact[j + l * p];
+            }
+        for (spca_int j = 0; j < p; j++) left = hypotl(left, q[j]);
+        empty[s] = in_span || left <= 0;
+        plain &= empty[s] || left > 0.1L * norm;
+        if (!empty[s])
+            for (spca_int j = 0; j < p; j++) exact[j + parts * p] = q[j] / left;
+        parts += !empty[s];
+        for (spca_int j = 0; j < p; j++) V[s * p + j] = ldexp(V[s * p + j], e);
+    }
+    CHECK(t, SPCA(orthogonal_parts)(p, r, V, epsilon, WORK(t, p * r), Q) == SPCA_OK);
+    SPCA(digest)(t, SPCA_OK, p * r, Q);
+    parts = 0;
+    for (spca_int s = 0; plain && s < r; s++) {
+        for (spca_int j = 0; j < p; j++) {
+            long double want = empty[s] ? 0 : exact[j + parts * p];
+            CHECK(t, empty[s] ? Q[s * p + j] == 0
+                              : fabsl((long double)Q[s * p + j] - want) <= 1e4L * epsilon);
+        }
+        parts += !empty[s];
+    }
+    V[below(t, p * r)] = chance(t, 50) ? (real)NAN : (real)HUGE_VAL;
+    CHECK(t, SPCA(orthogonal_parts)(p, r, V, epsilon, WORK(t, p * r), Q) == SPCA_NONFINITE);
+}
+
+/* The very entries, of a matrix that need not be symmetric, in the order asked for. */
+void SPCA(check_principal_submatrix)(trial_t *t)
+{
+    spca_int p = between(t, 1, 70), k = between(t, 1, 70), ld = p + below(t, 4);
+    const real *A = SPCA(numbers)(t, ANY, (p - 1) * ld + p);
+    spca_int *index = SCRATCH(t, k, spca_int);
+    real *G = WORK(t, k * k);
+    for (spca_int a = 0; a < k; a++) index[a] = below(t, p);
+    SPCA(principal_submatrix)(k, index, A, ld, G);
+    SPCA(digest)(t, SPCA_OK, k * k, G);
+    for (spca_int a = 0; a < k * k; a++)
+        CHECK(t, memcmp(G + a, A + index[a / k] * ld + index[a % k], sizeof *G) == 0);
+}

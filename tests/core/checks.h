@@ -36,6 +36,8 @@
     ROW(distances, 100)                                                                            \
     ROW(direct, 400)                                                                               \
     ROW(refit, 400)                                                                                \
+    ROW(orthogonal_parts, 400)                                                                     \
+    ROW(principal_submatrix, 100)                                                                  \
     ROW(greedy, 100)                                                                               \
     ROW(early, 60)                                                                                 \
     ROW(rows, 3)                                                                                   \
