@@ -210,6 +210,7 @@ GRAM_ORDER = 4096  # variables up to which it is; the matrix takes 128 MB then
 GRAM_TALL = 16  # rows for a variable, at least: wider data are searched as well by screening or a working set
 # Up to which the same read of dense data tells the statistics: what these forbid costs ten times as long.
 GRAM_ONE_READ = 256
+GRAM_ENTRIES = 1 << 19  # of X from which that saves time: less is in cache
 GRAM_SHARE = 0.25  # of the bytes of X: what the matrix may take,
 GRAM_FREE_BYTES = 1 << 26  # if it does not take less than this
 GRAM_DENSE_PRODUCTS = 32  # reads of dense X that it may cost; a search makes 20 for each component,
