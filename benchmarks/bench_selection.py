@@ -1,5 +1,7 @@
 """Paths over the sparsity, and its choice by left-out entries, beside single calls and rows dropped."""
 
+from functools import partial
+
 import numpy as np
 
 import spcacore
@@ -19,7 +21,7 @@ class Path:
 
     def time_six_values(self, shape, how):
         if how == "path":
-            spcacore.sparsity_path(self.X, cardinality=VALUES, n_components=3)
+            spcacore.sparsity_path(self.X, partial(spcacore.sparse_pca, n_components=3), VALUES)
         else:
             for k in VALUES:
                 spcacore.sparse_pca(self.X, 3, cardinality=k)
@@ -34,7 +36,9 @@ class Select:
         self.X = spcacore.datasets.make_spiked(*SHAPE, cardinality=20, rng=rng)[0]
 
     def time_five_folds(self, threads):
-        spcacore.select_sparsity(self.X, cardinality=VALUES, n_components=2, n_jobs=threads)
+        spcacore.select_sparsity(self.X, partial(spcacore.sparse_pca, n_components=2), VALUES, n_jobs=threads)
 
     def track_chosen(self, threads):
-        return spcacore.select_sparsity(self.X, cardinality=VALUES, n_components=2, n_jobs=threads).chosen
+        return spcacore.select_sparsity(
+            self.X, partial(spcacore.sparse_pca, n_components=2), VALUES, n_jobs=threads
+        ).chosen

@@ -5,6 +5,7 @@ Writes docs/measured/stability.md: python benchmarks/stability.py -o docs/measur
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pages
@@ -21,7 +22,9 @@ def planted_rows(repeats=6):
         frequency, stable, bounds, thresholds = [], [], [], []
         for seed in range(repeats):
             X, V = spcacore.datasets.make_spiked(N, P, cardinality=K, variances=(variance,), rng=seed)
-            found = spcacore.stability(X, 1, cardinality=K, n_resamples=RESAMPLES, rng=seed)
+            found = spcacore.stability(
+                X, partial(spcacore.sparse_pca, cardinality=K), n_resamples=RESAMPLES, rng=seed
+            )
             true = V[:, 0] != 0
             frequency.append([found.selection_frequency[part, 0].mean() for part in (true, ~true)])
             stable.append([np.count_nonzero(found.stable[part, 0]) for part in (true, ~true)])
@@ -43,8 +46,8 @@ def noise_rows(repeats=20, n=50, p=200, k=10):
     for name, options in kinds.items():
         found = [
             spcacore.stability(
-                np.random.default_rng(seed).standard_normal((n, p)), 1, cardinality=k, n_resamples=RESAMPLES,
-                rng=seed, **options,
+                np.random.default_rng(seed).standard_normal((n, p)),
+                partial(spcacore.sparse_pca, cardinality=k), n_resamples=RESAMPLES, rng=seed, **options,
             )
             for seed in range(repeats)
         ]  # fmt: skip
@@ -64,7 +67,12 @@ def time_rows(repeats=3):
     X, _ = spcacore.datasets.make_spiked(200, 5000, cardinality=20, rng=0)
     golub = np.log(np.maximum(pages.arrays("golub_leukemia.npz")["X"].astype(np.float64), 20))
     for name, data in (("planted, 200 × 5000", X), ("leukemia, 72 × 7129, logarithms", golub)):
-        spcacore.stability(data, 3, cardinality=20, resampling="bootstrap", n_resamples=2)  # imports
+        spcacore.stability(
+            data,
+            partial(spcacore.sparse_pca, n_components=3, cardinality=20),
+            resampling="bootstrap",
+            n_resamples=2,
+        )  # imports
         fits, resamples = [], []
         for _ in range(repeats):
             for times, call in (
@@ -72,7 +80,10 @@ def time_rows(repeats=3):
                 (
                     resamples,
                     lambda data=data: spcacore.stability(
-                        data, 3, cardinality=20, resampling="bootstrap", n_resamples=200
+                        data,
+                        partial(spcacore.sparse_pca, n_components=3, cardinality=20),
+                        resampling="bootstrap",
+                        n_resamples=200,
                     ),
                 ),
             ):

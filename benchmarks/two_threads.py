@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from datetime import date
+from functools import partial
 
 import numpy as np
 import pages
@@ -205,14 +206,14 @@ def tiles():
 
 def jobs():
     """Resamples by a thread each, beside loops that have two."""
+    model = partial(sparse_pca, n_components=2, cardinality=8)
     for n, p in ((60, 30), (200, 1200)):
         X = np.random.default_rng(0).standard_normal((n, p))
         times = {1: [], 2: []}
         for _ in range(5):
             for n_jobs, found in times.items():
-                options = {"cardinality": 8, "n_resamples": 20, "n_jobs": n_jobs}
                 with limit_threads(2):
-                    found.append(seconds(lambda X=X, options=options: stability(X, 2, **options)))
+                    found.append(seconds(partial(stability, X, model, n_resamples=20, n_jobs=n_jobs)))
         one, two = (min(t) for t in times.values())
         yield row(f"`stability`, {n} × {p}, by `n_jobs` of 2 over 1", "", one, two, two / one, None)
 

@@ -1,10 +1,10 @@
-"""What `help` shows: paragraphs that several docstrings share, and options that are handed on, by name."""
+"""What `help` shows: paragraphs that several docstrings share, and options that are handed on."""
 
 from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 __all__ = ["NO_PANDAS", "filled", "hands_on"]
@@ -33,47 +33,17 @@ def filled(paragraphs: Mapping[str, str]) -> Callable[[_Documented], _Documented
     return fill
 
 
-def hands_on(
-    *others: Callable[..., object] | type, leaves_out: Collection[str] = ()
-) -> Callable[[_Documented], _Documented]:
-    """A decorator that shows the keywords of other functions, or the keys of a TypedDict, for `**options`.
-
-    In the docstring a line `{options}` becomes their names, as many a line as it has room for. What only a
-    later function takes has None for a default: that of the function.
-    """
+def hands_on(keys: type) -> Callable[[_Documented], _Documented]:
+    """A decorator that shows the keys of a TypedDict for `**options`."""
 
     def show(function: _Documented) -> _Documented:
         own = inspect.signature(function)
-        shown = {name: one for name, one in own.parameters.items() if one.kind is not one.VAR_KEYWORD}
-        before = len(shown)
-        for i, other in enumerate(others):
-            for one in _keywords(other):
-                if one.name not in leaves_out:
-                    shown.setdefault(one.name, one if i == 0 else _without_default(one))
-        function.__signature__ = own.replace(parameters=[*shown.values()])  # type: ignore[attr-defined]
-        names = textwrap.wrap(", ".join([*shown][before:]), 80)
-        of = "its method" if isinstance(others[0], type) else f"`{others[0].__name__}`"
-        of += ", or the function of another model" if others[1:] else ""
-        paragraph = "\n".join(f"{line.rstrip(',')} : optional\n    As in {of}." for line in names)
-        return filled({"options": paragraph})(function)
+        shown = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        of = inspect.Parameter.KEYWORD_ONLY
+        for name, one in keys.__annotations__.items():  # as they are written
+            text = str(getattr(one, "__forward_arg__", one))
+            shown.append(inspect.Parameter(name, of, default=None, annotation=text))
+        function.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]
+        return function
 
     return show
-
-
-def _keywords(other: Callable[..., object] | type) -> list[inspect.Parameter]:
-    if isinstance(other, type):
-        of = inspect.Parameter.KEYWORD_ONLY
-        return [inspect.Parameter(n, of, default=None, annotation=a) for n, a in _words(other).items()]
-    shown = inspect.signature(other).parameters.values()
-    by_name = [one for one in shown if one.kind is one.KEYWORD_ONLY or one.default is not one.empty]
-    return [one.replace(kind=one.KEYWORD_ONLY) for one in by_name]
-
-
-def _without_default(one: inspect.Parameter) -> inspect.Parameter:
-    annotation = one.annotation if "None" in str(one.annotation) else f"{one.annotation} | None"
-    return one.replace(default=None, annotation=annotation)
-
-
-def _words(keys: type) -> dict[str, str]:
-    """The annotations of a TypedDict as they are written."""
-    return {n: str(getattr(one, "__forward_arg__", one)) for n, one in keys.__annotations__.items()}

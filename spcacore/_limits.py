@@ -231,10 +231,6 @@ START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 RACE, RACE_ENDS = ((1, 60), (2, 20)), 8
 RACE_STARTS = 300  # columns, by the norm of their largest entries: 100 would do on words, genes and cells
 DEEP_RACE, DEEP_ENDS = ((1, 0.5), (1, 0.25), (2, 0.125), (4, 100)), 20  # from all columns, for weak signals
-DEEP_FIELDS = (
-    2  # times that a field of a part of A gives way to one of what its ends have most in common with,
-)
-DEEP_LIFTED, DEEP_EACH = 50, 2  # by so many of these, and so many times k variables of each
 DEEP_SUBSET = 2048  # variables of largest variance, or half of all, among which that race is run once more
 RACE_ALL = 300  # variables up to which more runs go on in each round, since that costs next to nothing,
 RACE_EXACT = 64  # and up to which they are in double precision
@@ -245,7 +241,12 @@ FIELD_SOME = 3072  # of more variables: as many of largest variance as others
 FIELD_PROBE = 1024  # the same at first, to see whether one start is enough
 PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; starts of the race that tells
 FIELD_COLUMNS = 1024  # that are converted at a time
-FIELD_IMAGES = 1 << 22  # entries of products with A, of which the largest are looked for
+# Times that a part of A gives way to the variables with which the ends of its race have most in common, where
+# a signal may be weak; how many ends these are, and how many times k variables of each
+FIELD_ROUNDS, FIELD_LEADS, FIELD_PARTNERS = 2, 50, 2
+FIELD_IMAGES, FIELD_IMAGE_ENTRIES = 16, 1 << 22  # products with A at a time, and their entries
+FIELD_IMAGE_WORK, FIELD_LEADS_LEAST = 1e9, 8  # multiplications of them, and of how many ends at least
+FIELD_GAIN = 2e-3  # of a component by such a race, below which it has found nothing
 FIELD_TIE = 1e-6  # swaps between values this close are ties
 FIELD_AT_ONCE = 3072  # variables up to which that is not asked
 # Share of the best value by which an end in a part of A may be below it; of p > FIELD_ORDER the second
@@ -254,6 +255,7 @@ FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
 # Columns of A, entries of each, and of X at once, that tell whether a part of A hides supports,
 PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
+PROBE_RUN = 8  # neighbors that are read together
 PROBE_SHARE = 0.5  # by what these explain at least, over the best value,
 PROBE_AGAIN = 4  # of so many columns: one may be of another planted component
 COLUMN_ORDER = 4096  # variables at most whose columns of A are compared for where to start,
@@ -303,6 +305,7 @@ PENCIL_ALL_SWAPS_WORK = 2e10  # of all swaps from one start, which may also cost
 PENCIL_SWAP_ROUNDS = 50  # rounds of swaps
 PENCIL_ENTERING = 64  # variables, at least, that may enter by a swap
 PENCIL_STARTS = 8  # first variables of further forward searches
+PENCIL_PAIRS = 16  # pairs of variables that forward searches begin with instead
 PENCIL_ENUMERATED = 3000  # supports that are all tried, which takes some milliseconds
 PENCIL_START_WORK = 2e8  # of these
 LEAST_SQUARES_SWAP_WORK = 2e9  # of all swaps of a least squares component
@@ -312,6 +315,7 @@ LEAST_SQUARES_VECTORS = (
 )
 LEAST_SQUARES_EXACT_ROUNDS = 4  # of 32 columns of A, at most, that replace such bounds in one step
 PAIR_WORK = 2e9  # of the search for the most correlated pair of variables
+CCA_PAIRS = 16  # pairs of variables from which the supports of both sides grow
 CCA_STARTS = 12  # variables of Y to start from
 CCA_START_WORK = 1e7  # by which their number is set
 CCA_REFINED_STARTS = 3  # of these, how many are improved by swaps

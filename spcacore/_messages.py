@@ -168,6 +168,10 @@ def with_advice(function: Callable[..., Any]) -> Any:
 
 def _advice(function: Callable[..., Any], given: Collection[Any], options: Mapping[str, Any]) -> str:
     """A clause on what is wrong with a call."""
+    if hasattr(function, "advice"):  # of options that belong to its model
+        found = function.advice(given, options)
+        if found:
+            return str(found)
     parameters = signature(function).parameters
     unknown = next((name for name in options if name not in parameters), None)
     if unknown is not None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "Array", "Blocks", "Constraint", "Counted", "Definition", "Deflation", "Groups", "Index", "Kind",
-    "LinearOperator", "MatrixLike", "Method", "MethodOptions", "Metric", "Objective", "OperatorLike",
-    "RandomSource", "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike",
-    "Switch", "Thresholding", "Variables", "Weights",
+    "Array", "Blocks", "Constraint", "Counted", "Definition", "Deflation", "Estimator", "Grid",
+    "Groups", "Index", "Kind", "LinearOperator", "MatrixLike", "Method", "MethodOptions", "Metric",
+    "ModelLike", "Objective", "OperatorLike", "RandomSource", "Resampling", "Rotation", "Rule",
+    "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike", "Switch", "Thresholding", "Variables",
+    "Weights",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -42,6 +43,12 @@ class Blocks(Protocol):
     def dtype(self) -> Any: ...
 
 
+class Estimator(Protocol):
+    """What has `components_` once it is fitted, as scikit-learn has them."""
+
+    def fit(self, X: Any) -> Any: ...
+
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -54,6 +61,8 @@ Groups: TypeAlias = ArrayLike | Mapping[str, object] | None
 Counted: TypeAlias = Literal["groups", "variables"]
 StartLike: TypeAlias = str | ArrayLike | None
 RandomSource: TypeAlias = int | np.random.Generator | None
+ModelLike: TypeAlias = Callable[..., object] | Estimator  # a partial is a callable, too
+Grid: TypeAlias = Sequence[float] | Sequence[Sequence[float]] | NDArray[Any] | Mapping[str, ArrayLike]
 
 Kind: TypeAlias = Literal["data", "covariance"]
 Objective: TypeAlias = Literal["variance", "least_squares"]

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._docstrings import hands_on
 from ._labels import matched
 from ._messages import counted, with_advice
+from ._types import ModelLike
 from .models.components import sparse_pca as components_of
 from .operators.partition import row_blocks
+from .selection.model import SPARSITY_WORDS, as_model, takes_model
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -22,25 +23,25 @@ __dir__ = __all__.copy
 
 
 _CARDINALITY = 50  # genes that a reader still takes in
-_SPARSITIES = ("cardinality", "explained", "l1_bound", "penalty")
 
 
 @with_advice
-@hands_on(components_of)
+@takes_model("sparse_pca")
 def sparse_pca(
     adata: AnnData,
     n_components: int = 10,
+    cardinality: int | ArrayLike | None = None,
     *,
+    model: ModelLike = components_of,
     layer: str | None = None,
     mask_var: str | ArrayLike | None = "auto",
     key_added: str | None = None,
     copy: bool = False,
-    **options: Any,
 ) -> AnnData | None:
     """Sparse principal components of an AnnData, written to the places that `scanpy.pp.pca` uses.
 
     Sparse matrices are centered implicitly and never made dense. A matrix in a file (``backed="r"``) is read
-    in blocks of rows. If you give no sparsity, each component has 50 variables, or all if there are fewer.
+    in blocks of rows.
 
     Parameters
     ----------
@@ -48,6 +49,12 @@ def sparse_pca(
         n observations of p variables, normalized and log-transformed as for PCA.
     n_components : int, default 10
         r, as in `spcacore.sparse_pca`.
+    cardinality : int or sequence of ints, optional
+        The number of variables of each component. Default: 50, or all if there are fewer, unless the model
+        says how sparse they are.
+    model : function or functools.partial, optional
+        `spcacore.sparse_pca`, the default, or a partial of it with its other options by name:
+        ``partial(spcacore.sparse_pca, method="pmd", l1_bound=5, scale=True)``.
     layer : str, optional
         The layer to read. Default: X.
     mask_var : str, array-like of bool of shape (p,), or None, default "auto"
@@ -57,7 +64,6 @@ def sparse_pca(
         Where to write. Default: "X_spca", "SPCs" and "spca".
     copy : bool, default False
         Return a copy of `adata` with the components instead of writing into it.
-    {options}
 
     Returns
     -------
@@ -88,10 +94,17 @@ def sparse_pca(
     >>> import anndata, numpy as np, spcacore.anndata
     >>> X, planted = spcacore.datasets.make_spiked(100, 60, cardinality=5, rng=0)
     >>> cells = anndata.AnnData(X)
-    >>> spcacore.anndata.sparse_pca(cells, 2, cardinality=5)
+    >>> spcacore.anndata.sparse_pca(cells, 2, 5)
     >>> cells.obsm["X_spca"].shape, np.count_nonzero(cells.varm["SPCs"], axis=0).tolist()
     ((100, 2), [5, 5])
     """
+    asked = as_model(model, "anndata.sparse_pca", ("sparse_pca",), n_components=None, refused={})
+    if asked.has_defaults:
+        raise TypeError("model must be spcacore.sparse_pca or a partial of it here, not an estimator")
+    if asked.n_components is not None:
+        raise TypeError("n_components of the model must be left out: give it to anndata.sparse_pca itself")
+    if cardinality is not None and asked.given(*SPARSITY_WORDS):
+        raise TypeError("cardinality takes the place of the sparsity of the model: give one of the two")
     for part in ("X", "obsm", "varm", "uns", "var"):
         if not hasattr(adata, part):
             raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}")
@@ -111,9 +124,11 @@ def sparse_pca(
         X = row_blocks(X if kept is None else _Columns(X, kept))
     elif kept is not None:
         X = X[:, kept]
-    if all(options.get(sparsity) is None for sparsity in _SPARSITIES):
-        options["cardinality"] = min(_CARDINALITY, X.shape[1])
-    result = components_of(X, n_components, **options)
+    if cardinality is None and not asked.given(*SPARSITY_WORDS):
+        cardinality = min(_CARDINALITY, X.shape[1])
+    asked = asked.of(n_components)
+    asked = asked if cardinality is None else asked.having(cardinality=cardinality)
+    result = asked.fit(X)
     names = np.asarray(adata.var_names if kept is None else adata.var_names[kept])
     result = replace(result, names=tuple(map(str, names)))
     loadings = result.loadings
@@ -122,7 +137,7 @@ def sparse_pca(
         loadings[kept] = result.loadings
     scores_key, loadings_key, key = (key_added,) * 3 if key_added else ("X_spca", "SPCs", "spca")
     params = {"layer": layer, "mask_var": name, "n_components": n_components, "method": result.method,
-              "deflation": result.deflation, **options}  # fmt: skip
+              "deflation": result.deflation, **asked.keywords}  # fmt: skip
     target.obsm[scores_key] = result.transform(X)
     target.varm[loadings_key] = loadings
     target.uns[key] = {

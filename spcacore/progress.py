@@ -75,7 +75,7 @@ class SelectionProgress:
     >>> import spcacore
     >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
     >>> seen = []
-    >>> path = spcacore.sparsity_path(X, cardinality=[5, 10], callback=seen.append)
+    >>> path = spcacore.sparsity_path(X, spcacore.sparse_pca, [5, 10], callback=seen.append)
     >>> [(state.done, state.total) for state in seen]
     [(1, 2), (2, 2)]
     """
@@ -107,7 +107,7 @@ class ProgressBar:
     >>> from spcacore.progress import ProgressBar
     >>> X, planted = spcacore.datasets.make_spiked(100, 200, rng=0)
     >>> with ProgressBar(desc="path", file=io.StringIO()) as bar:
-    ...     path = spcacore.sparsity_path(X, cardinality=[5, 10, 20], callback=bar)
+    ...     path = spcacore.sparsity_path(X, spcacore.sparse_pca, [5, 10, 20], callback=bar)
     """
 
     def __init__(self, **options: Any):

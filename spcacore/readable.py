@@ -101,9 +101,11 @@ class Result:
 
         Examples
         --------
+        >>> from functools import partial
         >>> import spcacore
         >>> A = spcacore.datasets.load_pitprops().correlation
-        >>> print(spcacore.sparsity_path(A, cardinality=[2, 4, 8], kind="covariance").summary())
+        >>> model = partial(spcacore.sparse_pca, kind="covariance")
+        >>> print(spcacore.sparsity_path(A, model, [2, 4, 8]).summary())
         SparsityPath: method='tpower', 1 component, 3 values of cardinality from 2 to 8, 15.0 to 31.3 % of the variance explained
         <BLANKLINE>
         cardinality  nonzeros  % of the variance  index of sparseness
@@ -154,9 +156,10 @@ class Tabular(Result):
 
         Examples
         --------
+        >>> from functools import partial
         >>> import spcacore
         >>> A = spcacore.datasets.load_pitprops().correlation
-        >>> path = spcacore.sparsity_path(A, cardinality=[2, 4, 8], kind="covariance")
+        >>> path = spcacore.sparsity_path(A, partial(spcacore.sparse_pca, kind="covariance"), [2, 4, 8])
         >>> path.to_frame()["explained_variance_ratio"].round(2).tolist()
         [0.15, 0.23, 0.31]
         """

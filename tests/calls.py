@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,12 @@ class Call:
 def named(name: str) -> Callable[..., Any]:
     """The function that the name of a call begins with."""
     return getattr(spcacore, name.split(",")[0])
+
+
+def pca(n_components: int = 1, cardinality: Any = None, **options: Any) -> Callable[..., Any]:
+    """A model: `sparse_pca` with these options, as functions take it that run a model."""
+    given = {"cardinality": cardinality} if cardinality is not None else {}
+    return partial(sparse_pca, n_components=n_components, **given, **options)
 
 
 def data(name: str, *arguments: Any, **options: Any) -> list[Call]:
@@ -168,7 +175,9 @@ CALLS: list[Call] = [
     *both(
         "select_prior",
         lambda X, kind: spcacore.select_prior(
-            X, {"none": None}, R, cardinality=K, kind=kind, **samples(kind)
+            X,
+            partial(spcacore.soppca, n_components=R, cardinality=K, kind=kind, **samples(kind)),
+            {"none": None},
         ),
     ),
     *both("ppca", lambda X, kind: spcacore.ppca(X, R, kind=kind, **samples(kind))),
@@ -187,11 +196,14 @@ CALLS: list[Call] = [
     *data("sparse_kmeans_gap", 3, [1.2, 2.0], n_permutations=2, n_init=2),
     Call("sparse_eigen", lambda A: spcacore.sparse_eigen(A, METRIC, cardinality=K), "covariance"),
     Call("sparse_eigen_bound", lambda A: spcacore.sparse_eigen_bound(A, METRIC, K), "covariance"),
-    *either("sparsity_path", n_components=R, cardinality=[6, 3]),
-    *data("select_sparsity", cardinality=[6, 3], n_folds=3),
-    *data("select_sparsity, permutation", cardinality=[6, 3], criterion="permutation", n_permutations=3),
-    *either("select_sparsity, sparseness", cardinality=[6, 3], criterion="sparseness"),
-    *data("select_n_components", 3, cardinality=K, n_folds=3),
+    *both("sparsity_path", lambda X, kind: spcacore.sparsity_path(X, pca(R, kind=kind), [6, 3])),
+    *data("select_sparsity", sparse_pca, [6, 3], n_folds=3),
+    *data("select_sparsity, permutation", sparse_pca, [6, 3], criterion="permutation", n_permutations=3),
+    *both(
+        "select_sparsity, sparseness",
+        lambda X, kind: spcacore.select_sparsity(X, pca(kind=kind), [6, 3], criterion="sparseness"),
+    ),
+    *data("select_n_components", pca(3, K), n_folds=3),
     *both("compare", lambda X, kind: spcacore.compare([SPARSE, V0], X, kind=kind), other="X"),
     *both("from_loadings", lambda X, kind: spcacore.from_loadings(abs(SPARSE), X, kind=kind), other="X"),
     *either("explained_variance", V0),

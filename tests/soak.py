@@ -30,6 +30,7 @@ from pathlib import Path
 import bad_kinds
 import calls
 import matplotlib
+from calls import pca
 
 matplotlib.use("Agg")
 
@@ -323,10 +324,10 @@ def chosen(rng):
     criterion = str(rng.choice(["cv", "permutation"]))
     grid = [k for k in (1, 2, 4, 8) if k <= X.shape[1]]
     options = {"criterion": criterion, "n_folds": 2, "n_permutations": 2, "rng": int(rng.integers(9))}
-    result = spcacore.select_sparsity(X, cardinality=grid, n_jobs=2, **options)
+    result = spcacore.select_sparsity(X, pca(), grid, n_jobs=2, **options)
     check(result)
     if rng.random() < 0.3:
-        same(result, spcacore.select_sparsity(X, cardinality=grid, n_jobs=1, **options))
+        same(result, spcacore.select_sparsity(X, pca(), grid, n_jobs=1, **options))
     return "select_sparsity, n_jobs=2"
 
 
@@ -384,7 +385,7 @@ def picture(rng):
         lambda: plot.heatmap(result),
         lambda: plot.scree(result, X),
         lambda: plot.biplot(result, X),
-        lambda: plot.path(spcacore.sparsity_path(X, cardinality=[1, 2])),
+        lambda: plot.path(spcacore.sparsity_path(X, spcacore.sparse_pca, [1, 2])),
         lambda: plot.images(result, (1, X.shape[1])),
     ]
     which = rng.integers(len(draws))

@@ -6,6 +6,7 @@ from itertools import combinations, combinations_with_replacement, pairwise
 import numpy as np
 import pytest
 import scipy.sparse
+from calls import pca
 from oracles import covariance, planted, reference, samples
 from test_joint_bound import best_on
 
@@ -356,8 +357,8 @@ def test_what_needs_entries_or_one_component_after_another_is_refused():
 def test_resamples_and_paths_choose_together_too():
     X = planted(60, 12, 4, signal=5.0)
     for options in (DISJOINT | {"cardinality": 4}, {"total_cardinality": 8}, COMMON | {"cardinality": 8}):
-        found = stability(X, 2, n_resamples=2, resampling="bootstrap", **options)
+        found = stability(X, pca(2, **options), n_resamples=2, resampling="bootstrap")
         assert set(np.flatnonzero((found.selection_frequency == 1).any(axis=1))) == set(range(8))
-    path = spcacore.sparsity_path(X, n_components=2, cardinality=[2, 4], support="disjoint")
+    path = spcacore.sparsity_path(X, pca(2, support="disjoint"), [2, 4])
     assert [result.cardinality.tolist() for result in path] == [[2, 2], [4, 4]]
     assert (np.count_nonzero(path[1].loadings, axis=1) <= 1).all()

@@ -5,6 +5,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from calls import pca
 from known_variables import signed_optimum
 from oracles import covariance, samples
 from test_joint_bound import best_on
@@ -222,5 +223,5 @@ def test_many_variables_are_refused_before_any_work(monkeypatch):
 def test_resamples_choose_together_too():
     X, _ = spcacore.datasets.make_spiked(60, 20, cardinality=4, variances=(12, 9), rng=0)
     groups = np.repeat(np.arange(10), 2)
-    found = spcacore.stability(X, 2, cardinality=2, support="disjoint", groups=groups, n_resamples=6)
+    found = spcacore.stability(X, pca(2, 2, support="disjoint", groups=groups), n_resamples=6)
     np.testing.assert_array_equal(found.selection_frequency[::2], found.selection_frequency[1::2])

@@ -1,6 +1,7 @@
 """Annotated data: what is written, and that scanpy goes on from there."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -95,7 +96,7 @@ def test_scanpy_finds_neighbors_and_pca_is_the_same_with_all_genes(X, masked):
     if masked:
         adata.var["highly_variable"] = np.arange(30) < 20
     k = 20 if masked else 30
-    annotated.sparse_pca(adata, 2, cardinality=k, tol=1e-12)
+    annotated.sparse_pca(adata, 2, k, model=partial(spcacore.sparse_pca, tol=1e-12))
     scanpy.pp.pca(adata, n_comps=2, svd_solver="arpack")
     cosines = np.abs(np.sum(adata.varm["SPCs"] * adata.varm["PCs"], axis=0))
     np.testing.assert_allclose(cosines, 1, atol=1e-4)
@@ -121,6 +122,9 @@ def test_scanpy_finds_neighbors_and_pca_is_the_same_with_all_genes(X, masked):
         ({"mask_var": np.zeros(30, bool)}, ValueError, "leaves no variable"),
         ({"mask_var": np.ones(30)}, ValueError, "one bool"),
         ({"cardinality": 31}, ValueError, "cardinality"),
+        ({"model": spcacore.spca}, TypeError, "is not for anndata.sparse_pca"),
+        ({"model": partial(spcacore.sparse_pca, n_components=2)}, TypeError, "n_components of the model"),
+        ({"model": partial(spcacore.sparse_pca, l1_bound=2), "cardinality": 3}, TypeError, "one of the two"),
     ],
 )
 def test_bad_arguments_leave_the_data(X, options, error, words):
@@ -149,15 +153,17 @@ def test_words_for_annotated_data(X, tmp_path):
         spcacore.sparse_pca(adata)
     with pytest.raises(TypeError, match=r"spcacore.anndata.sparse_pca"):
         spcacore.sparse_pca(adata, 2)
-    with pytest.raises(TypeError, match=r"use_highly_variable .* as mask_var='highly_variable'"):
+    with pytest.raises(TypeError, match=r"use_highly_variable'.* as mask_var='highly_variable'"):
         annotated.sparse_pca(adata, 2, use_highly_variable=True)
-    with pytest.raises(TypeError, match="after place 2 goes by name"):
-        annotated.sparse_pca(adata, 2, 5)
+    with pytest.raises(TypeError, match="after place 3 goes by name"):
+        annotated.sparse_pca(adata, 2, 5, "logs")
+    with pytest.raises(TypeError, match=r"sparse_pca\(adata, 2, model=partial\(sparse_pca, scale=True\)\)"):
+        annotated.sparse_pca(adata, 2, scale=True)
     adata.write_h5ad(tmp_path / "cells.h5ad")
     view = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")[:, :10]
     told = []
     with pytest.raises(ValueError, match=r"a view of a file, .*to_memory\(\)"):
-        annotated.sparse_pca(view, 2, callback=told.append)
+        annotated.sparse_pca(view, 2, model=partial(spcacore.sparse_pca, callback=told.append))
     assert not told
     inside = view.to_memory()
     annotated.sparse_pca(inside, 2, cardinality=3)

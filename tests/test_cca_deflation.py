@@ -10,6 +10,7 @@ from scipy.linalg import sqrtm
 from test_cca import data, standardized
 
 from spcacore import sparse_cca
+from spcacore.generalized import cca_alternation
 from spcacore.generalized.options import DEFLATIONS
 
 
@@ -88,6 +89,22 @@ def best_pair(C, Bx, By, counts):
         for Z in roots(By, counts[1]):
             best = max(best, np.linalg.svd(W.T @ C @ Z)[1].max(initial=0))
     return best
+
+
+@pytest.mark.parametrize("tried", [3000, 0])
+def test_first_pairs_against_enumeration(tried, monkeypatch):
+    """With few samples, so that many supports are nearly as good; whether all are tried, or none."""
+    monkeypatch.setattr(cca_alternation, "PENCIL_ENUMERATED", tried)
+    for seed in range(12):
+        rng = np.random.default_rng(1000 + seed)
+        p, q, n = *rng.integers(5, 9, 2), int(rng.integers(12, 50))
+        X, Y = rng.standard_normal((n, p)), rng.standard_normal((n, q))
+        if seed % 3:
+            X, Y = X @ rng.standard_normal((p, p)), Y @ rng.standard_normal((q, q))
+        x, y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+        result = sparse_cca(X, Y, method="generalized", cardinality=(3, 2), ridge=0.0, scale=False)
+        best = best_pair(x.T @ y, x.T @ x, y.T @ y, (3, 2))
+        assert result.strengths[0] == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.share(4)

@@ -89,7 +89,7 @@ CALLS = {
     "sparse_cca": lambda X: spcacore.sparse_cca(X, data()[:, :9], 1, l1_bound=2.0),
     "sparse_cca, second": lambda X: spcacore.sparse_cca(data()[:, :9], X, 1, l1_bound=2.0),
     "sparse_kmeans": lambda X: spcacore.sparse_kmeans(X, 3, 2.5, n_init=2),
-    "select_sparsity": lambda X: spcacore.select_sparsity(X, cardinality=[2, 4], n_folds=3),
+    "select_sparsity": lambda X: spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 4], n_folds=3),
     "ppca": lambda X: spcacore.ppca(X, 2),
     "fit and scores": lambda X: spcacore.sparse_pca(X, 1, cardinality=3).transform(X),
 }

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from calls import pca
 from known_variables import signed_optimum
 
 import spcacore
@@ -229,14 +230,14 @@ def test_the_fewest_variables_of_whole_groups():
 
 def test_paths_choices_and_resamples():
     X = np.random.default_rng(0).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
-    path = spcacore.sparsity_path(X, cardinality=[2, 4, 7], **COUNTED)
+    path = spcacore.sparsity_path(X, pca(**COUNTED), [2, 4, 7])
     A = np.cov(X, rowvar=False)
     for k, result in zip((2, 4, 7), path.results, strict=True):
         assert_feasible(result.loadings[:, 0], k)
         np.testing.assert_allclose(result.explained_variance[0], optimum(A, k), rtol=1e-6)
-    chosen = spcacore.select_sparsity(X, cardinality=[2, 5], n_folds=2, **COUNTED)
+    chosen = spcacore.select_sparsity(X, pca(**COUNTED), [2, 5], n_folds=2)
     assert_feasible(chosen.result.loadings[:, 0], chosen.chosen)
-    found = spcacore.stability(X, 1, cardinality=5, n_resamples=6, rng=0, **COUNTED)
+    found = spcacore.stability(X, pca(1, 5, **COUNTED), n_resamples=6, rng=0)
     np.testing.assert_allclose(
         found.loadings[:, 0], spcacore.sparse_pca(X, 1, cardinality=5, **COUNTED).loadings[:, 0]
     )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
+from calls import pca
 from extras import optional, skipping
 from known_variables import EACH, LABELS, MIXED, P, assert_feasible, components, covariance, data, optimum
 
@@ -211,11 +212,11 @@ def test_components_added_later_are_the_same():
 def test_resamples_and_choices_of_a_sparsity(monkeypatch):
     monkeypatch.setattr("spcacore.selection.candidates.WORKING_SET_COST", 0)  # as of large data
     X = data(15)
-    found = spcacore.stability(X, 1, cardinality=3, include=[1], exclude=[2], n_resamples=6)
+    found = spcacore.stability(X, pca(1, 3, include=[1], exclude=[2]), n_resamples=6)
     assert found.selection_frequency[1] == 1
     assert found.selection_frequency[2] == 0
-    path = spcacore.sparsity_path(X, cardinality=[2, 4], include=[1], exclude=[2])
-    chosen = spcacore.select_sparsity(X, cardinality=[2, 4], include=[1], exclude=[2], n_folds=3)
+    path = spcacore.sparsity_path(X, pca(include=[1], exclude=[2]), [2, 4])
+    chosen = spcacore.select_sparsity(X, pca(include=[1], exclude=[2]), [2, 4], n_folds=3)
     assert path is not None
     assert chosen.result.loadings[1].all()
     assert not chosen.result.loadings[2].any()

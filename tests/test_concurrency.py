@@ -13,10 +13,12 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 import calls
 import numpy as np
 import pytest
+from calls import pca
 from processes import output_of
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
@@ -134,6 +136,7 @@ import os, signal, sys, threading, time, warnings
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
+from functools import partial
 from spcacore import *
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -269,12 +272,14 @@ LONGER = {  # what is slow to set up, or like what is above
     "sparse_eigen": ("X = covariance(1500)", "sparse_eigen(X, X + np.eye(1500), cardinality=200)"),
     "sparsity_path": (
         "X = normal(500, 3000)",
-        "sparsity_path(X, n_components=5, cardinality=range(1000, 5, -5))",
+        "sparsity_path(X, partial(sparse_pca, n_components=5), range(1000, 5, -5))",
     ),
     "select_sparsity": (
-        "X = normal(500, 3000)", "select_sparsity(X, cardinality=[500, 300, 100], n_folds=10, n_jobs=2)"
+        "X = normal(500, 3000)", "select_sparsity(X, sparse_pca, [500, 300, 100], n_folds=10, n_jobs=2)"
     ),
-    "select_n_components": ("X = normal(500, 3000)", "select_n_components(X, 8, cardinality=100, n_folds=5)"),
+    "select_n_components": (
+        "X = normal(500, 3000)", "select_n_components(X, partial(sparse_pca, cardinality=100), 8, n_folds=5)"
+    ),
     "explained_variance": (
         "X = normal(3000, 6000)", "explained_variance(X, np.eye(6000, 300) + 0.01, 'adjusted')"
     ),
@@ -476,9 +481,9 @@ def test_refits_leave_the_warning_filters_alone(monkeypatch):
 
     X = np.random.default_rng(0).standard_normal((20, 6))
     with filters_refused(monkeypatch):
-        spcacore.stability(X, 1, cardinality=2, n_resamples=4, rng=0)
-        spcacore.select_sparsity(X, n_components=1, model="sca", l1_bound=[1.0, 1.5], n_folds=2, rng=0)
-        spcacore.select_prior(X, {"none": None}, 1, rng=0)
+        spcacore.stability(X, pca(1, 2), n_resamples=4, rng=0)
+        spcacore.select_sparsity(X, spcacore.sca, [1.0, 1.5], n_folds=2, rng=0)
+        spcacore.select_prior(X, partial(spcacore.oppca, n_components=1, rng=0), {"none": None})
 
 
 def test_refits_are_silent_in_their_threads_alone():
@@ -492,7 +497,11 @@ def test_refits_are_silent_in_their_threads_alone():
 
     refits = threading.Thread(
         target=lambda: spcacore.stability(
-            X, 1, model="spca", cardinality=3, max_iter=1, tol=0.0, n_resamples=4, rng=0, callback=callback
+            X,
+            partial(spcacore.spca, cardinality=3, max_iter=1, tol=0.0),
+            n_resamples=4,
+            rng=0,
+            callback=callback,
         )
     )
     with warnings.catch_warnings(record=True) as heard:

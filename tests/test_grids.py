@@ -1,7 +1,10 @@
 """Grids that differ by component, against selections of one grid where both must agree, and closed forms."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from calls import pca
 from extras import optional
 from oracles import ends_at
 
@@ -28,13 +31,15 @@ def planted(n=120, p=40, sizes=(4, 15), variances=(14.0, 8.0), seed=0):
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_steps_are_selections_of_one_grid_where_these_try_the_same(model, criterion):
     """The first step has one component; in the second, the value chosen before stands for both."""
-    X, options = planted(n=60, p=24, sizes=(4, 6)), {"model": model, "criterion": criterion, "rng": 3, **FEW}
-    found = select_sparsity(X, n_components=2, cardinality=[[9, 4], [2, 4, 9, 12]], **options)
+    X, options = planted(n=60, p=24, sizes=(4, 6)), {"criterion": criterion, "rng": 3, **FEW}
+    function = getattr(spcacore, model)
+    two = partial(function, n_components=2)
+    found = select_sparsity(X, two, [[9, 4], [2, 4, 9, 12]], **options)
     (first,) = found.earlier
-    alone = select_sparsity(X, cardinality=[4, 9], **options)
+    alone = select_sparsity(X, function, [4, 9], **options)
     np.testing.assert_allclose(first.score, alone.score, rtol=1e-12)
     assert (first.best, first.one_se, first.chosen) == (alone.best, alone.one_se, alone.chosen)
-    both = select_sparsity(X, n_components=2, cardinality=[first.chosen], **options)
+    both = select_sparsity(X, two, [first.chosen], **options)
     place = found.values.tolist().index(first.chosen)
     np.testing.assert_allclose(found.score[place], both.score[0], rtol=1e-6)
     assert found.chosen_by_component == (first.chosen, found.chosen)
@@ -44,16 +49,16 @@ def test_steps_are_selections_of_one_grid_where_these_try_the_same(model, criter
 @pytest.mark.parametrize("rule", ["best", "one_se"])
 def test_sizes_that_differ_are_found(rule):
     X = planted()
-    found = select_sparsity(X, n_components=2, cardinality=[[2, 4, 8, 15, 40], [2, 4, 8, 15, 40]], rule=rule)
+    found = select_sparsity(X, pca(2), [[2, 4, 8, 15, 40], [2, 4, 8, 15, 40]], rule=rule)
     assert found.chosen_by_component == (4, 15)
     assert [np.flatnonzero(v).tolist() for v in found.result.loadings.T] == [[*range(4)], [*range(4, 19)]]
-    together = select_sparsity(X, n_components=2, cardinality=[2, 4, 8, 15, 40], rule=rule)
+    together = select_sparsity(X, pca(2), [2, 4, 8, 15, 40], rule=rule)
     assert found.score[found.chosen_index] > together.score.max()
 
 
 def test_rules_by_component():
     X = planted(n=60, p=24, sizes=(4, 6), variances=(6.0, 4.0))
-    found = select_sparsity(X, n_components=2, cardinality=[range(1, 12)] * 2, n_folds=4)
+    found = select_sparsity(X, pca(2), [range(1, 12)] * 2, n_folds=4)
     for step in (*found.earlier, found):
         best = int(np.argmax(step.score))
         within = step.score >= step.score[best] - step.standard_error[best]
@@ -63,7 +68,7 @@ def test_rules_by_component():
 
 def test_index_of_sparseness_by_its_formula():
     X = planted(n=50, p=20, sizes=(3, 5))
-    found = select_sparsity(X, n_components=2, cardinality=[[3], [2, 5, 9]], criterion="sparseness")
+    found = select_sparsity(X, pca(2), [[3], [2, 5, 9]], criterion="sparseness")
     F = X - X.mean(axis=0)
     dense = np.linalg.svd(F, compute_uv=False)[:2] ** 2
     for size, score, result in zip((2, 5, 9), found.score, found.path, strict=True):
@@ -89,7 +94,7 @@ def test_the_result_is_that_of_its_sparsities(name):
     options = dict(OPTIONS[name])
     parameter = next(one for one in ("cardinality", "l1_bound", "penalty") if one in options)
     grids, X = options.pop(parameter), planted(n=60, p=24, sizes=(4, 6))
-    found = select_sparsity(X, n_components=2, criterion="bic", **{parameter: grids}, **options)
+    found = select_sparsity(X, pca(2, **options), {parameter: grids}, criterion="bic")
     assert found.parameter == parameter
     assert [one in grid for one, grid in zip(found.chosen_by_component, grids, strict=True)] == [True, True]
     V = spcacore.sparse_pca(X, 2, **{parameter: list(found.chosen_by_component)}, **options).loadings
@@ -105,13 +110,15 @@ def test_earlier_components_are_searched_once_for_all_values(monkeypatch):
 
     monkeypatch.setattr(alternation, "_found", counted)
     X = planted(n=60, p=24, sizes=(4, 6))
-    select_sparsity(X, n_components=2, criterion="bic", cardinality=[[3], [2, 6, 9]])
+    select_sparsity(X, pca(2), [[3], [2, 6, 9]], criterion="bic")
     assert searched == [3, 3, 9, 6, 2]
 
 
 def test_penalties_of_the_elastic_net_by_component():
     X = planted(n=60, p=24, sizes=(4, 6))
-    found = select_sparsity(X, n_components=2, model="spca", penalty=[[8, 2.0], [1, 4.0]], n_folds=3)
+    found = select_sparsity(
+        X, partial(spcacore.spca, n_components=2), {"penalty": [[8, 2.0], [1, 4.0]]}, n_folds=3
+    )
     V = spcacore.spca(X, 2, penalty=list(found.chosen_by_component)).loadings
     np.testing.assert_allclose(found.result.loadings, V, atol=1e-8)
 
@@ -121,9 +128,10 @@ def test_penalties_of_the_elastic_net_by_component():
 @pytest.mark.parametrize("criterion", ["cv", "bic"])
 def test_blocks_of_rows_and_threads_choose_the_same(model, criterion):
     X = planted(n=60, p=24, sizes=(4, 6))
-    options = {"model": model, "criterion": criterion, "n_components": 2, "cardinality": [[3, 4], [2, 6, 9]]}
-    found = select_sparsity(X, **options, **FEW)
-    blocks = select_sparsity(spcacore.row_blocks(X, block_bytes=X.nbytes // 4), n_jobs=2, **options, **FEW)
+    arguments = partial(getattr(spcacore, model), n_components=2), [[3, 4], [2, 6, 9]]
+    found = select_sparsity(X, *arguments, criterion=criterion, **FEW)
+    rows = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
+    blocks = select_sparsity(rows, *arguments, criterion=criterion, n_jobs=2, **FEW)
     assert blocks.chosen_by_component == found.chosen_by_component
     for one, other in zip((*found.earlier, found), (*blocks.earlier, blocks), strict=True):
         np.testing.assert_allclose(one.score, other.score, rtol=1e-6)
@@ -131,22 +139,22 @@ def test_blocks_of_rows_and_threads_choose_the_same(model, criterion):
 
 def test_progress_counts_all_grids_and_ends():
     X, told = planted(n=60, p=24, sizes=(4, 6)), []
-    grids = {"n_components": 3, "cardinality": [[3, 5], [2, 4, 6], [2]]}
-    select_sparsity(X, n_folds=3, callback=told.append, **grids)
+    arguments = pca(3), [[3, 5], [2, 4, 6], [2]]
+    select_sparsity(X, *arguments, n_folds=3, callback=told.append)
     assert [one.done for one in told] == [*range(1, 25)]
     assert {one.total for one in told} == {24}
-    whole = select_sparsity(X, n_folds=3, **grids).chosen_by_component
+    whole = select_sparsity(X, *arguments, n_folds=3).chosen_by_component
     for stop, count in ((9, 1), (17, 2), (24, 3)):
-        ended = select_sparsity(X, n_folds=3, callback=ends_at(stop), **grids)
+        ended = select_sparsity(X, *arguments, n_folds=3, callback=ends_at(stop))
         assert ended.chosen_by_component[: count - 1] == whole[: count - 1]
         assert ended.result.n_components == len(ended.chosen_by_component) == count
     with pytest.raises(RuntimeError, match="before two folds"):
-        select_sparsity(X, n_folds=3, callback=ends_at(3), **grids)
+        select_sparsity(X, *arguments, n_folds=3, callback=ends_at(3))
 
 
 def test_frame_and_words():
     X = planted(n=60, p=24, sizes=(4, 6))
-    found = select_sparsity(X, n_components=2, cardinality=[[4, 9], [2, 6, 9]], rule="best")
+    found = select_sparsity(X, pca(2), [[4, 9], [2, 6, 9]], rule="best")
     assert "3 values of cardinality of component 2" in repr(found)
     assert f"earlier={found.earlier[0].chosen}" in repr(found)
     assert pandas.DataFrame
@@ -157,33 +165,42 @@ def test_frame_and_words():
     assert table["score"].tolist() == [*found.earlier[0].score, *found.score]
 
 
+TWO = pca(2)
+
+
 @pytest.mark.parametrize(
-    ("options", "error", "words"),
+    ("model", "grid", "error", "words"),
     [
-        ({"cardinality": [[1, 2]]}, ValueError, "cardinality has 1 grid for 2 components"),
-        ({"cardinality": [[1, 2], []]}, ValueError, r"cardinality\[1\] is empty"),
-        ({"cardinality": [[1, 2], 3]}, TypeError, r"cardinality\[1\] must be a sequence of numbers"),
-        ({"cardinality": [[1, 2], [2, 2]]}, ValueError, r"cardinality\[1\] has a value twice: 2"),
-        ({"cardinality": [[1, 2], [2, 99]]}, ValueError, r"cardinality\[1\] must be in \[1, 24\]"),
-        ({"cardinality": [[1, 2], [2, 99]], "model": "spca"}, ValueError, r"cardinality\[1\]\[1\]"),
-        ({"cardinality": [[1, 2], [0, 2]]}, ValueError, r"cardinality\[1\]\[0\]"),
-        ({"cardinality": [[1], [2]], "penalty": [0.1]}, TypeError, "takes cardinality, not penalty"),
-        ({"cardinality": [[1], [2]], "support": "common"}, ValueError, "support='common'"),
-        ({"l1_bound": [[2, 3], [2]], "model": "sca"}, TypeError, "of all components together"),
-        ({"l1_bound": [[2, 3], [2]], "model": "sma"}, TypeError, "of all components together"),
+        (TWO, [[1, 2]], ValueError, "grid has 1 grid for 2 components"),
+        (TWO, [[1, 2], []], ValueError, r"grid\[1\] is empty"),
+        (TWO, [[1, 2], 3], TypeError, r"grid\[1\] must be a sequence of numbers"),
+        (TWO, [[1, 2], [2, 2]], ValueError, r"grid\[1\] has a value twice: 2"),
+        (TWO, {"cardinality": [[1, 2], [2, 2]]}, ValueError, r"grid\['cardinality'\]\[1\] has a value twice"),
+        (TWO, [[1, 2], [2, 99]], ValueError, r"cardinality\[1\] must be in \[1, 24\]"),
+        (partial(spcacore.spca, n_components=2), [[1, 2], [2, 99]], ValueError, r"cardinality\[1\]\[1\]"),
+        (TWO, [[1, 2], [0, 2]], ValueError, r"grid\[1\]\[0\]"),
+        (pca(2, penalty=0.1), [[1], [2]], TypeError, "penalty of the model must be left out"),
+        (pca(2, support="common"), [[1], [2]], ValueError, "support='common'"),
+        (partial(spcacore.sca, n_components=2), [[2, 3], [2]], TypeError, "of all components together"),
+        (partial(spcacore.sma, n_components=2), [[2, 3], [2]], TypeError, "of all components together"),
+        *[(TWO, bad, TypeError, "grid must be a sequence of numbers") for bad in (5, "34", 1.5, {3: 4}.keys)],
+        (TWO, [], ValueError, "grid is empty"),
+        (TWO, {}, TypeError, "grid must have the values of one parameter"),
+        (TWO, [2, 2.5], TypeError, r"grid\[1\] must be an integer"),
+        (TWO, [3, 3], ValueError, "grid has a value twice: 3"),
     ],
-)
-def test_bad_grids(options, error, words):
+)  # fmt: skip
+def test_bad_grids(model, grid, error, words):
     X = planted(n=40, p=24, sizes=(4, 6))
 
     def told(progress):
         raise AssertionError("nothing is searched")
 
     with pytest.raises(error, match=words):
-        select_sparsity(X, n_components=2, callback=told, **options)
+        select_sparsity(X, model, grid, callback=told)
 
 
 def test_grids_are_for_selections_alone():
     X = planted(n=40, p=24, sizes=(4, 6))
-    with pytest.raises(TypeError, match=r"cardinality\[0\]"):
-        spcacore.sparsity_path(X, n_components=2, cardinality=[[1, 2], [2, 3]])
+    with pytest.raises(TypeError, match="of all components; select_sparsity takes grids"):
+        spcacore.sparsity_path(X, pca(2), [[1, 2], [2, 3]])

@@ -2,10 +2,12 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse
+from calls import pca
 from oracles import ends_at
 from scipy.stats import multivariate_normal
 
@@ -32,9 +34,7 @@ def expected_bic(X, result):
 @pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array, spcacore.row_blocks])
 def test_bic_is_that_of_the_densities(storage):
     X = data()
-    found = spcacore.select_sparsity(
-        storage(X), n_components=2, cardinality=[1, 3, 4, 8, 12], criterion="bic"
-    )
+    found = spcacore.select_sparsity(storage(X), pca(2), [1, 3, 4, 8, 12], criterion="bic")
     expected = [expected_bic(X, result) for result in found.path]
     np.testing.assert_allclose(found.score, expected, rtol=1e-9)
     assert found.standard_error is None
@@ -43,17 +43,17 @@ def test_bic_is_that_of_the_densities(storage):
 
 def test_bic_in_other_units_differs_by_their_logarithm():
     X = data()
-    options = {"cardinality": [2, 4, 8], "criterion": "bic"}
-    one, other = spcacore.select_sparsity(X, **options), spcacore.select_sparsity(1000 * X, **options)
+    one, other = (
+        spcacore.select_sparsity(X, pca(), [2, 4, 8], criterion="bic"),
+        spcacore.select_sparsity(1000 * X, pca(), [2, 4, 8], criterion="bic"),
+    )
     np.testing.assert_allclose(one.score - other.score, 12 * math.log(1000), rtol=1e-9)
 
 
 @pytest.mark.parametrize("criterion", ["bic", "stability"])
 def test_the_planted_number_of_variables_is_chosen(criterion):
     X, _ = spcacore.datasets.make_spiked(60, 40, cardinality=8, variances=(20.0, 12.0), rng=1)
-    found = spcacore.select_sparsity(
-        X, n_components=2, cardinality=[4, 8, 16], criterion=criterion, n_resamples=8
-    )
+    found = spcacore.select_sparsity(X, pca(2), [4, 8, 16], criterion=criterion, n_resamples=8)
     assert found.chosen == 8
     assert found.criterion == criterion
 
@@ -61,72 +61,75 @@ def test_the_planted_number_of_variables_is_chosen(criterion):
 def test_agreement_is_the_average_index_of_kuncheva():
     """Of supports of k variables: (common - k^2/p)/(k - k^2/p), over all pairs of resamples."""
     X, p, k = data(30, 20), 20, 5
-    found = spcacore.stability(X, 2, cardinality=k, n_resamples=10)
+    found = spcacore.stability(X, pca(2, k), n_resamples=10)
     for t in (0, 1):
         supports = [set(one[t].tolist()) for one in found.chosen]
         pairs = [(len(a & b) - k * k / p) / (k - k * k / p) for a, b in itertools.combinations(supports, 2)]
         assert found.agreement[t] == pytest.approx(np.mean(pairs))
-    whole = spcacore.stability(X, 1, cardinality=20, n_resamples=4)
+    whole = spcacore.stability(X, pca(1, 20), n_resamples=4)
     assert whole.agreement.tolist() == [0.0]
 
 
 def test_stability_as_a_criterion_is_that_of_each_value():
     X = data(30, 20)
     found = spcacore.select_sparsity(
-        X, n_components=2, cardinality=[2, 5], criterion="stability", n_resamples=6, rng=4, scale=True
+        X, pca(2, scale=True), [2, 5], criterion="stability", n_resamples=6, rng=4
     )
     seed = int(np.random.default_rng(4).integers(2**63))
     for k, score in zip((2, 5), found.score, strict=True):
-        one = spcacore.stability(X, 2, cardinality=k, n_resamples=6, rng=seed, scale=True)
+        one = spcacore.stability(X, pca(2, k, scale=True), n_resamples=6, rng=seed)
         assert score == pytest.approx(one.agreement.mean())
     assert drawn_weights(30, "complementary", seed, None)(0).sum() == 15
 
 
 def test_a_penalty_that_leaves_no_component_has_the_agreement_of_a_blind_choice():
     X = data(30, 20)
-    options = {"method": "gpower", "relative": False, "rng": 4}
+    options = {"method": "gpower", "relative": False}
     with pytest.warns(RuntimeWarning, match="fewer than 1 component"):
         found = spcacore.select_sparsity(
-            X, penalty=[1e6, 0.5], criterion="stability", n_resamples=6, **options
+            X, pca(**options), [1e6, 0.5], criterion="stability", n_resamples=6, rng=4
         )
     assert found.values.tolist() == [1e6, 0.5]  # the sparsest first
     assert found.score[0] == 0
     assert found.score[1] > 0
     assert found.chosen == 0.5
     with pytest.warns(RuntimeWarning), pytest.raises(ValueError, match="no component under these options"):
-        spcacore.stability(X, 1, penalty=1e6, n_resamples=6, **options)
+        spcacore.stability(X, pca(penalty=1e6, **options), n_resamples=6, rng=4)
     with pytest.warns(RuntimeWarning), pytest.raises(ValueError, match="no component"):
-        spcacore.stability(np.ones((6, 3)), 1, cardinality=2, n_resamples=6)
+        spcacore.stability(np.ones((6, 3)), pca(1, 2), n_resamples=6)
 
 
 def test_progress_and_an_early_end():
     X, told = data(30, 20), []
     spcacore.select_sparsity(
-        X, cardinality=[2, 5], criterion="stability", n_resamples=4, callback=told.append
+        X, spcacore.sparse_pca, [2, 5], criterion="stability", n_resamples=4, callback=told.append
     )
     assert [(t.done, t.total) for t in told] == [(i, 4) for i in range(1, 5)]
     with pytest.raises(RuntimeError, match="before all values"):
         spcacore.select_sparsity(
-            X, cardinality=[2, 5], criterion="stability", n_resamples=4, callback=ends_at(3)
+            X, spcacore.sparse_pca, [2, 5], criterion="stability", n_resamples=4, callback=ends_at(3)
         )
 
 
+COVARIANCE = pca(kind="covariance")
+
+
 @pytest.mark.parametrize(
-    ("X", "options", "error", "words"),
+    ("X", "model", "options", "error", "words"),
     [
-        (np.eye(5), {"criterion": "bic", "kind": "covariance"}, ValueError, "the number of samples behind"),
-        (np.eye(5), {"criterion": "stability", "kind": "covariance"}, ValueError, "needs data"),
-        (np.eye(5), {"criterion": "stability", "n_resamples": 3}, ValueError, "must be even"),
-        (np.eye(3), {"criterion": "stability"}, ValueError, "four rows"),
+        (np.eye(5), COVARIANCE, {"criterion": "bic"}, ValueError, "the number of samples behind"),
+        (np.eye(5), COVARIANCE, {"criterion": "stability"}, ValueError, "needs data"),
+        (np.eye(5), pca(), {"criterion": "stability", "n_resamples": 3}, ValueError, "must be even"),
+        (np.eye(3), pca(), {"criterion": "stability"}, ValueError, "four rows"),
         (
-            scipy.sparse.linalg.aslinearoperator(np.eye(5)), {"criterion": "bic", "center": False}, TypeError,
-            "must have entries",
+            scipy.sparse.linalg.aslinearoperator(np.eye(5)), pca(center=False), {"criterion": "bic"},
+            TypeError, "must have entries",
         ),
     ],
 )  # fmt: skip
-def test_bad_input(X, options, error, words):
+def test_bad_input(X, model, options, error, words):
     with pytest.raises(error, match=words):
-        spcacore.select_sparsity(X, cardinality=[1, 2], **options)
+        spcacore.select_sparsity(X, model, [1, 2], **options)
 
 
 # ---- other models
@@ -157,8 +160,8 @@ def predicted_share(rest, y, loadings):
 @pytest.mark.parametrize("model", MODELS)
 def test_left_out_entries_of_every_model(model):
     X, (grid, options) = data(12, 10), MODELS[model]
-    found = spcacore.select_sparsity(X, n_components=2, model=model, n_folds=12, **grid, **options)
     (name, values), function = next(iter(grid.items())), getattr(spcacore, model)
+    found = spcacore.select_sparsity(X, partial(function, n_components=2, **options), grid, n_folds=12)
     expected = []
     for value in values:
         shares = []
@@ -181,8 +184,9 @@ def test_every_criterion_finds_the_planted_variables(model, criterion):
     X, V = spcacore.datasets.make_spiked(60, 30, cardinality=6, variances=(20.0, 12.0), rng=0)
     grid = {"l1_bound": [3.0, 9.0]} if model == "sca" else {"cardinality": [2, 6, 25]}
     found = spcacore.select_sparsity(
-        X, n_components=2, model=model, criterion=criterion, n_permutations=3, n_resamples=4, **grid
-    )
+        X, partial(getattr(spcacore, model), n_components=2), grid, criterion=criterion, n_permutations=3,
+        n_resamples=4,
+    )  # fmt: skip
     np.testing.assert_array_equal((found.result.loadings != 0).any(axis=1), (V != 0).any(axis=1))
     total = spcacore.explained_variance(X, found.path[0].loadings, ratio=True).sum()
     assert found.path.explained_variance_ratio[0].sum() == pytest.approx(total)
@@ -190,31 +194,34 @@ def test_every_criterion_finds_the_planted_variables(model, criterion):
 
 def test_models_in_blocks_of_rows_and_threads():
     X = data(20, 12)
-    options = {"n_components": 2, "model": "sca", "l1_bound": [2.0, 4.0]}
-    one = spcacore.select_sparsity(X, **options)
+    model, bounds = partial(spcacore.sca, n_components=2), [2.0, 4.0]
+    one = spcacore.select_sparsity(X, model, bounds)
     for other in (
-        spcacore.select_sparsity(X, n_jobs=2, **options),
-        spcacore.select_sparsity(spcacore.row_blocks(X), **options),
+        spcacore.select_sparsity(X, model, bounds, n_jobs=2),
+        spcacore.select_sparsity(spcacore.row_blocks(X), model, bounds),
     ):
         np.testing.assert_allclose(other.score, one.score, rtol=1e-7)
-    grid = spcacore.select_sparsity(X, n_components=2, model="sca", criterion="sparseness").values
+    grid = spcacore.select_sparsity(X, model, criterion="sparseness").values
     assert grid[0] == 2
     assert grid[-1] == pytest.approx(2 * math.sqrt(12))
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "words"),
+    ("model", "grid", "options", "error", "words"),
     [
-        ({"model": "ppca"}, ValueError, "model must be one of"),
-        ({"model": "sca", "cardinality": [2]}, TypeError, "takes l1_bound"),
-        ({"model": "spca", "cardinality": [2], "penalty": [1.0]}, TypeError, "one of them"),
-        ({"model": "spca", "cardinality": [2], "method": "pmd"}, TypeError, "are for sparse_pca"),
-        ({"model": "sma", "l1_bound": [2.0], "criterion": "stability"}, ValueError, "chooses rows too"),
-        ({"model": "sca", "l1_bound": [2.0], "scale": "degree"}, TypeError, "must be True or False"),
-        ({"model": "sca", "l1_bound": [2.0], "sample_weight": np.ones(40)}, TypeError, "sample_weight"),
-        ({"model": "sca", "l1_bound": [2.0], "n_components": 13}, ValueError, "n_components must be in"),
+        (spcacore.ppca, None, {}, TypeError, "not ppca, which is not for select_sparsity"),
+        (spcacore.sca, {"cardinality": [2]}, {}, TypeError, "takes l1_bound"),
+        (spcacore.spca, {"cardinality": [2], "penalty": [1.0]}, {}, TypeError, "the values of one parameter"),
+        (partial(spcacore.spca, penalty=1.0), [2], {}, TypeError, "penalty of the model must be left out"),
+        (spcacore.sma, [2.0], {"criterion": "stability"}, ValueError, "chooses rows too"),
+        (partial(spcacore.sca, scale="degree"), [2.0], {}, TypeError, "must be True or False"),
+        (partial(spcacore.sca, n_components=13), [2.0], {}, ValueError, "n_components must be in"),
+        (partial(spcacore.sca, kind="covariance"), [2.0], {}, ValueError, "needs data"),
+        (partial(spcacore.sca, kind="covariance"), [2.0], {"criterion": "bic"}, TypeError, "kind must be"),
+        (pca(), {"penalty": [2.0]}, {}, TypeError, "method 'tpower' takes cardinality, not penalty"),
+        (pca(method="gpower"), None, {}, TypeError, "grid must be given"),
     ],
 )
-def test_bad_options_of_models(options, error, words):
+def test_bad_models_and_grids(model, grid, options, error, words):
     with pytest.raises(error, match=words):
-        spcacore.select_sparsity(data(), **options)
+        spcacore.select_sparsity(data(), model, grid, **options)

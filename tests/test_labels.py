@@ -145,12 +145,12 @@ CASES = {
     ),
     "stability": (
         lambda X, y: spcacore.stability(
-            X, 1, y, model="sparse_lda", cardinality=2, shrinkage=0.1, n_resamples=4
+            X, partial(spcacore.sparse_lda, cardinality=2, shrinkage=0.1), y, n_resamples=4
         ).any_frequency,
         CLASSES, rows,
     ),
     "select_sparsity": (
-        lambda X, g: spcacore.select_sparsity(X, cardinality=[1, 2], groups=g, n_folds=2), GROUPS, variables
+        lambda X, g: spcacore.select_sparsity(X, partial(pca, groups=g), [1, 2], n_folds=2), GROUPS, variables
     ),
     "optimality_bound": (lambda X, g: spcacore.optimality_bound(X, 1, groups=g), GROUPS, variables),
     "SparsePCA, weights": (lambda X, w: fit("SparsePCA")(X, weight=w), WEIGHT, rows),
@@ -178,7 +178,7 @@ CASES = {
     "SparseLDA, weights": (lambda X, w: fit("SparseLDA", shrinkage=0.1)(X, CLASSES, weight=w), WEIGHT, rows),
     "SparseLDA, score": (fitted("SparseLDA", "score", shrinkage=0.1), CLASSES, rows),
     "StabilitySelector": (
-        lambda X, g: fit("StabilitySelector", cardinality=1, n_resamples=4)(X, options={"groups": g}),
+        lambda X, g: fit("StabilitySelector", n_resamples=4)(X, model=partial(pca, cardinality=1, groups=g)),
         GROUPS, variables,
     ),
 }  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
+from calls import pca
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -563,15 +564,15 @@ def test_no_more_components_than_the_rank_allows():
 
 def test_paths_of_least_squares():
     X = samples(2, 40, 10)
-    path = spcacore.sparsity_path(X, cardinality=[2, 4], objective="least_squares")
+    path = spcacore.sparsity_path(X, pca(objective="least_squares"), [2, 4])
     assert [result.deflation for result in path.results] == ["schur"] * 2
     for k, share in zip((2, 4), path.explained_variance_ratio[:, 0], strict=True):
         x = least_squares_component(X, k)
         assert share * np.trace(covariance(X)) == pytest.approx(x.value, rel=1e-9)
-    with pytest.raises(TypeError, match="explained is for sparse_pca"):
-        spcacore.sparsity_path(X, explained=0.9)
+    with pytest.raises(TypeError, match="explained of the model must be left out"):
+        spcacore.sparsity_path(X, pca(explained=0.9))
     with pytest.raises(TypeError, match=r"n_components must be an integer, not 0\.8"):
-        spcacore.sparsity_path(X, cardinality=[2], n_components=0.8)
+        spcacore.sparsity_path(X, pca(0.8), [2])
 
 
 # ---- the definition ---------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 import calls
 import numpy as np
 import pytest
+from calls import pca
 
 import spcacore
 from spcacore._messages import counted, listed
@@ -80,9 +81,9 @@ WORDS = {
 }  # fmt: skip
 CALLERS = {
     "sparse_pca": lambda **o: spcacore.sparse_pca(X, 2, **o),
-    "sparsity_path": lambda **o: spcacore.sparsity_path(X, **o),
-    "select_sparsity": lambda **o: spcacore.select_sparsity(X, **o),
-    "select_n_components": lambda **o: spcacore.select_n_components(X, 3, cardinality=2, **o),
+    "sparsity_path": lambda **o: spcacore.sparsity_path(X, pca(**o)),
+    "select_sparsity": lambda **o: spcacore.select_sparsity(X, pca(**o)),
+    "select_n_components": lambda **o: spcacore.select_n_components(X, pca(1, 2, **o), 3),
 }
 
 
@@ -171,7 +172,7 @@ def test_names_that_differ_are_not_told():
     ("result", "words"),
     [
         (
-            lambda: spcacore.sparsity_path(calls.X0, cardinality=[calls.P, 3]),
+            lambda: spcacore.sparsity_path(calls.X0, spcacore.sparse_pca, [calls.P, 3]),
             "2 values of cardinality from 3 to 12",
         ),
         (lambda: spcacore.sca(calls.X0, calls.R, l1_bound=3), "p=12, 2 components, cardinality="),
@@ -185,7 +186,7 @@ def test_names_that_differ_are_not_told():
             lambda: spcacore.ppca(np.where(calls.X0.max() == calls.X0, np.nan, calls.X0), 1, tol=1e-3),
             "converged in",
         ),
-        (lambda: spcacore.select_n_components(calls.X0, 2, cardinality=3, n_folds=3), "n_components"),
+        (lambda: spcacore.select_n_components(calls.X0, pca(1, 3), 2, n_folds=3), "n_components"),
     ],
 )
 def test_results_say_what_they_are(result, words):
@@ -193,5 +194,5 @@ def test_results_say_what_they_are(result, words):
 
 
 def test_a_path_counts_its_results_and_components():
-    path = spcacore.sparsity_path(calls.X0, n_components=calls.R, cardinality=[6, 3])
+    path = spcacore.sparsity_path(calls.X0, pca(calls.R), [6, 3])
     assert (len(path), path.n_components) == (2, calls.R)

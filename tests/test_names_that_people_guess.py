@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
+from calls import pca
 from extras import optional
 
 import spcacore
@@ -241,13 +242,10 @@ def test_options_of_estimators(name, option, words):
 
 
 def test_the_cardinality_may_be_the_third():
-    for function in (spcacore.sparse_pca, spcacore.spca, spcacore.select_n_components):
+    for function in (spcacore.sparse_pca, spcacore.spca):
         found, right = function(X, 2, 3), function(X, 2, cardinality=3)
         assert repr(found) == repr(right)
-    assert repr(spcacore.sparsity_path(X, 2, [2, 3])) == repr(
-        spcacore.sparsity_path(X, n_components=2, cardinality=[2, 3])
-    )
-    assert spcacore.sparsity_path(X, 3)[0].n_components == 3
+    assert spcacore.sparsity_path(X, pca(3))[0].n_components == 3
     pair = spcacore.sparse_cca(X, Y, 1, 2, method="generalized")
     assert pair.cardinality_x == pair.cardinality_y == 2
     component = spcacore.tpower(X, 3)
@@ -280,8 +278,9 @@ def test_a_result_cannot_be_changed(again):
         spcacore.sparse_pca(X, 2, 3, center=center), spcacore.spca(X, 2, 3), spcacore.ppca(X, 2),
         spcacore.tpower(X, 3), spcacore.sparse_cca(X, Y, l1_bound=1.5),
         spcacore.sparse_lda(X, np.arange(30) % 2, cardinality=2, shrinkage=0.1),
-        spcacore.sparsity_path(X, 1, [2, 3]), spcacore.sparse_kmeans(X, 2, 2.0), spcacore.kernel_pca(X, 2),
-        spcacore.stability(X, 1, cardinality=3, n_resamples=4), spcacore.compare([X[0], X[1]], X),
+        spcacore.sparsity_path(X, pca(), [2, 3]), spcacore.sparse_kmeans(X, 2, 2.0),
+        spcacore.kernel_pca(X, 2),
+        spcacore.stability(X, pca(1, 3), n_resamples=4), spcacore.compare([X[0], X[1]], X),
     ):  # fmt: skip
         result = again(result)
         arrays = []

@@ -9,11 +9,12 @@ import importlib
 import inspect
 import re
 from fractions import Fraction
+from functools import partial
 from numbers import Real
 
 import numpy as np
 import pytest
-from calls import APART, COVARIANCE, LABELS, METRIC, SETTINGS, SPARSE, V0, X0, K, N, P, R, found
+from calls import APART, COVARIANCE, LABELS, METRIC, SETTINGS, SPARSE, V0, X0, K, N, P, R, found, pca
 from extras import skipping
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
@@ -108,7 +109,8 @@ BAD = {
     "mu": [0, -1.0, "one", [0.0, 1.0], [1.0, np.nan], object()],
     **named(without(NUMBER, None), "x_l1_bound y_l1_bound shrinkage"),
     **named(without(POSITIVE, None), "x_cardinality y_cardinality"),
-    "model": WORD,
+    "model": [*WORD, 2, np.sum, X0, spcacore.varimax, partial(spcacore.sparse_pca, 2)],
+    "grid": [[], {}, 5, "34", [0, 2], [2, 2], {"penalty": [1.0]}, {"cardinality": 3}, [2, None], object()],
     **named(
         [3, "x1", [0.5], [-1], [99], [True], ["x1"], {"a": 1}, object(), 1j],
         "include exclude x_include x_exclude y_include y_exclude",
@@ -123,7 +125,7 @@ BAD = {
 
 
 BASE = {
-    **{f: ((X0, R), {"cardinality": K}) for f in ("sparse_pca", "spca", "select_n_components")},
+    **{f: ((X0, R), {"cardinality": K}) for f in ("sparse_pca", "spca")},
     **{f: ((X0, K), {}) for f in ("tpower", "greedy", "branch_and_bound", "optimality_bound", "dspca")},
     "least_squares_component": ((X0, K), {}),
     **{f: ((X0, 1.5), {}) for f in ("gpower", "pmd", "scotlass", "sparse_dissimilarity")},
@@ -137,7 +139,7 @@ BASE = {
     "sma": ((X0, R), {"l1_bound": 3.0}),
     "sca_path": ((X0, R, [2.0, 3.0]), {}),
     "soppca": ((X0, R, K), {}),
-    "select_prior": ((X0, {"none": None}), {"n_components": R}),
+    "select_prior": ((X0, partial(spcacore.oppca, n_components=R), {"none": None}), {}),
     "random_fourier_features": ((X0, 20), {}),
     "sparse_lda": ((X0, LABELS), {"cardinality": K}),
     "sparse_cca": ((X0[:, :6], X0[:, 6:]), {"l1_bound": (1.5, 1.5)}),
@@ -148,8 +150,9 @@ BASE = {
     "sparse_eigen": ((COVARIANCE, METRIC, K), {}),
     "sparse_eigen_bound": ((COVARIANCE, METRIC, K), {}),
     "sparse_cca_bound": ((X0[:, :6], X0[:, 6:], (2, 2)), {}),
-    "sparsity_path": ((X0,), {"cardinality": [6, 3]}),
-    "select_sparsity": ((X0,), {"cardinality": [6, 3]}),
+    "sparsity_path": ((X0, spcacore.sparse_pca, [6, 3]), {}),
+    "select_sparsity": ((X0, spcacore.sparse_pca, [6, 3]), {}),
+    "select_n_components": ((X0, pca(1, K), 2), {}),
     "deflate": ((COVARIANCE, V0[:, 0]), {}),
     "prs": ((V0, 3.0), {}),
     "truncate": ((V0[:, 0], K), {}),

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse.linalg
+from calls import pca
 from oracles import covariance, spanned_variance
 
 import spcacore
@@ -222,7 +223,7 @@ def test_a_selection_has_errors_and_a_rule():
 
 def test_a_path_and_selections_as_they_are_found():
     A = PROPS.correlation
-    found = spcacore.sparsity_path(A, n_components=2, cardinality=[2, 5, 13], kind="covariance")
+    found = spcacore.sparsity_path(A, pca(2, kind="covariance"), [2, 5, 13])
     ax = plot.path(found)
     dense = eigenvalue_shares(A, 2).sum()
     assert labeled(ax, "ordinary").get_ydata()[0] == pytest.approx(100 * dense)
@@ -231,10 +232,10 @@ def test_a_path_and_selections_as_they_are_found():
     assert total[-1] == pytest.approx(100 * dense)
     X = np.random.default_rng(18).standard_normal((30, 6)) * [5, 4, 1, 1, 1, 1]
     for chosen in (
-        spcacore.select_sparsity(X, cardinality=[1, 2, 4]),
-        spcacore.select_sparsity(X, cardinality=[4, 2], criterion="permutation", n_permutations=3),
-        spcacore.select_sparsity(X, cardinality=[1, 2, 4], criterion="sparseness"),
-        spcacore.select_n_components(X, 3, cardinality=2),
+        spcacore.select_sparsity(X, spcacore.sparse_pca, [1, 2, 4]),
+        spcacore.select_sparsity(X, spcacore.sparse_pca, [4, 2], criterion="permutation", n_permutations=3),
+        spcacore.select_sparsity(X, spcacore.sparse_pca, [1, 2, 4], criterion="sparseness"),
+        spcacore.select_n_components(X, pca(1, 2), 3),
     ):
         ax = plot.path(chosen)
         assert labeled(ax, "chosen").get_xdata()[0] == chosen.chosen
@@ -274,7 +275,7 @@ def test_grids_that_differ_by_component():
         assert ax.get_xlabel() == f"cardinality: nonzero loadings of component {component + 1}"
     assert labeled(plot.path(last, component=0, chosen=2), "chosen").get_xdata()[0] == 2
     X = np.random.default_rng(18).standard_normal((30, 6)) * [5, 4, 1, 1, 1, 1]
-    found = spcacore.select_sparsity(X, n_components=2, cardinality=[[1, 2], [1, 3]], criterion="sparseness")
+    found = spcacore.select_sparsity(X, pca(2), [[1, 2], [1, 3]], criterion="sparseness")
     said = plot.path(found).get_legend_handles_labels()[1]
     assert said == [f"component {t + 1}, chosen: {k}" for t, k in enumerate(found.chosen_by_component)]
 
@@ -368,7 +369,7 @@ def main(directory):
 
 def test_frequencies_of_a_stability():
     X, _ = spcacore.datasets.make_spiked(40, 30, cardinality=4, rng=0)
-    found = spcacore.stability(X, 2, cardinality=4, n_resamples=10)
+    found = spcacore.stability(X, pca(2, 4), n_resamples=10)
     ax = plot.stability(found, 1, n_variables=6, names=[f"g{j}" for j in range(30)])
     order = np.argsort(-found.selection_frequency[:, 1], kind="stable")[:6]
     order = order[found.selection_frequency[order, 1] > 0]

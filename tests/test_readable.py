@@ -3,11 +3,12 @@
 import dataclasses
 import re
 from dataclasses import fields, replace
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from calls import CLEAN, LABELS
+from calls import CLEAN, LABELS, pca
 from html_tools import Columns, balanced
 from oracles import covariance, optimum
 from scipy.sparse.linalg import aslinearoperator
@@ -41,15 +42,17 @@ LONG = [f"{i} {'name ' * 60}" for i in range(60)]
 TABLES = {  # what else functions return
     "sparse_cca": lambda: spcacore.sparse_cca(Columns(X, NAMES), Y, 2, l1_bound=1.5),
     "sparse_cca_permutation": lambda: spcacore.sparse_cca_permutation(X, Y, [1.2, 1.7], n_permutations=3),
-    "sparsity_path": lambda: spcacore.sparsity_path(X, n_components=2, cardinality=[2, 4]),
-    "select_sparsity": lambda: spcacore.select_sparsity(X, cardinality=[2, 4]),
-    "select_n_components": lambda: spcacore.select_n_components(X, 2, cardinality=4),
+    "sparsity_path": lambda: spcacore.sparsity_path(X, pca(2), [2, 4]),
+    "select_sparsity": lambda: spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 4]),
+    "select_n_components": lambda: spcacore.select_n_components(X, pca(1, 4), 2),
     "gap": lambda: spcacore.sparse_kmeans_gap(X, 2, [1.5, 2], n_permutations=2),
     "sparse_kmeans": lambda: spcacore.sparse_kmeans(Columns(X, NAMES), 2, 2.0),
     "sparse_dissimilarity": lambda: spcacore.sparse_dissimilarity(X, 2.0),
     "kernel_pca": lambda: spcacore.kernel_pca(X, 2),
-    "stability": lambda: spcacore.stability(Columns(X, NAMES), 2, cardinality=4, n_resamples=4),
-    "select_prior": lambda: spcacore.select_prior(X, {"<none>": None}, 1),
+    "stability": lambda: spcacore.stability(Columns(X, NAMES), pca(2, 4), n_resamples=4),
+    "select_prior": lambda: spcacore.select_prior(
+        X, partial(spcacore.oppca, n_components=1), {"<none>": None}
+    ),
     "cross_validated_eigenvalues": lambda: spcacore.cross_validated_eigenvalues(RNG.poisson(3, (30, 8)), 3),
     "optimality_bound": lambda: spcacore.optimality_bound(X, 3),
     "random_fourier_features": lambda: spcacore.random_fourier_features(3, 100, bandwidth=2.0),
@@ -79,13 +82,9 @@ MORE = {  # also of many components, values or long names
     **{f"{n}, many": lambda n=n: repeated(RESULTS[n]()) for n in ("soppca", "sparse_lda", "sparse_eigen")},
     "cca, many": lambda: repeated(TABLES["sparse_cca"]()),
     "kernel_pca, many": lambda: spcacore.kernel_pca(MANY, 50),
-    "path, many": lambda: spcacore.sparsity_path(
-        MANY, n_components=2, cardinality=range(1, 60), method="thresholding"
-    ),
+    "path, many": lambda: spcacore.sparsity_path(MANY, pca(2, method="thresholding"), range(1, 60)),
     "kmeans, many": lambda: spcacore.sparse_kmeans(MANY, 50, 3.0, n_init=1),
-    "stability, many": lambda: spcacore.stability(
-        MANY, 20, cardinality=30, n_resamples=2, method="thresholding"
-    ),
+    "stability, many": lambda: spcacore.stability(MANY, pca(20, 30, method="thresholding"), n_resamples=2),
     "prior, many": lambda: spcacore.PriorSelection(
         tuple(LONG), np.linspace(0, 1, 60), (RESULTS["oppca"](),) * 60
     ),

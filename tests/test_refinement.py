@@ -6,6 +6,7 @@ from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
+from calls import pca
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
@@ -18,7 +19,7 @@ from spcacore import refine, sparse_pca, sparsity_path
 from spcacore.models import orthogonal_search, refinement
 from spcacore.models.orthogonal_values import Pattern, best_values, explained, nearest_orthogonal
 from spcacore.operators.inputs import as_problem
-from spcacore.selection import tuning
+from spcacore.selection import plans
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -88,7 +89,7 @@ def test_pit_props_within_two_thousandths_of_hundreds_of_restarts(r, k, best):
 
 def test_a_path_does_not_fall_where_refinement_did(monkeypatch):
     """Loadings of fewer variables, refined, are a start for those of more."""
-    refine_all, calls = tuning.refine_all, []
+    refine_all, calls = plans.refine_all, []
 
     def worse(problem, found, settings, *args, **options):
         calls.append(settings["cardinality"])
@@ -99,8 +100,8 @@ def test_a_path_does_not_fall_where_refinement_did(monkeypatch):
         ]
         return lowest if settings["cardinality"] == (4, 4) else found
 
-    monkeypatch.setattr(tuning, "refine_all", worse)
-    path = sparsity_path(PITPROPS, n_components=2, cardinality=[3, 4], kind="covariance", refine=True)
+    monkeypatch.setattr(plans, "refine_all", worse)
+    path = sparsity_path(PITPROPS, pca(2, kind="covariance", refine=True), [3, 4])
     assert calls == [(4, 4), (3, 3), (4, 4)]
     sparser, denser = (spanned_variance(PITPROPS, x.loadings) for x in path.results)
     assert denser >= sparser
@@ -422,7 +423,7 @@ def test_who_is_told_that_it_did_not_end(call, monkeypatch):
         elif call == "sparse_pca":
             assert not sparse_pca(X, 4, cardinality=2, refine=True).converged.any()
         else:
-            path = spcacore.sparsity_path(X, cardinality=[2], n_components=4, refine=True)
+            path = spcacore.sparsity_path(X, pca(4, refine=True), [2])
             assert not path[0].converged.any()
     rounds = "refinement not converged in 1 rounds" if call == "refine" else "not converged"
     assert len(caught) == 1

@@ -7,6 +7,7 @@ import calls
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from calls import pca
 from extras import optional
 
 import spcacore
@@ -52,11 +53,11 @@ CALLS = {
         X, LABELS, cardinality=5, shrinkage="auto", priors=[0.5, 0.2, 0.3]
     ),
     "sparse_kmeans": lambda X: spcacore.sparse_kmeans(X, 3, 2.5, n_init=4),
-    "cv": lambda X: spcacore.select_sparsity(X, cardinality=[2, 4, 8], n_components=2, n_folds=3),
+    "cv": lambda X: spcacore.select_sparsity(X, pca(2), [2, 4, 8], n_folds=3),
     "cv, scaled": lambda X: spcacore.select_sparsity(
-        X, l1_bound=[1.2, 2.0], method="pmd", n_folds=3, n_repeats=2, scale=True, n_jobs=2
+        X, pca(method="pmd", scale=True), [1.2, 2.0], n_folds=3, n_repeats=2, n_jobs=2
     ),
-    "number of components": lambda X: spcacore.select_n_components(X, 3, cardinality=4, n_folds=3),
+    "number of components": lambda X: spcacore.select_n_components(X, pca(1, 4), 3, n_folds=3),
 }
 FIELDS = {
     "sma": ("loadings", "scores", "middle", "pve", "mean", "scale"),
@@ -197,7 +198,7 @@ class Rows:
         (lambda X: spcacore.sparse_kmeans(X, 3, 1.7, n_init=1), 200),
         (lambda X: spcacore.sparse_cca(X, X, 1, l1_bound=2), 7),
         (lambda X: spcacore.sma(X, 2, tol=0.1), 60),
-        (lambda X: spcacore.select_sparsity(X, cardinality=[2, 4], n_folds=2), 200),
+        (lambda X: spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 4], n_folds=2), 200),
     ],
     ids=["random features", "sparse_lda", "sparse_kmeans", "sparse_cca", "sma", "cv"],
 )

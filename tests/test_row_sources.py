@@ -319,7 +319,7 @@ def test_what_needs_the_data_in_memory_says_so(monkeypatch):
     with pytest.raises(ValueError, match="scale='degree' needs the data in memory"):
         spcacore.sca(blocks, 1, l1_bound=2.0, scale="degree")
     with pytest.raises(TypeError, match="criterion='permutation' needs whole columns in memory"):
-        spcacore.select_sparsity(blocks, cardinality=[2, 4], criterion="permutation")
+        spcacore.select_sparsity(blocks, spcacore.sparse_pca, [2, 4], criterion="permutation")
     monkeypatch.setattr(module, "BLOCKS_SUBMATRIX_ORDER", 200)
     monkeypatch.setattr(module, "KEPT_BYTES", 0)
     with pytest.raises(ValueError, match="covariance of 300 variables at once"):

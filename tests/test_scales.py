@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from calls import pca
 from kinds import DTYPES
 from small import CLEAN, FORMS, V0, X0, K, P, ids, tolerance
 
@@ -202,8 +203,8 @@ def test_strengths_of_pairs_beyond_the_number_range(size, given):
         lambda X: spcacore.oppca(X, 1),
         lambda X: spcacore.kernel_pca(X, 1, kernel="linear"),
         lambda X: spcacore.explained_variance(X, np.eye(P, 1)),
-        lambda X: spcacore.sparsity_path(X, cardinality=[K]),
-        lambda X: spcacore.select_n_components(X, 1, cardinality=K, n_folds=2, rule="best"),
+        lambda X: spcacore.sparsity_path(X, spcacore.sparse_pca, [K]),
+        lambda X: spcacore.select_n_components(X, pca(1, K), 1, n_folds=2, rule="best"),
     ],
 )
 def test_variances_below_the_number_range_give_one_warning(call):

@@ -3,10 +3,12 @@
 import itertools
 import threading
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse
+from calls import pca
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
@@ -15,7 +17,7 @@ from oracles import ends_at, planted
 import spcacore
 from spcacore.linalg.threads import Report
 from spcacore.operators.permutation import permuted_columns
-from spcacore.selection.tuning import left_out_error
+from spcacore.selection.left_out import left_out_error
 
 
 def conditional_errors(Y, C):
@@ -51,7 +53,7 @@ def test_scores_of_leaving_out_each_row(scale):
     """With a fold for each row nothing is random, so the whole score can be computed by other means."""
     X = planted(12, 9, 3, seed=2)
     ks = [2, 3, 6]
-    selection = spcacore.select_sparsity(X, cardinality=ks, n_components=2, n_folds=12, scale=scale)
+    selection = spcacore.select_sparsity(X, pca(2, scale=scale), ks, n_folds=12)
     expected = np.zeros((12, 3))
     for i, (row, j) in itertools.product(range(3), enumerate(range(12))):
         rest = np.delete(X, j, axis=0)
@@ -69,11 +71,11 @@ def test_scores_of_leaving_out_each_row(scale):
 
 def test_scores_by_number_of_components_are_those_of_separate_selections():
     X = planted(40, 30, 5, r=3)
-    counted = spcacore.select_n_components(X, 4, cardinality=5)
+    counted = spcacore.select_n_components(X, pca(1, 5), 4)
     assert counted.values.tolist() == [0, 1, 2, 3, 4]
     assert counted.score[0] == 0
     for r in (1, 3):
-        alone = spcacore.select_sparsity(X, cardinality=[5], n_components=r)
+        alone = spcacore.select_sparsity(X, pca(r), [5])
         np.testing.assert_allclose(alone.scores[:, 0], counted.scores[:, r], atol=1e-9)
 
 
@@ -83,15 +85,11 @@ def test_scores_by_number_of_components_are_those_of_separate_selections():
 def test_planted_sparsity_is_found(criterion, seed):
     X = planted(80, 100, 10, seed=seed)
     ks = [2, 5, 10, 20, 50]
-    selection = spcacore.select_sparsity(
-        X, cardinality=ks, n_components=2, criterion=criterion, n_permutations=4, rng=seed
-    )
+    selection = spcacore.select_sparsity(X, pca(2), ks, criterion=criterion, n_permutations=4, rng=seed)
     assert selection.best == 10
     assert set(np.flatnonzero(selection.result.loadings)) <= set(range(40))
     np.testing.assert_array_equal(selection.path[2].loadings, selection.result.loadings)
-    count = spcacore.select_n_components(
-        X, 4, cardinality=10, criterion=criterion, n_permutations=5, rng=seed
-    )
+    count = spcacore.select_n_components(X, pca(1, 10), 4, criterion=criterion, n_permutations=5, rng=seed)
     assert count.chosen == 2
     assert count.result.n_components == 2
     np.testing.assert_array_equal(count.result.loadings, spcacore.sparse_pca(X, 2, cardinality=10).loadings)
@@ -100,21 +98,21 @@ def test_planted_sparsity_is_found(criterion, seed):
 def test_planted_bound_is_found():
     X = planted(100, 150, 9, r=1, signal=4)
     bounds = [1, 1.5, 2, 2.5, 3, 4, 6, 9]
-    selection = spcacore.select_sparsity(X, l1_bound=bounds, method="pmd", renormalize=False)
+    selection = spcacore.select_sparsity(X, pca(method="pmd", renormalize=False), bounds)
     assert 2.5 <= selection.best <= 4  # the planted loading has a norm of 3
 
 
 @pytest.mark.parametrize("criterion", ["cv", "permutation"])
 def test_noise_has_no_components(criterion):
     X = np.random.default_rng(1).standard_normal((60, 40))
-    count = spcacore.select_n_components(X, 3, cardinality=5, criterion=criterion)
+    count = spcacore.select_n_components(X, pca(1, 5), 3, criterion=criterion)
     assert count.chosen == 0
     assert count.result is None
 
 
 def test_rules():
     X = planted(80, 60, 6, signal=1.2, seed=4)
-    selection = spcacore.select_sparsity(X, cardinality=range(1, 30, 2), rule="best", n_repeats=3)
+    selection = spcacore.select_sparsity(X, spcacore.sparse_pca, range(1, 30, 2), rule="best", n_repeats=3)
     top = np.argmax(selection.score)
     within = selection.score >= selection.score[top] - selection.standard_error[top]
     assert selection.best == selection.chosen == selection.values[top]
@@ -139,9 +137,7 @@ def permuted_shares(X, count):
 def test_permutation_scores_and_errors_by_their_formulas():
     """Of components of all variables, whose shares are eigenvalues."""
     X = planted(40, 8, 4, signal=1.0)
-    selection = spcacore.select_sparsity(
-        X, cardinality=[3, 8], n_components=2, criterion="permutation", n_permutations=6
-    )
+    selection = spcacore.select_sparsity(X, pca(2), [3, 8], criterion="permutation", n_permutations=6)
     own = np.log(dense_shares(X)[:2].sum())
     permuted = np.log([shares[:2].sum() for shares in permuted_shares(X, 6)])
     np.testing.assert_allclose(selection.scores[:, 1], permuted, rtol=1e-8)
@@ -157,7 +153,7 @@ def test_parallel_analysis_by_its_formulas():
         X = planted(40, 8, 4, signal=0.9, seed=seed)
         selection, best = (
             spcacore.select_n_components(
-                X, 3, cardinality=8, criterion="permutation", n_permutations=5, rule=rule
+                X, pca(1, 8), 3, criterion="permutation", n_permutations=5, rule=rule
             )
             for rule in ("one_se", "best")
         )
@@ -183,10 +179,10 @@ def test_parallel_analysis_by_its_formulas():
 def test_missing_entries_are_left_out():
     X = planted(60, 40, 6, r=1, signal=4)
     X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-    selection = spcacore.select_sparsity(X, l1_bound=[1, 1.7, 2.4, 5], method="pmd", renormalize=False)
+    selection = spcacore.select_sparsity(X, pca(method="pmd", renormalize=False), [1, 1.7, 2.4, 5])
     assert selection.chosen == 2.4  # the planted loading has a norm of 2.45
     with pytest.raises(ValueError, match="NaN"):
-        spcacore.select_sparsity(X, cardinality=[2, 6], method="greedy")
+        spcacore.select_sparsity(X, pca(method="greedy"), [2, 6])
 
 
 def test_variables_without_variance_outside_of_a_fold_have_no_unit():
@@ -194,12 +190,12 @@ def test_variables_without_variance_outside_of_a_fold_have_no_unit():
     X = planted(60, 30, 5, seed=2)
     rare = np.insert(X, 7, 0, axis=1)
     rare[11, 7] = 1e6
-    options = {"cardinality": [2, 5, 20], "scale": True, "n_components": 2}
-    own, other = (spcacore.select_sparsity(Z, **options).scores for Z in (X, rare))
+    model, sizes = pca(2, scale=True), [2, 5, 20]
+    own, other = (spcacore.select_sparsity(Z, model, sizes).scores for Z in (X, rare))
     others = np.sort(own, axis=0)[:, 1], np.sort(other, axis=0)[:, 1]
     np.testing.assert_allclose(*others, atol=0.1)
     assert other[:, 1].min() > 0.1
-    sparse = spcacore.select_sparsity(scipy.sparse.csr_array(rare), **options).scores
+    sparse = spcacore.select_sparsity(scipy.sparse.csr_array(rare), model, sizes).scores
     np.testing.assert_allclose(sparse, other, atol=1e-9)
 
 
@@ -207,7 +203,7 @@ def test_left_out_rows_far_beyond_the_others():
     X = planted(40, 20, 5)
     X[3] *= 1e200
     with pytest.warns(RuntimeWarning, match="exceeds the number range"):  # of all the data
-        selection = spcacore.select_sparsity(X, cardinality=[2, 5, 20])
+        selection = spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 5, 20])
     assert np.isfinite(selection.scores).all()
     assert selection.scores.max() <= 1
 
@@ -218,16 +214,16 @@ def test_left_out_rows_far_beyond_the_others():
 def test_sparse_data():
     X = np.where(np.random.default_rng(0).random((60, 80)) < 0.2, planted(60, 80, 8), 0)
     X[:, 5] += 3
-    options = {"cardinality": [2, 8, 30], "n_components": 2}
-    dense = spcacore.select_sparsity(X, **options)
+    arguments = pca(2), [2, 8, 30]
+    dense = spcacore.select_sparsity(X, *arguments)
     for form in (scipy.sparse.csr_array, scipy.sparse.csc_matrix, scipy.sparse.coo_array):
         np.testing.assert_allclose(
-            spcacore.select_sparsity(form(X), **options).scores, dense.scores, atol=1e-9
+            spcacore.select_sparsity(form(X), *arguments).scores, dense.scores, atol=1e-9
         )
     permuted = spcacore.select_sparsity(
-        scipy.sparse.csr_array(X), criterion="permutation", n_permutations=4, **options
+        scipy.sparse.csr_array(X), *arguments, criterion="permutation", n_permutations=4
     )
-    other = spcacore.select_sparsity(X, criterion="permutation", n_permutations=4, **options)
+    other = spcacore.select_sparsity(X, *arguments, criterion="permutation", n_permutations=4)
     assert np.all(np.abs(permuted.score - other.score) < 5 * (permuted.standard_error + other.standard_error))
 
 
@@ -239,8 +235,10 @@ def test_entries_stored_twice_are_summed():
     stored = twice.data.copy()
     for form in (twice, scipy.sparse.csc_array((twice.data, twice.indices, twice.indptr), shape=(12, 40)).T):
         for criterion in ("cv", "permutation"):
-            options = {"cardinality": [1, 3, 8], "criterion": criterion, "n_permutations": 3}
-            own, other = (spcacore.select_sparsity(Z, **options).scores for Z in (2 * X, form))
+            options = {"criterion": criterion, "n_permutations": 3}
+            own, other = (
+                spcacore.select_sparsity(Z, pca(), [1, 3, 8], **options).scores for Z in (2 * X, form)
+            )
             np.testing.assert_allclose(other, own, atol=1e-9)
     np.testing.assert_array_equal(twice.data, stored)
 
@@ -263,7 +261,9 @@ def test_permutations_do_not_depend_on_which_zeros_a_sparse_matrix_stores():
     count = stored.nnz
     for call in (
         lambda X: (
-            spcacore.select_sparsity(X, cardinality=[2, 4], criterion="permutation", n_permutations=3).scores
+            spcacore.select_sparsity(
+                X, spcacore.sparse_pca, [2, 4], criterion="permutation", n_permutations=3
+            ).scores
         ),
         lambda X: spcacore.sparse_kmeans_gap(X, 2, [1.5, 2], n_permutations=2, n_init=2).permuted,
         lambda X: spcacore.sparse_dissimilarity_gap(X, [1.5, 2], n_permutations=2).permuted,
@@ -285,14 +285,14 @@ def test_names_and_frames():
     pandas = pytest.importorskip("pandas", reason="needs pandas")
     names = [f"gene {j}" for j in range(20)]
     X = pandas.DataFrame(planted(40, 20, 4), columns=names)
-    path = spcacore.sparsity_path(X, cardinality=[2, 4])
+    path = spcacore.sparsity_path(X, spcacore.sparse_pca, [2, 4])
     assert path.names == path[0].names == tuple(names)
     table = path.to_frame()
     assert table.index.tolist() == [2, 4]
     assert table["nonzeros"].tolist() == [2, 4]
     np.testing.assert_allclose(table["explained_variance_ratio"], path.explained_variance_ratio[:, 0])
     np.testing.assert_array_equal(table["index_of_sparseness"], path.index_of_sparseness)
-    selection = spcacore.select_sparsity(X, cardinality=[2, 4])
+    selection = spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 4])
     assert selection.result.names == tuple(names)
     table = selection.to_frame()
     assert table.index[table["chosen"]].tolist() == [selection.chosen]
@@ -304,17 +304,14 @@ def test_names_and_frames():
 @pytest.mark.parametrize("criterion", ["cv", "permutation"])
 def test_threads_do_not_change_the_result(criterion):
     X = planted(40, 50, 5)
-    options = {"cardinality": [2, 5, 9], "criterion": criterion, "n_permutations": 4}
-    one = spcacore.select_sparsity(X, **options)
+    select = partial(spcacore.select_sparsity, X, pca(), [2, 5, 9], criterion=criterion, n_permutations=4)
+    one = select()
     for n_jobs in (3, -1):
-        np.testing.assert_array_equal(
-            spcacore.select_sparsity(X, n_jobs=n_jobs, **options).scores, one.scores
-        )
-    np.testing.assert_array_equal(spcacore.select_sparsity(X, rng=None, **options).scores, one.scores)
-    other = spcacore.select_sparsity(X, rng=7, **options)
-    assert not np.array_equal(other.scores, one.scores)
+        np.testing.assert_array_equal(select(n_jobs=n_jobs).scores, one.scores)
+    np.testing.assert_array_equal(select(rng=None).scores, one.scores)
+    assert not np.array_equal(select(rng=7).scores, one.scores)
     generators = [np.random.default_rng(7) for _ in range(2)]
-    a, b = (spcacore.select_sparsity(X, rng=g, **options).scores for g in generators)
+    a, b = (select(rng=g).scores for g in generators)
     np.testing.assert_array_equal(a, b)
 
 
@@ -326,25 +323,27 @@ def test_progress_is_told_in_the_callers_thread(n_jobs):
         seen.append(progress)
         threads.add(threading.get_ident())
 
-    spcacore.select_sparsity(planted(30, 20, 4), cardinality=[2, 4], n_jobs=n_jobs, callback=callback)
+    spcacore.select_sparsity(
+        planted(30, 20, 4), spcacore.sparse_pca, [2, 4], n_jobs=n_jobs, callback=callback
+    )
     assert [p.done for p in seen] == list(range(1, 13))
     assert {p.total for p in seen} == {12}
     assert {p.value for p in seen} == {2, 4}
     assert threads == {threading.get_ident()}
     seen.clear()
-    spcacore.select_n_components(planted(30, 20, 4), 2, cardinality=3, n_jobs=n_jobs, callback=callback)
+    spcacore.select_n_components(planted(30, 20, 4), pca(1, 3), 2, n_jobs=n_jobs, callback=callback)
     assert [p.done for p in seen] == [1, 2, 3, 4, 5, 6]
     assert {p.total for p in seen} == {6}
-    for select, options in (
-        (spcacore.select_n_components, {"n_components": 2, "cardinality": 3}),
-        (spcacore.select_sparsity, {"cardinality": [2, 4]}),
+    for select, *arguments in (
+        (spcacore.select_n_components, pca(2, 3)),
+        (spcacore.select_sparsity, pca(), [2, 4]),
     ):
         seen.clear()
-        select(planted(30, 20, 4), criterion="permutation", n_permutations=2, callback=callback, **options)
+        select(planted(30, 20, 4), *arguments, criterion="permutation", n_permutations=2, callback=callback)
         assert seen[-1].done == seen[-1].total == len(seen)
         assert {p.total for p in seen} == {len(seen)}
     seen.clear()
-    spcacore.sparsity_path(planted(30, 20, 4), cardinality=[3, 1, 2], callback=callback)
+    spcacore.sparsity_path(planted(30, 20, 4), spcacore.sparse_pca, [3, 1, 2], callback=callback)
     assert [(p.done, p.total, p.value) for p in seen] == [(1, 3, 3), (2, 3, 2), (3, 3, 1)]
 
 
@@ -357,14 +356,16 @@ def test_what_a_callback_raises_ends_the_call(n_jobs):
             raise KeyError("enough")
 
     with pytest.raises(KeyError, match="enough"):
-        spcacore.select_sparsity(planted(30, 20, 4), cardinality=[2, 4], n_jobs=n_jobs, callback=callback)
+        spcacore.select_sparsity(
+            planted(30, 20, 4), spcacore.sparse_pca, [2, 4], n_jobs=n_jobs, callback=callback
+        )
     assert threading.active_count() == before
 
 
 def test_unfinished_searches_are_told_once():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        spcacore.select_sparsity(planted(30, 20, 4), cardinality=[2, 4], max_iter=0, swaps=False)
+        spcacore.select_sparsity(planted(30, 20, 4), pca(max_iter=0, swaps=False), [2, 4])
     assert [str(w.message) for w in caught] == ["not converged at cardinality 2, 4"]
     assert caught[0].filename == __file__
 
@@ -375,11 +376,11 @@ def test_variances_beyond_the_number_range_are_told_once(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if call == "path":
-            spcacore.sparsity_path(X, cardinality=[2, 4, 8])
+            spcacore.sparsity_path(X, spcacore.sparse_pca, [2, 4, 8])
         elif call == "select":
-            spcacore.select_sparsity(X, cardinality=[2, 4, 8], n_jobs=2)
+            spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 4, 8], n_jobs=2)
         else:
-            spcacore.select_n_components(X, 2, cardinality=4)
+            spcacore.select_n_components(X, pca(1, 4), 2)
     assert [str(w.message) for w in caught] == ["a variance exceeds the number range and is given as inf"]
     assert caught[0].filename == __file__
 
@@ -390,77 +391,81 @@ X = planted(20, 10, 3)
 A = np.cov(X.T)
 gap = np.zeros_like(X)  # column 3 has one entry
 gap[1:, 3] = np.nan
-PMD = {"method": "pmd", "l1_bound": [1.5]}
+PMD = pca(method="pmd"), [1.5]
+COVARIANCE = pca(kind="covariance")
 path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore.select_n_components
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: path(X, cardinality=[]), ValueError, "cardinality is empty"),
-        (lambda: path(X, cardinality=3), TypeError, "must be a sequence of numbers"),
+        (lambda: path(X, pca(), []), ValueError, "grid is empty"),
+        (lambda: path(X, pca(), 3), TypeError, "must be a sequence of numbers"),
         (
-            lambda: path(X, cardinality=[2, 11]),
+            lambda: path(X, pca(), [2, 11]),
             ValueError,
             r"cardinality must be in \[1, 10\]",
         ),
         (
-            lambda: path(X, cardinality=[0, 2]),
+            lambda: path(X, pca(), [0, 2]),
             ValueError,
-            r"cardinality\[0\] must be at least 1",
+            r"grid\[0\] must be at least 1",
         ),
-        (lambda: path(X, cardinality=[2, 2]), ValueError, "a value twice: 2"),
-        (lambda: path(X, l1_bound=[2]), TypeError, "takes cardinality, not l1_bound"),
-        (lambda: path(X, method="gpower"), TypeError, "penalty must be given"),
+        (lambda: path(X, pca(), [2, 2]), ValueError, "a value twice: 2"),
+        (lambda: path(X, pca(), {"l1_bound": [2]}), TypeError, "takes cardinality, not l1_bound"),
+        (lambda: path(X, pca(method="gpower")), TypeError, "grid must be given"),
         (
-            lambda: path(X, method="gpower", penalty=[np.nan]),
+            lambda: path(X, pca(method="gpower"), [np.nan]),
             ValueError,
             "at least 0, not nan",
         ),
-        (lambda: path(lambda v: v, kind="covariance"), TypeError, "pass n_features"),
+        (lambda: path(lambda v: v, COVARIANCE), TypeError, "pass n_features"),
         (
-            lambda: select(np.where(np.arange(200).reshape(20, 10) % 10 == 3, np.nan, X) + gap, **PMD),
+            lambda: select(np.where(np.arange(200).reshape(20, 10) % 10 == 3, np.nan, X) + gap, *PMD),
             ValueError,
             "column 3 of X has only NaN entries",
         ),
-        (lambda: select(X + gap, **PMD), ValueError, "column 3 of X has entries other than NaN in one fold"),
-        (lambda: path(X, strategy="x"), TypeError, "strategy is no option"),
+        (lambda: select(X + gap, *PMD), ValueError, "column 3 of X has entries other than NaN in one fold"),
+        (lambda: path(X, pca(strategy="x")), TypeError, "strategy is no option"),
         (
-            lambda: select(A, kind="covariance"),
+            lambda: select(A, COVARIANCE),
             ValueError,
             "for a covariance, use 'sparseness'",
         ),
         (
-            lambda: select(X, n_folds=21),
+            lambda: select(X, pca(), n_folds=21),
             ValueError,
             "number of rows, 20, not 21",
         ),
-        (lambda: select(X[:2], n_folds=2), ValueError, "at least three rows"),
+        (lambda: select(X[:2], pca(), n_folds=2), ValueError, "at least three rows"),
         (
-            lambda: select(X[:5], n_components=5, cardinality=[2], n_folds=2),
+            lambda: select(X[:5], pca(5), [2], n_folds=2),
             ValueError,
             "at most 2, the rows outside of a fold, not 5",
         ),
         (
-            lambda: select(scipy.sparse.linalg.aslinearoperator(X), cardinality=[2]),
+            lambda: select(scipy.sparse.linalg.aslinearoperator(X), pca(), [2]),
             TypeError,
             "X must have entries for criterion='cv'",
         ),
         (
             lambda: select(
-                scipy.sparse.linalg.aslinearoperator(X), cardinality=[2], criterion="sparseness", center=False
+                scipy.sparse.linalg.aslinearoperator(X), pca(center=False), [2], criterion="sparseness"
             ),
             ValueError,
             "needs the entries of X",
         ),
-        (lambda: count(X, 2), TypeError, "needs cardinality"),
+        (lambda: count(X, pca(2)), TypeError, "needs cardinality"),
+        (lambda: count(X, spcacore.sparse_pca), TypeError, "n_components must be given"),
+        (lambda: count(X, pca(0.5, 2)), TypeError, "n_components must be an integer"),
+        (lambda: count(A, pca(2, 2, kind="covariance")), TypeError, "which a covariance does not have"),
         (
-            lambda: count(X, 2, cardinality=2, refine=True),
+            lambda: count(X, pca(2, 2, refine=True)),
             ValueError,
             "refine=True finds all",
         ),
         (
-            lambda: count(X, 2, cardinality=2, criterion="sparseness"),
+            lambda: count(X, pca(2, 2), criterion="sparseness"),
             ValueError,
             "criterion must be one of 'cv', 'permutation'",
         ),
@@ -478,10 +483,10 @@ def test_bad_input(call, error, message):
 def test_stop_iteration_leaves_the_runs_that_are_done(criterion, runs, n_jobs):
     """Two values: the whole data, three folds (or the data and three permutations), half of the next."""
     X = planted(40, 20, 4)
-    options = {"cardinality": [2, 5], "criterion": criterion, "n_folds": 8, "n_permutations": 8}
-    whole = spcacore.select_sparsity(X, **options)
+    options = {"criterion": criterion, "n_folds": 8, "n_permutations": 8}
+    whole = spcacore.select_sparsity(X, pca(), [2, 5], **options)
     count = 2 + 2 * runs + (1 if n_jobs == 1 else 7)  # of three runs at a time, some are not done then
-    part = spcacore.select_sparsity(X, callback=ends_at(count), n_jobs=n_jobs, **options)
+    part = spcacore.select_sparsity(X, pca(), [2, 5], callback=ends_at(count), n_jobs=n_jobs, **options)
     done = len(part.scores)
     np.testing.assert_allclose(part.scores, whole.scores[:done])
     assert done == runs - (criterion == "permutation") if n_jobs == 1 else 2 <= done <= 8
@@ -493,9 +498,11 @@ def test_stop_iteration_leaves_the_runs_that_are_done(criterion, runs, n_jobs):
 
 def test_stop_iteration_leaves_the_values_that_are_done():
     X = planted(40, 20, 4)
-    path = spcacore.sparsity_path(X, cardinality=[2, 5, 9], callback=ends_at(2))
+    path = spcacore.sparsity_path(X, spcacore.sparse_pca, [2, 5, 9], callback=ends_at(2))
     assert path.values.tolist() == [5, 9]
     assert [r.cardinality.tolist() for r in path.results] == [[5], [9]]
     assert len(path.index_of_sparseness) == 2
-    least = spcacore.select_sparsity(X, cardinality=[2, 5, 9], criterion="sparseness", callback=ends_at(2))
+    least = spcacore.select_sparsity(
+        X, spcacore.sparse_pca, [2, 5, 9], criterion="sparseness", callback=ends_at(2)
+    )
     assert least.values.tolist() == [5, 9]

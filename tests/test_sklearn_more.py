@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from calls import pca
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
@@ -466,12 +467,12 @@ def test_bad_parameters_of_these(clusters, estimator, words):
 )
 def test_stable_variables_in_a_pipeline(options):
     X = make_spiked(80, 60, cardinality=6, variances=(12,), rng=0)[0]
-    model = StabilitySelector(cardinality=8, n_resamples=20, **options)
+    model = StabilitySelector(SparsePCA(1, cardinality=8), n_resamples=20, **options)
     Z = make_pipeline(model, PCA(1)).fit(X)
-    found = spcacore.stability(X, 1, cardinality=8, n_resamples=20, **options)
+    found = spcacore.stability(X, pca(1, 8), n_resamples=20, **options)
     assert set(Z[0].get_support(indices=True)) >= set(range(6))
     np.testing.assert_array_equal(Z[0].get_support(), found.stable[:, 0])
     np.testing.assert_array_equal(Z[0].transform(X), X[:, found.stable[:, 0]])
     assert Z[0].frequencies_[:6].min() > np.sort(Z[0].frequencies_[6:])[-2]
-    l1 = StabilitySelector(options={"method": "pmd", "l1_bound": 2.5}, n_resamples=10).fit(X)
+    l1 = StabilitySelector(pca(method="pmd", l1_bound=2.5), n_resamples=10).fit(X)
     assert l1.result_.result.method == "pmd"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from calls import pca
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
@@ -15,7 +16,7 @@ import spcacore
 @given(st.integers(0, 10**6), st.integers(4, 9))
 def test_path_of_one_component_against_all_supports(seed, p):
     A = np.cov(np.random.default_rng(seed).standard_normal((p + 3, p)).T)
-    path = spcacore.sparsity_path(A, cardinality=range(1, p + 1), kind="covariance")
+    path = spcacore.sparsity_path(A, pca(kind="covariance"), range(1, p + 1))
     values = [result.explained_variance[0] for result in path]
     optima = [optimum(A, k) for k in range(1, p + 1)]
     assert np.all(np.diff(values) >= -1e-12)
@@ -27,7 +28,7 @@ def test_path_of_one_component_against_all_supports(seed, p):
 @pytest.mark.parametrize("seed", range(5))
 def test_path_is_at_least_as_good_as_single_calls(seed):
     X = planted(60, 150, 8, signal=1.5, seed=seed)
-    path = spcacore.sparsity_path(X, cardinality=[40, 3, 8, 20], n_components=2)
+    path = spcacore.sparsity_path(X, pca(2), [40, 3, 8, 20])
     assert path.values.tolist() == [3, 8, 20, 40]
     for k, result in zip(path.values, path, strict=True):
         alone = spcacore.sparse_pca(X, 2, cardinality=int(k))
@@ -48,7 +49,7 @@ def test_path_is_at_least_as_good_as_single_calls(seed):
 )
 def test_path_of_every_method(method, name, values):
     A = spcacore.datasets.load_pitprops().correlation
-    path = spcacore.sparsity_path(A, kind="covariance", method=method, n_components=2, **{name: values})
+    path = spcacore.sparsity_path(A, pca(2, kind="covariance", method=method), values)
     nonzeros = path.cardinality.sum(axis=1)
     assert np.all(np.diff(nonzeros) >= 0)
     for value, result in zip(path.values.tolist(), path, strict=True):
@@ -58,7 +59,7 @@ def test_path_of_every_method(method, name, values):
 
 def test_index_of_sparseness_and_dense_shares():
     X = planted(50, 30, 5)
-    path = spcacore.sparsity_path(X, cardinality=[2, 5, 30], n_components=3)
+    path = spcacore.sparsity_path(X, pca(3), [2, 5, 30])
     roots = np.linalg.eigvalsh(np.cov(X.T))[::-1]
     dense = roots[:3] / roots.sum()
     np.testing.assert_allclose(path.dense_ratio, dense, rtol=1e-9)
@@ -66,26 +67,26 @@ def test_index_of_sparseness_and_dense_shares():
         share = spcacore.explained_variance(X, path[i].loadings).sum() / roots.sum()
         assert path.index_of_sparseness[i] == pytest.approx(share * dense.sum() * (1 - k / 30), abs=1e-9)
     wide = planted(20, 300, 5)
-    shares = spcacore.sparsity_path(wide, cardinality=[5], n_components=3).dense_ratio
+    shares = spcacore.sparsity_path(wide, pca(3), [5]).dense_ratio
     squares = np.linalg.svd(wide - wide.mean(axis=0), compute_uv=False) ** 2
     np.testing.assert_allclose(shares, squares[:3] / squares.sum(), rtol=1e-9)
-    selection = spcacore.select_sparsity(X, cardinality=[2, 5, 30], n_components=3, criterion="sparseness")
+    selection = spcacore.select_sparsity(X, pca(3), [2, 5, 30], criterion="sparseness")
     assert selection.chosen == path.values[np.argmax(path.index_of_sparseness)]
     assert selection.standard_error is None
 
 
 def test_path_default_values_reach_from_one_to_all():
-    path = spcacore.sparsity_path(planted(20, 12, 3))
+    path = spcacore.sparsity_path(planted(20, 12, 3), spcacore.sparse_pca)
     assert path.values[0] == 1
     assert path.values[-1] == 12
-    bounds = spcacore.sparsity_path(planted(20, 12, 3), method="pmd").values
+    bounds = spcacore.sparsity_path(planted(20, 12, 3), pca(method="pmd")).values
     assert bounds[[0, -1]].tolist() == pytest.approx([1, np.sqrt(12)])
 
 
 def test_path_goes_on_where_no_variance_is_left():
     X = np.outer(np.arange(5.0), np.ones(4))
     with pytest.warns(RuntimeWarning, match="fewer than 2 components are left at cardinality 4"):
-        path = spcacore.sparsity_path(X, cardinality=[1, 4], n_components=2)
+        path = spcacore.sparsity_path(X, pca(2), [1, 4])
     np.testing.assert_allclose(path.explained_variance_ratio, [[0.25, 0.25], [1, 0]], atol=1e-12)
     assert path.cardinality.tolist() == [[1, 1], [4, 0]]
 
@@ -93,8 +94,8 @@ def test_path_goes_on_where_no_variance_is_left():
 def test_path_of_an_operator_knows_no_shares():
     X = planted(40, 60, 6)
     operator = scipy.sparse.linalg.aslinearoperator(X - X.mean(axis=0))
-    path = spcacore.sparsity_path(operator, cardinality=[3, 6], center=False)
+    path = spcacore.sparsity_path(operator, pca(center=False), [3, 6])
     assert path.explained_variance_ratio is None
-    own = spcacore.sparsity_path(X, cardinality=[3, 6])
+    own = spcacore.sparsity_path(X, spcacore.sparse_pca, [3, 6])
     for a, b in zip(path, own, strict=True):
         np.testing.assert_allclose(a.loadings, b.loadings, atol=1e-6)

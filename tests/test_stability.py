@@ -3,9 +3,11 @@
 import dataclasses
 import itertools
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
+from calls import pca
 from extras import optional
 from oracles import ends_at
 
@@ -67,7 +69,12 @@ def test_frequencies_are_those_of_copies_of_the_rows(model, resampling):
     X, _ = spiked()
     function, options = MODELS[model]
     found = spcacore.stability(
-        X, 1, model=model, resampling=resampling, n_resamples=12, warm_start=False, rng=5, **options
+        X,
+        partial(function, **options),
+        resampling=resampling,
+        n_resamples=12,
+        warm_start=False,
+        rng=5,
     )
     weights = drawn_weights(len(X), resampling, int(np.random.default_rng(5).integers(2**63)), None)
     V = np.array([function(X[repeated(weights(i))], 1, **options).loadings[:, 0] for i in range(12)])
@@ -85,7 +92,7 @@ def test_discriminants_and_pairs_are_those_of_copies_of_the_rows():
     X = X + np.where(y == "a", 2.0, 0.0)[:, None] * V[:, 0]
     seed = int(np.random.default_rng(1).integers(2**63))
     options = {"cardinality": 3, "shrinkage": 0.3}
-    found = spcacore.stability(X, 1, y, model="sparse_lda", n_resamples=10, rng=1, **options)
+    found = spcacore.stability(X, partial(spcacore.sparse_lda, **options), y, n_resamples=10, rng=1)
     weights = drawn_weights(40, "complementary", seed, (y == "b").astype(int))
     kept = [repeated(weights(i)) for i in range(10)]
     chosen = [spcacore.sparse_lda(X[i], y[i], 1, **options).loadings[:, 0] != 0 for i in kept]
@@ -93,7 +100,7 @@ def test_discriminants_and_pairs_are_those_of_copies_of_the_rows():
     assert found.explained_variance_ratio is None
 
     Y = X[:, ::-1][:, :20] + 0.1
-    found = spcacore.stability(X, 1, Y, model="sparse_cca", n_resamples=10, rng=1, l1_bound=2.0)
+    found = spcacore.stability(X, partial(spcacore.sparse_cca, l1_bound=2.0), Y, n_resamples=10, rng=1)
     weights = drawn_weights(40, "complementary", seed, None)
     chosen = []
     for i in range(10):
@@ -121,7 +128,7 @@ def test_every_method(options):
         options = options | {"cardinality": 3}
     if options.get("method") == "dspca":
         options = options | {"max_iter": 200}
-    found = spcacore.stability(X, 2, n_resamples=4, **options)
+    found = spcacore.stability(X, pca(2, **options), n_resamples=4)
     weights = drawn_weights(30, "complementary", 0, None)
     counts = np.zeros(2)
     for i in range(4):
@@ -157,7 +164,7 @@ def test_wide_resamples_are_fixed_points_among_all_variables(monkeypatch, treatm
         return pending
 
     monkeypatch.setattr(candidates.CandidateRefits, "_let_enter", let_enter)
-    found = spcacore.stability(X, 2, cardinality=k, resampling="bootstrap", n_resamples=6, **treatment)
+    found = spcacore.stability(X, pca(2, k, **treatment), resampling="bootstrap", n_resamples=6)
     assert sum(asked) > 0
     weights = drawn_weights(n, "bootstrap", 0, None)
     for i in range(6):
@@ -202,7 +209,7 @@ def test_variables_constant_in_a_resample_are_left_out(monkeypatch):
     X = rng.standard_normal((60, 5000))
     X[:, :400] = rng.uniform(0, 1, 400)
     X[7, :400] += 5.0
-    found = spcacore.stability(X, 1, cardinality=5, resampling="bootstrap", n_resamples=8, scale=True)
+    found = spcacore.stability(X, pca(1, 5, scale=True), resampling="bootstrap", n_resamples=8)
     weights, moments = kept[0]
     constant = weights[:, 7] == 0
     assert 0 < constant.sum() < 8
@@ -244,7 +251,7 @@ def test_what_would_enter_is_asked_of_the_deflated_matrix(monkeypatch):
         return pending
 
     monkeypatch.setattr(candidates.CandidateRefits, "_let_enter", let_enter)
-    found = spcacore.stability(X, 3, cardinality=8, resampling="bootstrap", n_resamples=4)
+    found = spcacore.stability(X, pca(3, 8), resampling="bootstrap", n_resamples=4)
     assert len(checked) >= 12
     np.testing.assert_allclose(checked, checked[0])  # the units of the operator
     common = [set(one[0]) & set(one[1]) for one in found.chosen]
@@ -309,7 +316,7 @@ def test_quantiles_of_few_variables_at_a_time(monkeypatch):
 
 def test_planted_variables_are_stable_and_others_are_not():
     X, V = spiked(100, 300, 8)
-    found = spcacore.stability(X, 2, cardinality=8, n_resamples=30)
+    found = spcacore.stability(X, pca(2, 8), n_resamples=30)
     np.testing.assert_array_equal(found.stable, np.abs(found.loadings) > 0)
     np.testing.assert_array_equal(found.stable.any(axis=1), (V != 0).any(axis=1))
     assert (found.expected_false <= 1).all()
@@ -322,7 +329,7 @@ def test_planted_variables_are_stable_and_others_are_not():
 
 def test_pairs_chosen_together():
     X, _ = spiked(20, 30, 4)
-    found = spcacore.stability(X, 2, cardinality=4, n_resamples=10, resampling="half")
+    found = spcacore.stability(X, pca(2, 4), n_resamples=10, resampling="half")
     for t in (0, 1):
         member = np.array([np.isin(np.arange(30), one[t]) for one in found.chosen], float)
         np.testing.assert_allclose(found.together(t, range(30)), member.T @ member / 10)
@@ -336,39 +343,39 @@ def test_pairs_chosen_together():
 def test_the_same_for_any_number_of_threads(kind):
     X, _ = spiked(50, 6000, 6) if kind == "wide" else spiked()
     one, two, again = (
-        spcacore.stability(X, 2, cardinality=6, resampling="bootstrap", n_resamples=70, n_jobs=n, rng=7)
+        spcacore.stability(X, pca(2, 6), resampling="bootstrap", n_resamples=70, n_jobs=n, rng=7)
         for n in (1, 2, 3)
     )
     for other in (two, again):
         np.testing.assert_array_equal(one.loading_interval, other.loading_interval)
         np.testing.assert_array_equal(one.selection_frequency, other.selection_frequency)
-    third = spcacore.stability(X, 2, cardinality=6, resampling="bootstrap", n_resamples=70, rng=8)
+    third = spcacore.stability(X, pca(2, 6), resampling="bootstrap", n_resamples=70, rng=8)
     assert (third.loading_interval != one.loading_interval).any()
 
 
 def test_progress_and_an_early_end():
     X, _ = spiked()
     told = []
-    spcacore.stability(X, 1, cardinality=4, n_resamples=6, callback=told.append)
+    spcacore.stability(X, pca(1, 4), n_resamples=6, callback=told.append)
     assert [(one.done, one.total) for one in told] == [(i, 6) for i in range(1, 7)]
 
-    found = spcacore.stability(X, 1, cardinality=4, n_resamples=40, callback=ends_at(5))
+    found = spcacore.stability(X, pca(1, 4), n_resamples=40, callback=ends_at(5))
     assert found.n_resamples == 4  # whole pairs
-    whole = spcacore.stability(X, 1, cardinality=4, n_resamples=4)
+    whole = spcacore.stability(X, pca(1, 4), n_resamples=4)
     np.testing.assert_array_equal(found.selection_frequency, whole.selection_frequency)
     with pytest.raises(RuntimeError, match="before two resamples"):
-        spcacore.stability(X, 1, cardinality=4, n_resamples=40, callback=ends_at(1))
+        spcacore.stability(X, pca(1, 4), n_resamples=40, callback=ends_at(1))
 
 
 @pytest.mark.parametrize("resampling", ["complementary", "bootstrap"])
 def test_knowledge_about_variables_is_that_of_each_resample(resampling):
     X, _ = spiked()
-    options = {"n_resamples": 6, "resampling": resampling, "cardinality": 3}
-    found = spcacore.stability(X, 2, include=[50], exclude=[0, 1], **options)
+    options = {"n_resamples": 6, "resampling": resampling}
+    found = spcacore.stability(X, pca(2, 3, include=[50], exclude=[0, 1]), **options)
     assert (found.selection_frequency[50] == 1).all()
     assert (found.selection_frequency[:2] == 0).all()
     groups = np.arange(60) // 4
-    found = spcacore.stability(X, 2, groups=groups, **options)
+    found = spcacore.stability(X, pca(2, 3, groups=groups), **options)
     frequency = found.selection_frequency.reshape(15, 4, 2)
     assert (frequency == frequency[:, :1]).all()
     for t in range(2):
@@ -379,7 +386,7 @@ def test_knowledge_about_variables_is_that_of_each_resample(resampling):
 
 def test_groups_are_chosen_where_one_of_their_variables_is():
     X, _ = spiked()
-    found = spcacore.stability(X, 2, cardinality=4, n_resamples=6)
+    found = spcacore.stability(X, pca(2, 4), n_resamples=6)
     labels = ["a", "b"] * 30
     count = {"a": [0, 0, 0], "b": [0, 0, 0]}
     for one, two in found.chosen:
@@ -400,9 +407,9 @@ def test_nothing_of_x_is_copied():
 
     X = np.random.default_rng(0).standard_normal((400, 20_000))
     before = X.copy()
-    spcacore.stability(X[:, :100], 1, cardinality=5, n_resamples=2)  # imports
+    spcacore.stability(X[:, :100], pca(1, 5), n_resamples=2)  # imports
     tracemalloc.start()
-    spcacore.stability(X, 2, cardinality=5, resampling="bootstrap", n_resamples=32)
+    spcacore.stability(X, pca(2, 5), resampling="bootstrap", n_resamples=32)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < X.nbytes + 4 * 3072**2  # and A between some variables in single precision
@@ -415,9 +422,9 @@ def test_models_with_weights_copy_no_rows(model, options):
     import tracemalloc
 
     X = np.random.default_rng(0).standard_normal((300, 4000))
-    spcacore.stability(X[:, :100], 1, model=model, n_resamples=2, **options)  # imports
+    spcacore.stability(X[:, :100], partial(getattr(spcacore, model), **options), n_resamples=2)  # imports
     tracemalloc.start()
-    spcacore.stability(X, 1, model=model, n_resamples=2, max_iter=3, **options)
+    spcacore.stability(X, partial(getattr(spcacore, model), max_iter=3, **options), n_resamples=2)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < X.nbytes / 2
@@ -439,7 +446,9 @@ def test_pairs_and_discriminants_take_no_more_memory_than_one_fit(model):
     for call in (
         lambda: fit(X[:, :100], Y, 1, **options),  # imports
         lambda: fit(X, Y, 1, **options),
-        lambda: spcacore.stability(X, 1, Y, model=model, n_resamples=3, resampling="bootstrap", **options),
+        lambda: spcacore.stability(
+            X, partial(getattr(spcacore, model), **options), Y, n_resamples=3, resampling="bootstrap"
+        ),
     ):
         tracemalloc.start()
         call()
@@ -450,7 +459,7 @@ def test_pairs_and_discriminants_take_no_more_memory_than_one_fit(model):
 
 def test_result_is_frozen_pickled_and_read():
     X, _ = spiked()
-    found = spcacore.stability(X, 2, cardinality=4, n_resamples=6)
+    found = spcacore.stability(X, pca(2, 4), n_resamples=6)
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.level = 0.5
     again = pickle.loads(pickle.dumps(found))
@@ -462,7 +471,7 @@ def test_result_is_frozen_pickled_and_read():
 def test_names_and_frame():
     X, _ = spiked()
     table = pandas.DataFrame(X, columns=[f"g{j}" for j in range(60)])
-    found = spcacore.stability(table, 2, cardinality=4, n_resamples=6)
+    found = spcacore.stability(table, pca(2, 4), n_resamples=6)
     assert found.names == tuple(table.columns)
     frame = found.to_frame()
     assert list(frame.columns) == ["component", "loading", "frequency", "low", "high", "stable"]
@@ -480,9 +489,9 @@ def test_sparse_and_blocks_of_rows_agree_with_dense():
 
     X, _ = spiked()
     X[np.abs(X) < 0.5] = 0
-    dense = spcacore.stability(X, 2, cardinality=5, n_resamples=8)
+    dense = spcacore.stability(X, pca(2, 5), n_resamples=8)
     for other in (scipy.sparse.csr_array(X), scipy.sparse.csc_array(X), spcacore.row_blocks(X)):
-        found = spcacore.stability(other, 2, cardinality=5, n_resamples=8)
+        found = spcacore.stability(other, pca(2, 5), n_resamples=8)
         np.testing.assert_array_equal(found.selection_frequency, dense.selection_frequency)
         np.testing.assert_allclose(found.explained_variance_ratio, dense.explained_variance_ratio, rtol=1e-9)
 
@@ -495,26 +504,25 @@ def test_pairs_and_discriminants_of_sparse_data_and_blocks_of_rows(model):
     X[np.abs(X) < 0.5] = 0
     Y = X[:, :8] + X[:, 8:16] if model == "sparse_cca" else np.arange(40) % 2
     options = {"l1_bound": 1.5} if model == "sparse_cca" else {"cardinality": 3, "shrinkage": 0.5}
-    options |= {"model": model, "resampling": "bootstrap", "n_resamples": 6}
-    dense = spcacore.stability(X, 1, Y, **options)
+    fit, options = partial(getattr(spcacore, model), **options), {"resampling": "bootstrap", "n_resamples": 6}
+    dense = spcacore.stability(X, fit, Y, **options)
     for other in (scipy.sparse.csr_array(X), spcacore.row_blocks(X, block_bytes=5000)):
-        found = spcacore.stability(other, 1, Y, n_jobs=2, **options)
+        found = spcacore.stability(other, fit, Y, n_jobs=2, **options)
         np.testing.assert_array_equal(found.selection_frequency, dense.selection_frequency)
         np.testing.assert_allclose(found.loading_interval, dense.loading_interval, atol=1e-6)
 
 
 def test_rotated_loadings_have_intervals_of_their_own():
     X = np.random.default_rng(0).standard_normal((30, 20))
-    plain = spcacore.stability(X, 2, cardinality=5, n_resamples=8)
-    turned = spcacore.stability(X, 2, cardinality=5, n_resamples=8, alignment="procrustes")
+    plain = spcacore.stability(X, pca(2, 5), n_resamples=8)
+    turned = spcacore.stability(X, pca(2, 5), n_resamples=8, alignment="procrustes")
     np.testing.assert_array_equal(plain.selection_frequency, turned.selection_frequency)
     assert (plain.loading_interval != turned.loading_interval).any()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "words"),
+    ("options", "error", "words"),
     [
-        ({"model": "pca"}, ValueError, "model must be one of"),
         ({"resampling": "jackknife"}, ValueError, "resampling must be one of"),
         ({"alignment": "none"}, ValueError, "alignment must be one of"),
         ({"n_resamples": 1}, ValueError, "n_resamples must be at least 2"),
@@ -529,26 +537,34 @@ def test_rotated_loadings_have_intervals_of_their_own():
             "assumption='unimodal' is for complementary pairs",
         ),
         ({"level": 1.0}, ValueError, "level must be below 1"),
-        ({"sample_weight": np.ones(40)}, TypeError, "sample_weight cannot be used"),
-        ({"certify": True}, TypeError, "certify cannot be used"),
-        ({"kind": "covariance"}, TypeError, "a covariance has no rows"),
-        ({"model": "sparse_cca"}, TypeError, "needs Y, the other side"),
-        ({"model": "sparse_lda"}, TypeError, "needs Y, the labels"),
         ({"Y": np.ones(40)}, TypeError, "Y is for"),
-        ({"model": "soppca", "warm_start": True}, ValueError, "warm_start=True is for"),
         ({"warm_start": 1}, TypeError, "warm_start must be True or False"),
-        ({"n_components": 21}, ValueError, r"n_components must be in \[1, 20\]"),
-        ({"n_components": 0.5}, TypeError, "n_components must be an integer"),
         ({"n_jobs": 0}, ValueError, "n_jobs"),
-        ({"nonsense": 1}, TypeError, "nonsense is no option"),
-        ({"cardinality": 61}, ValueError, "cardinality"),
     ],
 )
-def test_bad_arguments(arguments, error, words):
-    X, _ = spiked()
-    arguments = {"n_components": 2, "cardinality": 4} | arguments
+def test_bad_options(options, error, words):
     with pytest.raises(error, match=words):
-        spcacore.stability(X, **arguments)
+        spcacore.stability(spiked()[0], pca(2, 4), **options)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "error", "words"),
+    [
+        (pca(2, 4, certify=True), {}, TypeError, "certify cannot be used"),
+        (pca(2, 4, kind="covariance"), {}, TypeError, "a covariance has no rows"),
+        (partial(spcacore.sparse_cca, l1_bound=2.0), {}, TypeError, "needs Y, the other side"),
+        (partial(spcacore.sparse_lda, cardinality=2), {}, TypeError, "needs Y, the labels"),
+        (partial(spcacore.soppca, cardinality=2), {"warm_start": True}, ValueError, "warm_start=True is for"),
+        (pca(21, 4), {}, ValueError, r"n_components must be in \[1, 20\]"),
+        (pca(0.5, 4), {}, TypeError, "n_components must be an integer"),
+        (pca(None, 4), {}, TypeError, "n_components must be an integer"),
+        (pca(2, 61), {}, ValueError, "cardinality"),
+        (pca(2), {}, TypeError, "needs cardinality"),
+    ],
+)
+def test_bad_models(model, options, error, words):
+    with pytest.raises(error, match=words):
+        spcacore.stability(spiked()[0], model, **options)
 
 
 def test_bad_data():
@@ -556,19 +572,19 @@ def test_bad_data():
     bad = X.copy()
     bad[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        spcacore.stability(bad, 1, cardinality=3)
+        spcacore.stability(bad, pca(1, 3))
     with pytest.raises(TypeError, match="operator"):
-        spcacore.stability(lambda v: v, 1, cardinality=3)
+        spcacore.stability(lambda v: v, pca(1, 3))
     with pytest.raises(ValueError, match="four rows"):
-        spcacore.stability(X[:3], 1, cardinality=3)
+        spcacore.stability(X[:3], pca(1, 3))
     with pytest.raises(ValueError, match="four rows of each class"):
-        spcacore.stability(X, 1, np.array([0] * 38 + [1] * 2), model="sparse_lda", cardinality=2)
+        spcacore.stability(X, partial(spcacore.sparse_lda, cardinality=2), np.array([0] * 38 + [1] * 2))
     with pytest.raises(ValueError, match="one label for each"):
-        spcacore.stability(X, 1, np.zeros(39), model="sparse_lda", cardinality=2)
-    boot = spcacore.stability(X, 1, cardinality=3, resampling="bootstrap", n_resamples=3)
+        spcacore.stability(X, partial(spcacore.sparse_lda, cardinality=2), np.zeros(39))
+    boot = spcacore.stability(X, pca(1, 3), resampling="bootstrap", n_resamples=3)
     assert boot.expected_false is None
     assert boot.threshold.tolist() == [0.75]
     with pytest.raises(ValueError, match="no bound"):
         boot.false_selections(0.9)
     with pytest.raises(ValueError, match="above 1/2"):
-        spcacore.stability(X, 1, cardinality=3, n_resamples=2).false_selections(0.5)
+        spcacore.stability(X, pca(1, 3), n_resamples=2).false_selections(0.5)

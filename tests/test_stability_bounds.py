@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from calls import pca
 from scipy.optimize import brentq, linprog, minimize
 
 import spcacore
@@ -158,7 +159,7 @@ def test_on_noise_false_selections_stay_below_the_bound(resampling):
     for _ in range(12):
         X = rng.standard_normal((30, 40))
         found = spcacore.stability(
-            X, 1, method="thresholding", cardinality=4, resampling=resampling, n_resamples=40, threshold=0.6
+            X, pca(1, 4, method="thresholding"), resampling=resampling, n_resamples=40, threshold=0.6
         )
         count.append(found.stable.sum())
         bounds.append(found.expected_false[0])

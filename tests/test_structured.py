@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -384,13 +385,13 @@ def test_the_prior_that_the_loadings_were_drawn_from_is_selected():
         w = rng.multivariate_normal(np.zeros(50), covariances["right"])
         X = np.outer(rng.standard_normal(25), w) + 0.7 * rng.standard_normal((25, 50))
         priors_ = {name: {"prior_covariance": C} for name, C in covariances.items()} | {"none": None}
-        found = select_prior(X, priors_, 1)
+        found = select_prior(X, partial(oppca, n_components=1), priors_)
         evidence = dict(zip(found.names, found.evidence, strict=True))
         assert evidence[found.best] == max(found.evidence)
         assert found.result is found.results[found.names.index(found.best)]
         np.testing.assert_allclose(evidence["none"], oppca(X, 1).gain.sum(), rtol=1e-9)
         chosen.append(found.best)
-        sparse = select_prior(X, priors_, 1, cardinality=25)
+        sparse = select_prior(X, partial(soppca, n_components=1, cardinality=25), priors_)
         assert sparse.results[1].cardinality.tolist() == [25]
     assert chosen.count("right") >= 5
 
@@ -406,7 +407,7 @@ def test_the_prior_that_the_loadings_were_drawn_from_is_selected():
 )
 def test_bad_priors(given, error, match):
     with pytest.raises(error, match=match):
-        select_prior(samples(0), given)
+        select_prior(samples(0), oppca, given)
 
 
 # ---- bad input --------------------------------------------------------------------------------------

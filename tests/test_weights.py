@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calls import pca
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
@@ -488,8 +489,8 @@ def test_what_does_not_go_together():
         spcacore.tpower(A, 3, kind="covariance", center=np.ones(P))
     with pytest.raises(ValueError, match="scale='degree' cannot be combined with sample_weight"):
         spcacore.sca(np.abs(X), 2, scale="degree", sample_weight=W)
-    with pytest.raises(TypeError, match="sample_weight cannot be used here"):
-        spcacore.sparsity_path(X, n_components=1, cardinality=[2, 3], sample_weight=W)
+    with pytest.raises(TypeError, match="sample_weight of the model cannot be used here"):
+        spcacore.sparsity_path(X, pca(sample_weight=W), [2, 3])
     X[0, 0] = np.nan
     for function in (lambda **more: spcacore.pmd(X, 1.5, **more), lambda **more: spcacore.ppca(X, 1, **more)):
         for more in ({"sample_weight": W}, {"center": np.ones(P)}, {"scale": np.ones(P)}):

@@ -21,6 +21,7 @@ measurements (`path`); loadings that are pixels (`images`).
 
 import argparse
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,7 @@ def analyze(cardinality=3):
         wine.target_names[wine.target],
         names,
         spcacore.sparse_pca(X, 3, cardinality=cardinality),
-        spcacore.sparsity_path(X, n_components=3, cardinality=range(1, 14)),
+        spcacore.sparsity_path(X, partial(spcacore.sparse_pca, n_components=3), range(1, 14)),
         spcacore.sparse_pca(digits, 6, cardinality=12),
         digits,
     )

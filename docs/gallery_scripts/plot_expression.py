@@ -11,6 +11,8 @@ genes in 198 breast tumors (Desmedt et al. 2007, GEO accession GSE7390).
 # doctors knew of the patient, which we leave aside. We ask for two components of six probes. Division by
 # standard deviations (``scale=True``) gives all genes the same weight.
 
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sksurv.datasets import load_breast_cancer
@@ -47,7 +49,8 @@ spcacore.plot.biplot(result, expression, labels=receptor, n_variables=6, ax=ax)
 # How sure are the genes? ``stability`` repeats the search in 100 random halves of the patients, and counts
 # how often each probe is chosen.
 
-again = spcacore.stability(expression, 2, cardinality=6, scale=True, rng=0)
+model = partial(spcacore.sparse_pca, n_components=2, cardinality=6, scale=True)
+again = spcacore.stability(expression, model, rng=0)
 for t in range(2):
     order = np.argsort(-again.selection_frequency[:, t])[:6]
     chosen = (f"{expression.columns[j]} {100 * again.selection_frequency[j, t]:.0f} %" for j in order)

@@ -12,6 +12,8 @@ answers go together? Each sparse component is a trait: a few answers with a comm
 # television. The others are age, education and income. The data are in the public domain and come with
 # statsmodels. The answers have different scales, so we divide each by its standard deviation.
 
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 from statsmodels.datasets import anes96
@@ -52,7 +54,8 @@ spcacore.plot.heatmap(result, order="given", ax=ax)
 # Would other voters give the same first trait? ``stability`` fits the model to 50 random halves of the
 # voters, and counts how often each answer is chosen.
 
-again = spcacore.stability(answers, 1, cardinality=3, n_resamples=50, scale=True, rng=0)
+model = partial(spcacore.sparse_pca, cardinality=3, scale=True)
+again = spcacore.stability(answers, model, n_resamples=50, rng=0)
 for answer, frequency in zip(answers.columns, again.selection_frequency[:, 0], strict=True):
     print(f"{answer:22} {100 * frequency:3.0f} %")
 plt.show()

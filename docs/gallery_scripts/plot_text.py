@@ -9,6 +9,8 @@ on the same pages: a topic.
 # %%
 # The matrix is sparse, and it stays sparse: means are subtracted implicitly.
 
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -25,7 +27,8 @@ for t, loading in enumerate(result.loadings.T):
 # %%
 # How many words should a topic have? A path tries several numbers, and shows what each one costs.
 
-path = spcacore.sparsity_path(pages.data, n_components=2, cardinality=[2, 4, 8, 16, 32, 64])
+model = partial(spcacore.sparse_pca, n_components=2)
+path = spcacore.sparsity_path(pages.data, model, [2, 4, 8, 16, 32, 64])
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 spcacore.plot.path(path, ax=ax)
 plt.show()

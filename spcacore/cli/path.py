@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._messages import counted
 from .._rendering import percent
+from ..models.components import sparse_pca
 from .models import flag_of
 from .report import (
     json_result,
@@ -49,16 +51,17 @@ def run(args: Arguments) -> None:
         raise UserError(f"argument --criterion: at least {counted(least, 'sample')} are needed: {task.size}")
     if values is None:
         values = [k for k in _DEFAULT_CARDINALITIES if k <= task.p]
-    options |= task.choice() | {
-        "n_components": r, "method": args.method, "deflation": args.deflation,
-        "constraint": args.constraint, "refine": args.refine, "rng": args.rng,
-        parameter: task.sparsity(parameter, values), **task.treatment,
-    }  # fmt: skip
+    model = partial(
+        sparse_pca, n_components=r, method=args.method, deflation=args.deflation,
+        constraint=args.constraint, refine=args.refine, rng=args.rng,
+        **options, **task.choice(), **task.treatment,
+    )  # fmt: skip
+    grid = task.sparsity(parameter, values)
     with task.work() as progress:
         if args.criterion is None:
-            curve: Any = sparsity_path(task.matrix, callback=progress, **options)
+            curve: Any = sparsity_path(task.matrix, model, grid, callback=progress)
         else:
-            curve = select_sparsity(task.matrix, callback=progress, **selecting, **options)
+            curve = select_sparsity(task.matrix, model, grid, callback=progress, rng=args.rng, **selecting)
     if args.output:
         write(args.output, lambda path: _write_curve(path, curve, task.names))
     if args.plot:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,8 @@ from .._limits import LISTED_FREQUENCIES
 from .._messages import counted
 from .._records import record
 from .._rendering import percent, printable
+from ..models.components import sparse_pca
+from ..selection.model import FITTING
 from ..selection.stability_result import Stability
 from ..selection.stable_variables import stability
 from .models import RESAMPLED, check_model, flag_of, given, options_of, refuse
@@ -54,11 +57,13 @@ def run(args: Arguments) -> None:
         "level": args.level,
         "n_jobs": args.n_jobs,
     }
-    options |= task.choice() | {name: one for name, one in numbers.items() if one is not None}
+    function = FITTING[args.method][0] if args.method in RESAMPLED else sparse_pca
+    model = partial(function, n_components=r, **sparsity, **options, **task.choice())
+    given_numbers = {name: one for name, one in numbers.items() if one is not None}
     with task.work() as progress:
         found = stability(
-            task.matrix, r, side.Y, resampling=resampling, n_resamples=count, rng=args.rng,
-            callback=progress, **sparsity, **options,
+            task.matrix, model, side.Y, resampling=resampling, n_resamples=count, rng=args.rng,
+            callback=progress, **given_numbers,
         )  # fmt: skip
     _report(task, found, side, sparsity)
 
@@ -81,7 +86,7 @@ def _asked(args: Arguments) -> tuple[dict[str, Any], dict[str, Any]]:
     check_matplotlib(args)
     check_sides(args)
     model = RESAMPLED[args.method]
-    options = {"model": args.method} | options_of(args, model)
+    options = options_of(args, model)
     options |= {name: getattr(args, name) for name in ("center", "scale") if name in model.data}
     options.pop("rng", None)  # the seed is that of resamples too
     if args.method == "sparse_cca":

@@ -4,24 +4,34 @@
 the pencil ([0 C; C' 0], [B_x 0; 0 B_y]).  For a given v the best u is that of the pencil (gg', B_x), g = Cv,
 of rank one, whose supports are searched as in search.py; then v likewise; then both on their supports, from
 the singular vectors of W_x'CW_y with W'BW = I.  Turns go on while that raises the value, by forward search
-from every start, and with swaps too from the best three of these.  Further pairs are those of
-C deflated in the metrics, see `CrossCovariance`; generalized deflation takes zz' from the metrics, too.
+from every start, and with swaps too from the best three of these.  Of few variables the supports of both
+sides also grow together in that pencil, from the best pairs of variables, and are swapped; or all are tried.
+Further pairs are those of C deflated in the metrics, see `CrossCovariance`; generalized deflation takes zz'
+from the metrics, too.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations, product
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from .. import _core
 from .._limits import (
     CCA_GENERALIZED_LEFT,
+    CCA_PAIRS,
     CCA_REFINED_STARTS,
     CCA_START_WORK,
     CCA_STARTS,
     CERTIFIED_NODES,
     PAIR_WORK,
+    PENCIL_BACKWARD_ORDER,
+    PENCIL_ENUMERATED,
+    PENCIL_START_WORK,
     RISE,
 )
 from ..operators.choice import Choice
@@ -31,7 +41,7 @@ from .cca_choice import Chosen, best_values
 from .form import Array, Form, Index
 from .pencil import Pencil, Solution
 from .ratio_bounds import pair_bounds
-from .search import forward_search, swap_search
+from .search import best_of_all, best_pairs, forward_search, swap_search
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
 __all__ = ["Alternation"]
@@ -77,11 +87,15 @@ class Alternation:
         """On the strength of the next pair, by name."""
         if self.empty:
             return {"spectral": 0.0}
+        C, *metrics = self._matrices()
+        return pair_bounds(C, (metrics[0], metrics[1]), (self.counts[0], self.counts[1]), nodes)
+
+    def _matrices(self) -> tuple[Array, Array, Array]:
+        """C, B_x and B_y of the active variables, in units of the pencils."""
         x, y = self.pencil
-        C = np.stack([self.cross.matvec(np.eye(1, self.cross.y.p, int(j))[0]) for j in y.active], axis=1)
+        C = self.cross.matvec(np.eye(self.cross.y.p)[:, y.active])
         C = C[x.active] * x.unit[x.active, None] * y.unit[y.active]
-        metrics = (x.B.block(x.active), y.B.block(y.active))
-        return pair_bounds(C, metrics, (self.counts[0], self.counts[1]), nodes)
+        return C, x.B.block(x.active), y.B.block(y.active)
 
     def next(self, progress: ProgressHook | None) -> Pair | None:
         if self.empty:
@@ -95,10 +109,11 @@ class Alternation:
             n_iter += more
         best: Pair | None = None
         for pair in (*fine.values(), *rough.values()):
-            if best is None or pair.strength > best.strength * (1 + RISE):
-                best = pair
+            best = _better(best, pair)
         if best is None or not best.strength > self.noise * self.first:
             return None
+        for pair in self._together(progress):
+            best = _better(best, pair)
         self.first = max(self.first, best.strength)
         best = best.with_sign(self.cross.x, self.cross.y)
         if self.certify:
@@ -107,6 +122,37 @@ class Alternation:
         if all(z.any() for _, z in removed) or self.deflation.update == "projection":
             self.cross.remove(removed[0], removed[1], self.deflation.update)
         return replace(best, n_iter=n_iter)
+
+    def _together(self, progress: ProgressHook | None) -> Iterator[Pair]:
+        """Pairs whose supports grow together, from pairs of variables, with swaps; or the best of all."""
+        counts, (x, y) = (self.counts[0], self.counts[1]), self.pencil
+        p, q, n = len(x.active), len(y.active), float(self.cross.x.n)
+        plain = all(c is None for c in self.choices) and x.B is x.B0 and y.B is y.B0
+        if not plain or n * p * q > PAIR_WORK or p + q > PENCIL_BACKWARD_ORDER or ended(progress):
+            return
+        C, B_x, B_y = self._matrices()
+        if not C.any():
+            return
+        part = np.repeat([0, 1], [p, q])
+        A, B = np.block([[np.zeros((p, p)), C], [C.T, np.zeros((q, q))]]), block_diag(B_x, B_y)
+        both = Pencil(Form.of(A), Form.of(B), dtype=x.dtype, advice=x.advice)
+        if math.comb(p, counts[0]) * math.comb(q, counts[1]) <= PENCIL_ENUMERATED:
+            sides = combinations(range(p), counts[0]), combinations(range(p, p + q), counts[1])
+            best = best_of_all(both, (S + T for S, T in product(*sides)))
+            if best is not None:
+                yield self._of_supports(x.active[best[best < p]], y.active[best[best >= p] - p])
+                return
+        starts = int(PENCIL_START_WORK / (4 / 3 * sum(counts) ** 3 * (p + q)))
+        for pair in best_pairs(both, min(CCA_PAIRS, starts), part):
+            found = forward_search(both, sum(counts), None, pair, (part, counts))
+            S = swap_search(both, found, None, part=part).index
+            yield self._of_supports(x.active[S[p > S]], y.active[S[p <= S] - p])
+            if ended(progress):
+                return
+
+    def _of_supports(self, S: Index, T: Index) -> Pair:
+        x, y = (Solution(index, np.zeros(len(index)), 0.0, 0, True) for index in (S, T))
+        return Pair(*self._both(x, y), 1, True)
 
     def _removed(self, side: int, w: Array) -> tuple[Array, Array]:
         """The direction that a vector is removed by, and B times it; zero where it adds none."""
@@ -215,3 +261,7 @@ class Alternation:
         u, v = np.zeros(len(units[0])), np.zeros(len(units[1]))
         u[S], v[T], strength = best_values(self.chosen, S, T, C, y.value)
         return u * units[0], v * units[1], strength
+
+
+def _better(best: Pair | None, pair: Pair) -> Pair:
+    return pair if best is None or pair.strength > best.strength * (1 + RISE) else best

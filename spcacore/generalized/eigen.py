@@ -131,9 +131,9 @@ def sparse_eigen(
         with k columns of A and B. "auto": greedy, unless it takes more than 4e10 multiplications.
     strategy : {"auto", "forward", "backward", "bidirectional"}, default "auto"
         For "greedy". "forward" starts from the best variable; "backward" from all variables, at most 1000;
-        "bidirectional" does both and keeps the better result. "auto": forward, also from up to eight other
-        variables if this takes at most 2e8 multiplications; for at most 150 variables also backward, if the
-        ratio of all variables is bounded.
+        "bidirectional" does both and keeps the better result. "auto": forward, also from up to 16 pairs of
+        variables (of more than 1000 variables, from eight of them) if this takes at most 2e8 multiplications;
+        for at most 150 variables also backward, if the ratio of all variables is bounded.
     swaps : bool, default True
         After the search, swap one variable for another as long as this raises the ratio. If a round of swaps
         would cost more than 1e9 multiplications, only the most promising variables may enter. Swaps end after

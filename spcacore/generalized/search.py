@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +17,10 @@ import numpy as np
 from .. import _core
 from .._limits import (
     PENCIL_ALL_SWAPS_WORK,
+    PENCIL_BACKWARD_ORDER,
     PENCIL_ENTERING,
     PENCIL_ENUMERATED,
+    PENCIL_PAIRS,
     PENCIL_START_WORK,
     PENCIL_STARTS,
     PENCIL_SWAP_ROUNDS,
@@ -34,10 +36,12 @@ from .form import Array, Index
 from .pencil import Pencil, Solution, Unbounded
 
 __all__ = [
-    "backward_search", "best_of_all", "first_variable", "forward_search", "gradient_search",
-    "greedy_searches", "promising_variables", "single_ratios", "swap_search",
+    "Parts", "backward_search", "best_of_all", "best_pairs", "first_variable", "forward_search",
+    "gradient_search", "greedy_searches", "promising_variables", "single_ratios", "swap_search",
 ]  # fmt: skip
 __dir__ = __all__.copy
+
+Parts = tuple[Index, tuple[int, ...]]  # of each variable its part, and of each part how many may be chosen
 
 
 def greedy_searches(
@@ -54,22 +58,25 @@ def greedy_searches(
         # the ratio of all variables may have no bound where that of a few has
         with contextlib.suppress(Unbounded):
             yield backward_search(pencil, k, progress)
-    starts = min(
-        PENCIL_STARTS, len(pencil.active), int(PENCIL_START_WORK / (4 / 3 * k**3 * len(pencil.active)))
-    )
-    ratio = single_ratios(pencil)
-    chosen = pencil.active[_core.select_largest(ratio - ratio.min(), starts)] if starts > 0 else ()
-    for first in chosen:
-        yield forward_search(pencil, k, progress, int(first))
+    affordable = int(PENCIL_START_WORK / (4 / 3 * k**3 * len(pencil.active)))
+    if k > 2 and len(pencil.active) <= PENCIL_BACKWARD_ORDER:
+        for pair in best_pairs(pencil, min(PENCIL_PAIRS, affordable)):
+            with contextlib.suppress(Unbounded):
+                yield forward_search(pencil, k, progress, pair)
+    elif affordable > 0:
+        ratio = single_ratios(pencil)
+        starts = min(PENCIL_STARTS, len(pencil.active), affordable)
+        for first in pencil.active[_core.select_largest(ratio - ratio.min(), starts)]:
+            yield forward_search(pencil, k, progress, (int(first),))
     if math.comb(len(pencil.active), k) <= PENCIL_ENUMERATED:
-        best = best_of_all(pencil, k)
+        best = best_of_all(pencil, itertools.combinations(range(len(pencil.active)), k))
         if best is not None:
             yield pencil.leading(best, 0)
 
 
-def best_of_all(pencil: Pencil, k: int) -> Index | None:
-    """The best of all supports of k variables; None if B is singular on one of them."""
-    S = np.array(list(itertools.combinations(range(len(pencil.active)), k)))
+def best_of_all(pencil: Pencil, supports: Iterable[tuple[int, ...]]) -> Index | None:
+    """The best of supports of equal size, of places among the active; None if B is singular on one."""
+    S = np.array(list(supports))
     rows, columns = S[:, :, None], S[:, None, :]
     A, B = (form.block(pencil.active)[rows, columns] for form in (pencil.A, pencil.B))
     try:
@@ -78,6 +85,36 @@ def best_of_all(pencil: Pencil, k: int) -> Index | None:
         return None
     values = np.linalg.eigvalsh(inverse @ A @ inverse.transpose(0, 2, 1))[:, -1]
     return pencil.active[S[int(np.argmax(values))]] if np.isfinite(values).all() else None
+
+
+def best_pairs(pencil: Pencil, count: int, apart: Array | None = None) -> list[tuple[int, int]]:
+    """The pairs of variables with the largest values, each variable in two of them at most.
+
+    Where variables are of two parts, `apart`, each pair has one of each.  The values are the larger roots of
+    det(A - v B) = 0 on the pairs.
+    """
+    active = pencil.active
+    A, B = pencil.A.block(active), pencil.B.block(active)
+    a, b = A.diagonal(), B.diagonal()
+    square = np.multiply.outer(b, b) - B * B
+    middle = np.multiply.outer(a, b) / 2 + np.multiply.outer(b, a) / 2 - A * B
+    last = np.multiply.outer(a, a) - A * A
+    root = np.sqrt(np.maximum(middle * middle - square * last, 0))
+    regular = square > pencil.least * np.multiply.outer(b, b)
+    value = np.where(regular, (middle + root) / np.where(regular, square, 1), -np.inf)
+    first, second = np.triu_indices(len(active), 1)
+    if apart is not None:
+        across = apart[active[first]] != apart[active[second]]
+        first, second = first[across], second[across]
+    value, used, chosen = value[first, second], np.zeros(len(active), int), list[tuple[int, int]]()
+    for place in np.argsort(-value, kind="stable"):
+        pair = [first[place], second[place]]
+        if len(chosen) == count or not value[place] > -np.inf:
+            break
+        if (used[pair] < 2).all():
+            used[pair] += 1
+            chosen.append((int(active[pair[0]]), int(active[pair[1]])))
+    return chosen
 
 
 def single_ratios(pencil: Pencil) -> Array:
@@ -106,8 +143,10 @@ def first_variable(pencil: Pencil) -> int:
 class _Growing:
     """A support to which variables are added, with the rows of A and of B that belong to them."""
 
-    def __init__(self, pencil: Pencil, K: int):
+    def __init__(self, pencil: Pencil, K: int, parts: Parts | None):
         self.pencil, self.size = pencil, 0
+        self.part, counts = (np.zeros(pencil.A.p, np.intp), (K,)) if parts is None else parts
+        self.room = np.array(counts)
         self.A, self.B = np.empty((K, pencil.A.p)), np.empty((K, pencil.A.p))
         self.index, self.free = np.empty(K, np.intp), np.zeros(pencil.A.p, bool)
         self.free[pencil.active] = True
@@ -117,30 +156,40 @@ class _Growing:
         k = self.size
         self.size = k + 1
         self.index[k], self.free[new] = new, False
+        self.room[self.part[new]] -= 1
         S, A, B = self.index[: k + 1], self.A[: k + 1], self.B[: k + 1]
         A[k], B[k] = self.pencil.A.rows(S[k:])[0], self.pencil.B.rows(S[k:])[0]
         return S, A, B, self.pencil.basis_of(A[:, S], B[:, S], S)
 
+    def candidates(self) -> Index:
+        """The variables that may follow."""
+        return np.flatnonzero(self.free & (self.room[self.part] > 0))
+
 
 def forward_search(
-    pencil: Pencil, K: int, progress: ProgressHook | None, first: int | None = None
-) -> Solution:
-    """Up to cardinality K, by the largest value."""
-    support = _Growing(pencil, K)
-    new = first_variable(pencil) if first is None else first
+    pencil: Pencil, K: int, progress: ProgressHook | None, first: tuple[int, ...] = (),
+    parts: Parts | None = None,
+) -> Solution:  # fmt: skip
+    """Up to cardinality K, by the largest value, from the variables `first`."""
+    support = _Growing(pencil, K, parts)
+    begin = [*(first or (first_variable(pencil),))][::-1]
+    new = begin.pop()
     while True:
         S, A, B, basis = support.add(new)
         if progress is not None:
             progress(len(S))
         if len(S) == K:
             return pencil.leading(S, K, basis=basis)
-        candidate = np.flatnonzero(support.free)
+        if begin:
+            new = begin.pop()
+            continue
+        candidate = support.candidates()
         new = int(candidate[ties(pencil.bordered_eigenvalues(A, B, basis, S, candidate))[0]])
 
 
 def gradient_search(pencil: Pencil, K: int) -> Index:
     """Up to cardinality K, by the largest slope of the ratio."""
-    support, new = _Growing(pencil, K), first_variable(pencil)
+    support, new = _Growing(pencil, K, None), first_variable(pencil)
     while True:
         S, A, B, basis = support.add(new)
         if len(S) == K:
@@ -170,9 +219,13 @@ def backward_search(pencil: Pencil, K: int, progress: ProgressHook | None) -> So
 
 
 def swap_search(
-    pencil: Pencil, x: Solution, progress: ProgressHook | None, work: float | None = None
-) -> Solution:
-    """Variables swapped, one for one, for as long as that raises the value and costs no more than `work`."""
+    pencil: Pencil, x: Solution, progress: ProgressHook | None, work: float | None = None,
+    part: Index | None = None,
+) -> Solution:  # fmt: skip
+    """Variables swapped, one for one, for as long as that raises the value and costs no more than `work`.
+
+    Where each variable is of a `part`, another of the same takes its place.
+    """
     S, k = x.index.copy(), len(x.index)
     if not x.objective > -np.inf:
         return replace(x, n_iter=0)
@@ -202,11 +255,13 @@ def swap_search(
         else:
             basis = pencil.basis_of(RA[np.ix_(rest, S[rest])], RB[np.ix_(rest, S[rest])], S[rest])
         outside = candidates[~np.isin(candidates, S)]
-        if len(outside) == 0:
-            break
-        part = np.ix_(rest, outside)
-        value = pencil.bordered_eigenvalues(RA[part], RB[part], basis, S[rest], outside)
         unchanged += 1
+        if part is not None:
+            outside = outside[part[outside] == part[S[place]]]
+        if len(outside) == 0:
+            continue
+        others = np.ix_(rest, outside)
+        value = pencil.bordered_eigenvalues(RA[others], RB[others], basis, S[rest], outside)
         enough = best.objective + RISE * abs(best.objective)
         if not value.max() > enough:
             continue

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BLOCKS_SUBMATRIX_ORDER, FIELD_COLUMNS, FIELD_IMAGES
+from .._limits import BLOCKS_SUBMATRIX_ORDER, FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES
 from .._types import Index
 from .deflation import PROJECTION, DeflatedOperator
 from .problem import Problem
@@ -140,17 +140,19 @@ class Field:
         So many of each, and those of the supports and of what has been removed; the first supports count if
         that is more than `most`.
         """
-        op, chosen = self._problem.operator, [variables for variables, _ in self._removed]
+        op = self._problem.operator
         if isinstance(op, _core.Operator):
             op = op.unscreened()
-        at_once = max(1, FIELD_IMAGES // self._problem.p)
+        chosen = dict.fromkeys(int(j) for variables, _ in self._removed for j in variables)
+        at_once = max(1, min(FIELD_IMAGES, FIELD_IMAGE_ENTRIES // self._problem.p))
         for first in range(0, len(supports), at_once):
             some = supports[first : first + at_once]
-            images = self._images(op, some)
-            for S, image in zip(some, images.T, strict=True):
-                chosen += [S, _core.select_largest(np.ascontiguousarray(np.abs(image)), each)]
-        order = list(dict.fromkeys(np.concatenate(chosen).tolist()))
-        return Field(self._problem, np.sort(np.array(order[:most], np.intp)))
+            for S, image in zip(some, self._images(op, some).T, strict=True):
+                largest = _core.select_largest(np.ascontiguousarray(np.abs(image)), each)
+                chosen |= dict.fromkeys([*S.tolist(), *largest.tolist()])
+            if len(chosen) >= most:
+                break
+        return Field(self._problem, np.sort(np.array(list(chosen)[:most], np.intp)))
 
     def _images(self, op: Any, supports: list[Index]) -> NDArray[Any]:
         """A v, as columns, of the leading vector v on each support."""
@@ -181,10 +183,13 @@ class Ground:
         Whether one start was not enough for a component.
     enough : int
         For how many components it was.
+    partial : int
+        For how many components a race between other variables, those that have most in common with its ends,
+        found nothing better.
     """
 
     def __init__(self) -> None:
-        self.wide, self.enough = False, 0
+        self.wide, self.enough, self.partial = False, 0, 0
         self._fields: dict[tuple[int, bool], Field] = {}
         self._operator: Any = None
 
@@ -213,7 +218,9 @@ def _some(problem: Problem, state: DeflatedOperator, count: int, by_variance: bo
     assert diagonal is not None
     some = [_core.select_largest(diagonal, count if by_variance else count // 2)]
     if not by_variance:
-        rest = np.setdiff1d(np.flatnonzero(diagonal > 0), some[0])
+        left = diagonal > 0
+        left[some[0]] = False
+        rest = np.flatnonzero(left)
         rng = np.random.default_rng([*seed[:1], count])
         some.append(rng.choice(rest, min(len(rest), count - len(some[0])), replace=False))
     return np.unique(np.concatenate([*some, *(variables for variables, _ in _directions(state))]))

@@ -49,9 +49,11 @@ def stability(
     72, 417-473.
 
     {examples}
+    >>> from functools import partial
     >>> import spcacore
     >>> X, planted = spcacore.datasets.make_spiked(100, 200, cardinality=10, rng=0)
-    >>> ax = plot.stability(spcacore.stability(X, 2, cardinality=10, n_resamples=20), 1)
+    >>> model = partial(spcacore.sparse_pca, n_components=2, cardinality=10)
+    >>> ax = plot.stability(spcacore.stability(X, model, n_resamples=20), 1)
     >>> sum("*" in label.get_text() for label in ax.get_yticklabels())
     10
     """

@@ -80,9 +80,11 @@ def path(
     section 3.4.3, for the one-standard-error rule.
 
     {examples}
+    >>> from functools import partial
     >>> import spcacore
     >>> A = spcacore.datasets.load_pitprops().correlation
-    >>> found = spcacore.sparsity_path(A, n_components=2, cardinality=range(1, 14), kind="covariance")
+    >>> model = partial(spcacore.sparse_pca, n_components=2, kind="covariance")
+    >>> found = spcacore.sparsity_path(A, model, range(1, 14))
     >>> ax = plot.path(found, chosen=5)
     >>> for text in ax.get_legend().get_texts():
     ...     print(text.get_text())

@@ -8,42 +8,38 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from .._docstrings import hands_on
 from .._messages import counted, few
-from .._types import Deflation, Kind, MatrixLike, Method, OperatorLike, RandomSource, Rule
+from .._types import Array, Grid, MatrixLike, ModelLike, OperatorLike, RandomSource, Rule
 from .._validation import (
     Hook,
     check_callback,
     check_choice,
-    column_names,
-    has_only_products,
     integer,
     is_row_blocks,
-    is_sparse,
-    real_array,
 )
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import check_jobs
-from ..models.components import SparsePCAResult, sparse_pca
-from ..operators.partition import row_blocks
-from ..operators.sparse_format import canonical_arrays
+from ..models.components import SparsePCAResult
 from ..progress import SelectionProgress
+from .grids import refuse_nested
 from .information import schwarz_criterion
-from .model_plan import MODELS, ModelPlan
+from .model import as_model, takes_model
+from .plans import Plan, SearchPlan, plan_of
+from .rows import as_rows
 from .stable_variables import stability
-from .tuning import Array, ByValue, NamedArray, Plan, SparsityPath
+from .tuning import ByValue, SparsityPath
 
 __all__ = [
-    "CRITERIA", "NOT_FOR_CHOICES", "RULES", "Callback", "ProgressCounter", "SparsitySelection",
+    "CHOSEN", "CRITERIA", "RULES", "Callback", "ProgressCounter", "SparsitySelection",
     "select_n_components", "select_sparsity", "sparsity_path",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
 CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")
 RULES = ("one_se", "best")
-NOT_FOR_CHOICES = ("explained", "explained_of", "sample_weight")
+CHOSEN = ("sparse_pca", "spca", "sca", "sma", "soppca")
 Callback = Callable[[SelectionProgress], object]
 
 
@@ -88,7 +84,7 @@ class SparsitySelection(ByValue):
     --------
     >>> import spcacore
     >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
-    >>> found = spcacore.select_sparsity(X, cardinality=[2, 5, 20])
+    >>> found = spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 5, 20])
     >>> found.chosen, found.result.cardinality.tolist()
     (5, [5])
     """
@@ -138,40 +134,32 @@ class SparsitySelection(ByValue):
         return [*facts, *([f"earlier={earlier}"] if earlier else [])]
 
 
-@hands_on(sparse_pca, leaves_out=NOT_FOR_CHOICES)
+@takes_model(*CHOSEN)
 def sparsity_path(
-    X: OperatorLike, n_components: int = 1, cardinality: int | ArrayLike | None = None, *,
-    l1_bound: float | ArrayLike | None = None,
-    penalty: float | ArrayLike | None = None,
-    method: Method | None = None, deflation: Deflation | None = None,
-    kind: Kind = "data", center: bool = True, scale: bool = False,
-    rng: RandomSource = None, callback: Callback | None = None,
-    **options: Any,
-) -> SparsityPath:  # fmt: skip
+    X: OperatorLike, model: ModelLike, grid: Grid | None = None, *, callback: Callback | None = None
+) -> SparsityPath:
     """Sparse components for each of several values of their sparsity.
 
-    Each value gives what `sparse_pca` gives, or a first component with a better objective of the method:
-    components are sought from its starts and from those of the neighboring, denser value. X is checked,
-    summarized and screened once. With "tpower", the variance of the first component never falls as it becomes
-    denser, unless ``refine=True`` changes it afterwards.
+    Of `sparse_pca` each value gives what that function gives, or a first component with a better objective of
+    the method: components are sought from its starts and from those of the neighboring, denser value. X is
+    checked, summarized and screened once. With "tpower", the variance of the first component never falls as
+    it becomes denser, unless ``refine=True`` changes it afterwards. Other models are fitted anew.
 
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
         Data or, with ``kind="covariance"``, a symmetric positive semidefinite matrix, as in `sparse_pca`.
-    n_components : int, default 1
-        In [1, min(n, p)].
-    cardinality, l1_bound, penalty : sequence of numbers, optional
-        Give only the one that the method takes: the values, in any order, each for all components. Default
-        for the first two: up to 15 between one variable and, at most, 1000.
-    method, deflation, kind, center, scale
-        As in `sparse_pca`.
-    rng : None, int or numpy Generator, optional
-        As in `sparse_pca`; None is a fixed seed.
+    model : function, functools.partial or estimator
+        `sparse_pca`, `spca`, `sca`, `sma` or `soppca`, or a partial of one with its options by name, such as
+        `n_components` (by default 1); or any estimator, not yet fitted, as in `stability`.
+    grid : sequence of numbers or mapping, optional
+        The values, in any order, each for all components: of `cardinality`, or of `l1_bound` or `penalty`
+        where the method takes that. A mapping says of what, as in ``{"penalty": [1, 2]}`` for `spca`; of
+        estimators of other packages it must, and the larger a value the sparser are the components. Default
+        for the first two: up to 15 values between one variable and, at most, 1000.
     callback : callable, optional
         Called with a `SelectionProgress` after each value. Raising StopIteration ends the search early,
         see `Progress`.
-    {options}
 
     Returns
     -------
@@ -182,7 +170,7 @@ def sparsity_path(
     Raises
     ------
     ValueError, TypeError
-        As in `sparse_pca`; for no values, or a value given twice.
+        As in the function of the model; for what is no model, for no values, or a value given twice.
 
     References
     ----------
@@ -192,34 +180,30 @@ def sparsity_path(
 
     Examples
     --------
+    >>> from functools import partial
     >>> import spcacore
     >>> A = spcacore.datasets.load_pitprops().correlation
-    >>> path = spcacore.sparsity_path(A, cardinality=[1, 2, 4, 6, 8, 13], kind="covariance")
+    >>> model = partial(spcacore.sparse_pca, kind="covariance")
+    >>> path = spcacore.sparsity_path(A, model, [1, 2, 4, 6, 8, 13])
     >>> path.explained_variance_ratio.ravel().round(3)
     array([0.077, 0.15 , 0.226, 0.29 , 0.313, 0.325])
     >>> path[3].cardinality
     array([6])
     """
-    given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
-    plan = Plan(X, n_components, given, method, deflation, kind, center, scale, rng, options)
+    asked = as_model(model, "sparsity_path", CHOSEN, estimators=True)
+    refuse_nested(grid)
+    plan = plan_of(X, asked, grid, None)
     path = plan.path(ProgressCounter(check_callback(callback), len(plan.values)))
     plan.warn(path.results)
     return path
 
 
-@hands_on(sparse_pca, *(function for function, _ in MODELS.values()), leaves_out=NOT_FOR_CHOICES)
+@takes_model(*CHOSEN)
 def select_sparsity(
-    X: OperatorLike, n_components: int = 1, cardinality: int | ArrayLike | None = None, *,
-    l1_bound: float | ArrayLike | None = None,
-    penalty: float | ArrayLike | None = None,
-    model: Literal["sparse_pca", "spca", "sca", "sma", "soppca"] = "sparse_pca",
+    X: OperatorLike, model: ModelLike, grid: Grid | None = None, *,
     criterion: Literal["cv", "permutation", "sparseness", "bic", "stability"] = "cv", rule: Rule = "one_se",
-    n_folds: int = 5, n_repeats: int = 1,
-    n_permutations: int = 20, n_resamples: int = 50,
-    method: Method | None = None, deflation: Deflation | None = None,
-    kind: Kind = "data", center: bool = True, scale: bool = False,
+    n_folds: int = 5, n_repeats: int = 1, n_permutations: int = 20, n_resamples: int = 50,
     n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
-    **options: Any,
 ) -> SparsitySelection:  # fmt: skip
     """Choose how sparse the components should be.
 
@@ -228,23 +212,23 @@ def select_sparsity(
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
         Data, or for "sparseness" anything that `sparse_pca` takes, with its entries. "permutation" needs it
         in memory.
-    n_components : int, default 1
-        In [1, min(n, p)], where n is the number of rows without those of a fold.
-    cardinality, l1_bound, penalty : sequence of numbers, or of r sequences of numbers, optional
-        As in `sparsity_path`, or as the model takes it: for "sca" and "sma" the bound on all components
-        together. A sequence for each component: those of the first are tried with one component, those of the
-        second with two, given the choice for the first, and so on. Not for "sca" and "sma".
-    model : {"sparse_pca", "spca", "sca", "sma", "soppca"}, default "sparse_pca"
-        The function of that name, which the other options are for. "stability" is not for "sma".
+    model : function, functools.partial or estimator
+        As in `sparsity_path`. The number of components is in [1, min(n, p)], where n is the number of rows
+        without those of a fold. "stability" is not for `sma`.
+    grid : sequence of numbers, or of r sequences of numbers, or mapping, optional
+        As in `sparsity_path`; for `sca` and `sma` the bounds on all components together. A sequence for each
+        component: those of the first are tried with one component, those of the second with two, given the
+        choice for the first, and so on. Not for `sca` and `sma`.
     criterion : {"cv", "permutation", "sparseness", "bic", "stability"}, default "cv"
         "cv": the share of the variance of left-out entries that is predicted. A model is fitted to the rows
         outside of a fold, and each entry of the fold is predicted from the other entries of its row; with
-        ``scale=True``, variables that are constant outside of the fold are left out. "permutation": the gap
-        between the share explained and the share after the entries of each column are permuted, in
-        logarithms. "sparseness": the index of sparseness. It needs only the path, and for many variables it
-        mostly counts zeros. "bic": Schwarz's criterion for the components as a normal model with noise, where
-        each nonzero costs `log(n)/2`. It needs only the path. "stability": how well half-samples agree on the
-        variables, beyond chance (`Stability.agreement`).
+        ``scale=True``, variables that are constant outside of the fold are left out. Missing entries, which
+        some methods allow, are neither predicted nor used to predict. "permutation": the gap between the
+        share explained and the share after the entries of each column are permuted, in logarithms.
+        "sparseness": the index of sparseness. It needs only the path, and for many variables it mostly counts
+        zeros. "bic": Schwarz's criterion for the components as a normal model with noise, where each nonzero
+        costs `log(n)/2`. It needs only the path. "stability": how well half-samples agree on the variables,
+        beyond chance (`Stability.agreement`).
     rule : {"one_se", "best"}, default "one_se"
         The sparsest value whose score is within one standard error of the best, or the best.
     n_folds : int, default 5
@@ -255,18 +239,16 @@ def select_sparsity(
         At least 2.
     n_resamples : int, default 50
         Half-samples of "stability", in complementary pairs: even.
-    method, deflation, kind, center, scale
-        As in `sparse_pca`. Missing entries, which "pmd" allows, are neither predicted nor used to predict.
     n_jobs : int, default 1
         Threads, each with a copy of the rows or permuted columns at work; -1: one for each processor. The
         result does not depend on it.
     rng : None, int or numpy Generator, optional
-        For folds, permutations and random starts; None is a fixed seed.
+        For folds and permutations, and for random starts unless the model has an `rng` of its own; None is a
+        fixed seed.
     callback : callable, optional
         Called with a `SelectionProgress` after each value of each fold or permutation, in the thread of the
         caller. Raising StopIteration ends the search early, see `Progress`; of grids by component, with
         the components that are chosen.
-    {options}
 
     Returns
     -------
@@ -291,12 +273,14 @@ def select_sparsity(
 
     Examples
     --------
+    >>> from functools import partial
     >>> import spcacore
     >>> X, planted = spcacore.datasets.make_spiked(60, 60, cardinality=10, rng=0)
-    >>> selection = spcacore.select_sparsity(X, cardinality=[2, 5, 10, 20, 60], n_components=planted.shape[1])
+    >>> model = partial(spcacore.sparse_pca, n_components=2)
+    >>> selection = spcacore.select_sparsity(X, model, [2, 5, 10, 20, 60])
     >>> selection.best, selection.result.cardinality.tolist()
     (10, [10, 10])
-    >>> selection = spcacore.select_sparsity(X, cardinality=[[5, 10, 20], [5, 10, 40]], n_components=2)
+    >>> selection = spcacore.select_sparsity(X, model, [[5, 10, 20], [5, 10, 40]])
     >>> selection.chosen_by_component
     (10, 10)
     """
@@ -306,22 +290,15 @@ def select_sparsity(
     n_permutations = integer(n_permutations, "n_permutations", 2)
     check_jobs(n_jobs)
     hook = check_callback(callback)
-    given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
     n_resamples = integer(n_resamples, "n_resamples", 2)
     if n_resamples % 2:
         raise ValueError(f"n_resamples must be even for complementary pairs, not {n_resamples}")
+    asked = as_model(model, "select_sparsity", CHOSEN, estimators=True)
     if criterion in ("cv", "permutation", "stability"):
-        X = _as_rows(X, kind, criterion, n_folds)
-    if check_choice(model, "model", ("sparse_pca", *MODELS)) == "sparse_pca":
-        plan = Plan(
-            X, n_components, given, method, deflation, kind, center, scale, rng, options, by_component=True
-        )
-    else:
-        if method is not None or deflation is not None or kind != "data":
-            raise TypeError(f"method, deflation and kind are for sparse_pca, not for model={model!r}")
-        if model == "sma" and criterion == "stability":
-            raise ValueError("criterion='stability' cannot be combined with 'sma', which chooses rows too")
-        plan = ModelPlan(model, X, n_components, given, center, scale, rng, options)
+        X = _as_rows(X, asked.keywords.get("kind", "data"), criterion, n_folds)
+    if asked.name == "sma" and criterion == "stability":
+        raise ValueError("criterion='stability' cannot be combined with 'sma', which chooses rows too")
+    plan = plan_of(X, asked, grid, rng)
     if criterion == "bic":
         _refuse_likelihood(plan)
     runs = {"cv": n_folds * n_repeats, "permutation": 1 + n_permutations, "stability": 1}.get(criterion, 0)
@@ -379,17 +356,12 @@ def _chosen_value(
     return _selection(plan.parameter, criterion, plan.values, score, error, scores, best, one_se, rule, path)
 
 
-@hands_on(sparse_pca, leaves_out=(*NOT_FOR_CHOICES, "kind", "refine", "n_restarts", "block", "mu"))
+@takes_model("sparse_pca")
 def select_n_components(
-    X: MatrixLike, n_components: int, cardinality: int | ArrayLike | None = None, *,
-    l1_bound: float | ArrayLike | None = None,
-    penalty: float | ArrayLike | None = None,
+    X: MatrixLike, model: ModelLike, n_components: int | None = None, *,
     criterion: Literal["cv", "permutation"] = "cv", rule: Rule = "one_se", n_folds: int = 5,
-    n_repeats: int = 1,
-    n_permutations: int = 20, method: Method | None = None, deflation: Deflation | None = None,
-    center: bool = True, scale: bool = False,
+    n_repeats: int = 1, n_permutations: int = 20,
     n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
-    **options: Any,
 ) -> SparsitySelection:  # fmt: skip
     """Choose how many sparse components to keep.
 
@@ -397,12 +369,11 @@ def select_n_components(
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
         Data. "permutation" needs it in memory.
-    n_components : int
+    model : function, functools.partial or estimator
+        `sparse_pca`, or a partial of it with its options by name, or a `SparsePCA` that is not yet fitted.
+    n_components : int, optional
         The largest number to consider. Components are found one after another, so that one search serves
-        all numbers.
-    cardinality, l1_bound, penalty : number or sequence of numbers
-        Give only the one that the method takes: one number for all components or one for each, as in
-        `sparse_pca`.
+        all numbers. Default: that of the model.
     criterion : {"cv", "permutation"}, default "cv"
         "cv": as in `select_sparsity`; no component at all has the score 0. "permutation": parallel analysis.
         A component explains a share of the variance that the earlier ones leave; it is compared with its
@@ -411,9 +382,6 @@ def select_n_components(
     rule : {"one_se", "best"}, default "one_se"
     n_folds, n_repeats, n_permutations, n_jobs, rng, callback
         As in `select_sparsity`.
-    method, deflation, center, scale
-        As in `sparse_pca`.
-    {options}
 
     Returns
     -------
@@ -432,9 +400,11 @@ def select_n_components(
 
     Examples
     --------
+    >>> from functools import partial
     >>> import spcacore
     >>> X, planted = spcacore.datasets.make_spiked(60, 60, cardinality=10, rng=0)
-    >>> planted.shape[1], spcacore.select_n_components(X, 4, cardinality=10).chosen
+    >>> model = partial(spcacore.sparse_pca, cardinality=10)
+    >>> planted.shape[1], spcacore.select_n_components(X, model, 4).chosen
     (2, 2)
     """
     check_choice(criterion, "criterion", CRITERIA[:2])
@@ -442,16 +412,19 @@ def select_n_components(
     n_folds, n_repeats = integer(n_folds, "n_folds", 2), integer(n_repeats, "n_repeats", 1)
     n_permutations = integer(n_permutations, "n_permutations", 2)
     threads, hook = check_jobs(n_jobs), check_callback(callback)
+    asked = as_model(model, "select_n_components", ("sparse_pca",), n_components=None)
+    asked = asked if n_components is None else asked.of(n_components)
+    if asked.n_components is None:
+        raise TypeError("n_components must be given: the largest number of components to try")
     for name in ("refine", "block"):
-        if options.get(name):
+        if asked.keywords.get(name):
             raise ValueError(f"{name}=True finds all components together, so that they cannot be counted")
-    if options.get("kind", "data") != "data":
+    if asked.keywords.get("kind", "data") != "data":
         raise TypeError(
             "kind must be 'data': components are counted by rows, which a covariance does not have"
         )
-    X = _as_rows(X, "data", criterion, n_folds)
-    given = {"cardinality": cardinality, "l1_bound": l1_bound, "penalty": penalty}
-    plan = Plan(X, n_components, given, method, deflation, "data", center, scale, rng, options, counting=True)
+    rows = _as_rows(X, "data", criterion, n_folds)
+    plan = SearchPlan(rows, asked.completed(rows.shape[1]), None, rng, counting=True)
     runs = n_folds * n_repeats if criterion == "cv" else 1 + n_permutations
     progress = ProgressCounter(hook, 1 + runs)
     solutions = plan.search_values(plan.problem, None)
@@ -529,8 +502,7 @@ def _agreements(plan: Plan, path: SparsityPath, count: int, n_jobs: int, progres
         if progress.ended:
             break
         if result.loadings.any():
-            options: dict[str, Any] = {plan.parameter: plan.given(i)} | plan.options
-            found = stability(plan.X, plan.r, n_resamples=count, n_jobs=n_jobs, rng=plan.seed, **options)
+            found = stability(plan.X, plan.model_of(i), n_resamples=count, n_jobs=n_jobs, rng=plan.seed)
             score[i] = found.agreement.mean()
         progress(value)
     else:
@@ -582,15 +554,10 @@ def _as_rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
         raise TypeError(
             "criterion='permutation' needs whole columns in memory, and X is in blocks of rows: use 'cv'"
         )
-    if has_only_products(X):
-        raise TypeError(f"X must have entries for criterion={criterion!r}; an operator offers only products")
-    rows: Any
-    if is_row_blocks(X):
-        rows = row_blocks(X).held()
-    else:
-        rows = canonical_arrays(X)[0].tocsr() if is_sparse(X) else real_array(X, "X", ndim=2, finite=False)
+    rows = as_rows(X, "X", f"entries for criterion={criterion!r}", finite=False)
+    rows = rows.held() if is_row_blocks(X) else rows
     if criterion == "cv" and n_folds > rows.shape[0]:
         raise ValueError(f"n_folds must be at most the number of rows, {rows.shape[0]}, not {n_folds}")
     if rows.shape[0] < 3:
         raise ValueError(f"at least three rows are needed for criterion={criterion!r}, not {rows.shape[0]}")
-    return rows if is_sparse(X) or is_row_blocks(X) else NamedArray(rows, column_names(X))
+    return rows

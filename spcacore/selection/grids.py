@@ -3,54 +3,89 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import GRID_CARDINALITY, GRID_VALUES
-from .._messages import counted
+from .._messages import counted, listed
 from .._validation import integer, number
 from ..solvers.table import SPARSITY
+from .model import TOGETHER, Model
 
-__all__ = ["component_grids", "sparsity_values"]
+__all__ = ["Grid", "grid_of", "refuse_nested"]
 __dir__ = __all__.copy
 
-
-def sparsity_values(X: Any, parameter: str, given: dict[str, Any], options: dict[str, Any]) -> NDArray[Any]:
-    """The values, from the sparsest to the densest."""
-    _refuse_others(parameter, given)
-    values = given[parameter]
-    if values is None:
-        if parameter == "penalty":
-            raise TypeError("penalty must be given: a sequence of numbers")
-        most = min(_variables(X, options.get("n_features")), GRID_CARDINALITY)
-        if parameter == "l1_bound":
-            return np.geomspace(1, math.sqrt(most), GRID_VALUES if most > 1 else 1)
-        return np.unique(np.geomspace(1, most, GRID_VALUES).round().astype(np.intp))
-    return _checked(values, parameter, parameter)
+Grid = tuple[str, NDArray[Any], list[NDArray[Any]] | None]
 
 
-def component_grids(parameter: str, given: dict[str, Any], n_components: Any) -> list[NDArray[Any]] | None:
-    """The values of each component where they are given by component, else None."""
-    values = given[parameter]
-    if isinstance(values, (str, bytes, dict)) or not np.iterable(values):
-        return None
-    grids = list(values)
-    if not any(np.iterable(grid) and not isinstance(grid, (str, bytes)) for grid in grids):
-        return None
-    _refuse_others(parameter, given)
-    if len(grids) != integer(n_components, "n_components", 1):
-        raise ValueError(
-            f"{parameter} has {counted(len(grids), 'grid')} for {counted(n_components, 'component')}"
+def refuse_nested(grid: Any) -> None:
+    """Where one grid is of all components."""
+    values = next(iter(grid.values()), ()) if isinstance(grid, Mapping) else grid
+    if _is_nested(values):
+        raise TypeError("grid must be a sequence of numbers, of all components; select_sparsity takes grids")
+
+
+def _is_nested(grid: Any) -> bool:
+    if isinstance(grid, (str, bytes)) or not np.iterable(grid):
+        return False
+    return any(np.iterable(one) and not isinstance(one, (str, bytes)) for one in grid)
+
+
+def grid_of(model: Model, grid: Any, X: Any) -> Grid:
+    """The parameter, its values the sparsest first, and those of each component if they differ."""
+    parameter, name = None, "grid"
+    if isinstance(grid, Mapping):
+        if len(grid) != 1:
+            named = listed([*map(str, grid)] or ["none"], "and")
+            raise TypeError(f"grid must have the values of one parameter, not of {named}")
+        ((parameter, grid),) = grid.items()
+        name = f"grid[{parameter!r}]"
+        _check_parameter(model, parameter)
+    elif model.is_foreign:
+        raise TypeError(
+            f"grid of {model.name} must be a mapping that says of what, as in {{'alpha': [1, 2]}}"
         )
-    return [_checked(grid, f"{parameter}[{t}]", parameter) for t, grid in enumerate(grids)]
+    for one in (*SPARSITY, "explained"):
+        if model.given(one):
+            raise TypeError(
+                f"{one} of the model must be left out: grid has the values of the sparsity to try"
+            )
+    parameter = model.parameter if parameter is None else parameter
+    if grid is None:
+        return parameter, _default(model, parameter, X), None
+    if not _is_nested(grid):
+        return parameter, _checked(grid, name, parameter), None
+    parts = list(grid)
+    if model.name in TOGETHER:
+        raise TypeError(f"l1_bound of {model.name} is of all components together: give one grid")
+    if len(parts) != integer(model.n_components, "n_components", 1):
+        raise ValueError(
+            f"{name} has {counted(len(parts), 'grid')} for {counted(model.n_components, 'component')}"
+        )
+    return parameter, np.zeros(1), [_checked(one, f"{name}[{t}]", parameter) for t, one in enumerate(parts)]
 
 
-def _refuse_others(parameter: str, given: dict[str, Any]) -> None:
-    for name in SPARSITY:
-        if name != parameter and given[name] is not None:
-            raise TypeError(f"this method takes {parameter}, not {name}")
+def _check_parameter(model: Model, parameter: Any) -> None:
+    """Refuse what does not set the sparsity of this model."""
+    takes = (model.parameter,) if model.name == "sparse_pca" else model.parameters
+    if parameter not in takes:
+        what = (
+            f"method {model.keywords.get('method', 'tpower')!r}" if model.name == "sparse_pca" else model.name
+        )
+        raise TypeError(f"grid[{parameter!r}]: {what} takes {listed(takes)}, not {parameter}")
+
+
+def _default(model: Model, parameter: str, X: Any) -> NDArray[Any]:
+    if parameter == "penalty":
+        raise TypeError("grid must be given: a sequence of numbers, the penalties")
+    most = min(_variables(X, model.keywords.get("n_features")), GRID_CARDINALITY)
+    if parameter == "l1_bound":
+        r = model.n_components if model.name in TOGETHER else 1
+        return np.geomspace(r, r * math.sqrt(most), GRID_VALUES if most > 1 else 1)
+    return np.unique(np.geomspace(1, most, GRID_VALUES).round().astype(np.intp))
 
 
 def _checked(values: Any, name: str, parameter: str) -> NDArray[Any]:
@@ -64,8 +99,8 @@ def _checked(values: Any, name: str, parameter: str) -> NDArray[Any]:
         number(value, f"{name}[{i}]", 0)
         if whole:
             integer(value, f"{name}[{i}]", 1)
-    array = np.array(values, np.intp if whole else np.float64)
-    array = np.sort(array)[:: -1 if parameter == "penalty" else 1]
+    array = np.array(values, np.intp if whole else np.float64 if parameter in SPARSITY else None)
+    array = np.sort(array)[:: 1 if parameter in ("cardinality", "l1_bound") else -1]
     if (array[1:] == array[:-1]).any():
         raise ValueError(f"{name} has a value twice: {array[1:][array[1:] == array[:-1]][0]:g}")
     return array

@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._docstrings import hands_on
 from .._messages import brief, few, listed, quiet
-from .._types import MatrixLike
+from .._types import MatrixLike, ModelLike
 from .._validation import check_callback
-from ..models.structured import StructuredPCAResult, oppca, soppca
+from ..models.structured import StructuredPCAResult
 from ..progress import Callback, Progress
 from ..readable import Listing, Tabular
+from .model import as_model, takes_model
 
 __all__ = ["PRIORS", "PriorSelection", "select_prior"]
 __dir__ = __all__.copy
 
 PRIORS = ("prior_covariance", "prior_precision")
+MODELS = ("oppca", "soppca")
+_REFUSED = {"callback": "give it to {0} itself", **dict.fromkeys(PRIORS, "priors has those to compare")}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +43,7 @@ class PriorSelection(Tabular):
     >>> import spcacore
     >>> X, planted = spcacore.datasets.make_spiked(15, 60, cardinality=20, variances=(9,), rng=0)
     >>> priors = {"none": None, "smooth": {"prior_precision": spcacore.grid_laplacian((60,))}}
-    >>> spcacore.select_prior(X, priors, 1).best
+    >>> spcacore.select_prior(X, spcacore.oppca, priors).best
     'smooth'
     """
 
@@ -71,15 +73,13 @@ class PriorSelection(Tabular):
         return Listing("prior", self.names, columns)
 
 
-@hands_on(oppca, leaves_out=PRIORS)
+@takes_model(*MODELS)
 def select_prior(
     X: MatrixLike,
+    model: ModelLike,
     priors: Mapping[str, Mapping[str, Any] | None],
-    n_components: int | None = None,
     *,
-    cardinality: int | None = None,
     callback: Callback | None = None,
-    **options: Any,
 ) -> PriorSelection:
     """Compare priors of the loadings by the free energy of `oppca` or `soppca`.
 
@@ -93,17 +93,16 @@ def select_prior(
     ----------
     X : array-like of shape (n, p) or sparse matrix
         As in `oppca`.
+    model : function, functools.partial or estimator
+        `oppca` or `soppca`, or a partial of one with its options by name, but for the prior; or a
+        `StructuredPCA`, not yet fitted. If a partial does not say `n_components`, each prior has all
+        components that raise its free energy, and at least one.
     priors : mapping of names to mappings
         Each has `prior_covariance` or `prior_precision`, as in `oppca`. An empty mapping, or None, stands for
         C = I.
-    n_components : int, optional
-        The number of components for each prior. Default: all that raise its free energy, and at least one.
-    cardinality : int, optional
-        Compare `soppca` with this number of nonzeros. Default: compare `oppca`.
     callback : callable, optional
         As in `oppca`, for one prior after another. Raising StopIteration ends the comparison, which then
         covers only the priors that were done before.
-    {options}
 
     Returns
     -------
@@ -130,10 +129,11 @@ def select_prior(
     >>> bump = np.exp(-0.5 * ((np.arange(60) - 20) / 5) ** 2)
     >>> X = 2 * np.outer(rng.standard_normal(15), bump) + rng.standard_normal((15, 60))
     >>> smooth = {"prior_precision": spcacore.grid_laplacian((60,))}
-    >>> chosen = spcacore.select_prior(X, {"none": None, "smooth": smooth})
+    >>> chosen = spcacore.select_prior(X, spcacore.oppca, {"none": None, "smooth": smooth})
     >>> chosen.best, chosen.result.n_components
     ('smooth', 1)
     """
+    asked = as_model(model, "select_prior", MODELS, n_components=None, refused=_REFUSED)
     if not isinstance(priors, Mapping):
         raise TypeError(f"priors must be a mapping of names to priors, not {type(priors).__name__}")
     if not priors:
@@ -148,13 +148,9 @@ def select_prior(
         if hook is not None and hook(progress):
             raise StopIteration
 
-    options |= {"callback": None if hook is None else tell}
     for name, prior in given.items():
         with quiet("not even the first"):  # as the evidence says
-            if cardinality is None:
-                found = oppca(X, n_components, **prior, **options)
-            else:
-                found = soppca(X, n_components, cardinality, **prior, **options)
+            found = asked.having(**prior).fit(X, callback=None if hook is None else tell)
         if found.n_components == 0 or (hook is not None and hook.ended):
             break
         results[name] = found

@@ -18,17 +18,19 @@ from .._limits import RESAMPLE_BATCH, RESAMPLE_ENTRIES
 from .._records import record
 from .._validation import check_callback
 from ..linalg.threads import Report
-from ..models.alternation import prepare, problem_of, refine_all, search
+from ..models.alternation import problem_of, refine_all, search
 from ..models.components import components_result
 from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed
 from ..solvers.solution import Solution
 from ..solvers.table import SOLVERS
 from .candidates import CandidateRefits
+from .model import Model
+from .rows import plain_rows
 
 __all__ = [
-    "RESAMPLINGS", "ComponentRefits", "PairRefits", "Refit", "Refits", "Sparse", "WeightedRefits",
-    "columns_of", "drawn_weights",
+    "RESAMPLINGS", "ComponentRefits", "PairRefits", "Refit", "Refits", "RowRefits", "Sparse",
+    "WeightedRefits", "columns_of", "drawn_weights",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -93,15 +95,8 @@ class Refits(ABC):
 class ComponentRefits(Refits):
     """Of `sparse_pca`."""
 
-    def __init__(self, X: Any, n_components: Any, options: dict[str, Any], warm: bool, rng: Any):
-        sparsity = {
-            name: options.pop(name, None) for name in ("cardinality", "explained", "l1_bound", "penalty")
-        }
-        sparsity["explained_of"] = options.pop("explained_of", "variance")
-        self.method, self.deflation = options["method"], options["deflation"]
-        problem, self.solver, self.r, (self.settings,) = prepare(
-            X, n_components, [sparsity], rng=rng, **options
-        )
+    def __init__(self, X: Any, model: Model, warm: bool):
+        problem, self.solver, self.r, (self.settings,), self.method, self.deflation = model.prepared(X)
         self.X, self.warm, self.kept = X, warm, None
         problem = formed(problem)
         removal = DEFLATIONS[self.deflation]
@@ -154,31 +149,38 @@ class ComponentRefits(Refits):
 class WeightedRefits(Refits):
     """Of a function that takes `sample_weight`; where warm, also `start`, loadings to begin with."""
 
-    def __init__(self, function: Callable[..., Any], data: tuple[Any, ...], n_components: Any, options: Any):
-        self.function, self.arguments, self.options = function, (*data, n_components), options
-        self.result = function(*self.arguments, **options)
-
-    def from_there(self) -> WeightedRefits:
-        """Resamples begin with the loadings of all the data."""
+    def __init__(self, data: tuple[Any, ...], model: Model, warm: bool):
+        self.data, self.model = data, model
+        self.result = model.fit(*data)
         V = self.reference()
-        if V.any(axis=0).all():
-            self.options = self.options | {"start": V}
-        return self
+        if warm and V.any(axis=0).all():
+            self.model = model.having(start=V)
 
     def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
         out = []
         for w in weights:
-            options = self.options | {"sample_weight": w, "callback": lambda progress: report()}
-            result = self.function(*self.arguments, **options)
+            result = self.weighted(w, lambda progress: report())
             shares = getattr(result, "explained_variance_ratio", None)
             out.append(Refit(columns_of(self.loadings(result)), _floats(shares)))
         return out
+
+    def weighted(self, w: NDArray[np.float64], tell: Callable[[Any], object]) -> Any:
+        """The result of rows of these weights."""
+        return self.model.fit(*self.data, sample_weight=w, callback=tell)
 
     def loadings(self, result: Any) -> NDArray[Any]:
         return np.asarray(result.loadings)
 
     def reference(self) -> NDArray[np.float64]:
         return np.asarray(self.loadings(self.result), np.float64)
+
+
+class RowRefits(WeightedRefits):
+    """Of an estimator that knows no weights: it is fitted to the rows of a resample, as often as drawn."""
+
+    def weighted(self, w: NDArray[np.float64], tell: Callable[[Any], object]) -> Any:
+        rows = np.repeat(np.arange(len(w)), w.astype(np.intp))
+        return self.model.fit(plain_rows(self.data[0])[rows], callback=tell)
 
 
 class PairRefits(WeightedRefits):

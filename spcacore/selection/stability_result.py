@@ -86,9 +86,10 @@ class Stability(Tabular):
 
     Examples
     --------
+    >>> from functools import partial
     >>> import spcacore
     >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, variances=(9,), rng=0)
-    >>> found = spcacore.stability(X, 1, cardinality=5, n_resamples=20)
+    >>> found = spcacore.stability(X, partial(spcacore.sparse_pca, cardinality=5), n_resamples=20)
     >>> found.selection_frequency.shape, found.stable[:, 0].nonzero()[0].tolist()
     ((50, 1), [0, 1, 2, 3, 4])
     """
@@ -165,9 +166,10 @@ class Stability(Tabular):
 
         Examples
         --------
+        >>> from functools import partial
         >>> import spcacore
         >>> X, planted = spcacore.datasets.make_spiked(100, 200, cardinality=10, rng=0)
-        >>> found = spcacore.stability(X, 2, cardinality=10, n_resamples=50)
+        >>> found = spcacore.stability(X, partial(spcacore.sparse_pca, cardinality=10), n_resamples=50)
         >>> bool(found.false_selections(0.9) < 1)
         True
         """
@@ -197,9 +199,11 @@ class Stability(Tabular):
 
         Examples
         --------
+        >>> from functools import partial
         >>> import spcacore
         >>> X, planted = spcacore.datasets.make_spiked(100, 200, cardinality=3, rng=0)
-        >>> spcacore.stability(X, 1, cardinality=3, n_resamples=20).together().shape
+        >>> model = partial(spcacore.sparse_pca, cardinality=3)
+        >>> spcacore.stability(X, model, n_resamples=20).together().shape
         (3, 3)
         """
         t = integer(component, "component", 0, self.n_components - 1)
@@ -246,10 +250,12 @@ class Stability(Tabular):
 
         Examples
         --------
+        >>> from functools import partial
         >>> import spcacore
         >>> X, planted = spcacore.datasets.make_spiked(100, 12, cardinality=4, variances=(400, 100), rng=0)
         >>> groups = ["first"] * 4 + ["second"] * 4 + ["third"] * 4
-        >>> found = spcacore.stability(X, 1, cardinality=1, groups=groups, n_resamples=20, rng=0)
+        >>> model = partial(spcacore.sparse_pca, cardinality=1, groups=groups)
+        >>> found = spcacore.stability(X, model, n_resamples=20, rng=0)
         >>> found.group_frequencies(groups)
         {'first': 1.0, 'second': 0.0, 'third': 0.0}
         """
@@ -309,9 +315,10 @@ class Stability(Tabular):
 
         Examples
         --------
+        >>> from functools import partial
         >>> import spcacore
         >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=2, variances=(400,), rng=0)
-        >>> spcacore.stability(X, 1, cardinality=2, n_resamples=20).rows()
+        >>> spcacore.stability(X, partial(spcacore.sparse_pca, cardinality=2), n_resamples=20).rows()
         [(0, 0), (0, 1)]
         """
         out = []

@@ -8,72 +8,45 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._docstrings import hands_on
 from .._labels import joined
 from .._limits import STABLE_FREQUENCY
 from .._messages import counted, listed, quiet
-from .._types import MatrixLike, RandomSource, Resampling
-from .._validation import (
-    as_seed,
-    check_bool,
-    check_callback,
-    check_choice,
-    column_names,
-    has_only_products,
-    integer,
-    is_row_blocks,
-    is_sparse,
-    number,
-    real_array,
-)
-from ..generalized.cca import sparse_cca
-from ..generalized.lda import sparse_lda
+from .._types import MatrixLike, ModelLike, RandomSource, Resampling
+from .._validation import as_seed, check_bool, check_callback, check_choice, integer, number
 from ..linalg.threads import Report, check_jobs, in_threads
-from ..models.alternation import with_defaults
-from ..models.components import sparse_pca
-from ..models.elastic_net import spca
-from ..models.rotated import sca
-from ..models.structured import soppca
-from ..operators.partition import row_blocks
-from ..operators.sparse_format import canonical_arrays
 from ..progress import SelectionProgress
+from .model import Model, as_model, takes_model
 from .resampling import (
     RESAMPLINGS,
     ComponentRefits,
     PairRefits,
     Refit,
     Refits,
+    RowRefits,
     WeightedRefits,
     drawn_weights,
 )
+from .rows import as_rows
 from .stability_result import Stability, assembled
-from .tuning import NamedArray
 
-__all__ = ["ALIGNMENTS", "ASSUMPTIONS", "FUNCTIONS", "WARM", "Callback", "stability"]
+__all__ = ["ALIGNMENTS", "ASSUMPTIONS", "RESAMPLED", "WARM", "Callback", "stability"]
 __dir__ = __all__.copy
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sparse_pca": sparse_pca, "spca": spca, "sca": sca, "soppca": soppca, "sparse_cca": sparse_cca,
-    "sparse_lda": sparse_lda,
-}  # fmt: skip
+RESAMPLED = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 WARM = ("sparse_pca", "spca", "sca")
 ASSUMPTIONS = ("none", "unimodal", "r-concave")
 ALIGNMENTS = ("assignment", "procrustes")
 Callback = Callable[[SelectionProgress], object]
 
 
-@hands_on(
-    sparse_pca, spca, sca, soppca, sparse_cca, sparse_lda, leaves_out=("kind", "sample_weight", "certify")
-)
+@takes_model(*RESAMPLED)
 def stability(
-    X: MatrixLike, n_components: int, Y: MatrixLike | None = None, *,
-    model: Literal["sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda"] = "sparse_pca",
+    X: MatrixLike, model: ModelLike, Y: MatrixLike | None = None, *,
     resampling: Resampling = "complementary", n_resamples: int = 100,
     threshold: float | None = None, max_false: float = 1.0,
     assumption: Literal["none", "unimodal", "r-concave"] | None = None, level: float = 0.95,
     alignment: Literal["assignment", "procrustes"] = "assignment", warm_start: bool | None = None,
     n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
-    **options: Any,
 ) -> Stability:  # fmt: skip
     """Which variables of sparse components would be chosen again: stability selection, or a bootstrap.
 
@@ -85,13 +58,14 @@ def stability(
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
         Data, one row per sample, as the model takes them, without NaN. Samples are assumed to be independent.
-    n_components : int
-        r.
+    model : function, functools.partial or estimator
+        What is fitted: `sparse_pca`, `spca`, `sca`, `soppca`, `sparse_cca` or `sparse_lda`, a partial of one
+        with its options by name, or their estimators, not yet fitted. Resamples are weights of the rows, and
+        no rows are copied. The number of components is 1 if a partial does not say. Any other object with
+        `fit` and, once fitted, `components_` is fitted to copies of the rows, which is slower.
     Y : array-like, optional
-        For "sparse_cca" the other side, (n, q); for "sparse_lda" the labels, (n,), and rows are then drawn
+        For `sparse_cca` the other side, (n, q); for `sparse_lda` the labels, (n,), and rows are then drawn
         within each class.
-    model : {"sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda"}, default "sparse_pca"
-        The function of that name, to which resamples are weights of the rows: no rows are copied.
     resampling : {"complementary", "half", "bootstrap"}, default "complementary"
         "half": floor(n/2) rows without replacement. "complementary": the same in pairs without a common row.
         Both bound the expected number of false variables. "bootstrap": n rows with replacement, whose
@@ -117,17 +91,16 @@ def stability(
     warm_start : bool, optional
         Whether resamples are searched from the components of all the data, and quickly: with fewer starts of
         their own, and of "tpower" without swaps unless ``swaps=True``. Default: True for a bootstrap. The
-        bound holds only where half-samples are searched independently. Not for "soppca", "sparse_cca" and
-        "sparse_lda".
+        bound holds only where half-samples are searched independently. For `sparse_pca`, `spca` and `sca`.
     n_jobs : int, default 1
         Threads; -1: one for each processor. The result does not depend on it.
     rng : None, int or numpy Generator, optional
-        For resamples and random starts; None is a fixed seed.
+        For resamples, and for random starts unless the model has an `rng` of its own; None is a fixed
+        seed.
     callback : callable, optional
         Called with a `SelectionProgress` after each resample, in the thread of the caller. Raising
         StopIteration ends the search early: the result then uses the finished resamples, at least two of
         which are needed.
-    {options}
 
     Returns
     -------
@@ -141,7 +114,7 @@ def stability(
         As in the function of the model; for NaN, more components than a resample has rows, or an option out
         of range.
     TypeError
-        For an operator, a covariance, or an option of the wrong type.
+        For an operator, a covariance, what is no model, or an option of the wrong type.
     RuntimeError
         Where the callback ends the search before two resamples.
 
@@ -161,13 +134,15 @@ def stability(
 
     Examples
     --------
+    >>> from functools import partial
     >>> import spcacore
     >>> X, planted = spcacore.datasets.make_spiked(100, 200, cardinality=10, rng=0)
-    >>> found = spcacore.stability(X, 2, cardinality=10, n_resamples=50)
+    >>> model = partial(spcacore.sparse_pca, n_components=2, cardinality=10)
+    >>> found = spcacore.stability(X, model, n_resamples=50)
     >>> found.stable.sum(axis=0).tolist(), (planted != 0)[found.stable].all().item()
     ([10, 10], True)
     """
-    check_choice(model, "model", FUNCTIONS)
+    asked = as_model(model, "stability", RESAMPLED, estimators=True)
     check_choice(resampling, "resampling", RESAMPLINGS)
     check_choice(alignment, "alignment", ALIGNMENTS)
     if assumption is None:
@@ -183,19 +158,19 @@ def stability(
     if level == 1:
         raise ValueError("level must be below 1")
     warm = resampling == "bootstrap" if warm_start is None else check_bool(warm_start, "warm_start")
-    if warm_start and model not in WARM:
-        raise ValueError(f"warm_start=True is for {listed(WARM, 'and')}, not {model!r}")
-    if isinstance(n_components, (bool, float, np.floating)):
-        raise TypeError(f"n_components must be an integer, not {n_components!r}")
+    if warm_start and asked.name not in WARM:
+        raise ValueError(f"warm_start=True is for {listed(WARM, 'and')}, not {asked.name!r}")
     threads, hook = check_jobs(n_jobs), check_callback(callback)
-    _refuse(model, Y, options)
+    _refuse(asked, Y)
     rows, Y = _rows(X, "X"), joined(X, Y, "Y")
     n = rows.shape[0]
-    labels = _labels(Y, n, resampling) if model == "sparse_lda" else None
-    least = n if resampling == "bootstrap" else n // 2
-    integer(n_components, "n_components", 1, least, f": that many rows has a resample of {n}")
+    labels = _labels(Y, n, resampling) if asked.name == "sparse_lda" else None
+    least, why = n if resampling == "bootstrap" else n // 2, f": that many rows has a resample of {n}"
+    if asked.n_components is not None or not asked.is_foreign:
+        integer(asked.n_components, "n_components", 1, least, why)
     seed = as_seed(rng)
-    refits = _refits(model, rows, n_components, Y, options, warm, seed)
+    refits = _refits(asked.seeded(seed), rows, Y, labels, warm)
+    integer(refits.reference().shape[1], "n_components", 0, least, why)
     if not refits.reference().any():
         raise ValueError("X has no component under these options: no variable is chosen")
     weights = drawn_weights(n, resampling, seed, labels)
@@ -222,7 +197,8 @@ def stability(
     if len(found) < 2:
         raise RuntimeError("the callback ended the search before two resamples were done")
     return assembled(
-        found, refits.reference(), refits.result, names=refits.names(), model=model, resampling=resampling,
+        found, refits.reference(), refits.result, names=refits.names(), model=asked.name,
+        resampling=resampling,
         assumption=assumption, level=level, max_false=max_false, threshold=threshold,
         fallback=STABLE_FREQUENCY, alignment=alignment, n_samples=n,
     )  # fmt: skip
@@ -235,33 +211,22 @@ def _positive(value: Any, name: str, high: float = np.inf) -> float:
     return value
 
 
-def _refuse(model: str, Y: Any, options: dict[str, Any]) -> None:
+def _refuse(model: Model, Y: Any) -> None:
     """What goes with no resample."""
-    if options.get("sample_weight") is not None:
-        raise TypeError("sample_weight cannot be used here: resamples weigh the rows")
-    if options.get("certify"):
+    if model.given("certify") and model.keywords["certify"]:
         raise TypeError("certify cannot be used here: a certificate is for one fit")
-    if options.get("kind", "data") != "data":
+    if model.keywords.get("kind", "data") != "data":
         raise TypeError("kind must be 'data': a covariance has no rows to draw from")
-    if model in ("sparse_cca", "sparse_lda"):
+    if model.name in ("sparse_cca", "sparse_lda"):
         if Y is None:
-            raise TypeError(
-                f"model={model!r} needs Y, the {'labels' if model == 'sparse_lda' else 'other side'}"
-            )
+            what = "labels" if model.name == "sparse_lda" else "other side"
+            raise TypeError(f"model={model.name} needs Y, the {what}")
     elif Y is not None:
-        raise TypeError(f"Y is for 'sparse_cca' and 'sparse_lda', not for {model!r}")
+        raise TypeError(f"Y is for sparse_cca and sparse_lda, not for {model.name}")
 
 
 def _rows(X: Any, name: str) -> Any:
-    """X as an array with names, CSR matrix or row blocks, whose rows can be weighed or taken."""
-    if has_only_products(X):
-        raise TypeError(f"{name} must have rows to draw from; an operator offers only products")
-    if is_row_blocks(X):
-        rows: Any = row_blocks(X)
-    elif is_sparse(X):
-        rows = canonical_arrays(X)[0].tocsr()
-    else:
-        rows = NamedArray(real_array(X, name, ndim=2), column_names(X))
+    rows = as_rows(X, name, "rows to draw from")
     if rows.shape[0] < 4:
         raise ValueError(f"{name} must have at least four rows, not {rows.shape[0]}")
     return rows
@@ -278,23 +243,14 @@ def _labels(Y: Any, n: int, resampling: str) -> NDArray[np.intp]:
     return labels.astype(np.intp)
 
 
-def _refits(
-    model: str, X: Any, n_components: Any, Y: Any, options: dict[str, Any], warm: bool, seed: int
-) -> Refits:
+def _refits(model: Model, X: Any, Y: Any, labels: NDArray[np.intp] | None, warm: bool) -> Refits:
     """The model of all the data, ready for resamples."""
-    options = {name: value for name, value in options.items() if value is not None}
-    if model == "sparse_pca":
-        method, deflation = with_defaults(
-            options.pop("method", None), options.pop("objective", None), options.pop("deflation", None),
-            options.get("constraint"),
-        )  # fmt: skip
-        return ComponentRefits(
-            X, n_components, options | {"method": method, "deflation": deflation}, warm, seed
-        )
-    if model == "sparse_cca":
-        return PairRefits(sparse_cca, (X, _rows(Y, "Y")), n_components, options)
-    if model in ("soppca", "sparse_lda"):
-        options = {"rng": seed} | options
-    data = (X, np.asarray(Y)) if model == "sparse_lda" else (X,)
-    refits = WeightedRefits(FUNCTIONS[model], data, n_components, options)
-    return refits.from_there() if warm and model in WARM else refits
+    p = X.shape[1]
+    if model.name == "sparse_pca":
+        return ComponentRefits(X, model.completed(p), warm)
+    if model.name == "sparse_cca":
+        other = _rows(Y, "Y")
+        return PairRefits((X, other), model.completed(p, other.shape[1]), False)
+    data = (X,) if labels is None else (X, np.asarray(Y))
+    refits = RowRefits if model.is_foreign else WeightedRefits
+    return refits(data, model.completed(p), warm and model.name in WARM)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Collection
+from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from ..operators.choice import variables_of
 from ..operators.transform import scores
 from .inputs import checked_input
 
-__all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "by_place", "default_cardinality"]
+__all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "by_place"]
 __dir__ = __all__.copy
 
 _ROWS = "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)\n"
@@ -89,11 +91,6 @@ PARAGRAPHS = {
 }
 
 
-def default_cardinality(p: int) -> int:
-    """Nonzeros where no number is given: the root of the number of variables, rounded up."""
-    return math.isqrt(p - 1) + 1
-
-
 def as_rng(random_state: Any) -> Any:
     """As the functions take it: None is a fixed seed, and a RandomState gives a number."""
     if isinstance(random_state, np.random.RandomState):
@@ -120,6 +117,22 @@ def by_place(known: dict[str, Any], names: tuple[str, ...] | None, p: int) -> di
 @filled(PARAGRAPHS)
 class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Scores of the components."""
+
+    _function: Callable[..., Any]  # that `fit` calls
+
+    def __spcacore_model__(self, allowed: Collection[str]) -> partial[Any]:
+        """What `fit` would do, for a function that takes models: what is not as by default."""
+        default = {name: one.default for name, one in signature(type(self)).parameters.items()}
+        params = self.get_params(deep=False)
+        given = {name: value for name, value in params.items() if value is not default[name]}
+        if "random_state" in given:
+            given["rng"] = as_rng(given.pop("random_state"))
+        given |= {"n_components": params["n_components"], **(given.pop("options", None) or {})}
+        return partial(self._model_function(allowed), **given)
+
+    def _model_function(self, allowed: Collection[str]) -> Callable[..., Any]:
+        """One of these functions, if there is a choice."""
+        return type(self)._function
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,7 +20,8 @@ from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import sparse_kmeans
 from ..operators.partition import column_means
 from ..operators.transform import scores
-from .base import PARAGRAPHS, as_rng, default_cardinality
+from ..selection.model import default_cardinality
+from .base import PARAGRAPHS, as_rng
 from .inputs import checked_input
 
 __all__ = ["LINKAGES", "SparseHierarchical", "SparseKMeans"]

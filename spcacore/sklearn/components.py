@@ -29,8 +29,9 @@ from .._validation import column_names
 from ..models.components import sparse_pca
 from ..models.elastic_net import spca
 from ..models.rotated import sca
+from ..selection.model import default_cardinality
 from ..solvers.table import SOLVERS
-from .base import PARAGRAPHS, as_rng, default_cardinality
+from .base import PARAGRAPHS, as_rng
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
 from .likelihood import Density, Likelihood
 from .running import RunningScatter, WeightedBatches
@@ -216,6 +217,7 @@ class SparsePCA(Components):
     random_state: int | np.random.Generator | np.random.RandomState | None = None
 
     _in_turn = True
+    _function = staticmethod(sparse_pca)
 
     def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
         method = SOLVERS.get(self.method or "tpower")
@@ -325,6 +327,8 @@ class SPCA(Components):
     center: bool = True
     scale: bool = False
 
+    _function = staticmethod(spca)
+
     def _of_covariance(self, A: Any, r: int, running: RunningScatter) -> Any:
         """Penalties are in the units of X'X, and A is that over the degrees of freedom."""
         n, degrees = running.n_rows, running.weight - 1
@@ -428,6 +432,8 @@ class SCA(Components):
     tol: float = 1e-5
     center: bool = True
     scale: bool = False
+
+    _function = staticmethod(sca)
 
     def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
         if isinstance(self.scale, str):

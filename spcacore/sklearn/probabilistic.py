@@ -91,6 +91,8 @@ class PPCA(WeightedBatches, Likelihood):
     scale: bool = False
     ddof: int = 1
 
+    _function = staticmethod(ppca)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True

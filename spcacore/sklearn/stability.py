@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
-from .._types import MatrixLike, Resampling
+from .._types import MatrixLike, ModelLike, Resampling
 from .._validation import float_type, is_row_blocks
+from ..models.components import sparse_pca
 from ..operators.block_tasks import columns
+from ..selection.model import default_cardinality
+from ..selection.rows import NamedArray
 from ..selection.stable_variables import stability
-from .base import PARAGRAPHS, as_rng, by_place, default_cardinality
+from .base import PARAGRAPHS, as_rng
 from .inputs import checked_input
 
 __all__ = ["StabilitySelector"]
@@ -29,14 +33,14 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     """Keep the variables that sparse components of many resamples choose again and again.
 
     A variable is kept if it is stable in at least one component. The estimator calls `spcacore.stability`
-    for `sparse_pca`; that function explains the parameters and cites the papers.
+    which explains the parameters and cites the papers.
 
     Parameters
     ----------
-    n_components : int, default 1
-    cardinality : int or sequence of ints, optional
-        Nonzeros of each component. Default, if `options` does not set the sparsity: the square root of the
-        number of variables, rounded up.
+    model : estimator, function or functools.partial, optional
+        What is fitted to resamples, as in `stability`: an estimator such as ``SparsePCA(2, cardinality=10)``,
+        or a partial of a function. Not what needs a second matrix or labels. Default: one component of
+        `sparse_pca`, whose cardinality is the square root of the number of variables, rounded up.
     resampling : {"complementary", "half", "bootstrap"}, default "complementary"
     n_resamples : int, default 100
     threshold : float, optional
@@ -45,10 +49,6 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     max_false : float, default 1
     assumption : {"none", "unimodal", "r-concave"}, optional
         What the bound assumes about the frequencies of false variables.
-    center : bool, default True
-    scale : bool, default False
-    options : dict, optional
-        Further options of `sparse_pca`, such as ``{"method": "pmd", "l1_bound": 3}``.
     n_jobs : int, default 1
     {random_state}
 
@@ -64,24 +64,20 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     Examples
     --------
     >>> from spcacore.datasets import make_spiked
-    >>> from spcacore.sklearn import StabilitySelector
+    >>> from spcacore.sklearn import SparsePCA, StabilitySelector
     >>> X, planted = make_spiked(100, 200, cardinality=10, variances=(9,), rng=0)
-    >>> selector = StabilitySelector(cardinality=12, n_resamples=50).fit(X)
+    >>> selector = StabilitySelector(SparsePCA(1, cardinality=12), n_resamples=50).fit(X)
     >>> selector.get_support(indices=True).tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
-    n_components: int = 1
-    cardinality: int | ArrayLike | None = None
+    model: ModelLike | None = None
     _: KW_ONLY
     resampling: Resampling = "complementary"
     n_resamples: int = 100
     threshold: float | None = None
     max_false: float = 1.0
     assumption: Literal["none", "unimodal", "r-concave"] | None = None
-    center: bool = True
-    scale: bool = False
-    options: dict[str, Any] | None = None
     n_jobs: int = 1
     random_state: int | np.random.Generator | np.random.RandomState | None = None
 
@@ -105,23 +101,22 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         Examples
         --------
         >>> from spcacore.datasets import make_spiked
-        >>> from spcacore.sklearn import StabilitySelector
+        >>> from spcacore.sklearn import SparsePCA, StabilitySelector
         >>> X, planted = make_spiked(100, 40, cardinality=5, variances=(9,), rng=0)
-        >>> StabilitySelector(cardinality=5, n_resamples=20).fit(X).transform(X).shape
+        >>> StabilitySelector(SparsePCA(1, cardinality=5), n_resamples=20).fit(X).transform(X).shape
         (100, 5)
         """
         rows = checked_input(self, X, least=4)
         names = getattr(self, "feature_names_in_", None)
-        options = by_place(self.options or {}, None if names is None else tuple(names), rows.shape[1])
-        if self.cardinality is not None:
-            options["cardinality"] = self.cardinality
-        elif not {"cardinality", "explained", "l1_bound", "penalty"} & set(options):
-            options["cardinality"] = default_cardinality(rows.shape[1])
+        if names is not None and isinstance(rows, np.ndarray):
+            rows = NamedArray(rows, tuple(names))
+        model = self.model
+        if model is None:
+            model = partial(sparse_pca, cardinality=default_cardinality(rows.shape[1]))
         self.result_ = stability(
-            rows, self.n_components, resampling=self.resampling, n_resamples=self.n_resamples,
+            rows, model, resampling=self.resampling, n_resamples=self.n_resamples,
             threshold=self.threshold, max_false=self.max_false, assumption=self.assumption,
-            center=self.center, scale=self.scale, n_jobs=self.n_jobs, rng=as_rng(self.random_state),
-            **options,
+            n_jobs=self.n_jobs, rng=as_rng(self.random_state),
         )  # fmt: skip
         self.frequencies_ = self.result_.any_frequency
         self.selection_frequencies_ = self.result_.selection_frequency
@@ -142,9 +137,9 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         Examples
         --------
         >>> from spcacore.datasets import make_spiked
-        >>> from spcacore.sklearn import StabilitySelector
+        >>> from spcacore.sklearn import SparsePCA, StabilitySelector
         >>> X, planted = make_spiked(100, 40, cardinality=5, variances=(9,), rng=0)
-        >>> selector = StabilitySelector(cardinality=5, n_resamples=20).fit(X)
+        >>> selector = StabilitySelector(SparsePCA(1, cardinality=5), n_resamples=20).fit(X)
         >>> selector.transform(X[:3]).shape
         (3, 5)
         """

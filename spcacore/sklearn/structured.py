@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
@@ -131,6 +132,9 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         True
         """
         return self._take(X, sample_weight)
+
+    def _model_function(self, allowed: Collection[str]) -> Callable[..., Any]:
+        return oppca if self.cardinality is None and "oppca" in allowed else soppca
 
     def _least_rows(self, p: int) -> int:
         return self._rows_of_rank(p, self.n_components)

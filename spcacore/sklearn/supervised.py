@@ -21,7 +21,8 @@ from ..generalized.cca import sparse_cca
 from ..generalized.lda import sparse_lda
 from ..operators.block_tasks import backward, sum_parts
 from ..operators.transform import scores
-from .base import PARAGRAPHS, Invertible, Transformer, as_rng, by_place, default_cardinality
+from ..selection.model import default_cardinality
+from .base import PARAGRAPHS, Invertible, Transformer, as_rng, by_place
 from .inputs import second_side
 
 __all__ = ["SparseCCA", "SparseLDA"]
@@ -97,6 +98,8 @@ class SparseLDA(ClassifierMixin, Transformer):
     max_iter: int = 1000
     tol: float = 1e-8
     random_state: int | np.random.Generator | np.random.RandomState | None = None
+
+    _function = staticmethod(sparse_lda)
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the directions.
@@ -324,6 +327,8 @@ class SparseCCA(Invertible):
     y_groups: Groups = None
     y_nonnegative: bool | ArrayLike = False
     y_count: Counted = "groups"
+
+    _function = staticmethod(sparse_cca)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

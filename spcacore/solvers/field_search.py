@@ -10,21 +10,25 @@ import numpy as np
 from .. import _core
 from .._limits import (
     BRIEF_ORDER,
-    DEEP_EACH,
     DEEP_ENDS,
-    DEEP_FIELDS,
-    DEEP_LIFTED,
     FIELD_AT_ONCE,
+    FIELD_GAIN,
+    FIELD_IMAGE_WORK,
+    FIELD_LEADS,
+    FIELD_LEADS_LEAST,
     FIELD_LIFTED,
     FIELD_ORDER,
+    FIELD_PARTNERS,
     FIELD_PROBE,
     FIELD_ROUNDING,
+    FIELD_ROUNDS,
     FIELD_SLACK,
     FIELD_SOME,
     PROBE_AGAIN,
     PROBE_COLUMNS,
     PROBE_ENTRIES,
     PROBE_ROWS,
+    PROBE_RUN,
     PROBE_SHARE,
     PROBE_STARTS,
     PROBES,
@@ -100,27 +104,41 @@ class FieldSearch:
             if best is None or not ground.wide or ended(self.hook):
                 ground.enough += 1
                 return best
-        most = FIELD_ORDER if p <= FIELD_ORDER else FIELD_SOME
-        field = ground.field(self.problem, self.state, most, False, self.seed)
-        return best if field is None or ended(self.hook) else self._from(field, best, RACE_STARTS)
+        return self._raced(best, FIELD_ORDER if p <= FIELD_ORDER else FIELD_SOME, RACE_STARTS)
 
     def deeper(self, best: Solution) -> Solution:
-        """The best of this component, no more correlated than noise, and those where all columns lead.
+        """The best of this component, no more correlated than noise, and those where all columns lead."""
+        found = self._raced(best, FIELD_ORDER if self.at_once() else FIELD_SOME, 0)
+        return best if found is None else found
 
-        A weak signal has variables that no other tells of.  So where a race runs in a part of A, its ends
-        name the variables with the largest products, and the next race runs among these.
+    def _raced(self, best: Solution | None, most: int, count: int) -> Solution | None:
+        """The best of this component and those from a race between all variables, or between so many.
+
+        A part of A lacks variables that the best support has, and what has little variance is told by no
+        other variable.  So the ends of a race in a part name the variables with which they have most in
+        common, and the next race runs among these.
         """
-        ground, state = self.ground, self.state
-        most = FIELD_ORDER if self.at_once() else FIELD_SOME
-        field = ground.field(self.problem, state, most, True, self.seed)
-        for _ in range(0 if field is None or field.whole else DEEP_FIELDS):
-            assert field is not None
-            ends = self._ends(field, 0, DEEP_LIFTED, 0.0)
-            field = field.around([S for S, _ in ends], DEEP_EACH * self.cardinality, FIELD_SOME)
+        ground, state, deep = self.ground, self.state, count == 0
+        field = ground.field(self.problem, state, most, deep, self.seed)
+        if field is None or ended(self.hook):
+            return best
+        if field.whole or deep:
+            rounds = 0 if field.whole else FIELD_ROUNDS
+        else:
+            best = self._from(field, best, count)
+            rounds = ground.partial < PROBES
+        for _ in range(rounds):
+            leads = min(FIELD_LEADS, max(FIELD_LEADS_LEAST, int(FIELD_IMAGE_WORK / self.problem.cost)))
+            ends = self._ends(field, count, leads, 0.0)[:leads]
+            field = field.around([S for S, _ in ends], FIELD_PARTNERS * self.cardinality, FIELD_SOME)
             if ended(self.hook) or not field.without(state):
                 return best
-        found = None if field is None or ended(self.hook) else self._from(field, best, 0)
-        return best if found is None else found
+        if not rounds and not field.whole:
+            return best
+        new = self._from(field, best, count)
+        if rounds and not deep and best is not None and new is not None:
+            ground.partial += new.objective <= best.objective * (1 + FIELD_GAIN)
+        return new
 
     def _from(self, field: Field, best: Solution | None, count: int) -> Solution | None:
         """The best of this component and those that the most promising ends lead to among all variables."""
@@ -169,10 +187,10 @@ class FieldSearch:
         op, k, diagonal = self.state.operator, self.cardinality, self.state.diagonal
         assert diagonal is not None
         rng = np.random.default_rng([*self.seed[:1], PROBE_COLUMNS])
-        some = rng.permutation(np.flatnonzero(diagonal > 0))
-        few, many = np.sort(some[:PROBE_COLUMNS]), np.arange(op.p)
+        some, many = np.flatnonzero(diagonal > 0), np.arange(op.p)
+        few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
         if isinstance(op, _core.Operator) and not op.symmetric_form:
-            many = np.sort(some[: min(PROBE_ROWS, max(PROBE_ENTRIES // op.m, 1))])
+            many = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.m, 1)), rng)
             rows = op.columns(many).astype(np.float32)
             columns = float(op.factor) * (op.columns(few).astype(np.float32) @ rows.T)
         else:
@@ -186,3 +204,11 @@ class FieldSearch:
             apart = 2 * known[largest].sum() < count
             as_good += bool(apart and explained >= PROBE_SHARE * best.objective)
         return as_good >= PROBE_AGAIN
+
+
+def _runs(some: Index, count: int, rng: np.random.Generator) -> Index:
+    """So many variables at random, in runs of neighbors, which share the cache lines of X by rows."""
+    if len(some) <= count:
+        return some
+    first = rng.choice(len(some) // PROBE_RUN, count // PROBE_RUN, replace=False)
+    return some[(np.sort(first)[:, None] * PROBE_RUN + np.arange(PROBE_RUN)).ravel()]

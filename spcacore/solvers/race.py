@@ -13,6 +13,7 @@ from .._limits import (
     DEEP_SUBSET,
     FIELD_TIE,
     RACE,
+    RACE_ALL,
     RACE_MOST_STEPS,
     RISE,
     SWAP_GAP,
@@ -23,7 +24,7 @@ from .._types import Index
 from ..operators.field import Field
 from .solution import Report, ended
 
-__all__ = ["Runs", "best_supports", "ends_on_field", "survivors"]
+__all__ = ["Runs", "best_supports", "ends_on_field", "race_rounds", "survivors"]
 __dir__ = __all__.copy
 
 Runs = tuple[
@@ -67,6 +68,11 @@ def best_supports(index: NDArray[np.intp], objective: NDArray[Any], most: int) -
     return order[list(first.values())]
 
 
+def race_rounds(p: int, deep: bool = False) -> tuple[tuple[int, float], ...]:
+    """Of a race between so many variables; more runs go on where these are few, or a signal may be weak."""
+    return DEEP_RACE if deep or p <= RACE_ALL else RACE
+
+
 def ends_on_field(
     field: Field, k: int, count: int, most: int, swaps: float, tol: float, hook: Report | None
 ) -> list[tuple[Index, float]]:  # fmt: skip
@@ -78,6 +84,7 @@ def ends_on_field(
     """
     A, w = field.matrix, len(field.index)
     deep = count == 0
+    rounds = race_rounds(w, deep)
     places = [(A, np.arange(w), np.arange(w) if deep else field.promising(k, count))]
     if deep and field.whole:
         B, at = field.of_largest_variance(min(DEEP_SUBSET, w // 2))
@@ -85,7 +92,7 @@ def ends_on_field(
     found: dict[bytes, tuple[Index, float]] = {}
     diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
     for matrix, at, starts in places:
-        index, value, *_ = survivors(matrix, starts, k, DEEP_RACE if deep else RACE, most, tol, hook)
+        index, value, *_ = survivors(matrix, starts, k, rounds, most, tol, hook)
         if len(index) == 0 or ended(hook):
             continue
         index, value, objective, *_ = _core.truncated_power_of_matrix(

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import (
     BRIEF_ORDER,
-    DEEP_RACE,
     GRAM_LEFT,
     QUOTIENT_ROUNDS,
-    RACE,
-    RACE_ALL,
     RACE_ENDS,
     RACE_EXACT,
     RACE_ITERATIONS,
@@ -51,7 +48,7 @@ from .choosing import ascend, truncation
 from .field_search import FieldSearch
 from .noise import rises_above_noise
 from .parameters import shared_parameters
-from .race import survivors
+from .race import race_rounds, survivors
 from .refitting import best_run, is_better, penalty_continuation, refit
 from .solution import Report, Solution, ended
 from .starts import promising_variables, search_starts
@@ -267,8 +264,7 @@ def _ends(
     if p > RACE_STARTS:
         norm = _core.largest_norms(rough, starts, k)
         starts = np.argsort(-norm, kind="stable")[:RACE_STARTS]
-    rounds = RACE if p > RACE_ALL else DEEP_RACE
-    index, value, _, made = survivors(rough, starts, k, rounds, RACE_ENDS, tol, hook)
+    index, value, _, made = survivors(rough, starts, k, race_rounds(p), RACE_ENDS, tol, hook)
     if len(index) == 0:
         return
     value = np.ascontiguousarray(value, A.dtype)

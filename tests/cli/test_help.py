@@ -43,7 +43,8 @@ def test_every_option_has_a_help_text_and_the_name_that_python_has():
     }  # fmt: skip
     for name, function in shared.items():
         there = {param.name for param in options.COMMANDS[name].params}
-        assert len(there & set(inspect.signature(function).parameters)) > 12
+        taken = {*inspect.signature(function).parameters, *inspect.signature(spcacore.sparse_pca).parameters}
+        assert len(there & taken) > 12
         assert not there & {"components", "seed", "jobs", "folds", "select", "resamples"} - known
 
 

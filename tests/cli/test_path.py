@@ -7,6 +7,7 @@ import re
 import numpy as np
 import oracles
 import pytest
+from calls import pca
 from cli_tools import loadings_of, one_error_line, results, rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -97,6 +98,12 @@ PATH_FIELDS = ("values", "explained_variance_ratio", "cardinality", "index_of_sp
 
 
 @pytest.mark.share(3)
+def with_grid(options):
+    """The model of these options, and the values of its sparsity."""
+    name = next(one for one in ("cardinality", "l1_bound", "penalty") if one in options)
+    return pca(**{one: value for one, value in options.items() if one != name}), options[name]
+
+
 @pytest.mark.parametrize(
     ("argv", "options"),
     [
@@ -120,7 +127,7 @@ PATH_FIELDS = ("values", "explained_variance_ratio", "cardinality", "index_of_sp
 )  # fmt: skip
 def test_path_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, options):
     options = {name: list(v) if isinstance(v, range) else v for name, v in options.items()}
-    expected = spcacore.sparsity_path(X, **options)
+    expected = spcacore.sparsity_path(X, *with_grid(options))
     status, out, err = run("path", file, *argv, "-o", tmp_path / "c.npz", "--json")
     document, fields = json.loads(out, parse_constant=pytest.fail), results(tmp_path / "c.npz")
     assert (status, err) == (0, "")
@@ -159,7 +166,7 @@ def test_path_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, options):
 )
 @pytest.mark.parametrize("criterion", ["cv", "sparseness"])
 def test_grids_that_differ_by_component(run, tmp_path, file, X, argv, options, criterion):
-    expected = spcacore.select_sparsity(X, criterion=criterion, **{"n_components": 2, **options})
+    expected = spcacore.select_sparsity(X, *with_grid({"n_components": 2, **options}), criterion=criterion)
     steps = [*expected.earlier, expected]
     argv = ["path", file, *argv, "--select", criterion]
     status, out, err = run(*argv, "-o", tmp_path / "c.npz", "--json")
@@ -217,7 +224,9 @@ def test_path_by_branch_and_bound_reaches_the_optima(as_json, pitprops):
     ],
 )  # fmt: skip
 def test_selection_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, options):
-    expected = spcacore.select_sparsity(X, cardinality=[1, 2, 4, 7], **options)
+    options, r = dict(options), options.get("n_components", 1)
+    options.pop("n_components", None)
+    expected = spcacore.select_sparsity(X, pca(r), [1, 2, 4, 7], **options)
     argv = ["path", file, "-k", "1,2,4,7", *argv]
     status, out, err = run(*argv, "-o", tmp_path / "c.npz", "--json")
     document, fields = json.loads(out, parse_constant=pytest.fail), results(tmp_path / "c.npz")

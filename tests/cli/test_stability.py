@@ -1,13 +1,16 @@
 """`spcacore stability`: the library's numbers on the screen, as JSON and in files."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from calls import pca
 from cli_tools import one_error_line, rows_of, saved
 from extras import optional
 
 import spcacore
 from spcacore.cli.models import RESAMPLED
-from spcacore.selection.stable_variables import FUNCTIONS
+from spcacore.selection import stable_variables
 
 optional_figure = optional("matplotlib.figure")
 
@@ -20,7 +23,7 @@ def planted(tmp_path):
 
 def test_what_the_library_finds(planted, as_json, output, tmp_path):
     path, X = planted
-    found = spcacore.stability(X, 2, cardinality=4, n_resamples=10, rng=3)
+    found = spcacore.stability(X, pca(2, 4), n_resamples=10, rng=3)
     argv = [path, "-n2", "-k4", "--resamples", "10", "--seed", "3"]
     told = as_json("stability", *argv, "-o", tmp_path / "f.csv")
     assert told["resamples"] == 10
@@ -132,7 +135,9 @@ def test_every_model_as_the_function_finds_it(sides, as_json, output, argv, opti
         names += [f"b{j}" for j in range(6)]
     elif model == "sparse_lda":
         argv, other, r = [*argv, "--labels", folder / "labels.txt"], labels, 1
-    found = spcacore.stability(X, r, other, model=model, n_resamples=6, rng=3, **options)
+    found = spcacore.stability(
+        X, partial(getattr(spcacore, model), n_components=r, **options), other, n_resamples=6, rng=3
+    )
     argv = [path, *argv, "--resamples", "6", "--seed", "3"]
     told = as_json("stability", *argv, "-o", folder / "f.npz")
     assert told["model"] == model
@@ -157,7 +162,7 @@ def test_every_model_as_the_function_finds_it(sides, as_json, output, argv, opti
 
 
 def test_the_command_knows_every_model_of_the_function():
-    assert {"sparse_pca", *RESAMPLED} == set(FUNCTIONS)
+    assert {"sparse_pca", *RESAMPLED} == set(stable_variables.RESAMPLED)
 
 
 def test_variables_of_both_sides_have_names_of_their_own(sides, as_json, output):

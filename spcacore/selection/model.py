@@ -1,0 +1,308 @@
+"""What functions that run a model know of it: a fitting function, its keywords, and what sets its sparsity.
+
+`as_model` reads a function of the package, a partial of one, or an estimator. Keywords are checked by name
+alone and handed on: what they may be is for the function to say.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Collection, Mapping
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._messages import brief, instead_of, listed
+from .._records import record, replaced
+from .._validation import is_row_blocks, is_sparse
+from ..generalized.cca import sparse_cca
+from ..generalized.lda import sparse_lda
+from ..models.alternation import prepare, with_defaults
+from ..models.components import sparse_pca
+from ..models.elastic_net import spca
+from ..models.given import GivenLoadings, from_loadings
+from ..models.rotated import sca, sma
+from ..models.structured import oppca, soppca
+from ..solvers.table import SOLVERS, SPARSITY
+
+__all__ = ["FITTING", "SPARSITY_WORDS", "TOGETHER", "Model", "as_model", "default_cardinality", "takes_model"]
+__dir__ = __all__.copy
+
+# The functions that fit, and the parameters that say how sparse their loadings are, by default the first.
+FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "sparse_pca": (sparse_pca, tuple(SPARSITY)),
+    "spca": (spca, ("cardinality", "penalty")),
+    "sca": (sca, ("l1_bound",)),
+    "sma": (sma, ("l1_bound",)),
+    "oppca": (oppca, ()),
+    "soppca": (soppca, ("cardinality",)),
+    "sparse_cca": (sparse_cca, ("l1_bound", "cardinality")),
+    "sparse_lda": (sparse_lda, ("cardinality",)),
+}
+TOGETHER = ("sca", "sma")  # whose bound is of all components together
+_DENSE = (*TOGETHER, "soppca")  # whose estimators have no sparsity by default
+SPARSITY_WORDS = (*SPARSITY, "explained", "total_cardinality")  # one of which is needed
+_DATA = ("X", "Y", "y")
+_REFUSED = {
+    "callback": "give it to {0} itself",
+    "sample_weight": "resamples, folds and permutations weigh the rows",
+}
+
+
+@record
+class Model:
+    """A function with its keywords; `parameter` sets the sparsity, where nothing else is said."""
+
+    name: str
+    function: Callable[..., Any]
+    keywords: dict[str, Any]
+    n_components: Any
+    parameters: tuple[str, ...] = ()
+    has_defaults: bool = False  # as the estimators of this package
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is an estimator of another package."""
+        return isinstance(self.function, FittedToRows)
+
+    @property
+    def parameter(self) -> str:
+        """What says how sparse the loadings are."""
+        if self.name == "sparse_pca":
+            return SOLVERS[self._method()[0]].sparsity
+        if self.name == "sparse_cca" and self.keywords.get("method") == "generalized":
+            return "cardinality"
+        return next((name for name in self.parameters if self.given(name)), self.parameters[0])
+
+    def given(self, *names: str) -> bool:
+        """Whether the model says any of these."""
+        return any(self.keywords.get(name) is not None for name in names)
+
+    def takes(self, name: str) -> bool:
+        return name in inspect.signature(self.function).parameters
+
+    def said(self, name: str, otherwise: Any) -> Any:
+        """A keyword, or its default; something else where the function does not take it."""
+        one = inspect.signature(self.function).parameters.get(name)
+        return otherwise if one is None else self.keywords.get(name, one.default)
+
+    def of(self, n_components: int) -> Model:
+        return replaced(self, n_components=n_components)
+
+    def having(self, **keywords: Any) -> Model:
+        """The same model with other keywords."""
+        return replaced(self, keywords={**self.keywords, **keywords})
+
+    def seeded(self, rng: Any) -> Model:
+        """With this source of random numbers, unless it has one of its own, or takes none."""
+        return self.having(**{"rng": rng, **self.keywords}) if self.takes("rng") else self
+
+    def completed(self, *sizes: int) -> Model:
+        """With the default sparsity of estimators, for so many variables of each matrix."""
+        if not self.has_defaults or self.given(*SPARSITY_WORDS) or self.name in _DENSE:
+            return self
+        counts = [default_cardinality(p) for p in sizes]
+        if self.parameter == "penalty":  # which has none
+            return self
+        values: list[Any] = counts if self.parameter == "cardinality" else [math.sqrt(k) for k in counts]
+        return self.having(**{self.parameter: values if len(values) > 1 else values[0]})
+
+    def fit(self, *data: Any, **more: Any) -> Any:
+        """The result of the function."""
+        return self.function(*data, self.n_components, **self.keywords, **more)
+
+    def prepared(self, X: Any, choices: Collection[Mapping[str, Any]] = ({},)) -> Any:
+        """The problem, solver, r and settings of `sparse_pca`, and its method and deflation."""
+        options = dict(self.keywords)
+        method, deflation = self._method()
+        options.pop("objective", None)
+        given = {name: options.pop(name, None) for name in (*SPARSITY, "explained")}
+        given["explained_of"] = options.pop("explained_of", "variance")
+        options |= {"method": method, "deflation": deflation}
+        found = prepare(X, self.n_components, [{**given, **choice} for choice in choices], **options)
+        return *found, method, deflation
+
+    def _method(self) -> tuple[str, str]:
+        """Of `sparse_pca`: how each component is found, and how it is removed."""
+        asked = (self.keywords.get(name) for name in ("method", "objective", "deflation", "constraint"))
+        return with_defaults(*asked)
+
+
+class FittedToRows:
+    """An estimator as a function of rows: what a copy of it, fitted to them, has for components."""
+
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
+
+    def __call__(
+        self, X: Any, n_components: Any = None, *, callback: object = None, **changes: Any
+    ) -> GivenLoadings:
+        if is_row_blocks(X):
+            raise TypeError(f"{type(self.estimator).__name__} needs X in memory, and it is in blocks of rows")
+        one = deepcopy(self.estimator)
+        if n_components is not None:
+            changes["n_components"] = n_components
+        if changes:
+            one.set_params(**changes)
+        one.fit(X if is_sparse(X) else np.asarray(X))
+        if not hasattr(one, "components_"):
+            raise TypeError(
+                f"{type(one).__name__} has no components_ once it is fitted, as a model must have"
+            )
+        return from_loadings(np.transpose(one.components_), X, label=type(one).__name__)
+
+
+def default_cardinality(p: int) -> int:
+    """Nonzeros where no number is given: the root of the number of variables, rounded up."""
+    return math.isqrt(p - 1) + 1
+
+
+def as_model(
+    given: Any, place: str, allowed: Collection[str], *, estimators: bool = False, n_components: Any = 1,
+    refused: Mapping[str, str] = _REFUSED,
+) -> Model:  # fmt: skip
+    """The model that the function `place` is given, one of these, or any estimator.
+
+    `n_components` is that of a partial that does not say. `refused` are keywords for which there is no use.
+    """
+    if isinstance(given, Model):
+        return given
+    own = getattr(given, "__spcacore_model__", None)
+    if own is None and not isinstance(given, type) and hasattr(given, "fit"):
+        if not estimators:
+            raise TypeError(f"model={type(given).__name__} is not for {place}, which takes {listed(allowed)}")
+        options = given.get_params(deep=False) if hasattr(given, "get_params") else {}
+        count = options.get("n_components")
+        return Model(type(given).__name__, FittedToRows(given), {}, count, tuple(options))
+    whole: Any = given if own is None or isinstance(given, type) else own(allowed)
+    function = whole.func if isinstance(whole, partial) else whole
+    name = _name_of(function)
+    if name is None:
+        raise TypeError(f"model must be {_kinds(allowed, estimators)}, not {_described(given, place)}")
+    if name not in allowed:
+        raise TypeError(f"model={name} is not for {place}, which takes {listed(allowed)}")
+    function, parameters = FITTING[name]
+    keywords = _checked(whole, name, place, refused) if isinstance(whole, partial) else {}
+    count = keywords.pop("n_components", n_components)
+    return Model(name, function, keywords, count, parameters, own is not None)
+
+
+def _name_of(function: Any) -> str | None:
+    """The fitting function that this is, with or without its advice."""
+    plain = getattr(function, "__wrapped__", function)
+    name = getattr(plain, "__name__", None)
+    if name not in FITTING or not inspect.isfunction(function):
+        return None
+    known = FITTING[name][0]
+    ours = getattr(known, "__wrapped__", known) is plain and function.__globals__ is known.__globals__
+    return name if ours else None
+
+
+def _kinds(allowed: Collection[str], estimators: bool) -> str:
+    more = ", or an estimator" if estimators else ""
+    first = next(iter(allowed))
+    return (
+        f"a fitting function ({listed(allowed)}), a partial of one with keywords, as in "
+        f"partial({first}, n_components=2){more}"
+    )
+
+
+def _described(given: Any, place: str) -> str:
+    """What is there instead of a model, and what is to be done."""
+    if isinstance(given, str):
+        return f"the string {given!r}" + f"; pass the function spcacore.{given} itself" * (given in FITTING)
+    if isinstance(given, type):
+        fits = hasattr(given, "fit")
+        return f"the class {given.__name__}" + f"; pass an estimator, {given.__name__}(...)" * fits
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        return f"{given}; the number of components belongs to the model, partial(..., n_components={given})"
+    if hasattr(given, "loadings") or hasattr(given, "loadings_x"):
+        return f"a {type(given).__name__}, which is fitted already; pass the function that made it"
+    if isinstance(given, partial):
+        return f"a partial of {_described(given.func, place)}"
+    if callable(given):
+        name = getattr(given, "__name__", type(given).__name__)
+        if getattr(given, "__globals__", {}).get("__name__", "").startswith("spcacore."):
+            return f"{name}, which is not for {place}"
+        return f"{name}, a function of your own; an object with fit and components_ may be one"
+    return f"{brief(repr(given))} of type {type(given).__name__}"
+
+
+def _checked(given: partial[Any], name: str, place: str, refused: Mapping[str, str]) -> dict[str, Any]:
+    """The keywords of a partial, all of which the function has a use for."""
+    function = FITTING[name][0]
+    known = {n: n for n in inspect.signature(function).parameters}
+    tells = inspect.unwrap(function).__code__.co_flags & inspect.CO_VARKEYWORDS  # what it does not take
+    if given.args:
+        raise TypeError(
+            f"the model has what goes by place: leave the data out, and name the rest, as in partial({name}, "
+            "n_components=2)"
+        )
+    for option in given.keywords:
+        if option in _DATA:
+            raise TypeError(f"{option} of the model cannot be used here: data are given to {place} itself")
+        if option in refused and given.keywords[option] is not None:
+            raise TypeError(f"{option} of the model cannot be used here: {refused[option].format(place)}")
+        if option not in known and not tells:
+            raise TypeError(f"{option} is no option of {name}{instead_of(option, known)}")
+    return {option: value for option, value in given.keywords.items() if option not in refused}
+
+
+# ---- calls of an earlier form --------------------------------------------------------------------------
+
+
+def takes_model(*names: str) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator of functions that run one of these: they say of its options that they go with it.
+
+    See `with_advice`.
+    """
+
+    def advised(function: Callable[..., Any]) -> Any:
+        function.advice = partial(_call_with_model, function, names)  # type: ignore[attr-defined]
+        return function
+
+    return advised
+
+
+def _call_with_model(
+    function: Callable[..., Any], names: Collection[str], given: Collection[Any], options: Mapping[str, Any]
+) -> str:
+    """The call that is meant by one with the options of a model; nothing if there are none."""
+    own = inspect.signature(function).parameters
+    unknown = [option for option in options if option not in own]
+    taken = {name: inspect.signature(FITTING[name][0]).parameters for name in names}
+    able = [name for name in names if all(option in taken[name] for option in unknown)]
+    said = options.get("model")
+    if not unknown:
+        return ""
+    if not able:
+        known = {
+            n: f"{n} of the model, partial({name}, {n}=...)" for name in [*names][::-1] for n in taken[name]
+        }
+        return instead_of(next(n for n in unknown if n not in known), {**known, **{n: n for n in own}})
+    name = said if isinstance(said, str) and said in able else _name_of(said) or able[0]
+    first, *places = [n for n, one in own.items() if one.kind is not one.KEYWORD_ONLY and n != "model"]
+    of_model = {option: _shown(options[option]) for option in unknown}
+    by_place = [n for n in places if own[n].default is inspect.Parameter.empty]
+    number = next((value for value in [*given][1:] if isinstance(value, int)), None)
+    if number is not None and "n_components" in places:
+        by_place.append(str(number))
+    elif number is not None:
+        of_model = {"n_components": str(number), **of_model}
+    if "grid" in own:
+        by_place += [of_model.pop(n) for n in FITTING[name][1] if n in of_model][:1]
+    model = f"partial({name}, {', '.join(f'{n}={x}' for n, x in of_model.items())})" if of_model else name
+    rest = [f"{n}={_shown(x)}" for n, x in options.items() if n in own and n != "model"]
+    parts = [model, *by_place]
+    if own["model"].kind is inspect.Parameter.KEYWORD_ONLY:
+        parts = [*by_place, f"model={model}"]
+    call = ", ".join([first, *parts, *rest])
+    return f"; options of the model go with it: {function.__name__}({call})"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if isinstance(value, (int, float, str, list, tuple, dict, type(None))) else "..."
+    return text if len(text) <= 40 else "..."

@@ -1,0 +1,334 @@
+"""What is fitted for each value of the sparsity: to all the data, to folds and to permutations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._messages import counted, quiet, warn
+from .._types import Array
+from .._validation import as_seed, check_callback, integer, is_row_blocks
+from ..linalg.orthogonal import unit_columns
+from ..linalg.threads import Report, in_threads
+from ..models.alternation import explained_together, problem_of, refine_all, search
+from ..models.components import SparsePCAResult, components_result
+from ..models.variance import DEFINITIONS, operator_variances
+from ..operators.deflation import DEFLATIONS
+from ..operators.gram import formed
+from ..operators.inputs import as_problem
+from ..operators.leading import dense_shares
+from ..operators.permutation import permuted_columns
+from ..operators.problem import Problem, warn_out_of_range
+from ..solvers.solution import Solution
+from ..solvers.table import SOLVERS
+from .grids import grid_of
+from .left_out import HeldOutRows, loadings_of
+from .model import Model
+from .rows import plain_rows
+from .tuning import SparsityPath
+
+__all__ = ["FitPlan", "Plan", "SearchPlan", "plan_of"]
+__dir__ = __all__.copy
+
+Hook = Callable[[Any], object]
+
+
+def plan_of(X: Any, model: Model, grid: Any, rng: Any) -> Plan:
+    """What to fit of this model."""
+    return (SearchPlan if model.name == "sparse_pca" else FitPlan)(X, model, grid, rng)
+
+
+class Plan:
+    """What to fit, for any rows: values of the sparsity, from the sparsest to the densest.
+
+    Where grids differ by component, `begin` says whose values are tried; those of `earlier` ones are chosen.
+    """
+
+    problem: Problem
+    r: int
+    seed: int
+    method: str
+    deflation = "none"
+    kind = "data"
+    counting = False
+    earlier: tuple[int, ...] = ()
+
+    def __init__(self, X: Any, model: Model, grid: Any):
+        self.X, self.model = X, model
+        self.parameter, self.values, self.grids = grid_of(model, grid, X)
+
+    def begin(self, earlier: tuple[int, ...]) -> None:
+        """Try the values of the next component, where those of these indices are chosen for earlier ones."""
+        assert self.grids is not None
+        self.earlier, self.r, self.values = earlier, len(earlier) + 1, self.grids[len(earlier)]
+
+    def model_of(self, i: int) -> Model:
+        """The model at the i-th value, of all components or of each."""
+        value = self.values[i].item()
+        if self.grids is not None:
+            value = [*(grid[k].item() for grid, k in zip(self.grids, self.earlier, strict=False)), value]
+        return self.model.having(**{self.parameter: value}).of(self.r)
+
+    def searched(self, X: Any, report: Report | None) -> tuple[Problem, list[list[Solution]]]:
+        """Other rows, and their components at each value."""
+        raise NotImplementedError
+
+    def fitted(self, hook: Hook) -> tuple[tuple[Any, ...], Array | None]:
+        """The results of all the data at each value, and their shares of the variance."""
+        raise NotImplementedError
+
+    def warn(self, results: Sequence[Any]) -> None:
+        """Warn of what the fits to all the data did not reach, unless each has by itself."""
+
+    def shares(
+        self, problem: Problem, solutions: list[list[Solution]], definition: str = "cumulative"
+    ) -> Array:
+        """Additional shares (m, r) of the variance; 0 where no component was left."""
+        assert problem.diagonal is not None
+        total = float(problem.diagonal.sum())
+        out = np.zeros((len(solutions), self.r))
+        for i, components in enumerate(solutions):
+            variances = operator_variances(problem, loadings_of(problem, components), definition)
+            out[i, : len(components)] = variances / total if total > 0 else 0.0
+        return out
+
+    def path(self, hook: Hook) -> SparsityPath:
+        """Of all the data."""
+        results, shares = self.fitted(hook)
+        problem, m, r = self.problem, len(results), self.r
+        cardinality = np.zeros((m, r), np.intp)
+        for i, result in enumerate(results):
+            cardinality[i, : result.loadings.shape[1]] = np.count_nonzero(result.loadings, axis=0)
+        dense = index = None
+        if shares is not None:
+            dense = dense_shares(problem, r)
+            zeros = 1 - cardinality.sum(axis=1) / (problem.p * r)
+            index = shares.sum(axis=1) * dense.sum() * zeros
+        return SparsityPath(
+            self.parameter, self.values, shares, cardinality, dense, index, results, self.method,
+            self.deflation, self.kind, problem.n_samples, problem.names,
+        )  # fmt: skip
+
+    def cross_validated(self, n_folds: int, n_repeats: int, threads: int, hook: Hook) -> Array:
+        """Scores (folds, m) of left-out entries; where components are counted, of the first 0, 1, ..., r."""
+        X, by_blocks = plain_rows(self.X), is_row_blocks(self.X)
+        n = X.shape[0]
+        folds = []
+        for repeat in range(n_repeats):
+            order = np.random.default_rng([self.seed, repeat]).permutation(n)
+            folds += [np.sort(fold) for fold in np.array_split(order, n_folds)]
+        fewest = min(n - len(fold) for fold in folds)
+        if fewest < self.r:
+            raise ValueError(
+                f"n_components must be at most {fewest}, the rows outside of a fold, not {self.r}"
+            )
+        if isinstance(X, np.ndarray) and np.isnan(X).any():
+            for fold in folds:
+                empty = np.isnan(np.delete(X, fold, axis=0)).all(axis=0)
+                if empty.any():
+                    j = int(np.argmax(empty))
+                    raise ValueError(f"column {j} of X has entries other than NaN in one fold only")
+
+        def score(fold: NDArray[np.intp], report: Report) -> list[float]:
+            rows = np.delete(np.arange(n), fold)
+            problem, solutions = self.searched(X.taken(rows) if by_blocks else X[rows], report)
+            held = HeldOutRows(X.taken(fold) if by_blocks else X[fold], problem.unscreened())
+            if not self.counting:
+                return [held.score(components) for components in solutions]
+            scores = [held.score(solutions[0][:t]) for t in range(self.r + 1)]
+            report(self.r)
+            return scores
+
+        return np.array(in_threads(score, folds, threads, hook))
+
+    def permuted(self, count: int, threads: int, hook: Hook) -> Array:
+        """Shares (1 + count, m, r), or (1 + count, r) of counted components: as X is, then permuted."""
+        X = plain_rows(self.X)
+        definition = DEFINITIONS[SOLVERS[self.method].objective] if self.method in SOLVERS else "cumulative"
+
+        def shares(i: int, report: Report) -> Array:
+            rows = permuted_columns(X, np.random.default_rng([self.seed, 1, i])) if i else X
+            problem, solutions = self.searched(rows, report)
+            out = self.shares(problem.unscreened(), solutions, definition)
+            if self.counting:
+                report(self.r)
+            return out[0] if self.counting else out
+
+        return np.array(in_threads(shares, range(1 + count), threads, hook))
+
+
+class SearchPlan(Plan):
+    """Of `sparse_pca`: one problem for all values, and the components of one value are starts for the next.
+
+    Where components are to be counted, there are no values but the sparsity of the model.
+    """
+
+    def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
+        if isinstance(model.n_components, (float, np.floating)):  # a share
+            raise TypeError(f"n_components must be an integer, not {model.n_components!r}")
+        self.counting, own = counting, "rng" in model.keywords
+        choices: list[dict[str, Any]] = [{}]
+        if counting:
+            self.X, self.model, self.parameter, self.grids = X, model, model.parameter, None
+            self.values = np.zeros(1)
+        else:
+            super().__init__(X, model, grid)
+            rows = self.values.tolist() if self.grids is None else _rows_of(self.grids)
+            choices = [{self.parameter: row} for row in rows]
+        self.problem, self.solver, self.r, self.settings, self.method, self.deflation = model.seeded(
+            rng
+        ).prepared(X, choices)
+        self.kind = model.keywords.get("kind", "data")
+        self.checked = self.settings
+        self.problem = formed(self.problem)
+        self.seed = as_seed(rng) if own else self.settings[0]["seed"]
+        self.solutions: list[list[Solution]] = []
+
+    def begin(self, earlier: tuple[int, ...]) -> None:
+        super().begin(earlier)
+        t, name = len(earlier), self.parameter
+        chosen = tuple(self.checked[i][name][s] for s, i in enumerate(earlier))
+        rows = self.checked[: len(self.values)]
+        self.settings = [row | {name: (*chosen, row[name][t])} for row in rows]
+
+    def searched(self, X: Any, report: Report | None) -> tuple[Problem, list[list[Solution]]]:
+        problem = formed(problem_of(X, SOLVERS[self.method], self.kind, self.settings[0]))
+        return problem, self.search_values(problem, None if self.counting else report, report)
+
+    def search_values(
+        self, problem: Problem, hook: Hook | None, report: Report | None = None
+    ) -> list[list[Solution]]:
+        """The components of each value, from the densest value to the sparsest.
+
+        The solution of one value is a start for the next. Where the first component of a denser value then
+        explains less than that of a sparser one, or all refined ones do, it is searched for again from there.
+        Of folds and permutations, which pass a report, the search has fewer starts.
+        """
+        tell = None if report is None else check_callback(lambda progress: report())
+        solutions: list[list[Solution]] = [[] for _ in self.settings]
+        ended = False
+
+        def solve_at(i: int, near: Sequence[Solution]) -> list[Solution]:
+            settings = self.settings[i]
+            known = [] if settings["refine"] else list(near[: len(self.earlier)])  # the same for all values
+            new = search(
+                problem, self.solver, DEFLATIONS[self.deflation], settings, known, self.r, tell, near,
+                quick=report is not None, quiet=True,
+            )  # fmt: skip
+            if settings["refine"] and len(new) > 1:
+                new = refine_all(problem, new, settings, tell, quiet=True)
+            return new
+
+        for i in range(len(solutions) - 1, -1, -1):
+            solutions[i] = solve_at(i, solutions[i + 1] if i + 1 < len(solutions) else ())
+            if hook is not None and hook(self.values[i].item()) is True:
+                self.values, self.settings = self.values[i:], self.settings[i:]
+                solutions, ended = solutions[i:], True
+                break
+        for i in range(1, len(solutions)) if self.parameter != "penalty" and not ended else ():
+            sparser, denser = solutions[i - 1], solutions[i]
+            if self.settings[i]["refine"] and len(sparser) == self.r > 1:
+                if explained_together(problem, denser) < explained_together(problem, sparser):
+                    solutions[i] = refine_all(problem, sparser, self.settings[i], tell, quiet=True)
+            elif sparser and denser and denser[0].objective < sparser[0].objective:
+                new = solve_at(i, sparser)
+                if new and new[0].objective > denser[0].objective:
+                    solutions[i] = new
+        if report is None:
+            self.solutions = solutions
+        return solutions
+
+    def fitted(self, hook: Hook) -> tuple[tuple[SparsePCAResult, ...], Array | None]:
+        solutions = self.search_values(self.problem, hook)
+        results = tuple(self.result(f, s) for f, s in zip(solutions, self.settings, strict=True))
+        if self.problem.diagonal is None:
+            return results, None
+        shares = np.zeros((len(results), self.r))
+        for i, result in enumerate(results):
+            assert result.explained_variance_ratio is not None
+            shares[i, : result.n_components] = result.explained_variance_ratio
+        return results, shares
+
+    def result(self, solutions: list[Solution], settings: dict[str, Any]) -> SparsePCAResult:
+        read, problem = self.problem.screening(), self.problem.unscreened()
+        return components_result(
+            problem, solutions, read, self.method, self.deflation, self.kind, settings, quiet=True
+        )
+
+    def warn(self, results: Sequence[SparsePCAResult]) -> None:
+        by_value = list(zip(self.values.tolist(), self.solutions, strict=True))
+        fewer = [value for value, components in by_value if len(components) < self.r]
+        unconverged = [value for value, components in by_value if not all(x.converged for x in components)]
+        for some, what in (
+            (fewer, f"fewer than {counted(self.r, 'component')} are left"),
+            (unconverged, "not converged"),
+        ):
+            if some:
+                where = "" if self.counting else f" at {self.parameter} {', '.join(f'{v:g}' for v in some)}"
+                warn(f"{what}{where}")
+        if results:
+            given = [result.explained_variance for result in results]
+            shares = [
+                np.zeros(result.n_components) if (share := result.explained_variance_ratio) is None else share
+                for result in results
+            ]
+            warn_out_of_range(np.concatenate(shares), np.concatenate(given))
+
+
+class FitPlan(Plan):
+    """Of any other function: a fit for each value, and for each fold and permutation."""
+
+    def __init__(self, X: Any, model: Model, grid: Any, rng: Any):
+        if model.keywords.get("kind", "data") != "data":
+            raise TypeError(f"kind must be 'data' when the sparsity of {model.name} is chosen")
+        self.seed, self.method = as_seed(rng), model.name
+        super().__init__(X, model.seeded(None if rng is None else self.seed), grid)
+        self.treatment = {"center": model.said("center", True), "scale": model.said("scale", False)}
+        if not all(isinstance(value, bool) for value in self.treatment.values()):
+            raise TypeError("center and scale must be True or False when the sparsity is chosen")
+        self.problem = as_problem(X, **self.treatment)
+        most = min(self.problem.p, self.problem.n_samples or self.problem.p)
+        self.r = integer(model.n_components, "n_components", 1, most)
+        for t, grid in enumerate(self.grids or ()):
+            if self.parameter == "cardinality":
+                integer(grid[-1], f"cardinality[{t}][{len(grid) - 1}]", 1, self.problem.p)
+
+    def searched(self, X: Any, report: Report | None) -> tuple[Problem, list[list[Solution]]]:
+        with quiet():
+            problem = as_problem(X, **self.treatment)
+            out: list[list[Solution]] = [[] for _ in self.values]
+            for i in range(len(out) - 1, -1, -1):
+                more = {} if report is None else {"callback": lambda progress: report()}
+                out[i] = _solutions(self.model_of(i).fit(X, **more).loadings, problem)
+                if report is not None:
+                    report(self.values[i].item())
+        return problem, out
+
+    def fitted(self, hook: Hook) -> tuple[tuple[Any, ...], Array | None]:
+        results: list[Any] = []
+        for i in range(len(self.values) - 1, -1, -1):
+            results.insert(0, self.model_of(i).fit(self.X))
+            if hook(self.values[i].item()) is True:
+                self.values = self.values[i:]
+                break
+        found = [_solutions(result.loadings, self.problem) for result in results]
+        return tuple(results), self.shares(self.problem, found)
+
+
+def _rows_of(grids: list[NDArray[Any]]) -> list[list[Any]]:
+    """All values of all grids, one of each component in a row."""
+    longest = max(len(grid) for grid in grids)
+    return [[grid[min(i, len(grid) - 1)].item() for grid in grids] for i in range(longest)]
+
+
+def _solutions(loadings: NDArray[Any], problem: Problem) -> list[Solution]:
+    """The loadings of unit length, but for those without nonzeros."""
+    out = []
+    for v in unit_columns(np.asarray(loadings, np.float64)).T:
+        index = np.flatnonzero(v)
+        if len(index):
+            out.append(Solution(index, v[index].astype(problem.operator.dtype), 0.0, 0, True))
+    return out
