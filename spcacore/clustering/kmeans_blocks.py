@@ -77,7 +77,7 @@ class BlockColumns:
         kinds = {kind: [i for i in queries if queries[i][0] == kind] for kind, _ in queries.values()}
         given = {kind: [queries[i][1] for i in same] for kind, same in kinds.items()}
         own = {kind: [weights[i] for i in same] for kind, same in kinds.items()}
-        out = {}
+        out: dict[int, Any] = {}
         if "rows" in kinds:
             out |= dict(zip(kinds.pop("rows"), self._rows(own["rows"], given["rows"]), strict=True))
         questions = [getattr(self, f"_{kind}")(own[kind], given[kind]) for kind in kinds]
