@@ -35,6 +35,8 @@ class Set:
     read: object
     held_back: bool = False
     limit: int = 4000  # variables at most
+    components: int = 2
+    most: int = 50  # nonzeros of the cases
 
 
 def package(name, path):
@@ -266,14 +268,14 @@ def columns(name, path, skip=1, delimiter=","):
 
 
 SETS = {
-    "golub": Set("expression", lambda: arrays("golub_leukemia.npz")["X"].astype(float)),
-    "blogs": Set("text", blogs),
-    "blood cells": Set("counts", blood_cells),
+    "golub": Set("expression", lambda: arrays("golub_leukemia.npz")["X"].astype(float), components=4),
+    "blogs": Set("text", blogs, components=4),
+    "blood cells": Set("counts", blood_cells, components=4),
     "khan": Set("expression", lambda: complete(of_r("impute", "khanmiss", "t(e$khanmiss[-1, -(1:2)])"))),
     "medulloblastoma": Set("expression", medulloblastoma, limit=6000),
-    "leukemia, 12,625 genes": Set("expression", expression("ALL", "ALL"), True, 12_625),
+    "leukemia, 12,625 genes": Set("expression", expression("ALL", "ALL"), True, 12_625, 1),
     "bladder": Set("expression", bladder, limit=22_283),
-    "myoblasts": Set("counts", myoblasts, True, 47_192),
+    "myoblasts": Set("counts", myoblasts, True, 47_192, 1, 20),
     "mixed cells": Set("counts", mixed_cells, True),
     "reduced cells": Set("counts", reduced_cells),
     "microbes": Set("counts", microbes, True, 10_172),
@@ -290,8 +292,8 @@ SETS = {
     "news": Set("text", lambda: words(lines("lee_background.cor"))),
     "encyclopedia, with pairs": Set("text", encyclopedia, True, 100_000),
     "genotypes": Set("genotypes", lambda: complete(genotypes()[:, :5000]), limit=5000),
-    "genotypes, 28,501": Set("genotypes", lambda: complete(genotypes()[:500]), True, 28_501),
-    "microsatellites": Set("genotypes", alleles("eHGDP"), True, 8170),
+    "genotypes, 28,501": Set("genotypes", lambda: complete(genotypes()[:500]), True, 28_501, 1, 20),
+    "microsatellites": Set("genotypes", alleles("eHGDP"), True, 8170, 1),
     "influenza": Set("genotypes", alleles("H3N2")),
     "Toronto stocks, five days": Set("prices", toronto_stocks),
     "American stocks, fifteen days": Set("prices", american_stocks, True),

@@ -247,6 +247,7 @@ FIELD_ROUNDS, FIELD_LEADS, FIELD_PARTNERS = 2, 50, 2
 FIELD_IMAGES, FIELD_IMAGE_ENTRIES = 16, 1 << 22  # products with A at a time, and their entries
 FIELD_IMAGE_WORK, FIELD_LEADS_LEAST = 1e9, 8  # multiplications of them, and of how many ends at least
 FIELD_GAIN = 2e-3  # of a component by such a race, below which it has found nothing
+TALLY_TIE = 1e-6  # share of a value by which a run may be below it and count as one that reached it
 FIELD_TIE = 1e-6  # swaps between values this close are ties
 FIELD_AT_ONCE = 3072  # variables up to which that is not asked
 # Share of the best value by which an end in a part of A may be below it; of p > FIELD_ORDER the second

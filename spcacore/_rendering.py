@@ -213,7 +213,22 @@ def notes_of(result: Any) -> list[str]:
         notes.append(
             "not converged" if len(converged) == 1 else f"not converged: component {', '.join(some)}"
         )
+    lone = _reached_once(result)
+    if lone.any():
+        some = [str(t + 1) for t in np.flatnonzero(lone)[:READ_COMPONENTS]]
+        which = "" if len(lone) == 1 else f": component {', '.join(some)}"
+        notes.append(f"one run of several reached the best, so that more starts may find better{which}")
     return notes
+
+
+def _reached_once(result: Any) -> NDArray[np.bool_]:
+    """Of each component, whether one of at least three runs reached the best, and no proof is known."""
+    ends, best = getattr(result, "n_ends", None), getattr(result, "n_best", None)
+    if ends is None or best is None:
+        return np.zeros(1, np.bool_)
+    gaps = getattr(result, "gap", None)
+    unproved = True if gaps is None else np.atleast_1d(gaps) > 0
+    return np.asarray((np.atleast_1d(best) == 1) & (np.atleast_1d(ends) >= 3) & unproved)
 
 
 def _of(side: Any) -> str:

@@ -41,6 +41,10 @@ class SparseComponent(Readable):
         Number of nonzeros.
     n_iter : int
         Number of iterations from the best start.
+    n_starts, n_ends, n_best : int
+        How many starts the search made, how many of their runs it carried to their ends, and how many of
+        these ended at the best value, to a millionth. One of many means that more starts (`n_starts=`) may
+        find a better component. 1, 1 and 1 where the method has one start.
     converged : bool
     method : str
     screening : Screening
@@ -71,6 +75,9 @@ class SparseComponent(Readable):
     upper_bound: float | None = None
     names: tuple[str, ...] | None = None
     missing_entries: int = 0
+    n_starts: int = 1
+    n_ends: int = 1
+    n_best: int = 1
 
     @property
     def gap(self) -> float | None:

@@ -115,6 +115,37 @@ def test_the_picture_of_genes():
 
 
 @cache
+def topics():
+    module = example("blog_topics")
+    X, terms = module.data(data_file("poliblog5k_counts.npz"), data_file("poliblog5k_terms.txt"))
+    return module, X, module.analyze(X, terms)
+
+
+def test_the_topics_of_blogs_are_as_written():
+    module, _, found = topics()
+    source = (EXAMPLES / "blog_topics.py").read_text(encoding="utf-8")
+    assert module.written(found, source) == source
+    assert {"mortgag", "lender", "freddi"} <= set(found.words[0])
+    assert {"baghdad", "sadr", "troop"} <= set(found.words[1])
+
+
+def test_the_usual_start_misses_the_first_topic():
+    _, X, _ = topics()
+    options = {"cardinality": 12, "scale": True}
+    best, usual = (
+        float(spcacore.sparse_pca(X, 1, **options, **start).explained_variance[0])
+        for start in ({}, {"start": "eigenvector"})
+    )
+    assert (round(best, 2), round(usual, 2)) == (5.08, 3.51)
+
+
+def test_the_picture_of_topics():
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    module, _, found = topics()
+    assert len(drawn(module, found).axes) == 8
+
+
+@cache
 def facebook():
     module = example("graph_blocks")
     A = module.data(data_file("facebook_adjacency.npz"))

@@ -10,7 +10,7 @@ from calls import pca
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
-from oracles import covariance, data_arrays, spanned_variance
+from oracles import covariance, data_arrays, optimum, spanned_variance
 from scipy.optimize import minimize
 from starts import few
 
@@ -165,6 +165,25 @@ def test_a_single_loading_is_as_good_as_all_starts_make_it():
             assert w @ A @ w >= best * (1 - 1e-9)
             found += alone < best * (1 - 1e-3)
     assert found > 3
+
+
+@pytest.mark.parametrize(
+    "method", [{}, {"method": "thresholding"}, {"method": "greedy", "strategy": "gradient"}]
+)
+def test_one_component_is_refined_to_the_best(method):
+    """Of a search that misses some, by enumeration."""
+    options = method or {"start": "diagonal", "swaps": False}
+    missed = 0
+    for seed in range(12):
+        A = covariance(np.random.default_rng(seed).standard_normal((8, 11)))
+        best = optimum(A, 4)
+        before, after = (
+            sparse_pca(A, 1, cardinality=4, kind="covariance", refine=wanted, **options)
+            for wanted in (False, True)
+        )
+        missed += before.explained_variance[0] < best * (1 - 1e-9)
+        assert after.explained_variance[0] == pytest.approx(best, rel=1e-9)
+    assert missed
 
 
 def test_a_restart_drops_some_loadings():

@@ -38,7 +38,7 @@ from ..operators.transform import fitted_scores
 from ..progress import Callback
 from ..results import LoadingsResult
 from ..solvers.base import hook_of_component
-from ..solvers.solution import Solution
+from ..solvers.solution import Solution, Tally
 from ..solvers.table import SOLVERS
 from .across import are_together, bounds_together
 from .alternation import (
@@ -79,6 +79,11 @@ class SparsePCAResult(LoadingsResult):
     mean, scale : ndarray of shape (p,) or None
         What was subtracted from each column, and what then divided it. None if not applied.
     n_iter : ndarray of shape (r,), int
+    n_starts, n_ends, n_best : ndarray of shape (r,), int
+        How many starts the search of each component made, how many of their runs it carried to their ends,
+        and how many of these ended at the best value, to a millionth. One of many means that more starts
+        (`n_starts=`) may find a better component; `summary()` says so. 1, 1 and 1 where the method has one
+        start, and of components that were found together.
     converged : ndarray of shape (r,), bool
     upper_bound : ndarray of shape (r,) or None
         With ``certify=True``: no loading of this cardinality has more variance in the deflated matrix (with
@@ -141,6 +146,9 @@ class SparsePCAResult(LoadingsResult):
     joint_gap: float | None = None
     scores: NDArray[Any] | None = None
     missing_entries: int = 0
+    n_starts: NDArray[np.intp] | None = None
+    n_ends: NDArray[np.intp] | None = None
+    n_best: NDArray[np.intp] | None = None
 
     def extend(
         self,
@@ -276,7 +284,8 @@ def sparse_pca(
         components, a support of more than t variables always allows this; a smaller one may not.
     refine : bool, default False
         Solve for each loading again, given all the others. This raises the variance that the loadings
-        explain together; see the function `refine`.
+        explain together; see the function `refine`. A single loading is sought again by truncated power from
+        all starts, with swaps, at the cardinality that it has.
     n_restarts : int, default 0
         With ``refine=True``, the number of further attempts, as in the function `refine`.
     certify : bool or "jointly", default False
@@ -442,11 +451,17 @@ def sparse_pca(
     hook = check_callback(callback)
     problem = formed(problem, hook_of_component(hook, 0, r))
     found = search(problem, solver, DEFLATIONS[removal], settings, [], r, hook)
-    if refine and len(found) > 1:
+    if refine and found:
         found = refine_all(problem, found, settings, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
     result = components_result(problem, found, read, chosen, removal, kind, settings)
     return replace(result, scores=fitted_scores(X, problem, result.loadings))
+
+
+def _tally(result: SparsePCAResult, t: int) -> Tally:
+    """What is known of the search of a component."""
+    counts = result.n_starts, result.n_ends, result.n_best
+    return Tally() if any(c is None for c in counts) else Tally(*(int(c[t]) for c in counts if c is not None))
 
 
 def extend(
@@ -482,9 +497,11 @@ def extend(
         sparsity = sparsity | {method.sparsity: earlier[0]}
     refuse_sparsity(method, sparsity)
     settings[method.sparsity] = earlier + check_sparsities(method, sparsity, more, problem)
+    given = np.asarray(result.loadings, problem.operator.dtype)
     known = [
-        Solution(np.flatnonzero(x), x[x != 0], 0.0, int(result.n_iter[t]), bool(result.converged[t]))
-        for t, x in enumerate(np.asarray(result.loadings, problem.operator.dtype).T)
+        Solution(index, x[index], 0.0, int(n_iter), bool(converged), tally=_tally(result, t))
+        for t, (x, n_iter, converged) in enumerate(zip(given.T, result.n_iter, result.converged, strict=True))
+        for index in [np.flatnonzero(x)]
     ]
     solver = make_solver(problem, method, deflation, settings)
     solver.check_together(settings[method.sparsity])
@@ -556,4 +573,7 @@ def components_result(
         joint_bound=joint_bound,
         joint_gap=joint_gap,
         missing_entries=problem.missing_entries,
+        n_starts=np.array([f.tally.starts for f in found], np.intp),
+        n_ends=np.array([f.tally.ends for f in found], np.intp),
+        n_best=np.array([f.tally.best for f in found], np.intp),
     )

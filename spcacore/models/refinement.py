@@ -80,12 +80,13 @@ def refine(
     """Improve several loadings together: solve for each again, given all the others.
 
     Maximizes the variance that the loadings explain together, `Tr(A V (V'V)^-1 V')`, over loadings V of the
-    given cardinalities. Each step changes one loading, by truncated power on the generalized problem
-    `max x'PAPx / x'Px`, where P is the projection away from the other loadings. This ends when a round over
-    all loadings gains no more than `tol`. Without a constraint, other combinations follow: of these loadings
-    and of those that truncated power finds from single variables, and of loadings that pass a variable to
-    another loading. For up to 64 variables some are drawn at random, too, and up to 128 random starts ascend
-    at a time, of which the best are varied again, as long as this helps.
+    given cardinalities. Each step changes one loading, by truncated power on the generalized problem `max
+    x'PAPx / x'Px`, where P is the projection away from the other loadings. This ends when a round over all
+    loadings gains no more than `tol`. A single loading is sought as `sparse_pca` seeks one by default, from
+    itself and from all other starts. Without a constraint, other combinations follow: of these loadings and
+    of those that truncated power finds from single variables, and of loadings that pass a variable to another
+    loading. For up to 64 variables some are drawn at random, too, and up to 128 random starts ascend at a
+    time, of which the best are varied again, as long as this helps.
 
     No change is made unless it raises the variance, so the result explains at least as much as the given
     loadings. There is one exception: loadings that must first be made orthogonal may lose variance by that.
@@ -514,14 +515,18 @@ def _again(
     wide: bool,
     rng: np.random.Generator,
 ) -> Loading | None:
-    """Loading t solved again given the others: from itself, or at random; wide: from all starts too."""
+    """Loading t solved again given the others: from itself, or at random; wide: from all starts too.
+
+    Without others that is the search of one component, with its race and swaps.
+    """
     deflation = DEFLATIONS["projection" if constraint else "generalized"]
     state = DeflatedOperator.from_problem(problem, deflation, constraint)
     for i, x in enumerate(loadings):
         if i != t and x is not None:
             state = state.deflate(*x, problem.noise)
     start, best, most, now = rng.standard_normal(problem.p), None, 0.0, loadings[t]
-    solver = TruncatedPower.from_options(problem, swaps=False)
+    alone = len(loadings) == 1
+    solver = TruncatedPower.from_options(problem, swaps=alone)
     if now is not None:
         best, most = now, _additional(problem, state, *now)
         start[:] = 0
@@ -530,7 +535,7 @@ def _again(
         if (explained := _additional(problem, state, fitted.index, fitted.entries)) > most:
             best, most = (fitted.index, fitted.entries), explained
     for way in (replace(solver, start=start), solver)[: 1 + (wide or now is None)]:
-        new = way.solve(problem, state, cardinality, [0, t], None)
+        new = (way.find if alone else way.solve)(problem, state, cardinality, [0, t], None)
         if new is not None:
             explained = _additional(problem, state, new.index, new.entries)
             if explained > most * (1 + _rounding(problem)):

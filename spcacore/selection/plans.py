@@ -218,7 +218,7 @@ class SearchPlan(Plan):
                 problem, self.solver, DEFLATIONS[self.deflation], settings, known, self.r, tell, near,
                 quick=report is not None, quiet=True,
             )  # fmt: skip
-            if settings["refine"] and len(new) > 1:
+            if settings["refine"] and new:
                 new = refine_all(problem, new, settings, tell, quiet=True)
             return new
 

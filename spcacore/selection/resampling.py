@@ -101,7 +101,7 @@ class ComponentRefits(Refits):
         problem = formed(problem)
         removal = DEFLATIONS[self.deflation]
         found = search(problem, self.solver, removal, self.settings, [], self.r, None)
-        if self.settings["refine"] and len(found) > 1:
+        if self.settings["refine"] and found:
             found = refine_all(problem, found, self.settings, None)
         read, problem = problem.screening(), problem.unscreened()
         self.result = components_result(
@@ -137,7 +137,7 @@ class ComponentRefits(Refits):
             problem, self.solver, DEFLATIONS[self.deflation], settings, [], self.r, tell, near,
             quick=self.warm, quiet=True,
         )  # fmt: skip
-        if settings["refine"] and len(found) > 1:
+        if settings["refine"] and found:
             found = refine_all(problem, found, settings, tell, quiet=True)
         result = components_result(
             problem.unscreened(), found, problem.screening(), self.method, self.deflation, "data", settings,

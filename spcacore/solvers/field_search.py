@@ -35,6 +35,7 @@ from .._limits import (
     RACE_ENDS,
     RACE_STARTS,
     RISE,
+    TALLY_TIE,
 )
 from .._records import record, replaced
 from .._types import Index
@@ -42,9 +43,9 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_of
-from .race import ends_on_field
+from .race import End, ends_on_field
 from .refitting import is_better
-from .solution import Begin, Report, Solution, ended
+from .solution import Begin, Report, Solution, Tally, ended
 from .starts import variances_tie
 
 __all__ = ["Continued", "FieldSearch"]
@@ -99,7 +100,7 @@ class FieldSearch:
             if field is None:
                 return best
             new = self._from(field, best, PROBE_STARTS)
-            ground.wide = new is not best or (ground.enough == 0 and self._hidden(best))
+            ground.wide = _moved(new, best) or (ground.enough == 0 and self._hidden(best))
             best = new
             if best is None or not ground.wide or ended(self.hook):
                 ground.enough += 1
@@ -127,47 +128,57 @@ class FieldSearch:
         else:
             best = self._from(field, best, count)
             rounds = ground.partial < PROBES
+        made = 0
         for _ in range(rounds):
             leads = min(FIELD_LEADS, max(FIELD_LEADS_LEAST, int(FIELD_IMAGE_WORK / self.problem.cost)))
-            ends = self._ends(field, count, leads, 0.0)[:leads]
-            field = field.around([S for S, _ in ends], FIELD_PARTNERS * self.cardinality, FIELD_SOME)
+            ends, starts = self._ends(field, count, leads, 0.0)
+            made += starts
+            supports = [end.index for end in ends[:leads]]
+            field = field.around(supports, FIELD_PARTNERS * self.cardinality, FIELD_SOME)
             if ended(self.hook) or not field.without(state):
                 return best
         if not rounds and not field.whole:
             return best
-        new = self._from(field, best, count)
+        new = self._from(field, best, count, made)
         if rounds and not deep and best is not None and new is not None:
             ground.partial += new.objective <= best.objective * (1 + FIELD_GAIN)
         return new
 
-    def _from(self, field: Field, best: Solution | None, count: int) -> Solution | None:
+    def _from(self, field: Field, best: Solution | None, count: int, made: int = 0) -> Solution | None:
         """The best of this component and those that the most promising ends lead to among all variables."""
         solver, state, k, p = self.solver, self.state, self.cardinality, self.problem.p
-        ends = self._ends(field, count, DEEP_ENDS if count == 0 else RACE_ENDS, solver.swaps)
+        ends, n_starts = self._ends(field, count, DEEP_ENDS if count == 0 else RACE_ENDS, solver.swaps)
         comparable = state.constraint is None and not state.quotient
         slack = FIELD_ROUNDING if field.whole else FIELD_SLACK[p > FIELD_ORDER]
         least, here = -np.inf, field.index[:0]
         if best is not None:
             least = best.objective * (1 - slack) if comparable else least
             here = best.index if field.whole else np.intersect1d(best.index, field.index)
-        chosen = [S for S, reached in ends if reached >= least and not (len(here) and np.isin(here, S).all())]
+        again = [end for end in ends if len(here) and np.isin(here, end.index).all()]
+        chosen = [end for end in ends if end.value >= least and not any(end is other for other in again)]
         swapped = field.whole and comparable
         if swapped:
             solver = replaced(solver, swaps=0.0)
         few = swapped or count == 0  # in a field of what is likely, nearly so
-        begins = [self._begin(S, best) for S in chosen[: FIELD_LIFTED // (1 + few)]]
-        if not begins:
-            return best
+        chosen = chosen[: FIELD_LIFTED // (1 + few)]
+        begins = [self._begin(end.index, best) for end in chosen]
         n_iter, new = 0 if best is None else best.n_iter, best
-        for x in solver.find_from(self.problem, state, begins, k, self.hook):
+        runs = [] if best is None else [(best.objective, best.tally.best + sum(end.runs for end in again))]
+        for end, x in zip(chosen, solver.find_from(self.problem, state, begins, k, self.hook), strict=False):
             if x is None or ended(self.hook):
                 break
             n_iter += x.n_iter
+            runs.append((x.objective, end.runs))
             if new is None or (x.objective > new.objective * (1 + RISE) and is_better(state, x, new, 0)):
                 new = x
-        return best if new is None or new is best else replaced(new, n_iter=n_iter)
+        if new is None:
+            return None
+        before = Tally(0, 0, 0) if best is None else best.tally
+        reached = sum(count for value, count in runs if value >= new.objective * (1 - TALLY_TIE))
+        tally = Tally(before.starts + made + n_starts, before.ends + sum(end.runs for end in ends), reached)
+        return replaced(new, tally=tally, n_iter=new.n_iter if new is best else n_iter)
 
-    def _ends(self, field: Field, count: int, most: int, swaps: float) -> list[tuple[Index, float]]:
+    def _ends(self, field: Field, count: int, most: int, swaps: float) -> tuple[list[End], int]:
         tol = max(self.solver.tolerance(self.state.operator), 1e-6)
         return ends_on_field(field, self.cardinality, count, most, swaps, tol, self.hook)
 
@@ -204,6 +215,11 @@ class FieldSearch:
             apart = 2 * known[largest].sum() < count
             as_good += bool(apart and explained >= PROBE_SHARE * best.objective)
         return as_good >= PROBE_AGAIN
+
+
+def _moved(new: Solution | None, best: Solution) -> bool:
+    """Whether a race has found another component than the best before."""
+    return new is None or new.objective != best.objective or not np.array_equal(new.index, best.index)
 
 
 def _runs(some: Index, count: int, rng: np.random.Generator) -> Index:

@@ -25,7 +25,7 @@ from .._limits import (
     SUBSPACE_SPARE,
 )
 from .._messages import warn
-from .._records import record
+from .._records import record, replaced
 from .._types import (
     Groups,
     Kind,
@@ -49,7 +49,7 @@ from .choosing import ascend, penalization
 from .column_starts import Columns, ThresholdedEntries
 from .parameters import shared_parameters
 from .refitting import refit
-from .solution import ProgressClock, Report, Solution, ended
+from .solution import ProgressClock, Report, Solution, Tally, ended
 from .starts import Start, power_start, search_starts
 
 __all__ = ["GeneralizedPower", "gpower"]
@@ -146,7 +146,7 @@ class GeneralizedPower(IterativeSolver):
         choice, rule, worth = state.choice, None, None
         if choice is not None:
             rule, worth = penalization(choice, l0, gamma)
-        best, most = None, -math.inf
+        best, most, runs = None, -math.inf, 0
         again, work = 0, 0.0  # starts that led to the best, and multiplications of all
         for tried, (index, entries, _) in enumerate(starts):
             enough = tried >= COLUMN_STARTS_LEAST and work > START_WORK
@@ -160,6 +160,7 @@ class GeneralizedPower(IterativeSolver):
                 status, index, entries, objective, variance, n_iter = ascend(
                     op, choice, rule, index, entries, *limits, worth
                 )
+            runs += 1
             work += 2.0 * (op.p * len(index) if op.symmetric_form else problem.cost) * n_iter
             first_term = abs(variance) if l0 else math.sqrt(abs(variance))
             if status < 0 or (status == 0 and objective <= rounding * first_term):
@@ -172,7 +173,7 @@ class GeneralizedPower(IterativeSolver):
                 new = refit(state, new)
             if new.objective > -math.inf:
                 best, most, again = new, objective, 1
-        return best
+        return None if best is None else replaced(best, tally=Tally(runs, runs, again))
 
     def candidates(
         self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int]

@@ -102,7 +102,8 @@ def search_in_working_set(
         level = _level(inner, inside, restricted, found, among)
         if found is None or level is None:
             return None
-        before, x = x, replaced(_at(found, active[found.index]), proved=False)
+        tally = found.tally if x is None or everywhere else x.tally
+        before, x = x, replaced(_at(found, active[found.index]), proved=False, tally=tally)
         if ended(hook) or (everywhere and before is not None and _same(before, x)):
             break
         (entrants,) = _entrants(working_set, solver, problem, state, active, [(x, level)])

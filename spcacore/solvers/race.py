@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,20 @@ from .._types import Index
 from ..operators.field import Field
 from .solution import Report, ended
 
-__all__ = ["Runs", "best_supports", "ends_on_field", "race_rounds", "survivors"]
+__all__ = ["End", "Runs", "best_supports", "ends_on_field", "race_rounds", "survivors"]
 __dir__ = __all__.copy
 
 Runs = tuple[
     NDArray[np.intp], NDArray[Any], NDArray[Any], NDArray[np.intp]
 ]  # index, value, objective, n_iter
+
+
+class End(NamedTuple):
+    """The variables, ascending, where runs of a race ended, their value, and how many runs did."""
+
+    index: Index
+    value: float
+    runs: int
 
 
 def survivors(
@@ -75,8 +83,8 @@ def race_rounds(p: int, deep: bool = False) -> tuple[tuple[int, float], ...]:
 
 def ends_on_field(
     field: Field, k: int, count: int, most: int, swaps: float, tol: float, hook: Report | None
-) -> list[tuple[Index, float]]:  # fmt: skip
-    """The variables, ascending, and the value of each different end of a race, the best first.
+) -> tuple[list[End], int]:  # fmt: skip
+    """The different ends of a race, the best first, and how many starts it had.
 
     It has `count` starts, and `most` runs go to their ends.  Where a signal may be weak, the count is 0: then
     every column starts, also among the variables of largest variance alone, since those of a signal are more
@@ -89,7 +97,7 @@ def ends_on_field(
     if deep and field.whole:
         B, at = field.of_largest_variance(min(DEEP_SUBSET, w // 2))
         places.append((B, at, np.arange(len(at))))
-    found: dict[bytes, tuple[Index, float]] = {}
+    found: dict[bytes, End] = {}
     diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
     for matrix, at, starts in places:
         index, value, *_ = survivors(matrix, starts, k, rounds, most, tol, hook)
@@ -103,6 +111,8 @@ def ends_on_field(
             if 20.0 * k**4 <= swaps and 1 < k < w and not ended(hook):
                 limits = RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), FIELD_TIE, SWAPS_AT_A_TIME
                 support, _, reached, _ = _core.swap(A, support, diagonal, *limits)
-            found.setdefault(support.tobytes(), (support, reached))
-    order = sorted(found.values(), key=lambda end: (-end[1], tuple(end[0])))
-    return [(np.sort(field.index[support]), reached) for support, reached in order]
+            key = support.tobytes()
+            found[key] = End(support, reached, 1 + (found[key].runs if key in found else 0))
+    order = sorted(found.values(), key=lambda end: (-end.value, tuple(end.index)))
+    ends = [end._replace(index=np.sort(field.index[end.index])) for end in order]
+    return ends, sum(len(starts) for *_, starts in places)

@@ -19,7 +19,7 @@ from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
 from .signed import signed_vector
-from .solution import Report, Solution, ended
+from .solution import Report, Solution, Tally, ended
 
 __all__ = [
     "Run", "Span", "best_of_bounded", "best_run", "is_better", "leading_vector", "penalty_continuation",
@@ -103,7 +103,7 @@ def best_run(
         same += 1
         if is_better(state, new, best, tol, nonnegative):
             best = new
-    return None if best is None else replaced(best, agreement=same / total)
+    return None if best is None else replaced(best, tally=Tally(total, total, same))
 
 
 def best_of_bounded(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from .._types import Index
 from .._validation import Hook
 from ..progress import Progress
 
-__all__ = ["Begin", "Ended", "ProgressClock", "ProgressHook", "Report", "Solution", "ended"]
+__all__ = ["Begin", "Ended", "ProgressClock", "ProgressHook", "Report", "Solution", "Tally", "ended"]
 __dir__ = __all__.copy
 
 Report = Callable[[int], object]  # told the number of iterations
@@ -63,6 +63,14 @@ class ProgressClock:
         return ended(self.hook)
 
 
+class Tally(NamedTuple):
+    """How many starts there were, runs that went to their ends, and runs that ended at the best value."""
+
+    starts: int = 1
+    ends: int = 1
+    best: int = 1
+
+
 @record
 class Solution:
     """One component in the units of the operator."""
@@ -73,7 +81,7 @@ class Solution:
     n_iter: int
     converged: bool
     upper_bound: float | None = None
-    agreement: float = 1.0  # share of the starts that ended at its support
+    tally: Tally = Tally()
     proved: bool = False  # that no other of as many variables is better
 
 

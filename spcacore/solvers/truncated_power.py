@@ -21,6 +21,7 @@ from .._limits import (
     SWAP_WORK,
     SWAP_WORK_OUTSIDE,
     SWAPPED_ENDS,
+    TALLY_TIE,
     WORKING_SET_FACTOR,
 )
 from .._records import record, replaced
@@ -50,7 +51,7 @@ from .noise import rises_above_noise
 from .parameters import shared_parameters
 from .race import race_rounds, survivors
 from .refitting import best_run, is_better, penalty_continuation, refit
-from .solution import Report, Solution, ended
+from .solution import Report, Solution, Tally, ended
 from .starts import promising_variables, search_starts
 from .swaps import swap_search
 
@@ -100,12 +101,16 @@ class TruncatedPower(IterativeSolver):
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         tol, running = self.tolerance(state.operator), _running(state)
-        A, ends = state.matrix, {}
+        A, short = state.matrix, 0  # starts of a race whose runs were not carried to their ends
+        ends: dict[bytes, list[Solution]] = {}
 
         def raced() -> Iterator[tuple[Solution]]:
             """Where a race on A as a matrix ends; else `find` makes one."""
+            nonlocal short
             if A is not None:
-                yield from _ends(A, state, cardinality, self.max_iter, tol, hook)
+                n_starts, last = _ends(A, state, cardinality, self.max_iter, tol, hook)
+                short = n_starts - len(last)
+                yield from ((x,) for x in last)
 
         def run(
             index: NDArray[np.intp] | Solution, entries: NDArray[Any] | None = None,
@@ -118,7 +123,7 @@ class TruncatedPower(IterativeSolver):
                 assert entries is not None
                 x = self._run(state, running, index, entries, path, tol, hook)
             if x is not None:
-                ends[x.index.tobytes()] = x
+                ends.setdefault(x.index.tobytes(), []).append(x)
             return x
 
         fair = state.deflation.semidefinite and self.max_iter >= RACE_ITERATIONS  # objectives only rise then
@@ -131,17 +136,24 @@ class TruncatedPower(IterativeSolver):
         best = best_run(state, begin, run, hook, tol if self.renormalize else 0, self.nonnegative)
         if best is None:
             return None
-        few = [best]
+        few = [[best] * best.tally.best]
         if self.swaps > 0 and (state.constrained or (races and A is not None)):
-            few = sorted(ends.values(), key=lambda x: -x.objective)[:SWAPPED_ENDS]
-        swapped = [y for x in few if (y := self._improved(problem, state, x, cardinality, hook)) is not None]
-        x = None
-        for y in swapped:
-            x = y if x is None or is_better(state, y, x, 0) else x
-        if x is None or self.swaps == 0:
+            few = sorted(ends.values(), key=lambda runs: -runs[0].objective)[:SWAPPED_ENDS]
+        x, reached = None, []
+        for runs in few:
+            y = self._improved(problem, state, runs[0], cardinality, hook)
+            if y is not None:
+                x = y if x is None or is_better(state, y, x, 0) else x
+                reached.append((y.objective, len(runs)))
+        if x is None:
+            return None
+        agreeing = sum(count for value, count in reached if value >= x.objective * (1 - TALLY_TIE))
+        tally = Tally(best.tally.starts + short, best.tally.ends, agreeing)
+        x = replaced(x, n_iter=best.n_iter, tally=tally)
+        if self.swaps == 0:
             return x
-        x = replaced(x, n_iter=best.n_iter)
-        return drop_zeros(brief_search(state, x, cardinality, hook))
+        last = drop_zeros(brief_search(state, x, cardinality, hook))
+        return None if last is None else replaced(last, tally=tally)
 
     def find(
         self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
@@ -256,8 +268,8 @@ class TruncatedPower(IterativeSolver):
 
 def _ends(
     A: NDArray[Any], state: DeflatedOperator, k: int, max_iter: int, tol: float, hook: Report | None
-) -> Iterator[tuple[Solution]]:
-    """Where a race of all columns of A ends, in the precision of A."""
+) -> tuple[int, list[Solution]]:
+    """How many columns of A start a race, and where it ends, in the precision of A."""
     p = len(A)
     rough = A.astype(np.float32) if p > RACE_EXACT else A
     starts = np.arange(p)
@@ -266,13 +278,14 @@ def _ends(
         starts = np.argsort(-norm, kind="stable")[:RACE_STARTS]
     index, value, _, made = survivors(rough, starts, k, race_rounds(p), RACE_ENDS, tol, hook)
     if len(index) == 0:
-        return
+        return len(starts), []
     value = np.ascontiguousarray(value, A.dtype)
     run = _core.truncated_power_of_matrix(A, index, value, k, max_iter, tol, hook)
-    for i, (status, objective) in enumerate(zip(run[4], run[2].tolist(), strict=True)):
-        if status >= 0 and objective > -math.inf:
-            n_iter = int(run[3][i] + made[i])
-            yield (Solution(run[0][i], run[1][i], objective, n_iter, bool(status == 0)),)
+    return len(starts), [
+        Solution(run[0][i], run[1][i], objective, int(run[3][i] + made[i]), bool(status == 0))
+        for i, (status, objective) in enumerate(zip(run[4], run[2].tolist(), strict=True))
+        if status >= 0 and objective > -math.inf
+    ]
 
 
 def _running(state: DeflatedOperator) -> _core.Operator:
