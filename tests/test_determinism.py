@@ -271,3 +271,38 @@ def test_ten_runs_give_the_same_bits(call, dtype):
 
 
 # ---- layouts --------------------------------------------------------------------------------------------
+
+
+BY_THREADS = """
+import hashlib
+import numpy as np
+from spcacore import gpower, tpower
+
+def told(*arrays):
+    return hashlib.sha1(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
+
+for n, p in ((209, 224), (90, 250)):
+    X = np.random.default_rng(p).standard_normal((n, p))
+    wide = gpower(X, 0.1, renormalize=False)
+    assert wide.cardinality >= 200
+    few = gpower(X, 0.3, relative=True).loading, tpower(X, 40).loading
+    print(told(wide.loading, *few), np.flatnonzero(gpower(X, 0.1).loading).tolist())
+"""
+
+
+@openblas
+@pytest.mark.parametrize("kernel", [None, pytest.param("Haswell", marks=pytest.mark.slow)])
+def test_bits_of_supports_below_two_hundred_variables(kernel):
+    """LAPACK, which threads enter from there on, decides about values alone."""
+    if kernel is not None and lacking(kernel):
+        pytest.skip("for these kernels the processor lacks something")
+    told = []
+    for threads in ("1", "2"):
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": threads}
+        environment |= {} if kernel is None else {"OPENBLAS_CORETYPE": kernel}
+        command = [sys.executable, "-W", "ignore", "-c", BY_THREADS]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=300, env=environment, cwd="/", check=True
+        )
+        told.append(done.stdout)
+    assert told[0] == told[1]
