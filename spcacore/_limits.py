@@ -206,17 +206,21 @@ TAIL_CACHE = 64  # such bounds kept: of the components of some results
 STABLE_FREQUENCY = 0.75  # of a stable variable, where no bound on false ones can be given
 
 # A as a matrix, from one pass over tall data
-GRAM_ENTRIES = 1 << 19  # of X from which it is formed by default; less is in cache anyway
 GRAM_ORDER = 4096  # variables up to which it is; the matrix takes 128 MB then
 GRAM_TALL = 16  # rows for a variable, at least: wider data are searched as well by screening or a working set
 # Up to which the same read of dense data tells the statistics: what these forbid costs ten times as long.
 GRAM_ONE_READ = 256
+GRAM_ENTRIES = 1 << 19  # of X from which that saves time: less is in cache
 GRAM_SHARE = 0.25  # of the bytes of X: what the matrix may take,
 GRAM_FREE_BYTES = 1 << 26  # if it does not take less than this
 GRAM_DENSE_PRODUCTS = 32  # reads of dense X that it may cost; a search makes 20 for each component,
 GRAM_SPARSE_PRODUCTS = 128  # of sparse X, where there are no others to screen, a few hundred
 SCATTER_COST = 30  # multiplications in BLAS that take as long as that of a pair of sparse entries, or of X v
-GRAM_SPARSE_ORDER = 1000  # up to which one row is enough in sparse data: most would be in a working set
+GRAM_FEW = 1000  # up to which one row for a variable is enough: the search on A takes a tenth of the time
+GRAM_BLOCKS_ORDER = (
+    3072  # up to which it is of data in blocks of rows: searches form it anyway, in more passes
+)
+DASK_MATRICES = 1 << 27  # bytes of the matrices of all blocks that may travel, if X has fewer
 GRAM_CANCELLATION = 1e4  # second moment over variance of a sparse column, of which that many digits are lost
 
 # Work that is done by default, in multiplications

@@ -331,7 +331,8 @@ NO_ARRAYS = {  # methods whose arguments are options
     *(f"{n}.{m}" for n in READABLE for m in ("group_contributions", "inverse_transform")),
     "Stability.false_selections", "Stability.together", "Stability.to_frame", "Stability.group_frequencies",
     "GreedyComponent.at", "PPCAResult.sample", "StructuredPCAResult.posterior_covariance",
-    "RowBlocks.beside", "RowBlocks.mapped", "RowBlocks.reduced", "RowBlocks.results", "RowBlocks.rows",
+    "RowBlocks.beside", "RowBlocks.has_room", "RowBlocks.mapped", "RowBlocks.reduced", "RowBlocks.results",
+    "RowBlocks.rows",
     "RowBlocks.split", "RowBlocks.split_or_none", "RowBlocks.stacked", "RowBlocks.taken",
 }  # fmt: skip
 

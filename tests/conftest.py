@@ -60,6 +60,17 @@ def few_starts():
         yield
 
 
+@pytest.fixture(scope="module")
+def never_formed():
+    """The covariance matrix by default, as if there were too many variables."""
+    from spcacore.operators import gram
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gram, "GRAM_ORDER", 0)
+        patch.setattr(gram, "GRAM_BLOCKS_ORDER", 0)
+        yield
+
+
 @pytest.fixture
 def interruptible():
     """Ctrl-C interrupts, here and in new processes, also where a shell in the background ignores it."""

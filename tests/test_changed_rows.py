@@ -10,7 +10,10 @@ from row_block_tools import METHODS, N, P, Rows, data
 import spcacore
 from spcacore.operators.fingerprints import _keys, _sums, _words, fingerprint
 
-pytestmark = pytest.mark.filterwarnings("ignore:scale=True leaves")  # the one column that is constant
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:scale=True leaves"),  # the one column that is constant
+    pytest.mark.usefixtures("never_formed"),  # many passes
+]
 
 BLOCK = 105  # rows; four blocks
 LABELS = np.arange(N) % 3

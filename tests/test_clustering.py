@@ -14,6 +14,7 @@ from processes import output_of
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
+import spcacore
 from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans, sparse_kmeans_gap
 from spcacore.clustering import columns as memory
 from spcacore.clustering.kmeans import lloyd
@@ -457,6 +458,23 @@ def test_not_converged():
     assert "not converged" in repr(result)
     with pytest.warns(RuntimeWarning, match="not converged in 1 iteration$"):
         sparse_kmeans(planted(0, 0.7)[0], 3, 6, max_iter=1)
+
+
+def test_passes_of_blocks():
+    """All starts share a pass for each step; a single block is read once, into memory."""
+    X = np.random.default_rng(0).standard_normal((60, 30))
+    X[:20, :5] += 3
+    X[20:40, 5:9] += 3
+    expected = sparse_kmeans(X, 3, 2.0, n_init=8)
+    several, single = spcacore.row_blocks(X, block_bytes=X.nbytes // 4), spcacore.row_blocks(X)
+    for blocks in (several, single):
+        found = sparse_kmeans(blocks, 3, 2.0, n_init=8)
+        assert np.array_equal(found.labels, expected.labels)
+        np.testing.assert_allclose(found.weights, expected.weights, atol=1e-12)
+    assert single.passes == 1
+    alone = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
+    sparse_kmeans(alone, 3, 2.0, n_init=1)
+    assert several.passes < 2.5 * alone.passes
 
 
 @pytest.mark.parametrize("p", [4, 40])

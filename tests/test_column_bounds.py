@@ -16,7 +16,7 @@ seeds = st.integers(0, 10**6)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_sets():
+def small_sets(never_formed):
     """Working sets for small matrices too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inputs, "WORKING_SET_COST", 0)

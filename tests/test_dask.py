@@ -16,7 +16,10 @@ from row_block_tools import METHODS, N, P, dask_array, data, same, spoiled
 
 import spcacore
 
-pytestmark = pytest.mark.filterwarnings("ignore:scale=True leaves")  # the one column that is constant
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:scale=True leaves"),  # the one column that is constant
+    pytest.mark.usefixtures("never_formed"),  # many passes
+]
 
 # ---- dask arrays on the threads of this process ------------------------------------------------------
 
@@ -117,6 +120,26 @@ def test_dask_dataframe():
     result = spcacore.sparse_pca(dd.from_pandas(frame, npartitions=3), 1, cardinality=8)
     assert result.names == tuple(frame.columns)
     same(result, spcacore.sparse_pca(frame, 1, cardinality=8), 1e-12)
+
+
+@pytest.mark.parametrize("types", ["nullable", "bool", "arrow"])
+def test_types_that_numpy_has_not(types):
+    dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    frame = pd.DataFrame(data()[:, :30], columns=[f"v{j}" for j in range(30)])
+    frame["v1"] = (frame["v1"] > 1).astype("bool" if types == "bool" else "boolean")
+    if types == "nullable":
+        frame = frame.astype({"v0": "Float64"}).convert_dtypes(convert_integer=False)
+    elif types == "arrow":
+        frame = frame.convert_dtypes(dtype_backend="pyarrow")
+    expected = spcacore.sparse_pca(frame.astype(float).to_numpy(), 2, cardinality=8)
+    same(spcacore.sparse_pca(dd.from_pandas(frame, npartitions=3), 2, cardinality=8), expected, 1e-12)
+    frame["v0"] = frame["v0"].mask(frame.index == 333)
+    with pytest.raises(ValueError, match=r"1 entry that is NaN or infinite, the first at \(333, 0\)"):
+        spcacore.sparse_pca(dd.from_pandas(frame, npartitions=3), 2, cardinality=8)
+    frame["text"] = "some"
+    with pytest.raises(TypeError, match="no numbers: drop, encode or convert 'text'"):
+        spcacore.sparse_pca(dd.from_pandas(frame, npartitions=3), 2, cardinality=8)
 
 
 def test_bad_dask_input():

@@ -176,7 +176,7 @@ def test_greedy_paths_rise_with_the_cardinality(problem):
 
 @given(data(p=(3, 8)))
 def test_sparsity_paths_of_one_component_rise(X):
-    path = quietly(spcacore.sparsity_path, X, cardinality=list(range(1, X.shape[1] + 1)))
+    path = quietly(spcacore.sparsity_path, X, spcacore.sparse_pca, range(1, X.shape[1] + 1))
     ratio = np.asarray(path.explained_variance_ratio).ravel()[np.argsort(np.ravel(path.values))]
     assert (np.diff(ratio) >= -1e-9).all()
 

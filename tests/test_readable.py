@@ -207,7 +207,7 @@ def test_shares_of_ordinary_components(run, scale):
 
 
 def test_shares_only_where_they_are_cheap(monkeypatch):
-    run = lambda: spcacore.sparse_pca(X, 2, cardinality=3).dense_ratio  # noqa: E731
+    run = lambda: spcacore.sparse_pca(X, 2, cardinality=3, screening="none").dense_ratio  # noqa: E731
     assert run() is not None
     from spcacore.operators import leading
 
@@ -219,7 +219,7 @@ def test_shares_only_where_they_are_cheap(monkeypatch):
     monkeypatch.setattr(leading, "ALL_VECTORS_ORDER", 7)
     assert run() is None
     monkeypatch.undo()
-    assert spcacore.sparse_pca(row_blocks(X), 2, cardinality=3).dense_ratio is None
+    assert spcacore.sparse_pca(row_blocks(X), 2, cardinality=3, screening="none").dense_ratio is None
     wide = sp.random_array((100, 5000), density=0.01, rng=np.random.default_rng(0), format="csr")
     assert spcacore.sparse_pca(wide, 2, cardinality=3).dense_ratio is None
     tall = spcacore.sparse_pca(wide.T.tocsr(), 2, cardinality=3).dense_ratio

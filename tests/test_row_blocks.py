@@ -15,7 +15,10 @@ from spcacore.operators.block_tasks import as_kernel_input, statistics, sum_part
 from spcacore.operators.blocks import TakenRows
 from spcacore.operators.inputs import as_problem
 
-pytestmark = pytest.mark.filterwarnings("ignore:scale=True leaves")  # the one column that is constant
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:scale=True leaves"),  # the one column that is constant
+    pytest.mark.usefixtures("never_formed"),  # many passes
+]
 
 N, P, Q = 1300, 30, 9  # more rows than the bandwidth looks at
 from_array = optional("dask.array", "from_array")

@@ -15,7 +15,10 @@ import spcacore
 from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.inputs import as_problem
 
-pytestmark = pytest.mark.filterwarnings("ignore:scale=True leaves")  # the one column that is constant
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:scale=True leaves"),  # the one column that is constant
+    pytest.mark.usefixtures("never_formed"),  # many passes
+]
 
 # ---- any source ------------------------------------------------------------------------------------
 
@@ -341,6 +344,57 @@ def test_hdf5(tmp_path):
         blocks = spcacore.row_blocks(dataset, block_bytes=110 * P * 4)
         assert blocks.starts == list(range(0, N, 100))  # whole chunks
         same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-6)
+
+
+class Framed(Rows):
+    """Slices that are dataframes, whatever the dtype of their columns."""
+
+    def __getitem__(self, rows):
+        pd = pytest.importorskip("pandas", reason="needs pandas")
+        return pd.DataFrame(self.X[rows]).convert_dtypes(convert_integer=False)
+
+
+def as_table(X, library):
+    frame = pytest.importorskip("pandas", reason="needs pandas").DataFrame(X)
+    frame.columns = [f"v{j}" for j in range(X.shape[1])]
+    if library == "pyarrow":
+        return pytest.importorskip("pyarrow", reason="needs pyarrow").Table.from_pandas(frame)
+    return frame if library == "pandas" else pytest.importorskip("polars").DataFrame(dict(frame))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_tables(library, dtype):
+    X = data(dtype=dtype)
+    table = as_table(X, library)
+    blocks = spcacore.row_blocks(table, block_bytes=X.nbytes // 3)
+    assert (blocks.n_blocks, blocks.dtype, blocks.names[:2]) == (3, dtype, ("v0", "v1"))
+    tolerance = 1e-12 if dtype == np.float64 else 1e-4
+    same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), tolerance)
+    words = as_table(X.astype(str), library)
+    with pytest.raises(TypeError, match=r"strings|not numbers.*'v0', 'v1'"):
+        spcacore.row_blocks(words)
+
+
+@pytest.mark.parametrize("method", ["tpower", "greedy", "schur"])
+def test_slices_that_are_frames(method):
+    X = data()
+    blocks = spcacore.row_blocks(Framed(X), block_bytes=X.nbytes // 3)
+    options = METHODS[method]
+    same(spcacore.sparse_pca(blocks, 2, **options), spcacore.sparse_pca(X, 2, **options), 1e-12)
+
+
+def test_matrices_one_below_the_other():
+    X = data()
+    X[np.abs(X) < 2] = 0
+    parts = [X[:7], sp.csr_array(X[7:200]), sp.csc_array(X[200:201]), X[201:]]
+    blocks = spcacore.row_blocks(parts, block_bytes=X.nbytes // 5)
+    assert blocks.starts == [0, 7, 91, 175, 201, 285, 369]  # 84 rows at most, and at the cuts where they can
+    assert np.array_equal(sp.csr_array(blocks.whole()).toarray(), X)
+    same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
+    mixed = [X[:200].astype(np.float32), X[200:]]
+    assert spcacore.row_blocks(mixed).dtype == np.float64
+    assert spcacore.sparse_pca(mixed, 1, cardinality=3).loadings.dtype == np.float64
 
 
 def test_zarr(tmp_path):

@@ -80,7 +80,7 @@ ESTIMATORS = {
     "KernelPCA": (KernelPCA(2, random_features=20, bandwidth=5.0), None),
     "SparseKMeans": (SparseKMeans(3, l1_bound=2, n_init=3), None),
     "one cluster": (SparseKMeans(1), None),
-    "StabilitySelector": (StabilitySelector(cardinality=4, n_resamples=4), None),
+    "StabilitySelector": (StabilitySelector(SparsePCA(1, cardinality=4), n_resamples=4), None),
 }
 CLUSTERS = ("SparseKMeans", "one cluster")
 

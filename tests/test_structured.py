@@ -108,6 +108,28 @@ def test_means_are_orthogonal_and_the_free_energy_never_falls(seed, which):
             assert (np.diff(path) >= 0).all()
 
 
+def test_components_of_noise_take_few_iterations():
+    """Eigenvalues of noise lie close together, so that steps towards their eigenvectors are slow."""
+    rng = np.random.default_rng(0)
+    planted = rng.standard_normal((90, 4)) @ (6 * np.linalg.qr(rng.standard_normal((400, 4)))[0]).T
+    X = planted + rng.standard_normal((90, 400))
+    found = oppca(X, 30)
+    assert found.converged.all()
+    assert found.n_iter.max() <= 12
+    _, _, vectors = np.linalg.svd(X - X.mean(axis=0))
+    np.testing.assert_allclose(np.abs(np.sum(found.loadings * vectors[:30].T, axis=0)), 1, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 5, 7])
+def test_the_first_support_is_sought_from_all_columns(seed):
+    """Of scaled data with many factors, where single starts end lower: no worse than `sparse_pca`."""
+    rng = np.random.default_rng(seed)
+    X = 0.7 * rng.standard_normal((80, 12)) @ rng.standard_normal((12, 400))
+    X += rng.standard_normal((80, 400))
+    best = sparse_pca(X, 1, cardinality=8, scale=True).explained_variance[0]
+    assert soppca(X, 1, 8, scale=True).explained_variance[0] >= best * (1 - 1e-9)
+
+
 def test_a_covariance_is_singular_relative_to_its_largest_eigenvalue():
     """Which is 20 times its largest entry here."""
     eps, C = np.finfo(float).eps, np.ones((20, 20))

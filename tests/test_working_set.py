@@ -18,7 +18,7 @@ from spcacore.solvers import truncated_power
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_sets():
+def small_sets(never_formed):
     """Working sets for small matrices too, which begin with few variables."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inputs, "WORKING_SET_COST", 0)

@@ -44,7 +44,7 @@ SEMIDEFINITE = [name for name in DEFLATIONS if "hotelling" not in name and name 
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_sets():
+def small_sets(never_formed):
     """Working sets for small matrices too, which begin with few variables."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inputs, "WORKING_SET_COST", 0)

@@ -29,7 +29,7 @@ from ..operators.sparse_format import compressed
 
 __all__ = [
     "PAIRS", "Columns", "Labels", "Search", "Weighted", "as_columns", "check_number_range", "matrix_product",
-    "membership", "require_memory", "run_search",
+    "membership", "nearest", "require_memory", "run_search",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -207,17 +207,26 @@ def run_search(points: Array, search: Search) -> Any:
         return end.value
 
 
-def _answer(points: Array, kind: str, given: Any) -> Array:
+def _answer(points: Array, kind: str, given: Any) -> Any:
     """The answer to a query about points in memory; `BlockColumns` has a method for each kind of query."""
     if kind == "squared_norms":
         return np.einsum("ij,ij->i", points, points)
     if kind == "products":
         return points @ given.T
+    if kind == "nearest":
+        products = points @ given.T
+        labels = nearest(products, np.einsum("ij,ij->i", given, given))
+        return products, labels, membership(labels, len(given))[0].T @ points
     if kind == "sums":
         return membership(*given)[0].T @ points
     if kind == "rows":
         return points[given]
     return ((points - points[given[0]]) ** 2).sum(axis=1)  # "distances_from"
+
+
+def nearest(products: Array, squares: Array) -> Labels:
+    """The center nearest to each point, from their products and the squared norms of the centers."""
+    return np.asarray(np.argmin(squares - 2 * products, axis=1))
 
 
 def _as_float(X: Any) -> Any:

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from .._limits import LLOYD_STEPS
 from .._messages import convergence, few
+from .._records import replaced
 from .._types import MatrixLike, RandomSource
 from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
+from ..operators.blocks import SlicedRows
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
 from .columns import PAIRS, Array, Columns, Labels, Search, as_columns, check_number_range
@@ -169,6 +171,10 @@ def as_kmeans_input(X: Any) -> Columns | BlockColumns:
     if not (is_sparse(X) or is_row_blocks(X)):
         return as_columns(X)
     blocks = row_blocks(compressed(X), block_bytes=LARGEST) if is_sparse(X) else row_blocks(X).held()
+    if isinstance(blocks, SlicedRows) and blocks.n_blocks == 1 and not is_sparse(X):
+        rows = blocks.whole()  # which memory holds in each pass anyway
+        if not is_sparse(rows):
+            return replaced(as_columns(rows), names=blocks.names)
     if blocks.shape[0] < 2:
         raise ValueError(PAIRS)
     return BlockColumns(blocks)
@@ -253,8 +259,8 @@ def _kmeans_runs(
     """K-means from some starts: partitions, and their sums of squares between clusters."""
 
     def run(first: int, draws: list[float]) -> Search:
-        labels = yield from _kmeans_plus_plus(n_clusters, first, draws)
-        return (yield from lloyd(columns, labels, n_clusters))
+        labels, squares = yield from _kmeans_plus_plus(n_clusters, first, draws)
+        return (yield from lloyd(columns, labels, n_clusters, squares))
 
     starts = [
         (int(generator.integers(columns.n)), generator.random(n_clusters - 1).tolist()) for _ in range(n_init)
@@ -262,22 +268,28 @@ def _kmeans_runs(
     return columns.run_searches([(weights, run(*start)) for start in starts])
 
 
-def lloyd(columns: Columns | BlockColumns, labels: Labels, n_clusters: int) -> Search:
+def lloyd(
+    columns: Columns | BlockColumns, labels: Labels, n_clusters: int, squares: Array | None = None
+) -> Search:
     """Lloyd's steps and, where they end, the best move of one point, until neither helps (Hartigan 1975).
 
-    Returns the partition and its sum of squares between clusters, which grows with every step.
+    Returns the partition and its sum of squares between clusters, which grows with every step. The squared
+    norms of the points may be known.
     """
-    squares = yield "squared_norms", None
+    if squares is None:
+        squares = yield "squared_norms", None
     least = 1e-11 * squares.sum()
     centers, value = yield from _means(labels, n_clusters)
     for _ in range(LLOYD_STEPS):
         columns.poll()
-        products = yield "products", centers
+        products, nearest, sums = yield "nearest", centers
         distance = squares[:, None] - 2 * products + np.einsum("ij,ij->i", centers, centers)
-        new = _fill_empty_clusters(distance, np.argmin(distance, axis=1))
-        new_centers, new_value = yield from _means(new, n_clusters)
+        new = _fill_empty_clusters(distance, nearest)
+        new_centers, new_value = yield from _means(new, n_clusters, sums if new is nearest else None)
         if not new_value > value + least:
             new = _hartigan_move(distance, labels, least)
+            if new is labels:
+                break
             new_centers, new_value = yield from _means(new, n_clusters)
             if not new_value > value + least:
                 break
@@ -285,9 +297,10 @@ def lloyd(columns: Columns | BlockColumns, labels: Labels, n_clusters: int) -> S
     return labels, value
 
 
-def _means(labels: Labels, n_clusters: int) -> Search:
-    """The centers, and the sum of squares between clusters."""
-    sums = yield "sums", (labels, n_clusters)
+def _means(labels: Labels, n_clusters: int, sums: Array | None = None) -> Search:
+    """The centers, and the sum of squares between clusters; the sums of the points if they are known."""
+    if sums is None:
+        sums = yield "sums", (labels, n_clusters)
     counts = np.bincount(labels, minlength=n_clusters)
     centers = sums / counts[:, None]
     return centers, float(counts @ np.einsum("ij,ij->i", centers, centers))
@@ -323,7 +336,8 @@ def _fill_empty_clusters(distance: Array, labels: Labels) -> Labels:
 
 
 def _kmeans_plus_plus(n_clusters: int, first: int, draws: list[float]) -> Search:
-    """Labels by random centers far apart (k-means++: Arthur and Vassilvitskii 2007, SODA, 1027-1035)."""
+    """Labels by random centers far apart (k-means++: Arthur and Vassilvitskii 2007, SODA, 1027-1035), and the
+    squared norms of the points."""
     squares = yield "squared_norms", None
     chosen, nearest = [first], np.full(len(squares), np.inf)
     for draw in draws:
@@ -334,7 +348,7 @@ def _kmeans_plus_plus(n_clusters: int, first: int, draws: list[float]) -> Search
     centers = yield "rows", chosen
     products = yield "products", centers
     distance = squares[:, None] - 2 * products + np.einsum("ij,ij->i", centers, centers)
-    return _fill_empty_clusters(distance, np.argmin(distance, axis=1))
+    return _fill_empty_clusters(distance, np.argmin(distance, axis=1)), squares
 
 
 def _renumber(labels: Labels) -> Labels:

@@ -1,7 +1,7 @@
 """K-means of data that are read by blocks of rows: files, distributed arrays and sparse matrices.
 
-A search yields queries about all points. One pass over the rows answers the query of every search that waits
-for the same kind, so that many starts need few passes. Points are `sqrt(w_j) (x_j - mean_j)` of the variables
+A search yields queries about all points. One pass over the rows answers the queries of all searches, so that
+many starts need few passes. Points are `sqrt(w_j) (x_j - mean_j)` of the variables
 of nonzero weight, which are computed for one block at a time; memory holds n numbers for each cluster and
 active start, and p for each cluster.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from ..operators.blocks import Index, RowBlocks, locate_not_finite
 from ..operators.partition import row_blocks
 from ..operators.permutation import permuted_columns
 from ..operators.statistics import Statistics, merged
-from .columns import Array, Labels, Weighted, membership
+from .columns import Array, Labels, Weighted, membership, nearest
 
 __all__ = ["BlockColumns"]
 __dir__ = __all__.copy
@@ -63,17 +63,37 @@ class BlockColumns:
         results: list[Any] = [None] * len(searches)
         queries = {i: next(search) for i, (_, search) in enumerate(searches)}
         while queries:
-            kind = next(iter(queries.values()))[0]
-            same = [i for i in queries if queries[i][0] == kind]
             self.poll()
-            answers = getattr(self, f"_{kind}")([searches[i][0] for i in same], [queries[i][1] for i in same])
-            for i, answer in zip(same, answers, strict=True):
+            for i, answer in self._answers(queries, [weights for weights, _ in searches]).items():
                 try:
                     queries[i] = searches[i][1].send(answer)
                 except StopIteration as end:
                     results[i] = end.value
                     del queries[i]
         return results
+
+    def _answers(self, queries: dict[int, tuple[str, Any]], weights: list[Array]) -> dict[int, Any]:
+        """The answers to queries of all kinds, in one pass, but for some points that are read alone."""
+        kinds = {kind: [i for i in queries if queries[i][0] == kind] for kind, _ in queries.values()}
+        given = {kind: [queries[i][1] for i in same] for kind, same in kinds.items()}
+        own = {kind: [weights[i] for i in same] for kind, same in kinds.items()}
+        out: dict[int, Any] = {}
+        if "rows" in kinds:
+            out |= dict(zip(kinds.pop("rows"), self._rows(own["rows"], given["rows"]), strict=True))
+        questions = [getattr(self, f"_{kind}")(own[kind], given[kind]) for kind in kinds]
+        for same, answers in zip(kinds.values(), self._ask(questions), strict=True):
+            out |= dict(zip(same, answers, strict=True))
+        return out
+
+    def _ask(self, questions: list[_Question]) -> list[list[Any]]:
+        """The answers to several questions, in one pass."""
+        if not questions:
+            return []
+        plan = [(question.task, len(question.arguments)) for question in questions]
+        arguments = [argument for question in questions for argument in question.arguments]
+        each = [[()] * self.blocks.n_blocks if q.each is None else q.each for q in questions]
+        parts = list(self.blocks.results(_each_of, plan, *arguments, each=list(zip(*each, strict=True))))
+        return [question.finish([part[i] for part in parts]) for i, question in enumerate(questions)]
 
     def sums_between(self, partitions: list[Labels], n_clusters: int) -> Array:
         """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
@@ -82,43 +102,89 @@ class BlockColumns:
             return out
         given = [(labels, n_clusters) for labels in partitions]
         ones = np.ones(self.p)
-        for row, (labels, _), sums in zip(out, given, self._sums([ones] * len(given), given), strict=True):
+        (each,) = self._ask([self._sums([ones] * len(given), given)])
+        for row, (labels, _), sums in zip(out, given, each, strict=True):
             counts = np.bincount(labels, minlength=n_clusters)
             row[:] = np.sum(sums**2 / counts[:, None], axis=0)
         return out
 
     def centers(self, labels: Labels, n_clusters: int) -> NDArray[Any]:
         """Means of the clusters, in the caller's units."""
-        (sums,) = self._sums([np.ones(self.p)], [(labels, n_clusters)])
+        ((sums,),) = self._ask([self._sums([np.ones(self.p)], [(labels, n_clusters)])])
         sums /= np.bincount(labels, minlength=n_clusters)[:, None]
         return (self.mean + np.ldexp(sums, self.exponent)).astype(self.dtype)
 
-    # ---- answers to queries: lists with an entry for each search ----------------------------------------
+    # ---- questions of one kind, an entry for each search ------------------------------------------------
 
-    def _squared_norms(self, weights: list[Array], _: Any) -> list[Array]:
+    def _squared_norms(self, weights: list[Array], _: Any) -> _Question:
         """Squared norms of the points."""
         W = np.stack(weights, axis=1)
-        return list(self.blocks.stacked(_squared_norms, self.mean, self.unit, W).T)
+        return _Question(
+            _squared_norms, (self.mean, self.unit, W), None, lambda parts: list(np.concatenate(parts).T)
+        )
 
-    def _products(self, weights: list[Array], centers: list[Array]) -> list[Array]:
+    def _products(self, weights: list[Array], centers: list[Array]) -> _Question:
         """Products of the points with each center."""
+        used, M, ends = self._side_by_side(weights, centers)
+        arguments = used, self.mean[used], self.unit, M[used]
+        return _Question(
+            _products, arguments, None, lambda parts: np.split(np.concatenate(parts), ends[:-1], axis=1)
+        )
+
+    def _nearest(self, weights: list[Array], centers: list[Array]) -> _Question:
+        """Products of the points with each center, the nearest centers, and the sums of their points."""
+        used, M, ends = self._side_by_side(weights, centers)
+        squares = [np.einsum("ij,ij->i", C, C) for C in centers]
+
+        def finish(parts: list[Any]) -> list[Any]:
+            products = np.split(np.concatenate([part[0] for part in parts]), ends[:-1], axis=1)
+            labels = [np.concatenate(own) for own in zip(*(part[1] for part in parts), strict=True)]
+            (S,) = sum_parts([part[2] for part in parts])
+            return list(zip(products, labels, self._weighted(S, ends, weights, used), strict=True))
+
+        return _Question(_nearest, (used, self.mean[used], self.unit, M[used], squares), None, finish)
+
+    def _side_by_side(self, weights: list[Array], centers: list[Array]) -> tuple[Index, Array, Index]:
+        """The variables in use, the weighted centers of all searches as columns, and where each ends."""
         used = np.flatnonzero(np.any(weights, axis=0))
         M = np.zeros((self.p, sum(map(len, centers))))
         ends = np.cumsum([len(C) for C in centers])
         for w, C, end in zip(weights, centers, ends, strict=True):
             own = np.flatnonzero(w)
             M[own, end - len(C) : end] = np.sqrt(w[own, None]) * C.T
-        out = self.blocks.stacked(_products, used, self.mean[used], self.unit, M[used])
-        return np.split(out, ends[:-1], axis=1)
+        return used, M, ends
 
-    def _sums(self, weights: list[Array], given: list[tuple[Labels, int]]) -> list[Array]:
+    def _weighted(self, S: Array, ends: Index, weights: list[Array], used: Index) -> list[Array]:
+        """The sums of each search, of its points."""
+        parts = np.split(S, ends[:-1], axis=0)
+        return [part[:, w[used] > 0] * np.sqrt(w[w > 0]) for w, part in zip(weights, parts, strict=True)]
+
+    def _sums(self, weights: list[Array], given: list[tuple[Labels, int]]) -> _Question:
         """Sums of the points of each cluster."""
         used = np.flatnonzero(np.any(weights, axis=0))
-        each = list(zip(*(self.blocks.split(labels) for labels, _ in given), strict=True))
+        each = [(own,) for own in zip(*(self.blocks.split(labels) for labels, _ in given), strict=True)]
         counts = [k for _, k in given]
-        (S,) = self.blocks.reduced(sum_parts, _sums, used, self.mean[used], self.unit, counts, each=each)
-        parts = np.split(S, np.cumsum(counts)[:-1], axis=0)
-        return [part[:, w[used] > 0] * np.sqrt(w[w > 0]) for w, part in zip(weights, parts, strict=True)]
+        arguments = used, self.mean[used], self.unit, counts
+
+        def finish(parts: list[Any]) -> list[Array]:
+            (S,) = sum_parts(parts)
+            return self._weighted(S, np.cumsum(counts), weights, used)
+
+        return _Question(_sums, arguments, each, finish)
+
+    def _distances_from(self, weights: list[Array], given: list[tuple[int, Array]]) -> _Question:
+        """Squared distances of all points from one of them, given all squared norms."""
+        asked = self._products(weights, self._rows(weights, [[i] for i, _ in given]))
+
+        def finish(parts: list[Any]) -> list[Array]:
+            out = []
+            for (i, squares), product in zip(given, asked.finish(parts), strict=True):
+                distance = np.maximum(squares + squares[i] - 2 * product[:, 0], 0)
+                distance[i] = 0
+                out.append(distance)
+            return out
+
+        return asked._replace(finish=finish)
 
     def _rows(self, weights: list[Array], chosen: list[list[int]]) -> list[Array]:
         """Some points."""
@@ -127,19 +193,40 @@ class BlockColumns:
         parts = np.split(rows, np.cumsum([len(some) for some in chosen])[:-1])
         return [part[:, w > 0] * np.sqrt(w[w > 0]) for w, part in zip(weights, parts, strict=True)]
 
-    def _distances_from(self, weights: list[Array], given: list[tuple[int, Array]]) -> list[Array]:
-        """Squared distances of all points from one of them, given all squared norms."""
-        rows = self._rows(weights, [[i] for i, _ in given])
-        products = self._products(weights, rows)
-        out = []
-        for (i, squares), product in zip(given, products, strict=True):
-            distance = np.maximum(squares + squares[i] - 2 * product[:, 0], 0)
-            distance[i] = 0
-            out.append(distance)
-        return out
+
+class _Question(NamedTuple):
+    """What is asked of each block, with what goes with all and with each; and the answers, an entry for each
+    search, from what the blocks return."""
+
+    task: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    each: list[tuple[Any, ...]] | None
+    finish: Callable[[list[Any]], list[Any]]
 
 
 # ---- one block --------------------------------------------------------------------------------------
+
+
+def _each_of(
+    block: Any, own: tuple[tuple[Any, ...], ...], plan: list[tuple[Callable[..., Any], int]], *arguments: Any
+) -> tuple[Any, ...]:
+    """Of several tasks, each with so many of the arguments."""
+    X, left, out = as_kernel_input(block), list(arguments), []
+    for (task, count), given in zip(plan, own, strict=True):
+        out.append(task(X, *given, *left[:count]))
+        del left[:count]
+    return tuple(out)
+
+
+def _nearest(
+    block: Any, index: Index, mean: Array, unit: float, M: Array, squares: list[Array]
+) -> tuple[Array, list[Labels], tuple[Array]]:
+    """The products with the centers of several searches, the nearest, and the sums of their points."""
+    products = _products(block, index, mean, unit, M)
+    each = np.split(products, np.cumsum([len(own) for own in squares])[:-1], axis=1)
+    labels = [nearest(part, own) for part, own in zip(each, squares, strict=True)]
+    counts = [len(own) for own in squares]
+    return products, labels, _sums(block, tuple(labels), index, mean, unit, counts)
 
 
 def _select_columns(block: Any, index: Index) -> Any:

@@ -240,7 +240,9 @@ class BlockScatter:
     ) -> WithinMatrix:
         factor = factor.astype(self.dtype).astype(np.float64)
         each = self._each(labels, weight)
-        (scatter,) = self.blocks.reduced(sum_parts, _scatter, means, factor, self.unit, each=each)
+        (scatter,) = self.blocks.reduced(
+            sum_parts, _scatter, means, factor, self.unit, each=each, entries=self.p**2
+        )  # fmt: skip
         spread = _spread(scatter.diagonal(), between)
         scatter /= spread[:, None]
         scatter /= spread

@@ -311,7 +311,7 @@ class BlockSide(Side):
             return other.cross(self).T
         units = [(side.mean, side.weight.astype(side.dtype)) for side in (self, other)]
         each = self.blocks.beside(other.blocks, None if self.root is None else self.root**2)
-        return self.blocks.reduced(sum_parts, _products, units, each=each)[0]
+        return self.blocks.reduced(sum_parts, _products, units, each=each, entries=self.p * other.p)[0]
 
 
 def _in_blocks(X: Any, name: str) -> RowBlocks:

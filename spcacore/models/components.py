@@ -372,9 +372,10 @@ def sparse_pca(
         `n_starts`, ``deflation="hotelling"``, most constraints, included variables, groups or signs, or NaN
         entries.
 
-        "auto" chooses by the size and kind of X and the memory available. It takes "gram" for tall data of
-        up to a few thousand variables, including sparse data and blocks of rows (in one pass), unless a
-        sparse column has a mean 100 times its deviation. For large dense data it screens, with at most two
+        "auto" chooses by the size and kind of X and the memory available. It takes "gram" with up
+        to 1000 variables and as many rows, for tall data of up to a few thousand variables, and for blocks of
+        rows with up to 3072 variables (in one pass), unless a sparse column has a mean 100 times its
+        deviation. For large dense data it screens, with at most two
         fifths of the size of X for copies above 64 MB. For other large data it uses a working set; CSR data
         are copied by columns for that, if memory allows. Methods whose steps need whole products ("scotlass",
         "dspca", "branch_and_bound", "greedy" except by gradient, "gpower" in blocks, "pmd" with two sparse

@@ -454,7 +454,7 @@ def _fit_components(
     With `stop`, no more than raise the free energy, but one at least.
     """
     op, root = problem.operator, math.sqrt(unit)
-    residual = Residual(problem, n, deflation != "naive")
+    residual = Residual(problem, n, deflation != "naive", 8 if stop else r)
     removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
     state = DeflatedOperator.from_problem(problem, removal)
     sparse_state: DeflatedOperator | None = state

@@ -15,7 +15,7 @@ from .. import _core
 from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SUPPORT_TOL
 from .._messages import counted
 from .._records import record
-from ..linalg.eigen import largest_eigenpairs
+from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors
 from ..linalg.orthogonal import append_orthonormal, column_span, project_out
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -52,8 +52,9 @@ class Residual:
     B = M is an orthonormal basis of the means; with naive deflation M has the means, and x_t = T b_t.
     """
 
-    def __init__(self, problem: Problem, n: float, orthogonal: bool):
-        self.op, self.n, self.orthogonal = problem.operator, n, orthogonal
+    def __init__(self, problem: Problem, n: float, orthogonal: bool, wanted: int):
+        self.op, self.n, self.orthogonal, self.wanted = problem.operator, n, orthogonal, wanted
+        self.eigenvectors = np.zeros((problem.p, 0))
         assert problem.diagonal is not None
         self.total = float(problem.diagonal.sum()) * (n - 1)
         self.square = self.total
@@ -78,6 +79,19 @@ class Residual:
         along = self.M.T @ v
         y = self._product(v) - self.AB @ along
         return y - self.M @ (self.B.T @ y)
+
+    def leading(self) -> Vector | None:
+        """The leading eigenvector once as many eigenvectors have been removed as components.
+
+        None where each product may be a pass over data elsewhere.
+        """
+        t, p = self.M.shape[1], len(self.M)
+        if not self.orthogonal or not isinstance(self.op, _core.Operator):
+            return None
+        if t >= self.eigenvectors.shape[1]:
+            self.eigenvectors = leading_eigenvectors(self.op, min(max(self.wanted, 2 * t), p))[1]
+        v = project_out(self.eigenvectors[:, t].astype(np.float64), self.M)
+        return v if np.linalg.norm(v) > 0.5 else None
 
     def submatrix(self, index: NDArray[np.intp]) -> Vector:
         """Z'Z on a support."""
@@ -342,8 +356,13 @@ class Search:
         """The relative size below which differences of products are rounding."""
         return math.sqrt(float(np.finfo(self.problem.operator.dtype).eps))
 
-    def start(self) -> Vector:
-        """Four steps of power iteration with Z'Z from a random vector."""
+    def start(self, alone: bool = False) -> Vector:
+        """Four steps of power iteration with Z'Z from a random vector.
+
+        If a component under a prior of equal variances is to depend on no support, it is an eigenvector.
+        """
+        if alone and isinstance(self.prior, Isotropic) and (found := self.residual.leading()) is not None:
+            return found
         v = np.random.default_rng(self.seed).standard_normal(self.problem.p)
         for _ in range(4):
             v = self.residual.apply(v / np.linalg.norm(v))
@@ -354,7 +373,7 @@ class Search:
         em = ExpectationMaximization(
             self.residual.apply, self.residual.square, self.entries, self.prior, Q, self.exact
         )
-        x, noise, path, converged = em.run(self.start(), self.max_iter, self.tol, self.report)
+        x, noise, path, converged = em.run(self.start(alone=True), self.max_iter, self.tol, self.report)
         return Component(x.m, x.a, x.trace, noise, path + em.constant(), converged)
 
     def on_support(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
@@ -362,7 +381,7 @@ class Search:
         supports: list[NDArray[np.intp]] = []
         if state is not None:
             solver = TruncatedPower.from_options(self.problem)
-            solution = solver.solve(self.problem, state, k, [self.seed[0], self.seed[1] - 1], None)
+            solution = solver.find(self.problem, state, k, [self.seed[0], self.seed[1] - 1], None)
             if solution is not None:
                 index, choice = solution.index, self.problem.choice
                 if choice is not None:

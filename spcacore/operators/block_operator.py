@@ -178,7 +178,10 @@ class Gram:
     def _product(self, index: Index | None, W: NDArray[Any], shift: NDArray[Any]) -> NDArray[Any]:
         """Of the blocks, in one pass."""
         sides = index, W, shift, self.range, self.factor
-        return self._centered(*self.blocks.reduced(sum_parts, products, *sides, each=self.each))
+        entries = self.p * len(shift)
+        return self._centered(
+            *self.blocks.reduced(sum_parts, products, *sides, each=self.each, entries=entries)
+        )
 
     def _centered(self, Y: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[Any]:
         """Of what the blocks return, without their means, in the units of A."""
@@ -300,7 +303,7 @@ class Gram:
         double = self.dtype == np.float64 or k <= DOUBLE_ORDER
         shift, count = self.mean[index] * W, k if first is None else first
         sides = index, count, W, shift, self.range, double
-        (G,) = self.blocks.reduced(sum_parts, submatrix, *sides, each=self.each)
+        (G,) = self.blocks.reduced(sum_parts, submatrix, *sides, each=self.each, entries=count * k)
         G *= self.factor
         return np.asarray(G, self.dtype)
 

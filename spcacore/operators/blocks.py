@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from .._limits import BLOCK_BYTES, BLOCK_TALL, SMALL_BLOCK_BYTES
+from .._limits import BLOCK_BYTES, BLOCK_TALL, KEPT_BYTES, SMALL_BLOCK_BYTES
 from .._messages import counted, warn_repeated
 from .._types import Index
 from .._validation import float_type, is_sparse
@@ -112,14 +112,23 @@ class RowBlocks:
         """`task(block, *arguments)` of each block, in order; its entry of `each` goes first."""
         raise NotImplementedError
 
-    def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
-        """What `task` returns, combined in order: first in parts, then the parts."""
+    def reduced(
+        self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None, entries: int = 0
+    ) -> Any:
+        """What `task` returns, combined in order: first in parts, then the parts.
+
+        Each result has so many `entries`, if more than one for each column.
+        """
         parts: list[Any] = []
         for part in self.results(task, *arguments, each=each):
             parts.append(part)
             if len(parts) == 2:
                 parts = [combine(parts)]
         return combine(parts)
+
+    def has_room(self, size: int) -> bool:
+        """Whether `reduced` may return so many bytes of each block."""
+        return 3 * size <= KEPT_BYTES
 
     def stacked(self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None) -> Any:
         """What `task` returns of each block, an array of as many rows, one below the other."""
@@ -297,8 +306,11 @@ class TakenRows(RowBlocks):
     ) -> Iterator[Any]:
         return self.source.results(_on_rows, task, *arguments, each=self._own(each))
 
-    def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
-        return self.source.reduced(combine, _on_rows, task, *arguments, each=self._own(each))
+    def reduced(
+        self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None, entries: int = 0
+    ) -> Any:
+        own = self._own(each)
+        return self.source.reduced(combine, _on_rows, task, *arguments, each=own, entries=entries)
 
 
 def _on_rows(block: Any, own: tuple[Any, ...], task: Callable[..., Any], *arguments: Any) -> Any:

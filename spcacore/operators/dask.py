@@ -22,7 +22,7 @@ import dask.array as da
 import numpy as np
 from dask.core import flatten
 
-from .._limits import DASK_FAN_IN, DASK_ON_CLIENT, DASK_SMALL, DASK_WIDE
+from .._limits import DASK_FAN_IN, DASK_MATRICES, DASK_ON_CLIENT, DASK_SMALL, DASK_WIDE
 from .._validation import AFTER_ERRORS, check_bool, column_names, is_sparse
 from .block_tasks import as_kernel_input
 from .blocks import Combine, Expected, RowBlocks, named
@@ -42,7 +42,7 @@ class DaskBlocks(RowBlocks):
     def __init__(self, X: Any, persist: bool | None, names: Any) -> None:
         names = column_names(X) if names is None else names
         if hasattr(X, "to_dask_array"):
-            X = X.to_dask_array(lengths=True)
+            X = _as_numbers(X).to_dask_array(lengths=True)
         elif not isinstance(X, da.Array):
             X = getattr(X, "data", X)
         if not isinstance(X, da.Array):
@@ -170,15 +170,16 @@ class DaskBlocks(RowBlocks):
         task: Callable[..., Any],
         arguments: tuple[Any, ...],
         each: list[Any] | None,
+        entries: int = 1,
     ) -> list[Any]:
-        """The results of all blocks, those of several combined by tasks where they are many."""
+        """The results of all blocks, those of several combined by tasks where they have many entries."""
         self._passes[0] += 1
         with self._explaining():
             self._require_scheduler()
             sent: list[Any] = []
             try:
                 nodes, submit = self._submitted(task, arguments, each, sent)
-                most = max(DASK_FAN_IN, min(DASK_ON_CLIENT, DASK_WIDE // self.shape[1]))
+                most = max(1, min(DASK_ON_CLIENT, DASK_WIDE // entries))
                 while combine is not None and len(nodes) > most:
                     groups = range(0, len(nodes), DASK_FAN_IN)
                     nodes = [submit(combine, nodes[i : i + DASK_FAN_IN]) for i in groups]
@@ -230,13 +231,19 @@ class DaskBlocks(RowBlocks):
             return list(self.client.gather(nodes))
         return list(dask.compute(*nodes))
 
+    def has_room(self, size: int) -> bool:
+        most = max(self.array.nbytes, DASK_MATRICES)
+        return super().has_room(size) and size * self.n_blocks <= most
+
     def results(
         self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
     ) -> Iterator[Any]:
         yield from self._pass(None, task, arguments, each)
 
-    def reduced(self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None) -> Any:
-        return combine(self._pass(combine, task, arguments, each))
+    def reduced(
+        self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None, entries: int = 0
+    ) -> Any:
+        return combine(self._pass(combine, task, arguments, each, max(entries, self.shape[1])))
 
     def mapped(
         self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
@@ -271,6 +278,19 @@ class DaskBlocks(RowBlocks):
         check = dask.delayed(_checked, pure=False)
         pairs = zip(blocks, other.expected(), self.split_or_none(a), strict=True)
         return [(check(block, expected), part) for block, expected, part in pairs]
+
+
+def _as_numbers(frame: Any) -> Any:
+    """A dataframe whose columns of types that NumPy has not, such as nullable ones, are float64."""
+    kinds = dict(frame.dtypes)
+    wrong = [f"{name!r} ({kind})" for name, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"]
+    if wrong:
+        more = ", ..." if len(wrong) > 5 else ""
+        raise TypeError(
+            f"X has columns that hold no numbers: drop, encode or convert {', '.join(wrong[:5])}{more}"
+        )
+    others = [name for name, kind in kinds.items() if not isinstance(kind, np.dtype) or kind.kind == "b"]
+    return frame.astype(dict.fromkeys(others, np.float64)) if others else frame
 
 
 def _run(

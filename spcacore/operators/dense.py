@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._labels import symmetric
-from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY
+from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY
 from .._validation import column_names, raise_not_finite, real_array
 from ..linalg.scaling import power_of_two_scales
 from . import screening as _screening
@@ -75,7 +75,8 @@ class DenseData(DataStorage):
         size: Any = None
         if treatment.sample_weight is None and treatment.mean is None:
             plan = _screening.plan(a, self.screening)
-        if self.form is not None and treatment.sample_weight is None and a.shape[1] <= GRAM_ONE_READ:
+        one_read = a.size >= GRAM_ENTRIES and a.shape[1] <= GRAM_ONE_READ
+        if self.form is not None and treatment.sample_weight is None and one_read:
             found, M = dense_moments(a)
         elif plan is None:
             found = self.statistics(treatment.sample_weight)

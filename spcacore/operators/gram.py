@@ -14,14 +14,14 @@ from .. import _core
 from .._limits import (
     BLOCKS_SUBMATRIX_ORDER,
     CHUNK,
+    GRAM_BLOCKS_ORDER,
     GRAM_CANCELLATION,
     GRAM_DENSE_PRODUCTS,
-    GRAM_ENTRIES,
+    GRAM_FEW,
     GRAM_FREE_BYTES,
     GRAM_LEFT,
     GRAM_ORDER,
     GRAM_SHARE,
-    GRAM_SPARSE_ORDER,
     GRAM_SPARSE_PRODUCTS,
     GRAM_TALL,
     SCATTER_COST,
@@ -43,7 +43,7 @@ def pays(shape: tuple[int, int], stored: int, pairs: float, itemsize: int, dense
     That depends on X alone, so that components added later are those that all at once would have been.
     """
     n, p = shape
-    if stored < GRAM_ENTRIES or not is_tall(shape, dense):
+    if not is_tall(shape, dense):
         return False
     work = min(n * p * p / 2, SCATTER_COST * pairs)
     small = 8 * p * p <= max(GRAM_FREE_BYTES, GRAM_SHARE * stored * itemsize)
@@ -54,8 +54,7 @@ def pays(shape: tuple[int, int], stored: int, pairs: float, itemsize: int, dense
 def is_tall(shape: tuple[int, int], dense: bool) -> bool:
     """Whether there are so few variables for the samples that A may be formed by default."""
     n, p = shape
-    few = not dense and p <= GRAM_SPARSE_ORDER
-    return p <= GRAM_ORDER and n >= (p if few else GRAM_TALL * p)
+    return p <= GRAM_ORDER and n >= (p if p <= GRAM_FEW else GRAM_TALL * p)
 
 
 def is_wanted(storage: Any, screening: str) -> bool:
@@ -69,6 +68,8 @@ def is_wanted(storage: Any, screening: str) -> bool:
         return bool(storage.has_gram)
     if screening != "auto" or not storage.has_gram:
         return False
+    if storage.one_pass:
+        return p <= GRAM_BLOCKS_ORDER and bool(storage.has_room)
     if not is_tall((n, p), storage.dense):  # to count pairs takes some reads
         return False
     stored, pairs = storage.pairs()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import DASK_ON_CLIENT, KEPT_BYTES, SUBMATRIX_ORDER
+from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
 from .._types import MatrixLike
 from .._validation import float_type, integer, is_row_blocks, is_sparse
@@ -50,8 +50,9 @@ def row_blocks(
 ) -> RowBlocks:
     """Data to be read one block of rows at a time, for `sparse_pca` and the other functions of (n, p) data.
 
-    Each pass reads every row once. Memory holds one block, and at most 1 GB of columns of the covariance. A
-    solver makes one pass for the statistics of the columns, and then about ten for each component.
+    Each pass reads every row once. Memory holds one block, and at most 1 GB of columns of the covariance.
+    With up to 3072 variables, one pass finds the covariance, and solvers need no other. With more, there is
+    one pass for the statistics of the columns, and then about ten for each component.
 
     Parameters
     ----------
@@ -143,11 +144,10 @@ class BlockData(DataStorage):
         self.cost, self.size = max(found.stored, self.shape[1]), np.maximum(-found.low, found.high)
         return found
 
-    def pairs(self) -> tuple[int, float]:
-        n, p = self.shape
-        blocks = self.blocks.n_blocks
-        few = blocks * p <= n and 8 * p * p * min(blocks, DASK_ON_CLIENT) <= KEPT_BYTES
-        return n * p if few else 0, n * p * p / 2  # else the matrices of the blocks take more than these
+    @property
+    def has_room(self) -> bool:
+        """Whether there is room for A, as each block finds it."""
+        return self.blocks.has_room(8 * self.shape[1] ** 2)
 
     def recompute(
         self, index: Index, treatment: Standardization
@@ -178,7 +178,7 @@ class BlockData(DataStorage):
             return self._promising(super().problem(treatment))
         self.blocks = self.blocks.held()
         each = self.blocks.split_or_none(treatment.sample_weight)
-        found, M = self.blocks.reduced(merged_moments, moments, each=each)
+        found, M = self.blocks.reduced(merged_moments, moments, each=each, entries=self.shape[1] ** 2)
         problem = self._promising(self.problem_with(self._read(found), treatment))
         dense = found.stored == math.prod(self.shape)
         if M is None or not gram.keeps_digits(problem, dense, self.form):

@@ -272,35 +272,35 @@ def _call_with_model(
 ) -> str:
     """The call that is meant by one with the options of a model; nothing if there are none."""
     own = inspect.signature(function).parameters
-    unknown = [option for option in options if option not in own]
     taken = {name: inspect.signature(FITTING[name][0]).parameters for name in names}
-    able = [name for name in names if all(option in taken[name] for option in unknown)]
-    said = options.get("model")
-    if not unknown:
+    of_model = {n: _shown(x) for n, x in options.items() if n not in own}
+    able = [name for name in names if of_model.keys() <= taken[name].keys()]
+    if not of_model:
         return ""
     if not able:
         known = {
             n: f"{n} of the model, partial({name}, {n}=...)" for name in [*names][::-1] for n in taken[name]
         }
-        return instead_of(next(n for n in unknown if n not in known), {**known, **{n: n for n in own}})
-    name = said if isinstance(said, str) and said in able else _name_of(said) or able[0]
-    first, *places = [n for n, one in own.items() if one.kind is not one.KEYWORD_ONLY and n != "model"]
-    of_model = {option: _shown(options[option]) for option in unknown}
+        return instead_of(next(n for n in of_model if n not in known), {**known, **{n: n for n in own}})
+    said = options.get("model")
+    name = said if said in able else _name_of(said) or able[0]
+    places = [n for n, one in own.items() if one.kind is not one.KEYWORD_ONLY and n not in ("self", "model")]
     by_place = [n for n in places if own[n].default is inspect.Parameter.empty]
-    number = next((value for value in [*given][1:] if isinstance(value, int)), None)
+    number = next((str(value) for value in [*given][1:] if isinstance(value, int)), None)
     if number is not None and "n_components" in places:
-        by_place.append(str(number))
+        by_place.append(number)
     elif number is not None:
-        of_model = {"n_components": str(number), **of_model}
+        of_model = {"n_components": number, **of_model}
     if "grid" in own:
         by_place += [of_model.pop(n) for n in FITTING[name][1] if n in of_model][:1]
     model = f"partial({name}, {', '.join(f'{n}={x}' for n, x in of_model.items())})" if of_model else name
-    rest = [f"{n}={_shown(x)}" for n, x in options.items() if n in own and n != "model"]
-    parts = [model, *by_place]
     if own["model"].kind is inspect.Parameter.KEYWORD_ONLY:
-        parts = [*by_place, f"model={model}"]
-    call = ", ".join([first, *parts, *rest])
-    return f"; options of the model go with it: {function.__name__}({call})"
+        by_place.append(f"model={model}")
+    else:
+        by_place.insert(places[:1] == ["X"], model)
+    rest = [f"{n}={_shown(x)}" for n, x in options.items() if n in own and n != "model"]
+    place = function.__qualname__.removesuffix(".__init__")
+    return f"; options of the model go with it: {place}({', '.join([*by_place, *rest])})"
 
 
 def _shown(value: Any) -> str:

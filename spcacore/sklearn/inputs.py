@@ -68,8 +68,8 @@ def _check_columns(estimator: Any, rows: RowBlocks, reset: bool) -> None:
         return
     if p != estimator.n_features_in_:
         raise ValueError(
-            f"X has {p} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
-            "features as input"
+            f"X has {counted(p, 'feature')}, but {type(estimator).__name__} is expecting "
+            f"{counted(estimator.n_features_in_, 'feature')} as input"
         )
     known = getattr(estimator, "feature_names_in_", None)
     if names is not None and known is not None and names != tuple(known):

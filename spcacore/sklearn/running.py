@@ -80,7 +80,9 @@ class RunningScatter:
     def _add_blocks(self, blocks: RowBlocks, weight: NDArray[np.float64] | None) -> None:
         """Rows in blocks, of which only the sums come here."""
         self.dtype = np.promote_types(self.dtype, float_type(blocks.dtype))
-        found, scatter = blocks.reduced(merged_moments, moments, each=blocks.split_or_none(weight))
+        found, scatter = blocks.reduced(
+            merged_moments, moments, each=blocks.split_or_none(weight), entries=blocks.shape[1] ** 2
+        )
         self.n_rows += blocks.shape[0]
         if found is None:  # no row has weight
             return

@@ -17,9 +17,9 @@ from .._types import MatrixLike, ModelLike, Resampling
 from .._validation import float_type, is_row_blocks
 from ..models.components import sparse_pca
 from ..operators.block_tasks import columns
-from ..selection.model import default_cardinality
+from ..selection.model import default_cardinality, takes_model
 from ..selection.rows import NamedArray
-from ..selection.stable_variables import stability
+from ..selection.stable_variables import RESAMPLED, stability
 from .base import PARAGRAPHS, as_rng
 from .inputs import checked_input
 
@@ -154,3 +154,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         return np.logical_or.reduce(self.result_.stable, axis=1)
+
+
+_advised = takes_model(*RESAMPLED)
+StabilitySelector.__init__ = _advised(StabilitySelector.__init__)  # type: ignore[method-assign]

@@ -1,0 +1,64 @@
+"""One X has one answer, whatever holds it: the same supports by default, of weak signals and of words too."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracles import data_file
+
+import spcacore
+
+HELD = {
+    "csr": sp.csr_array,
+    "csc": sp.csc_array,
+    "F": np.asfortranarray,
+    "blocks": lambda X: spcacore.row_blocks(X, block_bytes=X.nbytes // 5),
+    "matrices": lambda X: [X[: len(X) // 3], X[len(X) // 3 :]],
+}
+SHAPES = {  # rows, variables, cardinality: of noise, of which many supports are nearly as good as the best
+    "tall": (2000, 300, 20),
+    "many variables": (800, 500, 20),
+    "small": (600, 80, 5),
+    "tiny": (100, 30, 4),
+}
+
+
+def answers(X, cardinality, **options):
+    covariance = np.cov(X.T.astype(np.float64)).astype(X.dtype)
+    if options.get("scale"):
+        covariance /= np.sqrt(np.outer(covariance.diagonal(), covariance.diagonal()))
+    yield "covariance", spcacore.sparse_pca(covariance, 5, cardinality=cardinality, kind="covariance")
+    for name, hold in HELD.items():
+        yield name, spcacore.sparse_pca(hold(X), 5, cardinality=cardinality, **options)
+
+
+@pytest.mark.share(10)
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_noise(shape, dtype, seed):
+    n, p, cardinality = SHAPES[shape]
+    X = np.random.default_rng(seed).standard_normal((n, p)).astype(dtype)
+    expected = spcacore.sparse_pca(X, 5, cardinality=cardinality)
+    for name, found in answers(X, cardinality):
+        assert np.array_equal(found.loadings != 0, expected.loadings != 0), name
+        np.testing.assert_allclose(
+            found.explained_variance, expected.explained_variance, rtol=1e-10 if dtype == np.float64 else 1e-4
+        )
+
+
+def test_blocks_are_read_once_for_any_number_of_components():
+    X = np.random.default_rng(0).standard_normal((900, 600))
+    X[:, :20] += np.random.default_rng(1).standard_normal((900, 1))
+    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 5)
+    spcacore.sparse_pca(blocks, 10, cardinality=20)
+    assert blocks.passes == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [False, True])
+def test_words(scale):
+    words = sp.load_npz(data_file("poliblog5k_counts.npz")).astype(float)
+    X = np.log1p(np.asarray(words.todense()))
+    expected = spcacore.sparse_pca(X, 5, cardinality=20, scale=scale)
+    for name, found in answers(X, 20, scale=scale):
+        assert np.array_equal(found.loadings != 0, expected.loadings != 0), name
