@@ -10,6 +10,7 @@ from test_certificates import matrices
 import spcacore
 from spcacore import explained_variance, optimality_bound, sparse_pca
 from spcacore.solvers import certificates
+from spcacore.solvers.joint_bound import relaxed_bound
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -178,6 +179,14 @@ def test_blocks_are_bounded_exactly():
             A, 4, n_components=2, constraint=constraint, relaxation=True, kind="covariance"
         )
         assert best <= result.bound < best * (1 + 1e-3)
+
+
+def test_no_rounding_lowers_a_bound_that_is_attained():
+    """Of blocks of equal whole numbers, whose best loadings explain a whole number."""
+    for many, r, scale in ((2, 1, 3), (3, 2, 7), (4, 2, 3), (5, 2, 3)):
+        A = scale * np.kron(np.eye(many), np.ones((3, 3)))
+        for orthogonal in (False, True):
+            assert 3 * scale * r <= relaxed_bound(A, (3,) * r, orthogonal) < 3 * scale * r * (1 + 1e-9)
 
 
 @pytest.mark.share(3)

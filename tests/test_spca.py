@@ -321,6 +321,14 @@ def test_refinement_among_some_of_many_variables(monkeypatch):
     )
 
 
+def test_groups_of_few_variables_take_few_iterations():
+    for seed in range(4):
+        A = np.corrcoef(np.random.default_rng(seed).standard_normal((12, 9)).T)
+        result = spca(A, 2, cardinality=2, groups=np.arange(9) // 3, kind="covariance")
+        assert result.converged
+        assert result.n_iter <= 300  # where supports alternated, thousands
+
+
 def test_groups_settle():
     X = np.random.default_rng(1).standard_normal((40, 6)) @ np.random.default_rng(2).standard_normal((6, 6))
     A, groups = covariance(X), np.repeat([0, 1, 2], 2)

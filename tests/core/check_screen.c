@@ -126,3 +126,61 @@ void SPCA(check_screened)(trial_t *t)
     CHECK(t, at == count);
     SPCA(digest)(t, SPCA_OK, count, y);
 }
+
+/* Bounds by references that nearly depend on one another, whose products are as far off as slack
+ * allows: an error of each counts by its weight, which is large then. */
+void SPCA(check_reference_bounds)(trial_t *t)
+{
+    enum { APART = 20 };
+    problem_t q;
+    SPCA(problem_of)(t, &q, SCREENED | TAMED);
+    operator_t *A = &q.A;
+    spca_int n = A->n, p = A->p, count;
+    spca_screen *s = SPCA(screen_of)(t, &q, 0, 1);
+    real *f[2] = {SPCA(copy_of)(t, n, SPCA(numbers)(t, PLAIN, n)),
+                  SPCA(copy_of)(t, n, SPCA(numbers)(t, PLAIN, n))};
+    real *between_them = WORK(t, n), *third = WORK(t, n), *y = WORK(t, p), *z = WORK(t, p);
+    float *slack = SCRATCH(t, p, float);
+    const spca_int *list;
+    vector_t none = {0, NULL, NULL};
+    double norm = 0, size[2] = {0, 0};
+    if (!q.exact || A->quotient || A->span_weight != 0 || n < 4) return;
+    A->shift = 0;
+    A->screen = s;
+    for (spca_int j = 0; j < p; j++) slack[j] = s->slack[j] + s->norm[j] * 0x1p-8f;
+    s->slack = slack;
+    f[0][0] += 1; /* none is zero */
+    for (spca_int i = 0; i < n; i++) {
+        f[1][i] = f[0][i] + f[1][i] / APART;
+        third[i] = (real)(i % 3 == 0 ? 1 : i % 3 - 2);
+        for (int l = 0; l < 2; l++) size[l] += (double)f[l][i] * (double)f[l][i];
+    }
+    for (spca_int i = 0; i < n; i++) {
+        between_them[i] = (real)((double)f[0][i] / sqrt(size[0]) - (double)f[1][i] / sqrt(size[1]));
+        norm += (double)between_them[i] * (double)between_them[i];
+    }
+    if (!(norm > 1e-6)) return;
+    norm = sqrt(norm) / (double)A->range;
+    for (int l = 0; l < 2; l++)
+        CHECK(t, SPCA(screened)(A, none, f[l], NULL, 0, 0, 0, NULL, NULL, WORK(t, p), &count, &list,
+                                y) == SPCA_OK);
+    if (s->known < 2) return; /* a direction of another size is not screened */
+    for (int l = 0; l < 2; l++)
+        for (spca_int j = 0; j < p; j++)
+            s->product[(s->newest - l + SPCA_REFERENCES) % SPCA_REFERENCES * p + j] +=
+                (l == j % 2 ? 1 : -1) * 0.75f * slack[j];
+    CHECK(t, SPCA(screened)(A, none, third, NULL, 0, 0, 0, NULL, NULL, WORK(t, p), &count, &list,
+                            y) == SPCA_OK);
+    CHECK(t, A->backward(A, between_them, total_of(A, between_them), p, NULL, NULL, NULL, z) ==
+                 SPCA_OK);
+    for (spca_int j = 0; j < p; j++) {
+        real tau = (real)fabs((double)z[j]);
+        int asked = 0;
+        if (!(tau > 0)) continue;
+        CHECK(t, SPCA(screened)(A, none, between_them, NULL, 0, tau, 0, NULL, NULL, WORK(t, p),
+                                &count, &list, y) == SPCA_OK);
+        for (spca_int a = 0; a < count; a++) asked |= (list ? list[a] : a) == j;
+        CHECK(t, asked);
+        if (!list) return; /* it was a new reference */
+    }
+}

@@ -14,6 +14,7 @@
     ROW(stops, 100)                                                                                \
     ROW(screen, 700)                                                                               \
     ROW(screened, 400)                                                                             \
+    ROW(reference_bounds, 700)                                                                     \
     ROW(solvers, 600)                                                                              \
     ROW(screened_solvers, 400)                                                                     \
     ROW(stopped_solvers, 100)                                                                      \
