@@ -443,7 +443,11 @@ NOT_ROWS = {
     "no iterator": (lambda tmp: lambda: 3, TypeError, "function without arguments"),
     "an argument": (lambda tmp: lambda v: v, TypeError, "function without arguments"),
     "numbers": (lambda tmp: lambda: iter([1.0]), TypeError, "blocks of two dimensions"),
-    "other columns": (lambda tmp: lambda: iter([ONES, ONES[:, :2]]), ValueError, r"blocks of \[2, 5\]"),
+    "other columns": (
+        lambda tmp: lambda: iter([ONES, ONES[:, :2]]),
+        ValueError,
+        r"of columns \[2, 5\]",
+    ),
     "fewer": (lambda tmp: fewer_each_time(data()), ValueError, "X returned 100 rows, and 420 when"),
 }
 

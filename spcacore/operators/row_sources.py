@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._labels import columns_of
+from .._messages import counted
 from .._validation import float_type, is_row_blocks, is_sparse, real_array
 
 __all__ = [
@@ -168,7 +169,7 @@ class IteratedRows(_Source):
             raise ValueError("X is a function that returns no block of rows")
         wide = {shape[1] for shape, _ in parts}
         if len(wide) > 1:
-            raise ValueError(f"X is a function that returns blocks of {sorted(wide)} columns")
+            raise ValueError(f"X is a function that returns blocks with numbers of columns {sorted(wide)}")
         self.cuts = list(accumulate((shape[0] for shape, _ in parts), initial=0))
         self.shape, self.dtype = (self.cuts[-1], wide.pop()), np.result_type(*(kind for _, kind in parts))
         self.names = None
@@ -200,7 +201,7 @@ class IteratedRows(_Source):
                 self._block = next(self._open, None)
                 if self._block is None:
                     raise ValueError(
-                        f"X returned {self._first} rows, and {self.shape[0]} when it was first read"
+                        f"X returned {counted(self._first, 'row')}, and {self.shape[0]} when first read"
                     )
                 continue
             part = self._block[start - self._first : stop - self._first]
