@@ -220,7 +220,8 @@ GRAM_FEW = 1000  # up to which one row for a variable is enough: the search on A
 GRAM_BLOCKS_ORDER = (
     3072  # up to which it is of data in blocks of rows: searches form it anyway, in more passes
 )
-DASK_MATRICES = 1 << 27  # bytes of the matrices of all blocks that may travel, if X has fewer
+DASK_TRAFFIC = 4  # times the bytes of X that the matrices of all blocks may have, which tasks add,
+DASK_MATRICES = 1 << 27  # or so many bytes
 GRAM_CANCELLATION = 1e4  # second moment over variance of a sparse column, of which that many digits are lost
 
 # Work that is done by default, in multiplications

@@ -76,10 +76,12 @@ def _is_elsewhere(x: Any) -> bool:
 
 
 def _is_store(x: Any) -> bool:
-    """Whether x is a matrix in a file, whose slices are read: of h5py, zarr or a backed AnnData, or a list of
-    matrices one below the other."""
+    """Whether x is a matrix in a file, whose slices are read: of h5py, zarr, parquet or a backed AnnData; or
+    a list of matrices one below the other."""
     if isinstance(x, (list, tuple)):
         return len(x) > 0 and all(len(_shape(part)) == 2 for part in x)
+    if hasattr(x, "get_fragments") or hasattr(x, "read_row_group"):  # parquet, as pyarrow has it
+        return True
     if isinstance(x, np.ndarray) or len(_shape(x)) != 2 or not hasattr(x, "dtype") or is_sparse(x):
         return False
     in_file = getattr(x, "chunks", None) is not None or hasattr(x, "to_memory")  # of dask, or of anndata

@@ -83,7 +83,18 @@ def outcome(run, X):
     return out, sorted({str(w.message) for w in told})
 
 
-STEPS = {"n_iter", "n_nodes", "objective", "free_energy", "columns", "questions", "reads"}
+STEPS = {
+    "n_iter",
+    "n_starts",
+    "n_ends",
+    "n_best",
+    "n_nodes",
+    "objective",
+    "free_energy",
+    "columns",
+    "questions",
+    "reads",
+}
 
 
 def assert_same(out, expected, tolerance):

@@ -45,7 +45,7 @@ def test_every_method_of_a_result_is_there():
     assert calls.without_an_argument() == set()
 
 
-PATHS = {"n_iter", "trace", "free_energy"}  # of iterations, whose ends rounding decides
+PATHS = {"n_iter", "n_starts", "n_ends", "n_best", "trace", "free_energy"}  # whose ends rounding decides
 
 
 def assert_near(out, expected, tolerance, left_out=()):

@@ -51,15 +51,26 @@ def shortfalls(constraint, method, seeds):
 @pytest.mark.share(4)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("method", ["tpower", "greedy"])
-def test_close_to_the_constrained_optimum(constraint, method):
-    assert np.mean(shortfalls(constraint, method, range(40)) > 0.01) <= 0.05
+def test_the_constrained_optimum_is_found(constraint, method):
+    assert shortfalls(constraint, method, range(40)).max() < 1e-9
+
+
+def test_an_end_with_fewer_nonzeros_than_it_may_have_is_improved():
+    """Where a variable of the support would have to be zero; other supports of four explain 38 % more."""
+    rng = np.random.default_rng(38)
+    p, k, n = int(rng.integers(8, 12)), int(rng.integers(3, 6)), int(rng.integers(9, 40))
+    X = rng.standard_normal((n, p)) @ np.diag(rng.uniform(0.5, 2, p))
+    A = covariance(X @ (np.eye(p) + 0.3 * rng.standard_normal((p, p))))
+    V = sparse_pca(A, 3, cardinality=k, kind="covariance", constraint="orthogonal").loadings
+    best = constrained_optimum(A, V[:, :2], k)
+    assert V[:, 2] @ A @ V[:, 2] == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("method", ["tpower", "greedy"])
-def test_close_to_the_constrained_optimum_in_many_cases(constraint, method):
-    assert np.mean(shortfalls(constraint, method, range(200)) > 0.01) <= 0.05
+def test_the_constrained_optimum_is_found_in_many_cases(constraint, method):
+    assert np.mean(shortfalls(constraint, method, range(200)) > 1e-9) <= 0.01
 
 
 @pytest.mark.slow

@@ -39,6 +39,8 @@ DTYPES = [np.float64, np.float32]
 ids = {"ids": lambda v: getattr(v, "__name__", None) or repr(v)}
 TOLERANCE = {np.float64: 1e-12, np.float32: 1e-4}
 
+COUNTED = ("n_iter", "n_starts", "n_ends", "n_best")  # on the way to the result
+
 
 @functools.cache
 def clean_numbers(call, dtype):
@@ -188,7 +190,7 @@ def test_any_unit(call, dtype):
                 continue
             raise
         for name, value in expected.items():
-            if logarithm(name) is None and not name.endswith(("n_iter", "trace")):
+            if logarithm(name) is None and not name.endswith((*COUNTED, "trace")):
                 close(out[name], value, call, dtype, name, lost=c in (1e-310, 1e-155))
 
 
@@ -249,7 +251,7 @@ COLUMNS_BY_NUMBER = (
     *("sparse_cca_permutation", "sparse_dissimilarity_gap", "sparse_kmeans_gap", "random_fourier_features"),
     *("kernel_pca, features", "select_sparsity, permutation"),
 )
-NOT_BY_ORDER = ("n_iter", "trace", "labels", "centers", "dissimilarity")  # paths to the result; names
+NOT_BY_ORDER = (*COUNTED, "trace", "labels", "centers", "dissimilarity")  # paths to the result; names
 BY_INDEX = (
     "order",
     "path_index",

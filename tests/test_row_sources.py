@@ -397,6 +397,76 @@ def test_matrices_one_below_the_other():
     assert spcacore.sparse_pca(mixed, 1, cardinality=3).loadings.dtype == np.float64
 
 
+def stored_by_rows(X, how, tmp_path):
+    pieces = np.split(X, [100, 250])
+    if how in ("file", "files", "folder"):
+        for i, rows in enumerate([X] if how == "file" else pieces):
+            np.save(tmp_path / f"{i}.npy", rows)
+        return {"file": tmp_path / "0.npy", "folder": str(tmp_path)}.get(how, sorted(tmp_path.glob("*.npy")))
+    if how == "function":
+        return lambda: (sp.csr_array(rows) if i == 1 else rows for i, rows in enumerate(pieces))
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow")
+    path = tmp_path / "X.parquet"
+    parquet.write_table(as_table(X, "pyarrow"), path, row_group_size=100)
+    if how == "ParquetFile":
+        return parquet.ParquetFile(path)
+    return path if how == "parquet" else pytest.importorskip("pyarrow.dataset").dataset(tmp_path)
+
+
+HELD = ["file", "files", "folder", "function", "parquet", "ParquetFile", "dataset"]
+
+
+@pytest.mark.parametrize("how", HELD)
+def test_files_and_functions(how, tmp_path):
+    X = data()
+    given = stored_by_rows(X, how, tmp_path)
+    for size in (90, 300):
+        blocks = spcacore.row_blocks(given, block_bytes=X.nbytes * size // N)
+        assert blocks.shape == X.shape
+        assert (blocks.names is None) == (how not in ("parquet", "ParquetFile", "dataset"))
+        np.testing.assert_array_equal(blocks.rows(np.array([299, 0, 101])), X[[299, 0, 101]])
+        same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
+    if how in ("ParquetFile", "dataset"):
+        same(spcacore.sparse_pca(given, 1, cardinality=8), spcacore.sparse_pca(X, 1, cardinality=8), 1e-12)
+
+
+def fewer_each_time(X):
+    left = [len(X), len(X), 100]
+    return lambda: iter([X[: left.pop(0)]])
+
+
+NOT_ROWS = {
+    "no file": (lambda tmp: tmp / "none.npy", FileNotFoundError, "no such file"),
+    "another file": (lambda tmp: __file__, ValueError, r"must be \.npy or \.parquet"),
+    "an empty folder": (lambda tmp: tmp, ValueError, "or in a folder"),
+    "no blocks": (lambda tmp: lambda: iter(()), ValueError, "no block of rows"),
+    "no iterator": (lambda tmp: lambda: 3, TypeError, "function without arguments"),
+    "an argument": (lambda tmp: lambda v: v, TypeError, "function without arguments"),
+    "numbers": (lambda tmp: lambda: iter([1.0]), TypeError, "blocks of two dimensions"),
+    "other columns": (
+        lambda tmp: lambda: iter([ONES, ONES[:, :2]]),
+        ValueError,
+        r"of columns \[2, 5\]",
+    ),
+    "fewer": (lambda tmp: fewer_each_time(data()), ValueError, "X returned 100 rows, and 420 when"),
+}
+
+
+@pytest.mark.parametrize("what", NOT_ROWS)
+def test_what_has_no_rows(what, tmp_path):
+    make, error, words = NOT_ROWS[what]
+    with pytest.raises(error, match=words):
+        spcacore.sparse_pca(spcacore.row_blocks(make(tmp_path)), 1, cardinality=2, screening="none")
+
+
+def test_a_column_of_text_in_parquet_is_named(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow")
+    table = as_table(data()[:, :3], "pandas").assign(text="some")
+    table.to_parquet(tmp_path / "X.parquet")
+    with pytest.raises(TypeError, match=r"no numbers: drop or encode 'text' \("):
+        spcacore.sparse_pca(parquet.ParquetFile(tmp_path / "X.parquet"), 1, cardinality=2)
+
+
 def test_zarr(tmp_path):
     zarr = pytest.importorskip("zarr", reason="needs zarr")
     X = data()

@@ -22,7 +22,7 @@ import dask.array as da
 import numpy as np
 from dask.core import flatten
 
-from .._limits import DASK_FAN_IN, DASK_MATRICES, DASK_ON_CLIENT, DASK_SMALL, DASK_WIDE
+from .._limits import DASK_FAN_IN, DASK_MATRICES, DASK_ON_CLIENT, DASK_SMALL, DASK_TRAFFIC, DASK_WIDE
 from .._validation import AFTER_ERRORS, check_bool, column_names, is_sparse
 from .block_tasks import as_kernel_input
 from .blocks import Combine, Expected, RowBlocks, named
@@ -232,7 +232,7 @@ class DaskBlocks(RowBlocks):
         return list(dask.compute(*nodes))
 
     def has_room(self, size: int) -> bool:
-        most = max(self.array.nbytes, DASK_MATRICES)
+        most = max(DASK_TRAFFIC * self.array.nbytes, DASK_MATRICES)
         return super().has_room(size) and size * self.n_blocks <= most
 
     def results(

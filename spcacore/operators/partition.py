@@ -58,8 +58,10 @@ def row_blocks(
     ----------
     X : object with `shape`, `dtype` and slices of rows, or dask array, of shape (n, p)
         An `h5py.Dataset`, a `zarr.Array`, the `X` of a backed AnnData, or a memory map. Rows are read as
-        ``X[i:j]``, dense, as a sparse matrix or as a dataframe. Also a dataframe, a table of pyarrow, or a
-        list of matrices, one below the other. Computations on a dask array or dask dataframe run where its
+        ``X[i:j]``, dense, as a sparse matrix or as a dataframe. Also a dataframe, a table or a dataset
+        of pyarrow, the path of a file or a folder of .npy or .parquet, a list of matrices or paths, one below
+        the other, or a function that returns an iterator of blocks, which is called for each pass.
+        Computations on a dask array or dask dataframe run where its
         blocks are stored, by the distributed client if there is one.
     block_bytes : int, optional
         Bytes of X in a block, of a sparse matrix in memory those of its entries, rounded to whole chunks if
@@ -113,10 +115,10 @@ def row_blocks(
         return dask.DaskBlocks(X, persist, names)
     if persist is not None:
         raise TypeError("persist is for dask arrays; other data are read in every pass")
+    X = as_sliced(X)
     refuse_no_array(X, "X")
     size = None if block_bytes is None else integer(block_bytes, "block_bytes", 1)
-    source = as_sliced(X)
-    return SlicedRows(source, size, own_names(source) if names is None else names)
+    return SlicedRows(X, size, own_names(X) if names is None else names)
 
 
 class BlockData(DataStorage):

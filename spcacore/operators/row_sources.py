@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._labels import columns_of
+from .._messages import counted
 from .._validation import float_type, is_row_blocks, is_sparse, real_array
 
-__all__ = ["SlicedTable", "StackedRows", "as_numbers", "as_sliced", "own_names"]
+__all__ = [
+    "IteratedRows",
+    "PiecedTable",
+    "SlicedTable",
+    "StackedRows",
+    "as_numbers",
+    "as_sliced",
+    "own_names",
+]
 __dir__ = __all__.copy
 
 _SINGLE = ("float32", "float16", "float", "halffloat")  # dtypes that become float32; the last two of pyarrow
 
 
 def as_sliced(X: Any) -> Any:
-    """X as an object with a shape, a dtype and slices of rows, if it is one or holds some."""
-    if isinstance(X, (list, tuple)) and is_row_blocks(X):
+    """X as an object with a shape, a dtype and slices of rows, if it is one, holds some, or names a file."""
+    if isinstance(X, (str, os.PathLike)):
+        return _opened(Path(X))
+    if isinstance(X, (list, tuple)) and (is_row_blocks(X) or _are_paths(X)):
         return StackedRows([as_sliced(part) for part in X])
+    if hasattr(X, "get_fragments"):  # a dataset of pyarrow
+        groups = [group for part in X.get_fragments() for group in part.split_by_row_group()]
+        return PiecedTable([(group.row_groups[0].num_rows, group.to_table) for group in groups], X.schema)
+    if hasattr(X, "read_row_group"):  # a file of pyarrow.parquet
+        order = range(X.metadata.num_row_groups)
+        sizes = [X.metadata.row_group(i).num_rows for i in order]
+        readers = [partial(X.read_row_group, i) for i in order]
+        return PiecedTable(list(zip(sizes, readers, strict=True)), X.schema_arrow)
+    if callable(X) and not hasattr(X, "shape"):
+        return IteratedRows(X)
     if columns_of(X) is not None and not hasattr(X, "dtype"):
         return SlicedTable(X)
     return X
@@ -36,6 +61,29 @@ def as_numbers(block: Any, name: str) -> Any:
     if is_sparse(block) or (isinstance(block, np.ndarray) and block.dtype != object):
         return block
     return real_array(block, name, ndim=2, finite=False, empty=True)
+
+
+def _are_paths(X: list[Any] | tuple[Any, ...]) -> bool:
+    return len(X) > 0 and all(isinstance(part, (str, os.PathLike)) for part in X)
+
+
+def _opened(path: Path) -> Any:
+    """A file of NumPy as a memory map, files of parquet as a dataset; those in a folder in order of names."""
+    if not path.exists():
+        raise FileNotFoundError(f"X is the path {str(path)!r}, and there is no such file or folder")
+    files = sorted(path.glob("*.npy")) if path.is_dir() else []
+    if files:
+        return StackedRows([_opened(file) for file in files])
+    if path.suffix == ".npy":
+        return np.load(path, mmap_mode="r")
+    if path.suffix == ".parquet" or (path.is_dir() and any(path.rglob("*.parquet"))):
+        from pyarrow import dataset
+
+        return as_sliced(dataset.dataset(path))
+    raise ValueError(
+        f"X is the path {str(path)!r}: files must be .npy or .parquet, or in a folder; open others, and pass "
+        "what has slices of rows"
+    )
 
 
 class _Source:
@@ -75,6 +123,104 @@ class SlicedTable(_Source):
         return real_array(part, "X", ndim=2, finite=False, empty=True).astype(self.dtype, copy=False)
 
 
+class PiecedTable(_Source):
+    """A table in pieces, such as the groups of rows of parquet files: how many rows, and what reads them.
+
+    One piece is in memory.
+    """
+
+    def __init__(self, pieces: list[tuple[int, Callable[[], Any]]], schema: Any) -> None:
+        text = [str(kind) for kind in schema.types]
+        wrong = [
+            f"{name!r} ({kind})"
+            for name, kind in zip(schema.names, text, strict=True)
+            if not kind.startswith(("int", "uint", "float", "double", "half", "bool", "decimal"))
+        ]
+        if wrong:
+            more = ", ..." if len(wrong) > 5 else ""
+            raise TypeError(
+                f"X has columns that hold no numbers: drop or encode {', '.join(wrong[:5])}{more}"
+            )
+        self.names = tuple(schema.names)
+        self.cuts = list(accumulate((size for size, _ in pieces), initial=0))
+        self.shape = self.cuts[-1], len(self.names)
+        self.dtype = np.dtype(np.float32 if all(kind in _SINGLE for kind in text) else np.float64)
+        self.readers, self._known = [read for _, read in pieces], -1
+        self._table: Any = None
+
+    def _between(self, start: int, stop: int) -> NDArray[Any]:
+        rows = [np.empty((0, self.shape[1]), self.dtype)]
+        for i, (first, last) in enumerate(pairwise(self.cuts)):
+            if first < stop and start < last:
+                if i != self._known:
+                    self._table, self._known = self.readers[i](), i
+                part = self._table.slice(max(start - first, 0), min(stop, last) - max(start, first))
+                rows.append(real_array(part, "X", ndim=2, finite=False).astype(self.dtype, copy=False))
+        return np.concatenate(rows)
+
+
+class IteratedRows(_Source):
+    """Blocks that a function yields, one after the other, and anew in each pass. One block is in memory."""
+
+    def __init__(self, blocks: Callable[[], Any]) -> None:
+        self.blocks = blocks
+        parts = [(block.shape, block.dtype) for block in self._opened()]
+        if not parts:
+            raise ValueError("X is a function that returns no block of rows")
+        wide = {shape[1] for shape, _ in parts}
+        if len(wide) > 1:
+            raise ValueError(f"X is a function that returns blocks with numbers of columns {sorted(wide)}")
+        self.cuts = list(accumulate((shape[0] for shape, _ in parts), initial=0))
+        self.shape, self.dtype = (self.cuts[-1], wide.pop()), np.result_type(*(kind for _, kind in parts))
+        self.names = None
+        self._open: Any = iter(())
+        self._block: Any = None  # what was read last,
+        self._first, self._next = 0, 0  # its first row, and the next to be read
+
+    def _opened(self) -> Iterator[Any]:
+        try:
+            blocks = iter(self.blocks())
+        except TypeError as error:
+            raise TypeError(
+                f"X must be a function without arguments that returns blocks of rows: {error}"
+            ) from None
+        for block in blocks:
+            if len(getattr(block, "shape", ())) != 2:
+                raise TypeError(f"X must return blocks of two dimensions, not {type(block).__name__}")
+            yield as_numbers(block, "a block of X")
+
+    def _between(self, start: int, stop: int) -> Any:
+        if self._block is None or start < self._next:
+            self._open, self._block, self._first = self._opened(), None, 0
+        rows: list[Any] = []
+        self._next = stop
+        while start < stop:
+            size = 0 if self._block is None else self._block.shape[0]
+            if start >= self._first + size:
+                self._first += size
+                self._block = next(self._open, None)
+                if self._block is None:
+                    raise ValueError(
+                        f"X returned {counted(self._first, 'row')}, and {self.shape[0]} when first read"
+                    )
+                continue
+            part = self._block[start - self._first : stop - self._first]
+            start += part.shape[0]
+            rows.append(part if float_type(part.dtype) == float_type(self.dtype) else part.astype(self.dtype))
+        return _below(rows, self.shape[1], self.dtype)
+
+
+def _below(rows: list[Any], p: int, dtype: np.dtype[Any]) -> Any:
+    """Matrices one below the other."""
+    if len(rows) == 1:
+        return rows[0]
+    if any(map(is_sparse, rows)):
+        from scipy.sparse import vstack
+
+        return vstack(rows, "csr")
+    return np.concatenate(rows) if rows else np.empty((0, p), dtype)
+
+
 class StackedRows(_Source):
     """Matrices one below the other, each with slices of rows.
 
@@ -107,13 +253,7 @@ class StackedRows(_Source):
             for part, (first, last) in zip(self.parts, pairwise(self.cuts), strict=True)
             if first < stop and start < last
         ]
-        if len(rows) == 1:
-            return rows[0]
-        if any(map(is_sparse, rows)):
-            from scipy.sparse import vstack
-
-            return vstack(rows, "csr")
-        return np.concatenate(rows) if rows else np.empty((0, self.shape[1]), self.dtype)
+        return _below(rows, self.shape[1], self.dtype)
 
     def _as_others(self, rows: Any) -> Any:
         rows = as_numbers(rows, "X")

@@ -24,7 +24,8 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
     p = op.p
     left = min(BRIEF_NODES, int(BRIEF_WORK / (p * k) ** 2))
     few = len(x.index) if state.choice is None else state.choice.cardinality_with(x.index)
-    if left == 0 or p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or few < k:
+    lacks = few < k and not state.constrained  # as it does where nothing else has any variance
+    if left == 0 or p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or lacks:
         return x
     if (
         state.diagonal is None
