@@ -248,8 +248,9 @@ void SPCA(check_orthogonal_parts)(trial_t *t)
     for (spca_int s = 0; plain && s < r; s++) {
         for (spca_int j = 0; j < p; j++) {
             long double want = empty[s] ? 0 : exact[j + parts * p];
-            CHECK(t, empty[s] ? Q[s * p + j] == 0
-                              : fabsl((long double)Q[s * p + j] - want) <= 1e4L * epsilon);
+            CHECK(t, empty[s]
+                         ? Q[s * p + j] == 0
+                         : fabsl((long double)Q[s * p + j] - want) <= 1e4L * (long double)epsilon);
         }
         parts += !empty[s];
     }
