@@ -43,7 +43,7 @@ class SparsePCA:
         self.operator = as_problem(self.X).operator
         self.index = np.sort(np.random.default_rng(0).choice(p, K, replace=False))
         self.value = np.full(K, K**-0.5, dtype)
-        self.n_iter = spcacore.sparse_pca(self.X, 3, cardinality=K, n_starts=1).n_iter
+        self.n_iter = spcacore.sparse_pca(self.X, 3, cardinality=K, method=spcacore.TPower(n_starts=1)).n_iter
 
     def time_read(self, shape, dtype, order):
         self.X.T @ self.u
@@ -55,7 +55,7 @@ class SparsePCA:
         self.operator.largest(self.index, self.value, K)
 
     def time_three_components(self, shape, dtype, order):
-        spcacore.sparse_pca(self.X, 3, cardinality=K, n_starts=1)
+        spcacore.sparse_pca(self.X, 3, cardinality=K, method=spcacore.TPower(n_starts=1))
 
     def time_three_components_numpy_loop(self, shape, dtype, order):
         numpy_loop(self.X, 3, K, self.n_iter)

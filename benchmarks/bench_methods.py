@@ -1,9 +1,11 @@
 """Each one-component method, three components, on data and on a covariance matrix; sparsity alike."""
 
+from dataclasses import replace
+
 import numpy as np
 
 import spcacore
-from spcacore.solvers.table import SOLVERS
+from spcacore.methods import METHODS
 
 SHAPES = {"data": (500, 10_000), "covariance": (2000, 1000)}
 K = 20
@@ -18,33 +20,30 @@ def problem(kind):
     return (X if kind == "data" else np.cov(X.T)), planted
 
 
-def sparsity(method, M, kind, **more):
-    """The options that give each of three components about K nonzeros."""
-    wanted = SOLVERS[method].sparsity
-    if wanted == "cardinality":
-        return {"cardinality": K}
-    return {
-        wanted: matched(method, wanted, M, kind, **more),
-        **({"relative": True} if wanted == "penalty" else {}),
-    }
+def sparsity(method, M, kind):
+    """The method, and a cardinality if it takes one, for about K nonzeros in each of three components."""
+    if method.sparsity == "cardinality":
+        return {"method": method, "cardinality": K}
+    return {"method": matched(method, M, kind)}
 
 
-def matched(method, wanted, M, kind, **more):
-    """The l1 bound, or relative penalty, of which three components have 3 K nonzeros, by bisection."""
-    more |= {"relative": True} if wanted == "penalty" else {}
-    low, high = (1.0, np.sqrt(M.shape[1])) if wanted == "l1_bound" else (1.0, 0.0)
+def matched(method, M, kind):
+    """With the l1 bound, or relative penalty, of which three components have 3 K nonzeros, by bisection."""
+    if method.sparsity == "penalty":
+        method = replace(method, relative=True)
+    low, high = (1.0, np.sqrt(M.shape[1])) if method.sparsity == "l1_bound" else (1.0, 0.0)
     for _ in range(14):
         middle = (low + high) / 2
-        result = spcacore.sparse_pca(M, R, method=method, kind=kind, **{wanted: middle}, **more)
-        nonzeros = result.cardinality.sum()
+        method = replace(method, **{method.sparsity: middle})
+        nonzeros = spcacore.sparse_pca(M, R, method=method, kind=kind).cardinality.sum()
         if abs(nonzeros - R * K) <= 1:
             break
         low, high = (middle, high) if nonzeros < R * K else (low, middle)
-    return middle
+    return method
 
 
 class Methods:
-    params = (["data", "covariance"], [m for m in SOLVERS if m not in SLOW])
+    params = (["data", "covariance"], [m for m in METHODS if m not in SLOW])
     param_names = ("kind", "method")
     timeout = 600
 
@@ -52,7 +51,7 @@ class Methods:
         """The search for the options takes longer than what is timed."""
         kinds, methods = self.params
         return {
-            (kind, method): {"method": method, "kind": kind, **sparsity(method, problem(kind)[0], kind)}
+            (kind, method): sparsity(METHODS[method](), problem(kind)[0], kind)
             for kind in kinds
             for method in methods
         }
@@ -63,7 +62,7 @@ class Methods:
         self.M, _ = problem(kind)
 
     def time_three_components(self, options, kind, method):
-        spcacore.sparse_pca(self.M, R, **options[kind, method])
+        spcacore.sparse_pca(self.M, R, kind=kind, **options[kind, method])
 
 
 class Swaps:

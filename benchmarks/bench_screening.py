@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import spcacore
 from spcacore import sparse_pca
 
 from . import memory
@@ -26,7 +27,7 @@ class Screening:
         self.X = make(family, *SHAPE, dtype, order)
 
     def time_ten_components(self, dtype, order, family, screening):
-        sparse_pca(self.X, R, cardinality=K, screening=screening)
+        sparse_pca(self.X, R, cardinality=K, method=spcacore.TPower(screening=screening))
 
 
 class Reads:

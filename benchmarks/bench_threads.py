@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import spcacore
 from spcacore import get_num_threads, set_num_threads, sparse_pca
 from spcacore.operators.inputs import as_problem
 
@@ -33,4 +34,4 @@ class Threads:
         self.operator.apply_block(self.V)
 
     def time_sparse_pca(self, shape, order, n_threads):
-        sparse_pca(self.X, 2, cardinality=50, screening="none")
+        sparse_pca(self.X, 2, cardinality=50, method=spcacore.TPower(screening="none"))

@@ -116,7 +116,11 @@ def wide():
         )
     proved = []
     for k in (5, 10, 20):
-        seconds, x = pages.timed(lambda k=k: spcacore.branch_and_bound(X, k, scale=True, time_limit=300))
+        seconds, x = pages.timed(
+            lambda k=k: spcacore.branch_and_bound(
+                X, k, scale=True, options=spcacore.BranchAndBound(time_limit=300)
+            )
+        )
         heuristic = spcacore.tpower(X, k, scale=True).value
         state = "yes" if x.optimal else above(x.upper_bound, x.value)
         proved.append([k, f"{x.value:.4f}", state, f"{heuristic / x.value:.4f}", f"{seconds:.1f}"])

@@ -18,8 +18,8 @@ SHORT = {
     "orthogonalized_projection": "orthogonalized projection", "generalized": "generalized",
 }  # fmt: skip
 SEARCHES = {
-    "greedy, forward and backward": {"method": "greedy", "strategy": "bidirectional"},
-    "truncated power": {"method": "tpower"},
+    "greedy, forward and backward": spcacore.Greedy(strategy="bidirectional"),
+    "truncated power": "tpower",
 }
 
 
@@ -33,22 +33,22 @@ def matrices():
     }
 
 
-def shares(A, cardinality, deflation, **search):
+def shares(A, cardinality, deflation, method="tpower"):
     """Additional variance of each component, in percent of the total."""
     result = spcacore.sparse_pca(
-        A, len(cardinality), cardinality=cardinality, kind="covariance", deflation=deflation, **search
+        A, len(cardinality), cardinality, method=method, deflation=deflation, kind="covariance"
     )
     share = np.zeros(len(cardinality))
     share[: result.n_components] = 100 * result.explained_variance_ratio
     return share
 
 
-def table(A, cardinality, search):
+def table(A, cardinality, method):
     r = len(cardinality)
     dense = 100 * np.linalg.eigvalsh(A)[::-1][:r] / np.trace(A)
     lines = pages.head("deflation", *cardinality)
     for deflation in SHORT:
-        share = shares(A, cardinality, deflation, **search)
+        share = shares(A, cardinality, deflation, method)
         cells = (f"{a:.2f}<br>{c:.2f}" for a, c in zip(share, np.cumsum(share), strict=True))
         lines.append(f"| {SHORT[deflation]} | " + " | ".join(cells) + " |")
     V = spcacore.sparse_pca(
@@ -71,7 +71,7 @@ def simulation(draws=200):
         F = rng.standard_normal((30, p)) @ rng.standard_normal((p, p))
         A = F.T @ F
         for d in SHORT:
-            total[d].append(shares(A, (k,) * 4, d, method="tpower").sum())
+            total[d].append(shares(A, (k,) * 4, d).sum())
     total = {d: np.array(v) for d, v in total.items()}
     best = np.max(list(total.values()), axis=0)
     lines = pages.head("deflation", "explains most in", "falls short by, on average", "at most")
@@ -99,8 +99,8 @@ def page():
     ]
     for name, (A, cardinality) in matrices().items():
         lines += [f"## {name}", ""]
-        for search, options in SEARCHES.items():
-            lines += [f"Components by {search}:", "", *table(A, cardinality, options), ""]
+        for search, method in SEARCHES.items():
+            lines += [f"Components by {search}:", "", *table(A, cardinality, method), ""]
     lines += [
         "## Random matrices",
         "",

@@ -11,7 +11,7 @@ from files import data_file
 
 import spcacore
 
-OBJECTIVES = ("variance", "least_squares")
+OBJECTIVES = {"variance": "tpower", "least squares": "least_squares"}
 DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}
 SHARES = (0.9, 0.95)
 
@@ -34,8 +34,8 @@ def pit_props():
     rows = []
     for k in (1, 2, 3, 5, 8):
         row = [k]
-        for objective in OBJECTIVES:
-            v = spcacore.sparse_pca(A, 1, cardinality=k, objective=objective, kind="covariance").loadings
+        for method in OBJECTIVES.values():
+            v = spcacore.sparse_pca(A, 1, k, method=method, kind="covariance").loadings
             row += [
                 f"{spcacore.explained_variance(A, v, d, kind='covariance')[0]:.3f}"
                 for d in DEFINITIONS.values()
@@ -48,10 +48,10 @@ def pit_props():
 def rows_of(X, r=2):
     """Genes of r components, and what all of them explain, by both definitions, in percent of the total."""
     for share in SHARES:
-        for objective in OBJECTIVES:
+        for objective, method in OBJECTIVES.items():
             seconds, result = pages.timed(
-                lambda share=share, objective=objective: spcacore.sparse_pca(
-                    X, r, explained=share, objective=objective
+                lambda share=share, method=method: spcacore.sparse_pca(
+                    X, r, spcacore.Explained(share), method=method
                 )
             )
             explained = [
@@ -59,7 +59,7 @@ def rows_of(X, r=2):
                 for d in DEFINITIONS.values()
             ]
             genes = (f"{k:,}" for k in result.cardinality)
-            yield [f"{100 * share:.0f} %", objective.replace("_", " "), *genes, *explained, f"{seconds:.2g}"]
+            yield [f"{100 * share:.0f} %", objective, *genes, *explained, f"{seconds:.2g}"]
 
 
 def page():
@@ -76,7 +76,7 @@ def page():
         "## Genes",
         "",
         "Each component has as few genes as explain 90 or 95 % of what the ordinary component explains,",
-        "after the component before it (`sparse_pca(X, 2, explained=0.95, objective=..)`). The last",
+        "after the component before it (`sparse_pca(X, 2, Explained(0.95), method=..)`). The last",
         "columns say what both components explain together, in percent of the total variance: by the",
         "projection onto the loadings, and by a regression of all genes on the scores. For ordinary",
         "components the two are equal.",

@@ -38,14 +38,15 @@ def main(family, n, p, dtype, order, screening):
     import numpy as np
     from families import K, R, make
 
-    from spcacore import sparse_pca
+    from spcacore import TPower, sparse_pca
 
     # Libraries are loaded and BLAS has its buffers before the count begins
     small = make("noise", 40, 2 * K * R)
     small.T @ small[:, 0]
     sparse_pca(small, 2, cardinality=3)
     X = make(family, int(n), int(p), np.dtype(dtype), order)
-    print(above(lambda: sparse_pca(X, R, cardinality=K, screening=screening))[0] / X.nbytes)
+    method = TPower(screening=screening)
+    print(above(lambda: sparse_pca(X, R, K, method=method))[0] / X.nbytes)
 
 
 if __name__ == "__main__":

@@ -48,8 +48,10 @@ def figures(problem, search, seeds):
     recall, seconds = [], []
     for seed in seeds:
         X, v = weak_signal(p, spike, seed)
-        options = SEARCHES[search] | ({"start": v} if search == "truth" else {})
-        time, found = pages.timed(lambda X=X, o=options: spcacore.tpower(X, K, scale=scaled, **o))
+        method = spcacore.TPower(**SEARCHES[search], start=v if search == "truth" else None)
+        time, found = pages.timed(
+            lambda X=X, method=method: spcacore.tpower(X, K, options=method, scale=scaled)
+        )
         recall.append(np.count_nonzero(found.loading[v != 0]) / K)
         seconds.append(time)
     return np.mean(recall), np.std(recall) / np.sqrt(len(recall)), np.median(seconds)

@@ -30,6 +30,7 @@ from bench_rotation import planted, svd_iteration
 from families import FAMILIES, K, R, make
 from performance_page import N, document
 
+import spcacore
 from spcacore import _core, deflate, l1_threshold, sparse_pca, varimax
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
@@ -71,7 +72,7 @@ def same_bits(a, b):
 
 
 def whole_call(X, screening="auto"):
-    return sparse_pca(X, R, cardinality=K, screening=screening)
+    return sparse_pca(X, R, cardinality=K, method=spcacore.TPower(screening=screening))
 
 
 STORAGE = [(dtype, order) for dtype in ("float64", "float32") for order in "CF"]

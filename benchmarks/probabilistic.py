@@ -68,26 +68,22 @@ def by_cardinality(fit, low, high, k):
 
 def methods(X, r, k, prior):
     """Loadings of every method from the training half."""
-    options = {"cardinality": k}
-    yield "soPPCA, prior", spcacore.soppca(X, r, k, **prior).loadings
-    yield (
-        "soPPCA, prior, means orthogonal",
-        spcacore.soppca(X, r, k, deflation="constrained", **prior).loadings,
-    )
-    yield "soPPCA, prior, naive deflation", spcacore.soppca(X, r, k, deflation="naive", **prior).loadings
+    ways = {"": "orthogonal", ", means orthogonal": "constrained", ", naive deflation": "naive"}
+    for name, deflation in ways.items():
+        yield f"soPPCA, prior{name}", spcacore.soppca(X, r, k, prior=prior, deflation=deflation).loadings
     yield "soPPCA, C = I", spcacore.soppca(X, r, k).loadings
     for deflation in DEFLATIONS:
         name = "TPower, " + deflation.replace("_", " ")
-        yield name, spcacore.sparse_pca(X, r, deflation=deflation, **options).loadings
+        yield name, spcacore.sparse_pca(X, r, k, deflation=deflation).loadings
     for strategy in ("forward", "gradient"):
-        name = f"greedy path, {strategy}"
-        yield name, spcacore.sparse_pca(X, r, method="greedy", strategy=strategy, **options).loadings
+        method = spcacore.Greedy(strategy=strategy)
+        yield f"greedy path, {strategy}", spcacore.sparse_pca(X, r, k, method=method).loadings
 
     def pmd(bound, deflation="projection"):
-        return spcacore.sparse_pca(X, r, method="pmd", l1_bound=bound, deflation=deflation, tol=1e-5).loadings
+        return spcacore.sparse_pca(X, r, deflation=deflation, method=spcacore.PMD(bound, tol=1e-5)).loadings
 
     def gpower(gamma):
-        return spcacore.sparse_pca(X, r, method="gpower", penalty=1 / gamma, relative=True).loadings
+        return spcacore.sparse_pca(X, r, method=spcacore.GPower(1 / gamma, relative=True)).loadings
 
     yield "PMD", by_cardinality(pmd, 1.0, np.sqrt(X.shape[1]) / 2, k)
     yield "PMD, naive deflation", by_cardinality(lambda c: pmd(c, "naive"), 1.0, np.sqrt(X.shape[1]) / 2, k)
@@ -97,12 +93,12 @@ def methods(X, r, k, prior):
 def figure_4():
     data = {}
     Y, L = resting_state(), grid_laplacian((25, 40))
-    data["synthetic maps, 120×1000"] = (Y[::2], Y[1::2], {"prior_precision": L @ L})
+    data["synthetic maps, 120×1000"] = (Y[::2], Y[1::2], spcacore.Prior(precision=L @ L))
     X = np.log(np.maximum(pages.arrays("golub_leukemia.npz")["X"], 20).astype(np.float64))
     X = X[:, np.argsort(-X.var(axis=0))[:1000]]
     train, test = X[::2], X[1::2]
     C = 0.5 * np.corrcoef(train.T) + 0.5 * np.eye(1000)
-    data["leukemia, 72×1000"] = (train, test, {"prior_covariance": C})
+    data["leukemia, 72×1000"] = (train, test, spcacore.Prior(covariance=C))
     table, sizes = {}, (10, 20, 60)
     for name, (train, test, prior) in data.items():
         for k in sizes:
@@ -155,7 +151,7 @@ def linear_time():
     for r in (1, 2, 5, 10, 15, 20):
         times = median_time(
             lambda r=r: spcacore.oppca(T, r, tol=1e-4),
-            lambda r=r: spcacore.oppca(T, r, prior_covariance=C, tol=1e-4),
+            lambda r=r: spcacore.oppca(T, r, tol=1e-4, prior=spcacore.Prior(covariance=C)),
             lambda r=r: joint_em(T, r),
             repeats=3,
         )
@@ -217,9 +213,11 @@ def large():
     ]
     calls = {
         "oPPCA, C = I": lambda: spcacore.oppca(train, 6),
-        "oPPCA, smooth prior": lambda: spcacore.oppca(train, 6, prior_precision=L),
+        "oPPCA, smooth prior": lambda: spcacore.oppca(train, 6, prior=spcacore.Prior(precision=L)),
         f"soPPCA, C = I, k = {k}": lambda: spcacore.soppca(train, 6, k),
-        f"soPPCA, smooth prior, k = {k}": lambda: spcacore.soppca(train, 6, k, prior_precision=L),
+        f"soPPCA, smooth prior, k = {k}": lambda: spcacore.soppca(
+            train, 6, k, prior=spcacore.Prior(precision=L)
+        ),
     }
     for name, call in calls.items():
         start = time.perf_counter()

@@ -52,14 +52,22 @@ def one_component():
     for name, A in matrices().items():
         for k in CARDINALITIES:
             slow, exact = timed(
-                lambda A=A, k=k: spcacore.branch_and_bound(A, k, kind="covariance", time_limit=300)
+                lambda A=A, k=k: spcacore.branch_and_bound(
+                    A, k, kind="covariance", options=spcacore.BranchAndBound(time_limit=300)
+                )
             )
             assert exact.optimal
             best = exact.value
             calls = (
-                lambda A=A, k=k: spcacore.greedy(A, k, kind="covariance", strategy="forward"),
-                lambda A=A, k=k: spcacore.tpower(A, k, kind="covariance", start="diagonal"),
-                lambda A=A, k=k: spcacore.tpower(A, k, kind="covariance", swaps=False),
+                lambda A=A, k=k: spcacore.greedy(
+                    A, k, kind="covariance", options=spcacore.Greedy(strategy="forward")
+                ),
+                lambda A=A, k=k: spcacore.tpower(
+                    A, k, kind="covariance", options=spcacore.TPower(start="diagonal")
+                ),
+                lambda A=A, k=k: spcacore.tpower(
+                    A, k, kind="covariance", options=spcacore.TPower(swaps=False)
+                ),
                 lambda A=A, k=k: spcacore.tpower(A, k, kind="covariance"),
             )
             found = [timed(call) for call in calls]
@@ -82,19 +90,19 @@ def several_components():
         trace = np.trace(A)
         dense = np.linalg.eigvalsh(A)[::-1][:COMPONENTS].sum() / trace
         for k in CARDINALITIES:
-            options = {"cardinality": k, "kind": "covariance"}
 
-            def share(A=A, options=options, **more):
-                result = spcacore.sparse_pca(A, COMPONENTS, **options, **more)
+            def share(A=A, k=k, **options):
+                result = spcacore.sparse_pca(A, COMPONENTS, k, kind="covariance", **options)
                 return result.explained_variance.sum() / np.trace(A)
 
             seconds, refined = timed(lambda share=share: share(deflation="generalized", refine=True))
             cells = [
-                share(swaps=False), share(), share(method="branch_and_bound", time_limit=60),
+                share(method=spcacore.TPower(swaps=False)), share(),
+                share(method=spcacore.BranchAndBound(time_limit=60)),
                 share(deflation="generalized"), refined,
             ]  # fmt: skip
             row = " | ".join(f"{100 * c:.2f}" for c in cells)
-            orthogonal = 100 * share(constraint="orthogonal", refine=True)
+            orthogonal = 100 * share(deflation="orthogonal", refine=True)
             lines.append(f"| {name} | {k} | {row} | {ms(seconds)} | {orthogonal:.2f} | {100 * dense:.2f} |")
     return lines
 
@@ -111,9 +119,9 @@ def sp500():
         "| ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for k, (near, free) in published.items():
-        options = {"cardinality": k, "kind": "covariance", "refine": True}
-        V = spcacore.sparse_pca(A, 4, constraint="orthogonal", **options).loadings
-        W = spcacore.sparse_pca(A, 4, deflation="generalized", **options)
+        options = {"kind": "covariance", "refine": True}
+        V = spcacore.sparse_pca(A, 4, k, deflation="orthogonal", **options).loadings
+        W = spcacore.sparse_pca(A, 4, k, deflation="generalized", **options)
         violation = np.abs(np.triu(V.T @ V, 1)).sum()
         lines.append(
             f"| {k} | {near:.4f} | {np.trace(V.T @ A @ V) / np.trace(A):.4f} | {violation:.0e} | {free:.4f} "

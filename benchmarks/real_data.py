@@ -148,10 +148,9 @@ def cases(name, folder, references, ks, components):
 
 def extended(X, case):
     """CPU seconds and the loading of the next component, after the reference's."""
-    options = {"cardinality": case.k, "scale": case.scaled}
     t = case.earlier.shape[1]
     if not t:
-        seconds, found = pages.timed(lambda: spcacore.sparse_pca(X, 1, **options))
+        seconds, found = pages.timed(lambda: spcacore.sparse_pca(X, 1, case.k, scale=case.scaled))
         return seconds, found.loadings[:, 0]
     first = spcacore.sparse_pca(X, 1, cardinality=1, scale=case.scaled)
     before = replace(
@@ -166,7 +165,8 @@ def extended(X, case):
 def dense(change=lambda D: D, **options):
     def search(case):
         D = change(case.deflated)
-        seconds, found = pages.timed(lambda: spcacore.tpower(D, case.k, **options))
+        method = spcacore.TPower(**options)
+        seconds, found = pages.timed(lambda: spcacore.tpower(D, case.k, options=method))
         return seconds, found.loading
 
     return search
@@ -335,7 +335,7 @@ def calls(name, folder, ks):
             text = []
             for storage, (Y, options) in inputs.items():
                 seconds, found = pages.timed(
-                    lambda Y=Y, o=options, k=k, r=r: spcacore.sparse_pca(Y, r, cardinality=k, **o)
+                    lambda Y=Y, o=options, k=k, r=r: spcacore.sparse_pca(Y, r, k, **o)
                 )
                 explained = spcacore.explained_variance(D, found.loadings).sum()
                 text.append(f"{storage} {explained:.5g} ({seconds:.2f} s)")

@@ -17,24 +17,25 @@ from pages import arrays, main, origin, timed
 from peers import recall
 
 import spcacore
-from spcacore.solvers.table import SOLVERS
+from spcacore.methods import METHODS
 
 LIMIT = 400  # seconds that bisecting scikit-learn's penalty may take
 
 
 def ours(M, kind):
-    variants = [(m, {}) for m in SOLVERS if m not in ("branch_and_bound", "dspca")]
+    variants = [(m, {}) for m in METHODS if m not in ("branch_and_bound", "dspca")]
     variants += [
         ("greedy", {"strategy": "gradient"}),
         ("gpower", {"norm": "l0"}),
         ("gpower", {"block": True}),
     ]
     for method, more in variants:
-        options = {"method": method, "kind": kind, **more}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            options |= sparsity(method, M, kind, **more)
-            seconds, result = timed(lambda options=options: spcacore.sparse_pca(M, R, **options), 5)
+            options = sparsity(METHODS[method](**more), M, kind)
+            seconds, result = timed(
+                lambda options=options: spcacore.sparse_pca(M, R, kind=kind, **options), 5
+            )
         name = method + "".join(f", {k}={v!r}" for k, v in more.items())
         yield name, seconds, result.loadings
     seconds, result = timed(lambda: spcacore.spca(M, R, cardinality=K, kind=kind, tol=1e-4), 5)

@@ -8,6 +8,7 @@ methods, from default calls and from those that search among all columns.
 """
 
 import os
+from dataclasses import replace
 from functools import partial
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -21,11 +22,11 @@ import spcacore
 
 R, K, REPEATS = 10, 50, 5
 METHODS = {
-    "gpower": {"method": "gpower", "penalty": 0.1, "relative": True},
-    "gpower, l0": {"method": "gpower", "penalty": 0.02, "relative": True, "norm": "l0"},
-    "pmd": {"method": "pmd", "l1_bound": 5},
-    "scotlass": {"method": "scotlass", "l1_bound": 5},
-    "greedy": {"method": "greedy", "cardinality": 50},
+    "gpower": (None, spcacore.GPower(0.1, relative=True)),
+    "gpower, l0": (None, spcacore.GPower(0.02, relative=True, norm="l0")),
+    "pmd": (None, spcacore.PMD(5)),
+    "scotlass": (None, spcacore.SCoTLASS(5)),
+    "greedy": (50, spcacore.Greedy()),
 }
 
 
@@ -129,16 +130,16 @@ def other_methods():
     rows = []
     for name, X in inputs.items():
         mode = "working_set" if isinstance(X, np.ndarray) else "auto"
-        for method, options in METHODS.items():
+        for name_of_method, (k, method) in METHODS.items():
             seconds, found = {}, {}
             for how in ("none", mode):
                 seconds[how], found[how] = pages.timed(
-                    partial(spcacore.sparse_pca, X, 5, screening=how, **options)
+                    partial(spcacore.sparse_pca, X, 5, k, method=replace(method, screening=how))
                 )
             both = [spcacore.explained_variance(X, found[how].loadings).sum() for how in (mode, "none")]
             screening = found[mode].screening
             rows.append([
-                name, method, f"{1e3 * seconds['none']:.0f}", f"{1e3 * seconds[mode]:.0f}",
+                name, name_of_method, f"{1e3 * seconds['none']:.0f}", f"{1e3 * seconds[mode]:.0f}",
                 f"{seconds['none'] / seconds[mode]:.1f}", f"{both[0] / both[1]:.4f}", screening.checks,
                 screening.working_set,
             ])  # fmt: skip

@@ -24,6 +24,7 @@ import scaling
 from families import K, R, make
 from threadpoolctl import threadpool_limits
 
+import spcacore
 from spcacore import _core, limit_threads, sca, set_num_threads, sparse_pca, stability
 from spcacore.linalg.cores import available_cores
 from spcacore.operators.inputs import as_problem
@@ -223,7 +224,7 @@ def small():
     rng = np.random.default_rng(0)
     for n, p in ((30, 50), (100, 500), (100, 2000), (200, 1500), (100, 4000)):
         X = rng.standard_normal((n, p))
-        call = lambda X=X: sparse_pca(X, 2, cardinality=10, screening="none")  # noqa: E731
+        call = lambda X=X: sparse_pca(X, 2, cardinality=10, method=spcacore.TPower(screening="none"))  # noqa: E731
         yield at_most(f"`sparse_pca`, {n} × {p}, of {X.nbytes / 1e6:.2g} MB", 1.05, call, least=20)
 
 

@@ -1,4 +1,17 @@
-"""Sparse principal component analysis: sparse loadings, dense or sparse data."""
+"""Sparse principal component analysis: sparse loadings, dense or sparse data.
+
+Start with ``sparse_pca(X, 3, 20)``: three components of 20 variables each; rows of X are samples.
+
+several components   sparse_pca, spca, sca, sma; refine improves them, compare sets results side by side
+one component        tpower, greedy, branch_and_bound, dspca, gpower, pmd, scotlass, least_squares_component
+what is asked for    TPower, Greedy, GPower, PMD, ... (options of a method), Choice, Explained, Total, Prior
+how sparse, how many select_sparsity, select_n_components, sparsity_path, cross_validated_eigenvalues
+how sure             stability, optimality_bound, ``certify=True`` of sparse_pca
+other models         ppca, oppca, soppca, kernel_pca; sparse_cca, sparse_lda, sparse_eigen; sparse_kmeans
+data                 row_blocks (files, clusters), datasets, spcacore.anndata
+tools                explained_variance, renormalize, from_loadings, deflate, varimax, limit_threads
+elsewhere            spcacore.sklearn (estimators), spcacore.plot (pictures), `spcacore --help` (a command)
+"""
 
 from importlib import import_module
 from inspect import isfunction
@@ -22,6 +35,7 @@ if TYPE_CHECKING:
     from . import datasets
     from . import plot as plot
     from . import sklearn as sklearn
+    from .choice import Choice, Explained, Prior, Total
     from .clustering.dissimilarity import SparseDissimilarity, sparse_dissimilarity
     from .clustering.gap import GapStatistic, sparse_dissimilarity_gap, sparse_kmeans_gap
     from .clustering.kmeans import SparseKMeans, sparse_kmeans
@@ -31,6 +45,19 @@ if TYPE_CHECKING:
     from .generalized.eigen import SparseEigenResult, sparse_eigen
     from .generalized.lda import SparseLDAResult, sparse_lda
     from .linalg.cores import get_num_threads, limit_threads, set_num_threads
+    from .methods import (
+        DSPCA,
+        PMD,
+        BranchAndBound,
+        GPower,
+        Greedy,
+        LeastSquares,
+        Method,
+        RatioSearch,
+        SCoTLASS,
+        Thresholding,
+        TPower,
+    )
     from .models.comparison import Comparison, compare
     from .models.components import SparsePCAResult, sparse_pca
     from .models.elastic_net import SPCAResult, spca
@@ -68,6 +95,7 @@ if TYPE_CHECKING:
     from .tools.thresholding import l1_threshold, soft_threshold, truncate
 
 _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it is first asked for
+    "choice": ("Choice", "Explained", "Prior", "Total"),
     "clustering.dissimilarity": ("SparseDissimilarity", "sparse_dissimilarity"),
     "clustering.gap": ("GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"),
     "clustering.kmeans": ("SparseKMeans", "sparse_kmeans"),
@@ -77,6 +105,19 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "generalized.eigen": ("SparseEigenResult", "sparse_eigen"),
     "generalized.lda": ("SparseLDAResult", "sparse_lda"),
     "linalg.cores": ("get_num_threads", "limit_threads", "set_num_threads"),
+    "methods": (
+        "DSPCA",
+        "PMD",
+        "BranchAndBound",
+        "GPower",
+        "Greedy",
+        "LeastSquares",
+        "Method",
+        "RatioSearch",
+        "SCoTLASS",
+        "Thresholding",
+        "TPower",
+    ),
     "models.comparison": ("Comparison", "compare"),
     "models.components": ("SparsePCAResult", "sparse_pca"),
     "models.elastic_net": ("SPCAResult", "spca"),
@@ -118,23 +159,35 @@ _PARTS = ("anndata", "plot", "progress", "sklearn")
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "DSPCA",
+    "PMD",
+    "BranchAndBound",
     "CCAPermutation",
+    "Choice",
     "Comparison",
     "CrossValidatedEigenvalues",
     "DSPCAComponent",
     "ExactComponent",
+    "Explained",
+    "GPower",
     "GapStatistic",
     "GivenLoadings",
+    "Greedy",
     "GreedyComponent",
     "KernelPCAResult",
+    "LeastSquares",
+    "Method",
     "OptimalityBound",
     "PMDComponent",
     "PPCAResult",
+    "Prior",
     "PriorSelection",
     "Progress",
     "RandomFeatures",
+    "RatioSearch",
     "RotatedResult",
     "RowBlocks",
+    "SCoTLASS",
     "SPCAResult",
     "SelectionProgress",
     "SparseCCAResult",
@@ -148,6 +201,9 @@ __all__ = [
     "SparsitySelection",
     "Stability",
     "StructuredPCAResult",
+    "TPower",
+    "Thresholding",
+    "Total",
     "branch_and_bound",
     "compare",
     "cross_validated_eigenvalues",

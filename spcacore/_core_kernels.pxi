@@ -223,6 +223,8 @@ def truncated_power_of_matrix(const floating[:, ::1] A, const Py_ssize_t[:, ::1]
     cdef Call call = Call(progress)
     cdef spca_status status = SPCA_OK
     cdef Py_ssize_t p = A.shape[0], s = index.shape[0], w = index.shape[1], nnz, i
+    if not 1 <= k <= p:
+        raise ValueError(f"{k} nonzeros of {p} variables")
     dtype = np.float32 if floating is float else np.float64
     cdef Py_ssize_t[::1] place = np.empty(max(k, w), np.intp), iwork = np.empty(2 * k, np.intp)
     cdef floating[::1] entry = np.empty(max(k, w), dtype), work = np.empty(3 * p + k * k + 2 * k, dtype)

@@ -1,4 +1,4 @@
-"""What `help` shows: paragraphs that several docstrings share, and options that are handed on."""
+"""What `help` shows: paragraphs that several docstrings share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-__all__ = ["NO_PANDAS", "filled", "hands_on"]
+__all__ = ["NO_PANDAS", "filled"]
 __dir__ = __all__.copy
 
 NO_PANDAS = "Raises\n------\nImportError\n    If pandas is not installed."
@@ -31,19 +31,3 @@ def filled(paragraphs: Mapping[str, str]) -> Callable[[_Documented], _Documented
         return documented
 
     return fill
-
-
-def hands_on(keys: type) -> Callable[[_Documented], _Documented]:
-    """A decorator that shows the keys of a TypedDict for `**options`."""
-
-    def show(function: _Documented) -> _Documented:
-        own = inspect.signature(function)
-        shown = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
-        of = inspect.Parameter.KEYWORD_ONLY
-        for name, one in keys.__annotations__.items():  # as they are written
-            text = str(getattr(one, "__forward_arg__", one))
-            shown.append(inspect.Parameter(name, of, default=None, annotation=text))
-        function.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]
-        return function
-
-    return show

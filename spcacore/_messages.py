@@ -9,14 +9,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any
 
 __all__ = [
+    "FIELDS",
+    "IN_RECORDS",
     "brief",
     "convergence",
     "counted",
+    "elsewhere",
     "few",
     "instead_of",
     "listed",
@@ -44,8 +47,7 @@ _INSTEAD: dict[str, tuple[str, ...] | str] = {
     "lambda_": ("ridge", "penalty"),  # of R's elasticnet, and of others
     **dict.fromkeys(("sumabs", "sumabsv", "sumabss", "wbounds", "wbound"), ("l1_bound", "l1_bounds")),
     "sumabsu": ("sample_l1_bound",),
-    "penaltyx": ("x_l1_bound",),
-    "penaltyz": ("y_l1_bound",),
+    **dict.fromkeys(("penaltyx", "penaltyz"), ("l1_bound",)),
     **dict.fromkeys(("ridge_alpha", "ridge"), "the function spca takes it, as ridge"),
     **dict.fromkeys(("random_state", "seed"), ("rng",)),
     **dict.fromkeys(("standardize", "standardise", "scaling", "cor", "corr", "with_std"), ("scale",)),
@@ -57,13 +59,15 @@ _INSTEAD: dict[str, tuple[str, ...] | str] = {
     **dict.fromkeys(
         ("ncomp", "ncomps", "n_comps", "n_pcs", "n_factors", "rank", "r", "n_components"), ("n_components",)
     ),
-    **dict.fromkeys(("positive", "nonneg", "vpos"), ("nonnegative",)),
+    **dict.fromkeys(("positive", "nonneg", "vpos"), ("signs",)),
     **dict.fromkeys(("verbose", "trace", "progress"), ("callback",)),
     **dict.fromkeys(("svd_solver", "algorithm", "solver"), ("method",)),
     "use_highly_variable": "spcacore.anndata.sparse_pca takes it, as mask_var='highly_variable', or None",
     "copy": "X is never changed",
     "whiten": "divide the scores by the roots of explained_variance",
 }
+IN_RECORDS: dict[str, str] = {}  # what is given inside of another argument, and how that is written
+FIELDS: dict[str, tuple[str, ...]] = {}  # of each record of a method
 _BY_LETTER = {"K": ("n_components", "n_clusters")}  # of R, where case tells it from k
 _MEANT = {  # values of other packages, and what they are here
     "kind": dict.fromkeys(
@@ -166,6 +170,18 @@ def with_advice(function: Callable[..., Any]) -> Any:
     return wraps(function)(own)
 
 
+def elsewhere(word: str, parameters: Mapping[str, Parameter]) -> str:
+    """A clause on an option that a function of these parameters does not have."""
+    has = {name for name in parameters if name != "method" or "Method" in str(parameters[name].annotation)}
+    inside = {name: call for name, call in IN_RECORDS.items() if call.partition("=")[0] in has}
+    if "options" in parameters:
+        record = str(parameters["options"].annotation).partition(" ")[0]
+        inside |= {name: f"options={record}({name}=...)" for name in FIELDS.get(record, ())}
+    if word in inside:
+        return f"; say {inside[word]}"
+    return instead_of(word, inside | {name: name for name in parameters})
+
+
 def _advice(function: Callable[..., Any], given: Collection[Any], options: Mapping[str, Any]) -> str:
     """A clause on what is wrong with a call."""
     if hasattr(function, "advice"):  # of options that belong to its model
@@ -175,7 +191,7 @@ def _advice(function: Callable[..., Any], given: Collection[Any], options: Mappi
     parameters = signature(function).parameters
     unknown = next((name for name in options if name not in parameters), None)
     if unknown is not None:
-        return instead_of(unknown, {name: name for name in parameters})
+        return elsewhere(unknown, parameters)
     names = [name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY]
     places = len(parameters) - len(names)
     many = len(given) > places and names

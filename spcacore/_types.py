@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "Array", "Blocks", "Constraint", "Counted", "Definition", "Deflation", "Estimator", "Grid",
-    "Groups", "Index", "Kind", "LinearOperator", "MatrixLike", "Method", "MethodOptions", "Metric",
-    "ModelLike", "Objective", "OperatorLike", "RandomSource", "Resampling", "Rotation", "Rule",
-    "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike", "Switch", "Thresholding", "Variables",
-    "Weights",
+    "Array", "Blocks", "Counted", "Definition", "Deflation", "Estimator", "Grid", "Groups", "Index", "Kind",
+    "LinearOperator", "MatrixLike", "MethodName", "Metric", "ModelLike", "OperatorLike", "RandomSource",
+    "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike", "Switch",
+    "ThresholdRule", "Variables", "Weights",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -65,37 +64,19 @@ ModelLike: TypeAlias = Callable[..., object] | Estimator  # a partial is a calla
 Grid: TypeAlias = Sequence[float] | Sequence[Sequence[float]] | NDArray[Any] | Mapping[str, ArrayLike]
 
 Kind: TypeAlias = Literal["data", "covariance"]
-Objective: TypeAlias = Literal["variance", "least_squares"]
 ShareOf: TypeAlias = Literal["variance", "score"]
-Constraint: TypeAlias = Literal["orthogonal", "uncorrelated"]
 Definition: TypeAlias = Literal["cumulative", "adjusted", "raw", "regression"]
 Rotation: TypeAlias = Literal["varimax", "l1", "none"]
-Thresholding: TypeAlias = Literal["soft", "hard"]
+ThresholdRule: TypeAlias = Literal["soft", "hard"]
 Metric: TypeAlias = Literal["sqeuclidean", "absolute"]
 Rule: TypeAlias = Literal["one_se", "best"]
 Resampling: TypeAlias = Literal["complementary", "half", "bootstrap"]
 ScreeningMode: TypeAlias = Literal["auto", "gram", "working_set", "both", "shadow", "references", "none"]
-Method: TypeAlias = Literal[
+MethodName: TypeAlias = Literal[
     "tpower", "gpower", "greedy", "pmd", "scotlass", "dspca", "branch_and_bound", "least_squares",
     "thresholding",
 ]  # fmt: skip
 Deflation: TypeAlias = Literal[
     "hotelling", "projection", "schur", "orthogonalized_hotelling", "orthogonalized_projection",
-    "orthogonalized_schur", "generalized", "naive",
+    "orthogonalized_schur", "generalized", "naive", "orthogonal", "uncorrelated",
 ]  # fmt: skip
-
-
-class MethodOptions(TypedDict, total=False):
-    """What `sparse_pca` hands on to its method; None is as good as not given."""
-
-    strategy: (
-        Literal["auto", "forward", "gradient", "backward", "bidirectional", "projection", "exact"] | None
-    )
-    swaps: bool | None
-    sample_l1_bound: float | None
-    time_limit: float | None
-    node_limit: int | None
-    norm: Literal["l1", "l0"] | None
-    relative: bool | None
-    block: bool | None
-    mu: ArrayLike | None

@@ -17,10 +17,33 @@ from ._limits import CHUNK
 from ._messages import counted, meant, refuse_no_array, warn_repeated
 
 __all__ = [
-    "AFTER_ERRORS", "LARGEST", "TAKES_MISSING", "Hook", "aligned", "as_seed", "as_share", "check_bool",
-    "check_callback", "check_choice", "check_flag_or_vector", "check_sample_weight", "column_names",
-    "float_type", "framed", "group_labels", "has_only_products", "integer", "is_operator", "is_row_blocks",
-    "is_sparse", "number", "output_array", "per_component", "raise_not_finite", "real_array",
+    "AFTER_ERRORS",
+    "LARGEST",
+    "TAKES_MISSING",
+    "Hook",
+    "aligned",
+    "as_seed",
+    "as_share",
+    "check_bool",
+    "check_callback",
+    "check_choice",
+    "check_flag_or_vector",
+    "check_sample_weight",
+    "column_names",
+    "default_cardinality",
+    "float_type",
+    "framed",
+    "group_labels",
+    "has_only_products",
+    "integer",
+    "is_operator",
+    "is_row_blocks",
+    "is_sparse",
+    "number",
+    "output_array",
+    "per_component",
+    "raise_not_finite",
+    "real_array",
     "refuse_not_finite",
 ]  # fmt: skip
 __dir__ = __all__.copy
@@ -305,6 +328,11 @@ def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
 def as_share(value: float, high: float) -> str:
     """A clause on a number of percent where a share is needed."""
     return f"; {value:g} % is {value / 100:g}" if high == 1 < value <= 100 else ""
+
+
+def default_cardinality(p: int) -> int:
+    """Nonzeros where no number is given: the root of the number of variables, rounded up."""
+    return math.isqrt(p - 1) + 1
 
 
 def check_choice(value: Any, name: str, allowed: Collection[str]) -> str:

@@ -133,7 +133,7 @@ class PMDComponent(SparseComponent):
     --------
     >>> import spcacore
     >>> X, planted = spcacore.datasets.make_spiked(40, 30, cardinality=5, rng=0)
-    >>> component = spcacore.pmd(X, l1_bound=2)
+    >>> component = spcacore.pmd(X, l1_bound=2, options=spcacore.PMD(renormalize=False))
     >>> component.loading.shape, component.sample_loading.shape
     ((30,), (40,))
     """

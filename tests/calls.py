@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import flat
 import numpy as np
 
 import spcacore
@@ -90,17 +91,19 @@ def named(name: str) -> Callable[..., Any]:
 def pca(n_components: int = 1, cardinality: Any = None, **options: Any) -> Callable[..., Any]:
     """A model: `sparse_pca` with these options, as functions take it that run a model."""
     given = {"cardinality": cardinality} if cardinality is not None else {}
-    return partial(sparse_pca, n_components=n_components, **given, **options)
+    return partial(sparse_pca, n_components=n_components, **flat.recorded("sparse_pca", given | options))
 
 
 def data(name: str, *arguments: Any, **options: Any) -> list[Call]:
     """This function of a matrix and these arguments."""
-    return [Call(name, lambda X: named(name)(X, *arguments, **options))]
+    given = flat.recorded(name.split(",")[0], options)
+    return [Call(name, lambda X: named(name)(X, *arguments, **given))]
 
 
 def either(name: str, *arguments: Any, **options: Any) -> list[Call]:
     """The same of one that has `kind`."""
-    return both(name, lambda X, kind: named(name)(X, *arguments, kind=kind, **options))
+    given = flat.recorded(name.split(",")[0], options)
+    return both(name, lambda X, kind: named(name)(X, *arguments, kind=kind, **given))
 
 
 def both(name: str, run: Callable[..., Any], **options: Any) -> list[Call]:
@@ -113,7 +116,8 @@ def both(name: str, run: Callable[..., Any], **options: Any) -> list[Call]:
 
 def sides(name: str, *arguments: Any, **options: Any) -> list[Call]:
     """A function of two sides, which are halves of the matrix."""
-    return [Call(name, lambda X: named(name)(X[:, :6], X[:, 6:], *arguments, **options))]
+    given = flat.recorded(name.split(",")[0], options)
+    return [Call(name, lambda X: named(name)(X[:, :6], X[:, 6:], *arguments, **given))]
 
 
 def samples(kind: str) -> dict[str, int]:
@@ -170,8 +174,14 @@ CALLS: list[Call] = [
     *either("sca, hard", R, l1_bound=3.0, threshold="hard", rotation="l1"),
     *either("sca_path", R, [2.0, 3.0, 4.0]),
     *data("sma", R, l1_bound=3.0, sample_l1_bound=6.0),
-    *both("oppca", lambda X, kind: spcacore.oppca(X, R, kind=kind, **samples(kind))),
-    *both("soppca", lambda X, kind: spcacore.soppca(X, R, K, kind=kind, **samples(kind))),
+    *both(
+        "oppca",
+        lambda X, kind: spcacore.oppca(X, R, **flat.recorded("oppca", {**samples(kind), "kind": kind})),
+    ),
+    *both(
+        "soppca",
+        lambda X, kind: spcacore.soppca(X, R, K, **flat.recorded("soppca", {**samples(kind), "kind": kind})),
+    ),
     *both(
         "select_prior",
         lambda X, kind: spcacore.select_prior(
@@ -248,12 +258,16 @@ def each_side(name: str, *arguments: Any, **options: Any) -> list[Call]:
     ]  # fmt: skip
 
 
-def option(name: str, takes: str, *arguments: Any, sparse: bool = False, **options: Any) -> Call:
-    """The option that the name ends with, of a function of X0 and these arguments."""
-    other = name.split(", ")[1]
-    return Call(
-        name, lambda V: named(name)(X0, *arguments, **options, **{other: V}), takes, sparse, other=other
-    )
+def option(
+    name: str, takes: str, *arguments: Any, sparse: bool = False, said: str = "", **options: Any
+) -> Call:  # fmt: skip
+    """The option that the name ends with, of a function of X0; `said`: what messages call it."""
+    function, other = name.split(", ")
+
+    def run(V: Any) -> Any:
+        return named(name)(X0, *arguments, **flat.recorded(function, {**options, other: V}))
+
+    return Call(name, run, takes, sparse, other=said or other)
 
 
 ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and those of the methods of results
@@ -261,7 +275,6 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
     option("gpower, start", "vector", 1.0),
     option("pmd, start", "vector", 1.5),
     option("scotlass, start", "vector", 1.5),
-    option("spca, start", "loadings", R, cardinality=K),
     option("sca, start", "loadings", R, l1_bound=3.0),
     option("scotlass, earlier", "loadings", 1.5),
     option("refine, loadings", "loadings", tol=1e-4),
@@ -275,9 +288,9 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
         lambda V: spcacore.deflate(COVARIANCE, V0[:, 0], "orthogonalized_projection", earlier=V),
         "loadings", other="earlier", **DENSE,
     ),
-    option("oppca, prior_covariance", "metric", R, sparse=True),
-    option("oppca, prior_precision", "metric", R, sparse=True),
-    Call("sparse_eigen, B", lambda B: spcacore.sparse_eigen(COVARIANCE, B, K), "metric", other="B"),
+    option("oppca, prior_covariance", "metric", R, sparse=True, said="covariance of the prior"),
+    option("oppca, prior_precision", "metric", R, sparse=True, said="precision of the prior"),
+    Call("sparse_eigen, B", lambda B: spcacore.sparse_eigen(COVARIANCE, B, 1, K), "metric", other="B"),
     Call(
         "sparse_eigen_bound, B",
         lambda B: spcacore.sparse_eigen_bound(COVARIANCE, B, K), "metric", other="B",

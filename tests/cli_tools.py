@@ -4,6 +4,7 @@ import csv
 import sys
 from pathlib import Path
 
+import flat
 import numpy as np
 
 import spcacore
@@ -58,7 +59,9 @@ OPTIONS = ("-n", "3", "-k", "5,3,4")
 
 
 def api(matrix, **options):
-    return spcacore.sparse_pca(matrix, 3, cardinality=[5, 3, 4], **options)
+    return spcacore.sparse_pca(
+        matrix, 3, **flat.recorded("sparse_pca", {**options, "cardinality": [5, 3, 4]})
+    )
 
 
 def loadings_of(components, p):

@@ -2,6 +2,7 @@
 
 import itertools
 
+import flat
 import numpy as np
 
 from spcacore import sparse_pca
@@ -28,7 +29,9 @@ def covariance(seed, p=P):
 
 def components(M, method, r=1, kind="covariance", **options):
     sparsity = {SPARSITY.get(method, "cardinality"): METHODS[method]}
-    return sparse_pca(M, r, method=method, kind=kind, **sparsity | options)
+    return sparse_pca(
+        M, r, **flat.recorded("sparse_pca", {**(sparsity | options), "method": method, "kind": kind})
+    )
 
 
 def signed_optimum(A, signs):

@@ -117,6 +117,11 @@ def planted(n, p, k, r=2, signal=3.0, seed=0):
     return rng.standard_normal((n, r)) * weights @ V.T + rng.standard_normal((n, p))
 
 
+def products(f, p):
+    """A symmetric matrix of which a function gives the products."""
+    return LinearOperator((p, p), matvec=f, dtype=np.float64)
+
+
 def other_kinds(X):
     """The data in other storages, their covariance, and both as products: (input, options)."""
     Z = X - X.mean(axis=0)
@@ -127,7 +132,7 @@ def other_kinds(X):
         (scipy.sparse.csc_array(X), {}),
         (covariance(X), {"kind": "covariance"}),
         (LinearOperator(X.shape, matvec=lambda v: X @ v, rmatvec=lambda u: X.T @ u), {}),
-        (lambda v: Z.T @ (Z @ v) / (n - 1), {"kind": "covariance", "n_features": p}),
+        (products(lambda v: Z.T @ (Z @ v) / (n - 1), p), {"kind": "covariance"}),
     ]
 
 

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from kinds import stored_zeros
 from scipy.sparse.linalg import aslinearoperator
 
+import spcacore
 from spcacore import deflate, explained_variance, gpower, greedy, renormalize, sparse_pca, tpower
 
 N, P, K = 12, 6, 3
@@ -31,7 +32,7 @@ CALLS = [
     ("sparse_pca", lambda X, kind: sparse_pca(X, 2, cardinality=K, kind=kind)),
     ("tpower", lambda X, kind: tpower(X, K, kind=kind)),
     ("gpower", lambda X, kind: gpower(X, 1.0, kind=kind)),
-    ("greedy", lambda X, kind: greedy(X, K, kind=kind, strategy="bidirectional")),
+    ("greedy", lambda X, kind: greedy(X, K, kind=kind, options=spcacore.Greedy(strategy="bidirectional"))),
     ("explained_variance", lambda X, kind: explained_variance(X, V0, kind=kind)),
     ("adjusted_variance", lambda X, kind: explained_variance(X, V0, "adjusted", kind=kind)),
     ("renormalize", lambda X, kind: renormalize(X, V0, kind=kind)),

@@ -3,6 +3,7 @@
 from functools import cache
 from itertools import combinations, combinations_with_replacement, pairwise
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -161,7 +162,9 @@ def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_rel
 @pytest.mark.parametrize(("p", "r", "total"), [(8, 2, 5), (8, 3, 7), (6, 2, 6), (9, 2, 9)])
 def test_a_total_is_divided_among_disjoint_supports_as_well_as_can_be(seed, p, r, total):
     A = random_covariance(seed, p)
-    x = sparse_pca(A, r, total_cardinality=total, support="disjoint", kind="covariance", certify="jointly")
+    x = sparse_pca(
+        A, r, support="disjoint", kind="covariance", certify="jointly", cardinality=spcacore.Total(total)
+    )
     splits = [s for s in combinations_with_replacement(range(1, total), r) if sum(s) == total]
     best = max(best_disjoint(A, s) for s in splits)
     assert x.cardinality.sum() == total
@@ -173,7 +176,7 @@ def test_a_total_is_divided_among_disjoint_supports_as_well_as_can_be(seed, p, r
 @pytest.mark.parametrize(("seed", "total"), [(0, 4), (1, 5), (2, 3), (4, 5), (5, 2)])
 def test_a_total_is_divided_among_loadings_as_well_as_can_be(seed, total):
     A = random_covariance(seed, 5)
-    x = sparse_pca(A, 2, total_cardinality=total, kind="covariance", certify="jointly")
+    x = sparse_pca(A, 2, kind="covariance", certify="jointly", cardinality=spcacore.Total(total))
     best = best_total(A, total)
     assert 2 <= x.cardinality.sum() <= total
     assert x.explained_variance.sum() == pytest.approx(best, rel=1e-5)
@@ -184,13 +187,13 @@ def test_a_total_is_divided_among_loadings_as_well_as_can_be(seed, total):
 def test_a_total_explains_more_than_its_even_split_and_no_less_than_nscumcomp():
     A = PITPROPS
     even = sparse_pca(A, 3, cardinality=4, kind="covariance", refine=True).explained_variance.sum()
-    x = sparse_pca(A, 3, total_cardinality=12, kind="covariance")
+    x = sparse_pca(A, 3, kind="covariance", cardinality=spcacore.Total(12))
     assert x.cardinality.sum() <= 12
     assert x.explained_variance.sum() >= even * (1 - 1e-9)
     X = reference("small40x12_X")
     theirs = reference("small_nscumcomp_k12_rotation")
     assert np.count_nonzero(theirs) == 12
-    ours = sparse_pca(X, theirs.shape[1], total_cardinality=12)
+    ours = sparse_pca(X, theirs.shape[1], cardinality=spcacore.Total(12))
     assert ours.explained_variance.sum() >= explained_variance(X, theirs).sum() * (1 - 1e-9)
 
 
@@ -215,9 +218,9 @@ def storages(X):
 )
 def test_every_storage_has_the_supports_of_the_covariance(options):
     X = planted(50, 12, 4, signal=4.0)
-    expected = sparse_pca(covariance(X), 2, kind="covariance", **options)
+    expected = sparse_pca(covariance(X), 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
     for given in storages(X):
-        x = sparse_pca(given, 2, **options)
+        x = sparse_pca(given, 2, **flat.recorded("sparse_pca", options))
         assert supports(x) == supports(expected)
         np.testing.assert_allclose(x.explained_variance, expected.explained_variance, rtol=1e-4)
 
@@ -230,7 +233,7 @@ def test_of_wide_data_planted_supports_are_found_without_the_matrix(sparse):
     x = sparse_pca(X, 2, cardinality=12, support="common")
     assert set(np.flatnonzero(x.loadings.any(axis=1))) == {*first, *second}
     for options in ({"cardinality": 6, "support": "disjoint"}, {"total_cardinality": 12}):
-        x = sparse_pca(X, 2, **options)
+        x = sparse_pca(X, 2, **flat.recorded("sparse_pca", options))
         assert x.cardinality.sum() == 12
         assert {*supports(x)[0], *supports(x)[1]} == {*first, *second}
         assert {frozenset(s) for s in supports(x)} == {frozenset(first), frozenset(second)}
@@ -262,7 +265,18 @@ def test_a_search_that_is_cut_short_still_has_a_bound(limit):
     A = random_covariance(1, 12)
     with pytest.warns(RuntimeWarning, match="not converged"):
         x = sparse_pca(
-            A, 3, cardinality=5, support="common", method="branch_and_bound", kind="covariance", **limit
+            A,
+            3,
+            **flat.recorded(
+                "sparse_pca",
+                {
+                    **limit,
+                    "cardinality": 5,
+                    "support": "common",
+                    "method": "branch_and_bound",
+                    "kind": "covariance",
+                },
+            ),
         )
     best = best_common(A, 5, 3)
     assert x.joint_bound >= best * (1 - 1e-12)
@@ -271,7 +285,14 @@ def test_a_search_that_is_cut_short_still_has_a_bound(limit):
 
 def test_no_more_exchanges_than_max_iter():
     with pytest.warns(RuntimeWarning, match="not converged in 1 iteration"):
-        x = sparse_pca(PITPROPS, 3, cardinality=4, support="disjoint", max_iter=1, kind="covariance")
+        x = sparse_pca(
+            PITPROPS,
+            3,
+            cardinality=4,
+            support="disjoint",
+            kind="covariance",
+            method=spcacore.TPower(max_iter=1),
+        )
     assert x.n_iter.max() == 1
     assert not x.converged.any()
 
@@ -294,7 +315,7 @@ def test_where_no_variance_is_left_there_are_fewer_components():
     A[:3, :3] = 1
     for options in ({"support": "common", "cardinality": 4}, {"support": "disjoint", "cardinality": 3}):
         with pytest.warns(RuntimeWarning, match="no variance is left after 1 of the 2 components"):
-            x = sparse_pca(A, 2, kind="covariance", **options)
+            x = sparse_pca(A, 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
         np.testing.assert_allclose(x.explained_variance, [3.0], rtol=1e-12)
     with pytest.warns(RuntimeWarning, match="no variance is left after 0 of"):
         assert (
@@ -305,9 +326,9 @@ def test_where_no_variance_is_left_there_are_fewer_components():
 
 COMMON, DISJOINT = {"support": "common", "cardinality": 3}, {"support": "disjoint", "cardinality": 3}
 REFUSED = [
-    (COMMON | {"constraint": "orthogonal"}, ValueError, "support='common' finds all.*leave constraint out"),
+    (COMMON | {"constraint": "orthogonal"}, ValueError, "support='common' finds all.*leave deflation out"),
     (COMMON | {"deflation": "schur"}, ValueError, "leave deflation out"),
-    (COMMON | {"nonnegative": True}, ValueError, "same variables.*leave nonnegative out"),
+    (COMMON | {"nonnegative": True}, ValueError, "same variables.*leave signs out"),
     (DISJOINT | {"include": [0]}, ValueError, "leave include out"),
     (DISJOINT | {"refine": True}, ValueError, "leave refine out"),
     (DISJOINT | {"renormalize": False}, ValueError, "leave renormalize out"),
@@ -325,12 +346,16 @@ REFUSED = [
     (COMMON | {"cardinality": 1}, ValueError, "2 components on 1 common variable"),
     (DISJOINT | {"cardinality": 8}, ValueError, "disjoint supports of 16 variables in all: X has 13"),
     ({"support": "common", "total_cardinality": 6}, ValueError, "one set for all components"),
-    (COMMON | {"total_cardinality": 6}, TypeError, "takes the place of cardinality"),
-    ({"total_cardinality": 1}, ValueError, r"total_cardinality must be in \[2, 26\], not 1: 2 components"),
-    ({"total_cardinality": 27}, ValueError, r"total_cardinality must be in \[2, 26\], not 27"),
+    ({"total_cardinality": 1}, ValueError, r"Total must be in \[2, 26\], not 1: 2 components"),
+    ({"total_cardinality": 27}, ValueError, r"Total must be in \[2, 26\], not 27"),
     ({"total_cardinality": 14, "support": "disjoint"}, ValueError, r"must be in \[2, 13\], not 14"),
-    ({"explained": 0.9, "support": "common"}, ValueError, "leave explained out"),
-    ({"total_cardinality": 6, "method": "pmd"}, ValueError, "total_cardinality requires method 'tpower'"),
+    ({"explained": 0.9, "support": "common"}, ValueError, "leave Explained out"),
+    (
+        {"total_cardinality": 6, "method": "greedy"},
+        ValueError,
+        "Total requires method 'tpower', not 'greedy'",
+    ),
+    ({"total_cardinality": 6, "method": "pmd"}, TypeError, "'pmd' takes l1_bound, not cardinality"),
 ]
 
 
@@ -339,19 +364,19 @@ REFUSED = [
 )
 def test_what_cannot_be_met_together_is_refused_with_the_reason(options, error, words):
     with pytest.raises(error, match=words):
-        sparse_pca(PITPROPS, 2, kind="covariance", **options)
+        sparse_pca(PITPROPS, 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
 
 
 def test_what_needs_entries_or_one_component_after_another_is_refused():
     X = samples(0)
     with pytest.raises(ValueError, match="leave n_components as a share out"):
-        sparse_pca(X, 0.5, **COMMON)
+        sparse_pca(X, 0.5, **flat.recorded("sparse_pca", COMMON))
     with pytest.raises(ValueError, match=r"has \d+ entr"):
-        sparse_pca(np.where(X > 3, np.nan, X), 2, **COMMON)
+        sparse_pca(np.where(X > 3, np.nan, X), 2, **flat.recorded("sparse_pca", COMMON))
     with pytest.raises(ValueError, match="need the entries of X; an operator"):
-        sparse_pca(scipy.sparse.linalg.aslinearoperator(X), 2, **COMMON)
+        sparse_pca(scipy.sparse.linalg.aslinearoperator(X), 2, **flat.recorded("sparse_pca", COMMON))
     with pytest.raises(ValueError, match="chosen together: call sparse_pca"):
-        sparse_pca(X, 2, **DISJOINT).extend(X, 1)
+        sparse_pca(X, 2, **flat.recorded("sparse_pca", DISJOINT)).extend(X, 1)
 
 
 def test_resamples_and_paths_choose_together_too():

@@ -3,6 +3,7 @@
 from functools import cache
 from itertools import combinations, product
 
+import flat
 import numpy as np
 import pytest
 from calls import pca
@@ -13,7 +14,7 @@ from test_joint_bound import best_on
 import spcacore
 from spcacore import sparse_pca
 from spcacore.models.common_units import CommonUnits, filled
-from spcacore.operators.choice import Choice
+from spcacore.operators.supports import Supports
 
 P = 8
 LABELS = np.array([0, 0, 1, 1, 1, 2, 3, 4])
@@ -59,7 +60,14 @@ def test_a_common_support_is_the_best_that_is_allowed(known, k, method):
         A = random_covariance(seed)
         best = max(leading(A, S, 2) for S, _ in allowed(k, **known))
         options = {"certify": "jointly"} if method == "tpower" else {"method": method}
-        x = sparse_pca(A, 2, cardinality=k, support="common", kind="covariance", **options, **known)
+        x = sparse_pca(
+            A,
+            2,
+            **flat.recorded(
+                "sparse_pca",
+                {**options, **known, "cardinality": k, "support": "common", "kind": "covariance"},
+            ),
+        )
         assert x.explained_variance.sum() == pytest.approx(best, rel=1e-9)
         assert best <= x.joint_bound * (1 + 1e-12)
         if method != "tpower":
@@ -69,9 +77,7 @@ def test_a_common_support_is_the_best_that_is_allowed(known, k, method):
 @pytest.mark.parametrize(("known", "k"), COMMON)
 def test_the_tree_needs_no_good_start_and_its_bounds_hold(known, k):
     A = random_covariance(9)
-    choice = Choice.checked(
-        P, None, **{"include": None, "exclude": None, "groups": None, "nonnegative": False} | known
-    )
+    choice = Supports.checked(P, None, **flat.known(known))
     search = CommonUnits(A, choice, k, 2, None)
     best = max(leading(A, S, 2) for S, _ in allowed(k, **known))
     free = choice.allowed & ~choice.included
@@ -134,7 +140,14 @@ def test_disjoint_supports_are_the_best_that_are_allowed(known, sizes, total, en
             if not set(S) & set(T) and (j + k <= sum(sizes) if total else (j <= sizes[0] and k <= sizes[1]))
         )
         how = {"total_cardinality": sum(sizes)} if total else {"cardinality": sizes}
-        x = sparse_pca(A, 2, support="disjoint", kind="covariance", certify="jointly", **how, **known)
+        x = sparse_pca(
+            A,
+            2,
+            **flat.recorded(
+                "sparse_pca",
+                {**how, **known, "support": "disjoint", "kind": "covariance", "certify": "jointly"},
+            ),
+        )
         V = x.loadings
         assert not (V[:, 0] * V[:, 1]).any()
         assert signs is None or (V * signs[:, None] >= 0).all()
@@ -163,7 +176,14 @@ def test_a_total_is_divided_as_well_as_is_allowed(known, total):
         some = allowed(total, p=5, **given)
         pairs = [(S, T) for (S, j), (T, k) in product(some, some) if j + k <= total and S <= T]
         best = best_on(A, pairs, np.random.default_rng(0))
-        x = sparse_pca(A, 2, total_cardinality=total, kind="covariance", certify="jointly", **known)
+        x = sparse_pca(
+            A,
+            2,
+            **flat.recorded(
+                "sparse_pca",
+                {**known, "total_cardinality": total, "kind": "covariance", "certify": "jointly"},
+            ),
+        )
         assert x.explained_variance.sum() <= best * (1 + 1e-6)
         assert x.explained_variance.sum() >= best * 0.98
         assert best <= x.joint_bound * (1 + 1e-9)
@@ -178,8 +198,10 @@ def test_a_total_is_divided_as_well_as_is_allowed(known, total):
 def test_a_total_of_loadings_of_given_signs(seeds):
     for seed in seeds:
         A = random_covariance(seed)
-        x = sparse_pca(A, 2, total_cardinality=6, kind="covariance", nonnegative=SIGNS)
-        even = sparse_pca(A, 2, cardinality=3, kind="covariance", nonnegative=SIGNS)
+        x = sparse_pca(
+            A, 2, kind="covariance", cardinality=spcacore.Total(6), choice=spcacore.Choice(signs=SIGNS)
+        )
+        even = sparse_pca(A, 2, cardinality=3, kind="covariance", choice=spcacore.Choice(signs=SIGNS))
         assert (x.loadings * SIGNS[:, None] >= 0).all()
         assert x.cardinality.sum() <= 6
         assert x.explained_variance.sum() >= even.explained_variance.sum() * (1 - 1e-9)
@@ -195,7 +217,7 @@ def test_planted_groups_are_found_in_data():
         {"support": "disjoint", "cardinality": 2},
         {"total_cardinality": 4},
     ):
-        x = sparse_pca(X, 2, groups=groups, **options)
+        x = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "groups": groups}))
         assert set(groups[x.loadings.any(axis=1)]) == {2, 7, 11, 30}
 
 
@@ -211,13 +233,20 @@ def test_planted_groups_are_found_in_data():
 )
 def test_what_cannot_be_met_is_refused(options, words):
     with pytest.raises(ValueError, match=words):
-        sparse_pca(random_covariance(0), 2, kind="covariance", **options)
+        sparse_pca(random_covariance(0), 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
 
 
 def test_many_variables_are_refused_before_any_work(monkeypatch):
     monkeypatch.setattr("spcacore.models.across.ACROSS_ORDER", 5)
     with pytest.raises(ValueError, match="groups with supports chosen together is for at most 5 variables"):
-        sparse_pca(random_covariance(0), 2, kind="covariance", support="common", cardinality=2, groups=LABELS)
+        sparse_pca(
+            random_covariance(0),
+            2,
+            kind="covariance",
+            support="common",
+            cardinality=2,
+            choice=spcacore.Choice(groups=LABELS),
+        )
 
 
 def test_resamples_choose_together_too():

@@ -96,7 +96,7 @@ def test_scanpy_finds_neighbors_and_pca_is_the_same_with_all_genes(X, masked):
     if masked:
         adata.var["highly_variable"] = np.arange(30) < 20
     k = 20 if masked else 30
-    annotated.sparse_pca(adata, 2, k, model=partial(spcacore.sparse_pca, tol=1e-12))
+    annotated.sparse_pca(adata, 2, k, model=partial(spcacore.sparse_pca, method=spcacore.TPower(tol=1e-12)))
     scanpy.pp.pca(adata, n_comps=2, svd_solver="arpack")
     cosines = np.abs(np.sum(adata.varm["SPCs"] * adata.varm["PCs"], axis=0))
     np.testing.assert_allclose(cosines, 1, atol=1e-4)
@@ -124,7 +124,11 @@ def test_scanpy_finds_neighbors_and_pca_is_the_same_with_all_genes(X, masked):
         ({"cardinality": 31}, ValueError, "cardinality"),
         ({"model": spcacore.spca}, TypeError, "is not for anndata.sparse_pca"),
         ({"model": partial(spcacore.sparse_pca, n_components=2)}, TypeError, "n_components of the model"),
-        ({"model": partial(spcacore.sparse_pca, l1_bound=2), "cardinality": 3}, TypeError, "one of the two"),
+        (
+            {"model": partial(spcacore.sparse_pca, method=spcacore.PMD(2.0)), "cardinality": 3},
+            TypeError,
+            "one of the two",
+        ),
     ],
 )
 def test_bad_arguments_leave_the_data(X, options, error, words):

@@ -12,7 +12,7 @@ import spcacore
 ROOT = Path(spcacore.__file__).parent
 FLOORS = (
     "_messages", "_labels", "_docstrings", "_types", "_records", "_limits", "_core", "_validation",
-    "_rendering", "progress",
+    "choice", "methods", "_asked", "_rendering", "progress",
     "datasets", "readable", "linalg", "operators", "results",
     "tools", "solvers", "models", "generalized", "clustering",
     "selection",

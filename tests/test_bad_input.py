@@ -343,7 +343,7 @@ def test_covariance_too_large_for_a_factorization(form):
     """There the 2 x 2 minors alone tell."""
     A = np.diag(np.linspace(2, 1, 1600))
     A[0, 1] = A[1, 0] = 1
-    out = sparse_pca(form(A), 1, cardinality=2, kind="covariance", n_starts=1)
+    out = sparse_pca(form(A), 1, cardinality=2, kind="covariance", method=spcacore.TPower(n_starts=1))
     assert np.flatnonzero(out.loadings).tolist() == [0, 1]
     A[0, 1] = A[1, 0] = 3
     with pytest.raises(ValueError, match="semidefinite"):

@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -9,10 +10,11 @@ from scipy.optimize import nnls
 
 import spcacore
 from spcacore import sparse_cca
+from spcacore._limits import Precision
 from spcacore.generalized.cca_choice import Chosen
 from spcacore.generalized.form import Form
 from spcacore.generalized.pencil import Pencil
-from spcacore.operators.choice import Choice
+from spcacore.operators.supports import Supports
 
 P, Q = 7, 6
 GROUPS_X = np.array([0, 0, 1, 1, 2, 3, 3])
@@ -123,7 +125,13 @@ def test_generalized_finds_nearly_the_optimum(known):
     ratios = []
     for seed in range(2):
         X, Y = both(seed)
-        found = sparse_cca(X, Y, method="generalized", cardinality=(2, 2), certify=True, **known)
+        found = sparse_cca(
+            X,
+            Y,
+            **flat.recorded(
+                "sparse_cca", {**known, "method": "generalized", "cardinality": (2, 2), "certify": True}
+            ),
+        )
         assert_feasible(found, known, (2, 2))
         np.testing.assert_allclose(found.strengths, found.correlations, rtol=1e-8)
         best = optimum(*matrices(X, Y), known, (2, 2))
@@ -143,7 +151,9 @@ def test_variables_of_whole_groups_are_counted(known):
         X, Y = both(40 + seed)
         k = 3 + seed % 3, 2 + seed // 3
         options = {"method": "generalized", "cardinality": k, "certify": True}
-        found = sparse_cca(X, Y, 1 if "y_exclude" in known else 2, **options, **known)
+        found = sparse_cca(
+            X, Y, 1 if "y_exclude" in known else 2, **flat.recorded("sparse_cca", {**options, **known})
+        )
         assert_feasible(found, known, k)
         best = optimum(*matrices(X, Y), known, k)
         assert best <= found.upper_bound[0] * (1 + 1e-9)
@@ -158,7 +168,7 @@ def test_variables_of_whole_groups_are_counted(known):
 def test_a_search_fills_the_room(swaps, least):
     """Of one side, given the other: against all sets of groups that have room."""
     unit = np.array([0, 0, 0, 1, 1, 2, 2, 3, 4, 5])
-    choice = Choice.checked(10, None, None, None, unit, False, "variables")
+    choice = Supports.checked(10, None, None, None, unit, None, "variables")
     best = 0
     for seed in range(120):
         rng = np.random.default_rng(seed)
@@ -178,17 +188,22 @@ def test_groups_of_one_size_are_counted_either_way():
     X, Y = both(50)
     groups = [0, 0, 1, 1, 2, 2]
     options = {"method": "generalized", "x_groups": groups}
-    two = sparse_cca(X[:, :6], Y, cardinality=(2, 2), **options)
-    four = sparse_cca(X[:, :6], Y, cardinality=(4, 2), x_count="variables", **options)
+    two = sparse_cca(X[:, :6], Y, **flat.recorded("sparse_cca", {**options, "cardinality": (2, 2)}))
+    four = sparse_cca(
+        X[:, :6], Y, **flat.recorded("sparse_cca", {**options, "cardinality": (4, 2), "x_count": "variables"})
+    )
     np.testing.assert_array_equal(two.loadings_x, four.loadings_x)
     np.testing.assert_array_equal(two.loadings_y, four.loadings_y)
 
 
 @pytest.mark.parametrize("known", KNOWN)
-def test_penalized_decompositions_end_where_no_step_helps(known):
+def test_penalized_decompositions_end_where_no_step_helps(known, monkeypatch):
+    monkeypatch.setattr("spcacore.generalized.cca.CCA_TOL", Precision(0, 0))
     cp = pytest.importorskip("cvxpy")
     X, Y = both(7)
-    found = sparse_cca(X, Y, l1_bound=(1.4, 1.3), tol=0, max_iter=3000, **known)
+    found = sparse_cca(
+        X, Y, **flat.recorded("sparse_cca", {**known, "l1_bound": (1.4, 1.3), "max_iter": 3000})
+    )
     assert_feasible(found, known)
     C = matrices(X, Y)[0]
     u, v = found.loadings_x[:, 0], found.loadings_y[:, 0]
@@ -209,8 +224,10 @@ def test_penalized_decompositions_end_where_no_step_helps(known):
 )
 def test_excluding_is_leaving_out(options):
     X, Y = both(3)
-    ours = sparse_cca(X, Y, 2, x_exclude=[0, 3], y_exclude=[5], **options)
-    theirs = sparse_cca(np.delete(X, [0, 3], 1), Y[:, :5], 2, **options)
+    ours = sparse_cca(
+        X, Y, 2, **flat.recorded("sparse_cca", {**options, "x_exclude": [0, 3], "y_exclude": [5]})
+    )
+    theirs = sparse_cca(np.delete(X, [0, 3], 1), Y[:, :5], 2, **flat.recorded("sparse_cca", options))
     np.testing.assert_allclose(np.delete(ours.loadings_x, [0, 3], 0), theirs.loadings_x, atol=1e-7)
     np.testing.assert_allclose(ours.loadings_y[:5], theirs.loadings_y, atol=1e-7)
     np.testing.assert_allclose(ours.correlations, theirs.correlations)
@@ -222,8 +239,8 @@ def test_excluding_is_leaving_out(options):
 def test_storages(options, kind):
     X, Y = both(4)
     known = {"x_include": [2], "y_nonnegative": True, "x_exclude": [0]}
-    expected = sparse_cca(X, Y, 1, **options, **known)
-    found = sparse_cca(kind(X), kind(Y), 1, **options, **known)
+    expected = sparse_cca(X, Y, 1, **flat.recorded("sparse_cca", {**options, **known}))
+    found = sparse_cca(kind(X), kind(Y), 1, **flat.recorded("sparse_cca", {**options, **known}))
     np.testing.assert_allclose(found.loadings_x, expected.loadings_x, atol=1e-7)
     np.testing.assert_allclose(found.loadings_y, expected.loadings_y, atol=1e-7)
 
@@ -231,7 +248,9 @@ def test_storages(options, kind):
 def test_signed_values_are_those_of_nonnegative_least_squares():
     X, Y = both(5)
     everything = {"cardinality": (P, 1), "method": "generalized"}
-    found = sparse_cca(X, Y, x_nonnegative=True, y_include=[2], **everything)
+    found = sparse_cca(
+        X, Y, **flat.recorded("sparse_cca", {**everything, "x_nonnegative": True, "y_include": [2]})
+    )
     x, y = ((Z - Z.mean(axis=0)) / Z.std(axis=0) for Z in (X, Y[:, 2]))
     w, v = (
         max((nnls(x, s * y)[0] for s in (1, -1)), key=lambda w: np.linalg.norm(x @ w)),
@@ -245,25 +264,27 @@ def test_signed_values_are_those_of_nonnegative_least_squares():
     [
         (
             {"method": "pmd", "x_count": "variables"},
-            "x_count='variables' says what a cardinality counts; 'pmd' takes l1_bound",
+            "count='variables' says what a cardinality counts; 'pmd' takes l1_bound",
         ),
-        ({"y_count": "units"}, "y_count must be one of 'groups', 'variables', not 'units'"),
-        ({"x_include": [1], "x_exclude": [1]}, "variable 1 is in x_include and in x_exclude"),
-        ({"y_include": [Q]}, "y_include has the index 6"),
-        ({"y_nonnegative": [1, 1]}, "y_nonnegative has 2 signs for 6 variables"),
+        ({"y_count": "units"}, "count must be one of 'groups', 'variables', not 'units'"),
+        ({"x_include": [1], "x_exclude": [1]}, "variable 1 is in include of X and in exclude"),
+        ({"y_include": [Q]}, "include of Y has the index 6"),
+        ({"y_nonnegative": [1, 1]}, "signs of Y has 2 entries for 6 variables"),
         ({"x_groups": GROUPS_X, "cardinality": 5}, r"cardinality of X must be in \[1, 4\], not 5: 4 groups"),
         ({"y_include": [0, 1, 2]}, r"cardinality of Y must be in \[3, 6\], not 2: 3 variables included"),
-        ({"x_nonnegative": True, "deflation": "generalized"}, "x_nonnegative cannot be combined with"),
+        ({"x_nonnegative": True, "deflation": "generalized"}, "signs of X cannot be combined with"),
     ],
 )
 def test_what_cannot_be_met_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        sparse_cca(*both(0), **{"method": "generalized", "cardinality": 2} | options)
+        sparse_cca(
+            *both(0), **flat.recorded("sparse_cca", {"method": "generalized", "cardinality": 2} | options)
+        )
 
 
 def test_swaps_help():
     groups, gains, ratios = np.repeat(np.arange(5), 2), [], []
-    choice = Choice.checked(10, None, None, None, groups, False)
+    choice = Supports.checked(10, None, None, None, groups, None)
     assert choice is not None
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -287,12 +308,14 @@ def test_swaps_help():
 def test_a_start_of_the_wrong_sign_is_turned(monkeypatch):
     monkeypatch.setattr("spcacore.generalized.cca_pmd.pmd_starts", lambda cross: [-np.ones(2)])
     x = np.random.default_rng(0).standard_normal((20, 2))
-    found = sparse_cca(x + x.sum(1)[:, None], x, l1_bound=1.2, x_nonnegative=True, y_nonnegative=True)
+    found = sparse_cca(
+        x + x.sum(1)[:, None], x, l1_bound=1.2, choice=(spcacore.Choice(signs=1), spcacore.Choice(signs=1))
+    )
     assert found.strengths[0] > 0.5
 
 
 def test_signs_that_no_pair_has():
     x = np.arange(10.0)[:, None]
     with pytest.warns(RuntimeWarning, match="nothing in common"):
-        found = sparse_cca(x, -x, l1_bound=1, x_nonnegative=True, y_nonnegative=True)
+        found = sparse_cca(x, -x, l1_bound=1, choice=(spcacore.Choice(signs=1), spcacore.Choice(signs=1)))
     assert found.n_components == 0

@@ -3,6 +3,7 @@
 import warnings
 from itertools import combinations
 
+import flat
 import numpy as np
 import pytest
 import scipy.optimize
@@ -13,9 +14,9 @@ from oracles import covariance, data_arrays, deflated, deflations, optimum
 
 import spcacore
 from spcacore import branch_and_bound, dspca, optimality_bound, sparse_pca, tpower
-from spcacore.operators.choice import Choice
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
+from spcacore.operators.supports import Supports
 from spcacore.solvers import certificates, covariance_threshold
 
 PATHS = {  # how bounds come about beyond so many variables, here none
@@ -72,8 +73,8 @@ def test_no_answer_is_above_any_bound(seeds, monkeypatch):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a relaxation that does not converge
-            relaxed = dspca(A, k, kind="covariance", max_iter=int(rng.integers(40)))
-        begun = branch_and_bound(A, k, kind="covariance", node_limit=1)
+            relaxed = dspca(A, k, kind="covariance", options=spcacore.DSPCA(max_iter=int(rng.integers(40))))
+        begun = branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(node_limit=1))
         bounds = optimality_bound(A, k, kind="covariance", relaxation=True).bounds
         bounds |= {"dspca": relaxed.upper_bound, "search": begun.upper_bound}
         problem = as_problem(A, kind="covariance")
@@ -241,7 +242,7 @@ def test_a_certificate_proves_and_betters_the_answer(method, deflation):
         X = rng.standard_normal((20, 10)) @ rng.standard_normal((10, 10))
         given = {"cardinality": 3, "method": method, "deflation": deflation, "certify": True, **options}
         for limit in (60, 0):
-            result = sparse_pca(X, 2, **given, time_limit=limit)
+            result = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**given, "time_limit": limit}))
             V = result.loadings
             for t, A in enumerate(deflations(covariance(X), V, deflation)[:2]):
                 best, value = optimum(A, 3), V[:, t] @ A @ V[:, t]
@@ -255,10 +256,10 @@ def test_a_certificate_proves_and_betters_the_answer(method, deflation):
 
 
 def test_the_limit_of_a_certificate():
-    with pytest.raises(ValueError, match="time_limit must be at least 0"):
-        sparse_pca(PITPROPS, 1, cardinality=3, kind="covariance", certify=True, time_limit=-1)
-    with pytest.raises(TypeError, match="time_limit is no option of method 'tpower'"):
-        sparse_pca(PITPROPS, 1, cardinality=3, kind="covariance", time_limit=1)
+    with pytest.raises(ValueError, match="certify must be a positive number of seconds"):
+        sparse_pca(PITPROPS, 1, cardinality=3, kind="covariance", certify=-1)
+    with pytest.raises(TypeError, match=r"TPower.*time_limit"):
+        sparse_pca(PITPROPS, 1, cardinality=3, kind="covariance", method=spcacore.TPower(time_limit=1))
 
 
 def test_bounds_by_hand():
@@ -395,7 +396,7 @@ def test_bad_input(options, error, match):
     X = np.random.default_rng(0).standard_normal((8, 5))
     before = X.copy()
     with pytest.raises(error, match=match):
-        optimality_bound(X, **options)
+        optimality_bound(X, **flat.recorded("optimality_bound", options))
     np.testing.assert_array_equal(X, before)
     with pytest.raises(ValueError, match="positive semidefinite"):
         optimality_bound(np.diag([1.0, -1.0]), 1, kind="covariance")
@@ -478,7 +479,7 @@ def test_included_variables_of_an_indefinite_matrix(seed):
     x /= np.linalg.norm(x)
     A -= 1.5 * (x @ A @ x) * np.outer(x, x)
     I = [0, int(rng.integers(1, p))]
-    choice = Choice.checked(p, None, I, None, None, False)
+    choice = Supports.checked(p, None, I, None, None, None)
     best = max(
         np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
         for S in combinations(range(p), k) if set(I) <= set(S)

@@ -2,6 +2,7 @@
 
 import re
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -78,7 +79,7 @@ class Counted(Rows):
 
 CALLS = {
     **{
-        name: lambda X, options=options: spcacore.sparse_pca(X, 2, **options)
+        name: lambda X, options=options: spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", options))
         for name, options in METHODS.items()
     },
     "sma": lambda X: spcacore.sma(X, 2, l1_bound=4.0),

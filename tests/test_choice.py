@@ -2,6 +2,7 @@
 
 import itertools
 
+import flat
 import numpy as np
 import pytest
 import scipy.linalg
@@ -26,7 +27,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.operators.choice import Choice
+from spcacore.operators.supports import Supports
 from spcacore.solvers.choosing import bounding
 
 pytestmark = pytest.mark.usefixtures("few_starts")
@@ -38,7 +39,9 @@ def test_branch_and_bound_proves_the_optimum(knowledge, k):
     for seed, kind in ((0, "data"), (1, "covariance")):
         X = data(seed)
         A = np.cov(X, rowvar=False)
-        x = spcacore.branch_and_bound(X if kind == "data" else A, k, kind=kind, **knowledge)
+        x = spcacore.branch_and_bound(
+            X if kind == "data" else A, k, **flat.recorded("branch_and_bound", {**knowledge, "kind": kind})
+        )
         best = optimum(A, k, **knowledge)
         assert x.optimal
         np.testing.assert_allclose(x.value, best, rtol=1e-9)
@@ -51,7 +54,9 @@ def test_branch_and_bound_proves_the_optimum(knowledge, k):
 @pytest.mark.parametrize("limit", [{"node_limit": 1}, {"time_limit": 0}])
 def test_what_a_limit_leaves_is_bounded(knowledge, limit):
     X = data(7, 9) + 0.1 * np.diag(np.arange(P))
-    x = spcacore.branch_and_bound(X, 2, start=np.arange(P, 0, -1.0), **limit, **knowledge)
+    x = spcacore.branch_and_bound(
+        X, 2, **flat.recorded("branch_and_bound", {**limit, **knowledge, "start": np.arange(P, 0, -1.0)})
+    )
     assert optimum(np.cov(X, rowvar=False), 2, **knowledge) <= x.upper_bound * (1 + 1e-12)
     assert_feasible(x.loading, 2, **knowledge)
 
@@ -60,7 +65,9 @@ def test_what_a_limit_leaves_is_bounded(knowledge, limit):
 def test_the_tree_needs_no_good_start(knowledge):
     A = np.diag(np.arange(1.0, P + 1)) + 0.05
     worst = np.arange(P, 0, -1.0)
-    x = spcacore.branch_and_bound(A, 3, kind="covariance", start=worst, **knowledge)
+    x = spcacore.branch_and_bound(
+        A, 3, **flat.recorded("branch_and_bound", {**knowledge, "kind": "covariance", "start": worst})
+    )
     np.testing.assert_allclose(x.value, optimum(A, 3, **knowledge), rtol=1e-9)
 
 
@@ -73,8 +80,8 @@ def test_swaps_help(knowledge, p, monkeypatch):
     for seed in range(12):
         A = covariance(60 + seed, p)
         options = {"kind": "covariance", "start": "diagonal", **knowledge}
-        few = spcacore.tpower(A, 3, swaps=False, **options).value
-        gains.append(spcacore.tpower(A, 3, swaps=True, **options).value / few)
+        few = spcacore.tpower(A, 3, **flat.recorded("tpower", {**options, "swaps": False})).value
+        gains.append(spcacore.tpower(A, 3, **flat.recorded("tpower", {**options, "swaps": True})).value / few)
     assert min(gains) >= 1 - 1e-9
     assert max(gains) > 1.001
 
@@ -85,7 +92,13 @@ def test_searches_find_nearly_the_optimum(method):
     for knowledge, k in CASES:
         for seed in range(10, 13):
             A = covariance(seed)
-            x = sparse_pca(A, 1, cardinality=k, method=method, kind="covariance", **knowledge)
+            x = sparse_pca(
+                A,
+                1,
+                **flat.recorded(
+                    "sparse_pca", {**knowledge, "cardinality": k, "method": method, "kind": "covariance"}
+                ),
+            )
             assert_feasible(x.loadings[:, 0], k, **knowledge)
             ratios.append(x.explained_variance[0] / optimum(A, k, **knowledge))
     assert max(ratios) <= 1 + 1e-9
@@ -98,7 +111,7 @@ def test_the_searches_without_their_tree_are_good_too(monkeypatch):
     for knowledge, k in CASES:
         for seed in range(20, 23):
             A = covariance(seed)
-            x = spcacore.tpower(A, k, kind="covariance", **knowledge)
+            x = spcacore.tpower(A, k, **flat.recorded("tpower", {**knowledge, "kind": "covariance"}))
             assert_feasible(x.loading, k, **knowledge)
             ratios.append(x.value / optimum(A, k, **knowledge))
     assert np.quantile(ratios, 0.05) > 0.99
@@ -136,7 +149,9 @@ def _greedily(A, k, groups, include=(), exclude=(), nonnegative=None, count="gro
 def test_greedy_takes_one_unit_after_another(knowledge, k):
     for seed in range(4):
         X = data(80 + seed)
-        x = sparse_pca(X, 1, cardinality=k, method="greedy", **knowledge)
+        x = sparse_pca(
+            X, 1, **flat.recorded("sparse_pca", {**knowledge, "cardinality": k, "method": "greedy"})
+        )
         S, best = _greedily(np.cov(X, rowvar=False), k, **{"groups": np.arange(P)} | knowledge)
         np.testing.assert_allclose(x.explained_variance[0], best, rtol=1e-9)
         assert set(np.flatnonzero(x.loadings[:, 0])) <= set(S)
@@ -145,9 +160,15 @@ def test_greedy_takes_one_unit_after_another(knowledge, k):
 @pytest.mark.parametrize("options", [{}, {"deflation": "generalized"}, {"constraint": "orthogonal"}])
 def test_greedy_by_groups_of_one_is_the_search_by_variables(options):
     A = covariance(90)
-    alone = sparse_pca(A, 3, cardinality=4, method="greedy", strategy="forward", kind="covariance", **options)
+    given = options | {"cardinality": 4, "method": "greedy", "kind": "covariance"}
+    alone = sparse_pca(A, 3, **flat.recorded("sparse_pca", given | {"strategy": "forward"}))
     grouped = sparse_pca(
-        A, 3, cardinality=4, method="greedy", kind="covariance", groups=np.arange(P), **options
+        A,
+        3,
+        **flat.recorded(
+            "sparse_pca",
+            {**options, "cardinality": 4, "method": "greedy", "kind": "covariance", "groups": np.arange(P)},
+        ),
     )
     if "constraint" not in options:
         np.testing.assert_allclose(grouped.loadings, alone.loadings, atol=1e-7)
@@ -161,7 +182,13 @@ def test_greedy_by_groups_of_one_is_the_search_by_variables(options):
 def test_greedy_begins_with_the_best_pair_where_all_tie():
     A = spcacore.datasets.load_pitprops().correlation[::-1, ::-1]
     for known in ({"groups": np.arange(13)}, {"nonnegative": np.ones(13)}):
-        x = sparse_pca(A, 1, cardinality=2, method="greedy", kind="covariance", **known)
+        x = sparse_pca(
+            A,
+            1,
+            **flat.recorded(
+                "sparse_pca", {**known, "cardinality": 2, "method": "greedy", "kind": "covariance"}
+            ),
+        )
         best = optimum(A, 2) if "groups" in known else 1 + np.triu(A, 1).max()
         np.testing.assert_allclose(x.explained_variance, best, rtol=1e-9)
 
@@ -170,17 +197,23 @@ def test_greedy_adds_what_gains_nothing_yet():
     """The first variable has no covariances; two others explain more together."""
     A = np.diag([3.0, 0.1, 0.1, 0.1, 0.1])
     A[1:, 1:] += 1.9
-    x = sparse_pca(A, 1, cardinality=3, method="greedy", kind="covariance", groups=np.arange(5))
+    x = sparse_pca(
+        A, 1, cardinality=3, method="greedy", kind="covariance", choice=spcacore.Choice(groups=np.arange(5))
+    )
     assert np.flatnonzero(x.loadings[:, 0]).tolist() == [1, 2]
 
 
 def test_greedy_tries_the_most_promising_of_many():
     A = np.eye(200)
     A[-5:, -5:] += 0.5 + 0.5 * np.eye(5)
-    x = sparse_pca(A, 1, cardinality=3, method="greedy", kind="covariance", groups=np.arange(200))
+    x = sparse_pca(
+        A, 1, cardinality=3, method="greedy", kind="covariance", choice=spcacore.Choice(groups=np.arange(200))
+    )
     np.testing.assert_allclose(x.explained_variance[0], np.linalg.eigvalsh(A[-3:, -3:])[-1], rtol=1e-9)
     A[np.diag_indices(200)] = 1  # variances that tie
-    x = sparse_pca(A, 1, cardinality=3, method="greedy", kind="covariance", groups=np.arange(200))
+    x = sparse_pca(
+        A, 1, cardinality=3, method="greedy", kind="covariance", choice=spcacore.Choice(groups=np.arange(200))
+    )
     np.testing.assert_allclose(x.explained_variance[0], 2, rtol=1e-9)
 
 
@@ -194,7 +227,13 @@ def test_greedy_by_units_can_be_ended(monkeypatch):
             raise StopIteration
 
     x = sparse_pca(
-        covariance(99), 2, cardinality=4, method="greedy", kind="covariance", groups=LABELS, callback=stop
+        covariance(99),
+        2,
+        cardinality=4,
+        method="greedy",
+        kind="covariance",
+        callback=stop,
+        choice=spcacore.Choice(groups=LABELS),
     )
     assert (told, x.n_components) == ([1, 2], 0)
 
@@ -233,8 +272,8 @@ STORAGES = {
 )
 def test_every_storage(name, knowledge):
     X = data(4) + 3
-    expected = sparse_pca(X, 2, cardinality=3, **knowledge)
-    found = sparse_pca(STORAGES[name](X), 2, cardinality=3, **knowledge)
+    expected = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**knowledge, "cardinality": 3}))
+    found = sparse_pca(STORAGES[name](X), 2, **flat.recorded("sparse_pca", {**knowledge, "cardinality": 3}))
     np.testing.assert_allclose(found.loadings, expected.loadings, atol=2e-5)
 
 
@@ -243,21 +282,24 @@ def test_excluding_beside_every_treatment(options):
     X = data(5) + 2
     X[:, 0] *= 100
     fewer = {n: v[1:] if isinstance(v, np.ndarray) else v for n, v in options.items()}
-    ours = sparse_pca(X, 2, cardinality=3, exclude=[0], **options)
-    theirs = sparse_pca(X[:, 1:], 2, cardinality=3, **fewer)
+    ours = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "cardinality": 3, "exclude": [0]}))
+    theirs = sparse_pca(X[:, 1:], 2, **flat.recorded("sparse_pca", {**fewer, "cardinality": 3}))
     np.testing.assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
 
 
 def test_excluding_from_data_with_missing_entries():
     X = np.where(np.eye(30, P) == 1, np.nan, data(1))
-    ours, theirs = sparse_pca(X, 2, cardinality=3, exclude=[0]), sparse_pca(X[:, 1:], 2, cardinality=3)
+    ours, theirs = (
+        sparse_pca(X, 2, cardinality=3, choice=spcacore.Choice(exclude=[0])),
+        sparse_pca(X[:, 1:], 2, cardinality=3),
+    )
     np.testing.assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
 
 
 def test_no_step_is_made_and_yet_nothing_excluded_is_left():
     begin = {"start": np.arange(1.0, P + 1), "max_iter": 0, "renormalize": False}
     with pytest.warns(RuntimeWarning, match="not converged"):
-        x = spcacore.tpower(data(6), 3, exclude=[P - 1], **begin)
+        x = spcacore.tpower(data(6), 3, **flat.recorded("tpower", {**begin, "exclude": [P - 1]}))
     assert_feasible(x.loading, 3, exclude=[P - 1])
 
 
@@ -303,7 +345,9 @@ def test_an_l0_penalty_is_of_units_that_are_not_included(knowledge):
                 value = np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] - penalty * (len(chosen) - len(wanted))
                 if value > most:
                     most, best = value, S
-        x = spcacore.gpower(A, penalty, norm="l0", kind="covariance", **knowledge)
+        x = spcacore.gpower(
+            A, penalty, **flat.recorded("gpower", {**knowledge, "norm": "l0", "kind": "covariance"})
+        )
         np.testing.assert_array_equal(np.flatnonzero(x.loading), best)
 
 
@@ -313,7 +357,7 @@ def test_an_l1_penalty_ends_where_its_step_does(knowledge):
     A = covariance(33)
     penalty = 0.15 * np.sqrt(np.trace(A))
     options = {"kind": "covariance", "renormalize": False, "tol": 0, "max_iter": 5000}
-    z = spcacore.gpower(A, penalty, **options, **knowledge).loading
+    z = spcacore.gpower(A, penalty, **flat.recorded("gpower", {**options, **knowledge})).loading
     a = A @ z / np.sqrt(z @ A @ z)
     a[a * knowledge.get("nonnegative", np.zeros(P)) < 0] = 0
     for group in range(P):
@@ -328,7 +372,9 @@ def test_an_l1_penalty_ends_where_its_step_does(knowledge):
 def test_a_group_is_found_that_none_of_its_variables_shows():
     A = np.eye(P)
     A[2:5, 2:5] += 0.5 * (1 - np.eye(3))
-    x = spcacore.gpower(A, 1.8, norm="l0", kind="covariance", groups=LABELS)
+    x = spcacore.gpower(
+        A, 1.8, kind="covariance", options=spcacore.GPower(norm="l0"), choice=spcacore.Choice(groups=LABELS)
+    )
     assert np.flatnonzero(x.loading).tolist() == [2, 3, 4]
 
 
@@ -336,7 +382,7 @@ def test_a_group_is_found_that_none_of_its_variables_shows():
 def test_a_step_under_an_l1_bound_is_solved(knowledge):
     cp = pytest.importorskip("cvxpy")
     given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
-    choice = Choice.checked(P, None, **given)
+    choice = Supports.checked(P, None, **flat.known(given))
     for seed in range(3):
         a = np.random.default_rng(seed).standard_normal(P)
         _, x = bounding(choice, 1.3)(choice.projected(a), 1.0)
@@ -354,15 +400,19 @@ def test_a_step_under_an_l1_bound_is_solved(knowledge):
 
 def test_signs_are_those_of_the_data_turned():
     X, turn = data(11), np.where(np.arange(P) % 3 == 0, -1.0, 1.0)
-    ours = sparse_pca(X * turn, 2, cardinality=4, nonnegative=turn)
-    theirs = sparse_pca(X, 2, cardinality=4, nonnegative=np.ones(P), include=[])
+    ours = sparse_pca(X * turn, 2, cardinality=4, choice=spcacore.Choice(signs=turn))
+    theirs = sparse_pca(X, 2, cardinality=4, choice=spcacore.Choice(include=[], signs=np.ones(P)))
     np.testing.assert_allclose(ours.loadings, theirs.loadings * turn[:, None], atol=1e-10)
 
 
 def test_nonnegative_is_ones_and_at_least_what_nsprcomp_finds():
     X = reference("small40x12_X")
     ones = sparse_pca(
-        X, 3, cardinality=4, nonnegative=np.ones(X.shape[1]), deflation="orthogonalized_projection"
+        X,
+        3,
+        cardinality=4,
+        deflation="orthogonalized_projection",
+        choice=spcacore.Choice(signs=np.ones(X.shape[1])),
     )
     theirs = reference("small_nsprcomp_k4_nneg_rotation")
     A = np.cov(X, rowvar=False)

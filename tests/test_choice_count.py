@@ -3,16 +3,18 @@
 import itertools
 import math
 
+import flat
 import numpy as np
 import pytest
 from calls import pca
 from known_variables import signed_optimum
 
 import spcacore
+from spcacore.models.elastic_net import elastic_nets
 from spcacore.models.prior_choice import chosen_support, log_supports
 from spcacore.models.priors import Isotropic, Spectral
 from spcacore.models.shaped_net import ShapedNet
-from spcacore.operators.choice import Choice, knowledge
+from spcacore.operators.supports import Supports
 from spcacore.solvers.unit_tree import UnitTree
 
 pytestmark = pytest.mark.usefixtures("few_starts")
@@ -56,7 +58,13 @@ def assert_feasible(v, k, include=(), exclude=()):
 def test_branch_and_bound_proves_the_optimum(mixture, k):
     for seed in range(2):
         A = covariance(seed)
-        x = spcacore.branch_and_bound(A, k, kind="covariance", groups=GROUPS, count="variables", **mixture)
+        x = spcacore.branch_and_bound(
+            A,
+            k,
+            **flat.recorded(
+                "branch_and_bound", {**mixture, "kind": "covariance", "groups": GROUPS, "count": "variables"}
+            ),
+        )
         best = optimum(A, k, **mixture)
         assert x.optimal
         np.testing.assert_allclose([x.value, x.upper_bound], best, rtol=1e-9)
@@ -67,7 +75,9 @@ def test_with_signs():
     for seed in range(3):
         A = covariance(seed)
         known = {"groups": GROUPS, "count": "variables", "nonnegative": SIGNS}
-        x = spcacore.branch_and_bound(A, 5, kind="covariance", **known)
+        x = spcacore.branch_and_bound(
+            A, 5, **flat.recorded("branch_and_bound", {**known, "kind": "covariance"})
+        )
         assert x.optimal
         np.testing.assert_allclose(x.value, optimum(A, 5, nonnegative=SIGNS), rtol=1e-9)
         assert_feasible(x.loading, 5)
@@ -82,7 +92,13 @@ def test_truncated_power_keeps_to_the_room(mixture, options):
     found, best = [], []
     for seed in range(3):
         A = covariance(10 + seed)
-        x = spcacore.tpower(A, 5, kind="covariance", groups=GROUPS, count="variables", **mixture, **options)
+        x = spcacore.tpower(
+            A,
+            5,
+            **flat.recorded(
+                "tpower", {**mixture, **options, "kind": "covariance", "groups": GROUPS, "count": "variables"}
+            ),
+        )
         assert_feasible(x.loading, 5, **mixture)
         found.append(x.value)
         best.append(optimum(A, 5, **mixture))
@@ -96,10 +112,16 @@ def test_a_group_without_room_that_is_alone():
     A = np.diag([9.0, 9, 9, 1, 1, 2, 2, 3, 1, 1])
     A[:3, :3] += 1
     for method in (spcacore.tpower, spcacore.branch_and_bound):
-        x = method(A, 2, kind="covariance", groups=GROUPS, count="variables")
+        x = method(A, 2, kind="covariance", choice=spcacore.Choice(groups=GROUPS, count="variables"))
         assert x.value == pytest.approx(3)
         assert_feasible(x.loading, 2)
-    x = spcacore.tpower(A, 2, kind="covariance", groups=GROUPS, count="variables", n_starts=1, swaps=False)
+    x = spcacore.tpower(
+        A,
+        2,
+        kind="covariance",
+        options=spcacore.TPower(n_starts=1, swaps=False),
+        choice=spcacore.Choice(groups=GROUPS, count="variables"),
+    )
     assert x.value > 0
     assert_feasible(x.loading, 2)
 
@@ -107,11 +129,11 @@ def test_a_group_without_room_that_is_alone():
 @pytest.mark.parametrize("exactly", [True, False])
 def test_the_largest_norms_that_have_room(monkeypatch, exactly):
     if not exactly:
-        monkeypatch.setattr("spcacore.operators.choice.KNAPSACK_CELLS", 0)
+        monkeypatch.setattr("spcacore.operators.supports.KNAPSACK_CELLS", 0)
     rng = np.random.default_rng(0)
     for room in range(1, 16):
         unit = rng.permutation(np.repeat(np.arange(7), [1, 1, 2, 2, 3, 4, 5]))
-        choice = Choice.checked(len(unit), None, **knowledge(None, None, unit, False, "variables"))
+        choice = Supports.checked(len(unit), None, groups=unit, count="variables")
         norms, size = choice.norms(rng.standard_normal(len(unit))), choice.size
         kept = choice.largest(norms, room)
         ways = (list(S) for n in range(8) for S in itertools.combinations(range(7), n))
@@ -123,14 +145,16 @@ def test_the_largest_norms_that_have_room(monkeypatch, exactly):
 
 def test_groups_of_one_variable_and_equal_groups_are_as_before():
     A = covariance(3)
-    for solve in (spcacore.tpower, spcacore.branch_and_bound):
-        one = solve(A, 4, kind="covariance", groups=np.arange(P), count="variables")
+    for function in (spcacore.tpower, spcacore.branch_and_bound):
+
+        def solve(k, groups, count="groups", function=function):
+            return function(A, k, kind="covariance", choice=spcacore.Choice(groups=groups, count=count))
+
         np.testing.assert_array_equal(
-            one.loading, solve(A, 4, kind="covariance", groups=np.arange(P)).loading
+            solve(4, np.arange(P), "variables").loading, solve(4, np.arange(P)).loading
         )
         pairs = np.arange(P) // 2
-        two = solve(A, 5, kind="covariance", groups=pairs, count="variables")
-        assert two.value == pytest.approx(solve(A, 2, kind="covariance", groups=pairs).value)
+        assert solve(5, pairs, "variables").value == pytest.approx(solve(2, pairs).value)
 
 
 @pytest.mark.parametrize("solve", [spcacore.tpower, spcacore.branch_and_bound])
@@ -143,14 +167,15 @@ def test_groups_of_one_variable_and_equal_groups_are_as_before():
     ],
 )
 def test_what_cannot_be_met_is_refused(solve, k, known, message):
+    known = {"groups": GROUPS, "count": "variables"} | known
     with pytest.raises(ValueError, match=message):
-        solve(covariance(0), k, kind="covariance", groups=GROUPS, **{"count": "variables"} | known)
+        solve(covariance(0), k, kind="covariance", choice=spcacore.Choice(**known))
 
 
 def test_a_room_that_is_filled_in_part_is_no_less_than_any_groups():
     """And a component has at most as many variables as its cardinality."""
     rng = np.random.default_rng(0)
-    choice = Choice.checked(P, None, **knowledge(None, None, GROUPS, False, "variables"))
+    choice = Supports.checked(P, None, groups=GROUPS, count="variables")
     assert choice.most_variables(4) == 4
     tree = UnitTree.__new__(UnitTree)
     tree.choice = choice
@@ -173,7 +198,7 @@ def test_components_have_room_and_bounds(method, mixture):
     for k in (4, 6):
         A = covariance(20 + k)
         options = {"kind": "covariance", "method": method, "certify": True, **COUNTED, **mixture}
-        result = spcacore.sparse_pca(A, 2, cardinality=[k, 5], **options)
+        result = spcacore.sparse_pca(A, 2, **flat.recorded("sparse_pca", {**options, "cardinality": [k, 5]}))
         best = optimum(A, k, **mixture)
         assert result.explained_variance[0] <= best * (1 + 1e-9)
         assert best <= result.upper_bound[0] * (1 + 1e-9)
@@ -181,7 +206,9 @@ def test_components_have_room_and_bounds(method, mixture):
             np.testing.assert_allclose(result.explained_variance[0], best, rtol=1e-9)
         for v, size in zip(result.loadings.T, (k, 5), strict=True):
             assert_feasible(v, size, **mixture)
-        more = spcacore.sparse_pca(A, 1, cardinality=k, **options).extend(A, 1, cardinality=5)
+        more = spcacore.sparse_pca(A, 1, **flat.recorded("sparse_pca", {**options, "cardinality": k})).extend(
+            A, 1, cardinality=5
+        )
         np.testing.assert_array_equal(more.loadings, result.loadings)
 
 
@@ -191,7 +218,12 @@ def test_a_bound_is_of_the_room_and_not_of_what_was_found():
     w = np.array([0, 0, 0, 1, -1, 0, 0, 0, 0, 0]) / np.sqrt(2)
     A = 10 * np.outer(v, v) + 9 * np.outer(w, w)
     result = spcacore.sparse_pca(
-        A, 1, cardinality=2, method="thresholding", certify=True, kind="covariance", **COUNTED
+        A,
+        1,
+        **flat.recorded(
+            "sparse_pca",
+            {**COUNTED, "cardinality": 2, "method": "thresholding", "certify": True, "kind": "covariance"},
+        ),
     )
     assert result.loadings[:, 0].nonzero()[0].tolist() == [7]
     assert optimum(A, 2) == pytest.approx(9)
@@ -202,18 +234,22 @@ def test_refinement_keeps_to_the_room():
     A = covariance(30)
     poor = np.zeros((P, 1))
     poor[[5, 6], 0] = 1
-    V = spcacore.refine(A, poor, cardinality=5, kind="covariance", **COUNTED)
+    V = spcacore.refine(
+        A, poor, **flat.recorded("refine", {**COUNTED, "cardinality": 5, "kind": "covariance"})
+    )
     assert_feasible(V[:, 0], 5)
     np.testing.assert_allclose(V[:, 0] @ A @ V[:, 0], optimum(A, 5), rtol=1e-9)
-    assert_feasible(spcacore.refine(A, poor, kind="covariance", **COUNTED)[:, 0], 2)
+    assert_feasible(
+        spcacore.refine(A, poor, **flat.recorded("refine", {**COUNTED, "kind": "covariance"}))[:, 0], 2
+    )
     options = {"cardinality": [5, 4], "kind": "covariance", "certify": True, **COUNTED}
-    before = spcacore.sparse_pca(A, 2, **options)
-    after = spcacore.sparse_pca(A, 2, refine=True, **options)
+    before = spcacore.sparse_pca(A, 2, **flat.recorded("sparse_pca", options))
+    after = spcacore.sparse_pca(A, 2, **flat.recorded("sparse_pca", {**options, "refine": True}))
     for v, k in zip(after.loadings.T, options["cardinality"], strict=True):
         assert_feasible(v, k)
     assert after.explained_variance.sum() >= before.explained_variance.sum() * (1 - 1e-9)
     assert optimum(A, 5) <= after.upper_bound[0] * (1 + 1e-9)
-    again = spcacore.refine(A, after.loadings, kind="covariance", **COUNTED)
+    again = spcacore.refine(A, after.loadings, **flat.recorded("refine", {**COUNTED, "kind": "covariance"}))
     assert all((again[:, t] != 0).sum() <= k for t, k in enumerate((5, 4)))
 
 
@@ -223,7 +259,7 @@ def test_the_fewest_variables_of_whole_groups():
         enough = 0.6 * np.linalg.eigvalsh(A)[-1]
         k = next(k for k in range(1, P + 1) if optimum(A, k) >= enough)
         options = {"kind": "covariance", "method": "branch_and_bound", **COUNTED}
-        result = spcacore.sparse_pca(A, 1, explained=0.6, **options)
+        result = spcacore.sparse_pca(A, 1, **flat.recorded("sparse_pca", {**options, "explained": 0.6}))
         assert_feasible(result.loadings[:, 0], k)
         np.testing.assert_allclose(result.explained_variance[0], optimum(A, k), rtol=1e-9)
 
@@ -239,7 +275,10 @@ def test_paths_choices_and_resamples():
     assert_feasible(chosen.result.loadings[:, 0], chosen.chosen)
     found = spcacore.stability(X, pca(1, 5, **COUNTED), n_resamples=6, rng=0)
     np.testing.assert_allclose(
-        found.loadings[:, 0], spcacore.sparse_pca(X, 1, cardinality=5, **COUNTED).loadings[:, 0]
+        found.loadings[:, 0],
+        spcacore.sparse_pca(X, 1, **flat.recorded("sparse_pca", {**COUNTED, "cardinality": 5})).loadings[
+            :, 0
+        ],
     )
     for group in range(5):
         assert len(np.unique(found.any_frequency[group == GROUPS])) == 1
@@ -249,9 +288,12 @@ def test_paths_choices_and_resamples():
 def test_the_estimator():
     pytest.importorskip("sklearn")
     X = np.random.default_rng(1).standard_normal((30, P))
-    model = spcacore.sklearn.SparsePCA(2, cardinality=5, groups=GROUPS, count="variables").fit(X)
+    model = spcacore.sklearn.SparsePCA(
+        2, cardinality=5, choice=spcacore.Choice(groups=GROUPS, count="variables")
+    ).fit(X)
     np.testing.assert_array_equal(
-        model.components_, spcacore.sparse_pca(X, 2, cardinality=5, **COUNTED).loadings.T
+        model.components_,
+        spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", {**COUNTED, "cardinality": 5})).loadings.T,
     )
 
 
@@ -263,7 +305,13 @@ def test_no_component_exceeds_the_optimality_bound(mixture, k):
         return
     for seed in range(3):
         A = covariance(50 + seed)
-        bound = spcacore.optimality_bound(A, k, kind="covariance", relaxation=True, **COUNTED, **mixture)
+        bound = spcacore.optimality_bound(
+            A,
+            k,
+            **flat.recorded(
+                "optimality_bound", {**COUNTED, **mixture, "kind": "covariance", "relaxation": True}
+            ),
+        )
         for value in bound.bounds.values():
             assert optimum(A, k, **mixture) <= value * (1 + 1e-9)
 
@@ -272,20 +320,26 @@ def test_bounds_count_what_groups_may_have():
     A = covariance(60)
     A[:3, :3] += 50
     for k, most in ((1, 3), (2, 5), (3, 7)):  # groups, and the variables of the largest
-        ours = spcacore.optimality_bound(A, k, kind="covariance", groups=GROUPS)
+        ours = spcacore.optimality_bound(A, k, kind="covariance", choice=spcacore.Choice(groups=GROUPS))
         assert ours.bounds == spcacore.optimality_bound(A, most, kind="covariance").bounds
-        counted = spcacore.optimality_bound(A, k, kind="covariance", **COUNTED)
+        counted = spcacore.optimality_bound(
+            A, k, **flat.recorded("optimality_bound", {**COUNTED, "kind": "covariance"})
+        )
         assert counted.bounds == spcacore.optimality_bound(A, k, kind="covariance").bounds
-    together = spcacore.optimality_bound(A, [1, 2], n_components=2, kind="covariance", groups=GROUPS)
+    together = spcacore.optimality_bound(
+        A, [1, 2], n_components=2, kind="covariance", choice=spcacore.Choice(groups=GROUPS)
+    )
     plain = spcacore.optimality_bound(A, [3, 5], n_components=2, kind="covariance")
     assert together.bounds == plain.bounds
     kept = np.delete(np.arange(P), [3, 4])
-    fewer = spcacore.optimality_bound(A, 4, kind="covariance", exclude=[3, 4]).upper_bound
+    fewer = spcacore.optimality_bound(
+        A, 4, kind="covariance", choice=spcacore.Choice(exclude=[3, 4])
+    ).upper_bound
     np.testing.assert_allclose(
         fewer, spcacore.optimality_bound(A[np.ix_(kept, kept)], 4, kind="covariance").upper_bound, rtol=1e-9
     )
     with pytest.raises(ValueError, match=r"cardinality must be in \[1, 5\], not 6: 5 groups not excluded"):
-        spcacore.optimality_bound(A, 6, kind="covariance", groups=GROUPS)
+        spcacore.optimality_bound(A, 6, kind="covariance", choice=spcacore.Choice(groups=GROUPS))
 
 
 @pytest.mark.parametrize(
@@ -307,7 +361,12 @@ def test_bounds_count_what_groups_may_have():
 def test_methods_without_such_a_cardinality_refuse(method, sparsity, message, refine):
     with pytest.raises(ValueError, match=message):
         spcacore.sparse_pca(
-            covariance(0), 2, method=method, refine=refine, kind="covariance", **sparsity, **COUNTED
+            covariance(0),
+            2,
+            **flat.recorded(
+                "sparse_pca",
+                {**sparsity, **COUNTED, "method": method, "refine": refine, "kind": "covariance"},
+            ),
         )
 
 
@@ -340,8 +399,8 @@ def test_supports_under_a_prior_have_room(mixture, kind):
         Z, r, a = rng.standard_normal((P, P)), 3 * rng.standard_normal(P), float(np.exp(rng.uniform(-2, 2)))
         L = np.eye(P) if kind == "isotropic" else Z @ Z.T / P + 0.1 * np.eye(P)
         prior = Isotropic(P) if kind == "isotropic" else Spectral.of(L)
-        choice = Choice.checked(
-            P, None, mixture.get("include"), mixture.get("exclude"), GROUPS, False, "variables"
+        choice = Supports.checked(
+            P, None, mixture.get("include"), mixture.get("exclude"), GROUPS, None, "variables"
         )
         k = int(rng.integers(4, 8))
         values = {tuple(S): free_energy(a * np.eye(P) + L, r, S) for S in full_sets(k, **mixture)}
@@ -356,15 +415,15 @@ def test_supports_under_a_prior_have_room(mixture, kind):
 
 def test_supports_of_equal_size():
     rng = np.random.default_rng(1)
-    choice = Choice.checked(P, None, [3], None, GROUPS, False, "variables")
+    choice = Supports.checked(P, None, [3], None, GROUPS, None, "variables")
     S = np.flatnonzero(np.isin(GROUPS, [1, 3, 2, 0]))
     sizes = [3, 2, 1, 2]  # of the groups that are not included
     ways = sum(sum(way) == 6 for n in range(5) for way in itertools.combinations(sizes, n))
     assert ways == 2
     assert log_supports(choice, S, 8) == pytest.approx(np.log(ways))
     unit = rng.permutation(np.repeat(np.arange(300), 3))
-    choice = Choice.checked(900, None, None, None, unit, False, "variables")
-    groups = Choice.checked(900, None, None, None, unit, False)
+    choice = Supports.checked(900, None, None, None, unit, None, "variables")
+    groups = Supports.checked(900, None, None, None, unit, None)
     S = np.flatnonzero(unit < 50)
     assert log_supports(choice, S, 150) == pytest.approx(log_supports(groups, S, 50))
     assert log_supports(groups, S, 50) == pytest.approx(np.log(float(math.comb(300, 50))))
@@ -375,15 +434,17 @@ def test_supports_of_equal_size():
 def test_components_under_a_prior(mixture):
     X = np.random.default_rng(2).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
     A = np.cov(X, rowvar=False)
-    result = spcacore.soppca(X, 2, [6, 4], **COUNTED, **mixture)
+    result = spcacore.soppca(X, 2, [6, 4], **flat.recorded("soppca", {**COUNTED, **mixture}))
     for v, k in zip(result.loadings.T, (6, 4), strict=True):
         assert_feasible(v, k, **mixture)
     assert result.explained_variance[0] <= optimum(A, 6, **mixture) * (1 + 1e-9)
     assert result.explained_variance[0] >= 0.9 * optimum(A, 6, **mixture)
-    more = spcacore.soppca(X, 1, 6, **COUNTED, **mixture).extend(X, 1, cardinality=4)
+    more = spcacore.soppca(X, 1, 6, **flat.recorded("soppca", {**COUNTED, **mixture})).extend(
+        X, 1, cardinality=4
+    )
     np.testing.assert_array_equal(more.loadings, result.loadings)
-    same = spcacore.soppca(X, 1, 4, groups=np.arange(P) // 2, count="variables")
-    pairs = spcacore.soppca(X, 1, 2, groups=np.arange(P) // 2)
+    same = spcacore.soppca(X, 1, 4, choice=spcacore.Choice(groups=np.arange(P) // 2, count="variables"))
+    pairs = spcacore.soppca(X, 1, 2, choice=spcacore.Choice(groups=np.arange(P) // 2))
     np.testing.assert_allclose(same.loadings, pairs.loadings)
     np.testing.assert_allclose(same.gain, pairs.gain)
 
@@ -391,10 +452,14 @@ def test_components_under_a_prior(mixture):
 def test_the_estimator_with_a_prior():
     pytest.importorskip("sklearn")
     X = np.random.default_rng(1).standard_normal((30, P))
-    model = spcacore.sklearn.StructuredPCA(2, cardinality=5, **COUNTED).fit(X)
-    np.testing.assert_array_equal(model.components_, spcacore.soppca(X, 2, 5, **COUNTED).loadings.T)
-    with pytest.raises(ValueError, match="count needs a cardinality, without which loadings are dense"):
-        spcacore.sklearn.StructuredPCA(2, count="variables").fit(X)
+    model = spcacore.sklearn.StructuredPCA(
+        2, **flat.recorded("StructuredPCA", {**COUNTED, "cardinality": 5})
+    ).fit(X)
+    np.testing.assert_array_equal(
+        model.components_, spcacore.soppca(X, 2, 5, **flat.recorded("soppca", COUNTED)).loadings.T
+    )
+    with pytest.raises(ValueError, match="choice needs a cardinality, without which loadings are dense"):
+        spcacore.sklearn.StructuredPCA(2, choice=spcacore.Choice(count="variables")).fit(X)
 
 
 # ---- elastic nets
@@ -409,7 +474,12 @@ def test_thresholds_keep_what_is_largest_and_has_room(mixture):
         A[out] = A[:, out] = 0
         k = 4 + seed % 3
         result = spcacore.spca(
-            A, 1, cardinality=k, refine=False, kind="covariance", tol=1e-12, **COUNTED, **mixture
+            A,
+            1,
+            **flat.recorded(
+                "spca",
+                {**COUNTED, **mixture, "cardinality": k, "refine": False, "kind": "covariance", "tol": 1e-12},
+            ),
         )
         x = result.loadings[:, 0]
         assert_feasible(x, k, **known)
@@ -433,9 +503,9 @@ def test_an_elastic_net_has_room_and_is_solved(mixture):
     size, full = np.bincount(GROUPS), 0
     for seed in range(12):
         rng, A, k = np.random.default_rng(seed), covariance(80 + seed), 4 + seed % 4
-        choice = Choice.checked(
+        choice = Supports.checked(
             P, None, mixture.get("include"), mixture.get("exclude"), GROUPS,
-            False if signs is None else signs, "variables",
+            signs, "variables",
         )  # fmt: skip
         kept = choice.available
         K, c = A[np.ix_(kept, kept)] + 1e-3 * np.eye(len(kept)), rng.standard_normal(len(kept))
@@ -474,7 +544,11 @@ def related():
 @pytest.mark.filterwarnings("ignore")
 def test_elastic_nets_keep_to_the_room(mixture, ridge):
     known = {k: v for k, v in mixture.items() if k != "nonnegative"}
-    result = spcacore.spca(related(), 2, cardinality=[4, 5], ridge=ridge, max_iter=8, **COUNTED, **mixture)
+    result = spcacore.spca(
+        related(),
+        2,
+        **flat.recorded("spca", {**COUNTED, **mixture, "cardinality": [4, 5], "ridge": ridge, "max_iter": 8}),
+    )
     for v, k in zip(result.loadings.T, (4, 5), strict=True):
         assert_feasible(v, k, **known)
         assert v.any()
@@ -485,8 +559,8 @@ def test_elastic_nets_keep_to_the_room(mixture, ridge):
 @pytest.mark.filterwarnings("ignore")
 def test_elastic_nets_of_pairs_may_count_either(ridge):
     X, options = related(), {"ridge": ridge, "max_iter": 8, "groups": np.arange(P) // 2}
-    same = spcacore.spca(X, 2, cardinality=4, count="variables", **options)
-    expected = spcacore.spca(X, 2, cardinality=2, **options)
+    same = spcacore.spca(X, 2, **flat.recorded("spca", {**options, "cardinality": 4, "count": "variables"}))
+    expected = spcacore.spca(X, 2, **flat.recorded("spca", {**options, "cardinality": 2}))
     np.testing.assert_allclose(same.loadings, expected.loadings, atol=1e-6)
 
 
@@ -496,11 +570,10 @@ def test_a_group_without_room_is_passed_over():
     A[:4, :4] += 5
     groups = [0, 0, 0, 0, 1, 1, 2]
     for ridge in (0.1, np.inf):
-        options = {"ridge": ridge, "kind": "covariance", "groups": groups, "count": "variables"}
+        choice = spcacore.Choice(groups=groups, count="variables")
+        options = {"ridge": ridge, "kind": "covariance", "choice": choice}
         with pytest.warns(RuntimeWarning, match="not converged in 1 iteration"):
-            result = spcacore.spca(
-                A, 1, cardinality=3, refine=False, start=np.ones((7, 1)), max_iter=1, **options
-            )
+            result = elastic_nets(A, 1, 3, np.ones((7, 1)), refine=False, max_iter=1, **options)
         x = result.loadings[:, 0]
         assert np.flatnonzero(x).tolist() == [4, 5, 6]
     with pytest.raises(ValueError, match="says what a cardinality counts; leave it out with a penalty"):
@@ -510,6 +583,8 @@ def test_a_group_without_room_is_passed_over():
 def test_estimators_of_elastic_nets_count():
     pytest.importorskip("sklearn")
     X = np.random.default_rng(1).standard_normal((30, P))
-    model = spcacore.sklearn.SPCA(1, cardinality=5, ridge=np.inf, **COUNTED).fit(X)
-    expected = spcacore.spca(X, 1, cardinality=5, ridge=np.inf, **COUNTED)
+    model = spcacore.sklearn.SPCA(
+        1, **flat.recorded("SPCA", {**COUNTED, "cardinality": 5, "ridge": np.inf})
+    ).fit(X)
+    expected = spcacore.spca(X, 1, **flat.recorded("spca", {**COUNTED, "cardinality": 5, "ridge": np.inf}))
     np.testing.assert_array_equal(model.components_, expected.loadings.T)

@@ -3,6 +3,7 @@
 import itertools
 import warnings
 
+import flat
 import numpy as np
 import pytest
 import scipy.linalg
@@ -10,7 +11,7 @@ from known_variables import CASES, LABELS, MIXED, P, assert_feasible, covariance
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.operators.choice import Choice
+from spcacore.operators.supports import Supports
 from spcacore.solvers.orthogonal_choice import orthogonal_bounding
 from spcacore.solvers.signed import signed_ratio
 
@@ -37,7 +38,7 @@ def cost(choice, v):
 @pytest.mark.parametrize("known", KNOWN)
 def test_a_step_of_scotlass_is_the_convex_optimum(known):
     cp = pytest.importorskip("cvxpy")
-    choice, solved = Choice.checked(P, None, **NOTHING | known), 0
+    choice, solved = Supports.checked(P, None, **flat.known(NOTHING | known)), 0
     for seed in range(5):
         rng = np.random.default_rng(seed)
         t, a, bound = int(rng.integers(1, 4)), rng.standard_normal(P), rng.uniform(1.1, 2.5)
@@ -69,7 +70,10 @@ def test_a_step_of_scotlass_is_the_convex_optimum(known):
 def test_scotlass_where_nothing_more_is_known_than_that_each_variable_is_a_group(options):
     A = covariance(40)
     given = {"method": "scotlass", "l1_bound": 1.7, "kind": "covariance", "n_starts": 3, **options}
-    ours, theirs = sparse_pca(A, 3, groups=np.arange(P), **given), sparse_pca(A, 3, **given)
+    ours, theirs = (
+        sparse_pca(A, 3, **flat.recorded("sparse_pca", {**given, "groups": np.arange(P)})),
+        sparse_pca(A, 3, **flat.recorded("sparse_pca", given)),
+    )
     np.testing.assert_allclose(ours.explained_variance, theirs.explained_variance, rtol=1e-5)
     np.testing.assert_allclose(ours.loadings, theirs.loadings, atol=1e-3)
 
@@ -80,8 +84,15 @@ def test_scotlass_where_nothing_more_is_known_than_that_each_variable_is_a_group
 def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
     X = data(41)
     with warnings.catch_warnings(action="ignore"):
-        x = sparse_pca(X, 3, method="scotlass", l1_bound=1.7, renormalize=renormalize, n_starts=3, **known)
-    V, choice = x.loadings, Choice.checked(P, None, **NOTHING | known)
+        x = sparse_pca(
+            X,
+            3,
+            **flat.recorded(
+                "sparse_pca",
+                {**known, "method": "scotlass", "l1_bound": 1.7, "renormalize": renormalize, "n_starts": 3},
+            ),
+        )
+    V, choice = x.loadings, Supports.checked(P, None, **flat.known(NOTHING | known))
     assert V.shape[1] >= 2
     np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-10)
     for v in V.T:
@@ -97,7 +108,11 @@ def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
 def test_nonnegative_orthogonal_loadings_share_no_variable():
     with pytest.warns(RuntimeWarning, match="nothing feasible is left after 2 of the 3 components"):
         x = sparse_pca(
-            covariance(3), 3, method="scotlass", l1_bound=1.7, kind="covariance", nonnegative=True, n_starts=9
+            covariance(3),
+            3,
+            kind="covariance",
+            method=spcacore.SCoTLASS(l1_bound=1.7, n_starts=9),
+            choice=spcacore.Choice(signs=1),
         )
     assert not (x.loadings[:, 0] * x.loadings[:, 1]).any()
     assert (x.loadings >= 0).all()
@@ -105,11 +120,32 @@ def test_nonnegative_orthogonal_loadings_share_no_variable():
 
 def test_scotlass_by_itself_beside_earlier_loadings():
     A = covariance(42)
-    first = spcacore.scotlass(A, 1.6, kind="covariance", groups=LABELS).loading
-    second = spcacore.scotlass(A, 1.6, kind="covariance", groups=LABELS, earlier=first[:, None]).loading
+    first = spcacore.scotlass(
+        A,
+        1.6,
+        kind="covariance",
+        options=spcacore.SCoTLASS(renormalize=False),
+        choice=spcacore.Choice(groups=LABELS),
+    ).loading
+    second = spcacore.scotlass(
+        A,
+        1.6,
+        kind="covariance",
+        earlier=first[:, None],
+        options=spcacore.SCoTLASS(renormalize=False),
+        choice=spcacore.Choice(groups=LABELS),
+    ).loading
     assert abs(first @ second) < 1e-10
     np.testing.assert_allclose(
-        first, spcacore.pmd(A, 1.6, kind="covariance", groups=LABELS).loading, atol=1e-4
+        first,
+        spcacore.pmd(
+            A,
+            1.6,
+            kind="covariance",
+            options=spcacore.PMD(renormalize=False),
+            choice=spcacore.Choice(groups=LABELS),
+        ).loading,
+        atol=1e-4,
     )
 
 
@@ -157,7 +193,13 @@ def test_least_squares_finds_the_optimum(known, k):
         A = covariance(50 + seed)
         best = optimum(A, k, **known)
         for strategy in ("auto", "exact"):
-            x = spcacore.least_squares_component(A, k, kind="covariance", strategy=strategy, **known)
+            x = spcacore.least_squares_component(
+                A,
+                k,
+                **flat.recorded(
+                    "least_squares_component", {**known, "kind": "covariance", "strategy": strategy}
+                ),
+            )
             v, kept = x.loading, np.setdiff1d(np.arange(P), known.get("exclude", ()))
             assert np.sum((A[kept] @ v) ** 2) / (v @ A @ v) == pytest.approx(x.value, rel=1e-9)
             assert (0.98 if strategy == "auto" else 1 - 1e-9) < x.value / best <= 1 + 1e-9
@@ -172,7 +214,9 @@ def test_what_a_limit_leaves_of_least_squares_is_bounded(known):
     A = covariance(60)
     options = {"kind": "covariance", "strategy": "exact", "swaps": False}
     with warnings.catch_warnings(action="ignore"):
-        x = spcacore.least_squares_component(A, 2, node_limit=1, **options, **known)
+        x = spcacore.least_squares_component(
+            A, 2, **flat.recorded("least_squares_component", {**options, **known, "node_limit": 1})
+        )
     assert optimum(A, 2, **known) <= x.upper_bound * (1 + 1e-12)
 
 
@@ -181,7 +225,11 @@ def test_what_a_limit_leaves_of_least_squares_is_bounded(known):
 def test_every_strategy_of_least_squares_keeps_to_it(strategy, known):
     A = covariance(61)
     best = optimum(A, 3, **known)
-    x = spcacore.least_squares_component(A, 3, kind="covariance", strategy=strategy, **known)
+    x = spcacore.least_squares_component(
+        A,
+        3,
+        **flat.recorded("least_squares_component", {**known, "kind": "covariance", "strategy": strategy}),
+    )
     assert_feasible(x.loading, 3, **known)
     assert 0.9 * best < x.value <= best * (1 + 1e-9)
 
@@ -189,10 +237,18 @@ def test_every_strategy_of_least_squares_keeps_to_it(strategy, known):
 @pytest.mark.parametrize("known", [{"include": [1]}, {"groups": LABELS}])
 def test_least_squares_by_units_in_data_and_with_a_constraint(known):
     X = data(62)
-    x = sparse_pca(X, 2, method="least_squares", cardinality=3, **known)
+    x = sparse_pca(
+        X, 2, **flat.recorded("sparse_pca", {**known, "method": "least_squares", "cardinality": 3})
+    )
     for v in x.loadings.T:
         assert_feasible(v, 3, **known)
-    x = sparse_pca(X, 2, method="least_squares", cardinality=3, constraint="uncorrelated", **known)
+    x = sparse_pca(
+        X,
+        2,
+        **flat.recorded(
+            "sparse_pca", {**known, "method": "least_squares", "cardinality": 3, "constraint": "uncorrelated"}
+        ),
+    )
     scores = (X - X.mean(axis=0)) @ x.loadings
     assert abs(scores[:, 0] @ scores[:, 1]) < 1e-8 * np.square(scores).sum()
 
@@ -201,15 +257,17 @@ def test_each_variable_a_group_is_no_group_in_least_squares(monkeypatch):
     A = covariance(63, 40)
     for k in (3, 6):
         theirs = spcacore.least_squares_component(A, k, kind="covariance").value
-        ours = spcacore.least_squares_component(A, k, kind="covariance", groups=np.arange(40)).value
+        ours = spcacore.least_squares_component(
+            A, k, kind="covariance", choice=spcacore.Choice(groups=np.arange(40))
+        ).value
         assert ours == pytest.approx(theirs, rel=1e-3)
     monkeypatch.setattr("spcacore.solvers.least_squares_search.LEAST_SQUARES_ORDER", 10)
     X = data(64, 50, 40)
-    rows = spcacore.least_squares_component(X, 4, groups=np.arange(40) // 2)
+    rows = spcacore.least_squares_component(X, 4, choice=spcacore.Choice(groups=np.arange(40) // 2))
     monkeypatch.undo()
-    assert spcacore.least_squares_component(X, 4, groups=np.arange(40) // 2).value == pytest.approx(
-        rows.value
-    )
+    assert spcacore.least_squares_component(
+        X, 4, choice=spcacore.Choice(groups=np.arange(40) // 2)
+    ).value == pytest.approx(rows.value)
 
 
 def test_the_fewest_variables_of_least_squares_beside_what_is_included():
@@ -218,7 +276,11 @@ def test_the_fewest_variables_of_least_squares_beside_what_is_included():
     for share in (0.6, 0.9):
         fewest = next(k for k in range(2, P + 1) if optimum(A, k, include=[3, 4]) >= share * first)
         x = spcacore.least_squares_component(
-            A, explained=share, kind="covariance", include=[3, 4], strategy="exact"
+            A,
+            cardinality=spcacore.Explained(share),
+            kind="covariance",
+            options=spcacore.LeastSquares(strategy="exact"),
+            choice=spcacore.Choice(include=[3, 4]),
         )
         assert x.cardinality <= fewest
         assert x.value >= share * first * (1 - 1e-9)
@@ -235,9 +297,13 @@ def test_the_best_ratio_of_given_signs_is_that_of_all_supports():
 
 
 def test_many_signs_are_not_proved():
-    with pytest.raises(ValueError, match="nonnegative loadings of at most 12 variables, not 13"):
+    with pytest.raises(ValueError, match="loadings of given signs of at most 12 variables, not 13"):
         spcacore.least_squares_component(
-            covariance(1, 14), 13, kind="covariance", nonnegative=True, strategy="exact"
+            covariance(1, 14),
+            13,
+            kind="covariance",
+            options=spcacore.LeastSquares(strategy="exact"),
+            choice=spcacore.Choice(signs=1),
         )
 
 
@@ -249,6 +315,6 @@ def test_least_squares_of_groups_can_be_ended(monkeypatch):
 
     with pytest.warns(RuntimeWarning, match="not converged"):
         x = spcacore.least_squares_component(
-            covariance(66), 3, kind="covariance", groups=LABELS, callback=stop
+            covariance(66), 3, kind="covariance", callback=stop, choice=spcacore.Choice(groups=LABELS)
         )
     assert not x.converged

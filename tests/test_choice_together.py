@@ -3,9 +3,11 @@
 import itertools
 import warnings
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import flat
 import numpy as np
 import pytest
 import scipy.linalg
@@ -18,10 +20,10 @@ import spcacore
 from spcacore import _core, sparse_pca
 from spcacore.models.net_steps import Thresholds, Wanted
 from spcacore.models.shaped_net import ShapedNet
-from spcacore.operators.choice import Choice
-from spcacore.operators.choice import knowledge as what_is_known
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
+from spcacore.operators.supports import Supports
+from spcacore.operators.supports import knowledge as what_is_known
 from spcacore.solvers.certificates import upper_bounds
 from spcacore.solvers.refitting import refit
 from spcacore.solvers.solution import Solution
@@ -46,13 +48,21 @@ pandas = optional("pandas")
 )
 def test_refinement_explains_more_and_respects_the_same(knowledge):
     A = covariance(12)
-    begun = sparse_pca(A, 3, cardinality=2, kind="covariance", **knowledge)
-    refined = sparse_pca(A, 3, cardinality=2, kind="covariance", refine=True, **knowledge)
+    begun = sparse_pca(
+        A, 3, **flat.recorded("sparse_pca", {**knowledge, "cardinality": 2, "kind": "covariance"})
+    )
+    refined = sparse_pca(
+        A,
+        3,
+        **flat.recorded("sparse_pca", {**knowledge, "cardinality": 2, "kind": "covariance", "refine": True}),
+    )
     assert refined.explained_variance.sum() >= begun.explained_variance.sum() * (1 - 1e-9)
-    V = spcacore.refine(A, begun.loadings, kind="covariance", **knowledge)
-    plain = spcacore.refine(A, np.eye(P)[:, 5:8], cardinality=2, kind="covariance", **knowledge)
-    free = sparse_pca(A, 3, cardinality=2, kind="covariance", exclude=[0, 3]).loadings
-    forced = spcacore.refine(A, free, kind="covariance", **knowledge)
+    V = spcacore.refine(A, begun.loadings, **flat.recorded("refine", {**knowledge, "kind": "covariance"}))
+    plain = spcacore.refine(
+        A, np.eye(P)[:, 5:8], **flat.recorded("refine", {**knowledge, "cardinality": 2, "kind": "covariance"})
+    )
+    free = sparse_pca(A, 3, cardinality=2, kind="covariance", choice=spcacore.Choice(exclude=[0, 3])).loadings
+    forced = spcacore.refine(A, free, **flat.recorded("refine", {**knowledge, "kind": "covariance"}))
     for v in (*refined.loadings.T, *V.T, *plain.T, *(() if "groups" in knowledge else forced.T)):
         assert_feasible(v, 2, **knowledge)
         assert v[knowledge.get("include", [])].all()
@@ -63,7 +73,9 @@ def test_the_best_ratio_of_given_signs():
     for seed in range(6):
         rng = np.random.default_rng(seed)
         A, signs = covariance(seed), rng.integers(-1, 2, P)
-        problem = as_problem(A, kind="covariance", choice=what_is_known(None, None, [0] * P, signs))
+        problem = as_problem(
+            A, kind="covariance", choice=what_is_known(spcacore.Choice(groups=[0] * P, signs=signs))
+        )
         state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
         earlier = rng.standard_normal(4)
         state = state.deflate(np.arange(4), earlier / np.linalg.norm(earlier), problem.noise)
@@ -97,7 +109,9 @@ def test_refined_loadings_of_given_signs_are_nearly_the_best():
         with np.errstate(divide="ignore", invalid="ignore"):
             both = (G.diagonal()[:, None] + G.diagonal() - 2 * G * H) / rest
         best = both[rest > 1e-6].max()
-        found = sparse_pca(A, 2, cardinality=2, kind="covariance", nonnegative=True, refine=True)
+        found = sparse_pca(
+            A, 2, cardinality=2, kind="covariance", refine=True, choice=spcacore.Choice(signs=1)
+        )
         assert found.explained_variance.sum() >= 0.97 * best
         assert (found.loadings >= 0).all()
 
@@ -106,9 +120,11 @@ def test_refinement_makes_wrong_signs_zero():
     A = covariance(12)
     free = sparse_pca(A, 2, cardinality=5, kind="covariance").loadings  # explain more than can be reached
     assert (free.min(axis=0) < 0).all()
-    V = spcacore.refine(A, free, kind="covariance", nonnegative=True)
+    V = spcacore.refine(A, free, kind="covariance", choice=spcacore.Choice(signs=1))
     assert (V >= 0).all()
-    np.testing.assert_allclose(spcacore.refine(A, -V, kind="covariance", nonnegative=True), V, atol=1e-6)
+    np.testing.assert_allclose(
+        spcacore.refine(A, -V, kind="covariance", choice=spcacore.Choice(signs=1)), V, atol=1e-6
+    )
     np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1)
 
 
@@ -117,7 +133,7 @@ def test_refinement_makes_wrong_signs_zero():
 )
 def test_a_share_of_the_variance(knowledge):
     X = data(13)
-    x = sparse_pca(X, 1, explained=0.7, **knowledge)
+    x = sparse_pca(X, 1, **flat.recorded("sparse_pca", {**knowledge, "explained": 0.7}))
     assert_feasible(x.loadings[:, 0], None, **knowledge)
     dense = np.linalg.eigvalsh(np.cov(np.delete(X, knowledge.get("exclude", []), 1), rowvar=False))[-1]
     reached = x.explained_variance[0] / dense
@@ -131,7 +147,13 @@ def test_a_share_of_the_variance(knowledge):
 def test_certificates_hold(knowledge):
     for seed in range(3):
         A = covariance(40 + seed)
-        x = sparse_pca(A, 1, cardinality=2, kind="covariance", certify=True, **knowledge)
+        x = sparse_pca(
+            A,
+            1,
+            **flat.recorded(
+                "sparse_pca", {**knowledge, "cardinality": 2, "kind": "covariance", "certify": True}
+            ),
+        )
         assert optimum(A, 2, **knowledge) <= x.upper_bound[0] * (1 + 1e-12)
 
 
@@ -148,13 +170,13 @@ def test_certificates_of_mixtures_hold(seed):
     if seed % 3 == 0:
         mixture |= {"groups": LABELS, "exclude": [8]}
     signs = mixture.pop("nonnegative", None)
-    choice = Choice.checked(
+    choice = Supports.checked(
         P,
         None,
         mixture["include"],
         mixture["exclude"],
         mixture.get("groups"),
-        False if signs is None else signs,
+        signs,
     )
     assert choice is not None
     problem = as_problem(A, kind="covariance", choice=choice)
@@ -179,10 +201,12 @@ def test_a_bound_counts_what_is_included_though_it_is_zero():
 def test_certificates_know_of_signs_and_of_what_is_included():
     A = np.full((6, 6), -0.15) + np.diag([1.15, 1.15, 1.15, 1.15, 1.15, 4])
     options = {"cardinality": 3, "kind": "covariance", "certify": True, "exclude": [5]}
-    positive = sparse_pca(A, 1, nonnegative=np.ones(6), **options)
+    positive = sparse_pca(A, 1, **flat.recorded("sparse_pca", {**options, "nonnegative": np.ones(6)}))
     np.testing.assert_allclose(positive.upper_bound[0], 1)  # no two variables go together
-    assert sparse_pca(A, 1, **options).upper_bound[0] > 1.1
-    given = sparse_pca(A, 1, include=[0, 1, 2], **options | {"exclude": None})
+    assert sparse_pca(A, 1, **flat.recorded("sparse_pca", options)).upper_bound[0] > 1.1
+    given = sparse_pca(
+        A, 1, **flat.recorded("sparse_pca", {**(options | {"exclude": None}), "include": [0, 1, 2]})
+    )
     np.testing.assert_allclose(given.upper_bound[0], 1.15)
     np.testing.assert_allclose(given.explained_variance[0], 1.15)
 
@@ -190,7 +214,9 @@ def test_certificates_know_of_signs_and_of_what_is_included():
 def test_a_bound_of_groups_is_of_as_many_variables_as_they_may_have():
     for seed in range(4):
         A = covariance(70 + seed)
-        x = sparse_pca(A, 1, cardinality=1, kind="covariance", certify=True, groups=LABELS)
+        x = sparse_pca(
+            A, 1, cardinality=1, kind="covariance", certify=True, choice=spcacore.Choice(groups=LABELS)
+        )
         expected = spcacore.optimality_bound(A, 3, kind="covariance").upper_bound
         np.testing.assert_allclose(x.upper_bound[0], expected, rtol=1e-9)
 
@@ -198,14 +224,16 @@ def test_a_bound_of_groups_is_of_as_many_variables_as_they_may_have():
 def test_a_share_takes_as_many_variables_as_it_needs_beside_what_is_included():
     A = np.diag([10.0, 1, 1, 1, 1])
     A[0, 1] = A[1, 0] = 0.1
-    x = sparse_pca(A, 1, explained=0.9, include=[1], kind="covariance")
+    x = sparse_pca(
+        A, 1, kind="covariance", cardinality=spcacore.Explained(0.9), choice=spcacore.Choice(include=[1])
+    )
     assert np.flatnonzero(x.loadings[:, 0]).tolist() == [0, 1]
 
 
 def test_components_added_later_are_the_same():
     X = data(14)
-    both = sparse_pca(X, 2, cardinality=3, include=[1], exclude=[2])
-    more = sparse_pca(X, 1, cardinality=3, include=[1], exclude=[2]).extend(X, 1)
+    both = sparse_pca(X, 2, cardinality=3, choice=spcacore.Choice(include=[1], exclude=[2]))
+    more = sparse_pca(X, 1, cardinality=3, choice=spcacore.Choice(include=[1], exclude=[2])).extend(X, 1)
     np.testing.assert_array_equal(both.loadings, more.loadings)
 
 
@@ -229,7 +257,9 @@ def test_elastic_nets_respect_it(knowledge, sparsity, ridge):
     changing = ridge is None and "cardinality" in sparsity  # the penalty changes, and may for ever
     with pytest.warns(RuntimeWarning, match="not converged") if changing else nullcontext():
         limits = {"max_iter": 3, "tol": 0} if changing else {}
-        found = spcacore.spca(data(20), 2, ridge=ridge, **knowledge, **sparsity, **limits)
+        found = spcacore.spca(
+            data(20), 2, **flat.recorded("spca", {**knowledge, **sparsity, **limits, "ridge": ridge})
+        )
     for v in found.loadings.T:
         assert_feasible(v, sparsity.get("cardinality"), **knowledge)
         assert v[knowledge.get("include", [])].all() or "nonnegative" in knowledge
@@ -240,7 +270,7 @@ def test_elastic_nets_respect_it(knowledge, sparsity, ridge):
 
 def _spca_of_few(X, r=2, **options):
     with warnings.catch_warnings(action="ignore"):
-        return spcacore.spca(X, r, ridge=3.0, tol=0, **options)
+        return spcacore.spca(X, r, **flat.recorded("spca", {**options, "ridge": 3.0, "tol": 0}))
 
 
 @pytest.mark.parametrize("knowledge", [*EACH, {"groups": LABELS, "include": [8], "nonnegative": MIXED}])
@@ -259,7 +289,7 @@ def test_elastic_nets_among_some_variables(knowledge, monkeypatch):
 def test_an_elastic_net_is_solved(knowledge):
     cp = pytest.importorskip("cvxpy")
     given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
-    choice, rng = Choice.checked(P, None, **given), np.random.default_rng(4)
+    choice, rng = Supports.checked(P, None, **flat.known(given)), np.random.default_rng(4)
     for n, ridge, level in ((20, 1e-6, 0.5), (6, 1e-4, 0.05)):
         F = rng.standard_normal((n, P))
         K, c = F.T @ F / n + ridge * np.eye(P), F.T @ F @ rng.standard_normal(P) / n
@@ -296,7 +326,7 @@ def test_what_is_included_counts_though_it_is_zero(monkeypatch):
 
 
 def test_an_elastic_net_that_knows_nothing_is_the_plain_one():
-    choice, rng = Choice.checked(P, None, [], None, None, False), np.random.default_rng(5)
+    choice, rng = Supports.checked(P, None, [], None, None, None), np.random.default_rng(5)
     assert choice is not None
     for n in (6, 20):
         F = rng.standard_normal((n, P))
@@ -317,7 +347,7 @@ def test_an_elastic_net_that_knows_nothing_is_the_plain_one():
 @pytest.mark.parametrize("ridge", [None, np.inf])
 def test_elastic_nets_without_what_is_excluded(ridge):
     X, kept = data(21), np.arange(2, P)
-    ours = spcacore.spca(X, 2, penalty=20.0, ridge=ridge, exclude=[0, 1])
+    ours = spcacore.spca(X, 2, penalty=20.0, ridge=ridge, choice=spcacore.Choice(exclude=[0, 1]))
     theirs = spcacore.spca(X[:, kept], 2, penalty=20.0, ridge=ridge)
     np.testing.assert_allclose(ours.ridge, theirs.ridge)
     np.testing.assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-6)
@@ -327,7 +357,7 @@ def test_elastic_nets_without_what_is_excluded(ridge):
 def test_an_elastic_net_of_infinite_ridge_is_solved(knowledge):
     cp = pytest.importorskip("cvxpy")
     given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
-    choice, c = Choice.checked(P, None, **given), np.random.default_rng(3).standard_normal(P)
+    choice, c = Supports.checked(P, None, **flat.known(given)), np.random.default_rng(3).standard_normal(P)
     B, _ = Thresholds((Wanted(P, 0.4),), choice).solve(c[:, None])
     b = cp.Variable(P)
     sums = sum(cp.norm(b[choice.unit == u]) for u in np.flatnonzero(~choice.included))
@@ -340,15 +370,18 @@ def test_an_elastic_net_of_infinite_ridge_is_solved(knowledge):
 def test_names():
     X = pandas.DataFrame(data(16), columns=[*"abcdefghi"])
     by_name = sparse_pca(
-        X, 2, cardinality=3, include=["b"], exclude=["i", 7], groups={name: name.upper() for name in X}
+        X,
+        2,
+        cardinality=3,
+        choice=spcacore.Choice(include=["b"], exclude=["i", 7], groups={name: name.upper() for name in X}),
     )
-    by_index = sparse_pca(X.to_numpy(), 2, cardinality=3, include=[1], exclude=[7, 8])
+    by_index = sparse_pca(X.to_numpy(), 2, cardinality=3, choice=spcacore.Choice(include=[1], exclude=[7, 8]))
     np.testing.assert_allclose(by_name.loadings, by_index.loadings, atol=1e-10)
 
 
 def test_a_matrix_without_variance():
     with pytest.warns(RuntimeWarning, match="no variance"):
-        x = spcacore.tpower(np.ones((5, 4)), 2, include=[2], exclude=[0])
+        x = spcacore.tpower(np.ones((5, 4)), 2, choice=spcacore.Choice(include=[2], exclude=[0]))
     assert np.flatnonzero(x.loading).tolist() == [2]
 
 
@@ -362,14 +395,14 @@ def test_a_matrix_without_variance():
         ({"groups": LABELS, "exclude": [2]}, "part of the group 1"),
         ({"groups": LABELS, "cardinality": 6}, r"\[1, 5\], not 6: 5 groups"),
         ({"groups": LABELS, "include": [0], "exclude": [0, 1]}, "the group 0 is in include and in exclude"),
-        ({"nonnegative": [1] * 8}, "8 signs for 9 variables"),
+        ({"nonnegative": [1] * 8}, "signs has 8 entries for 9 variables"),
         ({"nonnegative": [2] * 9}, "signs -1, 0 and 1"),
         ({"include": ["a"]}, "have no names"),
         ({"include": [9]}, r"indices are in \[0, 8\]"),
-        ({"nonnegative": MIXED, "constraint": "orthogonal"}, "constraint cannot be met"),
+        ({"nonnegative": MIXED, "constraint": "orthogonal"}, "deflation='orthogonal' cannot be met"),
         (
             {"nonnegative": MIXED, "method": "least_squares", "constraint": "uncorrelated"},
-            "constraint cannot be met",
+            "deflation='uncorrelated' cannot be met",
         ),
         ({"include": [0], "refine": True, "constraint": "orthogonal"}, "cannot be combined with include"),
         (
@@ -385,19 +418,30 @@ def test_a_matrix_without_variance():
 )
 def test_what_cannot_be_met_is_refused(options, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        sparse_pca(data(17), 2, **{"cardinality": 3} | options)
+        sparse_pca(data(17), 2, **flat.recorded("sparse_pca", {"cardinality": 3} | options))
 
 
 def test_refusals_of_single_functions():
     A = covariance(18)
     with pytest.raises(ValueError, match="at most 12 variables, not 13"):
-        spcacore.branch_and_bound(covariance(1, 14), 13, kind="covariance", nonnegative=True)
+        spcacore.branch_and_bound(covariance(1, 14), 13, kind="covariance", choice=spcacore.Choice(signs=1))
     with pytest.raises(ValueError, match="nonzeros for variables in exclude"):
-        spcacore.refine(A, np.eye(P)[:, :2], kind="covariance", exclude=[0])
+        spcacore.refine(A, np.eye(P)[:, :2], kind="covariance", choice=spcacore.Choice(exclude=[0]))
     with pytest.raises(ValueError, match="sample_l1_bound cannot be combined"):
-        spcacore.pmd(data(1), 1.5, sample_l1_bound=2.0, include=[0])
+        spcacore.pmd(
+            data(1),
+            1.5,
+            options=spcacore.PMD(sample_l1_bound=2.0, renormalize=False),
+            choice=spcacore.Choice(include=[0]),
+        )
     with pytest.raises(ValueError, match="block=True"):
-        sparse_pca(A, 2, penalty=0.1, method="gpower", block=True, kind="covariance", groups=LABELS)
+        sparse_pca(
+            A,
+            2,
+            kind="covariance",
+            method=spcacore.GPower(penalty=0.1, block=True),
+            choice=spcacore.Choice(groups=LABELS),
+        )
 
 
 def test_the_estimator():
@@ -405,10 +449,17 @@ def test_the_estimator():
         from spcacore.sklearn import SparsePCA
     X = data(19)
     knowledge = {"include": [1], "exclude": [2], "nonnegative": MIXED}
-    found = SparsePCA(2, cardinality=3, **knowledge).fit(X)
-    np.testing.assert_array_equal(found.components_, sparse_pca(X, 2, cardinality=3, **knowledge).loadings.T)
+    found = SparsePCA(2, **flat.recorded("SparsePCA", {**knowledge, "cardinality": 3})).fit(X)
+    np.testing.assert_array_equal(
+        found.components_,
+        sparse_pca(X, 2, **flat.recorded("sparse_pca", {**knowledge, "cardinality": 3})).loadings.T,
+    )
     np.testing.assert_allclose(
-        SparsePCA(2, cardinality=3, **knowledge).partial_fit(X).components_, found.components_, atol=1e-9
+        SparsePCA(2, **flat.recorded("SparsePCA", {**knowledge, "cardinality": 3}))
+        .partial_fit(X)
+        .components_,
+        found.components_,
+        atol=1e-9,
     )
 
 
@@ -424,26 +475,44 @@ def test_estimators_know_variables_by_name(kind):
     named = {"include": ["v8"], "exclude": ["v0"], "groups": by_name | {"v0": "none"}}
     known = {"include": [8], "exclude": [0], "groups": [named["groups"][name] for name in names]}
     if kind == "soppca":
-        found = estimators.StructuredPCA(2, cardinality=2, **named).fit(frame).components_
-        expected = spcacore.soppca(X, 2, 2, **known).loadings.T
-        with pytest.raises(ValueError, match="groups needs a cardinality"):
-            estimators.StructuredPCA(2, groups=by_name).fit(frame)
+        found = (
+            estimators.StructuredPCA(2, **flat.recorded("StructuredPCA", {**named, "cardinality": 2}))
+            .fit(frame)
+            .components_
+        )
+        expected = spcacore.soppca(X, 2, 2, **flat.recorded("soppca", known)).loadings.T
+        with pytest.raises(ValueError, match="choice needs a cardinality"):
+            estimators.StructuredPCA(2, choice=spcacore.Choice(groups=by_name)).fit(frame)
     elif kind == "spca":
-        found = estimators.SPCA(2, cardinality=2, nonnegative=True, **named).fit(frame).components_
-        expected = spcacore.spca(X, 2, cardinality=2, nonnegative=True, **known).loadings.T
+        found = (
+            estimators.SPCA(2, **flat.recorded("SPCA", {**named, "cardinality": 2, "nonnegative": True}))
+            .fit(frame)
+            .components_
+        )
+        expected = spcacore.spca(
+            X, 2, **flat.recorded("spca", {**known, "cardinality": 2, "nonnegative": True})
+        ).loadings.T
     else:
         x, y = ({f"{side}_{name}": v for name, v in named.items()} for side in "xy")
-        model = estimators.SparseCCA(l1_bound=1.5, x_nonnegative=True, y_nonnegative=MIXED, **x, **y)
+        model = estimators.SparseCCA(
+            **flat.recorded(
+                "SparseCCA", {**x, **y, "l1_bound": 1.5, "x_nonnegative": True, "y_nonnegative": MIXED}
+            )
+        )
         other = frame[::-1].reset_index(drop=True)  # rows are matched by their labels
         model.fit(frame, other)
         x, y = ({f"{side}_{name}": v for name, v in known.items()} for side in "xy")
         pair = spcacore.sparse_cca(
-            X, X[::-1], l1_bound=1.5, x_nonnegative=True, y_nonnegative=MIXED, **x, **y
+            X,
+            X[::-1],
+            **flat.recorded(
+                "sparse_cca", {**x, **y, "l1_bound": 1.5, "x_nonnegative": True, "y_nonnegative": MIXED}
+            ),
         )
         found = np.vstack((model.components_, model.y_components_))
         expected = np.vstack((pair.loadings_x.T, pair.loadings_y.T))
-        with pytest.raises(ValueError, match="y_groups must have every variable; it lacks 'v0'"):
-            estimators.SparseCCA(y_groups={"v1": 0}).fit(frame, other)
+        with pytest.raises(ValueError, match="groups of Y must have every variable; it lacks 'v0'"):
+            estimators.SparseCCA(choice=(None, spcacore.Choice(groups={"v1": 0}))).fit(frame, other)
     np.testing.assert_allclose(found, expected, rtol=1e-12)  # a frame may lie in another order
 
 
@@ -465,7 +534,9 @@ def test_equal_bounds_of_branches(given: dict[str, Any]) -> None:
                     x = V[:, -1] * np.sign(V[:, -1].sum())
                     if "groups" in given or x.min() > -1e-9:
                         best = max(best, values[-1])
-        x = spcacore.branch_and_bound(A, 3, kind="covariance", **given)
+        x = spcacore.branch_and_bound(
+            A, 3, **flat.recorded("branch_and_bound", {**given, "kind": "covariance"})
+        )
         assert x.optimal
         assert x.value == pytest.approx(best, rel=1e-7)
 
@@ -474,7 +545,7 @@ def test_share_of_nonnegative_loadings() -> None:
     """The leading eigenvector has both signs, and so its truncation does not count."""
     for seed in range(8):
         X = np.random.default_rng(seed).standard_normal((6, 9))
-        x = spcacore.sparse_pca(X, 1, explained=0.8, nonnegative=True)
+        x = spcacore.sparse_pca(X, 1, cardinality=spcacore.Explained(0.8), choice=spcacore.Choice(signs=1))
         assert (x.loadings >= 0).all()
 
 
@@ -482,7 +553,9 @@ def test_share_of_nonnegative_loadings() -> None:
 def test_refines_as_many_as_there_are() -> None:
     """What is included leaves room for two components, of three asked for."""
     X = np.random.default_rng(0).standard_normal((19, 7))
-    result = spcacore.sparse_pca(X, 3, cardinality=2, include=[2, 6], refine=True, method="branch_and_bound")
+    result = spcacore.sparse_pca(
+        X, 3, cardinality=2, refine=True, method="branch_and_bound", choice=spcacore.Choice(include=[2, 6])
+    )
     assert result.n_components == 2
     assert not np.delete(result.loadings, [2, 6], axis=0).any()
 
@@ -493,17 +566,25 @@ def test_greedy_includes_what_is_explained_already() -> None:
     X = np.random.default_rng(0).standard_normal((12, 5))
     for dtype in (np.float32, np.float64):
         result = spcacore.sparse_pca(
-            X.astype(dtype), 2, cardinality=1, include=[3], deflation="generalized", method="greedy"
+            X.astype(dtype),
+            2,
+            cardinality=1,
+            deflation="generalized",
+            method="greedy",
+            choice=spcacore.Choice(include=[3]),
         )
         assert result.loadings.T.tolist() == [[0, 0, 0, 1, 0]]
 
 
-def test_the_false_of_numpy_is_false():
-    A = np.cov(np.random.default_rng(0).standard_normal((20, 6)), rowvar=False)
-    options = {"cardinality": 3, "kind": "covariance", "constraint": "orthogonal"}
-    expected = spcacore.sparse_pca(A, 2, **options).loadings
-    found = spcacore.sparse_pca(A, 2, nonnegative=np.False_, **options).loadings
-    np.testing.assert_array_equal(found, expected)
+@pytest.mark.parametrize("signs", [True, False, np.True_, np.False_, "1", 2, 0])
+def test_signs_are_no_yes_or_no(signs):
+    for function in (
+        spcacore.tpower,
+        partial(sparse_pca, n_components=2),
+        partial(spcacore.spca, n_components=2),
+    ):
+        with pytest.raises(TypeError, match="signs must be 1, -1, or an array of the signs"):
+            function(covariance(0), cardinality=3, kind="covariance", choice=spcacore.Choice(signs=signs))
 
 
 # ---- the table of the guide
@@ -515,18 +596,34 @@ def _calls():
     A = covariance(32)
 
     def one(name, *arguments, **options):
-        return lambda **known: getattr(spcacore, name)(X, *arguments, **options, **known)
+        function = getattr(spcacore, name)
+        return lambda **known: function(X, *arguments, **flat.recorded(name, {**options, **known}))
 
     def method(name, **sparsity):
-        return lambda **known: sparse_pca(X, 1, method=name, **sparsity, **known)
+        return lambda **known: sparse_pca(
+            X, 1, **flat.recorded("sparse_pca", {**sparsity, **known, "method": name})
+        )
 
     def pairs(**options):
         return lambda **known: sparse_cca_of(X, Y, options, known)
 
     def sparse_cca_of(X, Y, options, known):
-        return spcacore.sparse_cca(X, Y, **options, **{f"x_{name}": value for name, value in known.items()})
+        return spcacore.sparse_cca(
+            X,
+            Y,
+            **flat.recorded(
+                "sparse_cca", {**options, **({f"x_{name}": value for name, value in known.items()})}
+            ),
+        )
 
-    begun = sparse_pca(A, 2, cardinality=3, kind="covariance", exclude=[3, 4]).loadings
+    begun = sparse_pca(
+        A, 2, cardinality=3, kind="covariance", choice=spcacore.Choice(exclude=[3, 4])
+    ).loadings
+
+    def refined(**known):
+        options = {**known, "kind": "covariance", "max_iter": 1}
+        return spcacore.refine(A, begun, **flat.recorded("refine", options))
+
     return {
         "tpower": one("tpower", 3), "gpower": one("gpower", 1.0), "pmd": one("pmd", 1.5),
         "thresholding": method("thresholding", cardinality=3), "branch_and_bound": one("branch_and_bound", 3),
@@ -534,7 +631,7 @@ def _calls():
         "scotlass": method("scotlass", l1_bound=1.5),
         "least_squares_component": method("least_squares", cardinality=3),
         "optimality_bound": one("optimality_bound", 3),
-        "refine": lambda **known: spcacore.refine(A, begun, kind="covariance", max_iter=1, **known),
+        "refine": refined,
         "spca": one("spca", 1, cardinality=3), "soppca": one("soppca", 1, 3),
         'sparse_cca, "pmd"': pairs(l1_bound=1.5),
         'sparse_cca, "generalized"': pairs(method="generalized", cardinality=2),
@@ -545,7 +642,7 @@ def test_the_table_of_the_guide_says_who_takes_what():
     page = (Path(__file__).parent.parent / "docs/guide/choice.md").read_text()
     rows = page.split("<!-- served -->")[1].split("<!-- end -->")[0].strip().split("\n")
     names = [cell.strip() for cell in rows[0].split("|")[2:-1]]
-    given = {"exclude": [3, 4], "include": [0], "groups": [0, 0, 1, 2, 2, 3, 4, 5, 6], "nonnegative": MIXED}
+    given = {"exclude": [3, 4], "include": [0], "groups": [0, 0, 1, 2, 2, 3, 4, 5, 6], "signs": MIXED}
     given |= {"count": "variables"}
     said, true, calls = {}, {}, _calls()
     for row in rows[2:]:
@@ -554,13 +651,14 @@ def test_the_table_of_the_guide_says_who_takes_what():
         for function in functions:
             said |= {(function, name): cell.split()[0] for name, cell in zip(names, cells[1:], strict=True)}
     for function, name in said:
-        beside = {"groups": given["groups"]} if name == "count" else {}
+        known = {"nonnegative" if name == "signs" else name: given[name]}
+        known |= {"groups": given["groups"]} if name == "count" else {}
         try:
             with warnings.catch_warnings(action="ignore"):
-                calls[function](**{name: given[name]}, **beside)
+                calls[function](**known)
             true[function, name] = "yes"
         except (TypeError, ValueError) as error:
-            refused = any(word in str(error) for word in (name, *beside))
+            refused = any(word in str(error) for word in (name, *known))
             true[function, name] = "no" if refused else str(error)
     assert said == true
     assert {function for function, _ in said} == set(calls)

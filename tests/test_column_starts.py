@@ -1,5 +1,6 @@
 """The columns of A that promise most, where searches start: against loops, and all single variables."""
 
+import flat
 import numpy as np
 import pytest
 from oracles import covariance
@@ -64,8 +65,11 @@ def objective(A, z, penalty, norm):
 def test_generalized_power_where_all_variances_are_equal(norm, penalty, seed):
     A = topics(seed)
     options = {"norm": norm, "kind": "covariance", "renormalize": False}
-    found = objective(A, gpower(A, penalty, **options).loading, penalty, norm)
-    each = (gpower(A, penalty, start=e, **options).loading for e in np.eye(len(A))[::3])
+    found = objective(A, gpower(A, penalty, **flat.recorded("gpower", options)).loading, penalty, norm)
+    each = (
+        gpower(A, penalty, **flat.recorded("gpower", {**options, "start": e})).loading
+        for e in np.eye(len(A))[::3]
+    )
     assert found >= max(objective(A, z, penalty, norm) for z in each) * (1 - 2e-3)
 
 
@@ -74,6 +78,9 @@ def test_generalized_power_where_all_variances_are_equal(norm, penalty, seed):
 @pytest.mark.parametrize("bound", [1.5, 2.0, 3.0])
 def test_bounded_norms_where_all_variances_are_equal(solver, bound):
     A = topics(0)
-    found = solver(A, bound, kind="covariance").value
-    each = [solver(A, bound, start=e, kind="covariance").value for e in np.eye(len(A))[::3]]
+    name, options = solver.__name__, {"kind": "covariance"}
+    found = solver(A, bound, **flat.recorded(name, options)).value
+    each = [
+        solver(A, bound, **flat.recorded(name, {**options, "start": e})).value for e in np.eye(len(A))[::3]
+    ]
     assert found >= max(each) * (1 - 2e-3)

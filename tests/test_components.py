@@ -1,9 +1,10 @@
 """sparse_pca against published tables, dense PCA, and explicit deflation by hand."""
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
-from oracles import data_arrays, data_file
+from oracles import data_arrays, data_file, products
 
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
@@ -14,18 +15,20 @@ from spcacore.operators.transform import scores
 PITPROPS = spcacore.datasets.load_pitprops()
 
 
-def test_components_of_a_callable_are_extended():
+def test_components_of_an_operator_are_extended():
     A = np.diag([4.0, 3, 2, 1]) + 0.1
     whole = sparse_pca(A, 3, cardinality=2, kind="covariance")
-    some = sparse_pca(lambda v: A @ v, 2, cardinality=2, kind="covariance", n_features=4)
-    more = some.extend(lambda v: A @ v, 1)
+    some = sparse_pca(products(lambda v: A @ v, 4), 2, cardinality=2, kind="covariance")
+    more = some.extend(products(lambda v: A @ v, 4), 1)
     np.testing.assert_allclose(more.loadings, whole.loadings, atol=1e-10)
 
 
 def test_yuan_zhang_table_2():
     """Cardinalities 6-2-1-2-1-1, each started at the largest diagonal entry of the deflated matrix."""
     A = PITPROPS.correlation
-    result = sparse_pca(A, 6, cardinality=[6, 2, 1, 2, 1, 1], kind="covariance", start="diagonal")
+    result = sparse_pca(
+        A, 6, cardinality=[6, 2, 1, 2, 1, 1], kind="covariance", method=spcacore.TPower(start="diagonal")
+    )
     by_name = [
         {PITPROPS.names[i]: round(float(x[i]), 4) for i in np.flatnonzero(x)} for x in result.loadings.T
     ]
@@ -48,7 +51,9 @@ def test_yuan_zhang_table_2():
 def test_yuan_zhang_table_3():
     """7-2-4-3-5-4 from the truncated leading eigenvector through 8k, 4k, 2k, k."""
     A = PITPROPS.correlation
-    result = sparse_pca(A, 6, cardinality=[7, 2, 4, 3, 5, 4], kind="covariance", start="eigenvector")
+    result = sparse_pca(
+        A, 6, cardinality=[7, 2, 4, 3, 5, 4], kind="covariance", method=spcacore.TPower(start="eigenvector")
+    )
     assert explained_variance(
         A, result.loadings, "raw", kind="covariance", ratio=True
     ).sum() == pytest.approx(0.8887, abs=5e-5)
@@ -65,7 +70,9 @@ def test_yuan_zhang_table_3():
 def test_mackey_table_3(deflation, cumulative):
     """Six loadings of four nonzeros, where greedy search and truncated power find the same supports."""
     options = {"cardinality": 4, "kind": "covariance", "swaps": False}
-    result = sparse_pca(PITPROPS.correlation, 6, deflation=deflation, **options)
+    result = sparse_pca(
+        PITPROPS.correlation, 6, **flat.recorded("sparse_pca", {**options, "deflation": deflation})
+    )
     np.testing.assert_allclose(100 * result.explained_variance_ratio.cumsum(), cumulative, atol=0.06)
 
 
@@ -105,8 +112,8 @@ def test_full_cardinality_is_pca(deflation, n, p):
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 def test_extend_is_asking_for_all_at_once(deflation):
     X, _ = spcacore.datasets.make_spiked(40, 120, variances=[50, 40, 30, 20], rng=5)
-    whole = sparse_pca(X, 5, cardinality=8, deflation=deflation, n_starts=200, rng=9)
-    part = sparse_pca(X, 2, cardinality=8, deflation=deflation, n_starts=200, rng=9)
+    whole = sparse_pca(X, 5, cardinality=8, deflation=deflation, method=spcacore.TPower(n_starts=200, rng=9))
+    part = sparse_pca(X, 2, cardinality=8, deflation=deflation, method=spcacore.TPower(n_starts=200, rng=9))
     calls = []
     grown = part.extend(X, 2, callback=calls.append).extend(X, 1)
     for field in (
@@ -217,14 +224,18 @@ def test_a_component_without_variance_ends_the_search():
     """Hotelling deflation can leave rounding alone, on which a support has no eigenvector."""
     X = np.random.default_rng(1).standard_normal((4, 8))
     with pytest.warns(RuntimeWarning, match="no variance is left"):
-        result = sparse_pca(X, 3, cardinality=1, deflation="hotelling", n_starts=1, swaps=False)
+        result = sparse_pca(
+            X, 3, cardinality=1, deflation="hotelling", method=spcacore.TPower(n_starts=1, swaps=False)
+        )
     assert (result.explained_variance > 0).all()
 
 
 def test_ties_of_low_rank_repeat():
     """Here the Lanczos iteration restarts, which SciPy does at random unless told otherwise."""
     X = [[-1, -1, -1, 1, -1, -1, -1, -1] * 5, [1, 1, -1, 1, -1, 1, -1, 1] * 5]
-    found = {tpower(X, 1, center=False, n_starts=1).loading.tobytes() for _ in range(20)}
+    found = {
+        tpower(X, 1, center=False, options=spcacore.TPower(n_starts=1)).loading.tobytes() for _ in range(20)
+    }
     assert len(found) == 1
 
 
@@ -313,7 +324,7 @@ def test_scores_of_sparse_data_in_any_order(shape, form, options):
     X = build((X.data[order], (column if form == "csr" else row)[order], indptr), shape=shape)
     kept = X.indices.copy()
     screening = {"screening": "working_set"} if p > 100 else {}
-    result = sparse_pca(X, 2, cardinality=6, **options, **screening)
+    result = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, **screening, "cardinality": 6}))
     Z = dense - dense.mean(axis=0) if options.get("center", True) else dense
     Z = Z / dense.std(axis=0, ddof=1) if "scale" in options else Z
     np.testing.assert_allclose(result.scores, Z @ result.loadings, atol=1e-10)

@@ -151,7 +151,7 @@ def covariance(p):
     return X @ X.T / p
 
 def long(X, r=50, k=80, **options):
-    sparse_pca(X, r, cardinality=k, tol=0, max_iter=10**6, n_starts=10**6, **options)
+    sparse_pca(X, r, cardinality=k, method=TPower(n_starts=10**6, **FOREVER), **options)
 
 {setup}
 sent = []
@@ -194,8 +194,8 @@ LONG = [
      "explained_variance(X, np.eye(20000, 1))", 0.3),
     ("symmetry", "X = np.zeros((20000, 20000), np.float32)",
      "explained_variance(X, np.eye(20000, 1), kind='covariance')", 0.3),
-    ("callable", "Z = np.random.default_rng(0).standard_normal((800, 800)); Z = Z @ Z.T; X = lambda v: Z @ v",
-     "long(X, kind='covariance', n_features=800)", 0.5),
+    ("callable", "Z = np.random.default_rng(0).standard_normal((800, 800)); Z = Z @ Z.T; "
+     "X = aslinearoperator(Z)", "long(X, kind='covariance')", 0.5),
     ("operator", "Z = np.random.default_rng(0).standard_normal((500, 3000)); X = aslinearoperator(Z)",
      "long(X)", 0.5),
     ("elastic nets", "X = np.random.default_rng(0).standard_normal((1200, 900))",
@@ -212,24 +212,33 @@ SWIFT = {  # in time that one pass over the data takes
     "from_loadings", "compare", "select_prior", "sparse_eigen_bound", "sparse_cca_bound",
 }  # fmt: skip
 LONGER = {  # what is slow to set up, or like what is above
-    "tpower": ("X = normal(400, 5000)", "tpower(X, 500, n_starts=10**6, **FOREVER)"),
-    "gpower": ("X = normal(400, 5000)", "gpower(X, 0.05, relative=True, n_starts=10**6, **FOREVER)"),
+    "tpower": ("X = normal(400, 5000)", "tpower(X, 500, options=TPower(n_starts=10**6, **FOREVER))"),
+    "gpower": (
+        "X = normal(400, 5000)",
+        "gpower(X, 0.05, options=GPower(relative=True, n_starts=10**6, **FOREVER))",
+    ),
     "gpower, block": (
         "X = normal(400, 5000)",
-        "sparse_pca(X, 5, penalty=9.0, method='gpower', block=True, **FOREVER)",
+        "sparse_pca(X, 5, method=GPower(9.0, block=True, **FOREVER))",
     ),
-    "pmd": ("X = normal(400, 5000)", "pmd(X, 20.0, sample_l1_bound=10.0, n_starts=10**6, **FOREVER)"),
-    "scotlass": ("X = normal(400, 3000)", "scotlass(X, 20.0, n_starts=10**6, **FOREVER)"),
+    "pmd": (
+        "X = normal(400, 5000)",
+        "pmd(X, 20.0, options=PMD(sample_l1_bound=10.0, n_starts=10**6, **FOREVER))",
+    ),
+    "scotlass": ("X = normal(400, 3000)", "scotlass(X, 20.0, options=SCoTLASS(n_starts=10**6, **FOREVER))"),
     "greedy": ("X = normal(1000, 3000)", "greedy(X, 900)"),
-    "greedy, backward": ("X = covariance(1500)", "greedy(X, 5, strategy='backward', kind='covariance')"),
+    "greedy, backward": (
+        "X = covariance(1500)",
+        "greedy(X, 5, options=Greedy(strategy='backward'), kind='covariance')",
+    ),
     "greedy, bidirectional": (
         "X = covariance(1500)",
-        "greedy(X, 200, strategy='bidirectional', kind='covariance')",
+        "greedy(X, 200, options=Greedy(strategy='bidirectional'), kind='covariance')",
     ),
     "least_squares_component": ("X = normal(300, 3000)", "least_squares_component(X, 200)"),
     "branch_and_bound": ("X = covariance(3000)", "branch_and_bound(X, 20, kind='covariance')"),
     "branch_and_bound, tree": ("X = normal(1000, 400)", "branch_and_bound(X, 20)"),
-    "dspca": ("X = covariance(1500)", "dspca(X, 20, kind='covariance', **FOREVER)"),
+    "dspca": ("X = covariance(1500)", "dspca(X, 20, kind='covariance', options=DSPCA(**FOREVER))"),
     "optimality_bound": ("X = covariance(500)", "optimality_bound(X, 9, relaxation=True, kind='covariance')"),
     "optimality_bound, Lanczos": ("X = covariance(2500)", "optimality_bound(X, 20, kind='covariance')"),
     "refine": ("X = normal(300, 2000); V = sparse_pca(X, 4, cardinality=200).loadings",
@@ -249,7 +258,10 @@ LONGER = {  # what is slow to set up, or like what is above
     "kernel_pca": ("X = normal(12000, 20)", "kernel_pca(X, 5)"),
     "kernel_pca, features": ("X = normal(20000, 50)", "kernel_pca(X, 5, random_features=2000)"),
     "sparse_lda": ("X = normal(1500, 1500)", "sparse_lda(X, np.arange(1500) % 4, cardinality=200)"),
-    "sparse_cca": ("X = normal(600, 3000)", "sparse_cca(X, X[::-1], 3, l1_bound=(20.0, 20.0), **FOREVER)"),
+    "sparse_cca": (
+        "X = normal(600, 3000)",
+        "sparse_cca(X, X[::-1], 3, l1_bound=(20.0, 20.0), max_iter=10**6)",
+    ),
     "sparse_cca, generalized": (
         "X = normal(600, 1500)",
         "sparse_cca(X, X[::-1], 1, method='generalized', cardinality=(200, 200), ridge=0.1)",
@@ -287,8 +299,8 @@ LONGER = {  # what is slow to set up, or like what is above
     "deflate": ("X = np.zeros((10000, 10000)); X.flat[::10001] = 1",
                 "deflate(X, np.ones(10000), 'schur', kind='covariance')"),
     "sparse_pca, blocks": ("X = normal(3000, 5000)", "long(row_blocks(X), 5)"),
-    "sparse_pca, orthogonal": ("X = normal(400, 3000)", "long(X, constraint='orthogonal')"),
-    "sparse_pca, uncorrelated": ("X = normal(400, 3000)", "long(X, constraint='uncorrelated')"),
+    "sparse_pca, orthogonal": ("X = normal(400, 3000)", "long(X, deflation='orthogonal')"),
+    "sparse_pca, uncorrelated": ("X = normal(400, 3000)", "long(X, deflation='uncorrelated')"),
     "sparse_pca, generalized": ("X = normal(400, 3000)", "long(X, deflation='generalized')"),
 }  # fmt: skip
 OFTEN = {  # one of each way to be asked: in passes over data, Python, LAPACK, folds and trees
@@ -346,10 +358,11 @@ def test_the_end_of_a_process_waits_for_what_was_interrupted():
 def test_ctrl_c_kills_an_unhandled_process_properly():
     code = """
     import sys, numpy as np
-    from spcacore import sparse_pca
+    from spcacore import TPower, sparse_pca
     X = np.random.default_rng(0).standard_normal((500, 2000))
+    method = TPower(tol=0, max_iter=10**6, n_starts=10**6)
     print("ready", flush=True)
-    sparse_pca(X, 100, cardinality=100, tol=0, max_iter=10**6, n_starts=10**6)
+    sparse_pca(X, 100, cardinality=100, method=method)
     """
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code)],
@@ -483,7 +496,7 @@ def test_refits_leave_the_warning_filters_alone(monkeypatch):
     with filters_refused(monkeypatch):
         spcacore.stability(X, pca(1, 2), n_resamples=4, rng=0)
         spcacore.select_sparsity(X, spcacore.sca, [1.0, 1.5], n_folds=2, rng=0)
-        spcacore.select_prior(X, partial(spcacore.oppca, n_components=1, rng=0), {"none": None})
+        spcacore.select_prior(X, partial(spcacore.oppca, n_components=1), {"none": spcacore.Prior(rng=0)})
 
 
 def test_refits_are_silent_in_their_threads_alone():

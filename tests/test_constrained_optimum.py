@@ -37,7 +37,7 @@ def shortfalls(constraint, method, seeds):
     out = []
     for seed in seeds:
         A, k, r = random_case(seed)
-        V = sparse_pca(A, r, cardinality=k, kind="covariance", method=method, constraint=constraint).loadings
+        V = sparse_pca(A, r, cardinality=k, kind="covariance", method=method, deflation=constraint).loadings
         earlier, v = V[:, :-1], V[:, -1]
         forbidden = earlier if constraint == "orthogonal" else A @ earlier
         assert V.shape[1] == r
@@ -61,7 +61,7 @@ def test_an_end_with_fewer_nonzeros_than_it_may_have_is_improved():
     p, k, n = int(rng.integers(8, 12)), int(rng.integers(3, 6)), int(rng.integers(9, 40))
     X = rng.standard_normal((n, p)) @ np.diag(rng.uniform(0.5, 2, p))
     A = covariance(X @ (np.eye(p) + 0.3 * rng.standard_normal((p, p))))
-    V = sparse_pca(A, 3, cardinality=k, kind="covariance", constraint="orthogonal").loadings
+    V = sparse_pca(A, 3, cardinality=k, kind="covariance", deflation="orthogonal").loadings
     best = constrained_optimum(A, V[:, :2], k)
     assert V[:, 2] @ A @ V[:, 2] == pytest.approx(best, rel=1e-9)
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 
+import flat
 import numpy as np
 import pytest
 import row_block_tools
@@ -49,7 +50,9 @@ def test_dask_is_not_imported_without_need():
 def test_dask_arrays(name, how):
     X = np.where(np.abs(data()) > 3, data(), 0)
     lazy = dask_array(X, columns=70 if how == "columns" else P)
-    expected = spcacore.sparse_pca(sp.csr_matrix(X) if how == "csr" else X, 2, **METHODS[name])
+    expected = spcacore.sparse_pca(
+        sp.csr_matrix(X) if how == "csr" else X, 2, **flat.recorded("sparse_pca", METHODS[name])
+    )
     source = {
         "lazy": lambda: spcacore.row_blocks(lazy + 0, persist=False),
         "kept": lambda: spcacore.row_blocks(lazy + 0, persist=True),
@@ -57,7 +60,7 @@ def test_dask_arrays(name, how):
         "columns": lambda: lazy,
         "csr": lambda: lazy.map_blocks(sp.csr_matrix, meta=sp.csr_matrix((0, 0))),
     }[how]()
-    same(spcacore.sparse_pca(source, 2, **METHODS[name]), expected, 1e-12)
+    same(spcacore.sparse_pca(source, 2, **flat.recorded("sparse_pca", METHODS[name])), expected, 1e-12)
 
 
 def test_blocks_are_computed_once_where_they_are_kept():
@@ -72,7 +75,7 @@ def test_blocks_are_computed_once_where_they_are_kept():
     for persist, passes in ((None, False), (True, False), (False, True)):
         computed.clear()
         blocks = spcacore.row_blocks(lazy, persist=persist)
-        spcacore.sparse_pca(blocks, 1, cardinality=8, n_starts=1)
+        spcacore.sparse_pca(blocks, 1, cardinality=8, method=spcacore.TPower(n_starts=1))
         assert blocks.passes > 2
         assert len(computed) == 3 * (blocks.passes if passes else 1)
 
@@ -258,8 +261,12 @@ def test_on_a_cluster(name, dtype, client):
     if dtype == np.float32 and name == "tpower, many variables":
         pytest.skip("most of 60 variables are noise, whose choice float32 does not decide")
     X = data(dtype=dtype)
-    result = spcacore.sparse_pca(made_by_workers(X), 2, **METHODS[name])
-    same(result, spcacore.sparse_pca(X, 2, **METHODS[name]), 1e-12 if dtype == np.float64 else 1e-6)
+    result = spcacore.sparse_pca(made_by_workers(X), 2, **flat.recorded("sparse_pca", METHODS[name]))
+    same(
+        result,
+        spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", METHODS[name])),
+        1e-12 if dtype == np.float64 else 1e-6,
+    )
 
 
 @pytest.mark.slow

@@ -276,16 +276,16 @@ def test_ten_runs_give_the_same_bits(call, dtype):
 BY_THREADS = """
 import hashlib
 import numpy as np
-from spcacore import gpower, tpower
+from spcacore import GPower, gpower, tpower
 
 def told(*arrays):
     return hashlib.sha1(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
 
 for n, p in ((209, 224), (90, 250)):
     X = np.random.default_rng(p).standard_normal((n, p))
-    wide = gpower(X, 0.1, renormalize=False)
+    wide = gpower(X, 0.1, options=GPower(renormalize=False))
     assert wide.cardinality >= 200
-    few = gpower(X, 0.3, relative=True).loading, tpower(X, 40).loading
+    few = gpower(X, 0.3, options=GPower(relative=True)).loading, tpower(X, 40).loading
     print(told(wide.loading, *few), np.flatnonzero(gpower(X, 0.1).loading).tolist())
 """
 

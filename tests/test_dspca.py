@@ -3,6 +3,7 @@
 import importlib
 import warnings
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -47,7 +48,7 @@ def matrix_of(x):
 def quiet(*args, **kwargs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return dspca(*args, **kwargs)
+        return dspca(*args, **flat.recorded("dspca", kwargs))
 
 
 # ---- the optimum ------------------------------------------------------------------------------------
@@ -57,7 +58,7 @@ def quiet(*args, **kwargs):
 def test_against_a_conic_solver(p):
     A = covariance(samples(p, p + 3, p))
     for k in (2, 3, p // 2 + 1):
-        x = dspca(A, k, kind="covariance", tol=1e-6, max_iter=5000)
+        x = dspca(A, k, kind="covariance", options=spcacore.DSPCA(tol=1e-6, max_iter=5000))
         expected = solved(A, cardinality=k)
         assert x.relaxation * (1 - 1e-6) <= expected * (1 + 1e-6)
         assert x.dual >= expected * (1 - 1e-6)
@@ -66,7 +67,7 @@ def test_against_a_conic_solver(p):
         assert np.abs(M).sum() <= k + 1e-9
         assert np.sum(A * M) == pytest.approx(x.relaxation, rel=1e-10)
     for rho in np.array([0.02, 0.2, 0.6]) * A.diagonal().max():
-        x = dspca(A, penalty=rho, kind="covariance", tol=1e-6, max_iter=5000)
+        x = dspca(A, penalty=rho, kind="covariance", options=spcacore.DSPCA(tol=1e-6, max_iter=5000))
         expected, size = solved(A, penalty=rho), A.diagonal().max()
         assert x.relaxation <= expected + 1e-6 * size
         assert x.dual >= expected - 1e-6 * size
@@ -79,7 +80,7 @@ def test_pit_props_as_published():
     """The relaxation in percent above the optimum, k = 4 to 10."""
     excess = []
     for k in range(4, 11):
-        x = dspca(PITPROPS, k, kind="covariance", tol=1e-6)
+        x = dspca(PITPROPS, k, kind="covariance", options=spcacore.DSPCA(tol=1e-6))
         excess.append(100 * (x.upper_bound / optimum(PITPROPS, k) - 1))
         assert x.converged
     np.testing.assert_allclose(excess, [2.713, 1.525, 1.134, 0.886, 1.874, 1.634, 1.102], atol=6e-4)
@@ -136,7 +137,10 @@ def test_the_kernel_bounds_indefinite_matrices_too():
 def test_without_a_penalty_it_is_the_leading_eigenvector():
     A = covariance(samples(4, 20, 8))
     values, vectors = np.linalg.eigh(A)
-    for x in (dspca(A, penalty=0, kind="covariance"), dspca(A, 8, kind="covariance", tol=1e-9)):
+    for x in (
+        dspca(A, penalty=0, kind="covariance"),
+        dspca(A, 8, kind="covariance", options=spcacore.DSPCA(tol=1e-9)),
+    ):
         assert x.value == pytest.approx(values[-1], rel=1e-12)
         assert abs(x.loading @ vectors[:, -1]) == pytest.approx(1, abs=1e-9)
         assert x.upper_bound == pytest.approx(values[-1], rel=1e-9)
@@ -147,7 +151,7 @@ def test_one_variable():
     A = covariance(samples(5, 20, 8))
     top = int(np.argmax(A.diagonal()))
     for sparsity in ({"cardinality": 1}, {"penalty": A.diagonal().max()}, {"penalty": 1e300}):
-        x = dspca(A, **sparsity, kind="covariance", tol=0)
+        x = dspca(A, **flat.recorded("dspca", {**sparsity, "kind": "covariance", "tol": 0}))
         np.testing.assert_array_equal(x.loading, np.eye(8)[top])
         assert x.n_iter == 0
         assert x.value == pytest.approx(A[top, top], rel=1e-15)
@@ -172,7 +176,7 @@ def test_what_is_planted_is_found_and_proved():
 def test_a_small_variance_alone_eliminates_nothing():
     """Variable 1 has a variance below the penalty, and yet a loading."""
     A = np.array([[4.0, 2.0], [2.0, 1.0]])
-    x = dspca(A, penalty=1.5, kind="covariance", tol=1e-8)
+    x = dspca(A, penalty=1.5, kind="covariance", options=spcacore.DSPCA(tol=1e-8))
     assert x.cardinality == 2
     angles = np.linspace(0, np.pi, 100001)
     u = np.stack([np.cos(angles), np.sin(angles)])
@@ -240,7 +244,7 @@ def test_a_wide_sparse_matrix_is_reduced():
     X[:, :6] += rng.standard_normal((200, 1))
     X = scipy.sparse.csr_array(X)
     for sparsity in ({"cardinality": 6}, {"penalty": 0.3}):
-        x = dspca(X, **sparsity)
+        x = dspca(X, **flat.recorded("dspca", sparsity))
         assert x.kept.size < 50
         np.testing.assert_array_equal(np.flatnonzero(x.loading), np.arange(6))
         assert x.gap < 0.02
@@ -271,15 +275,15 @@ def test_counts_of_cells():
 def test_not_converged_no_variance_and_values_as_found():
     A = covariance(samples(12, 20, 8))
     with pytest.warns(RuntimeWarning, match="not converged in 2 iterations"):
-        x = dspca(A, 3, kind="covariance", max_iter=2, tol=1e-9)
+        x = dspca(A, 3, kind="covariance", options=spcacore.DSPCA(max_iter=2, tol=1e-9))
     assert not x.converged
     assert x.upper_bound >= optimum(A, 3)
     for sparsity in ({"cardinality": 2}, {"penalty": 1.0}):
         with pytest.warns(RuntimeWarning, match="no variance"):
-            x = dspca(np.ones((5, 4)), **sparsity)
+            x = dspca(np.ones((5, 4)), **flat.recorded("dspca", sparsity))
         assert (x.value, x.upper_bound, x.gap) == (0, 0, 0)
         assert x.dual == x.relaxation == -sparsity.get("penalty", 0.0)
-    plain = dspca(A, 3, kind="covariance", renormalize=False)
+    plain = dspca(A, 3, kind="covariance", options=spcacore.DSPCA(renormalize=False))
     fitted = dspca(A, 3, kind="covariance")
     np.testing.assert_array_equal(plain.loading != 0, fitted.loading != 0)
     assert plain.value == pytest.approx(plain.loading @ A @ plain.loading)
@@ -313,7 +317,7 @@ def test_many_at_once_and_told():
 )
 def test_bad_options(options, error, match):
     with pytest.raises(error, match=match):
-        dspca(samples(2, 20, 8), **options)
+        dspca(samples(2, 20, 8), **flat.recorded("dspca", options))
 
 
 def test_bad_matrices(monkeypatch):

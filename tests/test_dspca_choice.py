@@ -3,6 +3,7 @@
 import itertools
 import warnings
 
+import flat
 import numpy as np
 import pytest
 from known_variables import CASES, LABELS, MIXED, P, assert_feasible, covariance, signed_optimum
@@ -68,7 +69,7 @@ def relaxed(A, k=None, penalty=None, include=(), exclude=(), groups=None, nonneg
 @pytest.mark.parametrize(("known", "k"), [*CASES, *COUNTED])
 def test_the_relaxation_is_solved(known, k):
     A = covariance(3)
-    x = dspca(A, k, **FINE, **known)
+    x = dspca(A, k, **flat.recorded("dspca", {**FINE, **known}))
     if not set(known) - {"exclude"}:
         return
     np.testing.assert_allclose([x.relaxation, x.dual], relaxed(A, k, **known), rtol=1e-5)
@@ -78,7 +79,9 @@ def test_the_relaxation_is_solved(known, k):
     assert x.value >= 0.95 * best
     respected = {name: known[name] for name in known if name != "count"}
     assert_feasible(x.loading, None if "count" in known else k, **respected)
-    bounds = spcacore.optimality_bound(A, k, kind="covariance", relaxation=True, **known).bounds
+    bounds = spcacore.optimality_bound(
+        A, k, **flat.recorded("optimality_bound", {**known, "kind": "covariance", "relaxation": True})
+    ).bounds
     assert best * (1 - 1e-9) <= bounds["relaxation"] <= x.dual * 1.002  # solved to 0.001
     M = np.zeros((P, P))
     M[np.ix_(x.kept, x.kept)] = x.matrix
@@ -98,7 +101,7 @@ def test_the_relaxation_is_solved(known, k):
 def test_a_penalty(known):
     """It bounds each component by the number of its groups that are not included."""
     A = covariance(4)
-    x = dspca(A, penalty=1.5, **FINE, **known)
+    x = dspca(A, **flat.recorded("dspca", {**FINE, **known, "penalty": 1.5}))
     np.testing.assert_allclose([x.relaxation, x.dual], relaxed(A, penalty=1.5, **known), rtol=1e-5)
     assert_feasible(x.loading, None, **known)
     groups = known.get("groups", np.arange(P))
@@ -143,14 +146,21 @@ def test_no_answer_is_above_its_bound(seeds):
         for name in known:
             met[name] += 1
         best = optimum(A, k, **known)
-        x = dspca(A, k, kind="covariance", **known)
-        bounds = spcacore.optimality_bound(A, k, kind="covariance", relaxation=True, **known).bounds
+        x = dspca(A, k, **flat.recorded("dspca", {**known, "kind": "covariance"}))
+        bounds = spcacore.optimality_bound(
+            A, k, **flat.recorded("optimality_bound", {**known, "kind": "covariance", "relaxation": True})
+        ).bounds
         assert min(x.upper_bound, *bounds.values()) >= best * (1 - 1e-9) - 1e-12, (seed, known, k)
         assert x.value <= best * (1 + 1e-9) + 1e-12
         for method in ("tpower", "thresholding", "dspca", "greedy"):
             with warnings.catch_warnings(action="ignore"):
                 result = sparse_pca(
-                    A, 2, cardinality=k, method=method, kind="covariance", certify=True, **known
+                    A,
+                    2,
+                    **flat.recorded(
+                        "sparse_pca",
+                        {**known, "cardinality": k, "method": method, "kind": "covariance", "certify": True},
+                    ),
                 )
             if result.n_components:
                 found, bound = result.explained_variance[0], result.upper_bound[0]
@@ -167,17 +177,38 @@ def test_no_answer_is_above_its_bound(seeds):
 def test_several_components():
     A = covariance(5)
     known = {"groups": LABELS, "nonnegative": MIXED}
-    result = sparse_pca(A, 2, cardinality=2, method="dspca", kind="covariance", certify=True, **known)
+    result = sparse_pca(
+        A,
+        2,
+        **flat.recorded(
+            "sparse_pca",
+            {**known, "cardinality": 2, "method": "dspca", "kind": "covariance", "certify": True},
+        ),
+    )
     for v in result.loadings.T:
         assert_feasible(v, 2, **known)
     B = np.eye(P) - np.outer(result.loadings[:, 0], result.loadings[:, 0])
     assert result.upper_bound[1] >= optimum(B @ A @ B, 2, **known) * (1 - 1e-9)
-    plain = sparse_pca(A, 2, cardinality=2, method="tpower", kind="covariance", certify=True, **known)
+    plain = sparse_pca(
+        A,
+        2,
+        **flat.recorded(
+            "sparse_pca",
+            {**known, "cardinality": 2, "method": "tpower", "kind": "covariance", "certify": True},
+        ),
+    )
     assert result.upper_bound[0] < plain.upper_bound[0]
     X = np.random.default_rng(0).standard_normal((30, P))
-    of_data = sparse_pca(X, 1, cardinality=2, method="dspca", certify=True, **known)
+    of_data = sparse_pca(
+        X, 1, **flat.recorded("sparse_pca", {**known, "cardinality": 2, "method": "dspca", "certify": True})
+    )
     of_matrix = sparse_pca(
-        np.cov(X, rowvar=False), 1, cardinality=2, method="dspca", kind="covariance", certify=True, **known
+        np.cov(X, rowvar=False),
+        1,
+        **flat.recorded(
+            "sparse_pca",
+            {**known, "cardinality": 2, "method": "dspca", "kind": "covariance", "certify": True},
+        ),
     )
     np.testing.assert_allclose(of_data.loadings, of_matrix.loadings, atol=1e-9)
     np.testing.assert_allclose(of_data.upper_bound, of_matrix.upper_bound, rtol=1e-3)
@@ -185,14 +216,17 @@ def test_several_components():
 
 def test_included_variables_alone():
     A = covariance(6)
-    x = dspca(A, 2, include=[3, 5], kind="covariance")
+    x = dspca(A, 2, kind="covariance", choice=spcacore.Choice(include=[3, 5]))
     S = np.ix_([3, 5], [3, 5])
     np.testing.assert_allclose([x.value, x.dual], np.linalg.eigvalsh(A[S])[-1], rtol=1e-6)
     assert np.flatnonzero(x.loading).tolist() == [3, 5]
 
 
 def test_negative_loadings():
-    x, y = (dspca(covariance(7), 3, nonnegative=sign * np.ones(P), kind="covariance") for sign in (1, -1))
+    x, y = (
+        dspca(covariance(7), 3, kind="covariance", choice=spcacore.Choice(signs=sign * np.ones(P)))
+        for sign in (1, -1)
+    )
     np.testing.assert_array_equal(y.loading, -x.loading)
     assert y.loading.min() < 0
 
@@ -200,7 +234,7 @@ def test_negative_loadings():
 def test_signs_that_no_other_entry_has():
     """All covariances are negative, so that one variable is the best of nonnegative loadings."""
     A = 2 * np.eye(4) - 0.5
-    x = dspca(A, 3, nonnegative=True, **FINE)
+    x = dspca(A, 3, **flat.recorded("dspca", {**FINE, "nonnegative": True}))
     np.testing.assert_allclose([x.value, x.dual], 1.5, rtol=1e-5)
     assert (x.loading >= 0).all()
 
@@ -218,7 +252,7 @@ def test_signs_that_no_other_entry_has():
 )
 def test_what_cannot_be_met_is_refused(known, message):
     with pytest.raises(ValueError, match=message):
-        dspca(covariance(0), kind="covariance", **known)
+        dspca(covariance(0), **flat.recorded("dspca", {**known, "kind": "covariance"}))
 
 
 def test_too_many_variables_and_a_changing_metric_are_refused(monkeypatch):
@@ -228,10 +262,10 @@ def test_too_many_variables_and_a_changing_metric_are_refused(monkeypatch):
     with pytest.raises(
         ValueError, match="include requires at most 9 variables in dspca, not 10: exclude some"
     ):
-        dspca(X, 3, include=[0])
-    assert dspca(X, 3, include=[0], exclude=[1]).loading[0] != 0
+        dspca(X, 3, choice=spcacore.Choice(include=[0]))
+    assert dspca(X, 3, choice=spcacore.Choice(include=[0], exclude=[1])).loading[0] != 0
     options = {"cardinality": 2, "method": "dspca", "deflation": "generalized", "kind": "covariance"}
     with pytest.raises(ValueError, match="without deflation='generalized'"):
-        sparse_pca(covariance(0), 2, include=[0], **options)
-    bounds = spcacore.optimality_bound(X, 3, include=[0], relaxation=True).bounds
+        sparse_pca(covariance(0), 2, **flat.recorded("sparse_pca", {**options, "include": [0]}))
+    bounds = spcacore.optimality_bound(X, 3, relaxation=True, choice=spcacore.Choice(include=[0])).bounds
     assert np.isfinite(bounds["relaxation"])

@@ -6,6 +6,7 @@ import scipy.sparse
 from oracles import covariance, optimum
 from test_certificates import matrices
 
+import spcacore
 from spcacore import branch_and_bound, datasets, optimality_bound, sparse_pca, tpower
 from spcacore.solvers import certificates, elimination, exact
 from spcacore.solvers.elimination import strong_variables_bound
@@ -91,7 +92,7 @@ def test_of_all_kinds_of_input(kind, dtype, seeds, monkeypatch):
             assert min(found.bounds.values()) >= optimum(A / A.max(), k) * A.max() * (1 - rounding), (seed, k)
         k, out = int(rng.integers(1, p)), int(rng.integers(p))
         rest = np.delete(np.arange(p), out)
-        found = optimality_bound(M, k, kind=as_data, exclude=[out])
+        found = optimality_bound(M, k, kind=as_data, choice=spcacore.Choice(exclude=[out]))
         best = optimum(A[np.ix_(rest, rest)] / A.max(), k) * A.max()
         assert found.upper_bound >= best - rounding * A.max(), seed
     assert used > len(seeds) / 4
@@ -109,7 +110,9 @@ def test_a_planted_component_is_proved(variance, dtype, monkeypatch):
     assert value * (1 - 1e-6) <= best.upper_bound <= value * (1 + limit)
     assert min(bound for name, bound in best.bounds.items() if name != best.which) > 1.003 * value
     assert sparse_pca(X, 1, cardinality=20, certify=True).gap[0] <= limit
-    assert branch_and_bound(X, 20, node_limit=1).upper_bound <= value * (1 + limit)
+    assert branch_and_bound(X, 20, options=spcacore.BranchAndBound(node_limit=1)).upper_bound <= value * (
+        1 + limit
+    )
 
 
 def test_equal_variances_need_no_columns(monkeypatch):

@@ -2,16 +2,27 @@
 
 import itertools
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
-from oracles import UCI_OPTIMA, WINE_COVARIANCE_OPTIMA, WINE_OPTIMA, covariance, data_arrays, optimum, samples
+from oracles import (
+    UCI_OPTIMA,
+    WINE_COVARIANCE_OPTIMA,
+    WINE_OPTIMA,
+    covariance,
+    data_arrays,
+    optimum,
+    products,
+    samples,
+)
 from test_methods import best_constrained, best_quotient, quotient
 from test_tpower import PITPROPS, PITPROPS_OPTIMA, wine
 
+import spcacore
 from spcacore import branch_and_bound, optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
@@ -71,7 +82,13 @@ def test_optimum_and_bound_of_small_matrices(kind):
             check(A, k, branch_and_bound(A, k, kind="covariance"), best)
             check(A, k, branch_and_bound(A, k, kind="covariance", start=start), best)
             for node_limit in (1, 2, 5):
-                x = branch_and_bound(A, k, kind="covariance", start=start, node_limit=node_limit)
+                x = branch_and_bound(
+                    A,
+                    k,
+                    kind="covariance",
+                    start=start,
+                    options=spcacore.BranchAndBound(node_limit=node_limit),
+                )
                 assert x.n_nodes <= node_limit
                 check(A, k, x, best, limited=not x.optimal)
 
@@ -84,7 +101,9 @@ def test_deeper_trees(seed, kind, limit):
     p = int(rng.integers(9, 15))
     k, A = int(rng.integers(2, p)), matrix(kind, rng, p)
     start = rng.standard_normal(p)
-    x = branch_and_bound(A, k, kind="covariance", start=start, node_limit=limit)
+    x = branch_and_bound(
+        A, k, kind="covariance", start=start, options=spcacore.BranchAndBound(node_limit=limit)
+    )
     check(A, k, x, optimum(A, k), limited=limit is not None and not x.optimal)
 
 
@@ -123,7 +142,12 @@ def test_wine():
 
 @pytest.mark.parametrize(("name", "k", "value"), UCI_OPTIMA)
 def test_correlations_proved_elsewhere(name, k, value):
-    x = branch_and_bound(data_arrays("uci_correlations.npz")[name], k, kind="covariance", node_limit=50)
+    x = branch_and_bound(
+        data_arrays("uci_correlations.npz")[name],
+        k,
+        kind="covariance",
+        options=spcacore.BranchAndBound(node_limit=50),
+    )
     assert x.optimal
     assert x.value == pytest.approx(value, abs=1e-8)
 
@@ -171,7 +195,9 @@ def test_the_bound_of_a_search_without_time_allows_for_rounding(dtype):
     """Equal columns, so that the sum of their variances is the optimum itself."""
     for seed in range(20):
         u = np.random.default_rng(seed).standard_normal(30).astype(dtype)
-        x = branch_and_bound(np.repeat(u[:, None], 5, axis=1), 5, time_limit=0)
+        x = branch_and_bound(
+            np.repeat(u[:, None], 5, axis=1), 5, options=spcacore.BranchAndBound(time_limit=0)
+        )
         c = u.astype(np.longdouble)
         c -= c.mean()
         assert x.upper_bound >= 5 * (c @ c) / 29
@@ -211,7 +237,7 @@ def test_no_limited_search_reports_what_another_bound_improves(kind):
         rng = np.random.default_rng([seed, KINDS.index(kind)])
         A = matrix(kind, rng, 12)
         for k in (3, 6):
-            x = branch_and_bound(A, k, kind="covariance", node_limit=1)
+            x = branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(node_limit=1))
             other = optimality_bound(A, k, kind="covariance", relaxation=True).bound
             assert x.upper_bound <= max(other, x.value) * (1 + 1e-12)
             assert x.upper_bound >= optimum(A, k) * (1 - 1e-12)
@@ -220,7 +246,7 @@ def test_no_limited_search_reports_what_another_bound_improves(kind):
 def test_a_hard_correlation_matrix_within_five_percent():
     """k = 60 of 320: one node leaves 15 %, the relaxation 4 %."""
     A = data_arrays("uci_correlations.npz")["gait"]
-    x = branch_and_bound(A, 60, kind="covariance", node_limit=1)
+    x = branch_and_bound(A, 60, kind="covariance", options=spcacore.BranchAndBound(node_limit=1))
     assert not x.optimal
     assert x.value <= x.upper_bound < 1.045 * x.value
 
@@ -241,7 +267,7 @@ def test_a_limit_on_nodes_limits_the_relaxation_too(monkeypatch):
     for allowed in (1e6, 3e7, 1e9):
         work.clear()
         monkeypatch.setattr(certificates, "RELAXATION_WORK", allowed)
-        x = branch_and_bound(A, 10, kind="covariance", node_limit=1)
+        x = branch_and_bound(A, 10, kind="covariance", options=spcacore.BranchAndBound(node_limit=1))
         assert not x.optimal
         assert max(work, default=0) <= allowed
         assert x.value < x.upper_bound <= optimality_bound(A, 10, kind="covariance").bound
@@ -288,21 +314,24 @@ def test_large_covariances_bound_a_matrix_without_a_search():
 def test_wide_data_within_seven_percent(clock):
     """Few of 7129 variables can be left out in time; the products of the rows bound all of them."""
     X = data_arrays("golub_leukemia.npz")["X"].astype(float)
-    x = branch_and_bound(X, 200, time_limit=1)
+    x = branch_and_bound(X, 200, options=spcacore.BranchAndBound(time_limit=1))
     assert not x.converged
     assert x.value <= x.upper_bound < 1.064 * x.value
 
 
 def test_time_limit(clock):
     A, k = hard()
-    x = branch_and_bound(A, k, kind="covariance", time_limit=0.5)
+    x = branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(time_limit=0.5))
     assert 52 <= clock.asked <= 54  # asked first at the start; a turn of the search asks three times
     assert not x.optimal
     assert not x.converged
     assert 0.05 < x.gap < 0.5
     assert x.upper_bound == pytest.approx(x.value / (1 - x.gap))
     assert "within" in repr(x)
-    assert branch_and_bound(A, k, kind="covariance", time_limit=0).upper_bound >= x.value
+    assert (
+        branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(time_limit=0)).upper_bound
+        >= x.value
+    )
 
 
 def test_a_bound_that_time_ends_counts(clock, monkeypatch):
@@ -315,7 +344,7 @@ def test_a_bound_that_time_ends_counts(clock, monkeypatch):
 
     monkeypatch.setattr(exact, "bounds_without_search", late)
     A, k = hard()
-    x = branch_and_bound(A, k, kind="covariance", time_limit=0.5)
+    x = branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(time_limit=0.5))
     other = optimality_bound(A, k, kind="covariance", relaxation=True).bound
     assert x.upper_bound == pytest.approx(other, rel=1e-9)
 
@@ -323,7 +352,10 @@ def test_a_bound_that_time_ends_counts(clock, monkeypatch):
 def test_more_nodes_never_loosen_the_bound(monkeypatch):
     monkeypatch.setattr(exact, "bounds_without_search", lambda *args: [])  # which are tighter here
     A, k = hard()
-    bounds = [branch_and_bound(A, k, kind="covariance", node_limit=n).upper_bound for n in (1, 4, 16, 64)]
+    bounds = [
+        branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(node_limit=n)).upper_bound
+        for n in (1, 4, 16, 64)
+    ]
     assert (np.diff(bounds) <= 0).all()
     assert bounds[-1] < bounds[0]
 
@@ -332,14 +364,17 @@ def test_tolerance():
     A = hard()[0][:40, :40]
     exactly = branch_and_bound(A, 8, kind="covariance")
     for tol in (0.3, 0.1, 0.01, 1e-4):
-        x = branch_and_bound(A, 8, kind="covariance", tol=tol)
+        x = branch_and_bound(A, 8, kind="covariance", options=spcacore.BranchAndBound(tol=tol))
         assert x.converged
         assert not x.optimal
         assert x.gap <= tol
         assert x.value <= exactly.value * (1 + 1e-12)
         assert x.upper_bound >= exactly.value
         assert x.value >= (1 - tol) * exactly.value
-    assert branch_and_bound(A, 8, kind="covariance", tol=0.1).n_nodes < exactly.n_nodes / 2
+    assert (
+        branch_and_bound(A, 8, kind="covariance", options=spcacore.BranchAndBound(tol=0.1)).n_nodes
+        < exactly.n_nodes / 2
+    )
 
 
 def test_callback(clock):
@@ -350,7 +385,9 @@ def test_callback(clock):
         seen.append(progress)
         at.append(clock.asked / 100)
 
-    x = branch_and_bound(A, k, kind="covariance", time_limit=0.4, callback=note)
+    x = branch_and_bound(
+        A, k, kind="covariance", callback=note, options=spcacore.BranchAndBound(time_limit=0.4)
+    )
     assert seen[-1].value == x.value
     assert seen[-1].n_iter == x.n_nodes
     assert 2 < len(seen) < 10
@@ -364,7 +401,9 @@ def test_a_crowded_frontier_is_searched_depth_first(monkeypatch):
     start = np.arange(14.0)
     check(A, 6, branch_and_bound(A, 6, kind="covariance", start=start), optimum(A, 6))
     for limit in (1, 3, 6):
-        x = branch_and_bound(A, 6, kind="covariance", start=start, node_limit=limit)
+        x = branch_and_bound(
+            A, 6, kind="covariance", start=start, options=spcacore.BranchAndBound(node_limit=limit)
+        )
         check(A, 6, x, optimum(A, 6), limited=not x.optimal)
 
 
@@ -389,7 +428,7 @@ def test_variables_ruled_out_without_their_columns(monkeypatch):
         X += rng.standard_normal((30, 1)) * (rng.random(14) < 0.4) * 2
         A, k = covariance(X), int(rng.integers(1, 6))
         try:
-            x = branch_and_bound(X, k, start=rng.standard_normal(14) if seed % 2 else "tpower")
+            x = branch_and_bound(X, k, start=rng.standard_normal(14) if seed % 2 else None)
         except ValueError:
             refused += 1
         else:
@@ -438,7 +477,7 @@ def test_few_strong_variables_of_many(dtype):
 def test_what_is_too_large():
     p = exact.EXACT_ORDER + 1
     with pytest.raises(ValueError, match="at most 3000 variables of an operator without entries"):
-        branch_and_bound(lambda v: v, 2, kind="covariance", n_features=p)
+        branch_and_bound(products(lambda v: v, p), 2, kind="covariance")
     X = scipy.sparse.random_array((40, p), density=0.1, rng=np.random.default_rng(0)).tocsr()
     with pytest.raises(ValueError, match="at most 3000 variables with deflation='hotelling'"):
         sparse_pca(X, 2, cardinality=2, method="branch_and_bound", deflation="hotelling")
@@ -451,14 +490,16 @@ def test_what_is_too_large():
     ("options", "error", "match"),
     [
         ({"tol": 2}, ValueError, "tol"),
-        ({"start": "diagonal"}, ValueError, "start must be one of 'tpower'"),
+        ({"start": "diagonal"}, TypeError, "start is the string 'diagonal'; an array of numbers is needed"),
         ({"start": [1.0, 2.0]}, ValueError, "start has 2 entries"),
         ({"start": np.zeros(13)}, ValueError, "zero vector"),
     ],
 )
 def test_bad_options(options, error, match):
     with pytest.raises(error, match=match):
-        branch_and_bound(PITPROPS.correlation, 3, kind="covariance", **options)
+        branch_and_bound(
+            PITPROPS.correlation, 3, **flat.recorded("branch_and_bound", {**options, "kind": "covariance"})
+        )
 
 
 # ---- several components -----------------------------------------------------------------------------
@@ -480,7 +521,7 @@ def test_constrained_optimum(constraint):
     for seed in range(8):
         A = covariance(samples(seed, 20, 8))
         V = sparse_pca(
-            A, 3, cardinality=4, kind="covariance", constraint=constraint, method="branch_and_bound"
+            A, 3, cardinality=4, kind="covariance", method="branch_and_bound", deflation=constraint
         ).loadings
         for t in (1, 2):
             C = V[:, :t] if constraint == "orthogonal" else A @ V[:, :t]
@@ -499,12 +540,14 @@ def test_rounding_left_by_the_earlier_components_is_not_searched():
 def test_limits_for_each_component():
     A, k = hard()
     with pytest.warns(RuntimeWarning, match="components 0, 1 not converged in the limits given"):
-        result = sparse_pca(A, 2, cardinality=k, kind="covariance", method="branch_and_bound", node_limit=3)
+        result = sparse_pca(
+            A, 2, cardinality=k, kind="covariance", method=spcacore.BranchAndBound(node_limit=3)
+        )
     assert (result.n_iter <= 3).all()
     assert not result.converged.any()
     assert result.explained_variance[0] >= tpower(A, k, kind="covariance").value * (1 - 1e-12)
     with pytest.raises(ValueError, match="needs renormalize=True"):
-        sparse_pca(A, 2, cardinality=k, kind="covariance", method="branch_and_bound", renormalize=False)
+        sparse_pca(A, 2, cardinality=k, kind="covariance", method=spcacore.BranchAndBound(renormalize=False))
 
 
 def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch):
@@ -525,7 +568,9 @@ def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch):
         branch_and_bound(X, k, scale=True, start=np.arange(24.0))
     without = sum(nodes)
     nodes.clear()
-    x = branch_and_bound(X, k, scale=True, start=np.arange(24.0), node_limit=1)
+    x = branch_and_bound(
+        X, k, scale=True, start=np.arange(24.0), options=spcacore.BranchAndBound(node_limit=1)
+    )
     best = optimum(np.corrcoef(X.T), k)
     assert not x.optimal
     assert x.value <= best <= x.upper_bound

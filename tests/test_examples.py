@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import flat
 import numpy as np
 import pytest
 from extras import EXAMPLES, drawn, example
@@ -133,7 +134,11 @@ def test_the_usual_start_misses_the_first_topic():
     _, X, _ = topics()
     options = {"cardinality": 12, "scale": True}
     best, usual = (
-        float(spcacore.sparse_pca(X, 1, **options, **start).explained_variance[0])
+        float(
+            spcacore.sparse_pca(X, 1, **flat.recorded("sparse_pca", {**options, **start})).explained_variance[
+                0
+            ]
+        )
         for start in ({}, {"start": "eigenvector"})
     )
     assert (round(best, 2), round(usual, 2)) == (5.08, 3.51)
@@ -279,7 +284,9 @@ def test_the_budgets_and_the_variances_are_as_stated():
 
 def test_refined_loadings_explain_more_with_as_few_nonzeros():
     module, result = simulated()
-    V = spcacore.sparse_pca(module.data(0), 16, cardinality=8, refine=True, n_starts=1, tol=1e-3).loadings
+    V = spcacore.sparse_pca(
+        module.data(0), 16, cardinality=8, refine=True, method=spcacore.TPower(n_starts=1, tol=1e-3)
+    ).loadings
     assert np.count_nonzero(V) == 128
     assert module.explained(module.data(0), V) == pytest.approx(0.83, abs=0.01)
     assert result.nonzeros["sca"][module.GRID.index(24), 0] > 128

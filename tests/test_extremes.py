@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from kinds import DTYPES, SPARSE, untouched
 from small import CLEAN, FORMS, KINDS, V0, X0, K, N, P, assert_same, ids, result, tolerance
 
+import spcacore
 from spcacore import deflate, explained_variance, renormalize, sparse_pca, tpower
 
 # ---- options --------------------------------------------------------------------------------------------
@@ -38,13 +39,15 @@ def test_every_form_of_cardinality(value):
 def test_few_iterations_are_reported(max_iter, kind, dtype):
     A = CLEAN[kind].astype(dtype)
     with pytest.warns(RuntimeWarning, match=f"not converged in {max_iter} iterations?"):
-        x = tpower(A, K, max_iter=max_iter, tol=0, kind=kind, n_starts=1, renormalize=False)
+        x = tpower(
+            A, K, kind=kind, options=spcacore.TPower(max_iter=max_iter, tol=0, n_starts=1, renormalize=False)
+        )
     assert not x.converged
     assert x.n_iter == max_iter
     assert x.cardinality <= (P if max_iter == 0 else K)
     assert np.linalg.norm(x.loading.astype(float)) == pytest.approx(1, rel=tolerance(dtype))
     with pytest.warns(RuntimeWarning, match="components 0, 1 not converged"):
-        out = sparse_pca(A, 2, cardinality=K, max_iter=0, kind=kind)
+        out = sparse_pca(A, 2, cardinality=K, kind=kind, method=spcacore.TPower(max_iter=0))
     assert not out.converged.any()
 
 
@@ -56,13 +59,17 @@ def test_cardinality_holds_even_without_iterations(max_iter, renormalize, dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         for start in (None, "eigenvector", "diagonal", np.ones(P)):
-            out = tpower(X0.astype(dtype), 2, max_iter=max_iter, start=start, renormalize=renormalize)
+            out = tpower(
+                X0.astype(dtype),
+                2,
+                options=spcacore.TPower(max_iter=max_iter, start=start, renormalize=renormalize),
+            )
             assert out.cardinality <= 2
 
 
 @pytest.mark.parametrize("tol", [0, 0.0, 1e-300, np.float32(0.1), 1, np.inf, Fraction(1, 3)])
 def test_any_tolerance_ends(tol):
-    assert tpower(X0, K, tol=tol).converged
+    assert tpower(X0, K, options=spcacore.TPower(tol=tol)).converged
 
 
 # ---- nothing to find ------------------------------------------------------------------------------------

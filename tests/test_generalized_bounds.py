@@ -110,7 +110,7 @@ def test_certified_directions():
     assert (result.upper_bound <= plain.upper_bound * (1 + 1e-9)).all()
     A, B = apart.T @ apart / 3, within
     for deflation in ("projection", "schur", "generalized"):
-        one = sparse_eigen(A, B, 3, n_components=2, deflation=deflation, certify=True)
+        one = sparse_eigen(A, B, 2, 3, deflation=deflation, certify=True)
         assert one.upper_bound[0] == pytest.approx(best, rel=1e-8)
         assert (one.upper_bound >= one.deflated_values * (1 - 1e-12)).all()
 
@@ -154,14 +154,14 @@ def test_wrong_options(monkeypatch):
     with pytest.raises(ValueError, match="cardinality of Y must be"):
         sparse_cca_bound(X, X, (2, 4))
     with pytest.raises(TypeError, match="certify"):
-        sparse_eigen(A, B, 2, certify=1)
+        sparse_eigen(A, B, 1, 2, certify=1)
     with pytest.raises(ValueError, match="certify=True requires method='generalized'"):
         sparse_cca(X, X, l1_bound=1.2, certify=True)
     monkeypatch.setattr(ratio_bounds, "CERTIFIED_ORDER", 3)
     assert options.refuse_many is ratio_bounds.refuse_many
     for call in (
         lambda: sparse_eigen_bound(A, B, 2),
-        lambda: sparse_eigen(A, B, 2, certify=True),
+        lambda: sparse_eigen(A, B, 1, 2, certify=True),
         lambda: sparse_cca_bound(X, X, 2),
         lambda: sparse_cca(X, X, method="generalized", cardinality=2, certify=True),
     ):

@@ -4,6 +4,7 @@ import re
 import warnings
 from itertools import combinations
 
+import flat
 import numpy as np
 import pytest
 from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
@@ -63,7 +64,7 @@ def test_the_authors_program_on_pit_props(norm, rho):
         size = np.linalg.norm(F, axis=0)
         start = np.zeros(13)
         start[np.argmax(size)] = 1
-        x = gpower(F, rho, norm=norm, relative=True, start=start, center=False)
+        x = gpower(F, rho, center=False, options=spcacore.GPower(norm=norm, relative=True, start=start))
         np.testing.assert_array_equal(x.loading != 0, z != 0)
         np.testing.assert_allclose(abs(x.loading), abs(z), atol=1e-3)
         F = F - np.outer(F @ x.loading, x.loading)
@@ -74,9 +75,9 @@ def test_the_authors_program_on_pit_props(norm, rho):
 def test_sparse_pca_deflates_as_they_do(norm, rho):
     """The same, implicitly, where no norms tie; the penalty is relative to what is left."""
     F = data(5)
-    result = sparse_pca(F, 3, method="gpower", penalty=rho, relative=True, norm=norm)
+    result = sparse_pca(F, 3, method=spcacore.GPower(penalty=rho, relative=True, norm=norm))
     for t in range(3):
-        x = gpower(F, rho, norm=norm, relative=True, center=False)
+        x = gpower(F, rho, center=False, options=spcacore.GPower(norm=norm, relative=True))
         np.testing.assert_allclose(result.loadings[:, t], x.loading, atol=1e-7)
         F = F - np.outer(F @ x.loading, x.loading)
 
@@ -88,10 +89,11 @@ def test_the_paper_iteration_in_sample_space(seed, share, n_iter, norm):
     gamma = share * bound(F, norm)
     z = np.eye(12)[np.argmax(np.linalg.norm(F, axis=0))]
     options = {"norm": norm, "max_iter": n_iter, "tol": 0, "renormalize": False, "n_starts": 1}
-    x = unconverged(gpower, F, gamma, **options)
+    record = spcacore.GPower(**options)
+    x = unconverged(gpower, F, gamma, options=record)
     reference = in_sample_space(F, z, gamma, norm, n_iter)
     assert abs(abs(reference) - abs(x.loading)).max() < 1e-6
-    again = unconverged(gpower, F.T @ F, gamma, kind="covariance", **options)
+    again = unconverged(gpower, F.T @ F, gamma, kind="covariance", options=record)
     np.testing.assert_allclose(again.loading, x.loading, atol=1e-7)
 
 
@@ -105,7 +107,11 @@ def test_objective_never_decreases_along_a_run(seed, share, norm):
     for n_iter in range(8):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            x = gpower(F, gamma, norm=norm, start=start, max_iter=n_iter, tol=0, renormalize=False)
+            x = gpower(
+                F,
+                gamma,
+                options=spcacore.GPower(norm=norm, start=start, max_iter=n_iter, tol=0, renormalize=False),
+            )
         if x.cardinality == 0:  # a dense start under a large penalty
             assert n_iter > 0 or values == []
             return
@@ -123,7 +129,7 @@ def test_l0_never_above_the_optimum_and_often_at_it(seed, share, p):
         for k in range(1, p + 1)
         for s in map(list, combinations(range(p), k))
     )
-    x = gpower(F, gamma, norm="l0", n_starts=p + 5)
+    x = gpower(F, gamma, options=spcacore.GPower(norm="l0", n_starts=p + 5))
     value = objective(F, x.loading, gamma, "l0")
     assert value <= optimum + 1e-9 * bound(F, "l0")
     assert value >= 0.5 * optimum
@@ -140,7 +146,7 @@ def test_share_of_random_l0_problems_solved_exactly():
             for k in range(1, 9)
             for s in map(list, combinations(range(8), k))
         )
-        x = gpower(F, gamma, norm="l0", n_starts=8)
+        x = gpower(F, gamma, options=spcacore.GPower(norm="l0", n_starts=8))
         solved += objective(F, x.loading, gamma, "l0") >= optimum * (1 - 1e-10)
     assert solved >= 50
 
@@ -151,7 +157,7 @@ def test_l1_result_is_stationary(seed, share):
     """z = S(S z, gamma sqrt(z'Sz))/||.||, and no small move along the sphere has a larger objective."""
     F = data(seed)
     gamma = share * bound(F, "l1")
-    z = gpower(F, gamma, renormalize=False, tol=1e-14, max_iter=10**5).loading
+    z = gpower(F, gamma, options=spcacore.GPower(renormalize=False, tol=1e-14, max_iter=10**5)).loading
     w = shrunk(F.T @ F @ z, gamma * np.linalg.norm(F @ z), "l1")
     np.testing.assert_allclose(w / np.linalg.norm(w), z, atol=1e-5)
     rng = np.random.default_rng(seed)
@@ -167,7 +173,7 @@ def test_without_a_penalty_it_is_the_power_method(norm, dtype):
     X = data(1, dtype=dtype)
     values, vectors = np.linalg.eigh(np.cov(X.T.astype(float)))
     for renormalize in (True, False):
-        x = gpower(X, 0, norm=norm, renormalize=renormalize)
+        x = gpower(X, 0, options=spcacore.GPower(norm=norm, renormalize=renormalize))
         assert x.value == pytest.approx(values[-1], rel=1e-4 if dtype == np.float32 else 1e-7)
         assert abs(x.loading @ vectors[:, -1]) == pytest.approx(1, abs=1e-4)
         assert x.loading.dtype == dtype
@@ -183,13 +189,15 @@ def test_the_largest_column_norm_forces_the_zero_loading(norm, kind, dtype, rela
     X = (F if kind == "data" else F.T @ F).astype(dtype)
     for penalty in (top,) if relative else (top * (1 + 1e-5), 100 * top, 1e300):
         with pytest.warns(RuntimeWarning, match="penalty is too large"):
-            x = gpower(X, penalty, norm=norm, kind=kind, relative=relative)
+            x = gpower(X, penalty, kind=kind, options=spcacore.GPower(norm=norm, relative=relative))
         assert (x.value, x.cardinality, x.converged) == (0, 0, True)
         assert not x.loading.any()
         with pytest.warns(RuntimeWarning, match="no variance above the penalty is left after 0"):
-            none = sparse_pca(X, 2, method="gpower", penalty=penalty, norm=norm, kind=kind, relative=relative)
+            none = sparse_pca(
+                X, 2, kind=kind, method=spcacore.GPower(penalty=penalty, norm=norm, relative=relative)
+            )
         assert none.loadings.shape == (12, 0)
-    x = gpower(X, top * 0.999, norm=norm, kind=kind, relative=relative)
+    x = gpower(X, top * 0.999, kind=kind, options=spcacore.GPower(norm=norm, relative=relative))
     np.testing.assert_array_equal(np.flatnonzero(x.loading), [np.argmax(np.linalg.norm(F, axis=0))])
 
 
@@ -199,23 +207,25 @@ def test_units(norm, size):
     """gamma scales with X (l1) or its square (l0)."""
     F = data(8)
     gamma = (0.3 if norm == "l1" else 0.05) * bound(F, norm)
-    expected = gpower(F, gamma, norm=norm)
+    expected = gpower(F, gamma, options=spcacore.GPower(norm=norm))
     assert 1 < expected.cardinality < 12
     scaled_gamma = gamma * size ** (1 + (norm == "l0"))
     for X, kind in ((F * size, "data"), ((F * size).T @ (F * size), "covariance")):
-        x = gpower(X, scaled_gamma, norm=norm, kind=kind)
+        x = gpower(X, scaled_gamma, kind=kind, options=spcacore.GPower(norm=norm))
         np.testing.assert_allclose(x.loading, expected.loading, atol=1e-7)
-    scaled = gpower(F, 2.0, norm=norm, scale=True)
+    scaled = gpower(F, 2.0, scale=True, options=spcacore.GPower(norm=norm))
     Z = F / F.std(axis=0, ddof=1)
-    np.testing.assert_allclose(scaled.loading, gpower(Z, 2.0, norm=norm).loading, atol=1e-7)
+    np.testing.assert_allclose(
+        scaled.loading, gpower(Z, 2.0, options=spcacore.GPower(norm=norm)).loading, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_screened_equals_plain_bit_for_bit(norm):
     X, _ = spcacore.datasets.make_spiked(500, 20000, variances=(60, 40, 20), rng=0)
     options = {"method": "gpower", "penalty": 0.4 if norm == "l1" else 0.16, "relative": True, "norm": norm}
-    plain = sparse_pca(X, 3, screening="none", **options)
-    screened = sparse_pca(X, 3, screening="both", **options)
+    plain = sparse_pca(X, 3, **flat.recorded("sparse_pca", {**options, "screening": "none"}))
+    screened = sparse_pca(X, 3, **flat.recorded("sparse_pca", {**options, "screening": "both"}))
     assert plain.loadings.tobytes() == screened.loadings.tobytes()
     np.testing.assert_array_equal(plain.n_iter, screened.n_iter)
     assert plain.screening.reads is None
@@ -230,7 +240,9 @@ def test_further_starts_and_the_best_of_them():
             gamma = 0.2 * bound(F, norm)
             values = []
             for n_starts in (None, 1, 12, 20):
-                z = gpower(F, gamma, norm=norm, n_starts=n_starts, renormalize=False).loading
+                z = gpower(
+                    F, gamma, options=spcacore.GPower(norm=norm, n_starts=n_starts, renormalize=False)
+                ).loading
                 values.append(objective(F, z, gamma, norm))
             assert values[0] >= values[1] - 1e-6
             assert values[1] <= values[2] + 1e-6 <= values[3] + 2e-6
@@ -238,9 +250,11 @@ def test_further_starts_and_the_best_of_them():
     assert gained >= 8
     F = data(0)
     for start in ("diagonal", "eigenvector"):
-        assert gpower(F, 0.1, relative=True, start=start).converged
-    z = gpower(F, 0.1, relative=True, start="diagonal").loading
-    np.testing.assert_array_equal(z, gpower(F, 0.1, relative=True, n_starts=1).loading)
+        assert gpower(F, 0.1, options=spcacore.GPower(relative=True, start=start)).converged
+    z = gpower(F, 0.1, options=spcacore.GPower(relative=True, start="diagonal")).loading
+    np.testing.assert_array_equal(
+        z, gpower(F, 0.1, options=spcacore.GPower(relative=True, n_starts=1)).loading
+    )
 
 
 def test_the_default_starts_come_near_to_all_of_them():
@@ -252,7 +266,9 @@ def test_the_default_starts_come_near_to_all_of_them():
         gamma = 0.1 * bound(F, "l0")
 
         def reached(n_starts, F=F, gamma=gamma):
-            z = gpower(F, gamma, norm="l0", n_starts=n_starts, renormalize=False).loading
+            z = gpower(
+                F, gamma, options=spcacore.GPower(norm="l0", n_starts=n_starts, renormalize=False)
+            ).loading
             return objective(F, z, gamma, "l0")
 
         best = reached(200)
@@ -285,8 +301,8 @@ def test_no_more_starts_where_all_end_at_the_same():
 @pytest.mark.parametrize("norm", NORMS)
 def test_renormalized_values_are_the_leading_eigenvector_of_the_support(norm):
     F = data(11)
-    raw = gpower(F, 0.3, relative=True, norm=norm, renormalize=False)
-    x = gpower(F, 0.3, relative=True, norm=norm)
+    raw = gpower(F, 0.3, options=spcacore.GPower(relative=True, norm=norm, renormalize=False))
+    x = gpower(F, 0.3, options=spcacore.GPower(relative=True, norm=norm))
     s = np.flatnonzero(raw.loading)
     np.testing.assert_array_equal(np.flatnonzero(x.loading), s)
     values, vectors = np.linalg.eigh(np.cov(F.T)[np.ix_(s, s)])
@@ -307,7 +323,11 @@ def test_every_deflation(deflation, norm, kind):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="no variance above")
         result = sparse_pca(
-            X, 5, method="gpower", penalty=0.15, relative=True, norm=norm, deflation=deflation, kind=kind
+            X,
+            5,
+            deflation=deflation,
+            kind=kind,
+            method=spcacore.GPower(penalty=0.15, relative=True, norm=norm),
         )
     assert result.n_components >= 3
     assert result.converged.all()
@@ -325,7 +345,10 @@ def test_hotelling_leaves_indefinite_matrices(seed, norm, share):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = sparse_pca(
-            F, 5, method="gpower", penalty=share, relative=True, norm=norm, deflation="hotelling", tol=1e-6
+            F,
+            5,
+            deflation="hotelling",
+            method=spcacore.GPower(penalty=share, relative=True, norm=norm, tol=1e-6),
         )
     for x in result.loadings.T:
         assert 0 < x @ A @ x <= np.linalg.eigvalsh(A)[-1] * (1 + 1e-9)
@@ -361,12 +384,12 @@ def test_an_indefinite_matrix_is_climbed_all_the_same(norm):
 def test_extend_repeats_the_options():
     X = data(6)
     options = {"method": "gpower", "penalty": 0.2, "relative": True, "norm": "l0"}
-    whole = sparse_pca(X, 4, **options)
-    parts = sparse_pca(X, 2, **options).extend(X, 2)
+    whole = sparse_pca(X, 4, **flat.recorded("sparse_pca", options))
+    parts = sparse_pca(X, 2, **flat.recorded("sparse_pca", options)).extend(X, 2)
     np.testing.assert_array_equal(whole.loadings, parts.loadings)
     np.testing.assert_allclose(
-        sparse_pca(X, 2, **options).extend(X, 1, penalty=0.3).loadings,
-        sparse_pca(X, 3, **options | {"penalty": [0.2, 0.2, 0.3]}).loadings,
+        sparse_pca(X, 2, **flat.recorded("sparse_pca", options)).extend(X, 1, cardinality=0.3).loadings,
+        sparse_pca(X, 3, **flat.recorded("sparse_pca", options | {"penalty": [0.2, 0.2, 0.3]})).loadings,
     )
 
 
@@ -385,20 +408,20 @@ def test_bad_options(options, error, match):
     F = data(17)
     before = F.copy()
     with pytest.raises(error, match=match):
-        gpower(F, **options)
+        gpower(F, **flat.recorded("gpower", options))
     if not isinstance(options.get("start"), np.ndarray):
         with pytest.raises(error, match=match):
-            sparse_pca(F, 2, method="gpower", **options)
+            sparse_pca(F, 2, **flat.recorded("sparse_pca", {**options, "method": "gpower"}))
     np.testing.assert_array_equal(F, before)
 
 
 def test_what_products_alone_cannot_do():
     A = aslinearoperator(data(17))
     with pytest.raises(ValueError, match="relative=True needs the entries"):
-        gpower(A, 0.5, relative=True)
+        gpower(A, 0.5, options=spcacore.GPower(relative=True))
     with pytest.raises(ValueError, match="start='diagonal' needs the entries"):
-        gpower(A, 0.5, start="diagonal")
+        gpower(A, 0.5, options=spcacore.GPower(start="diagonal"))
     with pytest.raises(ValueError, match="semidefinite"):
         gpower(np.diag([1.0, -1.0]), 0.5, kind="covariance")
     with pytest.raises(ValueError, match=re.escape("penalty[1] must be in [0, 1]")):
-        sparse_pca(data(17), 2, method="gpower", penalty=[0.5, 2], relative=True)
+        sparse_pca(data(17), 2, method=spcacore.GPower(penalty=[0.5, 2], relative=True))

@@ -4,6 +4,7 @@ import importlib
 import warnings
 from dataclasses import replace
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -70,8 +71,9 @@ def test_block_iterates_are_those_of_the_paper(norm, mu, start):
     previous = 0
     for n_iter in range(6):
         V = unconverged(
-            sparse_pca, F, 3, method="gpower", penalty=gamma, norm=norm, block=True, mu=mu, start=start,
-            max_iter=n_iter, tol=0, renormalize=False,
+            sparse_pca, F, 3, method=spcacore.GPower(
+                gamma, norm=norm, block=True, mu=mu, start=start, max_iter=n_iter, tol=0, renormalize=False
+            ),
         ).loadings  # fmt: skip
         last, values = block_in_sample_space(F, U, gamma, weights, norm, n_iter)
         Z = weights * shrunk(weights * (F.T @ last), gamma, norm)
@@ -115,9 +117,9 @@ def test_block_objective_never_decreases(seed, share, m, norm, rank):
 def test_block_without_a_penalty_is_pca(dtype, p):
     X = data(2, 40, p, dtype)
     values, vectors = np.linalg.eigh(np.cov(X.T.astype(float)))
-    result = sparse_pca(X, 3, method="gpower", penalty=0, block=True)
+    result = sparse_pca(X, 3, method=spcacore.GPower(penalty=0, block=True))
     assert result.explained_variance.sum() == pytest.approx(values[-3:].sum(), rel=1e-4)
-    result = sparse_pca(X, 3, method="gpower", penalty=0, block=True, mu=[1, 0.5, 0.25], tol=1e-13)
+    result = sparse_pca(X, 3, method=spcacore.GPower(penalty=0, block=True, mu=[1, 0.5, 0.25], tol=1e-13))
     assert result.loadings.dtype == dtype
     np.testing.assert_allclose(
         abs(result.loadings.T @ vectors[:, :-4:-1]), np.eye(3), atol=1e-3 if dtype == np.float64 else 5e-2
@@ -127,9 +129,13 @@ def test_block_without_a_penalty_is_pca(dtype, p):
 @pytest.mark.parametrize("norm", NORMS)
 def test_block_of_one_is_the_single_unit(norm):
     F = data(13)
-    one = gpower(F, 0.3, norm=norm, relative=True, tol=1e-12)
+    one = gpower(F, 0.3, options=spcacore.GPower(norm=norm, relative=True, tol=1e-12))
     block = sparse_pca(
-        F, 1, method="gpower", penalty=0.3, norm=norm, relative=True, block=True, start="diagonal", tol=1e-12
+        F,
+        1,
+        method=spcacore.GPower(
+            penalty=0.3, norm=norm, relative=True, block=True, start="diagonal", tol=1e-12
+        ),
     )
     np.testing.assert_allclose(block.loadings[:, 0], one.loading, atol=1e-5)
     assert block.explained_variance[0] == pytest.approx(one.value, rel=1e-9)
@@ -141,14 +147,16 @@ def test_block_recovers_planted_supports(kind):
     Y = X if kind == "data" else np.cov(X.T) * 199
     for norm, share in (("l1", 0.45), ("l0", 0.2)):
         result = sparse_pca(
-            Y, 3, method="gpower", penalty=share, norm=norm, relative=True, block=True, kind=kind
+            Y, 3, kind=kind, method=spcacore.GPower(penalty=share, norm=norm, relative=True, block=True)
         )
         supports = {tuple(np.flatnonzero(v)) for v in result.loadings.T}
         assert supports == {tuple(np.flatnonzero(v)) for v in planted.T}
         sparse = sparse_pca(
-            scipy.sparse.csr_array(Y), 3, method="gpower", penalty=share, norm=norm, relative=True,
-            block=True, kind=kind,
-        )  # fmt: skip
+            scipy.sparse.csr_array(Y),
+            3,
+            kind=kind,
+            method=spcacore.GPower(penalty=share, norm=norm, relative=True, block=True),
+        )
         np.testing.assert_allclose(sparse.loadings, result.loadings, atol=1e-6)
 
 
@@ -157,8 +165,8 @@ def test_block_values_are_re_fitted_together(norm):
     """A fixed point of Z <- pattern of F'U mu, U <- polar of F Z mu, with more of what that maximizes."""
     F, mu = data(14), np.array([1.0, 0.8])
     options = {"method": "gpower", "penalty": 0.25, "norm": norm, "relative": True, "block": True, "mu": mu}
-    raw = sparse_pca(F, 2, renormalize=False, **options)
-    V = sparse_pca(F, 2, tol=1e-14, **options).loadings
+    raw = sparse_pca(F, 2, **flat.recorded("sparse_pca", {**options, "renormalize": False}))
+    V = sparse_pca(F, 2, **flat.recorded("sparse_pca", {**options, "tol": 1e-14})).loadings
     np.testing.assert_array_equal(V != 0, raw.loadings != 0)
     Z = np.where(V != 0, mu * (F.T @ polar(F @ V * mu)), 0)
     np.testing.assert_allclose(abs(Z / np.linalg.norm(Z, axis=0)), abs(V), atol=1e-5)
@@ -170,14 +178,18 @@ def test_block_values_are_re_fitted_together(norm):
 def test_relative_penalties_of_a_block_do_not_depend_on_the_size_of_weights(norm):
     """They are shares of what the heaviest variable can contribute, which grows with the weight."""
     X = data(5)
-    expected = sparse_pca(X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True)
+    expected = sparse_pca(X, 2, method=spcacore.GPower(block=True, penalty=0.2, norm=norm, relative=True))
     for size in (0.25, 3.0):
         result = sparse_pca(
-            X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True, mu=[size, size]
+            X, 2, method=spcacore.GPower(block=True, penalty=0.2, norm=norm, relative=True, mu=[size, size])
         )
         np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-8)
-    both = sparse_pca(X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True, mu=[3, 1.5])
-    halved = sparse_pca(X, 2, method="gpower", block=True, penalty=0.2, norm=norm, relative=True, mu=[1, 0.5])
+    both = sparse_pca(
+        X, 2, method=spcacore.GPower(block=True, penalty=0.2, norm=norm, relative=True, mu=[3, 1.5])
+    )
+    halved = sparse_pca(
+        X, 2, method=spcacore.GPower(block=True, penalty=0.2, norm=norm, relative=True, mu=[1, 0.5])
+    )
     np.testing.assert_allclose(both.loadings, halved.loadings, atol=1e-8)
 
 
@@ -199,7 +211,9 @@ def test_the_best_of_several_starts_of_a_block(monkeypatch):
     for seed in range(6):
         climbed.clear()
         options = {"penalty": 0.3, "relative": True, "n_starts": 6, "renormalize": False, "rng": seed}
-        sparse_pca(data(seed), 3, method="gpower", block=True, **options)
+        sparse_pca(
+            data(seed), 3, **flat.recorded("sparse_pca", {**options, "method": "gpower", "block": True})
+        )
         objectives = [run.objective for run in climbed]
         assert len(objectives) == 6
         assert chosen[-1].objective == pytest.approx(max(objectives), rel=1e-12)
@@ -210,14 +224,14 @@ def test_the_best_of_several_starts_of_a_block(monkeypatch):
 def test_block_columns_that_vanish_are_left_out():
     F = data(15)
     with pytest.warns(RuntimeWarning, match="1 of the 3 components vanished"):
-        result = sparse_pca(F, 3, method="gpower", penalty=[0.1, 1, 0.1], relative=True, block=True)
+        result = sparse_pca(F, 3, method=spcacore.GPower(penalty=[0.1, 1, 0.1], relative=True, block=True))
     assert result.loadings.shape == (12, 2)
     with pytest.warns(RuntimeWarning, match="3 of the 3 components vanished"):
-        result = sparse_pca(F, 3, method="gpower", penalty=1, relative=True, block=True)
+        result = sparse_pca(F, 3, method=spcacore.GPower(penalty=1, relative=True, block=True))
     assert result.loadings.shape == (12, 0)
     thin = np.outer(np.arange(10.0), np.arange(1.0, 6))
     with pytest.warns(RuntimeWarning, match="vanished"):
-        result = sparse_pca(thin, 3, method="gpower", penalty=0.1, relative=True, block=True)
+        result = sparse_pca(thin, 3, method=spcacore.GPower(penalty=0.1, relative=True, block=True))
     assert result.explained_variance.sum() <= np.trace(np.cov(thin.T)) * (1 + 1e-12)
 
 
@@ -225,36 +239,42 @@ def test_block_where_little_is_known_or_left():
     F = data(22, 30, 80)
     options = {"method": "gpower", "norm": "l0", "block": True}
     gamma = 0.1 * bound(F, "l0")
-    known = sparse_pca(F, 2, penalty=gamma, start="eigenvector", **options)
-    products = sparse_pca(aslinearoperator(F), 2, penalty=gamma, **options)
+    known = sparse_pca(
+        F, 2, **flat.recorded("sparse_pca", {**options, "penalty": gamma, "start": "eigenvector"})
+    )
+    products = sparse_pca(
+        aslinearoperator(F), 2, **flat.recorded("sparse_pca", {**options, "penalty": gamma})
+    )
     np.testing.assert_allclose(products.loadings, known.loadings, atol=1e-6)
     for X in (np.ones((20, 5)), np.ones((20, 100))):
         with pytest.warns(RuntimeWarning, match="2 of the 2 components vanished"):
-            assert sparse_pca(X, 2, penalty=0, **options).n_components == 0
+            assert (
+                sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "penalty": 0})).n_components == 0
+            )
 
 
 def test_block_options_and_refusals():
     F = data(16)
     options = {"method": "gpower", "penalty": 0.2, "relative": True, "block": True}
     told = []
-    result = sparse_pca(F, 2, callback=told.append, **options)
+    result = sparse_pca(F, 2, **flat.recorded("sparse_pca", {**options, "callback": told.append}))
     assert [t.component for t in told] == [0, 1]
     with pytest.raises(ValueError, match="all components at once"):
         result.extend(F, 1)
     for wrong in ({"deflation": "hotelling"}, {"constraint": "orthogonal"}):
         with pytest.raises(ValueError, match="all components at once"):
-            sparse_pca(F, 2, **wrong, **options)
+            sparse_pca(F, 2, **flat.recorded("sparse_pca", {**wrong, **options}))
     for penalty in (1.5, [0.5, 1.01]):
         with pytest.raises(ValueError, match=r"penalty(\[1\])? must be in \[0, 1\]"):
-            sparse_pca(F, 2, **options | {"penalty": penalty})
+            sparse_pca(F, 2, **flat.recorded("sparse_pca", options | {"penalty": penalty}))
     for mu in ([1, 2, 3], [1, 0], [1, np.inf], [-1, 1], "ab", ["a", "b"]):
         with pytest.raises((TypeError, ValueError), match="mu"):
-            sparse_pca(F, 2, mu=mu, **options)
+            sparse_pca(F, 2, **flat.recorded("sparse_pca", {**options, "mu": mu}))
     with pytest.raises(ValueError, match="mu weights"):
-        sparse_pca(F, 2, mu=[1, 2], **options | {"block": False})
+        sparse_pca(F, 2, **flat.recorded("sparse_pca", {**(options | {"block": False}), "mu": [1, 2]}))
     with pytest.raises(TypeError, match="block"):
-        sparse_pca(F, 2, cardinality=3, block=True)
-    best = sparse_pca(F, 2, n_starts=6, rng=1, **options)
+        sparse_pca(F, 2, cardinality=3, method=spcacore.TPower(block=True))
+    best = sparse_pca(F, 2, **flat.recorded("sparse_pca", {**options, "n_starts": 6, "rng": 1}))
     assert best.n_components == 2
 
 
@@ -267,6 +287,6 @@ def test_a_block_has_converged_where_both_searches_have(ended, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         result = sparse_pca(
-            data(5), 2, method="gpower", block=True, penalty=0.2, relative=True, start="diagonal"
+            data(5), 2, method=spcacore.GPower(block=True, penalty=0.2, relative=True, start="diagonal")
         )
     assert result.converged.tolist() == [all(ended)] * 2

@@ -1,8 +1,12 @@
 """A formed as a matrix from tall data: against NumPy, extended precision, and the search on the data."""
 
+from functools import partial
+
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from oracles import products
 
 import spcacore
 from spcacore import _core, sparse_pca
@@ -265,8 +269,8 @@ def test_what_has_no_matrix_says_so():
     problem = as_problem(planted(50))
     deflated = problem.operator.deflated("hotelling", np.array([0]), np.ones(1), None, 1.0)
     covariance = as_problem(np.eye(3), kind="covariance").operator
-    products = as_problem(lambda v: v, kind="covariance", n_features=2000).operator
-    for operator in (deflated, covariance, products):
+    unknown = as_problem(products(lambda v: v, 2000), kind="covariance").operator
+    for operator in (deflated, covariance, unknown):
         with pytest.raises(TypeError, match="data in memory"):
             operator.gram()
 
@@ -321,7 +325,10 @@ def test_tall_data_form_the_matrix(kind):
     if kind != "C":
         X = counts(100_000, 16, 0.7) * (X > 0)
     Y = stored(X, kind)
-    found, plain = (sparse_pca(Y, 3, cardinality=5, n_starts=2, screening=m) for m in ("auto", "none"))
+    found, plain = (
+        sparse_pca(Y, 3, cardinality=5, method=spcacore.TPower(n_starts=2, screening=m))
+        for m in ("auto", "none")
+    )
     assert (found.screening.mode, found.screening.reads) == ("gram", 1.0 if kind == "C" else 2.0)
     assert plain.screening.mode == "none"
     for t in range(1, 4):  # what the first of them explain together
@@ -336,23 +343,26 @@ def test_sparse_columns_far_from_zero_are_left_as_data():
     X = counts(100_000, 16, 0.7) * (planted(100_000, 16) > 0)
     X[:, 15] = 1e3 + np.random.default_rng(0).standard_normal(100_000)
     S = sp.csr_matrix(X)
-    found, plain = (sparse_pca(S, 2, cardinality=3, n_starts=2, screening=m) for m in ("auto", "none"))
+    found, plain = (
+        sparse_pca(S, 2, cardinality=3, method=spcacore.TPower(n_starts=2, screening=m))
+        for m in ("auto", "none")
+    )
     assert found.screening.mode == "none"
     assert (found.loadings == plain.loadings).all()
     with pytest.raises(ValueError, match="whose mean hides their variance"):
-        sparse_pca(S, 2, cardinality=3, screening="gram")
+        sparse_pca(S, 2, cardinality=3, method=spcacore.TPower(screening="gram"))
 
 
 def test_refusals():
     X = planted(40)
     wide = np.ones((3, gram.BLOCKS_SUBMATRIX_ORDER + 1))
     with pytest.raises(ValueError, match="for at most 16384 variables, not 16385"):
-        sparse_pca(wide, 1, cardinality=2, screening="gram")
+        sparse_pca(wide, 1, cardinality=2, method=spcacore.TPower(screening="gram"))
     X[3, 3] = np.nan
     with pytest.raises(ValueError, match="NaN entries"):
-        sparse_pca(X, 1, l1_bound=2, method="pmd", screening="gram")
+        sparse_pca(X, 1, method=spcacore.PMD(l1_bound=2, screening="gram"))
     with pytest.raises(ValueError, match="does not help pmd with these options"):
-        sparse_pca(planted(40), 1, l1_bound=2, method="pmd", sample_l1_bound=3, screening="gram")
+        sparse_pca(planted(40), 1, method=spcacore.PMD(l1_bound=2, sample_l1_bound=3, screening="gram"))
 
 
 # ---- the same components
@@ -371,7 +381,10 @@ def test_every_method_and_deflation(method, deflation):
     options = {SOLVERS[method].sparsity: SPARSITY[SOLVERS[method].sparsity], "method": method}
     if method == "gpower":
         options["relative"] = True
-    formed, plain = (sparse_pca(X, 3, deflation=deflation, screening=m, **options) for m in ("gram", "none"))
+    formed, plain = (
+        sparse_pca(X, 3, **flat.recorded("sparse_pca", {**options, "deflation": deflation, "screening": m}))
+        for m in ("gram", "none")
+    )
     assert formed.screening.mode == "gram"
     assert ((formed.loadings != 0) == (plain.loadings != 0)).all()
     np.testing.assert_allclose(formed.loadings, plain.loadings, atol=2e-5 if method == "dspca" else 1e-6)
@@ -387,7 +400,14 @@ def test_constraints_weights_and_scales(constraint, scale):
         if "refine" in options and constraint == "uncorrelated":
             continue
         formed, plain = (
-            sparse_pca(X, 3, cardinality=5, constraint=constraint, scale=scale, screening=m, **options)
+            sparse_pca(
+                X,
+                3,
+                **flat.recorded(
+                    "sparse_pca",
+                    {**options, "cardinality": 5, "constraint": constraint, "scale": scale, "screening": m},
+                ),
+            )
             for m in ("gram", "none")
         )
         np.testing.assert_allclose(formed.loadings, plain.loadings, atol=1e-7)
@@ -397,8 +417,12 @@ def test_constraints_weights_and_scales(constraint, scale):
 
 def test_one_component_functions():
     X = planted(500)
-    for solve, sparsity in ((spcacore.tpower, 5), (spcacore.gpower, 1.0), (spcacore.pmd, 2.0)):
-        formed, plain = (solve(X, sparsity, screening=m) for m in ("gram", "none"))
+    for solve, record, sparsity in (
+        (spcacore.tpower, spcacore.TPower, 5),
+        (spcacore.gpower, spcacore.GPower, 1.0),
+        (spcacore.pmd, partial(spcacore.PMD, renormalize=False), 2.0),
+    ):
+        formed, plain = (solve(X, sparsity, options=record(screening=m)) for m in ("gram", "none"))
         assert formed.screening.mode == "gram"
         np.testing.assert_allclose(formed.loading, plain.loading, atol=1e-6)
         assert formed.value == pytest.approx(plain.value, rel=1e-9)
@@ -413,7 +437,9 @@ def test_components_below_the_rounding_of_the_matrix_come_from_the_data(dtype):
     X = rng.standard_normal((300, 3))
     small = 1e-9 if dtype == np.float64 else 1e-4
     X = np.column_stack([X, X[:, 0] + small * rng.standard_normal(300)]).astype(dtype)
-    formed, plain = (sparse_pca(X, 4, cardinality=4, screening=m) for m in ("gram", "none"))
+    formed, plain = (
+        sparse_pca(X, 4, cardinality=4, method=spcacore.TPower(screening=m)) for m in ("gram", "none")
+    )
     assert formed.n_components == plain.n_components == 4
     singular = np.linalg.svd(X.astype(float) - X.astype(float).mean(axis=0), compute_uv=False)
     expected = singular**2 / 299
@@ -490,10 +516,14 @@ def test_blocks_of_rows_are_read_once(kind, dtype):
     ):
         blocks = spcacore.row_blocks(Y, block_bytes=20_000)
         assert blocks.n_blocks > 3
-        found = sparse_pca(blocks, 3, cardinality=5, screening="gram", **options)
+        found = sparse_pca(
+            blocks, 3, **flat.recorded("sparse_pca", {**options, "cardinality": 5, "screening": "gram"})
+        )
         assert blocks.passes == 1
         assert (found.screening.mode, found.screening.reads) == ("gram", 1.0)
-        exact = sparse_pca(X, 3, cardinality=5, screening="gram", **options)
+        exact = sparse_pca(
+            X, 3, **flat.recorded("sparse_pca", {**options, "cardinality": 5, "screening": "gram"})
+        )
         tolerance = 1e-9 if dtype == np.float64 else 1e-4
         np.testing.assert_allclose(found.loadings, exact.loadings, atol=tolerance)
         np.testing.assert_allclose(found.explained_variance, exact.explained_variance, rtol=tolerance)
@@ -516,7 +546,7 @@ def test_blocks_of_extreme_entries_are_passed_over_again():
     X = planted(600) * 1e-200
     blocks = spcacore.row_blocks(X, block_bytes=20_000)
     with pytest.warns(RuntimeWarning):
-        found = sparse_pca(blocks, 2, cardinality=5, screening="gram")
+        found = sparse_pca(blocks, 2, cardinality=5, method=spcacore.TPower(screening="gram"))
     assert found.screening.mode == "none"
     expected = sparse_pca(planted(600), 2, cardinality=5)
     np.testing.assert_allclose(found.loadings, expected.loadings, atol=1e-9)

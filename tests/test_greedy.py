@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import flat
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -103,7 +104,7 @@ def test_forward_and_gradient_are_the_loops(seed, p, kind):
     np.testing.assert_array_equal(x.order[:width], forward(A, p, start)[:width])
     check_path(x, A)
     assert x.n_iter == p
-    x = greedy(A, p, kind="covariance", strategy="gradient", first=first)
+    x = greedy(A, p, kind="covariance", first=first, options=spcacore.Greedy(strategy="gradient"))
     np.testing.assert_array_equal(x.order[:width], gradient(A, p, start)[:width])
     check_path(x, A)
 
@@ -112,11 +113,11 @@ def test_forward_and_gradient_are_the_loops(seed, p, kind):
 @settings(**CASES | {"max_examples": 60})
 def test_backward_is_the_loop_and_bidirectional_the_better(seed, p, kind):
     A = random_matrix(seed, p, kind)
-    x = greedy(A, p, kind="covariance", strategy="backward")
+    x = greedy(A, p, kind="covariance", options=spcacore.Greedy(strategy="backward"))
     if kind != "rank 2":
         np.testing.assert_array_equal(x.order, backward(A))
     check_path(x, A)
-    both = greedy(A, p, kind="covariance", strategy="bidirectional")
+    both = greedy(A, p, kind="covariance", options=spcacore.Greedy(strategy="bidirectional"))
     check_path(both, A)
     add = greedy(A, p, kind="covariance")
     np.testing.assert_allclose(both.path_value, np.maximum(add.path_value, x.path_value), rtol=1e-11)
@@ -131,7 +132,7 @@ def test_backward_is_the_loop_and_bidirectional_the_better(seed, p, kind):
 def test_values_rise_and_stay_below_the_optimum(strategy):
     for seed in range(10):
         A = random_matrix(seed, 9, "covariance")
-        x = greedy(A, 9, kind="covariance", strategy=strategy)
+        x = greedy(A, 9, kind="covariance", options=spcacore.Greedy(strategy=strategy))
         assert (np.diff(x.path_value) >= -1e-12).all()
         best = [optimum(A, k) for k in range(1, 10)]
         assert (x.path_value <= np.array(best) * (1 + 1e-12)).all()
@@ -146,7 +147,7 @@ def test_many_variables_as_the_loop(strategy):
     X = rng.standard_normal((40, p))
     X[:, ::7] += 1.5 * rng.standard_normal((40, 1))
     A = covariance(X)
-    x = greedy(X, 12, strategy=strategy)
+    x = greedy(X, 12, options=spcacore.Greedy(strategy=strategy))
     start = int(np.argmax(A.diagonal()))
     if strategy == "forward":
         np.testing.assert_array_equal(x.order, forward(A, 12, start))
@@ -174,7 +175,7 @@ def test_the_default_finds_what_forward_search_misses():
         A = against_forward(rng, p, k) if i % 2 else np.cov(rng.standard_normal((15, p)).T)
         best = optimum(A, k)
         for strategy in misses:
-            x = greedy(A, k, kind="covariance", strategy=strategy)
+            x = greedy(A, k, kind="covariance", options=spcacore.Greedy(strategy=strategy))
             assert x.value <= best * (1 + 1e-12)
             misses[strategy] += x.value < best * (1 - 1e-9)
     assert misses["forward"] >= 4
@@ -196,17 +197,19 @@ def test_wide_data_are_searched_from_several_variables(form):
     }  # fmt: skip
     x = greedy(given[form][0], 10, kind=given[form][1])
     assert x.value == pytest.approx(best, rel=1e-9)
-    assert greedy(A, 10, kind="covariance", strategy="forward").value < 0.9 * best
-    grown = sparse_pca(given[form][0], 1, explained=0.99, method="greedy", kind=given[form][1])
+    assert greedy(A, 10, kind="covariance", options=spcacore.Greedy(strategy="forward")).value < 0.9 * best
+    grown = sparse_pca(
+        given[form][0], 1, method="greedy", kind=given[form][1], cardinality=spcacore.Explained(0.99)
+    )
     assert set(np.flatnonzero(grown.loadings)) >= set(range(290, 300))  # by ever more variables
 
 
 def test_a_smaller_cardinality_is_the_start_of_the_path():
     X = np.random.default_rng(4).standard_normal((30, 50))
     for strategy in STRATEGIES:
-        x = greedy(X, 9, strategy=strategy, scale=True)
+        x = greedy(X, 9, scale=True, options=spcacore.Greedy(strategy=strategy))
         for k in (1, 4):
-            y = greedy(X, k, strategy=strategy, scale=True)
+            y = greedy(X, k, scale=True, options=spcacore.Greedy(strategy=strategy))
             np.testing.assert_allclose(y.loading, x.at(k).loading, atol=1e-12)
             assert y.value == pytest.approx(x.at(k).value, rel=1e-13)
 
@@ -216,7 +219,7 @@ def test_a_smaller_cardinality_is_the_start_of_the_path():
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_pit_props_optima(strategy):
-    x = greedy(PITPROPS, 13, kind="covariance", strategy=strategy)
+    x = greedy(PITPROPS, 13, kind="covariance", options=spcacore.Greedy(strategy=strategy))
     np.testing.assert_allclose(x.path_value, PITPROPS_OPTIMA, atol=1e-9)
 
 
@@ -233,7 +236,12 @@ def test_pit_props_optima(strategy):
 )
 def test_deflations_of_mackey_2008_table_3(strategy, deflation, published):
     result = sparse_pca(
-        PITPROPS, 6, cardinality=4, kind="covariance", method="greedy", strategy=strategy, deflation=deflation
+        PITPROPS,
+        6,
+        cardinality=4,
+        kind="covariance",
+        deflation=deflation,
+        method=spcacore.Greedy(strategy=strategy),
     )
     together = [
         explained_variance(PITPROPS, result.loadings[:, : t + 1], kind="covariance") for t in range(6)
@@ -329,7 +337,7 @@ def test_generalized_deflation_is_the_loop_over_pencils(strategy, seed, p, t, k)
     k = min(k, p)
     A = random_matrix(seed, p, "covariance")
     how = {"kind": "covariance", "method": "greedy", "deflation": "generalized", "strategy": strategy}
-    result = sparse_pca(A, t, cardinality=3, **how)
+    result = sparse_pca(A, t, **flat.recorded("sparse_pca", {**how, "cardinality": 3}))
     more = result.extend(A, 1, cardinality=k)
     assert more.n_components == t + 1
     V = result.loadings
@@ -384,9 +392,8 @@ def test_constraints_hold(constraint, strategy):
         5,
         cardinality=7,
         kind="covariance",
-        method="greedy",
-        constraint=constraint,
-        strategy=strategy,
+        deflation=constraint,
+        method=spcacore.Greedy(strategy=strategy),
     )
     assert result.n_components == 5
     V = result.loadings
@@ -404,27 +411,29 @@ def test_products_alone_serve_the_gradient_only(kind):
     X[:, 10:16] += np.random.default_rng(9).standard_normal((50, 1)) * 2
     M = X if kind == "data" else covariance(X)
     operator = LinearOperator(M.shape, matvec=lambda v: M @ v, rmatvec=lambda u: M.T @ u, dtype=float)
-    x = greedy(operator, 6, kind=kind, strategy="gradient")
-    expected = greedy(M, 6, kind=kind, strategy="gradient", first=int(x.order[0]))
+    x = greedy(operator, 6, kind=kind, options=spcacore.Greedy(strategy="gradient"))
+    expected = greedy(M, 6, kind=kind, first=int(x.order[0]), options=spcacore.Greedy(strategy="gradient"))
     np.testing.assert_array_equal(x.order, expected.order)
     np.testing.assert_array_equal(np.sort(x.order), np.arange(10, 16))
     np.testing.assert_allclose(x.path_value, expected.path_value, rtol=1e-11)
     for strategy in ("forward", "backward", "bidirectional"):
         if kind == "covariance":  # of few variables, whose entries are obtained by products
-            same = greedy(operator, 6, kind=kind, strategy=strategy).loading
-            np.testing.assert_allclose(same, greedy(M, 6, kind=kind, strategy=strategy).loading, atol=1e-10)
+            same = greedy(operator, 6, kind=kind, options=spcacore.Greedy(strategy=strategy)).loading
+            np.testing.assert_allclose(
+                same, greedy(M, 6, kind=kind, options=spcacore.Greedy(strategy=strategy)).loading, atol=1e-10
+            )
             continue
         with pytest.raises(ValueError, match=f"'{strategy}' needs the entries"):
-            greedy(operator, 6, kind=kind, strategy=strategy)
+            greedy(operator, 6, kind=kind, options=spcacore.Greedy(strategy=strategy))
         with pytest.raises(ValueError, match=f"'{strategy}' needs the entries"):
-            sparse_pca(operator, 1, cardinality=6, kind=kind, method="greedy", strategy=strategy)
+            sparse_pca(operator, 1, cardinality=6, kind=kind, method=spcacore.Greedy(strategy=strategy))
 
 
 def test_screening_changes_no_bit():
     X = np.random.default_rng(1).standard_normal((60, 3000))
     X[:, 50:70] += np.random.default_rng(2).standard_normal((60, 1))
-    plain = greedy(X, 20, strategy="gradient", screening="none")
-    screened = greedy(X, 20, strategy="gradient", screening="both")
+    plain = greedy(X, 20, options=spcacore.Greedy(strategy="gradient", screening="none"))
+    screened = greedy(X, 20, options=spcacore.Greedy(strategy="gradient", screening="both"))
     np.testing.assert_array_equal(screened.path_loading, plain.path_loading)
     np.testing.assert_array_equal(screened.path_value, plain.path_value)
     assert screened.screening.questions == 19
@@ -436,14 +445,14 @@ def test_screening_changes_no_bit():
 def test_the_column_of_a_matrix_and_the_submatrix_agree():
     """Gradient takes one or the other by the cardinality."""
     X = np.random.default_rng(5).standard_normal((30, 20))
-    few, many = (greedy(X, K, strategy="gradient") for K in (10, 12))
+    few, many = (greedy(X, K, options=spcacore.Greedy(strategy="gradient")) for K in (10, 12))
     np.testing.assert_array_equal(few.order, many.order[:10])
     np.testing.assert_allclose(few.path_value, many.path_value[:10], rtol=1e-13)
 
 
 def test_ties_go_to_the_lower_index():
     for strategy in STRATEGIES:
-        x = greedy(np.eye(5), 3, kind="covariance", strategy=strategy)
+        x = greedy(np.eye(5), 3, kind="covariance", options=spcacore.Greedy(strategy=strategy))
         np.testing.assert_array_equal(x.order, [0, 1, 2])
         np.testing.assert_array_equal(x.path_value, [1, 1, 1])
 
@@ -471,20 +480,20 @@ def test_bad_options():
     with pytest.raises(ValueError, match="first"):
         greedy(X, 2, first=5)
     with pytest.raises(ValueError, match="first is for"):
-        greedy(X, 2, first=0, strategy="backward")
+        greedy(X, 2, first=0, options=spcacore.Greedy(strategy="backward"))
     for strategy in ("sideways", None, 3):
         with pytest.raises(ValueError, match="strategy must be one of"):
-            sparse_pca(X, 2, cardinality=2, method="greedy", strategy=strategy or 0)
-    with pytest.raises(ValueError, match="screening requires 'gradient'"):
-        greedy(X, 2, screening="both")
+            sparse_pca(X, 2, cardinality=2, method=spcacore.Greedy(strategy=strategy or 0))
+    with pytest.raises(ValueError, match="screening='both' does not help greedy with these options"):
+        greedy(X, 2, options=spcacore.Greedy(screening="both"))
     with pytest.raises(ValueError, match="renormalize=False"):
-        sparse_pca(X, 2, cardinality=2, method="greedy", renormalize=False)
-    with pytest.raises(TypeError, match="max_iter is no option of method 'greedy'"):
-        sparse_pca(X, 2, cardinality=2, method="greedy", max_iter=3)
+        sparse_pca(X, 2, cardinality=2, method=spcacore.Greedy(renormalize=False))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'max_iter'"):
+        sparse_pca(X, 2, cardinality=2, method=spcacore.Greedy(max_iter=3))
     wide = np.random.default_rng(0).standard_normal((3, 2001))
     for strategy in ("backward", "bidirectional"):
         with pytest.raises(ValueError, match="at most 2000 variables"):
-            greedy(wide, 2, strategy=strategy)
+            greedy(wide, 2, options=spcacore.Greedy(strategy=strategy))
 
 
 def test_result_is_shown():
@@ -499,7 +508,12 @@ def test_result_is_shown():
 def test_callback_sees_progress(strategy):
     X = np.random.default_rng(0).standard_normal((100, 300))
     seen = []
-    x = greedy(X, 250 if strategy != "backward" else 3, strategy=strategy, callback=seen.append)
+    x = greedy(
+        X,
+        250 if strategy != "backward" else 3,
+        callback=seen.append,
+        options=spcacore.Greedy(strategy=strategy),
+    )
     assert seen[-1].value == x.value
     assert seen[-1].n_iter == x.n_iter
     assert len(seen) > 1

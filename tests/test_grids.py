@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import flat
 import numpy as np
 import pytest
 from calls import pca
@@ -97,7 +98,9 @@ def test_the_result_is_that_of_its_sparsities(name):
     found = select_sparsity(X, pca(2, **options), {parameter: grids}, criterion="bic")
     assert found.parameter == parameter
     assert [one in grid for one, grid in zip(found.chosen_by_component, grids, strict=True)] == [True, True]
-    V = spcacore.sparse_pca(X, 2, **{parameter: list(found.chosen_by_component)}, **options).loadings
+    V = spcacore.sparse_pca(
+        X, 2, **flat.recorded("sparse_pca", {**({parameter: list(found.chosen_by_component)}), **options})
+    ).loadings
     np.testing.assert_allclose(found.result.loadings, V, atol=1e-6)
 
 
@@ -179,7 +182,7 @@ TWO = pca(2)
         (TWO, [[1, 2], [2, 99]], ValueError, r"cardinality\[1\] must be in \[1, 24\]"),
         (partial(spcacore.spca, n_components=2), [[1, 2], [2, 99]], ValueError, r"cardinality\[1\]\[1\]"),
         (TWO, [[1, 2], [0, 2]], ValueError, r"grid\[1\]\[0\]"),
-        (pca(2, penalty=0.1), [[1], [2]], TypeError, "penalty of the model must be left out"),
+        (pca(2, 3), [[1], [2]], TypeError, "cardinality of the model must be left out"),
         (pca(2, support="common"), [[1], [2]], ValueError, "support='common'"),
         (partial(spcacore.sca, n_components=2), [[2, 3], [2]], TypeError, "of all components together"),
         (partial(spcacore.sma, n_components=2), [[2, 3], [2]], TypeError, "of all components together"),

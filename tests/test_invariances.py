@@ -62,19 +62,15 @@ def quietly(run, *args):
 
 # Where X is in another unit, or a covariance in its square: calls some of whose options are, too.
 IN_UNITS = {
-    "sparse_pca, gpower": lambda X, c: sparse_pca(X, R, method="gpower", penalty=0.5 * c),
+    "sparse_pca, gpower": lambda X, c: sparse_pca(X, R, method=spcacore.GPower(penalty=0.5 * c)),
     "sparse_pca, gpower, covariance": lambda X, c: sparse_pca(
-        X, R, method="gpower", penalty=0.5 * c, kind="covariance"
+        X, R, kind="covariance", method=spcacore.GPower(penalty=0.5 * c)
     ),
     "spca, penalty": lambda X, c: spca(X, R, penalty=0.5 * c * c, tol=1e-4),
-    "spca, penalty, covariance": lambda X, c: spca(
-        X, R, penalty=0.5 * c * c, tol=1e-4, kind="covariance"
-    ),
+    "spca, penalty, covariance": lambda X, c: spca(X, R, penalty=0.5 * c * c, tol=1e-4, kind="covariance"),
     "soft_threshold": lambda x, c: soft_threshold(x, 0.3 * c),
-    "SparsePCAResult.transform": lambda X, c: sparse_pca(
-        CLEAN["data"] * c, R, cardinality=K
-    ).transform(X),
-}  # fmt: skip
+    "SparsePCAResult.transform": lambda X, c: sparse_pca(CLEAN["data"] * c, R, cardinality=K).transform(X),
+}
 DISTANCES = ("sparse_dissimilarity", "sparse_kmeans")  # of which sums and squares must be in range
 
 # The power of the unit of X that a number is proportional to, 0 where nothing is said; before the others
@@ -280,16 +276,20 @@ IN_ORDER = {  # calls some of whose options have the order of the rows, or of th
             "tpower, chosen": lambda X, c, kind: tpower(
                 X,
                 K,
-                include=np.flatnonzero(c == 3),
-                exclude=np.flatnonzero(c == 5),
-                groups=calls.GROUPS[c],
                 kind=kind,
+                choice=spcacore.Choice(
+                    include=np.flatnonzero(c == 3), exclude=np.flatnonzero(c == 5), groups=calls.GROUPS[c]
+                ),
             ),
             "sparse_pca, chosen": lambda X, c, kind: sparse_pca(
-                X, R, cardinality=K, groups=calls.GROUPS[c], count="variables", kind=kind
+                X,
+                R,
+                cardinality=K,
+                kind=kind,
+                choice=spcacore.Choice(groups=calls.GROUPS[c], count="variables"),
             ),
             "branch_and_bound, chosen": lambda X, c, kind: branch_and_bound(
-                X, K, exclude=np.flatnonzero(c == 5), nonnegative=calls.SIGNS[c], kind=kind
+                X, K, kind=kind, choice=spcacore.Choice(exclude=np.flatnonzero(c == 5), signs=calls.SIGNS[c])
             ),
             "refine": lambda X, c, kind: refine(X, calls.SPARSE[c], cardinality=K, tol=1e-4, kind=kind),
             "compare": lambda X, c, kind: compare([calls.SPARSE[c], calls.V0[c]], X, kind=kind),

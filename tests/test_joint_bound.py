@@ -2,6 +2,7 @@
 
 from itertools import combinations, combinations_with_replacement
 
+import flat
 import numpy as np
 import pytest
 from oracles import covariance
@@ -119,8 +120,10 @@ def test_no_disjoint_or_shared_supports_exceed_the_bound(seeds):
         k = int(rng.integers(1, p // r + 1))
         apart, few = disjoint(A, (k,) * r), dense_on_few(A, k, r)
         given = {"n_components": r, "relaxation": True, "kind": "covariance"}
-        orthogonal = optimality_bound(A, k, constraint="orthogonal", **given)
-        result = optimality_bound(A, k, **given)
+        orthogonal = optimality_bound(
+            A, k, **flat.recorded("optimality_bound", {**given, "constraint": "orthogonal"})
+        )
+        result = optimality_bound(A, k, **flat.recorded("optimality_bound", given))
         assert min(orthogonal.bounds.values()) >= apart * (1 - 1e-13), seed
         assert min(result.bounds.values()) >= max(apart, few) * (1 - 1e-13), seed
         assert orthogonal.bounds["relaxation"] <= result.bounds["relaxation"] * (1 + 1e-9)
@@ -165,8 +168,15 @@ def test_oblique_loadings_may_explain_more_than_orthogonal_ones():
     options = {"n_components": 2, "relaxation": True, "kind": "covariance"}
     explained = explained_variance(A, np.stack([one, two], axis=1), kind="covariance").sum()
     assert explained == pytest.approx(2.04)
-    assert optimality_bound(A, 3, constraint="orthogonal", **options).bound < 2.03
-    assert min(optimality_bound(A, 3, **options).bounds.values()) >= explained * (1 - 1e-13)
+    assert (
+        optimality_bound(
+            A, 3, **flat.recorded("optimality_bound", {**options, "constraint": "orthogonal"})
+        ).bound
+        < 2.03
+    )
+    assert min(
+        optimality_bound(A, 3, **flat.recorded("optimality_bound", options)).bounds.values()
+    ) >= explained * (1 - 1e-13)
 
 
 def test_blocks_are_bounded_exactly():
@@ -238,7 +248,9 @@ def test_a_matrix_of_zeros_and_scales():
 def test_sparse_pca_is_certified_jointly():
     X = np.random.default_rng(0).standard_normal((40, 9)) @ np.diag(np.arange(1, 10.0))
     for options in ({}, {"constraint": "orthogonal"}, {"refine": True}, {"deflation": "schur"}):
-        result = sparse_pca(X, 3, cardinality=[4, 3, 2], certify="jointly", **options)
+        result = sparse_pca(
+            X, 3, **flat.recorded("sparse_pca", {**options, "cardinality": [4, 3, 2], "certify": "jointly"})
+        )
         bound = optimality_bound(
             X, [4, 3, 2], n_components=3, constraint=options.get("constraint"), relaxation=True
         ).bound
@@ -248,7 +260,9 @@ def test_sparse_pca_is_certified_jointly():
         assert 0 <= result.joint_gap < 0.2
         assert result.upper_bound is None
         assert result.gap is None
-    block = sparse_pca(X, 2, penalty=0.1, relative=True, method="gpower", block=True, certify="jointly")
+    block = sparse_pca(
+        X, 2, certify="jointly", method=spcacore.GPower(penalty=0.1, relative=True, block=True)
+    )
     assert block.joint_bound >= block.explained_variance.sum()
     plain = sparse_pca(X, 2, cardinality=3, certify=True)
     assert plain.joint_bound is None
@@ -257,14 +271,16 @@ def test_sparse_pca_is_certified_jointly():
     A[1:, 1:] = 0.9
     A[range(4), range(4)] = [2, 1, 1, 1]
     options = {"groups": [0, 1, 1, 1], "start": "diagonal", "swaps": False, "certify": "jointly"}
-    result = sparse_pca(A, 1, cardinality=1, kind="covariance", **options)
+    result = sparse_pca(
+        A, 1, **flat.recorded("sparse_pca", {**options, "cardinality": 1, "kind": "covariance"})
+    )
     assert result.explained_variance.sum() == pytest.approx(2)
     assert result.joint_bound == pytest.approx(2.8)  # 1 + 2 (0.9)
-    for wrong in ("together", 1, None):
+    for wrong in ("together", 0, None):
         with pytest.raises((ValueError, TypeError), match="certify"):
             sparse_pca(X, 2, cardinality=3, certify=wrong)
-    with pytest.raises(ValueError, match="certify='jointly' requires objective='variance'"):
-        sparse_pca(X, 2, cardinality=3, objective="least_squares", certify="jointly")
+    with pytest.raises(ValueError, match="certify='jointly' requires a method that maximizes the variance"):
+        sparse_pca(X, 2, cardinality=3, certify="jointly", method="least_squares")
 
 
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 120), marks=pytest.mark.slow)], ids=str)
@@ -279,8 +295,20 @@ def test_no_other_groups_exceed_the_joint_bound(seeds):
         supports = [np.flatnonzero(np.isin(groups, few)) for few in combinations(range(3), k)]
         best = best_on(A, list(combinations_with_replacement(supports, 2)), rng)
         for size, count in ((k, "groups"), (4, "variables")):
-            result = sparse_pca(A, 2, cardinality=size, count=count, certify="jointly", **known)
-            whole = optimality_bound(A, size, n_components=2, relaxation=True, count=count, **known)
+            result = sparse_pca(
+                A,
+                2,
+                **flat.recorded(
+                    "sparse_pca", {**known, "cardinality": size, "count": count, "certify": "jointly"}
+                ),
+            )
+            whole = optimality_bound(
+                A,
+                size,
+                **flat.recorded(
+                    "optimality_bound", {**known, "n_components": 2, "relaxation": True, "count": count}
+                ),
+            )
             assert result.joint_bound == pytest.approx(whole.bound, rel=1e-9), seed
             if count == "groups":
                 assert result.joint_bound >= best * (1 - 1e-13), seed
@@ -310,7 +338,14 @@ def test_searches_that_end_in_small_groups(seed, k, options):
     for (S, v), (T, w) in combinations(zip(supports, values, strict=True), 2):
         if not set(S) & set(T):
             best = max(best, v[0] + w[0])
-    result = sparse_pca(A, 2, cardinality=k, groups=groups, kind="covariance", certify="jointly", **options)
+    result = sparse_pca(
+        A,
+        2,
+        **flat.recorded(
+            "sparse_pca",
+            {**options, "cardinality": k, "groups": groups, "kind": "covariance", "certify": "jointly"},
+        ),
+    )
     assert result.joint_bound >= best * (1 - 1e-13)
 
 
@@ -327,7 +362,7 @@ def test_searches_that_end_in_small_groups(seed, k, options):
 def test_wrong_options(options, words):
     options = {"cardinality": 3, "kind": "covariance"} | options
     with pytest.raises(ValueError, match=words):
-        optimality_bound(PITPROPS, **options)
+        optimality_bound(PITPROPS, **flat.recorded("optimality_bound", options))
 
 
 def test_the_relaxation_refuses_many_variables(monkeypatch):

@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -199,7 +200,9 @@ def test_directions_find_their_own_classes(deflation):
 def accuracy(X, y, folds, **options):
     shares = []
     for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(X, y):
-        shares.append(sparse_lda(X[train], y[train], **options).score(X[test], y[test]))
+        shares.append(
+            sparse_lda(X[train], y[train], **flat.recorded("sparse_lda", options)).score(X[test], y[test])
+        )
     return np.mean(shares)
 
 
@@ -309,7 +312,7 @@ BAD[3, 1] = np.nan
         ),
         (np.hstack([X0] * 3)[:4], Y0[:4], {"cardinality": 9, "shrinkage": None}, ValueError, "use shrinkage"),
         (X0, Y0, {"cardinality": 6}, ValueError, r"cardinality must be in \[1, 5\]"),
-        (X0, Y0, {"cardinality": None}, TypeError, "cardinality"),
+        (X0, Y0, {"cardinality": "3"}, TypeError, "cardinality"),
         (X0, Y0, {"priors": [0.5, 0.5]}, ValueError, "priors has 2 entries for 3 classes"),
         (X0, Y0, {"priors": [0.5, 0.6, -0.1]}, ValueError, "priors must be positive with sum 1"),
         (X0, Y0, {"priors": [0.5, 0.6, 0.3]}, ValueError, "priors must be positive with sum 1"),
@@ -321,7 +324,7 @@ def test_bad_input(X, y, options, error, message):
     before = X.copy() if sp.issparse(X) else np.array(X)
     y = y() if callable(y) else y
     with pytest.raises(error, match=message):
-        sparse_lda(X, y, **{"cardinality": 2, **options})
+        sparse_lda(X, y, **flat.recorded("sparse_lda", {"cardinality": 2, **options}))
     if sp.issparse(X):
         np.testing.assert_array_equal(X.toarray(), before.toarray())
     else:

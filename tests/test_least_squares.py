@@ -3,6 +3,7 @@
 import warnings
 from itertools import combinations
 
+import flat
 import numpy as np
 import pytest
 import scipy.linalg
@@ -73,7 +74,9 @@ def test_pit_props(k, variance, value):
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 8, 13])
 def test_exact_is_the_best_of_all_supports_of_the_pit_props(k):
-    x = least_squares_component(PITPROPS, k, kind="covariance", strategy="exact")
+    x = least_squares_component(
+        PITPROPS, k, kind="covariance", options=spcacore.LeastSquares(strategy="exact")
+    )
     best = enumerated(PITPROPS, k)
     assert x.value == pytest.approx(best, rel=1e-10)
     assert best <= x.upper_bound <= best * (1 + 1e-9)
@@ -99,7 +102,7 @@ def test_all_cardinalities_of_real_matrices_against_enumeration(name):
         G, M = (B[S[:, :, None], S[:, None, :]] for B in (A, A @ A))
         inverse = np.linalg.inv(np.linalg.cholesky(G))
         best = np.linalg.eigvalsh(inverse @ M @ inverse.transpose(0, 2, 1))[:, -1].max()
-        x = least_squares_component(A, k, kind="covariance", strategy="exact")
+        x = least_squares_component(A, k, kind="covariance", options=spcacore.LeastSquares(strategy="exact"))
         assert x.value == pytest.approx(best, rel=1e-9)
         assert best * (1 - 1e-9) <= x.upper_bound <= best * (1 + 1e-8)
         auto = least_squares_component(A, k, kind="covariance")
@@ -112,9 +115,11 @@ def test_against_enumeration(seed, k):
     X = samples(seed, 40, 10)
     A = covariance(X)
     best = enumerated(A, k)
-    assert least_squares_component(X, k, strategy="exact").value == pytest.approx(best, rel=1e-9)
+    assert least_squares_component(
+        X, k, options=spcacore.LeastSquares(strategy="exact")
+    ).value == pytest.approx(best, rel=1e-9)
     for strategy, least in (("auto", 0.97), ("forward", 0.97), ("backward", 0.95), ("projection", 0.9)):
-        x = least_squares_component(X, k, strategy=strategy)
+        x = least_squares_component(X, k, options=spcacore.LeastSquares(strategy=strategy))
         assert least * best <= x.value <= best * (1 + 1e-9)
         assert x.value == pytest.approx(regressed(X, x.loading[:, None]), rel=1e-9)
         assert x.value == pytest.approx(value_on(A, np.flatnonzero(x.loading)), rel=1e-9)
@@ -136,12 +141,14 @@ def test_each_search_is_greedy():
     S = []
     for k in range(1, 6):
         S.append(max(set(range(p)) - set(S), key=lambda j: value_on(A, [*S, j])))
-        x = least_squares_component(X, k, strategy="forward", swaps=False)
+        x = least_squares_component(X, k, options=spcacore.LeastSquares(strategy="forward", swaps=False))
         np.testing.assert_array_equal(np.flatnonzero(x.loading), sorted(S))
     S = list(range(p))
     while len(S) > 1:
         S.remove(max(S, key=lambda j: value_on(A, [i for i in S if i != j])))
-        x = least_squares_component(X, len(S), strategy="backward", swaps=False)
+        x = least_squares_component(
+            X, len(S), options=spcacore.LeastSquares(strategy="backward", swaps=False)
+        )
         np.testing.assert_array_equal(np.flatnonzero(x.loading), S)
 
 
@@ -159,7 +166,10 @@ def test_values_with_one_variable_more():
 def test_no_swap_is_left_that_explains_more():
     for seed in range(6):
         X = samples(seed, 40, 10)
-        A, x = covariance(X), least_squares_component(X, 4, strategy="projection")
+        A, x = (
+            covariance(X),
+            least_squares_component(X, 4, options=spcacore.LeastSquares(strategy="projection")),
+        )
         S = np.flatnonzero(x.loading)
         for i, j in ((i, j) for i in S for j in range(len(A)) if j not in S):
             assert value_on(A, [j, *(s for s in S if s != i)]) <= x.value * (1 + 1e-9)
@@ -169,7 +179,7 @@ def test_bidirectional_is_the_better_of_both():
     for seed in range(8):
         X = samples(seed, 40, 10)
         one, other, both = (
-            least_squares_component(X, 4, strategy=s, swaps=False).value
+            least_squares_component(X, 4, options=spcacore.LeastSquares(strategy=s, swaps=False)).value
             for s in ("forward", "backward", "bidirectional")
         )
         assert both == pytest.approx(max(one, other), rel=1e-9)
@@ -187,7 +197,7 @@ def test_projection_selects_variables_for_the_dense_score():
     S = []
     for _ in range(4):
         S.append(max(set(range(p)) - set(S), key=lambda j: r_squared([*S, j])))
-    x = least_squares_component(X, 4, strategy="projection", swaps=False)
+    x = least_squares_component(X, 4, options=spcacore.LeastSquares(strategy="projection", swaps=False))
     np.testing.assert_array_equal(np.flatnonzero(x.loading), sorted(S))
 
 
@@ -197,14 +207,16 @@ def test_large_matrices_are_searched_by_rows_with_the_same_result(monkeypatch, k
     X = samples(1, 60, 300)
     X *= np.exp(-np.arange(300) / 60)
     options = {"strategy": "forward"}
-    whole = least_squares_component(X, k, **options)
+    whole = least_squares_component(X, k, **flat.recorded("least_squares_component", options))
     monkeypatch.setattr(least_squares_search, "LEAST_SQUARES_ORDER", 100)
     for M in (X, scipy.sparse.csr_array(X), X.astype(np.float32)):
-        by_rows = least_squares_component(M, k, **options)
+        by_rows = least_squares_component(M, k, **flat.recorded("least_squares_component", options))
         np.testing.assert_allclose(
             by_rows.loading, whole.loading, atol=1e-3 if M.dtype == np.float32 else 1e-7
         )
-    by_rows = least_squares_component(covariance(X), k, kind="covariance", **options)
+    by_rows = least_squares_component(
+        covariance(X), k, **flat.recorded("least_squares_component", {**options, "kind": "covariance"})
+    )
     np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
 
 
@@ -221,11 +233,11 @@ def test_bounds_do_not_pass_for_values(monkeypatch):
     """A flat spectrum, bounded by its largest eigenvalue alone, leaves the choice to what is computed."""
     for seed in range(3):
         X = np.random.default_rng(seed).standard_normal((150, 120))
-        whole = least_squares_component(X, 3, strategy="forward")
+        whole = least_squares_component(X, 3, options=spcacore.LeastSquares(strategy="forward"))
         with monkeypatch.context() as patch:
             patch.setattr(least_squares_search, "LEAST_SQUARES_ORDER", 50)
             patch.setattr(least_squares_search, "LEAST_SQUARES_VECTORS", 1)
-            by_rows = least_squares_component(X, 3, strategy="forward")
+            by_rows = least_squares_component(X, 3, options=spcacore.LeastSquares(strategy="forward"))
         np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
 
 
@@ -234,7 +246,7 @@ def test_spanned_variables_are_not_used():
     X = samples(4, 30, 4)
     X = np.hstack([X, 2 * X, X[:, :1] - X[:, 1:2]])
     for strategy in ("auto", "forward", "backward", "exact"):
-        x = least_squares_component(X, 8, strategy=strategy)
+        x = least_squares_component(X, 8, options=spcacore.LeastSquares(strategy=strategy))
         assert x.cardinality <= 4
         assert x.value == pytest.approx(np.linalg.eigvalsh(covariance(X))[-1], rel=1e-9)
     few = least_squares_component(samples(1, 5, 30), 20)
@@ -243,33 +255,33 @@ def test_spanned_variables_are_not_used():
 
 def test_limits_of_the_exact_search_leave_a_bound():
     X = samples(0, 200, 24)
-    x = least_squares_component(X, 8, strategy="auto")
+    x = least_squares_component(X, 8, options=spcacore.LeastSquares(strategy="auto"))
     with pytest.warns(RuntimeWarning, match="not converged"):
-        limited = least_squares_component(X, 8, strategy="exact", node_limit=2)
+        limited = least_squares_component(X, 8, options=spcacore.LeastSquares(strategy="exact", node_limit=2))
     assert not limited.converged
     assert x.value * (1 - 1e-9) <= limited.value <= limited.upper_bound
     assert limited.upper_bound <= np.linalg.eigvalsh(covariance(X))[-1] * (1 + 1e-9)
-    full = least_squares_component(X, 8, strategy="exact")
+    full = least_squares_component(X, 8, options=spcacore.LeastSquares(strategy="exact"))
     assert full.value <= limited.upper_bound
 
 
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({}, TypeError, "either cardinality or explained"),
-        ({"cardinality": 2, "explained": 0.9}, TypeError, "either cardinality or explained"),
+        ({}, TypeError, "cardinality"),
         ({"cardinality": 0}, ValueError, "cardinality must be in"),
-        ({"explained": 0.0}, ValueError, "explained must be more than 0"),
-        ({"explained": 1.01}, ValueError, "explained must be in"),
-        ({"explained": True}, TypeError, "explained must be a number"),
-        ({"explained": 0.9, "explained_of": "scores"}, ValueError, "explained_of must be one of"),
-        ({"cardinality": 2, "explained_of": "score"}, TypeError, "explained_of says"),
+        ({"explained": 0.0}, ValueError, "share must be more than 0"),
+        ({"explained": 1.01}, ValueError, "share must be in"),
+        ({"explained": True}, TypeError, "share must be a number"),
+        ({"explained": 0.9, "explained_of": "scores"}, ValueError, "of must be one of"),
         ({"cardinality": 2, "time_limit": 1.0}, ValueError, "require strategy='exact'"),
     ],
 )
 def test_bad_options(options, error, words):
     with pytest.raises(error, match=words):
-        least_squares_component(PITPROPS, kind="covariance", **options)
+        least_squares_component(
+            PITPROPS, **flat.recorded("least_squares_component", {**options, "kind": "covariance"})
+        )
 
 
 def test_input_without_entries_is_refused():
@@ -283,7 +295,7 @@ def test_input_without_entries_is_refused():
 def test_the_second_component_explains_most_beside_the_first():
     """Under Schur's deflation: by regression on both scores, over all supports of the second."""
     X = samples(6, 40, 8)
-    result = sparse_pca(X, 2, objective="least_squares", cardinality=3, strategy="exact")
+    result = sparse_pca(X, 2, cardinality=3, method=spcacore.LeastSquares(strategy="exact"))
     assert result.deflation == "schur"
     assert result.method == "least_squares"
     v = result.loadings[:, :1]
@@ -300,9 +312,13 @@ def test_uncorrelated_components_against_enumeration():
     for seed in range(3):
         A = covariance(samples(seed, 30, 8))
         V = sparse_pca(
-            A, 2, objective="least_squares", cardinality=4, constraint="uncorrelated", strategy="exact",
+            A,
+            2,
+            cardinality=4,
             kind="covariance",
-        ).loadings  # fmt: skip
+            deflation="uncorrelated",
+            method=spcacore.LeastSquares(strategy="exact"),
+        ).loadings
         assert abs(V[:, 0] @ A @ V[:, 1]) < 1e-9 * A.max()
         v = A @ V[:, 1]
         assert v @ v / (V[:, 1] @ v) == pytest.approx(enumerated(A, 4, A @ V[:, :1]), rel=1e-8)
@@ -312,9 +328,13 @@ def test_any_deflation_maximizes_on_the_deflated_matrix():
     A = covariance(samples(7, 40, 8))
     for deflation in ("projection", "orthogonalized_projection", "orthogonalized_schur", "naive"):
         V = sparse_pca(
-            A, 2, objective="least_squares", cardinality=2, deflation=deflation, kind="covariance",
-            strategy="exact",
-        ).loadings  # fmt: skip
+            A,
+            2,
+            cardinality=2,
+            deflation=deflation,
+            kind="covariance",
+            method=spcacore.LeastSquares(strategy="exact"),
+        ).loadings
         name = "projection" if deflation == "naive" else deflation
         after = deflated(A, V[:, 0], name, [])
         v = after @ V[:, 1]
@@ -330,8 +350,8 @@ def test_any_deflation_maximizes_on_the_deflated_matrix():
 
 def test_extending_the_fewest_variables():
     X = samples(8, 40, 10)
-    whole = sparse_pca(X, 4, objective="least_squares", explained=0.9)
-    part = sparse_pca(X, 2, objective="least_squares", explained=0.9).extend(X, 2)
+    whole = sparse_pca(X, 4, cardinality=spcacore.Explained(0.9), method="least_squares")
+    part = sparse_pca(X, 2, cardinality=spcacore.Explained(0.9), method="least_squares").extend(X, 2)
     np.testing.assert_allclose(part.loadings, whole.loadings, atol=1e-9)
     np.testing.assert_allclose(part.explained_variance, whole.explained_variance, rtol=1e-9)
 
@@ -339,28 +359,16 @@ def test_extending_the_fewest_variables():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"deflation": "hotelling"}, "cannot be combined with objective='least_squares'"),
-        ({"refine": True}, "refine=True requires objective='variance'"),
-        ({"certify": True}, "certify=True requires objective='variance'"),
-        ({"method": "tpower"}, "method='tpower' maximizes objective='variance', not 'least_squares'"),
-        ({"objective": "fit"}, "objective must be one of"),
+        ({"deflation": "hotelling"}, "cannot be combined with method 'least_squares'"),
+        ({"refine": True}, "refine=True requires a method that maximizes the variance, not 'least_squares'"),
+        ({"certify": True}, "certify=True requires a method that maximizes the variance"),
         ({"renormalize": False}, "renormalize=True"),
     ],
 )
 def test_what_does_not_go_with_least_squares(options, words):
     options = {"objective": "least_squares", "cardinality": 2} | options
     with pytest.raises(ValueError, match=words):
-        sparse_pca(PITPROPS, 2, kind="covariance", **options)
-
-
-def test_objective_of_a_method():
-    with pytest.raises(ValueError, match="requires method='tpower'"):
-        sparse_pca(
-            PITPROPS, 2, objective="variance", method="least_squares", cardinality=2, kind="covariance"
-        )
-    one = sparse_pca(PITPROPS, 2, method="least_squares", cardinality=2, kind="covariance")
-    other = sparse_pca(PITPROPS, 2, objective="least_squares", cardinality=2, kind="covariance")
-    np.testing.assert_array_equal(one.loadings, other.loadings)
+        sparse_pca(PITPROPS, 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
 
 
 # ---- the fewest variables that explain a share ------------------------------------------------------
@@ -384,9 +392,16 @@ def variance_on(A, S):
 def test_fewest_variables_against_enumeration(share):
     for seed in range(2):
         A = covariance(samples(seed, 30, 9))
-        k = sparse_pca(A, 1, explained=share, method="branch_and_bound", kind="covariance").cardinality[0]
+        k = sparse_pca(
+            A, 1, method="branch_and_bound", kind="covariance", cardinality=spcacore.Explained(share)
+        ).cardinality[0]
         assert k == fewest(A, share, variance_on)
-        x = least_squares_component(A, explained=share, strategy="exact", kind="covariance")
+        x = least_squares_component(
+            A,
+            cardinality=spcacore.Explained(share),
+            kind="covariance",
+            options=spcacore.LeastSquares(strategy="exact"),
+        )
         assert x.cardinality == fewest(A, share, value_on)
         assert x.value >= share * np.linalg.eigvalsh(A)[-1] * (1 - 1e-9)
 
@@ -395,7 +410,7 @@ def test_fewest_variables_against_enumeration(share):
 def test_fewest_variables_reach_the_share_in_each_component(method):
     A = covariance(samples(3, 40, 12))
     shares = [0.9, 0.8, 0.7]
-    result = sparse_pca(A, 3, explained=shares, method=method, kind="covariance")
+    result = sparse_pca(A, 3, method=method, kind="covariance", cardinality=spcacore.Explained(shares))
     V = result.loadings
     for x, share, after in zip(V.T, shares, deflations(A, V, result.deflation), strict=False):
         square = after @ x
@@ -408,7 +423,7 @@ def test_fewest_variables_for_the_score():
         A = covariance(samples(seed, 40, 10))
         for method in ("tpower", "least_squares"):
             x = sparse_pca(
-                A, 1, explained=0.9, explained_of="score", method=method, kind="covariance"
+                A, 1, method=method, kind="covariance", cardinality=spcacore.Explained(0.9, "score")
             ).loadings[:, 0]
             assert score_share(A, x) >= 0.9 * (1 - 1e-9)
         # of least squares the regression of the score on the variables itself: the fewest, by enumeration
@@ -418,11 +433,17 @@ def test_fewest_variables_for_the_score():
             return (A[S] @ u) @ np.linalg.solve(A[np.ix_(S, S)], A[S] @ u)
 
         projected = least_squares_component(
-            A, explained=0.9, explained_of="score", strategy="projection", kind="covariance"
+            A,
+            cardinality=spcacore.Explained(0.9, "score"),
+            kind="covariance",
+            options=spcacore.LeastSquares(strategy="projection"),
         )
         assert score_share(A, projected.loading) >= 0.9 * (1 - 1e-9)
         exact = least_squares_component(
-            A, explained=0.9, explained_of="score", strategy="exact", kind="covariance"
+            A,
+            cardinality=spcacore.Explained(0.9, "score"),
+            kind="covariance",
+            options=spcacore.LeastSquares(strategy="exact"),
         )
         assert exact.cardinality == fewest(A, 0.9, r_squared)
         assert score_share(A, exact.loading) >= 0.9 * (1 - 1e-9)
@@ -434,9 +455,15 @@ def test_one_variable_less_does_not_reach_the_score():
     for seed in range(4):
         A = covariance(samples(seed, 40, 12))
         options = {"method": "thresholding", "renormalize": False, "kind": "covariance"}
-        k = sparse_pca(A, 1, explained=0.9, explained_of="score", **options).cardinality[0]
+        k = sparse_pca(
+            A, 1, **flat.recorded("sparse_pca", {**options, "explained": 0.9, "explained_of": "score"})
+        ).cardinality[0]
         shares = [
-            score_share(A, sparse_pca(A, 1, cardinality=j, **options).loadings[:, 0]) for j in (k - 1, k)
+            score_share(
+                A,
+                sparse_pca(A, 1, **flat.recorded("sparse_pca", {**options, "cardinality": j})).loadings[:, 0],
+            )
+            for j in (k - 1, k)
         ]
         assert shares[0] < 0.9 <= shares[1]
 
@@ -456,7 +483,7 @@ def test_no_more_searches_than_bisection_makes(monkeypatch, options):
         return solve(self, problem, state, k, *more)
 
     monkeypatch.setattr(solver, "solve", counted)
-    result = sparse_pca(X, 2, explained=0.9, **options)
+    result = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "explained": 0.9}))
     assert result.cardinality.min() > 1
     assert result.cardinality.max() < 200
     assert len(calls) <= 2 * np.ceil(np.log2(200))
@@ -472,61 +499,64 @@ def test_greedy_search_makes_one_path(monkeypatch, strategy):
     by_lapack = [
         np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
         for k in range(1, 13)
-        for S in [spcacore.greedy(A, k, strategy=strategy, kind="covariance").loading.nonzero()[0]]
+        for S in [
+            spcacore.greedy(
+                A, k, kind="covariance", options=spcacore.Greedy(strategy=strategy)
+            ).loading.nonzero()[0]
+        ]
     ]
     monkeypatch.setattr(spcacore.solvers.greedy_search.GreedySearch, "solve", refused)
     for share in (0.5, 0.9, 0.99):
         k = 1 + int(np.argmax(np.array(by_lapack) >= share * by_lapack[-1] * (1 - 1e-9)))
         options = {"explained": share, "method": "greedy", "strategy": strategy, "kind": "covariance"}
-        assert sparse_pca(A, 1, **options).cardinality[0] == k
+        assert sparse_pca(A, 1, **flat.recorded("sparse_pca", options)).cardinality[0] == k
 
 
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"explained": 0.9, "cardinality": 2}, TypeError, "explained takes the place of cardinality"),
-        ({"explained": 0.9, "method": "pmd"}, TypeError, "takes l1_bound; explained requires"),
-        ({"explained": [0.9]}, ValueError, "explained has 1 entry for 2 components"),
-        ({"explained": [0.9, 2]}, ValueError, r"explained\[1\] must be in"),
-        ({"cardinality": 2, "explained_of": "score"}, TypeError, "explained_of says"),
-        ({}, TypeError, "needs cardinality"),
+        ({"explained": 0.9, "method": "pmd"}, TypeError, "takes l1_bound, not cardinality"),
+        ({"explained": [0.9]}, ValueError, "share has 1 entry for 2 components"),
+        ({"explained": [0.9, 2]}, ValueError, r"share\[1\] must be in"),
+        ({"explained": 0.9, "explained_of": "scores"}, ValueError, "of must be one of"),
     ],
 )
 def test_bad_shares(options, error, words):
     with pytest.raises(error, match=words):
-        sparse_pca(PITPROPS, 2, kind="covariance", **options)
+        sparse_pca(PITPROPS, 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
 
 
 def test_of_products_alone():
     X = samples(2, 40, 30) * np.exp(-np.arange(30) / 8)
     X = X - X.mean(axis=0)
-    of_entries = sparse_pca(X, 1, explained=0.8)
-    of_products = sparse_pca(aslinearoperator(X), 1, explained=0.8, center=False)
+    of_entries = sparse_pca(X, 1, cardinality=spcacore.Explained(0.8))
+    of_products = sparse_pca(aslinearoperator(X), 1, center=False, cardinality=spcacore.Explained(0.8))
     assert of_products.cardinality[0] == of_entries.cardinality[0]
 
 
 @pytest.mark.parametrize("p", [5, 600])
 def test_no_share_of_nothing(p):
     with pytest.warns(RuntimeWarning, match="no variance is left after 0"):
-        assert sparse_pca(np.ones((10, p)), 1, explained=0.9).n_components == 0
+        assert sparse_pca(np.ones((10, p)), 1, cardinality=spcacore.Explained(0.9)).n_components == 0
     X = np.ones((10, p))
     X[:, 1] = np.arange(10)
     for method in ("tpower", "greedy", "least_squares"):
         with pytest.warns(RuntimeWarning, match="no variance is left after 1"):
-            result = sparse_pca(X, 2, explained=0.9, method=method)
+            result = sparse_pca(X, 2, method=method, cardinality=spcacore.Explained(0.9))
         np.testing.assert_array_equal(np.flatnonzero(result.loadings[:, 0]), [1])
 
 
 # ---- as many components as explain a share of the total ---------------------------------------------
 
 
-@pytest.mark.parametrize("objective", ["variance", "least_squares"])
-def test_as_many_components_as_explain_a_share_of_the_total(objective):
-    definition = {"variance": "cumulative", "least_squares": "regression"}[objective]
+@pytest.mark.parametrize(
+    ("method", "definition"), [("tpower", "cumulative"), ("least_squares", "regression")]
+)
+def test_as_many_components_as_explain_a_share_of_the_total(method, definition):
     X = samples(10, 50, 12)
     for share in (0.5, 0.8, 0.95):
         for kind, M in (("data", X), ("covariance", covariance(X))):
-            result = sparse_pca(M, share, objective=objective, cardinality=3, kind=kind)
+            result = sparse_pca(M, share, cardinality=3, kind=kind, method=method)
             explained = explained_variance(M, result.loadings, definition, kind=kind, ratio=True)
             np.testing.assert_allclose(result.explained_variance_ratio, explained, rtol=1e-9)
             assert explained[:-1].sum() < share <= explained.sum()
@@ -537,7 +567,7 @@ def test_components_that_do_not_explain_the_share():
     with pytest.warns(
         RuntimeWarning, match=r"nothing feasible is left after 1 component: they explain 0\.\d+"
     ):
-        sparse_pca(A, 0.9, cardinality=1, kind="covariance", constraint="uncorrelated")
+        sparse_pca(A, 0.9, cardinality=1, kind="covariance", deflation="uncorrelated")
 
 
 @pytest.mark.parametrize(
@@ -551,7 +581,11 @@ def test_components_that_do_not_explain_the_share():
 )
 def test_bad_shares_of_the_total(share, options, error, words):
     with pytest.raises(error, match=words):
-        sparse_pca(PITPROPS, share, kind="covariance", **({"cardinality": 2} | options))
+        sparse_pca(
+            PITPROPS,
+            share,
+            **flat.recorded("sparse_pca", {**({"cardinality": 2} | options), "kind": "covariance"}),
+        )
     with pytest.raises(ValueError, match="which an operator does not provide"):
         sparse_pca(aslinearoperator(samples(0, 40, 10)), 0.8, cardinality=2, center=False)
 
@@ -569,7 +603,7 @@ def test_paths_of_least_squares():
     for k, share in zip((2, 4), path.explained_variance_ratio[:, 0], strict=True):
         x = least_squares_component(X, k)
         assert share * np.trace(covariance(X)) == pytest.approx(x.value, rel=1e-9)
-    with pytest.raises(TypeError, match="explained of the model must be left out"):
+    with pytest.raises(TypeError, match="cardinality of the model must be left out"):
         spcacore.sparsity_path(X, pca(explained=0.9))
     with pytest.raises(TypeError, match=r"n_components must be an integer, not 0\.8"):
         spcacore.sparsity_path(X, pca(0.8), [2])
@@ -600,7 +634,7 @@ def test_the_cumulative_variance_of_a_result_is_by_its_objective():
     X = samples(3, 40, 10)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = sparse_pca(X, 3, objective="least_squares", cardinality=3)
+        result = sparse_pca(X, 3, cardinality=3, method="least_squares")
     np.testing.assert_allclose(
         np.cumsum(result.explained_variance),
         [regressed(X, result.loadings[:, :t]) for t in (1, 2, 3)],

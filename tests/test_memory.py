@@ -11,11 +11,13 @@ import os
 import resource
 import sys
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from processes import output_of
 
+import spcacore
 from spcacore import (
     deflate,
     explained_variance,
@@ -179,7 +181,11 @@ def test_more_entries_than_32_bits_count(order, screening):
     X[-2, -1] = X[-2, -2] = -3
     X[0, 0] = 1
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    x = tpower(X, 2, n_starts=1, **({} if screening is None else {"screening": screening}))
+    x = tpower(
+        X,
+        2,
+        **flat.recorded("tpower", {**({} if screening is None else {"screening": screening}), "n_starts": 1}),
+    )
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert np.flatnonzero(x.loading).tolist() == [p - 2, p - 1]
     assert x.value == pytest.approx(36 / (n - 1), rel=1e-5)
@@ -199,7 +205,7 @@ def test_components_of_more_entries_than_32_bits_count(order):
     X = zeros((n, p), order)
     for t, j in enumerate((p - 1, 5, p // 2)):
         X[-1 - 2 * t, j], X[-2 - 2 * t, j] = 3 - t, t - 3
-    out = sparse_pca(X, 3, cardinality=1, n_starts=1)
+    out = sparse_pca(X, 3, cardinality=1, method=spcacore.TPower(n_starts=1))
     assert [int(np.flatnonzero(v)[0]) for v in out.loadings.T] == [p - 1, 5, p // 2]
     np.testing.assert_allclose(out.explained_variance, np.array([18, 8, 2]) / (n - 1), rtol=1e-5)
 
@@ -228,12 +234,22 @@ def test_long_columns():
 
 
 FAR = {  # what finds, or keeps, the last two columns
-    "tpower, references": lambda X, v: tpower(X, 2, n_starts=1, screening="references").loading,
-    "gpower": lambda X, v: gpower(X, 0.5, relative=True, n_starts=1, screening="none").loading,
-    "pmd": lambda X, v: pmd(X, 2**0.5, n_starts=1, screening="none").loading,
-    "scotlass": lambda X, v: scotlass(X, 2**0.5, n_starts=1).loading,
-    "greedy": lambda X, v: greedy(X, 2, screening="none").loading,
-    "sparse_pca": lambda X, v: sparse_pca(X, 1, cardinality=2, n_starts=1, screening="none").loadings[:, 0],
+    "tpower, references": lambda X, v: (
+        tpower(X, 2, options=spcacore.TPower(n_starts=1, screening="references")).loading
+    ),
+    "gpower": lambda X, v: (
+        gpower(X, 0.5, options=spcacore.GPower(relative=True, n_starts=1, screening="none")).loading
+    ),
+    "pmd": lambda X, v: (
+        pmd(X, 2**0.5, options=spcacore.PMD(n_starts=1, screening="none", renormalize=False)).loading
+    ),
+    "scotlass": lambda X, v: (
+        scotlass(X, 2**0.5, options=spcacore.SCoTLASS(n_starts=1, renormalize=False)).loading
+    ),
+    "greedy": lambda X, v: greedy(X, 2, options=spcacore.Greedy(screening="none")).loading,
+    "sparse_pca": lambda X, v: sparse_pca(
+        X, 1, cardinality=2, method=spcacore.TPower(n_starts=1, screening="none")
+    ).loadings[:, 0],
     "renormalize": lambda X, v: renormalize(X, v),
     "refine": lambda X, v: refine(X, v[:, None], cardinality=2)[:, 0],
     "deflate": lambda X, v: v + np.abs(deflate(X, v, kind="data", overwrite=True)[-2:]).sum(axis=0),
@@ -301,11 +317,11 @@ LIMITED = """
 import json, resource, sys
 import numpy as np
 import spcacore
-from spcacore import _core, sparse_pca
+from spcacore import TPower, _core, sparse_pca
 
 path, order, n, p = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 small = np.random.default_rng(0).standard_normal((80, 60))
-sparse_pca(small, 2, cardinality=3, screening="both")  # libraries are loaded, BLAS has its buffers
+sparse_pca(small, 2, 3, method=TPower(screening="both"))  # libraries are loaded, BLAS has its buffers
 with open("/proc/self/status") as lines:
     used = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData"))
 limit = used + n * p * 8 // 4
@@ -317,7 +333,7 @@ except MemoryError:
 else:
     raise SystemExit("the limit does not hold")
 X = np.memmap(path, np.float64, "r", shape=(n, p), order=order)
-r = sparse_pca(X, 2, cardinality=20, screening="both", n_starts=1)
+r = sparse_pca(X, 2, cardinality=20, method=TPower(screening="both", n_starts=1))
 print(json.dumps([r.loadings.tobytes().hex(), r.n_iter.tolist(), r.screening.mode]))
 """
 
@@ -335,7 +351,7 @@ def test_memory_map_in_little_memory(order, tmp_path):
     path = tmp_path / "x"
     X.ravel(order="K").tofile(path)
     loadings, n_iter, mode = json.loads(output_of(LIMITED, path, order, n, p, cwd=tmp_path))
-    plain = sparse_pca(X, 2, cardinality=20, screening="none", n_starts=1)
+    plain = sparse_pca(X, 2, cardinality=20, method=spcacore.TPower(screening="none", n_starts=1))
     assert bytes.fromhex(loadings) == plain.loadings.tobytes()
     assert n_iter == plain.n_iter.tolist()
     assert mode == "both"

@@ -3,6 +3,7 @@
 import warnings
 from itertools import combinations
 
+import flat
 import numpy as np
 import pytest
 import scipy.linalg
@@ -15,6 +16,7 @@ from oracles import (
     covariance,
     deflated,
     deflations,
+    products,
     quotient,
     reference,
     samples,
@@ -55,7 +57,7 @@ def quiet(*args, **kwargs):
     """Without warnings, of too few iterations or of no variance left."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return sparse_pca(*args, **kwargs)
+        return sparse_pca(*args, **flat.recorded("sparse_pca", kwargs))
 
 
 # ---- the table of deflations ------------------------------------------------------------------------
@@ -98,12 +100,14 @@ def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
 BY_HAND = {  # a function of one component, and the same for sparse_pca
     "tpower": (lambda A: tpower(A, 5, kind="covariance"), {"cardinality": 5}),
     "pmd": (
-        lambda A: spcacore.pmd(A, 2, kind="covariance", tol=1e-12),
+        lambda A: spcacore.pmd(A, 2, kind="covariance", options=spcacore.PMD(tol=1e-12, renormalize=False)),
         {"method": "pmd", "l1_bound": 2, "renormalize": False, "tol": 1e-12},
     ),
     **{
         f"greedy, {strategy}": (
-            lambda A, strategy=strategy: spcacore.greedy(A, 4, kind="covariance", strategy=strategy),
+            lambda A, strategy=strategy: spcacore.greedy(
+                A, 4, kind="covariance", options=spcacore.Greedy(strategy=strategy)
+            ),
             {"method": "greedy", "cardinality": 4, "strategy": strategy},
         )
         for strategy in ("forward", "gradient", "backward", "bidirectional")
@@ -117,7 +121,7 @@ def test_the_same_as_deflating_by_hand(name, deflation):
     """Each component is that of the matrix which explicit deflation leaves."""
     X = samples(11, 60, 20)
     search, options = BY_HAND[name]
-    result = sparse_pca(X, 4, deflation=deflation, **options)
+    result = sparse_pca(X, 4, **flat.recorded("sparse_pca", {**options, "deflation": deflation}))
     for t, B in enumerate(deflations(covariance(X), result.loadings, deflation)[:-1]):
         x, B = result.loadings[:, t], (B + B.T) / 2
         np.testing.assert_allclose(x, search(B).loading, atol=1e-5 if name == "pmd" else 1e-7)
@@ -204,7 +208,7 @@ def test_constrained_truncated_power_against_enumeration(constraint):
     ratios = []
     for seed in range(20):
         A = covariance(samples(seed, 20, 8))
-        V = sparse_pca(A, 3, cardinality=4, kind="covariance", constraint=constraint).loadings
+        V = sparse_pca(A, 3, cardinality=4, kind="covariance", deflation=constraint).loadings
         for t in (1, 2):
             C = V[:, :t] if constraint == "orthogonal" else A @ V[:, :t]
             ratios.append(V[:, t] @ A @ V[:, t] / best_constrained(A, C, 4))
@@ -233,9 +237,9 @@ def test_nothing_feasible():
     """One variable a component cannot be uncorrelated with the others' components."""
     A = covariance(samples(1))
     with pytest.warns(RuntimeWarning, match="nothing feasible is left after 1 of the 3"):
-        result = sparse_pca(A, 3, cardinality=1, kind="covariance", constraint="uncorrelated")
+        result = sparse_pca(A, 3, cardinality=1, kind="covariance", deflation="uncorrelated")
     assert result.n_components == 1
-    V = sparse_pca(A, 3, cardinality=1, kind="covariance", constraint="orthogonal").loadings
+    V = sparse_pca(A, 3, cardinality=1, kind="covariance", deflation="orthogonal").loadings
     np.testing.assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))
 
 
@@ -264,7 +268,11 @@ def test_the_end_of_the_rank(method, dtype, seeds):
 def test_generalized_deflation_explains_more_than_projection_on_pit_props():
     options = {"cardinality": 4, "kind": "covariance"}
     share = {
-        d: np.cumsum(sparse_pca(PITPROPS, 6, deflation=d, **options).explained_variance_ratio)
+        d: np.cumsum(
+            sparse_pca(
+                PITPROPS, 6, **flat.recorded("sparse_pca", {**options, "deflation": d})
+            ).explained_variance_ratio
+        )
         for d in DEFLATIONS
     }
     # Mackey (2008), table 3, whose greedy search truncated power equals here or betters
@@ -299,7 +307,13 @@ def test_not_below_the_authors_truncated_power(name):
 )
 def test_small_matrix(name, nonnegative, same):
     X, theirs = reference("small40x12_X"), reference(f"small_{name}")
-    ours = sparse_pca(X, 3, cardinality=4, deflation="orthogonalized_projection", nonnegative=nonnegative)
+    ours = sparse_pca(
+        X,
+        3,
+        cardinality=4,
+        deflation="orthogonalized_projection",
+        choice=spcacore.Choice(signs=1 if nonnegative else None),
+    )
     signs = np.sign(np.sum(ours.loadings * theirs, axis=0))
     np.testing.assert_allclose((ours.loadings * signs)[:, :same], theirs[:, :same], atol=1e-6)
     for t in range(same, 3):  # another third component, of more variance
@@ -312,8 +326,16 @@ def test_small_matrix(name, nonnegative, same):
 def test_published_rows_of_truncated_power():
     """Yuan & Zhang (2013), tables 2 and 3."""
     options = {"kind": "covariance"}
-    one = sparse_pca(PITPROPS, 6, cardinality=[6, 2, 1, 2, 1, 1], start="diagonal", **options).loadings
-    two = sparse_pca(PITPROPS, 6, cardinality=[7, 2, 4, 3, 5, 4], start="eigenvector", **options).loadings
+    one = sparse_pca(
+        PITPROPS,
+        6,
+        **flat.recorded("sparse_pca", {**options, "cardinality": [6, 2, 1, 2, 1, 1], "start": "diagonal"}),
+    ).loadings
+    two = sparse_pca(
+        PITPROPS,
+        6,
+        **flat.recorded("sparse_pca", {**options, "cardinality": [7, 2, 4, 3, 5, 4], "start": "eigenvector"}),
+    ).loadings
     share = [explained_variance(PITPROPS, V, "raw", **options).sum() / 13 for V in (one, two)]
     np.testing.assert_allclose(share, [0.7978, 0.8887], atol=5e-5)
     share = [explained_variance(PITPROPS, one, d, **options).sum() / 13 for d in ("adjusted", "cumulative")]
@@ -338,7 +360,7 @@ def test_nonnegative_loadings_against_enumeration():
     exact = []
     for seed in range(40):
         A = covariance(samples(seed, 20, 8))
-        x = tpower(A, 4, kind="covariance", nonnegative=True)
+        x = tpower(A, 4, kind="covariance", choice=spcacore.Choice(signs=1))
         assert (x.loading >= 0).all()
         assert 1 <= x.cardinality <= 4
         assert x.value == pytest.approx(x.loading @ A @ x.loading, rel=1e-12)
@@ -356,7 +378,12 @@ def test_screening_serves_nonnegative_and_generalized(mode, order):
     X = np.asarray(X, order=order)
     for options in ({"nonnegative": True}, {"deflation": "generalized"}, {"constraint": "orthogonal"}):
         plain, screened = (
-            sparse_pca(X, 3, cardinality=15, n_starts=2, screening=m, **options) for m in ("none", mode)
+            sparse_pca(
+                X,
+                3,
+                **flat.recorded("sparse_pca", {**options, "cardinality": 15, "n_starts": 2, "screening": m}),
+            )
+            for m in ("none", mode)
         )
         np.testing.assert_array_equal(plain.loadings, screened.loadings)
         np.testing.assert_array_equal(plain.n_iter, screened.n_iter)
@@ -494,20 +521,25 @@ def test_operator_and_diagonal_of_a_naive_residual(holes):
     ("options", "error", "match"),
     [
         ({"method": "power"}, ValueError, "method must be one of 'tpower'"),
-        ({"method": "tpower"}, TypeError, "needs cardinality"),
-        ({"cardinality": 3, "l1_bound": 2.0}, TypeError, "takes cardinality, not l1_bound"),
-        ({"cardinality": 3, "constraint": "orthogonal", "deflation": "schur"}, ValueError, "takes the place"),
+        ({"method": "gpower"}, TypeError, r"'gpower' needs penalty, .*: method=GPower\(penalty=\.\.\.\)"),
+        ({"method": "pmd", "cardinality": 3}, TypeError, r"takes l1_bound, not cardinality: method=PMD\(l1_"),
+        (
+            {"method": spcacore.TPower, "cardinality": 3},
+            TypeError,
+            r"is the class TPower: call it, TPower\(\)",
+        ),
+        ({"method": 3, "cardinality": 3}, TypeError, r"method must be the name of a method or TPower\("),
+        ({"cardinality": 3, "deflation": "none"}, ValueError, "'naive', 'orthogonal', 'uncorrelated', not"),
         ({"cardinality": 3, "constraint": "orthogonal", "renormalize": False}, ValueError, "renormalize"),
-        ({"cardinality": 3, "constraint": "orthogonal", "nonnegative": True}, ValueError, "nonnegative"),
-        ({"cardinality": 3, "fast": True}, TypeError, "fast is no option of method 'tpower', which takes"),
+        ({"cardinality": 3, "constraint": "orthogonal", "nonnegative": True}, ValueError, "given signs"),
         ({"cardinality": [3]}, ValueError, "1 entry for 2 components"),
     ],
-)  # fmt: skip
+)
 def test_bad_options(options, error, match):
     X = samples(2)
     before = X.copy()
     with pytest.raises(error, match=match):
-        sparse_pca(X, 2, **options)
+        sparse_pca(X, 2, **flat.recorded("sparse_pca", options))
     np.testing.assert_array_equal(X, before)
 
 
@@ -534,17 +566,22 @@ def test_a_callable_of_few_variables_is_its_matrix(method, options, deflation):
     if deflation == "naive" and method != "pmd":
         pytest.skip("of pmd alone")
     options = options | {"kind": "covariance", "method": method, "deflation": deflation, "certify": True}
-    options |= {"n_features": 14, "scale": True}
+    options |= {"scale": True}
     noise = np.random.default_rng(0)
 
     def rounded(v):
         return (CALLABLE @ v) * (1 + 1e-9 * noise.standard_normal(14))
 
-    matrix, products, operator, rough = (
-        spcacore.sparse_pca(A, 3, **options)
-        for A in (CALLABLE, lambda v: CALLABLE @ v, aslinearoperator(CALLABLE), rounded)
+    matrix, of_products, operator, rough = (
+        spcacore.sparse_pca(A, 3, **flat.recorded("sparse_pca", options))
+        for A in (
+            CALLABLE,
+            products(CALLABLE.__matmul__, 14),
+            aslinearoperator(CALLABLE),
+            products(rounded, 14),
+        )
     )
-    for other in (products, operator):
+    for other in (of_products, operator):
         np.testing.assert_array_equal(other.loadings, matrix.loadings)
         np.testing.assert_array_equal(other.explained_variance_ratio, matrix.explained_variance_ratio)
     np.testing.assert_allclose(np.abs(rough.loadings), np.abs(matrix.loadings), atol=1e-4)
@@ -552,12 +589,12 @@ def test_a_callable_of_few_variables_is_its_matrix(method, options, deflation):
 
 def test_callables_of_many_variables_say_what_they_lack():
     A = np.diag(np.linspace(1, 2, 257))
-    options = {"kind": "covariance", "n_features": 257}
+    of_products = products(lambda v: A @ v, 257)
     for call in (
-        lambda: spcacore.greedy(lambda v: A @ v, 3, strategy="forward", **options),
-        lambda: spcacore.gpower(lambda v: A @ v, 0.1, relative=True, **options),
+        lambda: spcacore.greedy(of_products, 3, kind="covariance"),
+        lambda: spcacore.gpower(of_products, 0.1, options=spcacore.GPower(relative=True), kind="covariance"),
     ):
         with pytest.raises(ValueError, match=r"an operator offers only products|needs the entries"):
             call()
     with pytest.raises(ValueError, match="symmetric"):
-        spcacore.tpower(lambda v: np.triu(A[:9, :9] + 1) @ v, 3, kind="covariance", n_features=9)
+        spcacore.tpower(products(lambda v: np.triu(A[:9, :9] + 1) @ v, 9), 3, kind="covariance")

@@ -1,5 +1,6 @@
 """Missing entries count for nothing: as data in which each has the mean of the rest of its column."""
 
+import flat
 import numpy as np
 import pytest
 
@@ -8,11 +9,17 @@ import spcacore
 pytestmark = pytest.mark.usefixtures("few_starts")
 
 FITS = {
-    "tpower": lambda X, **o: spcacore.sparse_pca(X, 2, cardinality=4, **o),
-    "one": lambda X, **o: spcacore.tpower(X, 4, **o),
-    "schur": lambda X, **o: spcacore.sparse_pca(X, 2, cardinality=4, deflation="schur", **o),
-    "refined": lambda X, **o: spcacore.sparse_pca(X, 2, cardinality=4, refine=True, **o),
-    "spca": lambda X, **o: spcacore.spca(X, 2, cardinality=4, **o),
+    "tpower": lambda X, **o: spcacore.sparse_pca(
+        X, 2, **flat.recorded("sparse_pca", {**o, "cardinality": 4})
+    ),
+    "one": lambda X, **o: spcacore.tpower(X, 4, **flat.recorded("tpower", o)),
+    "schur": lambda X, **o: spcacore.sparse_pca(
+        X, 2, **flat.recorded("sparse_pca", {**o, "cardinality": 4, "deflation": "schur"})
+    ),
+    "refined": lambda X, **o: spcacore.sparse_pca(
+        X, 2, **flat.recorded("sparse_pca", {**o, "cardinality": 4, "refine": True})
+    ),
+    "spca": lambda X, **o: spcacore.spca(X, 2, **flat.recorded("spca", {**o, "cardinality": 4})),
     "sca": lambda X, **o: spcacore.sca(X, 2, l1_bound=4, **o),
     "sca_path": lambda X, **o: spcacore.sca_path(X, 2, [3, 4], **o)[1],
 }

@@ -12,6 +12,7 @@ from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -22,7 +23,7 @@ import spcacore
 from spcacore._messages import with_advice
 
 USUAL = [
-    *("cardinality", "l1_bound", "penalty", "method", "deflation", "start", "n_starts", "max_iter", "tol"),
+    *("cardinality", "l1_bound", "penalty", "start", "method", "choice", "deflation", "max_iter", "tol"),
     *("kind", "center", "scale", "sample_weight", "n_jobs", "rng", "callback"),
 ]
 
@@ -99,8 +100,8 @@ def test_inverse_transform_projects(fit):
 @pytest.mark.parametrize(
     "run",
     [
-        lambda X, **o: spcacore.sparse_pca(X, 2, cardinality=4, **o),
-        lambda X, **o: spcacore.spca(X, 2, cardinality=4, **o),
+        lambda X, **o: spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", {**o, "cardinality": 4})),
+        lambda X, **o: spcacore.spca(X, 2, **flat.recorded("spca", {**o, "cardinality": 4})),
         lambda X, **o: spcacore.sca(X, 2, **o),
         lambda X, **o: spcacore.from_loadings(np.eye(15)[:, :3] + 0.1, X, **o),
     ],
@@ -162,20 +163,19 @@ def test_bounds_are_upper_bounds(fit):
 )
 def test_the_two_of_a_pair_apart(fit, method, name, pair):
     X, Y = fit[0][:, :8], fit[0][:, 8:]
-    apart = {f"x_{name}": pair[0], f"y_{name}": pair[1]}
-    one = spcacore.sparse_cca(X, Y, method=method, **apart)
-    other = spcacore.sparse_cca(X, Y, method=method, **{name: pair})
+    one = spcacore.sparse_cca(X, Y, method=method, **{name: pair})
+    other = spcacore.sparse_cca(X, Y, method=method, **{name: np.array(pair)})
     np.testing.assert_array_equal(one.loadings_x, other.loadings_x)
     np.testing.assert_array_equal(one.loadings_y, other.loadings_y)
-    assert not np.array_equal(
-        one.loadings_y, spcacore.sparse_cca(X, Y, method=method, **{name: 1}).loadings_y
-    )
-    with pytest.raises(ValueError, match=f"{name} cannot be combined with x_{name}"):
-        spcacore.sparse_cca(X, Y, method=method, **apart, **{name: pair})
-    with pytest.raises(TypeError, match=f"y_{name} is missing"):
-        spcacore.sparse_cca(X, Y, method=method, **{f"x_{name}": 1})
-    with pytest.raises(TypeError, match=f"x_{name} must be one number"):
-        spcacore.sparse_cca(X, Y, method=method, **{**apart, f"x_{name}": pair})
+    turned = spcacore.sparse_cca(Y, X, method=method, **{name: pair[::-1]})
+    np.testing.assert_allclose(np.abs(turned.loadings_y), np.abs(one.loadings_x), atol=1e-5)
+    same = spcacore.sparse_cca(X, Y, method=method, **{name: 1})
+    assert not np.array_equal(one.loadings_y, same.loadings_y)
+    for side in "xy":
+        with pytest.raises(TypeError, match=rf"'{side}_{name}'; say {name}=\(one of X, one of Y\)"):
+            spcacore.sparse_cca(X, Y, method=method, **{f"{side}_{name}": 1})
+    with pytest.raises((TypeError, ValueError), match=rf"\b{name}\b"):
+        spcacore.sparse_cca(X, Y, method=method, **{name: (1, None)})
 
 
 X = np.random.default_rng(0).standard_normal((30, 8))
@@ -183,27 +183,30 @@ Y = X[:, :4] + np.random.default_rng(1).standard_normal((30, 4))
 WRONG = [  # a call of a user of another package, and the words that help
     (lambda: spcacore.sparse_pca(X, 2, 5, 6), "after place 3 goes by name"),
     (
-        lambda: spcacore.sparse_lda(X, np.arange(30) % 2, 1, 3),
-        "after place 3 goes by name, as in cardinality=",
+        lambda: spcacore.sparse_lda(X, np.arange(30) % 2, 1, 3, 0.1),
+        "after place 4 goes by name, as in priors=",
     ),
-    (lambda: spcacore.sparse_cca(X, Y, cardinality=3), "cardinality is for method='generalized'"),
+    (
+        lambda: spcacore.sparse_cca(X, Y, method="pmd", cardinality=3),
+        "cardinality is for method='generalized'",
+    ),
     (lambda: spcacore.sparse_cca(X, Y, method="generalized", l1_bound=2), "l1_bound is for method='pmd'"),
-    (lambda: spcacore.sparse_cca(X, Y, penaltyx=0.3), "mean x_l1_bound"),
+    (lambda: spcacore.sparse_cca(X, Y, penaltyx=0.3), "mean l1_bound"),
     (lambda: spcacore.sparse_pca(X, None, cardinality=3), "integer, not None; select_n_components"),
     (lambda: spcacore.sparse_pca(X, 95.0, cardinality=3), "95 % is 0.95"),
-    (lambda: spcacore.sparse_pca(X, 2, explained=95), "95 % is 0.95"),
-    (lambda: spcacore.least_squares_component(X, explained=80), "80 % is 0.8"),
+    (lambda: spcacore.sparse_pca(X, 2, cardinality=spcacore.Explained(95)), "95 % is 0.95"),
+    (lambda: spcacore.least_squares_component(X, cardinality=spcacore.Explained(80)), "80 % is 0.8"),
     (lambda: spcacore.sparse_pca(X, 2, 3, kind="correlation"), "kind='covariance'.*scale=True"),
     (lambda: spcacore.tpower(X, 3, kind="covarience"), "do you mean 'covariance'"),
     (lambda: spcacore.sparse_pca(X, 2, 3, method="spca"), "function spcacore.spca"),
     (lambda: spcacore.sparse_pca(X, 2, 3, method="lars"), "function spcacore.spca"),
     (lambda: spcacore.sparse_pca(X, 2, 3, method="tpwer"), "do you mean 'tpower'"),
-    (lambda: spcacore.sparse_pca(X, 2, para=3), "mean penalty .* or cardinality"),
+    (lambda: spcacore.sparse_pca(X, 2, para=3), r"mean method=GPower\(penalty=\.\.\.\) or cardinality"),
     (lambda: spcacore.spca(X, 2, para=[3, 3]), "mean penalty or cardinality"),
     (lambda: spcacore.spca(X, 2, 3, lambda_=1e-6), "mean ridge or penalty"),
     (lambda: spcacore.spca(X, 2, K=3), "mean n_components"),
     (lambda: spcacore.gpower(X, gamma=0.1), "mean penalty"),
-    (lambda: spcacore.pmd(X, sumabsv=2), "mean l1_bound"),
+    (lambda: spcacore.pmd(X, sumabsv=2, options=spcacore.PMD(renormalize=False)), "mean l1_bound"),
     (lambda: spcacore.sparse_kmeans(X, 3, wbounds=2), "mean l1_bound"),
     (lambda: spcacore.sparse_kmeans_gap(X, 3, wbounds=[2, 3]), "mean l1_bounds"),
     (lambda: spcacore.tpower(X, k=3), "mean cardinality"),
@@ -225,7 +228,7 @@ def test_a_wrong_call_is_told_what_is_meant(call, words):
 @pytest.mark.parametrize(
     ("name", "option", "words"),
     [
-        ("SparsePCA", "alpha", "mean penalty or cardinality"),
+        ("SparsePCA", "alpha", r"mean method=GPower\(penalty=\.\.\.\) or cardinality"),
         ("SPCA", "ridge_alpha", "mean ridge"),
         ("SparseKMeans", "wbounds", "mean l1_bound"),
         ("StructuredPCA", "k", "mean cardinality"),

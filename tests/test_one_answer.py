@@ -1,5 +1,6 @@
 """One X has one answer, whatever holds it: the same supports by default, of weak signals and of words too."""
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -28,7 +29,12 @@ def answers(X, cardinality, **options):
         covariance /= np.sqrt(np.outer(covariance.diagonal(), covariance.diagonal()))
     yield "covariance", spcacore.sparse_pca(covariance, 5, cardinality=cardinality, kind="covariance")
     for name, hold in HELD.items():
-        yield name, spcacore.sparse_pca(hold(X), 5, cardinality=cardinality, **options)
+        yield (
+            name,
+            spcacore.sparse_pca(
+                hold(X), 5, **flat.recorded("sparse_pca", {**options, "cardinality": cardinality})
+            ),
+        )
 
 
 @pytest.mark.share(10)

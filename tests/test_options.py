@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from numbers import Real
 
+import flat
 import numpy as np
 import pytest
 from calls import APART, COVARIANCE, LABELS, METRIC, SETTINGS, SPARSE, V0, X0, K, N, P, R, found, pca
@@ -20,6 +21,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import spcacore
 from spcacore import datasets
+from spcacore.methods import METHODS
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -45,8 +47,7 @@ def named(values, names):
 BAD = {
     **named(
         FLAG,
-        "center overwrite ratio normalize renormalize relative nonnegative refine certify relaxation "
-        "x_nonnegative y_nonnegative",
+        "center overwrite ratio normalize renormalize relative nonnegative refine certify relaxation",
     ),
     "scale": FLAG,
     "swaps": FLAG,
@@ -54,7 +55,7 @@ BAD = {
     **named(
         WORD,
         "kind method deflation screening definition strategy norm rotation threshold constraint "
-        "criterion rule solver kernel metric objective explained_of support",
+        "criterion rule solver kernel metric of support",
     ),
     **named(
         POSITIVE,
@@ -67,7 +68,6 @@ BAD = {
     ),
     "n_jobs": without(POSITIVE, -1),
     "cardinality": [*POSITIVE, 10**30],
-    "total_cardinality": [*without(POSITIVE, None), 1, 10**30],
     **named(
         NUMBER,
         "tol ridge level sample_l1_bound l1_bound penalty bandwidth memory_limit time_limit bound",
@@ -76,7 +76,7 @@ BAD = {
         without(NUMBER, -1.0),
         "gamma coef0",
     ),
-    "explained": [0, 1.1, *NUMBER],
+    "share": [0, 1.1, *NUMBER],
     "l1_bounds": [-1.0, np.nan, [], [np.nan], [1.2, -1], "1.2", [None], object(), [[1.2]], [1.2, np.inf]],
     "rng": RNG,
     "callback": CALLBACK,
@@ -107,18 +107,20 @@ BAD = {
     "reference": [2, -1, "nothing", 1.5, True, None, "loadings"],
     "block": FLAG,
     "mu": [0, -1.0, "one", [0.0, 1.0], [1.0, np.nan], object()],
-    **named(without(NUMBER, None), "x_l1_bound y_l1_bound shrinkage"),
-    **named(without(POSITIVE, None), "x_cardinality y_cardinality"),
+    "shrinkage": without(NUMBER, None),
     "model": [*WORD, 2, np.sum, X0, spcacore.varimax, partial(spcacore.sparse_pca, 2)],
     "grid": [[], {}, 5, "34", [0, 2], [2, 2], {"penalty": [1.0]}, {"cardinality": 3}, [2, None], object()],
     **named(
         [3, "x1", [0.5], [-1], [99], [True], ["x1"], {"a": 1}, object(), 1j],
-        "include exclude x_include x_exclude y_include y_exclude",
+        "include exclude",
     ),
-    **named([3, "abc", [1, 2], np.ones((3, 4)), object(), {"x1": 1}], "groups x_groups y_groups"),
+    "groups": [3, "abc", [1, 2], np.ones((3, 4)), object(), {"x1": 1}],
+    "signs": [0, 2, 1.5, "one", True, [1, 2], np.full(P, 2), np.full(P, np.nan), object(), 1j],
     "count": WORD,
-    "x_count": WORD,
-    "y_count": WORD,
+    **named(
+        [5, 1.5, "tpower", {}, {"include": [1]}, [1], object(), spcacore.Choice, spcacore.TPower],
+        "options choice prior",
+    ),
     "mask": [np.ones(2, bool), "mask", np.ones((3, 3)), 5],
     "shape": [(), (0,), (2, -1), (2.5,), "34", None, (True,), 1.5],
 }
@@ -163,15 +165,22 @@ BASE = {
 }
 ARRAYS = {  # whose rows are in test_bad_input and test_weights
     "X", "Y", "A", "B", "M", "a", "x", "y", "loadings", "earlier", "priors",
-    "prior_covariance", "prior_precision", "sample_weight",
+    "covariance", "precision", "sample_weight",
 }  # fmt: skip
 ALLOWED = {  # what one function takes and no other of these names
     ("truncate", "k"): [0],
     **{(f, "n_components"): [None] for f in ("oppca", "soppca")},
+    ("sparse_pca", "refine"): [1],  # attempts
+    ("sparse_pca", "certify"): [1, 1.0],  # seconds
 }
 MORE = {  # what one function does not take, where another of these names may
     ("sparse_pca", "n_components"): [P + 1, 10**30, "2"],
-    ("sparse_pca", "explained"): [[0.9], [0.9, 0.0], [0.9] * 3],
+    ("sparse_pca", "refine"): [-1, 1.5, 10**30],
+    ("sparse_pca", "certify"): [-1.0, "optimum"],
+    ("sparse_pca", "support"): ["commonly"],
+    ("sparse_cca", "choice"): [(None,), (None,) * 3, (None, 5)],
+    ("sparse_cca", "cardinality"): [(2,), (2, 2, 2), (0, 2), (2, P), (2, 1.5)],
+    ("sparse_cca", "l1_bound"): [(1.5,), (1.5, 1.5, 1.5), (0.5, 1.5), (1.5, "2")],
     ("sparse_pca", "cardinality"): [
         [K], [K] * 3, [], [K, 0], [K, P + 1], [K, 2.0], [K, True], [[K, K]], [[K], [K]], [K, [K]], {K, 4},
         (k for k in (K, K)), np.array([3.0, 3.0]), "33",
@@ -184,11 +193,38 @@ FUNCTIONS = [
 ]
 
 
+NEEDED = {"l1_bound": {"l1_bound": 1.5}, "penalty": {"penalty": 0.5}, "cardinality": {}}
+INSIDE = [  # records: of which function, as which argument, and what it needs
+    *[(f, "options", METHODS[method], {}) for f, method in flat.ONE.items() if f in FUNCTIONS],
+    *[("sparse_pca", "method", one, NEEDED[one.sparsity]) for one in METHODS.values()],
+    ("sparse_pca", "method", spcacore.GPower, {"penalty": 0.5, "block": True}),
+    *[(f, "method", spcacore.RatioSearch, {}) for f in ("sparse_eigen", "sparse_lda")],
+    *[
+        (f, "choice", spcacore.Choice, {})
+        for f in FUNCTIONS
+        if "choice" in inspect.signature(getattr(spcacore, f)).parameters
+    ],
+    *[(f, "prior", spcacore.Prior, {}) for f in ("oppca", "soppca")],
+    ("sparse_pca", "cardinality", spcacore.Explained, {"share": 0.9}),
+    ("sparse_pca", "cardinality", spcacore.Total, {"count": 6}),
+]
+COUNT_OF_TOTAL = [*POSITIVE, 1, 10**30]
+CALLED = {"share": "Explained"}  # what a message says
+
+
 def test_every_option_of_every_function_is_in_the_tables():
     assert set(BASE) == set(FUNCTIONS)
     known = ARRAYS | set(BAD)
     for name in FUNCTIONS:
         assert known >= set(inspect.signature(getattr(spcacore, name)).parameters), name
+    inside = {(function, argument) for function, argument, *_ in INSIDE}
+    for name in FUNCTIONS:
+        taken = set(inspect.signature(getattr(spcacore, name)).parameters) & {"options", "choice", "prior"}
+        assert taken == {argument for function, argument in inside if function == name} & {
+            "options", "choice", "prior"
+        }, name  # fmt: skip
+    for _, _, record, *_ in INSIDE:
+        assert known >= set(inspect.signature(record).parameters), record
 
 
 def documented_defaults(thing):
@@ -249,7 +285,7 @@ def error_of(option, value):
     number = isinstance(value, Real) and not isinstance(value, bool)
     if option in COUNTS or option == "tol":
         return ValueError if number and (option == "tol" or isinstance(value, int)) else TypeError
-    if BAD.get(option) is WORD and option not in ("explained_of", "kernel"):
+    if BAD.get(option) is WORD and option not in ("method", "kernel"):
         return ValueError
     flag = BAD.get(option) is FLAG and option not in ("center", "scale")
     return TypeError if flag or option == "callback" else (TypeError, ValueError)
@@ -290,6 +326,41 @@ def test_bad_values_are_refused_by_name(name):
         call(**given, nonsense=1)
 
 
+@pytest.mark.parametrize(("name", "argument", "record", "needed"), INSIDE)
+def test_bad_values_in_records_are_refused_by_name(name, argument, record, needed):
+    """Whether the record refuses them, or the function that is given it."""
+    function = getattr(spcacore, name)
+    arguments, options = BASE[name]
+    given = inspect.signature(function).bind(*arguments, **options).arguments
+    if argument == "method":
+        given.pop("cardinality" if name == "sparse_pca" and record.sparsity != "cardinality" else "", None)
+
+    def call(**fields):
+        made = record(**fields)
+        return function(**{**given, argument: (made, None) if name == "sparse_cca" else made})
+
+    call(**needed)
+    wrong = []
+    for option, parameter in inspect.signature(record).parameters.items():
+        values = COUNT_OF_TOTAL if record is spcacore.Total else BAD.get(option, [])
+        for value in values if option not in ARRAYS else []:
+            if value is None and parameter.default is None:
+                continue
+            words = rf"\b({option}|{CALLED.get(option, option)}|{record.__name__})\b"
+            try:
+                call(**{**needed, option: value})
+            except (TypeError, ValueError) as error:
+                if not re.search(words, str(error)):
+                    wrong.append(f"{option}={value!r} says {error}")
+            except Exception as error:
+                wrong.append(f"{option}={value!r} raises {error!r}")
+            else:
+                wrong.append(f"{option}={value!r} is accepted")
+    assert not wrong, "\n".join(wrong)
+    with pytest.raises(TypeError, match="nonsense"):
+        record(**needed, nonsense=1)
+
+
 NO_ITERATION = {  # where 0 asks for the start as it is, or the values on its support
     "dspca", "gpower", "l1_rotation", "orthomax", "pmd", "scotlass", "select_n_components", "select_sparsity",
     "sparse_pca", "sparsity_path", "tpower", "varimax",
@@ -305,10 +376,9 @@ def test_an_iteration_at_least_is_made(name):
         assert refused(call, given, "max_iter", 0) is None
 
 
-METHODS = [
+OF_RESULTS = [
     ("sparse_pca", "extend", "more", (X0,), [*POSITIVE, P + 1, 10**30]),
     ("sparse_pca", "extend", "cardinality", (X0, 1), [*without(POSITIVE, None), P + 1, [], [K] * 3]),
-    ("sparse_pca", "extend", "explained", (X0, 1), [0, 1.1, *without(NUMBER, None), [0.9] * 3]),
     ("sparse_pca", "extend", "callback", (X0, 1), CALLBACK),
     ("soppca", "extend", "more", (X0,), [*POSITIVE, P + 1, 10**30]),
     ("soppca", "extend", "cardinality", (X0, 1), [*without(POSITIVE, None), P + 1, [], [K] * 3]),
@@ -320,7 +390,7 @@ METHODS = [
 ]
 
 
-@pytest.mark.parametrize(("function", "method", "option", "arguments", "values"), METHODS)
+@pytest.mark.parametrize(("function", "method", "option", "arguments", "values"), OF_RESULTS)
 def test_bad_values_of_methods(function, method, option, arguments, values):
     call = getattr(found(function), method)
     given = inspect.signature(call).bind_partial(*arguments).arguments
@@ -360,14 +430,29 @@ def nonfinite(shape):
             r"empty: shape \(0, 12\)",
         ),
         (lambda: FIT.transform(nonfinite((N, P))), ValueError, "an operator, returned NaN or infinity"),
+        (
+            lambda: FIT.extend(X0, 1, spcacore.Explained([0.9] * 3)),
+            ValueError,
+            "share has 3 entries for 1 component",
+        ),
+        (lambda: FIT.extend(X0, 1, spcacore.Explained(0)), ValueError, "share must be more than 0"),
+        (lambda: FIT.extend(X0, 1, spcacore.Explained(1.1)), ValueError, "share must be in"),
         (lambda: FIT.reconstruct(np.ones((3, R + 1))), ValueError, "3 columns for 2 components"),
         (
             lambda: FIT.transform(spcacore.row_blocks(X0[:, :-1])),
             ValueError,
             r"\(40, 11\) where \(m, 12\) is needed",
         ),
-        (lambda: spcacore.tpower(X0, 3, start=V0[:, 0], n_starts=2), ValueError, "requires start=None"),
-        (lambda: spcacore.tpower(OPERATOR, 3, start="diagonal"), ValueError, "'diagonal' needs the entries"),
+        (
+            lambda: spcacore.tpower(X0, 3, options=spcacore.TPower(start=V0[:, 0], n_starts=2)),
+            ValueError,
+            "requires start=None",
+        ),
+        (
+            lambda: spcacore.tpower(OPERATOR, 3, options=spcacore.TPower(start="diagonal")),
+            ValueError,
+            "'diagonal' needs the entries",
+        ),
         (
             lambda: spcacore.spca(aslinearoperator(np.zeros((N, P))), R, cardinality=3, ridge=1.0),
             ValueError,
@@ -377,23 +462,25 @@ def nonfinite(shape):
         (lambda: spcacore.sparse_cca(X0, OPERATOR, l1_bound=2), TypeError, "Y must have entries"),
         (
             lambda: spcacore.sparse_pca(
-                X0, R, penalty=0.1, method="gpower", block=True, constraint="orthogonal"
+                X0, R, deflation="orthogonal", method=spcacore.GPower(penalty=0.1, block=True)
             ),
             ValueError,
-            "leave deflation and constraint out",
+            "leave deflation out",
         ),
         (
-            lambda: spcacore.sparse_pca(X0, R, penalty=0.1, method="gpower", block=True, certify=True),
+            lambda: spcacore.sparse_pca(X0, R, certify=True, method=spcacore.GPower(penalty=0.1, block=True)),
             ValueError,
             "certify=True bounds one component after another",
         ),
         (
-            lambda: spcacore.sparse_pca(X0, R, penalty=0.1, method="gpower", mu=[1.0, 0.5]),
+            lambda: spcacore.sparse_pca(X0, R, method=spcacore.GPower(penalty=0.1, mu=[1.0, 0.5])),
             ValueError,
             "mu weights the components of block=True",
         ),
         (
-            lambda: spcacore.sparse_pca(X0, R, penalty=0.1, method="gpower", block=True, mu=[1.0, 0.0]),
+            lambda: spcacore.sparse_pca(
+                X0, R, method=spcacore.GPower(penalty=0.1, block=True, mu=[1.0, 0.0])
+            ),
             ValueError,
             r"mu\[1\] must be positive and finite, not 0",
         ),

@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import spcacore
 from spcacore import (
     branch_and_bound,
     dspca,
@@ -108,17 +109,26 @@ def at_cardinality(A, k):
     yield "tpower", tpower(A, k, kind="covariance")
     yield "greedy", greedy(A, k, kind="covariance")
     for strategy in ("forward", "gradient", "backward", "bidirectional"):
-        yield f"greedy, {strategy}", greedy(A, k, strategy=strategy, kind="covariance")
-    yield "tpower, one start", tpower(A, k, n_starts=1, kind="covariance")
+        yield (
+            f"greedy, {strategy}",
+            greedy(A, k, kind="covariance", options=spcacore.Greedy(strategy=strategy)),
+        )
+    yield "tpower, one start", tpower(A, k, kind="covariance", options=spcacore.TPower(n_starts=1))
 
 
 def at_any(A, k):
     """Those that have another measure of sparsity: at the cardinality that results."""
     bound = np.sqrt(k) * 0.8 + 0.2
-    yield "gpower", gpower(A, 0.3, relative=True, kind="covariance").loading
-    yield "gpower, l0", gpower(A, 0.2, norm="l0", relative=True, kind="covariance").loading
-    yield "pmd", pmd(A, bound, kind="covariance").loading
-    yield "scotlass", scotlass(A, bound, kind="covariance").loading
+    yield "gpower", gpower(A, 0.3, kind="covariance", options=spcacore.GPower(relative=True)).loading
+    yield (
+        "gpower, l0",
+        gpower(A, 0.2, kind="covariance", options=spcacore.GPower(norm="l0", relative=True)).loading,
+    )
+    yield "pmd", pmd(A, bound, kind="covariance", options=spcacore.PMD(renormalize=False)).loading
+    yield (
+        "scotlass",
+        scotlass(A, bound, kind="covariance", options=spcacore.SCoTLASS(renormalize=False)).loading,
+    )
     yield "spca", spca(A, 1, cardinality=k, kind="covariance").loadings[:, 0]
     yield "dspca", dspca(A, k, kind="covariance").loading
 
@@ -155,7 +165,7 @@ def test_no_solver_is_above_the_optimum_and_no_bound_below(family, seeds):
             assert abs(np.linalg.norm(v) - 1) < 1e-9, name
             if (j := np.count_nonzero(v)) < len(best):
                 assert value(A, v) <= best[j] * (1 + EXACT), name
-        x = tpower(A, k, n_starts=1, kind="covariance").loading
+        x = tpower(A, k, kind="covariance", options=spcacore.TPower(n_starts=1)).loading
         again = refine(A, x[:, None], cardinality=k, kind="covariance")[:, 0]
         assert value(A, x) * (1 - EXACT) <= value(A, again) <= best[k] * (1 + EXACT)
         exact = branch_and_bound(A, k, kind="covariance")

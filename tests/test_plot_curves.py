@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse.linalg
@@ -47,7 +48,7 @@ def lines(ax):
 def test_shares_beside_those_of_principal_components(container, options):
     X = np.random.default_rng(14).poisson(2, (50, 8)).astype(float) * np.arange(1, 9)
     X = container(X)
-    result = spcacore.sparse_pca(X, 4, cardinality=3, **options)
+    result = spcacore.sparse_pca(X, 4, **flat.recorded("sparse_pca", {**options, "cardinality": 3}))
     ax = plot.scree(result, X)
     A = covariance(X.toarray() if scipy.sparse.issparse(X) else X, **options)
     dense = eigenvalue_shares(A, 4)

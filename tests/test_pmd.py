@@ -2,6 +2,7 @@
 
 import warnings
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -49,7 +50,7 @@ def test_pma_spc_on_pit_props(bound, orth):
     start = np.linalg.svd(X)[2]
     residual = X
     for t in range(6):
-        x = pmd(residual, bound, center=False, start=start[t], **TIGHT)
+        x = pmd(residual, bound, **flat.recorded("pmd", {**TIGHT, "center": False, "start": start[t]}))
         assert up_to_sign(x.loading, V[:, t]) < 1e-5
         assert np.abs(x.loading).sum() == pytest.approx(bound, abs=1e-12)
         assert up_to_sign(x.sample_loading, residual @ V[:, t] / x.strength) < 1e-5
@@ -63,7 +64,7 @@ def test_pma_spc_on_pit_props(bound, orth):
             projected = X @ V[:, : t + 1] @ np.linalg.pinv(V[:, : t + 1])
             assert (projected**2).sum() / (X**2).sum() == pytest.approx(pve, abs=1e-9)
             residual = residual - np.outer(residual @ V[:, t], V[:, t])
-        assert pmd(residual, bound, center=False).converged
+        assert pmd(residual, bound, center=False, options=spcacore.PMD(renormalize=False)).converged
 
 
 @pytest.mark.parametrize(("orth", "deflation"), [(False, "projection"), (False, "naive"), (True, "schur")])
@@ -71,9 +72,21 @@ def test_pma_spc_where_the_leading_vector_leads_to_the_same(orth, deflation):
     X = reference("pitprops_rootmatrix")
     V = reference(f"pitprops_root_PMA_SPC_{'orth_sumabsv2.4' if orth else 'sumabsv2.4_K6_niter200'}_v")
     result = sparse_pca(
-        X, 6, l1_bound=2.4, method="pmd", deflation=deflation, renormalize=False, center=False,
-        start="eigenvector", **TIGHT,
-    )  # fmt: skip
+        X,
+        6,
+        **flat.recorded(
+            "sparse_pca",
+            {
+                **TIGHT,
+                "l1_bound": 2.4,
+                "method": "pmd",
+                "deflation": deflation,
+                "renormalize": False,
+                "center": False,
+                "start": "eigenvector",
+            },
+        ),
+    )
     for t in range(6):
         assert up_to_sign(result.loadings[:, t], V[:, t]) < 1e-5
     if not orth:
@@ -85,7 +98,9 @@ def test_pma_spc_where_the_leading_vector_leads_to_the_same(orth, deflation):
 def test_several_starts_find_at_least_what_pma_finds(bound):
     X = reference("pitprops_rootmatrix")
     strength = reference(f"pitprops_root_PMA_SPC_sumabsv{bound}_d_pve")[0, 0]
-    assert pmd(X, bound, center=False).strength >= strength * (1 - 1e-5)
+    assert pmd(X, bound, center=False, options=spcacore.PMD(renormalize=False)).strength >= strength * (
+        1 - 1e-5
+    )
 
 
 def test_pma_on_small_data():
@@ -96,16 +111,27 @@ def test_pma_on_small_data():
     strengths = reference("small_PMA_SPC_colcentered_sumabsv2_d_pve")[:, 0]
     residual = Z
     for t in range(2):  # its third is not converged: 2e-4 from the limit
-        x = pmd(residual, 2, start=start[t], **TIGHT)
+        x = pmd(residual, 2, **flat.recorded("pmd", {**TIGHT, "start": start[t]}))
         assert up_to_sign(x.loading, V[:, t]) < 1e-7
         assert up_to_sign(x.sample_loading, U[:, t]) < 1e-7
         assert x.strength == pytest.approx(strengths[t], rel=1e-8)
         residual = residual - np.outer(residual @ x.loading, x.loading)
     W = reference("small_PMA_SPC_center_grandmean_sumabsv2_v")
     result = sparse_pca(
-        X - X.mean(), 3, l1_bound=2, method="pmd", renormalize=False, center=False, start="eigenvector",
-        **TIGHT,
-    )  # fmt: skip
+        X - X.mean(),
+        3,
+        **flat.recorded(
+            "sparse_pca",
+            {
+                **TIGHT,
+                "l1_bound": 2,
+                "method": "pmd",
+                "renormalize": False,
+                "center": False,
+                "start": "eigenvector",
+            },
+        ),
+    )
     for t in range(3):
         assert up_to_sign(result.loadings[:, t], W[:, t]) < 1e-6
 
@@ -115,8 +141,16 @@ def test_pma_nonnegative():
     V = reference("small_PMA_SPC_vpos_sumabsv2_v")
     Z = residual = X - X.mean(axis=0)
     for t in range(V.shape[1]):
-        x = pmd(residual, 2, nonnegative=True, start=np.linalg.svd(Z)[2][t], **TIGHT)
-        y = pmd(residual, 2, nonnegative=True, start=-np.linalg.svd(Z)[2][t], **TIGHT)
+        x = pmd(
+            residual,
+            2,
+            **flat.recorded("pmd", {**TIGHT, "nonnegative": True, "start": np.linalg.svd(Z)[2][t]}),
+        )
+        y = pmd(
+            residual,
+            2,
+            **flat.recorded("pmd", {**TIGHT, "nonnegative": True, "start": -np.linalg.svd(Z)[2][t]}),
+        )
         assert min(np.abs(z.loading - V[:, t]).max() for z in (x, y)) < 1e-6
         residual = residual - np.outer(residual @ V[:, t], V[:, t])
 
@@ -128,7 +162,11 @@ def test_pma_two_way():
     residual = X - X.mean(axis=0)
     start = np.linalg.svd(residual)[2]
     for t in range(3):
-        x = pmd(residual, 2, sample_l1_bound=3, center=False, start=start[t], **TIGHT)
+        x = pmd(
+            residual,
+            2,
+            **flat.recorded("pmd", {**TIGHT, "sample_l1_bound": 3, "center": False, "start": start[t]}),
+        )
         assert up_to_sign(x.loading, V[:, t]) < 1e-5
         assert up_to_sign(x.sample_loading, U[:, t]) < 1e-5
         assert x.strength == pytest.approx(strengths[t], rel=1e-7)
@@ -140,7 +178,7 @@ def test_pma_with_missing_entries():
     X = reference("small40x12_X_10pctNA")
     V = reference("small_PMA_SPC_NA_sumabsv2_v")
     strength = reference("small_PMA_SPC_NA_d_pve")[0, 0]
-    x = pmd(X - np.nanmean(X), 2, center=False, start="eigenvector", **TIGHT)
+    x = pmd(X - np.nanmean(X), 2, **flat.recorded("pmd", {**TIGHT, "center": False, "start": "eigenvector"}))
     assert up_to_sign(x.loading, V[:, 0]) < 1e-7
     assert x.strength == pytest.approx(strength, rel=1e-9)
 
@@ -156,8 +194,14 @@ def test_each_half_step_is_solved(seed, nonnegative):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((9, 7)) @ rng.standard_normal((7, 7))
     c = rng.uniform(1.1, 2.5)
-    one = pmd(X, c, center=False, nonnegative=nonnegative, **TIGHT)
-    two = pmd(X, c, sample_l1_bound=1.7, center=False, nonnegative=nonnegative, **TIGHT)
+    one = pmd(X, c, **flat.recorded("pmd", {**TIGHT, "center": False, "nonnegative": nonnegative}))
+    two = pmd(
+        X,
+        c,
+        **flat.recorded(
+            "pmd", {**TIGHT, "sample_l1_bound": 1.7, "center": False, "nonnegative": nonnegative}
+        ),
+    )
     for x in (one, two):
         w = cp.Variable(7, nonneg=nonnegative)
         a = X.T @ x.sample_loading
@@ -184,7 +228,13 @@ def test_no_point_of_the_sphere_is_better(bound, nonnegative):
     for seed in range(8):
         B = np.random.default_rng(seed).standard_normal((3, 3))
         A = B.T @ B - (1.0 if seed % 2 else 0.0) * np.eye(3)  # half of them indefinite
-        x = pmd(A, bound, kind="covariance", nonnegative=nonnegative, n_starts=60, tol=0)
+        x = pmd(
+            A,
+            bound,
+            kind="covariance",
+            options=spcacore.PMD(n_starts=60, tol=0, renormalize=False),
+            choice=spcacore.Choice(signs=1 if nonnegative else None),
+        )
         feasible(x.loading, bound, nonnegative)
         assert x.value == pytest.approx(x.loading @ A @ x.loading, rel=1e-10)
         assert x.value >= np.sum(grid @ A * grid, axis=1).max() - 1e-12
@@ -193,10 +243,10 @@ def test_no_point_of_the_sphere_is_better(bound, nonnegative):
 def test_ends_of_the_range():
     X = np.random.default_rng(0).standard_normal((30, 12)) * np.geomspace(3, 1, 12)
     s, V = np.linalg.svd(X - X.mean(axis=0))[1:]
-    x = pmd(X, 12**0.5, **TIGHT)
+    x = pmd(X, 12**0.5, **flat.recorded("pmd", TIGHT))
     assert up_to_sign(x.loading, V[0]) < 1e-6
     assert x.strength == pytest.approx(s[0])
-    one = pmd(X, 1)
+    one = pmd(X, 1, options=spcacore.PMD(renormalize=False))
     np.testing.assert_array_equal(one.loading, np.eye(12)[np.argmax(X.var(axis=0))])
     assert one.value == pytest.approx(X.var(axis=0, ddof=1).max())
 
@@ -218,14 +268,14 @@ def test_ascent(seed, p, share, nonnegative, indefinite):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         for n_iter in range(8):
-            x = pmd(A, c, max_iter=n_iter, tol=0, **options)
+            x = pmd(A, c, **flat.recorded("pmd", {**options, "max_iter": n_iter, "tol": 0}))
             feasible(x.loading, c, nonnegative)
             values.append(x.value)
-        values = values[1:]  # the first is that of the start, brought within the bound
-        x = pmd(A, c, tol=1e-13, **options)
+        begin, values = values[0], values[1:]  # the first is that of the start, brought within the bound
+        x = pmd(A, c, **flat.recorded("pmd", {**options, "tol": 1e-13}))
     values.append(x.value)
-    if indefinite:  # a step that falls raises the shift
-        assert values[-1] >= values[0] - 1e-10 * p
+    if indefinite:  # a step that falls raises the shift, and is taken back
+        assert values[-1] >= begin - 1e-10 * p
     else:
         assert (np.diff(values) >= -1e-11 * abs(values[-1])).all()
         a = A @ x.loading
@@ -244,7 +294,17 @@ def test_iterates_of_noise(bound, order):
         v = spcacore.l1_threshold(Z.T @ (Z @ v), bound)[0]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            x = pmd(X, bound, start=np.eye(3000)[:5].sum(axis=0), max_iter=n_iter, tol=0, screening="both")
+            x = pmd(
+                X,
+                bound,
+                options=spcacore.PMD(
+                    start=np.eye(3000)[:5].sum(axis=0),
+                    max_iter=n_iter,
+                    tol=0,
+                    screening="both",
+                    renormalize=False,
+                ),
+            )
         np.testing.assert_allclose(x.loading, v, atol=1e-9)
 
 
@@ -261,7 +321,13 @@ def test_one_large_entry_and_many_near_the_level(kind):
         for n_iter in (1, 2, 3):  # of each step, since a later one makes good what one has missed
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
-                x = pmd(X, 2, kind=kind, center=False, start=start, tol=0, max_iter=n_iter)
+                x = pmd(
+                    X,
+                    2,
+                    kind=kind,
+                    center=False,
+                    options=spcacore.PMD(start=start, tol=0, max_iter=n_iter, renormalize=False),
+                )
             np.testing.assert_allclose(x.loading, expected, atol=1e-12)
 
 
@@ -275,7 +341,12 @@ def test_two_way_ascent(seed, n, p):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         for n_iter in range(8):
-            x = pmd(X, c, sample_l1_bound=d, center=False, start=np.ones(p), max_iter=n_iter)
+            x = pmd(
+                X,
+                c,
+                center=False,
+                options=spcacore.PMD(sample_l1_bound=d, start=np.ones(p), max_iter=n_iter, renormalize=False),
+            )
             feasible(x.loading, c)
             feasible(x.sample_loading, d)
             assert x.strength == pytest.approx(x.sample_loading @ X @ x.loading, rel=1e-12)
@@ -289,8 +360,10 @@ def test_two_way_ascent(seed, n, p):
 
 def test_strengths_of_scaled_data_and_of_their_correlations():
     X = spiked()
-    scaled = pmd(X, 2.2, scale=True, tol=1e-13)
-    correlation = pmd(np.corrcoef(X.T), 2.2, kind="covariance", tol=1e-13)
+    scaled = pmd(X, 2.2, scale=True, options=spcacore.PMD(tol=1e-13, renormalize=False))
+    correlation = pmd(
+        np.corrcoef(X.T), 2.2, kind="covariance", options=spcacore.PMD(tol=1e-13, renormalize=False)
+    )
     np.testing.assert_allclose(scaled.loading, correlation.loading, atol=1e-6)
     assert scaled.strength == pytest.approx((49 * correlation.value) ** 0.5, rel=1e-9)
     assert correlation.strength == pytest.approx(correlation.value**0.5, rel=1e-9)
@@ -302,20 +375,25 @@ def test_left_side_and_strength_belong_to_the_loading():
     Z = X - X.mean(axis=0)
     for scale in (False, True):
         Y = Z / Z.std(axis=0, ddof=1) if scale else Z
-        x = pmd(X, 2, scale=scale)
+        x = pmd(X, 2, scale=scale, options=spcacore.PMD(renormalize=False))
         np.testing.assert_allclose(x.strength * x.sample_loading, Y @ x.loading, atol=1e-12)
-        two = pmd(X, 2, sample_l1_bound=4, scale=scale)
+        two = pmd(X, 2, scale=scale, options=spcacore.PMD(sample_l1_bound=4, renormalize=False))
         assert two.strength == pytest.approx(two.sample_loading @ Y @ two.loading, rel=1e-12)
-        csr = pmd(scipy.sparse.csr_array(X), 2, sample_l1_bound=4, scale=scale)
+        csr = pmd(
+            scipy.sparse.csr_array(X),
+            2,
+            scale=scale,
+            options=spcacore.PMD(sample_l1_bound=4, renormalize=False),
+        )
         np.testing.assert_allclose(csr.sample_loading, two.sample_loading, atol=1e-6)
 
 
 def test_screening_changes_no_bit():
     X, _ = spcacore.datasets.make_spiked(60, 3000, cardinality=20, rng=0)
     for bound in (2.0, 6.0, 30.0):
-        plain = pmd(X, bound, screening="none")
+        plain = pmd(X, bound, options=spcacore.PMD(screening="none", renormalize=False))
         for mode in ("both", "shadow", "references"):
-            x = pmd(X, bound, screening=mode)
+            x = pmd(X, bound, options=spcacore.PMD(screening=mode, renormalize=False))
             np.testing.assert_array_equal(x.loading, plain.loading)
             assert x.n_iter == plain.n_iter
 
@@ -327,13 +405,22 @@ def test_two_way_residual():
     """deflation="naive" leaves X - d u v', step by step; the diagonal serves the starts."""
     X = spiked()
     options = {"sample_l1_bound": 4.0, "tol": 1e-13}
-    result = sparse_pca(X, 4, l1_bound=2, method="pmd", deflation="naive", renormalize=False, **options)
+    result = sparse_pca(
+        X,
+        4,
+        **flat.recorded(
+            "sparse_pca",
+            {**options, "l1_bound": 2, "method": "pmd", "deflation": "naive", "renormalize": False},
+        ),
+    )
     residual = X - X.mean(axis=0)
     for t in range(4):
-        x = pmd(residual, 2, center=False, **options)
+        x = pmd(residual, 2, **flat.recorded("pmd", {**options, "center": False}))
         assert up_to_sign(x.loading, result.loadings[:, t]) < 1e-5
         residual = residual - x.strength * np.outer(x.sample_loading, x.loading)
-    other = sparse_pca(X, 4, l1_bound=2, method="pmd", renormalize=False, **options)
+    other = sparse_pca(
+        X, 4, **flat.recorded("sparse_pca", {**options, "l1_bound": 2, "method": "pmd", "renormalize": False})
+    )
     assert np.abs(other.loadings - result.loadings).max() > 1e-3
 
 
@@ -364,12 +451,20 @@ def test_extend_is_asking_for_all_at_once(deflation, options, missing):
         X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
     if "hotelling" in deflation and options:
         with pytest.raises(ValueError, match="no data form"):
-            sparse_pca(X, 2, l1_bound=2, method="pmd", deflation=deflation, **options)
+            sparse_pca(
+                X,
+                2,
+                **flat.recorded(
+                    "sparse_pca", {**options, "l1_bound": 2, "method": "pmd", "deflation": deflation}
+                ),
+            )
         return
     before = X.copy()
     options = options | {"method": "pmd", "deflation": deflation, "n_starts": 20, "rng": 9}
-    whole = sparse_pca(X, 4, l1_bound=2, **options)
-    grown = sparse_pca(X, 2, l1_bound=2, **options).extend(X, 1).extend(X, 1)
+    whole = sparse_pca(X, 4, **flat.recorded("sparse_pca", {**options, "l1_bound": 2}))
+    grown = (
+        sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "l1_bound": 2})).extend(X, 1).extend(X, 1)
+    )
     for field in ("loadings", "explained_variance", "cardinality", "n_iter", "converged", "mean"):
         np.testing.assert_array_equal(getattr(grown, field), getattr(whole, field))
     np.testing.assert_array_equal(X, before)
@@ -377,8 +472,8 @@ def test_extend_is_asking_for_all_at_once(deflation, options, missing):
 
 def test_renormalize_is_the_leading_eigenvector_of_the_support():
     bound, A = 1.7, CORRELATION
-    x = pmd(A, bound, kind="covariance", renormalize=True)
-    S = np.flatnonzero(pmd(A, bound, kind="covariance").loading)
+    x = pmd(A, bound, kind="covariance", options=spcacore.PMD(renormalize=True))
+    S = np.flatnonzero(pmd(A, bound, kind="covariance", options=spcacore.PMD(renormalize=False)).loading)
     np.testing.assert_array_equal(np.flatnonzero(x.loading), S)
     assert x.value == pytest.approx(np.linalg.eigvalsh(A[np.ix_(S, S)])[-1])
     assert np.abs(x.loading).sum() > bound  # as documented
@@ -408,9 +503,22 @@ def test_missing_entries_are_left_out(order, center, scale):
     Z = Z / deviation
     before = X.copy()
     result = sparse_pca(
-        X, 3, l1_bound=2, method="pmd", deflation="naive", center=center, scale=scale, renormalize=False,
-        start="eigenvector", **TIGHT,
-    )  # fmt: skip
+        X,
+        3,
+        **flat.recorded(
+            "sparse_pca",
+            {
+                **TIGHT,
+                "l1_bound": 2,
+                "method": "pmd",
+                "deflation": "naive",
+                "center": center,
+                "scale": scale,
+                "renormalize": False,
+                "start": "eigenvector",
+            },
+        ),
+    )
     np.testing.assert_array_equal(X, before)
     assert result.total_variance == pytest.approx((Z**2).sum() / 29)
     if center:
@@ -433,20 +541,27 @@ def test_missing_entries_are_left_out(order, center, scale):
 def test_missing_entries_in_one_component():
     X = holes()
     Z = np.nan_to_num(X - np.nanmean(X, axis=0))
-    x, y = pmd(X, 2), pmd(Z, 2, center=False)
+    x, y = (
+        pmd(X, 2, options=spcacore.PMD(renormalize=False)),
+        pmd(Z, 2, center=False, options=spcacore.PMD(renormalize=False)),
+    )
     np.testing.assert_allclose(x.loading, y.loading, atol=1e-9)
     np.testing.assert_allclose(x.sample_loading, y.sample_loading, atol=1e-9)
     assert x.strength == pytest.approx(y.strength, rel=1e-12)
     X[4] = np.nan  # a whole row is fine
-    assert pmd(X, 2).sample_loading[4] == 0
-    single = pmd(X.astype(np.float32), 2)
+    assert pmd(X, 2, options=spcacore.PMD(renormalize=False)).sample_loading[4] == 0
+    single = pmd(X.astype(np.float32), 2, options=spcacore.PMD(renormalize=False))
     assert single.loading.dtype == np.float32
-    np.testing.assert_allclose(single.loading, pmd(X, 2).loading, atol=1e-3)
+    np.testing.assert_allclose(
+        single.loading, pmd(X, 2, options=spcacore.PMD(renormalize=False)).loading, atol=1e-3
+    )
     X[:, 2] = np.where(np.isnan(X[:, 2]), np.nan, 7.1)  # constant where observed
-    assert pmd(X, 2).loading[2] == 0
-    assert pmd(X, 2, scale=True).loading[2] == 0
+    assert pmd(X, 2, options=spcacore.PMD(renormalize=False)).loading[2] == 0
+    assert pmd(X, 2, scale=True, options=spcacore.PMD(renormalize=False)).loading[2] == 0
     size = 1e150
-    assert pmd(X * size, 2).strength / size == pytest.approx(pmd(X, 2).strength)
+    assert pmd(X * size, 2, options=spcacore.PMD(renormalize=False)).strength / size == pytest.approx(
+        pmd(X, 2, options=spcacore.PMD(renormalize=False)).strength
+    )
 
 
 def test_what_is_refused_of_missing_entries():
@@ -457,18 +572,18 @@ def test_what_is_refused_of_missing_entries():
     with pytest.raises(ValueError, match=message):
         sparse_pca(X, 2, cardinality=3, method="greedy")
     with pytest.raises(ValueError, match="NaN or infinite"):
-        pmd(scipy.sparse.csr_array(X), 2)
+        pmd(scipy.sparse.csr_array(X), 2, options=spcacore.PMD(renormalize=False))
     A = covariance(np.nan_to_num(X))
     A[3, 4] = A[4, 3] = np.nan
     with pytest.raises(ValueError, match="NaN or infinite"):
-        pmd(A, 2, kind="covariance")
+        pmd(A, 2, kind="covariance", options=spcacore.PMD(renormalize=False))
     Y = X.copy()
     Y[5, 5] = np.inf
     with pytest.raises(ValueError, match=r"1 entry that is NaN or infinite, the first at \(5, 5\)"):
-        pmd(Y, 2)
+        pmd(Y, 2, options=spcacore.PMD(renormalize=False))
     X[:, 9] = np.nan
     with pytest.raises(ValueError, match="column 9 of X has only NaN entries"):
-        sparse_pca(X, 2, l1_bound=2, method="pmd")
+        sparse_pca(X, 2, method=spcacore.PMD(l1_bound=2))
 
 
 # ---- options ----------------------------------------------------------------------------------------
@@ -477,31 +592,35 @@ def test_what_is_refused_of_missing_entries():
 @pytest.mark.parametrize("bound", [0.99, 13**0.5 + 1e-6, np.nan, np.inf, -1])
 def test_bound_out_of_range(bound):
     with pytest.raises(ValueError, match=r"l1_bound must be in \[1, 3.60555\]"):
-        pmd(CORRELATION, bound, kind="covariance")
+        pmd(CORRELATION, bound, kind="covariance", options=spcacore.PMD(renormalize=False))
     with pytest.raises(ValueError, match=r"l1_bound\[1\] must be in \[1, 3.60555\]"):
-        sparse_pca(CORRELATION, 2, l1_bound=[1, bound], method="pmd", kind="covariance")
+        sparse_pca(CORRELATION, 2, kind="covariance", method=spcacore.PMD(l1_bound=[1, bound]))
     with pytest.raises(ValueError, match=r"sample_l1_bound must be in \[1, 5.47723\]"):
-        pmd(np.eye(30, 13), 2, sample_l1_bound=bound if bound != 13**0.5 + 1e-6 else 6)
+        pmd(
+            np.eye(30, 13),
+            2,
+            options=spcacore.PMD(sample_l1_bound=bound if bound != 13**0.5 + 1e-6 else 6, renormalize=False),
+        )
 
 
 def test_bad_options():
     X = spiked()
     with pytest.raises(ValueError, match="sample_l1_bound needs data"):
-        pmd(CORRELATION, 2, kind="covariance", sample_l1_bound=2)
+        pmd(CORRELATION, 2, kind="covariance", options=spcacore.PMD(sample_l1_bound=2, renormalize=False))
     with pytest.raises(ValueError, match="start has 3 entries"):
-        pmd(X, 2, start=[1, 2, 3])
+        pmd(X, 2, options=spcacore.PMD(start=[1, 2, 3], renormalize=False))
     with pytest.raises(TypeError, match="method 'pmd' takes l1_bound, not cardinality"):
-        sparse_pca(X, 2, l1_bound=2, cardinality=3, method="pmd")
+        sparse_pca(X, 2, cardinality=3, method=spcacore.PMD(l1_bound=2))
     with pytest.raises(ValueError, match="needs renormalize=True"):
-        sparse_pca(X, 2, l1_bound=2, method="pmd", constraint="orthogonal", renormalize=False)
+        sparse_pca(X, 2, deflation="orthogonal", method=spcacore.PMD(l1_bound=2, renormalize=False))
 
 
 def test_not_converged():
     with pytest.warns(RuntimeWarning, match="not converged in 1 iteration"):
-        assert not pmd(spiked(), 3, max_iter=1).converged
+        assert not pmd(spiked(), 3, options=spcacore.PMD(max_iter=1, renormalize=False)).converged
 
 
 def test_random_starts_repeat():
     X = spiked()
-    runs = [pmd(X, 2, n_starts=70, rng=3).loading for _ in range(2)]
+    runs = [pmd(X, 2, options=spcacore.PMD(n_starts=70, rng=3, renormalize=False)).loading for _ in range(2)]
     np.testing.assert_array_equal(*runs)

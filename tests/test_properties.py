@@ -170,7 +170,7 @@ def test_no_feasible_vector_is_above_a_bound(problem):
 def test_greedy_paths_rise_with_the_cardinality(problem):
     X, A, k = problem
     for strategy in ("forward", "backward", "bidirectional"):
-        path = quietly(spcacore.greedy, X, k, strategy=strategy).path_value
+        path = quietly(spcacore.greedy, X, k, options=spcacore.Greedy(strategy=strategy)).path_value
         assert (np.diff(path) >= -1e-10 * top(A)).all()
 
 
@@ -184,7 +184,7 @@ def test_sparsity_paths_of_one_component_rise(X):
 @given(data(), st.floats(0, 1))
 def test_pmd_is_stationary_and_feasible(X, share):
     A, bound = covariance(X), 1 + share * (np.sqrt(X.shape[1]) - 1)
-    x = quietly(spcacore.pmd, X, bound, tol=0, max_iter=5000)
+    x = quietly(spcacore.pmd, X, bound, options=spcacore.PMD(tol=0, max_iter=5000, renormalize=False))
     assert np.abs(x.loading).sum() <= bound * (1 + 1e-12)
     best = spcacore.l1_threshold(A @ x.loading, bound)[0]
     assert best @ A @ x.loading <= x.value + 1e-6 * top(A)
@@ -193,7 +193,10 @@ def test_pmd_is_stationary_and_feasible(X, share):
 @given(data())
 def test_scotlass_has_known_ends(X):
     A, p = covariance(X), X.shape[1]
-    first, last = (quietly(spcacore.scotlass, X, bound, tol=1e-14) for bound in (1.0, np.sqrt(p)))
+    first, last = (
+        quietly(spcacore.scotlass, X, bound, options=spcacore.SCoTLASS(tol=1e-14, renormalize=False))
+        for bound in (1.0, np.sqrt(p))
+    )
     np.testing.assert_allclose(first.value, np.diag(A).max(), rtol=1e-9)
     np.testing.assert_allclose(last.value, top(A), rtol=1e-6)
 

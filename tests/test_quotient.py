@@ -7,6 +7,7 @@ supports, and in three variables against a grid of all directions.
 import warnings
 from itertools import combinations
 
+import flat
 import numpy as np
 import pytest
 from extras import optional
@@ -29,7 +30,7 @@ NEAR_ORTHOGONAL = 1e-8
 def generalized(X, r, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return sparse_pca(X, r, deflation="generalized", **options)
+        return sparse_pca(X, r, **flat.recorded("sparse_pca", {**options, "deflation": "generalized"}))
 
 
 def sphere(p, count, seed=0):
@@ -260,7 +261,11 @@ def test_cumulative_variance_is_not_below_that_of_projection(name, options):
 
 def check_cumulative(A, r, options):
     ours, plain = (
-        np.cumsum(sparse_pca(A, r, kind="covariance", deflation=d, **options).explained_variance_ratio)
+        np.cumsum(
+            sparse_pca(
+                A, r, **flat.recorded("sparse_pca", {**options, "kind": "covariance", "deflation": d})
+            ).explained_variance_ratio
+        )
         for d in ("generalized", "projection")
     )
     assert (ours >= plain - 1e-9).all()
@@ -345,7 +350,7 @@ def test_scotlass_gives_up_orthogonality_for_variance():
     """Its constraint would leave the quotient nothing to gain."""
     how = {"method": "scotlass", "l1_bound": 1.6, "kind": "covariance", "renormalize": False}
     V = generalized(PITPROPS, 4, **how).loadings
-    W = sparse_pca(PITPROPS, 4, deflation="projection", **how).loadings
+    W = sparse_pca(PITPROPS, 4, **flat.recorded("sparse_pca", {**how, "deflation": "projection"})).loadings
     assert np.abs(W.T @ W - np.eye(4)).max() < 1e-8
     assert np.abs(V.T @ V - np.eye(4)).max() > 1e-3
 

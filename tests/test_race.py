@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
 
+import spcacore
 from spcacore import _core, sparse_pca, tpower
 from spcacore.operators import field as fields
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
@@ -300,3 +301,18 @@ def test_dependent_variables_hide_no_weak_signal():
         value = float(np.cov(data[:, :5].T).sum()) / 5
         x = Solution(index, np.full(5, sqrt(0.2)), value, 0, True)
         assert rises_above_noise(problem, state, x) == above
+
+
+@pytest.mark.parametrize("k", [29, 31, 45, 58])
+def test_a_race_in_a_part_of_the_variables_needs_room_for_the_support(k):
+    """Of noise, where a race also runs among half of the variables: as good as on the covariance matrix."""
+    X = np.random.default_rng(0).standard_normal((40, 60))
+    found = spcacore.sparse_pca(X, 1, k)
+    assert found.cardinality.tolist() == [k]
+    A = np.cov(X, rowvar=False)
+    given = spcacore.tpower(A, k, options=spcacore.TPower(n_starts=60), kind="covariance")
+    assert found.explained_variance[0] >= given.value * (1 - 2e-3)
+    with pytest.raises(ValueError, match="31 nonzeros of 30 variables"):
+        spcacore._core.truncated_power_of_matrix(
+            A[:30, :30].copy(), np.zeros((1, 1), int), np.ones((1, 1)), 31, 5, 0.0
+        )

@@ -5,6 +5,7 @@ import re
 from dataclasses import fields, replace
 from functools import partial
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,7 +15,7 @@ from oracles import covariance, optimum
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
-from spcacore import _limits, row_blocks
+from spcacore import _limits, choice, methods, row_blocks
 
 NAMES = ("topdiam", "<script>alert('&1')</script>", "länge", "a\nb\x1b[31m", "e", '"f" & g', "g" * 60, "h")
 RNG = np.random.default_rng(5)
@@ -31,7 +32,7 @@ RESULTS = {
     "oppca": lambda: spcacore.oppca(X, 2),
     "soppca": lambda: spcacore.soppca(Columns(X, NAMES), 2, 4),
     "sparse_lda": lambda: spcacore.sparse_lda(CLEAN["data"], LABELS, cardinality=3),
-    "sparse_eigen": lambda: spcacore.sparse_eigen(covariance(X), np.eye(8), 3),
+    "sparse_eigen": lambda: spcacore.sparse_eigen(covariance(X), np.eye(8), 1, 3),
     "tpower": lambda: spcacore.tpower(Columns(covariance(X), NAMES), 3, kind="covariance"),
     "greedy": lambda: spcacore.greedy(X, 3),
     "branch_and_bound": lambda: spcacore.branch_and_bound(X, 3),
@@ -75,7 +76,7 @@ def repeated(result):
 
 
 MORE = {  # also of many components, values or long names
-    "pmd": lambda: spcacore.pmd(X, l1_bound=2.0),
+    "pmd": lambda: spcacore.pmd(X, l1_bound=2.0, options=spcacore.PMD(renormalize=False)),
     "dspca": lambda: spcacore.dspca(covariance(X), 3, kind="covariance"),
     "from_loadings": lambda: spcacore.from_loadings(np.eye(60), Columns(MANY, LONG), label="mine"),
     "ppca, many": lambda: spcacore.ppca(MANY, 50),
@@ -193,8 +194,8 @@ def test_rows_of_a_normal_model():
 @pytest.mark.parametrize(
     "run",
     [
-        lambda X, **o: spcacore.sparse_pca(X, 3, cardinality=4, **o),
-        lambda X, **o: spcacore.spca(X, 3, penalty=0.01, tol=1e-2, **o),
+        lambda X, **o: spcacore.sparse_pca(X, 3, **flat.recorded("sparse_pca", {**o, "cardinality": 4})),
+        lambda X, **o: spcacore.spca(X, 3, **flat.recorded("spca", {**o, "penalty": 0.01, "tol": 1e-2})),
         lambda X, **o: spcacore.sca(X, 3, l1_bound=3.5, **o),
     ],
 )
@@ -207,7 +208,9 @@ def test_shares_of_ordinary_components(run, scale):
 
 
 def test_shares_only_where_they_are_cheap(monkeypatch):
-    run = lambda: spcacore.sparse_pca(X, 2, cardinality=3, screening="none").dense_ratio  # noqa: E731
+    def run():
+        return spcacore.sparse_pca(X, 2, 3, method=spcacore.TPower(screening="none")).dense_ratio
+
     assert run() is not None
     from spcacore.operators import leading
 
@@ -219,7 +222,12 @@ def test_shares_only_where_they_are_cheap(monkeypatch):
     monkeypatch.setattr(leading, "ALL_VECTORS_ORDER", 7)
     assert run() is None
     monkeypatch.undo()
-    assert spcacore.sparse_pca(row_blocks(X), 2, cardinality=3, screening="none").dense_ratio is None
+    assert (
+        spcacore.sparse_pca(
+            row_blocks(X), 2, cardinality=3, method=spcacore.TPower(screening="none")
+        ).dense_ratio
+        is None
+    )
     wide = sp.random_array((100, 5000), density=0.01, rng=np.random.default_rng(0), format="csr")
     assert spcacore.sparse_pca(wide, 2, cardinality=3).dense_ratio is None
     tall = spcacore.sparse_pca(wide.T.tocsr(), 2, cardinality=3).dense_ratio
@@ -409,6 +417,7 @@ ALL = {**RESULTS, **TABLES, **MORE}
 
 def test_every_class_of_results_is_tried():
     classes = {n for n in spcacore.__all__ if isinstance(getattr(spcacore, n), type)} - NOT_RESULTS
+    classes -= {*methods.__all__, *choice.__all__}  # records of what is asked
     assert classes == {type(make()).__name__ for name, make in ALL.items() if not name.endswith("many")}
 
 

@@ -4,6 +4,7 @@ import warnings
 from dataclasses import replace
 from itertools import combinations, combinations_with_replacement
 
+import flat
 import numpy as np
 import pytest
 from calls import pca
@@ -36,7 +37,10 @@ def test_pit_props_beyond_the_literature():
 @few()
 def test_the_option_refines_what_is_found_without_it():
     options = {"cardinality": 4, "kind": "covariance", "deflation": "generalized"}
-    before, after = (sparse_pca(PITPROPS, 4, refine=wanted, **options).loadings for wanted in (False, True))
+    before, after = (
+        sparse_pca(PITPROPS, 4, **flat.recorded("sparse_pca", {**options, "refine": wanted})).loadings
+        for wanted in (False, True)
+    )
     assert spanned_variance(PITPROPS, after) > spanned_variance(PITPROPS, before) * 1.01
     np.testing.assert_allclose(refine(PITPROPS, before, kind="covariance"), after, atol=1e-10)
 
@@ -73,7 +77,10 @@ def test_close_to_the_best_of_many_restarts(matrix, r, k, best, in_turn, reached
     else:
         A = uci(matrix)
     options = {"cardinality": k, "kind": "covariance"}
-    plain, joint = (sparse_pca(A, r, refine=refine, **options).loadings for refine in (False, True))
+    plain, joint = (
+        sparse_pca(A, r, **flat.recorded("sparse_pca", {**options, "refine": refine})).loadings
+        for refine in (False, True)
+    )
     assert spanned_variance(A, plain) <= (in_turn + 1e-3) * best
     assert spanned_variance(A, joint) >= reached * best
     assert (np.count_nonzero(joint, axis=0) <= k).all()
@@ -108,15 +115,14 @@ def test_a_path_does_not_fall_where_refinement_did(monkeypatch):
 
 
 def test_restarts_of_sparse_pca():
-    options = {"cardinality": 4, "kind": "covariance", "refine": True, "rng": 1}
-    once, again = (sparse_pca(PITPROPS, 3, n_restarts=n, **options) for n in (0, 2))
-    V = sparse_pca(PITPROPS, 3, cardinality=4, kind="covariance", rng=1).loadings
+    options = {"kind": "covariance", "method": spcacore.TPower(rng=1)}
+    once, again = (sparse_pca(PITPROPS, 3, 4, refine=attempts, **options) for attempts in (True, 3))
+    V = sparse_pca(PITPROPS, 3, cardinality=4, kind="covariance", method=spcacore.TPower(rng=1)).loadings
     np.testing.assert_array_equal(again.loadings, refine(PITPROPS, V, kind="covariance", n_restarts=2, rng=1))
     assert again.explained_variance.sum() >= once.explained_variance.sum() * (1 - 1e-12)
-    with pytest.raises(ValueError, match="refine=True"):
-        sparse_pca(PITPROPS, 3, cardinality=4, kind="covariance", n_restarts=1)
-    with pytest.raises(ValueError, match="n_restarts"):
-        sparse_pca(PITPROPS, 3, n_restarts=-1, **options)
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match="refine must be at least 1"):
+            sparse_pca(PITPROPS, 3, 4, refine=wrong, **options)
 
 
 @given(
@@ -158,9 +164,11 @@ def test_a_single_loading_is_as_good_as_all_starts_make_it():
     found = 0
     for seed in range(10):
         A = covariance(np.random.default_rng(seed).standard_normal((12, 15)))
-        best = spcacore.tpower(A, 3, kind="covariance", swaps=False).value
+        best = spcacore.tpower(A, 3, kind="covariance", options=spcacore.TPower(swaps=False)).value
         for j in (A.diagonal().argmax(), A.diagonal().argmin()):
-            alone = spcacore.tpower(A, 3, kind="covariance", start=np.eye(15)[j], swaps=False).value
+            alone = spcacore.tpower(
+                A, 3, kind="covariance", options=spcacore.TPower(start=np.eye(15)[j], swaps=False)
+            ).value
             w = refine(A, np.eye(15)[:, [j]], cardinality=3, kind="covariance")[:, 0]
             assert w @ A @ w >= best * (1 - 1e-9)
             found += alone < best * (1 - 1e-3)
@@ -178,7 +186,13 @@ def test_one_component_is_refined_to_the_best(method):
         A = covariance(np.random.default_rng(seed).standard_normal((8, 11)))
         best = optimum(A, 4)
         before, after = (
-            sparse_pca(A, 1, cardinality=4, kind="covariance", refine=wanted, **options)
+            sparse_pca(
+                A,
+                1,
+                **flat.recorded(
+                    "sparse_pca", {**options, "cardinality": 4, "kind": "covariance", "refine": wanted}
+                ),
+            )
             for wanted in (False, True)
         )
         missed += before.explained_variance[0] < best * (1 - 1e-9)
@@ -212,7 +226,7 @@ def test_orthogonality_holds(seeds):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((15, 8)) @ rng.standard_normal((8, 8))
         A = covariance(X)
-        V = sparse_pca(X, 3, cardinality=4, constraint="orthogonal").loadings
+        V = sparse_pca(X, 3, cardinality=4, deflation="orthogonal").loadings
         W = refine(X, V, constraint="orthogonal")
         np.testing.assert_allclose(W.T @ W, np.eye(3), atol=1e-9)
         assert np.trace(W.T @ A @ W) >= np.trace(V.T @ A @ V) * (1 - 1e-10)
@@ -312,7 +326,7 @@ def test_no_start_loses_variance(seed, p, r, k):
 def test_pit_props_with_orthogonal_loadings(r, k, least):
     """The best known values of orthogonal loadings, from what `sparse_pca` finds in turn."""
     V = sparse_pca(
-        PITPROPS, r, cardinality=k, kind="covariance", constraint="orthogonal", refine=True
+        PITPROPS, r, cardinality=k, kind="covariance", refine=True, deflation="orthogonal"
     ).loadings
     np.testing.assert_allclose(V.T @ V, np.eye(r), atol=1e-10)
     assert (np.count_nonzero(V, axis=0) <= k).all()
@@ -361,7 +375,7 @@ def test_no_round_lowers_the_variance(seed, p, k, constraint):
     rng = np.random.default_rng(seed)
     A = covariance(rng.standard_normal((9, p)) * 2.0 ** rng.integers(-2, 3, p))
     rule = "orthogonal" if constraint else None
-    V = sparse_pca(A, 2, cardinality=k, kind="covariance", constraint=rule).loadings.copy()
+    V = sparse_pca(A, 2, cardinality=k, kind="covariance", deflation=rule).loadings.copy()
     V[:, 1] = V[:, 1] if constraint else np.roll(V[:, 1], 1)
     seen = []
     W = refine(
@@ -392,7 +406,7 @@ def test_two_orthogonal_loadings_against_all_pairs_of_supports():
         A = covariance(rng.standard_normal((9, 5)) * 2.0 ** rng.integers(-1, 2, 5))
         supports = [list(support) for support in combinations(range(5), 2)]
         best = max(best_orthogonal_pair(A, *pair) for pair in combinations_with_replacement(supports, 2))
-        W = sparse_pca(A, 2, cardinality=2, kind="covariance", constraint="orthogonal", refine=True).loadings
+        W = sparse_pca(A, 2, cardinality=2, kind="covariance", refine=True, deflation="orthogonal").loadings
         np.testing.assert_allclose(W.T @ W, np.eye(2), atol=1e-10)
         reached = np.trace(W.T @ A @ W)
         assert reached <= best * (1 + 1e-9)
@@ -415,8 +429,8 @@ def test_no_solver_loses_variance_by_refinement(method, constraint):
         else {"cardinality": 4}
     )
     options |= {"method": method, "constraint": constraint}
-    V = sparse_pca(X, 3, **options).loadings
-    W = sparse_pca(X, 3, refine=True, **options).loadings
+    V = sparse_pca(X, 3, **flat.recorded("sparse_pca", options)).loadings
+    W = sparse_pca(X, 3, **flat.recorded("sparse_pca", {**options, "refine": True})).loadings
     assert spanned_variance(A, W) >= spanned_variance(A, V) * (1 - 1e-12)
     if constraint:
         np.testing.assert_allclose(W.T @ W, np.eye(3), atol=1e-9)
@@ -511,14 +525,20 @@ def test_attempts(n_restarts, monkeypatch):
 def test_bad_input(options, error, match):
     V = sparse_pca(PITPROPS, 2, cardinality=4, kind="covariance").loadings
     with pytest.raises(error, match=match):
-        refine(PITPROPS, V, kind="covariance", **options)
+        refine(PITPROPS, V, **flat.recorded("refine", {**options, "kind": "covariance"}))
     with pytest.raises(ValueError, match="column 1 of loadings is zero"):
         refine(PITPROPS, V * [1, 0], kind="covariance")
     with pytest.raises(ValueError, match="12 rows for 13"):
         refine(PITPROPS, V[1:], kind="covariance")
     for wrong in ({"renormalize": False}, {"constraint": "uncorrelated"}):
         with pytest.raises(ValueError, match="refine=True requires"):
-            sparse_pca(PITPROPS, 2, cardinality=4, kind="covariance", refine=True, **wrong)
+            sparse_pca(
+                PITPROPS,
+                2,
+                **flat.recorded(
+                    "sparse_pca", {**wrong, "cardinality": 4, "kind": "covariance", "refine": True}
+                ),
+            )
 
 
 def test_loadings_without_variance_end():

@@ -4,6 +4,7 @@ import functools
 import tracemalloc
 
 import calls
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -119,7 +120,7 @@ def test_the_same_result_as_in_memory(name, kind, dtype):
 def test_canonical_pairs(kind, options):
     """Sides of any two kinds, whose blocks need not match."""
     X, Y = data()[:, :-Q], data()[:, -Q - 8 : -8] + data()[:, :Q]
-    expected = spcacore.sparse_cca(X, Y, 2, **options)
+    expected = spcacore.sparse_cca(X, Y, 2, **flat.recorded("sparse_cca", options))
     names = (
         "loadings_x",
         "loadings_y",
@@ -137,7 +138,7 @@ def test_canonical_pairs(kind, options):
             (make(X), spcacore.row_blocks(Y, block_bytes=Y.nbytes // 7)),
             (spcacore.row_blocks(X, block_bytes=X.nbytes // 7), make(Y)),
         ):  # fmt: skip
-            result = spcacore.sparse_cca(x, y, 2, **options)
+            result = spcacore.sparse_cca(x, y, 2, **flat.recorded("sparse_cca", options))
             for name in names:
                 a, b = getattr(result, name), getattr(expected, name)
                 if b is None:

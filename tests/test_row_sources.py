@@ -4,6 +4,7 @@ import os
 import pickle
 import signal
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -29,8 +30,8 @@ def test_the_same_result_as_in_memory(name):
     X = data()
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4 + 1)
     assert blocks.n_blocks == 4
-    expected = spcacore.sparse_pca(X, 2, **METHODS[name])
-    result = spcacore.sparse_pca(blocks, 2, **METHODS[name])
+    expected = spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", METHODS[name]))
+    result = spcacore.sparse_pca(blocks, 2, **flat.recorded("sparse_pca", METHODS[name]))
     same(result, expected, 1e-7 if name == "refined" else 1e-12)  # the tolerance of refine, or rounding
     if name == "certified":
         np.testing.assert_allclose(result.upper_bound, expected.upper_bound, rtol=1e-6)
@@ -50,9 +51,11 @@ def test_however_the_blocks_are_stored(name, kind):
         "csc": lambda: sp.csc_matrix(np.where(np.abs(X) > 3, X, 0)),
         "integers": lambda: np.rint(4 * X).astype(np.int16),
     }[kind]()
-    expected = spcacore.sparse_pca(X, 2, **METHODS[name])
+    expected = spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", METHODS[name]))
     result = spcacore.sparse_pca(
-        spcacore.row_blocks(X, block_bytes=97 * P * X.dtype.itemsize), 2, **METHODS[name]
+        spcacore.row_blocks(X, block_bytes=97 * P * X.dtype.itemsize),
+        2,
+        **flat.recorded("sparse_pca", METHODS[name]),
     )
     same(result, expected, 1e-6 if kind == "single" else 1e-12)
 
@@ -131,7 +134,7 @@ def test_few_passes():
     X = data()
     for r, most in ((1, 6), (3, 12)):
         blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
-        result = spcacore.sparse_pca(blocks, r, cardinality=8, n_starts=1)
+        result = spcacore.sparse_pca(blocks, r, cardinality=8, method=spcacore.TPower(n_starts=1))
         assert 3 <= blocks.passes <= most < 3 * result.n_iter.sum() + 6 * r
 
 
@@ -146,7 +149,7 @@ def test_scores_of_blocks():
 
 def test_what_blocks_do_not_give():
     blocks = spcacore.row_blocks(data(), block_bytes=data().nbytes // 4, names=[f"v{j}" for j in range(P)])
-    assert spcacore.pmd(blocks, 2.0).sample_loading is None
+    assert spcacore.pmd(blocks, 2.0, options=spcacore.PMD(renormalize=False)).sample_loading is None
     assert spcacore.sca(blocks, 2, l1_bound=4.0).scores is None
     result = spcacore.sparse_pca(blocks, 1, cardinality=8)
     assert result.names[:2] == ("v0", "v1")
@@ -315,7 +318,7 @@ def test_what_needs_the_data_in_memory_says_so(monkeypatch):
 
     blocks = spcacore.row_blocks(data())
     with pytest.raises(ValueError, match="sample_l1_bound needs the data in memory"):
-        spcacore.sparse_pca(blocks, 1, method="pmd", l1_bound=2.0, sample_l1_bound=3.0)
+        spcacore.sparse_pca(blocks, 1, method=spcacore.PMD(l1_bound=2.0, sample_l1_bound=3.0))
     with pytest.raises(ValueError, match="scale='degree' needs the data in memory"):
         spcacore.sca(blocks, 1, l1_bound=2.0, scale="degree")
     with pytest.raises(TypeError, match="criterion='permutation' needs whole columns in memory"):
@@ -323,7 +326,7 @@ def test_what_needs_the_data_in_memory_says_so(monkeypatch):
     monkeypatch.setattr(module, "BLOCKS_SUBMATRIX_ORDER", 200)
     monkeypatch.setattr(module, "KEPT_BYTES", 0)
     with pytest.raises(ValueError, match="covariance of 300 variables at once"):
-        spcacore.sparse_pca(blocks, 1, method="greedy", cardinality=3, strategy="backward")
+        spcacore.sparse_pca(blocks, 1, cardinality=3, method=spcacore.Greedy(strategy="backward"))
 
 
 # ---- recipes ---------------------------------------------------------------------------------------
@@ -381,7 +384,11 @@ def test_slices_that_are_frames(method):
     X = data()
     blocks = spcacore.row_blocks(Framed(X), block_bytes=X.nbytes // 3)
     options = METHODS[method]
-    same(spcacore.sparse_pca(blocks, 2, **options), spcacore.sparse_pca(X, 2, **options), 1e-12)
+    same(
+        spcacore.sparse_pca(blocks, 2, **flat.recorded("sparse_pca", options)),
+        spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", options)),
+        1e-12,
+    )
 
 
 def test_matrices_one_below_the_other():
@@ -456,7 +463,9 @@ NOT_ROWS = {
 def test_what_has_no_rows(what, tmp_path):
     make, error, words = NOT_ROWS[what]
     with pytest.raises(error, match=words):
-        spcacore.sparse_pca(spcacore.row_blocks(make(tmp_path)), 1, cardinality=2, screening="none")
+        spcacore.sparse_pca(
+            spcacore.row_blocks(make(tmp_path)), 1, cardinality=2, method=spcacore.TPower(screening="none")
+        )
 
 
 def test_a_column_of_text_in_parquet_is_named(tmp_path):

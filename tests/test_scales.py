@@ -3,6 +3,7 @@
 import contextlib
 import warnings
 
+import flat
 import numpy as np
 import pytest
 from calls import pca
@@ -170,8 +171,10 @@ def test_extreme_loadings_and_starts():
                 explained_variance(X0, W), explained_variance(X0, np.sign(V0)), rtol=1e-12
             )
             np.testing.assert_allclose(renormalize(X0, W), renormalize(X0, np.sign(V0)), atol=1e-12)
-            x = tpower(X0, K, start=W[:, 0])
-            np.testing.assert_allclose(x.loading, tpower(X0, K, start=np.sign(V0[:, 0])).loading, atol=1e-12)
+            x = tpower(X0, K, options=spcacore.TPower(start=W[:, 0]))
+            np.testing.assert_allclose(
+                x.loading, tpower(X0, K, options=spcacore.TPower(start=np.sign(V0[:, 0]))).loading, atol=1e-12
+            )
             for method in ("hotelling", "projection", "schur"):
                 A = CLEAN["covariance"]
                 D = deflate(A, W[:, 0], method)
@@ -181,9 +184,11 @@ def test_extreme_loadings_and_starts():
 @pytest.mark.parametrize(("size", "given"), [(1e300, np.inf), (1e-300, 0.0)])
 def test_strengths_of_pairs_beyond_the_number_range(size, given):
     options = {"l1_bound": 1.5, "scale": False}
-    ref = spcacore.sparse_cca(X0, X0[:, ::-1] + X0[:, :1], 1, **options)
+    ref = spcacore.sparse_cca(X0, X0[:, ::-1] + X0[:, :1], 1, **flat.recorded("sparse_cca", options))
     with pytest.warns(RuntimeWarning, match="strengths are beyond the number range"):
-        out = spcacore.sparse_cca(size * X0, size * (X0[:, ::-1] + X0[:, :1]), 1, **options)
+        out = spcacore.sparse_cca(
+            size * X0, size * (X0[:, ::-1] + X0[:, :1]), 1, **flat.recorded("sparse_cca", options)
+        )
     assert out.strengths.tolist() == [given]
     np.testing.assert_allclose(out.loadings_x, ref.loadings_x, atol=1e-9)
     np.testing.assert_allclose(out.correlations, ref.correlations, atol=1e-12)
@@ -194,7 +199,7 @@ def test_strengths_of_pairs_beyond_the_number_range(size, given):
     [
         lambda X: sparse_pca(X, 1, cardinality=K),
         lambda X: tpower(X, K),
-        lambda X: spcacore.pmd(X, 1.5),
+        lambda X: spcacore.pmd(X, 1.5, options=spcacore.PMD(renormalize=False)),
         lambda X: spcacore.spca(X, 1, cardinality=K),
         lambda X: spcacore.ppca(X, 1),
         lambda X: spcacore.sca(X, 1),

@@ -2,6 +2,7 @@
 
 import warnings
 
+import flat
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -29,7 +30,11 @@ def step(a, E, c):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             return scotlass(
-                np.eye(len(a)), c, earlier=E, start=a, max_iter=0, kind="covariance", tol=0
+                np.eye(len(a)),
+                c,
+                earlier=E,
+                kind="covariance",
+                options=spcacore.SCoTLASS(start=a, max_iter=0, tol=0, renormalize=False),
             ).loading
     except ValueError:
         return None
@@ -70,8 +75,15 @@ def test_one_step_without_a_bound_is_a_projection():
 
 @pytest.mark.parametrize("bound", [1.0, 1.3, 1.8, 2.4, 13**0.5])
 def test_first_component_is_that_of_pmd(bound):
-    x = scotlass(CORRELATION, bound, kind="covariance", tol=0, max_iter=10000)
-    y = pmd(CORRELATION, bound, kind="covariance", tol=0, max_iter=10000)
+    x = scotlass(
+        CORRELATION,
+        bound,
+        kind="covariance",
+        options=spcacore.SCoTLASS(tol=0, max_iter=10000, renormalize=False),
+    )
+    y = pmd(
+        CORRELATION, bound, kind="covariance", options=spcacore.PMD(tol=0, max_iter=10000, renormalize=False)
+    )
     np.testing.assert_allclose(x.loading, y.loading, atol=1e-6)
     assert x.value == pytest.approx(y.value, rel=1e-12)
 
@@ -80,7 +92,7 @@ def test_first_component_is_that_of_pmd(bound):
 @pytest.mark.parametrize("renormalize", [True, False])
 def test_pit_props(bound, renormalize):
     result = sparse_pca(
-        CORRELATION, 6, l1_bound=bound, method="scotlass", kind="covariance", renormalize=renormalize
+        CORRELATION, 6, kind="covariance", method=spcacore.SCoTLASS(l1_bound=bound, renormalize=renormalize)
     )
     V = result.loadings
     np.testing.assert_allclose(V.T @ V, np.eye(6), atol=1e-10)
@@ -95,7 +107,13 @@ def test_pit_props(bound, renormalize):
         np.testing.assert_allclose(values, pca, rtol=1e-5)
     one_by_one = V[:, :0]
     for t in range(6):  # the same, given the earlier loadings
-        x = scotlass(CORRELATION, bound, earlier=one_by_one, kind="covariance", renormalize=renormalize)
+        x = scotlass(
+            CORRELATION,
+            bound,
+            earlier=one_by_one,
+            kind="covariance",
+            options=spcacore.SCoTLASS(renormalize=renormalize),
+        )
         assert x.value == pytest.approx(values[t], rel=1e-5)
         one_by_one = np.column_stack([one_by_one, V[:, t]])
 
@@ -113,12 +131,24 @@ def test_no_point_of_the_sphere_is_better(bound):
         values = np.sum(grid @ A * grid, axis=1)
         if len(grid) == 0:
             with pytest.raises(ValueError, match="no unit vector"):
-                scotlass(A, bound, earlier=e[:, None], kind="covariance", n_starts=40)
+                scotlass(
+                    A,
+                    bound,
+                    earlier=e[:, None],
+                    kind="covariance",
+                    options=spcacore.SCoTLASS(n_starts=40, renormalize=False),
+                )
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             try:
-                x = scotlass(A, bound, earlier=e[:, None], kind="covariance", n_starts=40, tol=0)
+                x = scotlass(
+                    A,
+                    bound,
+                    earlier=e[:, None],
+                    kind="covariance",
+                    options=spcacore.SCoTLASS(n_starts=40, tol=0, renormalize=False),
+                )
             except ValueError:
                 assert bound < 1.5  # all runs end inside of the sphere
                 continue
@@ -141,7 +171,13 @@ def test_ascent(seed, p, indefinite):
         warnings.simplefilter("ignore", RuntimeWarning)
         for n_iter in (1, 2, 3, 5, 8, 1000):
             try:
-                x = scotlass(A, c, earlier=E, max_iter=n_iter, tol=0, start=np.ones(p), kind="covariance")
+                x = scotlass(
+                    A,
+                    c,
+                    earlier=E,
+                    kind="covariance",
+                    options=spcacore.SCoTLASS(max_iter=n_iter, tol=0, start=np.ones(p), renormalize=False),
+                )
             except ValueError:
                 return
             assert np.abs(E.T @ x.loading).max() < 1e-10 * np.abs(E).max() * p
@@ -158,17 +194,17 @@ def test_ascent(seed, p, indefinite):
 def test_orthogonal_under_every_deflation(deflation):
     X, _ = spcacore.datasets.make_spiked(40, 50, variances=[50, 40, 30, 20], rng=5)
     options = {"method": "scotlass", "deflation": deflation, "l1_bound": 3}
-    whole = sparse_pca(X, 4, **options)
+    whole = sparse_pca(X, 4, **flat.recorded("sparse_pca", options))
     np.testing.assert_allclose(whole.loadings.T @ whole.loadings, np.eye(4), atol=1e-10)
-    grown = sparse_pca(X, 2, **options).extend(X, 2)
+    grown = sparse_pca(X, 2, **flat.recorded("sparse_pca", options)).extend(X, 2)
     np.testing.assert_array_equal(grown.loadings, whole.loadings)
 
 
 def test_components_are_orthogonal_without_a_constraint():
     X, _ = spcacore.datasets.make_spiked(60, 40, variances=[50, 40, 30], rng=5)
     options = {"method": "scotlass", "l1_bound": 4}
-    V = sparse_pca(X, 3, constraint="orthogonal", **options).loadings
-    W = sparse_pca(X, 3, **options).loadings
+    V = sparse_pca(X, 3, **flat.recorded("sparse_pca", {**options, "constraint": "orthogonal"})).loadings
+    W = sparse_pca(X, 3, **flat.recorded("sparse_pca", options)).loadings
     np.testing.assert_allclose(V, W, atol=1e-6)
 
 
@@ -176,18 +212,21 @@ def test_nothing_feasible():
     e = np.ones((4, 1))
     A = np.diag([4.0, 3, 2, 1])
     with pytest.raises(ValueError, match=r"no unit vector of l1 norm at most 1\.2 that is orthogonal"):
-        scotlass(A, 1.2, earlier=e, kind="covariance")
-    x = scotlass(A, 2**0.5 + 1e-6, earlier=e, kind="covariance")
+        scotlass(A, 1.2, earlier=e, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
+    x = scotlass(A, 2**0.5 + 1e-6, earlier=e, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
     np.testing.assert_allclose(abs(x.loading[:2]), 0.5**0.5, atol=1e-2)
     with pytest.raises(ValueError, match="no unit vector"):
-        scotlass(A, 2, earlier=np.eye(4), kind="covariance")
+        scotlass(A, 2, earlier=np.eye(4), kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
     with pytest.warns(RuntimeWarning, match="nothing feasible is left after 1 of the 3"):
         result = sparse_pca(
-            np.full((4, 4), 0.5) + np.eye(4), 3, l1_bound=[2, 1.2, 1.2], kind="covariance", method="scotlass"
+            np.full((4, 4), 0.5) + np.eye(4),
+            3,
+            kind="covariance",
+            method=spcacore.SCoTLASS(l1_bound=[2, 1.2, 1.2]),
         )
     assert result.n_components == 1
     with pytest.warns(RuntimeWarning, match="no variance"):
-        scotlass(np.zeros((3, 3)), 1.5, kind="covariance")
+        scotlass(np.zeros((3, 3)), 1.5, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
 
 
 def test_bad_input():
@@ -198,15 +237,21 @@ def test_bad_input():
         (np.ones(13), "earlier must have 2 dimensions"),
     ]:
         with pytest.raises(ValueError, match=message):
-            scotlass(CORRELATION, 2, earlier=earlier, kind="covariance")
+            scotlass(
+                CORRELATION,
+                2,
+                earlier=earlier,
+                kind="covariance",
+                options=spcacore.SCoTLASS(renormalize=False),
+            )
     with pytest.raises(ValueError, match=r"l1_bound must be in \[1, 3.60555\]"):
-        scotlass(CORRELATION, 0.5, kind="covariance")
+        scotlass(CORRELATION, 0.5, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
     with pytest.raises(ValueError, match="does not help scotlass"):
-        sparse_pca(CORRELATION, 2, l1_bound=2, method="scotlass", kind="covariance", screening="both")
+        sparse_pca(CORRELATION, 2, kind="covariance", method=spcacore.SCoTLASS(l1_bound=2, screening="both"))
     with pytest.raises(ValueError, match="screening must be one of"):
-        sparse_pca(CORRELATION, 2, l1_bound=2, method="scotlass", kind="covariance", screening="all")
+        sparse_pca(CORRELATION, 2, kind="covariance", method=spcacore.SCoTLASS(l1_bound=2, screening="all"))
     E = np.ones((13, 2))  # dependent columns constrain once
     before = E.copy()
-    x = scotlass(CORRELATION, 3, earlier=E, kind="covariance")
+    x = scotlass(CORRELATION, 3, earlier=E, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
     np.testing.assert_array_equal(E, before)
     assert abs(x.loading.sum()) < 1e-10

@@ -3,6 +3,7 @@
 import warnings
 from functools import partial
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,6 +13,7 @@ from in_turn import examples
 from scipy.sparse.linalg import aslinearoperator
 from threadpoolctl import threadpool_limits
 
+import spcacore
 from spcacore import _core, sparse_pca, tpower
 from spcacore.operators import screening as _screening
 from spcacore.operators.deflation import DEFLATIONS
@@ -210,7 +212,7 @@ def test_integers_have_the_answer_of_numpy(n, p, seed, mode, dtype, order, large
 def test_reads_are_the_pass_for_the_statistics_and_the_exact_columns(order):
     """Without a shadow."""
     X = np.asarray(family("strong", 200, 900), order=order)
-    read = tpower(X, 10, screening="references").screening
+    read = tpower(X, 10, options=spcacore.TPower(screening="references")).screening
     assert read.columns > 0
     assert read.reads == pytest.approx(1 + read.columns * X[:, 0].nbytes / X.nbytes)
 
@@ -267,7 +269,9 @@ def test_whole_calls(kind, order, dtype):
         for threads, screening in ((1, "none"), (1, mode), (2, mode)):
             with threadpool_limits(threads), warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # not converged
-                results.append(sparse_pca(X, 4, screening=screening, **options))
+                results.append(
+                    sparse_pca(X, 4, **flat.recorded("sparse_pca", {**options, "screening": screening}))
+                )
         assert bits(results[0]) == bits(results[1]) == bits(results[2])
         assert results[1].screening.mode == mode
         assert results[1].screening.questions > 8
@@ -276,11 +280,11 @@ def test_whole_calls(kind, order, dtype):
 @pytest.mark.parametrize("mode", MODES)
 def test_one_component_and_extension(mode):
     X = stored(family("medium", 60, 1500), np.float64, "C")
-    one, plain = (tpower(X, 15, screening=m, n_starts=3) for m in (mode, "none"))
+    one, plain = (tpower(X, 15, options=spcacore.TPower(screening=m, n_starts=3)) for m in (mode, "none"))
     assert one.loading.tobytes() == plain.loading.tobytes()
     assert (one.value, one.n_iter) == (plain.value, plain.n_iter)
-    first = sparse_pca(X, 1, cardinality=15, screening=mode, n_starts=1)
-    both = sparse_pca(X, 2, cardinality=15, screening="none", n_starts=1)
+    first = sparse_pca(X, 1, cardinality=15, method=spcacore.TPower(screening=mode, n_starts=1))
+    both = sparse_pca(X, 2, cardinality=15, method=spcacore.TPower(screening="none", n_starts=1))
     assert bits(first.extend(X, 1)) == bits(both)
 
 
@@ -507,7 +511,7 @@ def test_columns_of_c_order_are_kept_and_evicted():
 @pytest.mark.parametrize(("mode", "most"), [("both", 2.4), ("shadow", 7.0), ("references", 15.0)])
 def test_few_columns_are_read(mode, most, order):
     X = stored(family("medium", 200, 8000), np.float64, order)
-    result = sparse_pca(X, 5, cardinality=40, screening=mode, n_starts=1)
+    result = sparse_pca(X, 5, cardinality=40, method=spcacore.TPower(screening=mode, n_starts=1))
     told = result.screening
     assert told.questions >= result.n_iter.sum()
     assert told.reads < most < told.questions / 2
@@ -564,11 +568,13 @@ def test_available_memory_is_plausible():
 def test_the_option_is_checked_and_other_input_ignores_it():
     X = family("medium", 30, 40)
     with pytest.raises(ValueError, match="screening"):
-        sparse_pca(X, 1, cardinality=3, screening="shadows")
+        sparse_pca(X, 1, cardinality=3, method=spcacore.TPower(screening="shadows"))
     with pytest.raises(ValueError, match="screening"):
-        tpower(X, 3, screening=True)
+        tpower(X, 3, options=spcacore.TPower(screening=True))
     assert sparse_pca(X, 1, cardinality=3).screening.mode == "none"
     for other, kind in ((sp.csr_array(X), "data"), (aslinearoperator(X), "data"), (X.T @ X, "covariance")):
         for mode in ("auto", *MODES, "none"):
-            told = sparse_pca(other, 1, cardinality=3, kind=kind, screening=mode).screening
+            told = sparse_pca(
+                other, 1, cardinality=3, kind=kind, method=spcacore.TPower(screening=mode)
+            ).screening
             assert (told.mode, told.reads, told.questions) == ("none", None, 0)

@@ -419,7 +419,7 @@ path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore
             ValueError,
             "at least 0, not nan",
         ),
-        (lambda: path(lambda v: v, COVARIANCE), TypeError, "pass n_features"),
+        (lambda: path(lambda v: v, COVARIANCE), TypeError, "has no shape"),
         (
             lambda: select(np.where(np.arange(200).reshape(20, 10) % 10 == 3, np.nan, X) + gap, *PMD),
             ValueError,
@@ -455,7 +455,7 @@ path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore
             ValueError,
             "needs the entries of X",
         ),
-        (lambda: count(X, pca(2)), TypeError, "needs cardinality"),
+        (lambda: count(X, pca(2, method=spcacore.GPower())), TypeError, "needs penalty"),
         (lambda: count(X, spcacore.sparse_pca), TypeError, "n_components must be given"),
         (lambda: count(X, pca(0.5, 2)), TypeError, "n_components must be an integer"),
         (lambda: count(A, pca(2, 2, kind="covariance")), TypeError, "which a covariance does not have"),

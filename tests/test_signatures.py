@@ -6,17 +6,15 @@ import re
 import sys
 import typing
 
-import numpy as np
 import pytest
 from extras import skipping
 
 import spcacore
-from spcacore import _types
-from spcacore._docstrings import hands_on
+from spcacore import _types, choice, methods
 from spcacore.models import alternation, rotated, variance
 from spcacore.operators import deflation, screening
 from spcacore.selection import criteria, resampling
-from spcacore.solvers import share, table
+from spcacore.solvers import table
 
 MODULES = [
     "spcacore",
@@ -78,22 +76,11 @@ def test_what_counts_as_a_type():
     assert not any(map(untyped, ("NDArray[Any]", "dict[str, tuple[Any, int]] | None")))
 
 
-def test_options_handed_on_are_taken():
-    """Every name that a signature shows is one that the function takes, at the default that it shows."""
-    X = spcacore.datasets.make_spiked(40, 15, cardinality=4, rng=0)[0]
-    for function, arguments, given in ((spcacore.sparse_pca, (X, 2), {"cardinality": 3}),):
-        shown = inspect.signature(function).parameters
-        defaults = {name: one.default for name, one in shown.items() if one.default is not one.empty}
-        assert len(defaults) > 25
-        found, plain = function(*arguments, **{**defaults, **given}), function(*arguments, **given)
-        found, plain = (getattr(one, "results", [one])[0] for one in (found, plain))
-        if hasattr(plain, "loadings"):
-            np.testing.assert_array_equal(found.loadings, plain.loadings)
-
-
-def test_every_option_of_every_method_is_shown():
-    taken = {option for method in table.SOLVERS.values() for option in method.option_names()}
-    assert taken <= set(inspect.signature(spcacore.sparse_pca).parameters)
+def test_every_option_of_every_method_is_in_its_record():
+    for name, method in table.SOLVERS.items():
+        fields = set(methods.METHODS[name].__dataclass_fields__)
+        assert set(method.option_names()) - {"nonnegative"} <= fields
+        assert method.sparsity == methods.METHODS[name].sparsity
 
 
 def test_functions_that_run_a_function_have_few_options():
@@ -102,32 +89,20 @@ def test_functions_that_run_a_function_have_few_options():
         assert len(inspect.signature(getattr(spcacore, name)).parameters) <= 14
 
 
-def test_a_decorated_function_shows_what_it_hands_on():
-    class Options(typing.TypedDict, total=False):
-        level: "int | None"
-
-    @hands_on(Options)
-    def outer(x, *, kind: "str" = "b", **options):
-        return options
-
-    assert str(inspect.signature(outer)) == "(x, *, kind: 'str' = 'b', level: 'int | None' = None)"
-    assert outer(1, level=2) == {"level": 2}
-
-
 @pytest.mark.parametrize(
     ("words", "choices"),
     [
-        (_types.Method, table.SOLVERS),
-        (_types.Deflation, deflation.DEFLATIONS),
-        (_types.Objective, alternation.OBJECTIVES),
-        (_types.Constraint, alternation.CONSTRAINTS),
+        (_types.MethodName, table.SOLVERS),
+        (_types.MethodName, methods.METHODS),
+        (_types.Deflation, [*deflation.DEFLATIONS, *alternation.CONSTRAINTS]),
         (_types.Definition, variance.VARIANCE_DEFINITIONS),
-        (_types.ShareOf, share.SHARES),
+        (_types.ShareOf, choice.SHARES),
         (_types.ScreeningMode, screening.MODES),
+        (_types.Counted, choice.COUNTS),
         (_types.Rule, criteria.RULES),
         (_types.Resampling, resampling.RESAMPLINGS),
         (_types.Rotation, rotated._ROTATIONS),
-        (_types.Thresholding, rotated._THRESHOLDS),
+        (_types.ThresholdRule, rotated._THRESHOLDS),
     ],
 )
 def test_words_of_types_are_those_that_are_checked(words, choices):

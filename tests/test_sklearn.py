@@ -3,6 +3,7 @@
 import pickle
 import tracemalloc
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -53,8 +54,8 @@ def fitted(estimator, X, y=None):
 
 OTHERS = [
     SparsePCA(None, cardinality=1, center=False),
-    SparsePCA(1, method="gpower", penalty=0.1, options={"relative": True}),
-    SparsePCA(2, method="pmd", scale=True, renormalize=False),
+    SparsePCA(1, method=spcacore.GPower(penalty=0.1, relative=True)),
+    SparsePCA(2, scale=True, method=spcacore.PMD(renormalize=False)),
     SparsePCA(2, method="greedy", deflation="schur", refine=True),
     SPCA(1, penalty=0.1, ridge=1.0),
     SPCA(2, scale=True, ridge=np.inf),
@@ -62,7 +63,7 @@ OTHERS = [
     SCA(2, scale=True, center=False),
     PPCA(1, scale=True, ddof=0),
     SparseLDA(cardinality=1, shrinkage=None),
-    SparseLDA(method="rayleigh_flow", shrinkage=0.2, swaps=False),
+    SparseLDA(shrinkage=0.2, method=spcacore.RatioSearch(method="rayleigh_flow", swaps=False)),
     SparseCCA(method="generalized", ridge=0.1),
     SparseCCA(l1_bound=1.0, scale=False),
     KernelPCA(kernel="precomputed"),
@@ -109,17 +110,29 @@ def test_the_estimators_give_what_the_functions_give(layout):
     }[layout]()  # fmt: skip
     y, Y = np.arange(60) % 3, dense[:, ::-1][:, :7] + dense[:, :7]
     pairs = [
-        (SparsePCA(3, cardinality=[4, 5, 6], deflation="schur", n_starts=2, random_state=3).fit(X),
-         spcacore.sparse_pca(X, 3, cardinality=[4, 5, 6], deflation="schur", n_starts=2, rng=3)),
+        (
+            SparsePCA(
+                3,
+                cardinality=[4, 5, 6],
+                deflation="schur",
+                random_state=3,
+                method=spcacore.TPower(n_starts=2),
+            ).fit(X),
+            spcacore.sparse_pca(
+                X, 3, cardinality=[4, 5, 6], deflation="schur", method=spcacore.TPower(n_starts=2, rng=3)
+            ),
+        ),
         (SparsePCA().fit(X), spcacore.sparse_pca(X, 2, cardinality=7)),
-        (SparsePCA(method="pmd").fit(X), spcacore.sparse_pca(X, 2, l1_bound=7**0.5, method="pmd")),
-        (SPCA(3, penalty=20.0, ridge=5.0, scale=True).fit(X),
-         spcacore.spca(X, 3, penalty=20.0, ridge=5.0, scale=True)),
+        (SparsePCA(method="pmd").fit(X), spcacore.sparse_pca(X, 2, method=spcacore.PMD(l1_bound=7**0.5))),
+        (
+            SPCA(3, penalty=20.0, ridge=5.0, scale=True).fit(X),
+            spcacore.spca(X, 3, penalty=20.0, ridge=5.0, scale=True),
+        ),
         (SPCA().fit(X), spcacore.spca(X, 2, cardinality=7)),
         (SCA(3, l1_bound=8.0, center=False).fit(X), spcacore.sca(X, 3, l1_bound=8.0, center=False)),
         (PPCA(3, scale=True).fit(X), spcacore.ppca(X, 3, scale=True)),
         (SparseLDA(shrinkage=0.1).fit(X, y), spcacore.sparse_lda(X, y, cardinality=7, shrinkage=0.1)),
-    ]  # fmt: skip
+    ]
     for model, result in pairs:
         assert np.array_equal(model.components_, result.loadings.T)
         assert model.components_.dtype == X.dtype
@@ -251,12 +264,12 @@ def test_copies_are_the_same(E):
 
 def test_random_states():
     X = np.random.default_rng(0).standard_normal((20, 600))  # equal variances say nothing of where to start
-    options = {"cardinality": 10, "n_starts": 1, "max_iter": 2, "scale": True, "options": {"swaps": False}}
+    method = spcacore.TPower(n_starts=1, max_iter=2, swaps=False)
 
     def components(state):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            return SparsePCA(1, random_state=state, **options).fit(X).components_
+            return SparsePCA(1, 10, method=method, scale=True, random_state=state).fit(X).components_
 
     assert np.array_equal(components(None), components(None))
     assert np.array_equal(components(5), components(5))
@@ -334,12 +347,9 @@ def test_X_is_not_copied(E, layout):
         X = sp.csr_array(X)
         size = X.data.nbytes + X.indices.nbytes
     X = np.asfortranarray(X) if layout == "F" else X
-    options = {"screening": "none"} if E is SparsePCA else {"tol": 1e-3}
+    options = {"method": spcacore.TPower(screening="none")} if E is SparsePCA else {"tol": 1e-3}
     model = E(**options)
-    if E is SparsePCA:
-        call = lambda: spcacore.sparse_pca(X, 2, cardinality=64, **options)  # noqa: E731
-    else:
-        call = lambda: spcacore.sca(X, 2, **options)  # noqa: E731
+    call = partial(spcacore.sparse_pca if E is SparsePCA else spcacore.sca, X, 2, **options)
     peaks = []
     for work in (call, lambda: model.fit(X), lambda: model.transform(X)):
         work()
@@ -365,10 +375,10 @@ BAD = [
     (SparsePCA(cardinality=[2, 3, 4]), ValueError, "3 entries for 2"),
     (SparsePCA(method="power"), ValueError, "method must be one of"),
     (SparsePCA(method="gpower"), TypeError, "needs penalty"),
-    (SparsePCA(l1_bound=2, cardinality=2), TypeError, "takes cardinality, not l1_bound"),
-    (SparsePCA(options={"kind": "covariance"}), TypeError, "multiple values"),
-    (SparsePCA(options={"wings": 2}), TypeError, "no option of method"),
-    (SparsePCA(options=3), TypeError, "mapping"),
+    (SparsePCA(cardinality=2, method=spcacore.PMD(2.0)), TypeError, "takes l1_bound, not cardinality"),
+    (SparsePCA(method=spcacore.TPower), TypeError, "call it"),
+    (SparsePCA(method=3), TypeError, "record|name of a method"),
+    (SparsePCA(choice={"include": [0]}), TypeError, "choice must be Choice"),
     (SparsePCA(random_state="x"), TypeError, "rng"),
     (SPCA(penalty=1.0, cardinality=2), ValueError, "either"),
     (SPCA(max_iter=0), ValueError, "max_iter"),

@@ -2,6 +2,7 @@
 
 import copy
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -62,10 +63,10 @@ def test_batches_of_any_size_and_order_give_the_fit_of_all_rows(X, data):
         "center": data.draw(st.sampled_from([True, False]) if shift == 0 else st.just(True)),
     }  # fmt: skip
     sparse = shift == 0 and data.draw(st.booleans())
-    model, Y = SparsePCA(2, **options), X + shift
+    model, Y = SparsePCA(2, **flat.recorded("SparsePCA", options)), X + shift
     for rows in np.split(order, cuts):
         assert model.partial_fit(sp.csr_array(Y[rows]) if sparse else Y[rows]) is model
-    whole = SparsePCA(2, **options).fit(Y)
+    whole = SparsePCA(2, **flat.recorded("SparsePCA", options)).fit(Y)
     for name in ("components_", "explained_variance_", "explained_variance_ratio_", "noise_variance_"):
         np.testing.assert_allclose(getattr(model, name), getattr(whole, name), rtol=1e-7, atol=1e-7)
     np.testing.assert_allclose(model.transform(Y), whole.transform(Y), atol=1e-6)
@@ -119,10 +120,12 @@ def test_batches_of_every_estimator_that_depends_on_the_covariance_alone(X, mode
 def test_the_default_ridge_in_batches(X, n, weight):
     """By samples and by variables that are not excluded; eight of twelve."""
     Y, w = X[:n], None if weight is None else np.array(weight)
-    model = SPCA(2, cardinality=3, exclude=[0, 1, 2, 11])
+    model = SPCA(2, cardinality=3, choice=spcacore.Choice(exclude=[0, 1, 2, 11]))
     for rows in (slice(0, 7), slice(7, n)):
         model.partial_fit(Y[rows], sample_weight=None if w is None else w[rows])
-    whole = SPCA(2, cardinality=3, exclude=[0, 1, 2, 11]).fit(Y if w is None else np.repeat(Y, w, axis=0))
+    whole = SPCA(2, cardinality=3, choice=spcacore.Choice(exclude=[0, 1, 2, 11])).fit(
+        Y if w is None else np.repeat(Y, w, axis=0)
+    )
     assert model.result_.ridge == pytest.approx(whole.result_.ridge)
     np.testing.assert_allclose(model.components_, whole.components_, atol=1e-7)
 
@@ -144,7 +147,7 @@ def test_weights_of_batches_are_repeated_rows(X, model):
 def test_weights_of_structured_components(X, options, sparse):
     weight = np.random.default_rng(1).integers(0, 4, len(X))
     for prior in (None, spcacore.grid_laplacian((12,))):
-        model = StructuredPCA(2, prior_precision=prior, **options)
+        model = StructuredPCA(2, **flat.recorded("StructuredPCA", {**options, "prior_precision": prior}))
         repeated = np.random.default_rng(2).permutation(np.repeat(X, weight, axis=0))
         ours = model.fit(sp.csr_array(X) if sparse else X, sample_weight=weight.tolist())
         theirs = clone(model).fit(repeated)
@@ -366,8 +369,8 @@ def test_structured_components_without_a_prior_are_principal(X):
 def test_a_prior_reaches_the_components():
     prior = spcacore.grid_laplacian((5, 5))
     X = np.random.default_rng(3).standard_normal((40, 25))
-    model = StructuredPCA(1, cardinality=6, prior_precision=prior).fit(X)
-    expected = spcacore.soppca(X, 1, 6, prior_precision=prior)
+    model = StructuredPCA(1, cardinality=6, prior=spcacore.Prior(precision=prior)).fit(X)
+    expected = spcacore.soppca(X, 1, 6, prior=spcacore.Prior(precision=prior))
     np.testing.assert_array_equal(model.components_, expected.loadings.T)
     np.testing.assert_array_equal(model.inverse_transform(model.transform(X)),
                                   expected.reconstruct(expected.transform(X)))  # fmt: skip

@@ -1,9 +1,11 @@
 """Priors of sparse precision in soppca and oppca, against their dense decompositions."""
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import spcacore
 from spcacore import grid_laplacian, oppca, soppca
 from spcacore.models import priors
 
@@ -54,9 +56,9 @@ def test_a_large_support_is_that_of_the_dense_search(a):
 def test_a_support_with_a_band_gives_the_same_component(monkeypatch):
     X, _ = maps(2)
     L = grid_laplacian((26, 40)) + 0.02 * sp.eye_array(1040)
-    banded = soppca(X, 1, 250, prior_precision=L)
+    banded = soppca(X, 1, 250, prior=spcacore.Prior(precision=L))
     monkeypatch.setattr(priors, "BANDED_LEAST", 10_000)
-    plain = soppca(X, 1, 250, prior_precision=L)
+    plain = soppca(X, 1, 250, prior=spcacore.Prior(precision=L))
     np.testing.assert_allclose(banded.loadings, plain.loadings, atol=1e-7)
     np.testing.assert_allclose(banded.free_energy[0][-1], plain.free_energy[0][-1], rtol=1e-9)
     assert banded.posterior_trace[0] == pytest.approx(plain.posterior_trace[0], rel=1e-6)
@@ -68,8 +70,10 @@ def test_supports_larger_than_the_samples(deflation):
     """By the columns of the data and by the covariance, which has none."""
     X, _ = maps(3, (15, 22), 25)
     options = {"prior_precision": grid_laplacian((15, 22)) + 0.05 * sp.eye_array(330), "deflation": deflation}
-    data = soppca(X, 2, 60, **options)
-    A = soppca(np.cov(X.T), 2, 60, kind="covariance", n_samples=25, **options)
+    data = soppca(X, 2, 60, **flat.recorded("soppca", options))
+    A = soppca(
+        np.cov(X.T), 2, 60, **flat.recorded("soppca", {**options, "kind": "covariance", "n_samples": 25})
+    )
     np.testing.assert_allclose(data.loadings, A.loadings, atol=1e-6)
     for ours, theirs in zip(data.free_energy, A.free_energy, strict=True):
         assert ours[-1] == pytest.approx(theirs[-1], abs=1e-6)
@@ -84,8 +88,8 @@ def test_an_estimated_determinant_of_a_prior():
     """Of 1040 variables by quadrature, also where the earlier means are left out."""
     X, _ = maps(1)
     L = grid_laplacian((26, 40)) + 0.02 * sp.eye_array(1040)
-    many = oppca(X, 2, prior_precision=L)
-    dense = oppca(X, 2, prior_covariance=np.linalg.inv(L.toarray()))
+    many = oppca(X, 2, prior=spcacore.Prior(precision=L))
+    dense = oppca(X, 2, prior=spcacore.Prior(covariance=np.linalg.inv(L.toarray())))
     for t in range(2):
         assert many.free_energy[t][-1] == pytest.approx(dense.free_energy[t][-1], abs=20)
         assert many.gain[t] > 100
@@ -95,16 +99,19 @@ def test_a_large_sparse_precision_agrees_with_its_decomposition(monkeypatch):
     """1040 variables by conjugate gradients and quadrature, and the same by eigenvectors."""
     X, W = maps(0)
     L = grid_laplacian((26, 40)) + 0.02 * sp.eye_array(1040)
-    many, sparse = oppca(X, 2, prior_precision=L), soppca(X, 2, 60, prior_precision=L)
+    many, sparse = (
+        oppca(X, 2, prior=spcacore.Prior(precision=L)),
+        soppca(X, 2, 60, prior=spcacore.Prior(precision=L)),
+    )
     monkeypatch.setattr(priors, "SPECTRAL_ORDER", 2000)
-    few = oppca(X, 2, prior_precision=L)
+    few = oppca(X, 2, prior=spcacore.Prior(precision=L))
     np.testing.assert_allclose(np.abs(np.sum(many.loadings * few.loadings, axis=0)), 1, atol=1e-5)
     np.testing.assert_allclose(many.posterior_trace, few.posterior_trace, rtol=3e-2)
     np.testing.assert_allclose(many.noise_variances, few.noise_variances, rtol=1e-3)
     for path in many.free_energy:
         assert (np.diff(path) >= 0).all()
     np.testing.assert_allclose(many.means[:, 0] @ many.means[:, 1], 0, atol=1e-10)
-    exact = soppca(X, 2, 60, prior_precision=L)
+    exact = soppca(X, 2, 60, prior=spcacore.Prior(precision=L))
     np.testing.assert_allclose(sparse.loadings, exact.loadings, atol=1e-6)
     assert (np.abs(np.sum(W * sparse.loadings, axis=0)) > 0.8).all()
     plain = soppca(X, 2, 60)

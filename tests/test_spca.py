@@ -3,6 +3,7 @@
 import math
 import warnings
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -15,6 +16,7 @@ from oracles import covariance, data_arrays, dense_vector, optimum, reference, s
 import spcacore
 from spcacore import _core, spca
 from spcacore.models import elastic_net, net_steps
+from spcacore.models.elastic_net import elastic_nets
 
 cvxpy = optional("cvxpy")
 SparsePCA = optional("sklearn.decomposition", "SparsePCA")
@@ -235,9 +237,11 @@ def test_a_working_set_finds_the_same(monkeypatch):
         assert np.abs(residual[:, j]).max() <= 200 * (1 + 1e-5)
     assert (x[planted[:, 0] != 0, 0] != 0).all()
     options = {"cardinality": 40, "ridge": 10.0, "tol": 1e-4}
-    some = spca(X, 2, **options)
+    some = spca(X, 2, **flat.recorded("spca", options))
     monkeypatch.setattr(net_steps, "WORKING_SET_VARIABLES", 600)
-    np.testing.assert_allclose(spca(X, 2, **options).loadings, some.loadings, atol=1e-9)
+    np.testing.assert_allclose(
+        spca(X, 2, **flat.recorded("spca", options)).loadings, some.loadings, atol=1e-9
+    )
 
 
 def test_wide_data_by_default():
@@ -261,7 +265,11 @@ def test_golub_explains_more_than_scikit_learn():
     X = data_arrays("golub_leukemia.npz")["X"][:, ::4].astype(float)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs = SparsePCA(3, alpha=7000, max_iter=100, random_state=0).fit(X).components_.T
+        theirs = (
+            SparsePCA(3, alpha=7000, random_state=0, method=spcacore.TPower(max_iter=100))
+            .fit(X)
+            .components_.T
+        )
     counts = np.count_nonzero(theirs, axis=0)
     assert 50 < counts.sum() < 400
     ours = spca(X, 3, cardinality=counts.clip(1))
@@ -292,19 +300,19 @@ def test_supports_that_alternate_are_told_and_refined(seed, p):
     A = factors(seed, p)
     options = {"cardinality": 5, "ridge": 1e-6, "kind": "covariance"}
     with pytest.warns(RuntimeWarning, match="supports alternate"):
-        plain = spca(A, 3, refine=False, **options)
+        plain = spca(A, 3, **flat.recorded("spca", {**options, "refine": False}))
     assert not plain.converged
     assert plain.n_iter < 200
     for some in range(1, plain.n_iter, 20):
         with pytest.warns(RuntimeWarning, match="not converged in"):
-            earlier = spca(A, 3, refine=False, max_iter=some, **options)
+            earlier = spca(A, 3, **flat.recorded("spca", {**options, "refine": False, "max_iter": some}))
         assert earlier.explained_variance.sum() <= plain.explained_variance.sum() * (1 + 1e-9)
-    refined = spca(A, 3, **options)
+    refined = spca(A, 3, **flat.recorded("spca", options))
     assert refined.converged
     in_turn = spcacore.sparse_pca(A, 3, cardinality=5, kind="covariance").explained_variance.sum()
     least = max(plain.explained_variance.sum(), in_turn)
     assert refined.explained_variance.sum() >= least * (1 - 1e-9)
-    usual = spca(A, 3, **options | {"ridge": None})
+    usual = spca(A, 3, **flat.recorded("spca", options | {"ridge": None}))
     assert usual.converged
     assert usual.explained_variance.sum() >= in_turn * (1 - 1e-9)
 
@@ -324,7 +332,9 @@ def test_refinement_among_some_of_many_variables(monkeypatch):
 def test_groups_of_few_variables_take_few_iterations():
     for seed in range(4):
         A = np.corrcoef(np.random.default_rng(seed).standard_normal((12, 9)).T)
-        result = spca(A, 2, cardinality=2, groups=np.arange(9) // 3, kind="covariance")
+        result = spca(
+            A, 2, cardinality=2, kind="covariance", choice=spcacore.Choice(groups=np.arange(9) // 3)
+        )
         assert result.converged
         assert result.n_iter <= 300  # where supports alternated, thousands
 
@@ -332,12 +342,12 @@ def test_groups_of_few_variables_take_few_iterations():
 def test_groups_settle():
     X = np.random.default_rng(1).standard_normal((40, 6)) @ np.random.default_rng(2).standard_normal((6, 6))
     A, groups = covariance(X), np.repeat([0, 1, 2], 2)
-    result = spca(A, 2, cardinality=2, groups=groups, kind="covariance")
+    result = spca(A, 2, cardinality=2, kind="covariance", choice=spcacore.Choice(groups=groups))
     assert result.converged
     best = max(
         np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] for S in (np.flatnonzero(groups != g) for g in range(3))
     )
-    one = spca(A, 1, cardinality=2, groups=groups, kind="covariance")
+    one = spca(A, 1, cardinality=2, kind="covariance", choice=spcacore.Choice(groups=groups))
     assert one.explained_variance[0] == pytest.approx(best)
 
 
@@ -347,7 +357,6 @@ def test_groups_settle():
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({}, ValueError, "either penalty or cardinality"),
         ({"penalty": 1, "cardinality": 2}, ValueError, "either penalty or cardinality"),
         ({"penalty": -1}, ValueError, r"penalty must be in \[0, "),
         ({"penalty": [1, np.nan]}, ValueError, r"penalty\[1\]"),
@@ -356,15 +365,13 @@ def test_groups_settle():
         ({"cardinality": [3, 13]}, ValueError, r"cardinality\[1\]"),
         ({"penalty": 1, "ridge": -1}, ValueError, "ridge"),
         ({"penalty": 1, "n_components": 13}, ValueError, "n_components"),
-        ({"penalty": 1, "start": np.eye(3)}, ValueError, r"\(12, 2\) is needed"),
-        ({"penalty": 1, "start": np.ones((12, 2))}, ValueError, "linearly independent"),
     ],
 )
 def test_bad_options(options, error, match):
     X = samples(1)
     before = X.copy()
     with pytest.raises(error, match=match):
-        spca(X, **{"n_components": 2, **options})
+        spca(X, **flat.recorded("spca", {"n_components": 2, **options}))
     np.testing.assert_array_equal(X, before)
 
 
@@ -408,6 +415,15 @@ def test_rank_and_scale():
     np.testing.assert_allclose(scaled.loadings, spca(Y, 2, cardinality=4, scale=True).loadings, atol=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("start", "match"),
+    [(np.eye(3), r"\(12, 2\) is needed"), (np.ones((12, 2)), "linearly independent")],
+)
+def test_bad_starts(start, match):
+    with pytest.raises(ValueError, match=match):
+        elastic_nets(samples(1), 2, None, start, penalty=1)
+
+
 def test_result_and_callback():
     X = samples(6)
     told = []
@@ -415,7 +431,7 @@ def test_result_and_callback():
     assert [t.n_iter for t in told] == list(range(1, result.n_iter + 1))
     np.testing.assert_allclose(result.transform(X), (X - X.mean(axis=0)) @ result.loadings, atol=1e-12)
     assert "cardinality=[3, 3]" in repr(result)
-    again = spca(X, 2, cardinality=3, start=result.loadings, tol=1e-6)
+    again = elastic_nets(X, 2, 3, result.loadings, tol=1e-6)
     np.testing.assert_allclose(again.loadings, result.loadings, atol=1e-3)
 
 
@@ -429,7 +445,11 @@ def test_loadings_have_unit_norm_in_any_units(exponent, ridge, sparsity):
     X = samples(6)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        result = spca(np.ldexp(X, exponent), 2, ridge=math.ldexp(1.0, ridge), max_iter=3, **sparsity)
+        result = spca(
+            np.ldexp(X, exponent),
+            2,
+            **flat.recorded("spca", {**sparsity, "ridge": math.ldexp(1.0, ridge), "max_iter": 3}),
+        )
     norm = np.linalg.norm(result.loadings, axis=0)
     np.testing.assert_allclose(norm[norm > 0], 1, rtol=1e-12)
     assert norm.all()

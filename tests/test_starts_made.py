@@ -1,5 +1,6 @@
 """How many starts a search made, and how many of its runs reached the best: by hand, and by counting."""
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -21,12 +22,14 @@ def counts(found):
 
 def test_each_variable_leads_to_its_own_block():
     """Truncated power from a variable stays in its block, so three of six single starts reach the better."""
-    found = spcacore.tpower(two_blocks(), 3, kind="covariance", n_starts=7)
+    found = spcacore.tpower(two_blocks(), 3, kind="covariance", options=spcacore.TPower(n_starts=7))
     assert set(np.flatnonzero(found.loading)) == {3, 4, 5}
     starts, ends, best = counts(found)
     assert (starts, ends) == (7, 7)  # one from the leading variables, and each variable
     assert best - 3 in (0, 1)  # wherever the first start led
-    whole = spcacore.sparse_pca(two_blocks(), 1, cardinality=3, kind="covariance", n_starts=7)
+    whole = spcacore.sparse_pca(
+        two_blocks(), 1, cardinality=3, kind="covariance", method=spcacore.TPower(n_starts=7)
+    )
     assert counts(whole) == (starts, ends, best)
 
 
@@ -34,7 +37,7 @@ def test_each_variable_leads_to_its_own_block():
 @pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])
 def test_as_many_starts_as_asked_for(storage, n_starts):
     X = np.random.default_rng(0).standard_normal((30, 60))
-    starts, ends, best = counts(spcacore.tpower(storage(X), 4, n_starts=n_starts))
+    starts, ends, best = counts(spcacore.tpower(storage(X), 4, options=spcacore.TPower(n_starts=n_starts)))
     assert starts == ends == n_starts
     assert 1 <= best <= ends
 
@@ -68,7 +71,7 @@ def test_planted_components_are_reached_by_most_runs_and_noise_by_few():
 
 def test_the_summary_names_components_that_one_run_reached():
     noise = np.random.default_rng(0).standard_normal((100, 400))
-    result = spcacore.sparse_pca(noise, 2, cardinality=10, n_starts=12)
+    result = spcacore.sparse_pca(noise, 2, cardinality=10, method=spcacore.TPower(n_starts=12))
     lone = [t + 1 for t in range(2) if result.n_best[t] == 1 and result.n_ends[t] >= 3]
     assert lone
     assert f"more starts may find better: component {', '.join(map(str, lone))}" in result.summary()
@@ -90,6 +93,8 @@ def test_components_that_are_added_keep_the_counts():
 def test_other_methods_count_too(method):
     X = np.random.default_rng(3).standard_normal((40, 30))
     sparsity = {"gpower": {"penalty": 0.2}, "pmd": {"l1_bound": 2.0}, "scotlass": {"l1_bound": 2.0}}
-    result = spcacore.sparse_pca(X, 1, method=method, **sparsity.get(method, {"cardinality": 4}))
+    result = spcacore.sparse_pca(
+        X, 1, **flat.recorded("sparse_pca", {**(sparsity.get(method, {"cardinality": 4})), "method": method})
+    )
     starts, ends, best = counts(result)
     assert starts >= ends >= best >= 1

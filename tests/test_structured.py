@@ -5,6 +5,7 @@ import warnings
 from functools import partial
 from itertools import combinations
 
+import flat
 import numpy as np
 import pytest
 import scipy.linalg
@@ -19,7 +20,7 @@ import spcacore
 from spcacore import grid_laplacian, oppca, ppca, select_prior, soppca, sparse_pca
 from spcacore.models import priors
 from spcacore.models.prior_choice import chosen_support
-from spcacore.operators.choice import Choice
+from spcacore.operators.supports import Supports
 
 
 def samples(seed=0, n=60, p=20):
@@ -97,12 +98,20 @@ def test_means_are_orthogonal_and_the_free_energy_never_falls(seed, which):
         "identity": {}, "random": {"prior_covariance": prior(20, seed)},
         "smooth": {"prior_covariance": smooth(20)}, "laplacian": {"prior_precision": grid_laplacian((4, 5))},
     }[which]  # fmt: skip
-    dense, sparse = oppca(X, 4, **options), soppca(X, 3, 6, deflation="constrained", **options)
+    dense, sparse = (
+        oppca(X, 4, **flat.recorded("oppca", options)),
+        soppca(X, 3, 6, **flat.recorded("soppca", {**options, "deflation": "constrained"})),
+    )
     for result in (dense, sparse):
         M = result.means / np.linalg.norm(result.means, axis=0)
         np.testing.assert_allclose(M.T @ M, np.eye(M.shape[1]), atol=1e-10)
     assert (sparse.cardinality <= 6).all()
-    for result in (dense, sparse, soppca(X, 3, 6, **options), oppca(X, 3, deflation="naive", **options)):
+    for result in (
+        dense,
+        sparse,
+        soppca(X, 3, 6, **flat.recorded("soppca", options)),
+        oppca(X, 3, **flat.recorded("oppca", {**options, "deflation": "naive"})),
+    ):
         assert result.converged.all()
         for path in result.free_energy:
             assert (np.diff(path) >= 0).all()
@@ -134,8 +143,8 @@ def test_a_covariance_is_singular_relative_to_its_largest_eigenvalue():
     """Which is 20 times its largest entry here."""
     eps, C = np.finfo(float).eps, np.ones((20, 20))
     with pytest.raises(ValueError, match="singular to rounding"):
-        priors.as_prior(C + 60 * eps * np.eye(20), None, 20, None, 0)
-    priors.as_prior(C + 4000 * eps * np.eye(20), None, 20, None, 0)
+        priors.as_prior(spcacore.Prior(covariance=C + 60 * eps * np.eye(20)), 20, None, 0)
+    priors.as_prior(spcacore.Prior(covariance=C + 4000 * eps * np.eye(20)), 20, None, 0)
 
 
 @pytest.mark.parametrize("C", [prior(8), smooth(8), np.eye(8)], ids="abc")
@@ -143,7 +152,7 @@ def test_the_explicit_iteration(C):
     """The same fixed points, means, posteriors and free energies as plain EM with explicit inverses."""
     X = samples(1, 12, 8)
     T = X - X.mean(axis=0)
-    result = oppca(X, 3, prior_covariance=C, tol=1e-11)
+    result = oppca(X, 3, tol=1e-11, prior=spcacore.Prior(covariance=C))
     for t, (m, F, s2) in enumerate(plain_em(T, C, 3, 1000)):
         assert (np.diff(F) >= -1e-9 * np.abs(F[:-1])).all()
         assert F[-1] - 1e-5 < result.free_energy[t][-1] < F[-1] + 0.01  # plain EM is still on its way
@@ -168,13 +177,16 @@ def test_the_explicit_iteration(C):
 
 def test_only_the_shape_of_a_prior_matters():
     X, C = samples(2), smooth(20)
-    a, b = oppca(X, 3, prior_covariance=C), oppca(X, 3, prior_covariance=4 * C)
-    c = oppca(X, 3, prior_precision=np.linalg.inv(C))
+    a, b = (
+        oppca(X, 3, prior=spcacore.Prior(covariance=C)),
+        oppca(X, 3, prior=spcacore.Prior(covariance=4 * C)),
+    )
+    c = oppca(X, 3, prior=spcacore.Prior(precision=np.linalg.inv(C)))
     np.testing.assert_allclose(b.loadings, a.loadings, atol=1e-6)
     np.testing.assert_allclose(c.loadings, a.loadings, atol=1e-6)
     np.testing.assert_allclose(b.means, 2 * a.means, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(c.posterior_trace, a.posterior_trace, rtol=1e-4)
-    for other in (b, c, oppca(X, 3, prior_covariance=100 * C)):
+    for other in (b, c, oppca(X, 3, prior=spcacore.Prior(covariance=100 * C))):
         np.testing.assert_allclose(
             [F[-1] for F in other.free_energy], [F[-1] for F in a.free_energy], rtol=1e-7
         )
@@ -183,14 +195,14 @@ def test_only_the_shape_of_a_prior_matters():
 
 def test_kinds_of_input_scale_and_extend():
     X, C = samples(3), smooth(20)
-    base = oppca(X, 3, prior_covariance=C)
+    base = oppca(X, 3, prior=spcacore.Prior(covariance=C))
     for M, options in (
         (sp.csr_array(X), {}),
         (covariance(X), {"kind": "covariance", "n_samples": 60}),
         (X * 1e140, {}),
         (X.astype(np.float32), {}),
     ):
-        result = oppca(M, 3, prior_covariance=C, **options)
+        result = oppca(M, 3, **flat.recorded("oppca", {**options, "prior_covariance": C}))
         single = result.loadings.dtype == np.float32
         np.testing.assert_allclose(result.loadings, base.loadings, atol=1e-3 if single else 1e-6)
         if result.scores is not None:
@@ -200,7 +212,7 @@ def test_kinds_of_input_scale_and_extend():
             np.testing.assert_allclose(result.transform(M), result.scores)
     for function, more in ((oppca, {}), (soppca, {"cardinality": 5})):
         for deflation in ("orthogonal", "naive"):
-            options = {"prior_covariance": C, "deflation": deflation, **more}
+            options = {"prior": spcacore.Prior(covariance=C), "deflation": deflation, **more}
             whole, part = function(X, 3, **options), function(X, 1, **options).extend(X, 2)
             for name in ("loadings", "means", "scores", "noise_variances", "posterior_trace"):
                 np.testing.assert_array_equal(getattr(part, name), getattr(whole, name))
@@ -231,12 +243,17 @@ def test_the_motivating_example():
 
 def test_naive_deflation_does_not_give_orthogonal_means():
     X, C = samples(4), smooth(20, 4.0)
-    naive = oppca(X, 4, prior_covariance=C, deflation="naive").loadings
+    naive = oppca(X, 4, deflation="naive", prior=spcacore.Prior(covariance=C)).loadings
     assert np.abs(naive.T @ naive - np.eye(4)).max() > 1e-2
     # with x_1 = T m/e, the second component is that of T - x_1 m'
     T = X - X.mean(axis=0)
-    first = oppca(X, 1, prior_covariance=C)
-    second = oppca(T - np.outer(first.scores[:, 0], first.means[:, 0]), 1, prior_covariance=C, center=False)
+    first = oppca(X, 1, prior=spcacore.Prior(covariance=C))
+    second = oppca(
+        T - np.outer(first.scores[:, 0], first.means[:, 0]),
+        1,
+        center=False,
+        prior=spcacore.Prior(covariance=C),
+    )
     assert abs(second.loadings[:, 0] @ naive[:, 1]) == pytest.approx(1, abs=1e-6)
 
 
@@ -307,7 +324,7 @@ def test_the_greedy_support(seed, k, sparse):
 def test_the_identity_is_a_prior_like_any_other():
     """The rule for C = I is the general one: the k largest |r|."""
     X = samples(5)
-    a, b = soppca(X, 3, 5), soppca(X, 3, 5, prior_covariance=np.eye(20))
+    a, b = soppca(X, 3, 5), soppca(X, 3, 5, prior=spcacore.Prior(covariance=np.eye(20)))
     np.testing.assert_allclose(b.loadings, a.loadings, atol=1e-7)
     np.testing.assert_allclose(b.free_energy[0][-1], a.free_energy[0][-1], rtol=1e-9)
     r = np.random.default_rng(0).standard_normal(20)
@@ -319,7 +336,7 @@ def test_the_identity_is_a_prior_like_any_other():
 def test_posteriors_on_a_support():
     X, C = samples(6), smooth(20)
     for deflation in ("orthogonal", "constrained"):
-        result = soppca(X, 2, 6, prior_covariance=C, deflation=deflation, tol=1e-11)
+        result = soppca(X, 2, 6, deflation=deflation, tol=1e-11, prior=spcacore.Prior(covariance=C))
         S = np.flatnonzero(result.means[:, 1])
         K = result.posterior_precision[1] * np.eye(len(S)) + np.linalg.inv(C)[np.ix_(S, S)]
         q = result.means[S, :1]
@@ -351,10 +368,10 @@ def test_the_free_energy_is_the_log_density(method, scale):
     X, C = samples(3, n, p), prior(p, 1)
     Z = X - X.mean(axis=0)
     if method == "oppca":
-        result = oppca(X, 3, prior_covariance=scale * C, tol=1e-11)
+        result = oppca(X, 3, tol=1e-11, prior=spcacore.Prior(covariance=scale * C))
     else:
         how = "constrained" if method == "constrained" else "orthogonal"
-        result = soppca(X, 3, 4, prior_covariance=scale * C, deflation=how, tol=1e-11)
+        result = soppca(X, 3, 4, deflation=how, tol=1e-11, prior=spcacore.Prior(covariance=scale * C))
     for t in range(3):
         m = result.means[:, t]
         M = result.means[:, :t]
@@ -406,7 +423,7 @@ def test_the_prior_that_the_loadings_were_drawn_from_is_selected():
         }
         w = rng.multivariate_normal(np.zeros(50), covariances["right"])
         X = np.outer(rng.standard_normal(25), w) + 0.7 * rng.standard_normal((25, 50))
-        priors_ = {name: {"prior_covariance": C} for name, C in covariances.items()} | {"none": None}
+        priors_ = {name: spcacore.Prior(covariance=C) for name, C in covariances.items()} | {"none": None}
         found = select_prior(X, partial(oppca, n_components=1), priors_)
         evidence = dict(zip(found.names, found.evidence, strict=True))
         assert evidence[found.best] == max(found.evidence)
@@ -423,8 +440,8 @@ def test_the_prior_that_the_loadings_were_drawn_from_is_selected():
     [
         ({}, ValueError, "priors is empty"),
         ([np.eye(20)], TypeError, "priors must be a mapping"),
-        ({"a": np.eye(20)}, TypeError, r"priors\['a'\] must be None or a mapping"),
-        ({"a": {"tol": 1}}, TypeError, "prior_covariance or prior_precision"),
+        ({"a": np.eye(20)}, TypeError, r"priors\['a'\] must be None or Prior\(...\)"),
+        ({"a": {"tol": 1}}, TypeError, r"priors\['a'\] must be None or Prior\(...\)"),
     ],
 )
 def test_bad_priors(given, error, match):
@@ -460,10 +477,10 @@ ASYMMETRIC = I20 + np.diag(np.ones(19), 1)
 )  # fmt: skip
 def test_bad_input(X, options, error, match):
     with pytest.raises(error, match=match):
-        oppca(X, **{"n_components": 2, **options})
+        oppca(X, **flat.recorded("oppca", {"n_components": 2, **options}))
     if match != "rank 1":  # what a sparse component leaves may have any rank
         with pytest.raises(error, match=match):
-            soppca(X, **{"n_components": 2, "cardinality": 4, **options})
+            soppca(X, **flat.recorded("soppca", {"n_components": 2, "cardinality": 4, **options}))
 
 
 def test_bad_input_of_soppca_and_of_results():
@@ -485,7 +502,9 @@ def test_bad_input_of_soppca_and_of_results():
         soppca(X0, 2, [3, 4]).extend(X0, 1)
     indefinite = sp.diags_array(np.r_[np.ones(1499), -1.0]).tocsr()
     with pytest.raises(ValueError, match="semidefinite"):
-        oppca(np.random.default_rng(0).standard_normal((5, 1500)), 1, prior_precision=indefinite)
+        oppca(
+            np.random.default_rng(0).standard_normal((5, 1500)), 1, prior=spcacore.Prior(precision=indefinite)
+        )
 
 
 def test_callback_and_iterations():
@@ -535,7 +554,7 @@ def test_a_singular_precision_is_made_proper():
     """Constant maps cost a grid nothing; without a bound of the free energy there would be no end."""
     rng = np.random.default_rng(1)
     X = 3 * rng.standard_normal((50, 1)) @ np.ones((1, 20)) + rng.standard_normal((50, 20))
-    flat = oppca(X, 1, prior_precision=spcacore.grid_laplacian((20,)))
+    flat = oppca(X, 1, prior=spcacore.Prior(precision=spcacore.grid_laplacian((20,))))
     assert flat.converged.all()
     assert flat.posterior_precision[0] > 1e-4
     assert abs(flat.loadings.sum()) / np.sqrt(20) > 0.999
@@ -543,8 +562,8 @@ def test_a_singular_precision_is_made_proper():
     one[0, 0] = 1
     for precision in (one, np.diag([1.0] * 10 + [0.0] * 10)):
         for result in (
-            oppca(X, 2, prior_precision=precision, max_iter=5000),
-            soppca(X, 2, 5, prior_precision=precision, max_iter=5000),
+            oppca(X, 2, max_iter=5000, prior=spcacore.Prior(precision=precision)),
+            soppca(X, 2, 5, max_iter=5000, prior=spcacore.Prior(precision=precision)),
         ):
             assert np.isfinite(result.means).all()
             assert all(np.diff(F).min(initial=0) >= -1e-9 * abs(F[-1]) for F in result.free_energy)
@@ -562,7 +581,7 @@ def test_single_precision_keeps_small_variances():
 @pytest.mark.parametrize("deflation", ["orthogonal", "naive", "constrained"])
 def test_excluding_is_leaving_out(deflation):
     X = samples(7)
-    ours = soppca(X, 2, 4, exclude=[0, 3, 19], deflation=deflation)
+    ours = soppca(X, 2, 4, deflation=deflation, choice=spcacore.Choice(exclude=[0, 3, 19]))
     theirs = soppca(np.delete(X, [0, 3, 19], 1), 2, 4, deflation=deflation)
     np.testing.assert_allclose(np.delete(ours.loadings, [0, 3, 19], 0), theirs.loadings, atol=1e-7)
     assert not ours.loadings[[0, 3, 19]].any()
@@ -585,7 +604,7 @@ def test_the_greedy_support_by_groups(kind):
             "dense": priors.Spectral.of(L),
         }[kind]
         r, a = 3 * rng.standard_normal(10), float(np.exp(rng.uniform(-2, 2)))
-        choice = Choice.checked(10, None, [2], [6], groups, False)
+        choice = Supports.checked(10, None, [2], [6], groups, None)
         assert choice is not None
         units = [1]
         while len(units) < 4:
@@ -601,27 +620,43 @@ def test_the_greedy_support_by_groups(kind):
 
 def test_supports_respect_what_is_known():
     X, groups = samples(8), np.repeat(np.arange(10), 2)
-    result = soppca(X, 2, 3, groups=groups, include=[7], exclude=[0, 1], prior_covariance=smooth(20))
-    more = soppca(X, 1, 3, groups=groups, include=[7], exclude=[0, 1], prior_covariance=smooth(20)).extend(
-        X, 1
+    result = soppca(
+        X,
+        2,
+        3,
+        choice=spcacore.Choice(include=[7], exclude=[0, 1], groups=groups),
+        prior=spcacore.Prior(covariance=smooth(20)),
     )
+    more = soppca(
+        X,
+        1,
+        3,
+        choice=spcacore.Choice(include=[7], exclude=[0, 1], groups=groups),
+        prior=spcacore.Prior(covariance=smooth(20)),
+    ).extend(X, 1)
     np.testing.assert_array_equal(more.loadings, result.loadings)
     for v in result.loadings.T:
         used = set(groups[v != 0])
         assert len(used) == 3
         assert 3 in used
         assert 0 not in used
-    plain = sparse_pca(X, 2, cardinality=3, groups=groups, include=[7], deflation="orthogonalized_projection")
-    ours = soppca(X, 2, 3, groups=groups, include=[7])
+    plain = sparse_pca(
+        X,
+        2,
+        cardinality=3,
+        deflation="orthogonalized_projection",
+        choice=spcacore.Choice(include=[7], groups=groups),
+    )
+    ours = soppca(X, 2, 3, choice=spcacore.Choice(include=[7], groups=groups))
     assert ours.explained_variance.sum() >= 0.95 * plain.explained_variance.sum()
     with pytest.raises(ValueError, match=r"cardinality must be in \[1, 9\], not 10: 9 groups not excluded"):
-        soppca(X, 1, 10, groups=groups, exclude=[0, 1])
+        soppca(X, 1, 10, choice=spcacore.Choice(exclude=[0, 1], groups=groups))
 
 
 def test_what_is_included_was_not_chosen():
     """The gain pays for the choice of a support."""
     X = samples(9)
     free = soppca(X, 1, 3)
-    given = soppca(X, 1, 3, include=np.flatnonzero(free.loadings[:, 0]))
+    given = soppca(X, 1, 3, choice=spcacore.Choice(include=np.flatnonzero(free.loadings[:, 0])))
     np.testing.assert_allclose(given.free_energy[0][-1], free.free_energy[0][-1])
     np.testing.assert_allclose(given.gain - free.gain, np.log(math.comb(20, 3)))

@@ -60,10 +60,12 @@ ENTRIES = {  # of more than four megabytes each
 MANY = (8, 64)  # threads
 LARGE = {
     "sparse_pca": lambda X: spcacore.sparse_pca(X, 2, cardinality=20),
-    "sparse_pca, plain": lambda X: spcacore.sparse_pca(X, 2, cardinality=20, screening="none"),
+    "sparse_pca, plain": lambda X: spcacore.sparse_pca(
+        X, 2, cardinality=20, method=spcacore.TPower(screening="none")
+    ),
     "sparse_pca, schur": lambda X: spcacore.sparse_pca(X, 2, cardinality=20, deflation="schur"),
-    "pmd": lambda X: spcacore.pmd(X, 4.0),
-    "gpower": lambda X: spcacore.gpower(X, 0.3, relative=True),
+    "pmd": lambda X: spcacore.pmd(X, 4.0, options=spcacore.PMD(renormalize=False)),
+    "gpower": lambda X: spcacore.gpower(X, 0.3, options=spcacore.GPower(relative=True)),
     "sca": lambda X: spcacore.sca(X, 5, l1_bound=20.0, tol=0.01),
     "spca": lambda X: spcacore.spca(X, 2, cardinality=20, tol=0.01),
     "explained_variance": lambda X: spcacore.explained_variance(X, np.eye(X.shape[1], 3), "adjusted"),
@@ -428,7 +430,8 @@ spcacore.set_num_threads(4)
 X = np.random.default_rng(0).standard_normal((300, 1500))
 
 def solve():
-    return spcacore.sparse_pca(X, 2, cardinality=20, screening="none", n_starts=1).loadings.tobytes()
+    method = spcacore.TPower(screening="none", n_starts=1)
+    return spcacore.sparse_pca(X, 2, 20, method=method).loadings.tobytes()
 
 def child_says(result):
     pid = os.fork()
@@ -449,7 +452,8 @@ def callback(progress):               # in the middle of one
         forks.append(pid)
         if pid == 0:
             forks.extend([0] * 3)
-result = spcacore.sparse_pca(X, 2, cardinality=20, screening="none", n_starts=1, callback=callback)
+method = spcacore.TPower(screening="none", n_starts=1)
+result = spcacore.sparse_pca(X, 2, 20, method=method, callback=callback)
 got = result.loadings.tobytes()
 if 0 in forks:
     os._exit(0 if got == expected else 1)
@@ -491,7 +495,7 @@ def test_threads_end_with_the_interpreter():
     X = np.random.default_rng(0).standard_normal((400, 5000))
     def calls():
         while True:
-            spcacore.sparse_pca(X, 2, cardinality=20, screening="none")
+            spcacore.sparse_pca(X, 2, 20, method=spcacore.TPower(screening="none"))
     threading.Thread(target=calls, daemon=True).start()
     time.sleep(0.5)
     print("end")

@@ -2,6 +2,7 @@
 
 import warnings
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -118,9 +119,9 @@ def test_no_exchange_of_two_variables_helps(kind, dtype):
         A = covariance(X)
         M = (X if kind == "data" else A).astype(dtype)
         options = {"kind": kind, "n_starts": 1}
-        plain = tpower(M, 5, swaps=False, **options)
-        x = tpower(M, 5, **options)
-        assert x.value == tpower(M, 5, swaps=True, **options).value
+        plain = tpower(M, 5, **flat.recorded("tpower", {**options, "swaps": False}))
+        x = tpower(M, 5, **flat.recorded("tpower", options))
+        assert x.value == tpower(M, 5, **flat.recorded("tpower", {**options, "swaps": True})).value
         assert x.value >= plain.value * (1 - 1e-12)
         gained += x.value > plain.value * (1 + 1e-9)
         tolerance = 1e-8 if dtype == np.float64 else 1e-4
@@ -231,7 +232,7 @@ def test_swaps_are_not_judged_where_two_eigenvalues_are_equal():
     assert not ended
     assert index.tolist() == [1, 3]
     assert (value, np.abs(vector).max()) == (1, 1)
-    assert tpower(A, 2, kind="covariance", start=None).value == 1
+    assert tpower(A, 2, kind="covariance", options=spcacore.TPower(start=None)).value == 1
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -302,9 +303,9 @@ def test_data_with_a_clear_component_need_no_rows_for_their_swaps(monkeypatch):
     asked = []
     monkeypatch.setattr(swaps, "rows_of", lambda op, S: asked.append(S) or rows(op, S))
     X = spcacore.datasets.make_spiked(100, 1500, cardinality=10, variances=(9,), rng=0)[0]
-    x = tpower(X, 10, screening="none")
+    x = tpower(X, 10, options=spcacore.TPower(screening="none"))
     assert not asked
-    assert x.value == tpower(X, 10, swaps=True, screening="none").value
+    assert x.value == tpower(X, 10, options=spcacore.TPower(swaps=True, screening="none")).value
 
 
 def test_exchanges_under_generalized_deflation_and_constraints():
@@ -312,7 +313,13 @@ def test_exchanges_under_generalized_deflation_and_constraints():
         A = covariance(np.random.default_rng(seed).standard_normal((12, 9)))
         for options in ({"deflation": "generalized"}, {"constraint": "orthogonal"}):
             V, W = (
-                spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance", swaps=s, **options).loadings
+                spcacore.sparse_pca(
+                    A,
+                    2,
+                    **flat.recorded(
+                        "sparse_pca", {**options, "cardinality": 4, "kind": "covariance", "swaps": s}
+                    ),
+                ).loadings
                 for s in (False, True)
             )
             if not np.array_equal(V[:, 0], W[:, 0]):
@@ -347,9 +354,9 @@ def test_share_solved_exactly_with_exchanges():
 def test_bad_swaps(options, error):
     X = np.random.default_rng(0).standard_normal((9, 6))
     with pytest.raises(error, match="swaps"):
-        tpower(X, 2, **options)
+        tpower(X, 2, **flat.recorded("tpower", options))
     with pytest.raises(ValueError, match="only products"):
-        tpower(scipy.sparse.linalg.aslinearoperator(X), 2, swaps=True)
+        tpower(scipy.sparse.linalg.aslinearoperator(X), 2, options=spcacore.TPower(swaps=True))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -358,7 +365,9 @@ def test_the_paper_iteration_from_a_given_start(dtype, k):
     X = np.random.default_rng(3).standard_normal((30, 20)) * np.linspace(2, 1, 20)
     A = covariance(X)
     start = np.random.default_rng(4).standard_normal(20)
-    x = tpower(X.astype(dtype), k, start=start, tol=0, max_iter=3000, renormalize=False)
+    x = tpower(
+        X.astype(dtype), k, options=spcacore.TPower(start=start, tol=0, max_iter=3000, renormalize=False)
+    )
     truncated = np.where(abs(start) >= np.sort(abs(start))[-k], start, 0)
     reference = power_iteration(A, truncated, k, 3000)
     reference *= np.sign(reference[np.argmax(abs(reference))])
@@ -374,7 +383,10 @@ def test_objective_never_decreases_along_a_run(seed, k):
     options = {"start": rng.standard_normal(15), "tol": 0, "renormalize": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        values = [tpower(X, k, max_iter=n_iter, **options).value for n_iter in range(8)]
+        values = [
+            tpower(X, k, **flat.recorded("tpower", {**options, "max_iter": n_iter})).value
+            for n_iter in range(8)
+        ]
     assert (np.diff(values) >= -1e-12 * abs(values[0])).all()
 
 
@@ -412,7 +424,7 @@ def test_sign_and_ties():
 def test_rng_and_random_starts_repeat():
     A = PITPROPS.correlation
     runs = [
-        tpower(A, 4, kind="covariance", n_starts=40, rng=seed).loading
+        tpower(A, 4, kind="covariance", options=spcacore.TPower(n_starts=40, rng=seed)).loading
         for seed in (3, 3, np.random.default_rng(3))
     ]
     np.testing.assert_array_equal(runs[0], runs[1])
@@ -492,7 +504,7 @@ def test_rounds_find_what_all_starts_find(seed):
     scale = np.sqrt(1 + 0.02 * rng.random(120))
     A *= np.multiply.outer(scale, scale)
     values = [np.linalg.eigvalsh(A[i : i + 10, i : i + 10])[-1] for i in range(0, 120, 10)]
-    x = tpower(A, 10, kind="covariance", swaps=False)
+    x = tpower(A, 10, kind="covariance", options=spcacore.TPower(swaps=False))
     assert x.value == pytest.approx(max(values), rel=1e-9)
     assert x.n_iter >= 1
 

@@ -3,9 +3,10 @@
 import itertools
 import time
 
+import flat
 import numpy as np
 import pytest
-import scipy.sparse as sp
+from oracles import products
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from small import CLEAN, V0, X0, K, N, P, assert_same, ids, result
 
@@ -32,15 +33,13 @@ PRODUCTS = [
     ("complex", lambda v: covariance(v) + 0j, TypeError, "complex"),
     ("strings", lambda v: np.array(["a"] * P), TypeError, "dtype"),
     ("objects", lambda v: np.array([object()] * P), TypeError, "dtype"),
-    ("None", lambda v: None, TypeError, "dtype"),
+    ("None", lambda v: None, ValueError, "reshape"),  # says scipy's LinearOperator
     ("too short", lambda v: covariance(v)[:-1], ValueError, "shape"),
     ("too long", lambda v: np.append(covariance(v), 0), ValueError, "shape"),
     ("scalar", lambda v: 3.0, ValueError, "shape"),
-    ("3-d", lambda v: covariance(v)[None, None], ValueError, "shape"),
     ("NaN", lambda v: covariance(v) * np.nan, ValueError, "NaN or inf"),
     ("inf", lambda v: covariance(v) + np.inf, ValueError, "NaN or inf"),
     ("raises", explode, Broken, "inside"),
-    ("sparse", lambda v: sp.csr_array(covariance(v)[None]), TypeError, "dtype"),
 ]
 
 
@@ -59,10 +58,10 @@ def test_callable_that_fails_at_some_call(product, late, solver):
     def A(v):
         return covariance(v) if next(count) < late else wrong(v)
 
-    options = {"kind": "covariance", "n_features": P}
+    A, options = products(A, P), {"kind": "covariance"}
     calls = {
-        "sparse_pca": lambda: sparse_pca(A, 3, cardinality=K, **options),
-        "tpower": lambda: tpower(A, K, **options),
+        "sparse_pca": lambda: sparse_pca(A, 3, **flat.recorded("sparse_pca", {**options, "cardinality": K})),
+        "tpower": lambda: tpower(A, K, **flat.recorded("tpower", options)),
         "explained_variance": lambda: explained_variance(A, V0[:, [0, 1] * 5], "raw", **options),
         "renormalize": lambda: renormalize(A, V0[:, [0, 1] * 5], **options),
     }
@@ -104,10 +103,10 @@ def test_operator_may_change_its_argument_and_reuse_its_result():
         v[:] = np.nan
         return buffer
 
-    options = {"kind": "covariance", "n_features": P}
-    out = sparse_pca(A, 3, cardinality=K, **options)
-    assert_same(out, sparse_pca(lambda v: CLEAN["covariance"] @ v, 3, cardinality=K, **options), 0)
-    identity = sparse_pca(lambda v: v, 3, cardinality=1, **options)
+    out = sparse_pca(products(A, P), 3, K, kind="covariance")
+    plain = products(lambda v: CLEAN["covariance"] @ v, P)
+    assert_same(out, sparse_pca(plain, 3, K, kind="covariance"), 0)
+    identity = sparse_pca(products(lambda v: v, P), 3, 1, kind="covariance")
     np.testing.assert_array_equal(identity.loadings.sum(axis=0), 1)
 
 
@@ -137,23 +136,18 @@ def test_operator_that_calls_the_solver():
             tpower(X0 * np.nan, K)
         return covariance(v)
 
-    options = {"kind": "covariance", "n_features": P}
-    out = sparse_pca(A, 2, cardinality=K, **options)
-    assert_same(out, sparse_pca(covariance, 2, cardinality=K, **options), 0)
+    out = sparse_pca(products(A, P), 2, K, kind="covariance")
+    assert_same(out, sparse_pca(products(covariance, P), 2, K, kind="covariance"), 0)
     expected = sparse_pca(X0, 2, cardinality=K).loadings
     assert all(np.array_equal(V, expected) for V in inner)
 
 
-def test_callables_need_their_shape_and_kind():
-    with pytest.raises(TypeError, match="kind"):
-        sparse_pca(covariance, 2, cardinality=K, n_features=P)
-    with pytest.raises(TypeError, match="n_features"):
-        sparse_pca(covariance, 2, cardinality=K, kind="covariance")
-    for value, error in ((0, ValueError), (2.0, TypeError), (True, TypeError)):
-        with pytest.raises(error, match="n_features"):
-            sparse_pca(covariance, 2, cardinality=1, kind="covariance", n_features=value)
+def test_functions_have_no_shape():
+    for kind in ("data", "covariance"):
+        with pytest.raises(TypeError, match=r"LinearOperator\(shape, matvec=X\)"):
+            sparse_pca(covariance, 2, cardinality=K, kind=kind)
     with pytest.raises(ValueError, match="scale"):
-        sparse_pca(lambda v: v, 2, cardinality=K, kind="covariance", n_features=257, scale=True)
+        sparse_pca(products(lambda v: v, 300), 2, cardinality=K, kind="covariance", scale=True)
     with pytest.raises(TypeError, match="X"):
         result("data").transform(covariance)
 
@@ -194,7 +188,7 @@ def test_stop_iteration_before_anything_is_finished():
         time.sleep(0.02)
         return slow(v)
 
-    out = sparse_pca(slower, 2, cardinality=K, kind="covariance", n_features=P, callback=callback)
+    out = sparse_pca(products(slower, P), 2, cardinality=K, kind="covariance", callback=callback)
     assert len(calls) == 1
     assert out.n_components <= 1
 
@@ -212,9 +206,9 @@ def test_stop_iteration_of_an_operator_is_an_error():
         X = operator(lambda v, failing=failing: failing(X0 @ v), lambda f: X0.T @ f)
         options = {"cardinality": K, "kind": kind}
         if kind == "covariance":
-            X, options["n_features"] = (lambda v, failing=failing: failing(covariance(v))), P
+            X = products(lambda v, failing=failing: failing(covariance(v)), P)
         with pytest.raises(RuntimeError, match="X, an operator, raised StopIteration: from the operator"):
-            sparse_pca(X, 2, callback=lambda progress: None, **options)
+            sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "callback": lambda progress: None}))
 
 
 def test_a_product_that_writes_to_its_argument():
@@ -226,8 +220,7 @@ def test_a_product_that_writes_to_its_argument():
         v[:] = 0
         return y
 
-    options = {"kind": "covariance", "n_features": 8}
-    found = tpower(spoiling, 3, **options)
-    expected = tpower(lambda v: A @ v, 3, **options)
+    found = tpower(products(spoiling, 8), 3, kind="covariance")
+    expected = tpower(products(lambda v: A @ v, 8), 3, kind="covariance")
     np.testing.assert_array_equal(found.loading, expected.loading)
     assert found.value == expected.value

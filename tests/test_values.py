@@ -1,5 +1,6 @@
 """The value of a component is x'Ax of the loading that is returned, whatever the matrix and the start."""
 
+import flat
 import numpy as np
 import pytest
 from oracles import covariance, optimum
@@ -46,11 +47,11 @@ def test_no_variance_is_better_than_a_negative_one(search, A):
 def test_a_start_without_image_does_not_end_the_search(search, where):
     X = np.random.default_rng(0).standard_normal((20, 7))
     call, sparsity = SEARCHES[search]
-    options = {"exclude": [0]} if where == "excluded" else {}
+    options = {"choice": spcacore.Choice(exclude=[0])} if where == "excluded" else {}
     if where == "constant":
         X[:, 0] = 3
     with pytest.warns(RuntimeWarning, match="no component was found from start"):
-        x = call(X, sparsity, start=np.eye(7)[0], **options)
+        x = call(X, sparsity, options=flat.record(search, start=np.eye(7)[0]), **options)
     np.testing.assert_array_equal(x.loading, call(X, sparsity, **options).loading)
     assert x.value == pytest.approx(x.loading @ covariance(X) @ x.loading)
 
@@ -67,9 +68,22 @@ def test_one_start_of_many_without_image_ends_only_itself():
 def test_orthogonal_to_earlier_loadings_without_the_variables_excluded(seed):
     rng = np.random.default_rng(seed)
     X, E = rng.standard_normal((20, 7)), rng.standard_normal((7, 2))
-    x = scotlass(X, 1.8, earlier=E, exclude=[0])
+    x = scotlass(
+        X, 1.8, earlier=E, options=spcacore.SCoTLASS(renormalize=False), choice=spcacore.Choice(exclude=[0])
+    )
     assert x.loading[0] == 0
     assert np.abs(E.T @ x.loading).max() < 1e-9
     assert x.value == pytest.approx(x.loading @ covariance(X) @ x.loading)
-    alone = scotlass(X, 1.8, earlier=np.eye(7)[:, :1], exclude=[0])  # which asks for nothing more
-    np.testing.assert_array_equal(alone.loading, scotlass(X, 1.8, exclude=[0]).loading)
+    alone = scotlass(
+        X,
+        1.8,
+        earlier=np.eye(7)[:, :1],
+        options=spcacore.SCoTLASS(renormalize=False),
+        choice=spcacore.Choice(exclude=[0]),
+    )  # which asks for nothing more
+    np.testing.assert_array_equal(
+        alone.loading,
+        scotlass(
+            X, 1.8, options=spcacore.SCoTLASS(renormalize=False), choice=spcacore.Choice(exclude=[0])
+        ).loading,
+    )

@@ -1,12 +1,13 @@
 """Searches among some columns: what comes back is a fixed point of the iteration over all of them."""
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
-from oracles import covariance, deflated, optimum
+from oracles import covariance, deflated, optimum, products
 from scipy.linalg import eigh
 
 import spcacore
@@ -148,7 +149,7 @@ def test_components_added_later_are_those_found_at_once(storage):
 def test_nonnegative_loadings_have_no_larger_positive_product_outside():
     for seed in range(20):
         X = draw(np.random.default_rng(seed), 40, 80, "planted")
-        x = spcacore.tpower(X, 5, nonnegative=True)
+        x = spcacore.tpower(X, 5, choice=spcacore.Choice(signs=1))
         assert x.screening.working_set > 0
         assert x.loading.min() >= 0
         y = covariance(X) @ x.loading
@@ -159,7 +160,7 @@ def test_nonnegative_loadings_have_no_larger_positive_product_outside():
 
 def test_a_set_that_does_not_fit_leaves_the_search_to_all_columns(monkeypatch):
     X = np.random.default_rng(0).standard_normal((30, 90))
-    plain = spcacore.sparse_pca(X, 3, cardinality=5, screening="none")
+    plain = spcacore.sparse_pca(X, 3, cardinality=5, method=spcacore.TPower(screening="none"))
     monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 8 * 12 * (2 * 12 + 30))  # twelve variables
     result = spcacore.sparse_pca(X, 3, cardinality=5)
     assert 0 < result.screening.working_set <= 12
@@ -241,7 +242,9 @@ def test_blocks_are_asked_for_one_product_a_check(stored, monkeypatch):
     X = draw(np.random.default_rng(3), 60, 400, "planted")
     X[:, 300:320] += np.random.default_rng(4).standard_normal((60, 1))
     rows = spcacore.row_blocks(stored(X), block_bytes=X.nbytes // 3)
-    result = spcacore.sparse_pca(rows, 3, cardinality=6, screening="working_set", swaps=False)
+    result = spcacore.sparse_pca(
+        rows, 3, cardinality=6, method=spcacore.TPower(screening="working_set", swaps=False)
+    )
     products = [shapes for name, shapes in asked if name == "products"]
     assert 2 < len(products) <= result.screening.checks  # several starts share one
     assert all(shapes[1][1] <= 2 for shapes in products if len(shapes[1]) == 2)
@@ -265,7 +268,9 @@ def test_blocks_are_not_asked_again_for_what_overlaps_an_earlier_component(monke
         @ np.random.default_rng(7).standard_normal((2, 12))
     )
     rows = spcacore.row_blocks(X, block_bytes=X.nbytes // 3)
-    result = spcacore.sparse_pca(rows, 4, cardinality=8, screening="working_set", swaps=False)
+    result = spcacore.sparse_pca(
+        rows, 4, cardinality=8, method=spcacore.TPower(screening="working_set", swaps=False)
+    )
     assert (np.count_nonzero(result.loadings, axis=1) > 1).any()
     assert made.count("products") <= result.screening.checks
 
@@ -329,7 +334,9 @@ def test_no_column_of_blocks_is_ruled_out_wrongly(dtype, mean, seed, sparse, wei
 def test_what_was_read_is_counted():
     """Of blocks the passes, of dense data all of X for each check, of sparse columns what has to be read."""
     X = draw(np.random.default_rng(0), 60, 90, "noise")
-    dense = spcacore.sparse_pca(X, 2, cardinality=5, screening="working_set").screening
+    dense = spcacore.sparse_pca(
+        X, 2, cardinality=5, method=spcacore.TPower(screening="working_set")
+    ).screening
     assert dense.mode == "working_set"
     assert dense.reads == pytest.approx(1 + dense.checks + dense.working_set / 90)
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 3)
@@ -363,7 +370,12 @@ def test_sparse_columns_far_from_zero_keep_their_digits():
 def test_no_set_where_none_is_asked_for_or_the_rank_is_used_up():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((8, 60))
-    assert spcacore.sparse_pca(X, 2, cardinality=4, screening="none").screening.working_set == 0
+    assert (
+        spcacore.sparse_pca(
+            X, 2, cardinality=4, method=spcacore.TPower(screening="none")
+        ).screening.working_set
+        == 0
+    )
     with pytest.warns(RuntimeWarning, match="no variance"):
         result = spcacore.sparse_pca(X[:3], 3, cardinality=60, deflation="schur")
     assert result.n_components == 2
@@ -374,7 +386,7 @@ def test_large_dense_data_are_screened_and_searched_in_a_set_if_asked_to():
     X = rng.standard_normal((100, 6000))
     X[:, ::100] += rng.standard_normal((100, 1))
     assert spcacore.tpower(X, 20).screening.working_set == 0
-    x = spcacore.tpower(X, 20, screening="working_set")
+    x = spcacore.tpower(X, 20, options=spcacore.TPower(screening="working_set"))
     assert x.screening.working_set > 0
     assert x.screening.mode == "working_set"
     assert 0 < x.screening.columns < 6000  # of what the checks ask, too
@@ -392,24 +404,26 @@ def test_a_set_is_refused_where_it_does_not_help():
         {"cardinality": 2, "method": "thresholding"},
     ):
         with pytest.raises(ValueError, match=f"does not help {options['method']}"):
-            spcacore.sparse_pca(X, 2, screening="working_set", **options)
+            spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "screening": "working_set"}))
     for name, options in (
         ("n_starts", {"n_starts": 3}), ("start", {"start": "eigenvector"}), ("max_iter", {"max_iter": 0}),
-        ("constraint", {"constraint": "orthogonal"}), ("deflation", {"deflation": "hotelling"}),
+        ("deflation", {"constraint": "orthogonal"}), ("deflation", {"deflation": "hotelling"}),
         ("deflation", {"deflation": "hotelling", "method": "greedy"}),
-        ("constraint", {"constraint": "uncorrelated", "method": "branch_and_bound"}),
+        ("deflation", {"constraint": "uncorrelated", "method": "branch_and_bound"}),
         ("groups", {"groups": np.arange(30) // 2}), ("include", {"include": [3], "method": "greedy"}),
         ("NaN", {"X": np.where(np.eye(20, 30), np.nan, X)}),
     ):  # fmt: skip
+        given = {"X": X, "n_components": 2, "cardinality": 3, "screening": "working_set"} | options
         with pytest.raises(ValueError, match=f"working_set' .*{name}"):
-            spcacore.sparse_pca(**{"X": X, "n_components": 2, "cardinality": 3} | options,
-                                screening="working_set")  # fmt: skip
+            spcacore.sparse_pca(**flat.recorded("sparse_pca", given))
     with pytest.raises(ValueError, match=r"working_set' .*start"):
-        spcacore.tpower(X, 3, start=np.ones(30), screening="working_set")
-    with pytest.raises(ValueError, match="is not possible with this method"):
-        spcacore.greedy(X, 2, strategy="gradient", screening="working_set")
+        spcacore.tpower(X, 3, options=spcacore.TPower(start=np.ones(30), screening="working_set"))
+    with pytest.raises(ValueError, match="does not help greedy with these options"):
+        spcacore.greedy(X, 2, options=spcacore.Greedy(strategy="gradient", screening="working_set"))
     with pytest.raises(ValueError, match="entries"):
-        spcacore.tpower(lambda v: v, 2, kind="covariance", n_features=500, screening="working_set")
+        spcacore.tpower(
+            products(lambda v: v, 500), 2, kind="covariance", options=spcacore.TPower(screening="working_set")
+        )
 
 
 def test_the_report_counts_columns_and_checks():

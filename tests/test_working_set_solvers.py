@@ -2,6 +2,7 @@
 
 import warnings
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -131,7 +132,9 @@ def check(X, result, method, given, deflation="projection", scale=False):
 def fit(X, method, given, r=2, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # where fewer components are left
-        return spcacore.sparse_pca(X, r, renormalize=False, **OPTIONS[method], **given, **options)
+        return spcacore.sparse_pca(
+            X, r, **flat.recorded("sparse_pca", {**OPTIONS[method], **given, **options, "renormalize": False})
+        )
 
 
 @pytest.mark.share(4)
@@ -185,7 +188,10 @@ def test_the_search_ends_in_the_set(method, storage, no_search_of_all):
 def test_values_are_fitted_to_the_data_on_the_same_support(method):
     for seed in range(5):
         X, given = draw(np.random.default_rng(seed), 40, 80, "noise"), sparsity(method, 0.6)
-        plain, fitted = fit(X, method, given, 1), spcacore.sparse_pca(X, 1, **OPTIONS[method], **given)
+        plain, fitted = (
+            fit(X, method, given, 1),
+            spcacore.sparse_pca(X, 1, **flat.recorded("sparse_pca", {**OPTIONS[method], **given})),
+        )
         assert fitted.screening.working_set > 0
         support, A = plain.loadings[:, 0] != 0, covariance(X)
         np.testing.assert_array_equal(fitted.loadings[:, 0] != 0, support)
@@ -255,7 +261,11 @@ def test_weights_of_rows_are_repeated_rows(seed, storage, method):
         options = options | {"relative": False, "penalty": absolute}
     else:
         options = options | given
-    result = spcacore.sparse_pca(STORAGES[storage](X), 1, sample_weight=weight, renormalize=False, **options)
+    result = spcacore.sparse_pca(
+        STORAGES[storage](X),
+        1,
+        **flat.recorded("sparse_pca", {**options, "sample_weight": weight, "renormalize": False}),
+    )
     assert result.screening.working_set > 0
     check(repeated, result, method, given)
 
@@ -274,7 +284,7 @@ def test_dask_arrays(method):
 def test_nonnegative_loadings_take_in_no_positive_product():
     for seed in range(30):
         X = draw(np.random.default_rng(seed), 40, 80, ["planted", "noise"][seed % 2])
-        x = spcacore.pmd(X, 1.8, nonnegative=True)
+        x = spcacore.pmd(X, 1.8, options=spcacore.PMD(renormalize=False), choice=spcacore.Choice(signs=1))
         assert x.screening.working_set > 0
         assert x.loading.min() >= 0
         y = covariance(X) @ x.loading
@@ -378,7 +388,10 @@ def test_without_room_all_columns_are_searched(method, monkeypatch):
     options = {"method": "greedy", "cardinality": 5}
     if method != "greedy":
         options = OPTIONS[method] | sparsity(method, 0.5)
-    results = [spcacore.sparse_pca(X, 2, screening=mode, **options) for mode in ("none", "auto")]
+    results = [
+        spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "screening": mode}))
+        for mode in ("none", "auto")
+    ]
     assert results[1].screening.working_set == 0
     np.testing.assert_array_equal(results[1].loadings, results[0].loadings)
 
@@ -387,7 +400,10 @@ def test_a_penalty_that_keeps_many_variables_leaves_the_set(monkeypatch):
     """Else it would grow to all of them, by ever more columns."""
     X = draw(np.random.default_rng(0), 30, 90, "noise")
     for penalty in (0.0, 0.02):
-        results = [spcacore.gpower(X, penalty, relative=True, screening=mode) for mode in ("none", "auto")]
+        results = [
+            spcacore.gpower(X, penalty, options=spcacore.GPower(relative=True, screening=mode))
+            for mode in ("none", "auto")
+        ]
         assert results[1].screening.checks <= 1
         assert results[1].screening.working_set < 12
         np.testing.assert_array_equal(results[1].loading, results[0].loading)
@@ -435,7 +451,7 @@ def test_greedy_search_adds_the_best_of_all_variables(kind, seed, n, p, K, stora
 def test_greedy_search_after_every_deflation(deflation, seed, storage):
     X = draw(np.random.default_rng(seed), 40, 50, "noise")
     given = {"cardinality": 4, "method": "greedy", "strategy": "forward", "deflation": deflation}
-    result = spcacore.sparse_pca(STORAGES[storage](X), 3, **given)
+    result = spcacore.sparse_pca(STORAGES[storage](X), 3, **flat.recorded("sparse_pca", given))
     assert result.screening.working_set > 0
     V = result.loadings
     for x, A in zip(V.T, deflations(covariance(X), V, deflation), strict=False):
@@ -451,7 +467,7 @@ def test_greedy_search_asks_all_columns_seldom(storage, monkeypatch):
     monkeypatch.setattr(greedy_search, "_forward", None)
     X = draw(np.random.default_rng(1), 60, 400, "planted")
     X[:, :20] += 3 * np.random.default_rng(2).standard_normal((60, 1))
-    x = spcacore.greedy(STORAGES[storage](X), 20, strategy="forward")
+    x = spcacore.greedy(STORAGES[storage](X), 20, options=spcacore.Greedy(strategy="forward"))
     assert x.screening.checks <= 10
     assert 40 <= x.screening.working_set < 200
     monkeypatch.setattr(greedy_search, "_forward", plain)
@@ -460,7 +476,7 @@ def test_greedy_search_asks_all_columns_seldom(storage, monkeypatch):
     leading, sizes = greedy_search.Pencil.leading, []
     counted = lambda self, G, *rest: (sizes.append(len(G)), leading(self, G, *rest))[1]  # noqa: E731
     monkeypatch.setattr(greedy_search.Pencil, "leading", counted)
-    given_up = spcacore.greedy(STORAGES[storage](X), 12, strategy="forward")
+    given_up = spcacore.greedy(STORAGES[storage](X), 12, options=spcacore.Greedy(strategy="forward"))
     assert sizes == list(range(1, 13))
     np.testing.assert_allclose(given_up.path_value, forward_values(covariance(X), 12)[1])
 
@@ -475,7 +491,9 @@ def test_greedy_search_of_what_rounding_leaves(k):
             warnings.simplefilter("error")
             warnings.filterwarnings("ignore", "no variance is left")
             found = [
-                spcacore.sparse_pca(X, 3, cardinality=k, method="greedy", strategy="forward", screening=mode)
+                spcacore.sparse_pca(
+                    X, 3, cardinality=k, method=spcacore.Greedy(strategy="forward", screening=mode)
+                )
                 for mode in ("none", "working_set")
             ]
         assert found[1].screening.working_set > 0
@@ -486,7 +504,8 @@ def test_greedy_search_of_what_rounding_leaves(k):
 def test_the_path_of_greedy_search_serves_shares():
     X = draw(np.random.default_rng(3), 50, 80, "planted")
     results = [
-        spcacore.sparse_pca(X, 2, explained=0.7, method="greedy", screening=mode) for mode in ("none", "auto")
+        spcacore.sparse_pca(X, 2, cardinality=spcacore.Explained(0.7), method=spcacore.Greedy(screening=mode))
+        for mode in ("none", "auto")
     ]
     assert results[1].screening.working_set > 0
     np.testing.assert_allclose(results[1].loadings, results[0].loadings, atol=1e-9)
@@ -508,28 +527,39 @@ def test_the_path_of_greedy_search_serves_shares():
 def test_a_set_can_be_asked_for(options, monkeypatch):
     X = draw(np.random.default_rng(0), 30, 40, "planted")
     monkeypatch.setattr(inputs, "WORKING_SET_COST", 10**9)
-    assert spcacore.sparse_pca(X, 1, **options).screening.working_set == 0
-    assert spcacore.sparse_pca(X, 1, screening="working_set", **options).screening.working_set > 0
+    assert spcacore.sparse_pca(X, 1, **flat.recorded("sparse_pca", options)).screening.working_set == 0
+    assert (
+        spcacore.sparse_pca(
+            X, 1, **flat.recorded("sparse_pca", {**options, "screening": "working_set"})
+        ).screening.working_set
+        > 0
+    )
 
 
 def test_the_variables_of_many_earlier_components_are_in_the_set(no_search_of_all):
     """Half of all in the end."""
     no_search_of_all(truncated_power.TruncatedPower, 120)
     X = draw(np.random.default_rng(0), 60, 120, "noise")
-    result = spcacore.sparse_pca(sp.csr_array(X), 9, cardinality=8, screening="working_set")
+    result = spcacore.sparse_pca(
+        sp.csr_array(X), 9, cardinality=8, method=spcacore.TPower(screening="working_set")
+    )
     used = result.loadings.any(axis=1).sum()
     assert 60 <= used <= result.screening.working_set
 
 
 def test_the_function_of_scotlass_takes_part(monkeypatch):
     X = draw(np.random.default_rng(0), 40, 90, "planted")
-    first = spcacore.scotlass(X, 2)
-    second = spcacore.scotlass(X, 2, earlier=first.loading[:, None])
+    first = spcacore.scotlass(X, 2, options=spcacore.SCoTLASS(renormalize=False))
+    second = spcacore.scotlass(
+        X, 2, earlier=first.loading[:, None], options=spcacore.SCoTLASS(renormalize=False)
+    )
     assert first.screening.working_set > 0
     assert second.screening.working_set > 0
     assert abs(first.loading @ second.loading) < 1e-10
-    among_all = spcacore.scotlass(X, 2, earlier=np.ones((90, 1)))
+    among_all = spcacore.scotlass(
+        X, 2, earlier=np.ones((90, 1)), options=spcacore.SCoTLASS(renormalize=False)
+    )
     assert among_all.screening.working_set == 90
     assert abs(among_all.loading.sum()) < 1e-9
     with pytest.raises(ValueError, match="screening"):
-        spcacore.scotlass(X, 2, screening="both")
+        spcacore.scotlass(X, 2, options=spcacore.SCoTLASS(screening="both", renormalize=False))

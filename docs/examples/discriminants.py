@@ -56,7 +56,9 @@ def analyze(wine, digits, cardinality=3, counts=COUNTS, folds=3):
     split = StratifiedKFold(folds, shuffle=True, random_state=0)
     for k in counts:
         rights = [
-            spcacore.sparse_lda(D[a], z[a], cardinality=k, shrinkage=0.01, swaps=False).score(D[b], z[b])
+            spcacore.sparse_lda(
+                D[a], z[a], cardinality=k, shrinkage=0.01, method=spcacore.RatioSearch(swaps=False)
+            ).score(D[b], z[b])
             for a, b in split.split(D, z)
         ]
         shares.append(np.mean(rights))

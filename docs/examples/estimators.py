@@ -32,6 +32,7 @@ from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import spcacore
 from spcacore.sklearn import SparseLDA, SparsePCA
 
 COUNTS = {"wines": tuple(range(1, 14)), "leukemias": (1, 2, 5, 10, 20), "digits": (1, 2, 3, 6, 10)}
@@ -68,7 +69,9 @@ def genes(file):
 
 
 def leukemias(X, labels, counts=COUNTS["leukemias"]):
-    model = make_pipeline(StandardScaler(), SparseLDA(shrinkage=0.1, swaps=False))
+    model = make_pipeline(
+        StandardScaler(), SparseLDA(shrinkage=0.1, method=spcacore.RatioSearch(swaps=False))
+    )
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     search = GridSearchCV(model, {"sparselda__cardinality": counts}, cv=folds).fit(X, labels)
     return Curve(counts, search.cv_results_["mean_test_score"])

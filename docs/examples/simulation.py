@@ -71,8 +71,8 @@ def sca(X, budget):
 
 
 def pmd(X, budget):
-    options = {"method": "pmd", "deflation": "naive", "renormalize": False, "n_starts": 1}
-    return spcacore.sparse_pca(X, R, l1_bound=budget / R, **options).loadings
+    method = spcacore.PMD(budget / R, renormalize=False, n_starts=1)
+    return spcacore.sparse_pca(X, R, method=method, deflation="naive").loadings
 
 
 METHODS = {"sca": sca, "PMD": pmd}

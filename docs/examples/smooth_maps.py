@@ -49,7 +49,7 @@ def analyze(seed=0):
     found = {
         "truncated power": spcacore.sparse_pca(X, 3, cardinality=CARDINALITY).loadings,
         "soppca, smooth prior": spcacore.soppca(
-            X, 3, CARDINALITY, prior_precision=laplacian @ laplacian
+            X, 3, CARDINALITY, prior=spcacore.Prior(precision=laplacian @ laplacian)
         ).loadings,
     }
     result = {

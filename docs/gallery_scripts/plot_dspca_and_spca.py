@@ -16,11 +16,11 @@ import spcacore
 
 props = spcacore.datasets.load_pitprops()
 counts = [7, 4, 4, 1, 1, 1]
-given = {"cardinality": counts, "kind": "covariance"}
+A = props.correlation
 results = {
-    "dspca": spcacore.sparse_pca(props.correlation, 6, method="dspca", **given),
-    "spca": spcacore.spca(props.correlation, 6, **given),
-    "tpower": spcacore.sparse_pca(props.correlation, 6, **given),
+    "dspca": spcacore.sparse_pca(A, 6, counts, method="dspca", kind="covariance"),
+    "spca": spcacore.spca(A, 6, counts, kind="covariance"),
+    "tpower": spcacore.sparse_pca(A, 6, counts, kind="covariance"),
 }
 
 # %%

@@ -61,7 +61,7 @@ for way in ("hotelling", "projection", "schur"):
 cells = spcacore.datasets.load_blood_cells()
 X = cells.data.toarray()
 X -= X.mean(axis=0)
-x = spcacore.pmd(X, 3, sample_l1_bound=8, center=False)
+x = spcacore.pmd(X, 3, center=False, options=spcacore.PMD(sample_l1_bound=8, renormalize=False))
 left = X - x.strength * np.outer(x.sample_loading, x.loading)
 share = np.sum((left @ x.loading) ** 2) / np.sum((X @ x.loading) ** 2)
 print(f"after naive deflation, {100 * share:.0f} % of the variance along the first loading is left")
@@ -69,7 +69,7 @@ print(f"after naive deflation, {100 * share:.0f} % of the variance along the fir
 for bound in (None, 8):
     for way in ("naive", "projection"):
         found = spcacore.sparse_pca(
-            X, 6, method="pmd", l1_bound=3, sample_l1_bound=bound, deflation=way, center=False
+            X, 6, deflation=way, center=False, method=spcacore.PMD(l1_bound=3, sample_l1_bound=bound)
         )
         cosine = np.abs(np.triu(found.loadings.T @ found.loadings, 1)).max()
         explained = 100 * found.explained_variance_ratio.sum()

@@ -12,13 +12,15 @@ from .._limits import COMMAND_RELAXATION_ORDER
 from .._rendering import gap, percent, significant
 from .._types import Definition
 from .._validation import as_seed
+from ..choice import Choice
+from ..methods import BranchAndBound
 from ..models.variance import explained_variance
-from ..operators.choice import Choice, knowledge
 from ..operators.deflation import DEFLATIONS, DeflatedOperator, Deflation
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
+from ..operators.supports import Supports, knowledge
 from ..solvers.certificates import optimality_bound, upper_bounds
-from ..solvers.exact import BranchAndBound, branch_and_bound, solve_to_optimality
+from ..solvers.exact import ExactSearch, branch_and_bound, solve_to_optimality
 from ..solvers.truncated_power import tpower
 from .console import ProgressLine
 from .reading import adopt, placed, read_saved
@@ -47,16 +49,16 @@ def run(args: Arguments) -> None:
         saved = read_saved(args.loadings)
         adopt(args, [saved])
     task = Task(args)
-    choice = task.choice() | ({"nonnegative": True} if args.nonnegative else {})
+    choice = task.choice()
     if saved is None:
         _certify_cardinalities(task, choice)
     else:
         _certify_loadings(task, choice, placed(saved, task.names, args.source))
 
 
-def _certify_cardinalities(task: Task, choice: dict[str, Any]) -> None:
+def _certify_cardinalities(task: Task, choice: Choice | None) -> None:
     """How much variance a component of each cardinality can have, and how much the best one found has."""
-    args, found, treatment = task.args, [], task.treatment | choice
+    args, found, treatment = task.args, [], task.treatment | {"choice": choice}
     cardinalities = task.sparsity("cardinality", args.cardinality)
     relaxation = task.p <= COMMAND_RELAXATION_ORDER if args.relaxation is None else args.relaxation
     with task.work() as progress:
@@ -65,7 +67,7 @@ def _certify_cardinalities(task: Task, choice: dict[str, Any]) -> None:
             progress("bounds")
             if args.exact:
                 x: Any = branch_and_bound(
-                    task.matrix, k, time_limit=args.time_limit, rng=args.rng,
+                    task.matrix, k, options=BranchAndBound(time_limit=args.time_limit, rng=args.rng),
                     callback=lambda told: progress(f"{told.n_iter} nodes"), **treatment,
                 )  # fmt: skip
                 bounds = {"branch and bound": x.upper_bound}
@@ -109,18 +111,14 @@ def _certify_cardinalities(task: Task, choice: dict[str, Any]) -> None:
     task.last_line("certified")
 
 
-def _certify_loadings(task: Task, choice: dict[str, Any], V: NDArray[Any]) -> None:
+def _certify_loadings(task: Task, choice: Choice | None, V: NDArray[Any]) -> None:
     """What given loadings explain, and how far each may be from the best of its cardinality in its turn."""
     args = task.args
     sizes = np.count_nonzero(V, axis=0)
     deflation = args.deflation or "projection"
     with task.work() as progress:
         variances = {name: explained_variance(task.matrix, V, name, **task.treatment) for name in DEFINITIONS}
-        known = knowledge(
-            choice.get("include"), choice.get("exclude"), choice.get("groups"),
-            choice.get("nonnegative", False), choice.get("count", "groups"),
-        )  # fmt: skip
-        problem = as_problem(task.matrix, choice=known, **task.treatment)
+        problem = as_problem(task.matrix, choice=knowledge(choice), **task.treatment)
         _check_loadings(V, problem.choice, task)
         values, bounds = _bounds_in_turn(problem, V, DEFLATIONS[deflation], args, progress)
     total = problem.total_variance
@@ -159,7 +157,7 @@ def _certify_loadings(task: Task, choice: dict[str, Any], V: NDArray[Any]) -> No
     task.last_line("certified")
 
 
-def _check_loadings(V: NDArray[Any], choice: Choice | None, task: Task) -> None:
+def _check_loadings(V: NDArray[Any], choice: Supports | None, task: Task) -> None:
     """Refuse loadings that a bound on others does not bound."""
     for t, v in enumerate(V.T if choice is not None else ()):
         assert choice is not None
@@ -187,7 +185,7 @@ def _bounds_in_turn(
         variance = state.objective(index, value)
         k = len(index) if problem.choice is None else problem.choice.cardinality_with(index)
         if args.exact:
-            solver = BranchAndBound.from_options(problem, time_limit=args.time_limit)
+            solver = ExactSearch.from_options(problem, time_limit=args.time_limit)
             hook = lambda n: progress(f"{n} nodes")  # noqa: E731
             seed = [as_seed(args.rng), t]
             proof = solve_to_optimality(problem, state, k, solver, seed, hook)

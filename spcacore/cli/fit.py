@@ -19,7 +19,17 @@ from .report import (
     write_scores,
 )
 from .table import Arguments, UserError
-from .task import PICTURES, SPARSITY, TABLES, Task, as_many, check_matplotlib, checked_options, draw_figure
+from .task import (
+    PICTURES,
+    SPARSITY,
+    TABLES,
+    Task,
+    as_many,
+    check_matplotlib,
+    checked_options,
+    draw_figure,
+    fitted_by,
+)
 
 __all__ = ["run", "show_pitprops"]
 __dir__ = __all__.copy
@@ -56,20 +66,20 @@ def run(args: Arguments) -> None:
         if isinstance(r, float):
             raise UserError(f"argument {SPARSITY[parameter]}: one number where -n is a share")
         r = as_many(args, parameter, value)
-    r = task.components(r, 5)
-    options |= task.choice()
+    r, choice = task.components(r, 5), task.choice()
     if args.total_cardinality is not None:
-        sparsity = {"total_cardinality": args.total_cardinality}
+        parameter, value = "total_cardinality", args.total_cardinality
     else:
-        sparsity = {parameter: task.sparsity(parameter, min(10, task.p) if value is None else value)}
+        value = task.sparsity(parameter, min(10, task.p) if value is None else value)
+    certify = args.certify
+    if certify is True and args.time_limit is not None and args.method != "branch_and_bound":
+        certify = options.pop("time_limit") or "bounds"
     with task.work() as progress:
         result = sparse_pca(
-            task.matrix, n_components=r, method=args.method, deflation=args.deflation,
-            constraint=args.constraint, refine=args.refine, certify=args.certify, rng=args.rng,
-            explained_of=args.explained_of or "variance", support=args.support or "free", callback=progress,
-            **sparsity, **task.treatment, **options,
+            task.matrix, r, certify=certify, support=args.support or "free", callback=progress,
+            **fitted_by(args, parameter, value, options, choice), **task.treatment,
         )  # fmt: skip
-    _report(task, result, sparsity)
+    _report(task, result, {parameter: value})
 
 
 def _run_model(args: Arguments) -> None:
@@ -91,7 +101,7 @@ def _run_model(args: Arguments) -> None:
         task.sparsity("cardinality", sparsity["cardinality"])
     r, choice = task.components(r, 5), task.choice()
     with task.work() as progress:
-        result = fit(args, task.matrix, r, progress, **choice, **task.treatment)
+        result = fit(args, task.matrix, r, choice, progress, **task.treatment)
     _report(task, result, sparsity)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._messages import listed
 from .._records import record
+from ..choice import Choice
 from .table import Arguments, UserError
 
 __all__ = [
@@ -112,22 +113,25 @@ def given(args: Arguments, p: int) -> dict[str, Any]:
     return values
 
 
-def fit(args: Arguments, X: Any, r: int, progress: Any, **treatment: Any) -> Any:
+def fit(args: Arguments, X: Any, r: int, choice: Choice | None, progress: Any, **treatment: Any) -> Any:
     """The result of the method, by the function of its name."""
     model = MODELS[args.method]
     function = getattr(import_module(f"..models.{model.module}", __package__), args.method)
     options = options_of(args, model)
     if not model.covariance:
         del treatment["kind"]
+    if choice is not None:
+        options["choice"] = choice
     return function(X, r, callback=progress, **given(args, X.shape[1]), **options, **treatment)
 
 
 def options_of(args: Arguments, model: Model) -> dict[str, Any]:
-    """Those options of the function that were given."""
+    """Those options of the function that were given; signs are known of the variables."""
     return {
-        {"rng": "rng"}.get(name, name): getattr(args, name)
-        for name in model.options if getattr(args, name) is not None
-    }  # fmt: skip
+        name: getattr(args, name)
+        for name in model.options
+        if name != "nonnegative" and getattr(args, name) is not None
+    }
 
 
 def weights_of(result: Any) -> NDArray[Any]:

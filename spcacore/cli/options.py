@@ -14,11 +14,10 @@ from click.shell_completion import get_completion_class
 
 from .._limits import COMMAND_GRID_VALUES
 from .._messages import instead_of
+from ..choice import COUNTS, SHARES
 from ..models.across import SUPPORTS
-from ..models.alternation import CONSTRAINTS, OBJECTIVES
-from ..operators.choice import COUNTS
+from ..models.alternation import CONSTRAINTS
 from ..operators.deflation import DEFLATIONS
-from ..solvers.share import SHARES
 from ..solvers.table import SOLVERS
 from . import help
 from .models import MODELS, RESAMPLED, flag_of
@@ -181,7 +180,8 @@ class _Option(click.Option):
 _SHARES = _one_or_several(_number)
 _TYPES: dict[str, Any] = {  # how the value of each option is read; words are those that it may be
     "n_components": _whole(1), "cardinality": _one_or_several(_whole(1)), "explained": _SHARES,
-    "explained_of": SHARES, "objective": OBJECTIVES, "l1_bound": _SHARES, "penalty": _SHARES,
+    "explained_of": SHARES, "objective": ("variance", "least_squares"),
+    "l1_bound": _SHARES, "penalty": _SHARES,
     "deflation": DEFLATIONS, "constraint": CONSTRAINTS, "support": SUPPORTS, "total_cardinality": _whole(1),
     "sample_l1_bound": _SHARES, "ridge": _SHARES, "shrinkage": _shrinkage, "reference": _whole(1),
     "criterion": ("cv", "permutation", "sparseness", "bic", "stability"), "n_folds": _whole(2),

@@ -24,7 +24,7 @@ from .report import (
     write_npz,
 )
 from .table import Arguments, UserError
-from .task import PICTURES, SPARSITY, TABLES, Task, checked_options, draw_figure
+from .task import PICTURES, SPARSITY, TABLES, Task, checked_options, draw_figure, fitted_by
 
 __all__ = ["run"]
 __dir__ = __all__.copy
@@ -51,11 +51,8 @@ def run(args: Arguments) -> None:
         raise UserError(f"argument --criterion: at least {counted(least, 'sample')} are needed: {task.size}")
     if values is None:
         values = [k for k in _DEFAULT_CARDINALITIES if k <= task.p]
-    model = partial(
-        sparse_pca, n_components=r, method=args.method, deflation=args.deflation,
-        constraint=args.constraint, refine=args.refine, rng=args.rng,
-        **options, **task.choice(), **task.treatment,
-    )  # fmt: skip
+    asked = fitted_by(args, "cardinality", None, options, task.choice())
+    model = partial(sparse_pca, n_components=r, **asked, **task.treatment)
     grid = task.sparsity(parameter, values)
     with task.work() as progress:
         if args.criterion is None:
@@ -69,7 +66,7 @@ def run(args: Arguments) -> None:
 
         draw_figure(args.plot, 7, lambda figure: plot.path(curve, ax=figure.subplots()))
     if args.json:
-        print_json(task.document(_json_curve(curve, args, task.names)))
+        print_json(task.document(_json_curve(curve, task.names)))
     elif not args.quiet:
         print(task.title("Sparsity path"), end="\n\n")
         if args.criterion is None:
@@ -230,8 +227,9 @@ def _fields(curve: Any) -> dict[str, Any]:
     return fields
 
 
-def _json_curve(curve: Any, args: Arguments, names: list[str]) -> dict[str, Any]:
-    fields = {"method": args.method, "deflation": args.deflation, **_fields(curve)}
+def _json_curve(curve: Any, names: list[str]) -> dict[str, Any]:
+    path = getattr(curve, "path", curve)
+    fields = {"method": path.method, "deflation": path.deflation, **_fields(curve)}
     if "path" in fields:
         fields["result"] = json_result(curve.result, names)
     return fields

@@ -23,7 +23,7 @@ from .reading import quoted, read, read_lines, where_not_finite
 from .report import check_outputs, json_result, print_aligned, print_json, write, write_csv, write_npz
 from .source import STDIN
 from .table import Arguments, UserError
-from .task import PICTURES, TABLES, Task, as_many, check_matplotlib, checked_options, draw_figure
+from .task import PICTURES, TABLES, Task, as_many, check_matplotlib, checked_options, draw_figure, fitted_by
 
 __all__ = ["Side", "check_sides", "read_sides", "run"]
 __dir__ = __all__.copy
@@ -57,8 +57,14 @@ def run(args: Arguments) -> None:
         "level": args.level,
         "n_jobs": args.n_jobs,
     }
-    function = FITTING[args.method][0] if args.method in RESAMPLED else sparse_pca
-    model = partial(function, n_components=r, **sparsity, **options, **task.choice())
+    choice = task.choice()
+    if args.method in RESAMPLED:
+        known = {} if choice is None else {"choice": choice}
+        model = partial(FITTING[args.method][0], n_components=r, **sparsity, **options, **known)
+    else:
+        ((parameter, value),) = sparsity.items()
+        asked = fitted_by(args, parameter, value, options, choice)
+        model = partial(sparse_pca, n_components=r, center=args.center, scale=args.scale, **asked)
     given_numbers = {name: one for name, one in numbers.items() if one is not None}
     with task.work() as progress:
         found = stability(
@@ -78,8 +84,6 @@ def _asked(args: Arguments) -> tuple[dict[str, Any], dict[str, Any]]:
         parameter, value, options = checked_options(args, *outputs)
         if isinstance(value, list):
             args.n_components = as_many(args, parameter, value)
-        for name in ("method", "deflation", "constraint", "refine", "center", "scale"):
-            options[name] = getattr(args, name)
         return {parameter: value}, options
     check_model(args, RESAMPLED, "rng")
     check_outputs(args, outputs)

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from .._asked import record_of
 from .._messages import counted, listed
-from ..models.alternation import with_defaults
+from ..choice import Choice, Explained, Total
+from ..methods import METHODS
 from ..operators.deflation import DEFLATIONS
 from ..solvers.table import SOLVERS
 from .console import Work, say
@@ -22,7 +24,7 @@ from .table import Arguments, Table, UserError
 
 __all__ = [
     "ACROSS", "OPTIONS", "PICTURES", "SPARSITY", "TABLES", "Task", "as_many", "check_matplotlib",
-    "check_together", "checked_options", "draw_figure", "given_sparsity", "method_options",
+    "check_together", "checked_options", "draw_figure", "fitted_by", "given_sparsity", "method_options",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -62,7 +64,7 @@ class Task:
         kind = "covariance" if args.covariance else "data"
         return {"kind": kind, "center": args.center, "scale": args.scale}
 
-    def choice(self) -> dict[str, Any]:
+    def choice(self, signs: bool = True) -> Choice | None:
         """What is known of the variables, by their places."""
         args, place = self.args, {name: j for j, name in enumerate(self.names)}
         options: dict[str, Any] = {}
@@ -82,7 +84,9 @@ class Task:
             if args.groups is None:
                 raise UserError("argument --count: requires --groups")
             options["count"] = args.count
-        return options
+        if signs and getattr(args, "nonnegative", None):
+            options["signs"] = 1
+        return Choice(**options) if options else None
 
     @contextmanager
     def work(self) -> Any:
@@ -228,22 +232,41 @@ def method_options(args: Arguments) -> dict[str, Any]:
             raise UserError(
                 f"argument --{name.replace('_', '-')}: not for method {args.method}, but {others}"
             )
-        options[name] = value
+        if name != "nonnegative":  # which is known of the variables
+            options[name] = value
     return options
+
+
+def fitted_by(
+    args: Arguments, parameter: str, value: Any, options: dict[str, Any], choice: Choice | None
+) -> dict[str, Any]:
+    """How `sparse_pca` is told of the method, of how sparse components are, and of the variables."""
+    if args.rng is not None and "rng" in METHODS[args.method].__dataclass_fields__:
+        options = options | {"rng": args.rng}
+    if parameter in ("l1_bound", "penalty"):
+        options, value = options | {parameter: value}, None
+    elif parameter == "explained":
+        value = Explained(value, args.explained_of or "variance")
+    elif parameter == "total_cardinality":
+        value = Total(value)
+    return {
+        "cardinality": value, "method": record_of(args.method, **options), "choice": choice,
+        "deflation": args.constraint or args.deflation, "refine": args.refine,
+    }  # fmt: skip
 
 
 def checked_options(
     args: Arguments, *outputs: tuple[str | None, str, tuple[str, ...]]
 ) -> tuple[str, Any, dict[str, Any]]:
     """The sparsity, its value and the options of the method, where nothing is wrong with the arguments."""
-    try:
-        args.method, deflation = with_defaults(args.method, args.objective, args.deflation, args.constraint)
-    except ValueError as error:
-        raise UserError(f"argument --method: {error}") from None
+    if args.method is None:
+        args.method = "least_squares" if args.objective == "least_squares" else "tpower"
+    objective = SOLVERS[args.method].objective
+    if args.objective not in (None, objective):
+        raise UserError(f"argument --method: {args.method} maximizes {objective}, not {args.objective}")
     parameter, value = given_sparsity(args)
     options = method_options(args)
     check_together(args)
-    args.deflation = deflation
     check_outputs(args, outputs)
     check_matplotlib(args)
     args.nan = SOLVERS[args.method].missing and args.method != "tpower"  # which --impute makes explicit

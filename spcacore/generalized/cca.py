@@ -6,17 +6,19 @@ One pair after another, by penalized matrix decomposition (cca_pmd.py) or as a g
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .._docstrings import NO_PANDAS, filled
 from .._labels import joined
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, few, warn
-from .._types import Counted, Groups, MatrixLike, Switch, Variables, Weights
+from .._types import MatrixLike, Weights
 from .._validation import (
     LARGEST,
     Hook,
@@ -24,11 +26,13 @@ from .._validation import (
     check_bool,
     check_callback,
     check_choice,
+    default_cardinality,
     framed,
     integer,
     number,
 )
-from ..operators.choice import knowledge
+from ..choice import Choice
+from ..operators.supports import knowledge
 from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..readable import HasLoadings, Side, frame, labels
@@ -46,7 +50,7 @@ from .sides import (
     named,
     names_of,
     one_of_each,
-    paired,
+    pair_of,
     speaking_of_y,
 )
 
@@ -190,21 +194,13 @@ class SparseCCAResult(HasLoadings):
 
 
 def sparse_cca(
-    X: MatrixLike, Y: MatrixLike, n_components: int = 1, cardinality: int | ArrayLike | None = None, *,
-    l1_bound: float | ArrayLike | None = None,
-    x_cardinality: int | None = None, y_cardinality: int | None = None, x_l1_bound: float | None = None,
-    y_l1_bound: float | None = None,
-    method: Literal["pmd", "generalized"] = "pmd",
-    ridge: float | ArrayLike = 0.0,
-    deflation: str | None = None,
-    certify: bool = False,
-    max_iter: int = 1000, tol: float | None = None,
-    scale: bool = True,
-    x_include: Variables = None, x_exclude: Variables = None,
-    x_groups: Groups = None, x_nonnegative: Switch = False, x_count: Counted = "groups",
-    y_include: Variables = None, y_exclude: Variables = None,
-    y_groups: Groups = None, y_nonnegative: Switch = False, y_count: Counted = "groups",
-    sample_weight: Weights = None,
+    X: MatrixLike, Y: MatrixLike, n_components: int = 1,
+    cardinality: int | tuple[int, int] | None = None, *,
+    l1_bound: float | tuple[float, float] | None = None,
+    method: Literal["pmd", "generalized"] | None = None, ridge: float | tuple[float, float] = 0.0,
+    choice: Choice | tuple[Choice | None, Choice | None] | None = None,
+    deflation: str | None = None, certify: bool = False,
+    max_iter: int = 1000, scale: bool = True, sample_weight: Weights = None,
     callback: Callback | None = None,
 ) -> SparseCCAResult:  # fmt: skip
     """Sparse canonical correlation analysis.
@@ -224,17 +220,20 @@ def sparse_cca(
     Y : array-like of shape (n, q), sparse matrix, RowBlocks or dask array
     n_components : int, default 1
         r, in [1, min(n, p, q)].
-    cardinality : int or pair of ints
-        For "generalized": k_x in [1, p] and k_y in [1, q].
-    l1_bound : float or pair of floats
-        For "pmd": c_x in [1, sqrt(p)] and c_y in [1, sqrt(q)]. `sparse_cca_permutation` chooses among several
-        bounds.
-    x_cardinality, y_cardinality, x_l1_bound, y_l1_bound : optional
-        The two numbers of a pair, given one by one: ``x_cardinality=4, y_cardinality=3`` is
-        ``cardinality=(4, 3)``.
-    method : {"pmd", "generalized"}, default "pmd"
+    cardinality : int or pair of ints, optional
+        For "generalized": k_x in [1, p] and k_y in [1, q]; one number for both, or ``(k_x, k_y)``.
+        Default with that method: the roots of p and q, rounded up.
+    l1_bound : float or pair of floats, optional
+        For "pmd": c_x in [1, sqrt(p)] and c_y in [1, sqrt(q)]. Default: the l1 norms of
+        unit vectors with as many equal entries as the roots of p and q, rounded up. `sparse_cca_permutation`
+        chooses among several bounds.
+    method : {"pmd", "generalized"}, optional
+        Default: "generalized" if there is a `cardinality`, else "pmd".
     ridge : float or pair of floats, default 0
         For "generalized": this multiple of the mean diagonal entry of a covariance is added to its diagonal.
+    choice : Choice or pair of Choices, optional
+        What is known of the variables, as in ``(Choice(exclude=[0]), Choice(signs=1))``; None is nothing.
+        An l1 bound does not count the included variables, and is on the sum of the norms of groups.
     deflation : str, optional
         How a pair is removed from `C = X'Y`, in the metrics of the sides: "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or, of method
@@ -247,23 +246,8 @@ def sparse_cca(
     max_iter : int, default 1000
         Iterations for each pair with "pmd"; with "generalized" the number of turns, of which at most 100 are
         made.
-    tol : float, optional
-        A pair is found when an iteration raises the objective by a smaller fraction. Default 1e-10 for
-        float64, 1e-5 for float32.
     scale : bool, default True
         Divide each column by its standard deviation.
-    x_include, x_exclude, y_include, y_exclude : sequence of names or indices, optional
-        Variables of a side that each pair must use, and variables that no pair may use; see the guide on
-        choice. The result is as if the excluded columns were not there. An l1 bound does not count the
-        included variables.
-    x_groups, y_groups : sequence of labels, or mapping of names to labels, optional
-        Variables of the same label are in or out together: cardinalities count groups, and l1 bounds are on
-        the sums of their norms.
-    x_nonnegative, y_nonnegative : bool or array-like of signs, default False
-        True allows no negative weights; an array gives the sign of each weight: 1, -1, or 0 for any.
-    x_count, y_count : {"groups", "variables"}, default "groups"
-        For "generalized": what the cardinality of a side counts. With "variables", a pair has whole groups,
-        of at most so many variables together.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0: the pairs are those of data in which each row is
         repeated that often. The sum must be above 1. `scores_x` and `scores_y` are of the rows themselves.
@@ -302,21 +286,20 @@ def sparse_cca(
     >>> common = rng.standard_normal(200)
     >>> X[:, :4] += common[:, None]
     >>> Y[:, 5:8] -= common[:, None]
-    >>> result = spcacore.sparse_cca(X, Y, method="generalized", cardinality=(4, 3))
+    >>> result = spcacore.sparse_cca(X, Y, 1, (4, 3))
     >>> result
     SparseCCAResult(method='generalized', p=300, q=200, 1 pair, cardinality=[(4, 3)], correlations=[0.783])
     >>> np.flatnonzero(result.loadings_x), np.flatnonzero(result.loadings_y)
     (array([0, 1, 2, 3]), array([5, 6, 7]))
     """
+    if method is None:
+        method = "pmd" if cardinality is None else "generalized"
     check_choice(method, "method", ("pmd", "generalized"))
     check_bool(scale, "scale")
-    known = (
-        named("x", lambda: knowledge(x_include, x_exclude, x_groups, x_nonnegative, x_count)),
-        named("y", lambda: knowledge(y_include, y_exclude, y_groups, y_nonnegative, y_count)),
-    )
-    for name, count in (("x", x_count), ("y", y_count)):
-        if method == "pmd" and count != "groups":
-            raise ValueError(f"{name}_count={count!r} says what a cardinality counts; 'pmd' takes l1_bound")
+    choices = pair_of(choice, "choice")
+    known = tuple(named(side, partial(knowledge, one)) for side, one in zip("xy", choices, strict=True))
+    if method == "pmd" and any(one is not None and one.count != "groups" for one in choices):
+        raise ValueError("count='variables' says what a cardinality counts; 'pmd' takes l1_bound")
     Y = joined(X, Y, "Y")
     sides = both_sides(X, Y, scale, known, sample_weight)
     x, y = sides
@@ -327,17 +310,14 @@ def sparse_cca(
     r = integer(n_components, "n_components", 1, min(x.n, x.p, y.p))
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
     dtype = common_dtype(x, y)
-    tol = CCA_TOL.of(dtype) if tol is None else number(tol, "tol", 0)
+    tol = CCA_TOL.of(dtype)
     hook = check_callback(callback)
-    l1_bound = paired("l1_bound", l1_bound, x_l1_bound, y_l1_bound)
-    cardinality = paired("cardinality", cardinality, x_cardinality, y_cardinality)
     given = {"l1_bound": l1_bound, "cardinality": cardinality}
     needed, other = ("l1_bound", "cardinality") if method == "pmd" else ("cardinality", "l1_bound")
     if given[other] is not None:
         elsewhere = "generalized" if method == "pmd" else "pmd"
         raise ValueError(f"{other} is for method={elsewhere!r}; method={method!r} takes {needed}")
-    if given[needed] is None:
-        raise TypeError(f"method={method!r} needs {needed}")
+    usual = default_cardinality(x.p), default_cardinality(y.p)
     if deflation is None:
         deflation = "hotelling" if method == "pmd" else "projection"
     removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
@@ -347,17 +327,20 @@ def sparse_cca(
         raise ValueError("certify=True cannot be combined with deflation='generalized', whose metric changes")
     for side in sides:
         if removal.quotient and side.choice is not None and side.choice.signs is not None:
-            what = f"{side.name.lower()}_nonnegative"
-            raise ValueError(f"{what} cannot be combined with deflation='generalized': leave one out")
+            raise ValueError(
+                f"signs of {side.name} cannot be combined with deflation='generalized': leave one out"
+            )
     ridges = one_of_each(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
     solver: PenalizedDecomposition | Alternation
     if method == "pmd":
         if any(ridges):
             raise ValueError("ridge requires method='generalized'")
+        l1_bound = (math.sqrt(usual[0]), math.sqrt(usual[1])) if l1_bound is None else l1_bound
         solver = PenalizedDecomposition(
             x, y, one_of_each(l1_bound, "l1_bound", check_l1_bound, sides), max_iter, tol, None, removal
         )
     else:
+        cardinality = usual if cardinality is None else cardinality
         counts = one_of_each(cardinality, "cardinality", lambda v, name, s: s.count(v, name), sides)
         solver = Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), tol, removal, certify)
     found, correlations = _pairs(solver, x, y, r, hook)

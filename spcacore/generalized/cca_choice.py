@@ -1,4 +1,4 @@
-"""What the caller knows of the variables of a side (operators/choice), in the search for pairs.
+"""What the caller knows of the variables of a side (operators/supports), in the search for pairs.
 
 For given v and g = Cv the best u on a support maximizes (g'u)^2/u'Bu; under signs it is the minimizer of
 u'Bu - 2 g'u of these signs, a convex problem. Supports grow by units, first those that are included, and
@@ -14,7 +14,7 @@ import numpy as np
 from .._limits import CCA_CHOICE_TURNS, CHOICE_SWAPS, RISE
 from ..linalg.pencil import whitening
 from ..models.shaped_net import ShapedNet
-from ..operators.choice import Choice
+from ..operators.supports import Supports
 from .form import Array, Index
 from .pencil import Pencil, Solution
 
@@ -25,7 +25,7 @@ __dir__ = __all__.copy
 class Chosen:
     """One side, in the units of its pencil."""
 
-    def __init__(self, pencil: Pencil, choice: Choice, count: int):
+    def __init__(self, pencil: Pencil, choice: Supports, count: int):
         self.pencil, self.choice, self.count = pencil, choice, count
 
     def members(self, units: Index) -> Index:

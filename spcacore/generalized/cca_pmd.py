@@ -20,8 +20,8 @@ from .. import _core
 from .._limits import CCA_LEFT, PAIR_WORK, RISE, TIE
 from .._validation import number
 from ..linalg.orthogonal import orthogonal_part
-from ..operators.choice import Choice
 from ..operators.deflation import DEFLATIONS, Deflation
+from ..operators.supports import Supports
 from ..solvers.choosing import bounding
 from ..solvers.solution import ProgressHook, ended
 from .form import Array
@@ -114,7 +114,7 @@ def pmd_starts(cross: CrossCovariance) -> list[Array]:
     return [v, np.eye(1, cross.y.p, first)[0]]
 
 
-def _l1_bounded(a: Array, bound: float, choice: Choice | None) -> Array:
+def _l1_bounded(a: Array, bound: float, choice: Supports | None) -> Array:
     """The unit vector of bounded l1 norm with the largest product with a; 0 where no entry has its sign."""
     if choice is not None:
         a = choice.projected(a)

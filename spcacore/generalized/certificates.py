@@ -66,7 +66,7 @@ def sparse_eigen_bound(
     >>> A, B = np.diag([4.0, 3.0, 2.0, 1.0]), np.diag([4.0, 1.0, 1.0, 1.0])
     >>> A[1, 2] = A[2, 1] = 1
     >>> best = spcacore.sparse_eigen_bound(A, B, 2)
-    >>> best.which, round(best.upper_bound, 4), spcacore.sparse_eigen(A, B, 2).values.round(4)
+    >>> best.which, round(best.upper_bound, 4), spcacore.sparse_eigen(A, B, 1, 2).values.round(4)
     ('spectral', 3.618, array([3.618]))
     """
     forms, dtype = read_pencil(A, B)

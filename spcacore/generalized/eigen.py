@@ -13,7 +13,7 @@ from .. import _core
 from .._labels import columns_of, symmetric
 from .._limits import PENCIL_ALL_SWAPS_WORK, PENCIL_GREEDY_WORK, PENCIL_LEFT, SYMMETRY, TIE
 from .._messages import counted, few, warn
-from .._types import MatrixLike, RandomSource
+from .._types import MatrixLike
 from .._validation import (
     Hook,
     check_callback,
@@ -25,6 +25,7 @@ from .._validation import (
     refuse_not_finite,
 )
 from ..linalg.orthogonal import fix_sign
+from ..methods import RatioSearch
 from ..operators.dense import blas_layout
 from ..operators.sparse_format import canonical_arrays, compressed
 from ..progress import Callback, Progress
@@ -99,14 +100,9 @@ class SparseEigenResult(Named):
 
 
 def sparse_eigen(
-    A: MatrixLike, B: MatrixLike, cardinality: int | ArrayLike, *,
-    n_components: int = 1,
-    method: Literal["auto", "greedy", "rayleigh_flow"] = "auto",
-    strategy: Literal["auto", "forward", "backward", "bidirectional"] = "auto",
-    swaps: bool = True,
-    deflation: str = "projection", certify: bool = False,
-    max_iter: int = 1000, tol: float = 1e-8,
-    rng: RandomSource = None, callback: Callback | None = None,
+    A: MatrixLike, B: MatrixLike, n_components: int = 1, cardinality: int | ArrayLike | None = None, *,
+    method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto",
+    deflation: str = "projection", certify: bool = False, callback: Callback | None = None,
 ) -> SparseEigenResult:  # fmt: skip
     """Sparse generalized eigenvectors of a symmetric pencil.
 
@@ -121,35 +117,18 @@ def sparse_eigen(
     B : array-like or sparse matrix of shape (p, p)
         Symmetric positive semidefinite. Where x'Bx = 0, Ax must be 0 too; the search ignores such directions.
         Otherwise the ratio has no bound, and a search that meets such a direction raises a ValueError.
-    cardinality : int or sequence of n_components ints
-        k, in [1, p], at most 4000.
     n_components : int, default 1
         In [1, p].
-    method : {"auto", "greedy", "rayleigh_flow"}, default "auto"
-        "greedy": adds or removes one variable at a time; forward it takes `4/3 k^3 p` multiplications.
-        "rayleigh_flow": the truncated flow from several starts; each takes about ten to a hundred products
-        with k columns of A and B. "auto": greedy, unless it takes more than 4e10 multiplications.
-    strategy : {"auto", "forward", "backward", "bidirectional"}, default "auto"
-        For "greedy". "forward" starts from the best variable; "backward" from all variables, at most 1000;
-        "bidirectional" does both and keeps the better result. "auto": forward, also from up to 16 pairs of
-        variables (of more than 1000 variables, from eight of them) if this takes at most 2e8 multiplications;
-        for at most 150 variables also backward, if the ratio of all variables is bounded.
-    swaps : bool, default True
-        After the search, swap one variable for another as long as this raises the ratio. If a round of swaps
-        would cost more than 1e9 multiplications, only the most promising variables may enter. Swaps end after
-        2e10 multiplications from each start; for "greedy", after twice those of its search if these are more.
+    cardinality : int or sequence of n_components ints, optional
+        k, in [1, p], at most 4000. Default: the root of the number of variables, rounded up.
+    method : {"auto", "greedy", "rayleigh_flow"} or RatioSearch, default "auto"
+        How directions are sought; the record has the options.
     deflation : str, default "projection"
         As in `deflate`, in the metric of B: "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or "generalized".
     certify : bool, default False
         Make `upper_bound` a bound for the given cardinality, see `sparse_eigen_bound`; for up to 500
         variables.
-    max_iter : int, default 1000
-        Steps of the flow from each start.
-    tol : float, default 1e-8
-        The flow ends when its support is stable and the ratio rises by a smaller fraction.
-    rng : None, int or numpy Generator, optional
-        For the starting vector of the estimate of the largest eigenvalue of B that the flow needs.
     callback : callable, optional
         Called with a `Progress` after each step, and with the value once a direction is found.
         Raising StopIteration ends the search early, see `Progress`.
@@ -185,15 +164,13 @@ def sparse_eigen(
     >>> A = np.diag([4.0, 3.0, 2.0, 1.0])
     >>> B = np.diag([4.0, 1.0, 1.0, 1.0])
     >>> A[1, 2] = A[2, 1] = 1
-    >>> result = spcacore.sparse_eigen(A, B, 2)
+    >>> result = spcacore.sparse_eigen(A, B, 1, 2)
     >>> np.flatnonzero(result.loadings[:, 0]), result.values.round(4)
     (array([1, 2]), array([3.618]))
     """
     forms, dtype = read_pencil(A, B)
     p = forms[0].p
-    options = check_options(
-        p, cardinality, n_components, method, strategy, swaps, deflation, max_iter, tol, rng, dtype, certify
-    )
+    options = check_options(p, cardinality, n_components, method, deflation, certify)
     found = directions(Pencil(*forms, dtype=dtype), options, check_callback(callback))
     return replace(found, names=column_names(A))
 

@@ -11,7 +11,7 @@ than 1024 variables both scatters stay as the rows that they are products of.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from .._docstrings import filled
 from .._labels import joined, matched
 from .._limits import PRIOR_SUM, SPAN
 from .._messages import counted
-from .._types import MatrixLike, RandomSource, Weights
+from .._types import MatrixLike, Weights
 from .._validation import (
     aligned,
     check_callback,
@@ -33,6 +33,7 @@ from .._validation import (
     real_array,
 )
 from ..linalg.pencil import whitening
+from ..methods import RatioSearch
 from ..operators.transform import scores
 from ..progress import Callback
 from ..results import Named
@@ -196,17 +197,12 @@ class SparseLDAResult(Named):
 
 
 def sparse_lda(
-    X: MatrixLike, y: ArrayLike, n_components: int | None = None, *,
-    cardinality: int | ArrayLike,
-    priors: ArrayLike | None = None,
-    shrinkage: float | str | None = "auto",
-    method: str = "auto",
-    strategy: str = "auto",
-    swaps: bool = True,
+    X: MatrixLike, y: ArrayLike, n_components: int | None = None,
+    cardinality: int | ArrayLike | None = None, *,
+    priors: ArrayLike | None = None, shrinkage: float | str | None = "auto",
+    method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto",
     deflation: str = "projection", certify: bool = False,
-    max_iter: int = 1000, tol: float = 1e-8,
-    sample_weight: Weights = None,
-    rng: RandomSource = None, callback: Callback | None = None,
+    sample_weight: Weights = None, callback: Callback | None = None,
 ) -> SparseLDAResult:  # fmt: skip
     """Sparse linear discriminant analysis.
 
@@ -225,8 +221,8 @@ def sparse_lda(
         Class labels, of at least two classes.
     n_components : int, optional
         r, in [1, classes - 1]. Default: classes - 1.
-    cardinality : int or sequence of r ints
-        k, in [1, p].
+    cardinality : int or sequence of r ints, optional
+        k, in [1, p]. Default: the root of the number of variables, rounded up.
     priors : array-like of shape (c,), optional
         Proportions of the classes, in the order of the sorted labels, positive and with sum 1. They weigh the
         classes in both scatters and in the classification. Default: those of y.
@@ -236,7 +232,7 @@ def sparse_lda(
         few variables and many samples: where n - classes + 1 variables or more may enter, B must be shrunk.
         The entry in diag(S_w) of a variable that is constant within each class is that share of its variance
         between them which it is of the variable that separates best.
-    method, strategy, swaps, deflation, certify, max_iter, tol, rng, callback
+    method, deflation, certify, callback
         As in `sparse_eigen`.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0: the result is that of data in which each row is
@@ -290,9 +286,7 @@ def sparse_lda(
             raise ValueError(f"n_components must be at most classes - 1 = {c - 1}, not {n_components}")
     r = min(c - 1, data.p) if n_components is None else n_components
     proportions = _priors(priors, sizes, classes)
-    options = check_options(
-        data.p, cardinality, r, method, strategy, swaps, deflation, max_iter, tol, rng, data.dtype, certify
-    )
+    options = check_options(data.p, cardinality, r, method, deflation, certify)
     if isinstance(shrinkage, str):
         if shrinkage != "auto":
             raise ValueError(f"shrinkage must be None, 'auto' or a number in [0, 1], not {shrinkage!r}")

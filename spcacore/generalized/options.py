@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from .._asked import as_ratio_search
 from .._limits import PENCIL_BACKWARD_ORDER, PENCIL_SUPPORT
 from .._records import record
-from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number, per_component
+from .._validation import (
+    LARGEST,
+    as_seed,
+    check_bool,
+    check_choice,
+    default_cardinality,
+    integer,
+    number,
+    per_component,
+)
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
 from .ratio_bounds import refuse_many
 
@@ -36,27 +44,29 @@ class Options:
 
 
 def check_options(
-    p: int, cardinality: Any, n_components: Any, method: Any, strategy: Any, swaps: Any, deflation: Any,
-    max_iter: Any, tol: Any, rng: Any, dtype: np.dtype, certify: Any = False,
-) -> Options:  # fmt: skip
+    p: int, cardinality: Any, n_components: Any, method: Any, deflation: Any, certify: Any
+) -> Options:
     """Validate what `sparse_eigen` and `sparse_lda` share."""
-
+    given = as_ratio_search(method)
     r = integer(n_components, "n_components", 1, p)
+    most = min(p, PENCIL_SUPPORT)
     k = per_component(
-        cardinality, "cardinality", r, lambda v, name: integer(v, name, 1, min(p, PENCIL_SUPPORT))
-    )
-    check_choice(method, "method", SOLVERS)
-    check_choice(strategy, "strategy", STRATEGIES)
-    if strategy in ("backward", "bidirectional") and p > PENCIL_BACKWARD_ORDER:
+        min(default_cardinality(p), most) if cardinality is None else cardinality, "cardinality", r,
+        lambda v, name: integer(v, name, 1, most),
+    )  # fmt: skip
+    check_choice(given.method, "method", SOLVERS)
+    check_choice(given.strategy, "strategy", STRATEGIES)
+    if given.strategy in ("backward", "bidirectional") and p > PENCIL_BACKWARD_ORDER:
         raise ValueError(
-            f"strategy={strategy!r} takes at most {PENCIL_BACKWARD_ORDER} variables, not {p}: "
+            f"strategy={given.strategy!r} takes at most {PENCIL_BACKWARD_ORDER} variables, not {p}: "
             "use strategy='forward'"
         )
-    if strategy != "auto" and method == "rayleigh_flow":
+    if given.strategy != "auto" and given.method == "rayleigh_flow":
         raise ValueError("strategy is for the greedy method, not for method='rayleigh_flow'")
     if check_bool(certify, "certify"):
         refuse_many(p)
     return Options(
-        k, method, strategy, check_bool(swaps, "swaps"), check_choice(deflation, "deflation", DEFLATIONS),
-        integer(max_iter, "max_iter", 1, LARGEST), number(tol, "tol", 0), as_seed(rng), bool(certify),
+        k, given.method, given.strategy, check_bool(given.swaps, "swaps"),
+        check_choice(deflation, "deflation", DEFLATIONS), integer(given.max_iter, "max_iter", 1, LARGEST),
+        number(given.tol, "tol", 0), as_seed(given.rng), bool(certify),
     )  # fmt: skip

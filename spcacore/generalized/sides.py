@@ -22,16 +22,16 @@ from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
 from ..operators.block_tasks import as_kernel_input, dense_rows, sum_parts
 from ..operators.blocks import RowBlocks
-from ..operators.choice import Choice
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
 from ..operators.sparse_format import compressed
+from ..operators.supports import Supports
 from .form import Array, Form
 
 __all__ = [
     "BlockSide", "CrossCovariance", "Known", "Pair", "Side", "both_sides", "common_dtype", "correlation",
-    "leading_singular_vector", "max_abs_per_column", "named", "names_of", "one_of_each", "paired",
+    "leading_singular_vector", "max_abs_per_column", "named", "names_of", "one_of_each", "pair_of",
     "speaking_of_y",
 ]  # fmt: skip
 __dir__ = __all__.copy
@@ -43,25 +43,17 @@ def one_of_each(
     value: Any, name: str, check: Callable[..., Any], sides: tuple[Side, Side]
 ) -> tuple[Any, Any]:
     """One value for each side."""
-    values = value if isinstance(value, (tuple, list, np.ndarray)) else (value, value)
-    if len(values) != 2:
-        raise ValueError(f"{name} must be one number or a pair, for X and Y, not {value!r}")
+    values = pair_of(value, name)
     checked = [check(v, f"{name} of {s.name}", s) for v, s in zip(values, sides, strict=True)]
     return checked[0], checked[1]
 
 
-def paired(name: str, both: Any, x: Any, y: Any) -> Any:
-    """What was given for both sides together, or for each apart."""
-    if x is None and y is None:
-        return both
-    if both is not None:
-        raise ValueError(f"{name} cannot be combined with x_{name} and y_{name}, which say the same")
-    for side, value in (("x", x), ("y", y)):
-        if value is None:
-            raise TypeError(f"{side}_{name} is missing: x_{name} and y_{name} go together")
-        if isinstance(value, (tuple, list)):
-            raise TypeError(f"{side}_{name} must be one number, not {value!r}")
-    return x, y
+def pair_of(value: Any, name: str) -> tuple[Any, Any]:
+    """What is given for X and for Y: one for both, or a pair."""
+    values = value if isinstance(value, (tuple, list, np.ndarray)) else (value, value)
+    if len(values) != 2:
+        raise ValueError(f"{name} must be one for both sides or a pair, for X and Y, not {value!r}")
+    return values[0], values[1]
 
 
 def correlation(a: Array, b: Array) -> float:
@@ -87,7 +79,8 @@ def named(side: str, call: Callable[[], Any]) -> Any:
     except (TypeError, ValueError) as error:
         if type(error) not in (TypeError, ValueError):  # a source's own
             raise
-        words = re.sub(r"(?<!')\b(include|exclude|groups|nonnegative|count)\b", rf"{side}_\1", str(error))
+        option = r"(?<!')\b(include|exclude|groups|signs)\b"
+        words = re.sub(option, rf"\1 of {side.upper()}", str(error), count=1)
         raise type(error)(words) from None
 
 
@@ -100,7 +93,7 @@ def names_of(X: Any) -> tuple[str, ...] | None:
 def both_sides(
     X: Any, Y: Any, scale: bool, choices: tuple[Known, Known] = (None, None), sample_weight: Any = None
 ) -> tuple[Side, Side]:
-    """The sides; what is known of their variables are arguments of `Choice.checked`, or none."""
+    """The sides; what is known of their variables are arguments of `Supports.checked`, or none."""
     Y, sample_weight = joined(X, Y, "Y"), joined(X, sample_weight, "sample_weight")
     if is_row_blocks(X) or is_row_blocks(Y):
         X, Y = _parted_alike(X, Y)
@@ -158,7 +151,7 @@ class Side:
     scale: NDArray[Any] | None
     exponent: int
     name: str
-    choice: Choice | None
+    choice: Supports | None
 
     @classmethod
     def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
@@ -249,7 +242,7 @@ class Side:
         return np.where(kept, ridge * float(diagonal[kept].mean()), 0.0)
 
     @property
-    def shaped(self) -> Choice | None:
+    def shaped(self) -> Supports | None:
         """What is known beside which variables are excluded, whose columns are zero."""
         return self.choice if self.choice is not None and self.choice.shapes else None
 

@@ -27,11 +27,12 @@ from .._limits import (
 )
 from .._messages import counted, listed
 from .._validation import Hook, check_choice, integer
+from ..choice import Explained
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
-from ..operators.choice import Choice
 from ..operators.deflation import PROJECTION, Deflation
 from ..operators.problem import Problem, of_matrix
+from ..operators.supports import Supports
 from ..progress import Progress
 from ..solvers.base import Solver, hook_of_component
 from ..solvers.certificates import joint_bounds
@@ -62,34 +63,28 @@ def are_together(settings: dict[str, Any]) -> bool:
 
 def check_across(
     settings: dict[str, Any], method: type[Solver], deflation: Deflation, options: dict[str, Any],
-    n_components: Any, sparsities: list[dict[str, Any]],
-) -> list[dict[str, Any]]:  # fmt: skip
+    n_components: Any, sparsities: list[Any],
+) -> list[Any]:  # fmt: skip
     """What goes with supports chosen together; how sparse, with a number in place of a total."""
     support, total = check_choice(settings["support"], "support", SUPPORTS), settings["total_cardinality"]
     if total is not None:
-        integer(total, "total_cardinality", 1)
-        if any(
-            value is not None for given in sparsities for n, value in given.items() if n != "explained_of"
-        ):
-            raise TypeError("total_cardinality takes the place of cardinality: give one of the two")
         if support == "common":
             raise ValueError(
                 "support='common' uses one set for all components: give cardinality, the number of its "
-                "variables, not total_cardinality"
+                "variables, not Total"
             )
-        sparsities = [given | {"cardinality": 1} for given in sparsities]
+        sparsities = [1] * len(sparsities)
     if not are_together(settings):
         return sparsities
-    what = f"support={support!r}" if support != "free" else "total_cardinality"
+    what = f"support={support!r}" if support != "free" else "Total"
     methods = [*_TAKES] if support == "common" else ["tpower"]
     if method.name not in methods:
         raise ValueError(f"{what} requires method {listed(map(repr, methods), 'or')}, not {method.name!r}")
     wrong = {
-        "deflation": deflation is not PROJECTION,
-        "constraint": settings["constraint"] is not None,
+        "deflation": deflation is not PROJECTION or settings["constraint"] is not None,
         "refine": settings["refine"],
         "renormalize": not settings["renormalize"],
-        "explained": any(given.get("explained") is not None for given in sparsities),
+        "Explained": any(isinstance(given, Explained) for given in sparsities),
         "screening": settings["screening"] not in ("auto", "gram"),
         "n_components as a share": isinstance(n_components, (float, np.floating)),
     }
@@ -97,10 +92,10 @@ def check_across(
         if given:
             raise ValueError(f"{what} finds all components at once: leave {name} out")
     known = settings.get("choice") or {}
-    if support == "common" and known.get("nonnegative", False) is not False:
+    if support == "common" and known.get("signs") is not None:
         raise ValueError(
             "support='common' has orthogonal loadings on the same variables, which cannot all have given "
-            "signs: leave nonnegative out"
+            "signs: leave signs out"
         )
     if support == "disjoint" and known.get("include") is not None:
         raise ValueError(
@@ -145,7 +140,7 @@ def check_sizes(
     if total is not None:
         most = p if support == "disjoint" else r * p
         integer(
-            total, "total_cardinality", r * low, most,
+            total, "Total", r * low, most,
             joint or f": {counted(r, 'component')} of {counted(p, what)}, each with one at least",
         )  # fmt: skip
         return [even_split(total, r)] * len(several)
@@ -230,7 +225,7 @@ def _leading(problem: Problem, A: Array, S: Index, index: Index, r: int) -> list
 
 
 def _of_units(
-    problem: Problem, choice: Choice, A: Array, solver: Any, settings: dict[str, Any], r: int, steps: Steps,
+    problem: Problem, choice: Supports, A: Array, solver: Any, settings: dict[str, Any], r: int, steps: Steps,
     proved: list[float],
 ) -> list[Loading]:  # fmt: skip
     """Loadings that respect what is known of the variables; a proof is put into `proved`."""
@@ -339,7 +334,7 @@ def _entrants(problem: Problem, settings: dict[str, Any], loadings: list[Loading
 
 def _most_variables(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> tuple[int, ...]:
     """Variables that each component may have: other groups than those found may be larger."""
-    choice = Choice.unknown(problem.p) if problem.choice is None else problem.choice
+    choice = Supports.unknown(problem.p) if problem.choice is None else problem.choice
     counts = [choice.cardinality_of(x.index) for x in found]
     for t, k in enumerate((settings.get("cardinality") or ())[: len(found)]):
         counts[t] = max(counts[t], 0 if isinstance(k, Share) else k)
@@ -349,7 +344,7 @@ def _most_variables(problem: Problem, found: list[Solution], settings: dict[str,
 def bounds_together(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> dict[str, float]:
     """Bounds on what all explain together, in the operator's units: of any supports that are allowed."""
     support, total = settings.get("support", "free"), settings.get("total_cardinality")
-    choice = Choice.unknown(problem.p) if problem.choice is None else problem.choice
+    choice = Supports.unknown(problem.p) if problem.choice is None else problem.choice
     sizes, rows, relaxed = _most_variables(problem, found, settings), None, problem.p <= JOINT_ORDER
     if support == "common":
         rows = choice.most_variables(settings["cardinality"][0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,144 +10,154 @@ from typing import Any
 
 import numpy as np
 
+from .._asked import SPARSITY, as_method, methods_of, options_of, seed_of
 from .._limits import EXACT_SLACK, REFINEMENT_ROUNDS
-from .._messages import counted, instead_of, listed, warn
-from .._validation import Hook, as_seed, as_share, check_bool, check_choice, integer, number, per_component
-from ..operators.choice import Choice, knowledge
+from .._messages import counted, warn
+from .._validation import (
+    LARGEST,
+    Hook,
+    as_seed,
+    as_share,
+    check_bool,
+    check_choice,
+    integer,
+    number,
+    per_component,
+)
+from ..choice import Choice, Explained, Total
+from ..methods import METHODS, Method
 from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator, Deflation
 from ..operators.gram import is_rounding
 from ..operators.inputs import as_problem, in_order
-from ..operators.problem import Problem
-from ..operators.screening import MODES as SCREENING
+from ..operators.problem import Problem, usual_cardinality
+from ..operators.supports import Supports
 from ..progress import Progress
-from ..solvers.base import Solver, check_choice_of, check_count, choice_options, hook_of_component
+from ..solvers.base import Solver, check_choice_of, choice_options, hook_of_component
 from ..solvers.certificates import upper_bounds
 from ..solvers.proving import PROOF_SECONDS, better_support
-from ..solvers.share import SHARES, Share, fewest_variables
+from ..solvers.share import Share, fewest_variables
 from ..solvers.solution import Ended, Report, Solution, ended
-from ..solvers.table import SOLVERS, SPARSITY, methods_of
+from ..solvers.table import SOLVERS
 from .across import are_together, check_across, check_sizes, search_together, tell_found
 from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint, with_sign
 from .variance import TotalShare
 
 __all__ = [
-    "CONSTRAINTS", "OBJECTIVES", "check_certify", "check_sparsities", "check_total", "explained_together",
-    "make_solver", "prepare", "problem_of", "refine_all", "refuse_sparsity", "search", "with_defaults",
+    "CERTIFY",
+    "CONSTRAINTS",
+    "check_certify",
+    "check_refine",
+    "check_sparsities",
+    "check_total",
+    "explained_together",
+    "make_solver",
+    "prepare",
+    "problem_of",
+    "refine_all",
+    "refuse_sparsity",
+    "search",
+    "usual_sparsity",
+    "with_default",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
-OBJECTIVES = {"variance": "tpower", "least_squares": "least_squares"}  # and the method of each by default
+CERTIFY = ("bounds", "jointly")
 
 
-def with_defaults(
-    method: str | None, objective: str | None, deflation: str | None, constraint: str | None
-) -> tuple[str, str]:
-    """Method and deflation, where they are not given those that go with the objective."""
-    if objective is not None:
-        check_choice(objective, "objective", OBJECTIVES)
-    if method is None:
-        method = OBJECTIVES["variance" if objective is None else objective]
-    chosen = SOLVERS[check_choice(method, "method", SOLVERS)]
-    if objective not in (None, chosen.objective):
-        raise ValueError(
-            f"method={method!r} maximizes objective={chosen.objective!r}, not {objective!r}, which requires "
-            f"method={listed(repr(name) for name, one in SOLVERS.items() if one.objective == objective)}"
-        )
+def with_default(deflation: str | None, method: Method) -> tuple[str, str | None]:
+    """The deflation, that of the method where none is given, and the constraint that is in place of one."""
     if deflation is None:
-        deflation = PROJECTION.name if constraint is not None else chosen.default_deflation
-    return method, deflation
+        return SOLVERS[method.name].default_deflation, None
+    check_choice(deflation, "deflation", (*DEFLATIONS, *CONSTRAINTS))
+    return (PROJECTION.name, deflation) if deflation in CONSTRAINTS else (deflation, None)
 
 
 def prepare(
-    X: Any, n_components: Any, sparsities: list[dict[str, Any]], *,
-    method: str = "tpower", deflation: str = "projection", constraint: str | None = None,
-    renormalize: bool = True, refine: bool = False, n_restarts: int = 0, certify: bool | str = False,
-    support: str = "free", total_cardinality: int | None = None,
+    X: Any, n_components: Any, sparsities: Sequence[Any], *,
+    method: Any = "tpower", choice: Choice | None = None, deflation: str | None = None,
+    support: str = "free", refine: Any = False, certify: Any = False,
     kind: str = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
-    start: str | None = None, n_starts: int | None = None, max_iter: int | None = None,
-    tol: float | None = None,
-    include: Any = None, exclude: Any = None, groups: Any = None, nonnegative: Any = False,
-    count: Any = "groups",
-    screening: str = "auto", n_features: int | None = None, rng: Any = None,
-    **options: Any,
 ) -> tuple[Problem, Solver, int, list[dict[str, Any]]]:  # fmt: skip
     """What `sparse_pca` is given, checked: problem, solver, r, and settings for each choice of sparsity."""
+    record = as_method(method)
+    chosen, options = SOLVERS[record.name], options_of(record)
+    name, constraint = with_default(deflation, record)
+    removal = DEFLATIONS[name]
     center, scale, sample_weight = in_order(X, center, scale, sample_weight)
+    attempts, (bounded, seconds) = check_refine(refine), check_certify(certify)
+    sparsities = [*sparsities]
+    totals = [integer(one.count, "Total", 1) for one in sparsities if isinstance(one, Total)]
     settings: dict[str, Any] = {
-        "renormalize": renormalize, "center": center, "scale": scale, "sample_weight": sample_weight,
-        "n_features": n_features,
-        "screening": screening, "constraint": constraint, "certify": check_certify(certify),
-        "refine": check_bool(refine, "refine"), "n_restarts": integer(n_restarts, "n_restarts", 0),
-        "support": support, "total_cardinality": total_cardinality, "method": method,
+        "record": record, "method": record.name, "deflation": name, "constraint": constraint,
+        "renormalize": check_bool(record.renormalize, "renormalize"),
+        "center": center, "scale": scale, "sample_weight": sample_weight, "screening": record.screening,
+        "certify": bounded, "proof_seconds": seconds, "refine": attempts > 0,
+        "n_restarts": max(attempts - 1, 0), "support": support,
+        "total_cardinality": totals[0] if totals else None,
     }  # fmt: skip
-    chosen = SOLVERS[check_choice(method, "method", SOLVERS)]
-    removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
-    if constraint is not None:
-        check_choice(constraint, "constraint", CONSTRAINTS)
-        if removal is not PROJECTION:
-            raise ValueError("a constraint takes the place of a deflation; leave deflation='projection'")
-    if refine or are_together(settings):  # which know of signs by the record alone
-        check_count(chosen, count)
-        settings["choice"] = knowledge(include, exclude, groups, nonnegative, count)
-    else:
-        settings["choice"] = choice_options(chosen, options, include, exclude, groups, nonnegative, count)
-    signs = options.get("nonnegative") or (settings["choice"] or {}).get("nonnegative", False) is not False
-    if refine and (not renormalize or constraint == "uncorrelated"):
-        raise ValueError("refine=True requires renormalize=True, and no constraint='uncorrelated'")
+    together = are_together(settings)
+    known = choice_options(chosen, None if attempts or together else options, choice)
+    settings["choice"] = known
+    signs = choice is not None and choice.signs is not None
+    if attempts and (not record.renormalize or constraint == "uncorrelated"):
+        raise ValueError("refine=True requires renormalize=True, and no deflation='uncorrelated'")
     if constraint is not None and signs:
-        raise ValueError("a constraint cannot be met by nonnegative loadings; drop one of the two")
-    if n_restarts and not refine:
-        raise ValueError("n_restarts requires refine=True; n_starts is for each component")
-    if start is not None:
-        check_choice(start, "start", ("diagonal", "eigenvector"))
-    options |= {"start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol}
-    options = {name: value for name, value in options.items() if value is not None}
-    if settings["certify"] is True:
-        settings["proof_seconds"] = _proof_seconds(chosen, options)
-    _refuse_options(chosen, options)
+        raise ValueError(
+            f"deflation={deflation!r} cannot be met by loadings of given signs: drop one of the two"
+        )
+    if options.get("start") is not None:
+        check_choice(options["start"], "start", ("diagonal", "eigenvector"))
     sparsities = check_across(settings, chosen, removal, options, n_components, sparsities)
     for given in sparsities:
         refuse_sparsity(chosen, given)
-    check_choice(screening, "screening", SCREENING)
-    columns = screening not in ("auto", "gram", "working_set", "none")
-    if (
-        (columns and chosen.needs_whole_products(options))
-        or (screening == "gram" and chosen.needs_samples(options))
-        or (screening == "working_set" and not chosen.may_restrict(options))
-    ):
-        raise ValueError(f"screening={screening!r} does not help {method} with these options: leave it out")
+    settings["screening"] = chosen.checked_screening(record.screening, options)
     settings["options"] = options
     problem = problem_of(X, chosen, kind, settings)
+    sparsities = [usual_sparsity(problem, chosen) if one is None else one for one in sparsities]
     settings["choice"] = problem.choice
     check_choice_of(chosen, problem)
-    if refine and constraint is not None:
+    if attempts and constraint is not None:
         refuse_constraint(problem)
-    if settings["choice"] is not None and options.get("block"):
-        raise ValueError("block=True cannot be combined with include, exclude, groups or signs of variables")
+    if problem.choice is not None and options.get("block"):
+        raise ValueError("block=True cannot be combined with a choice of variables")
     size = counted(problem.p, "variable")
     if problem.n_samples:
         size = f"{counted(problem.n_samples, 'row')} of {size}"
     most = min(problem.p, problem.n_samples or problem.p)
     if isinstance(n_components, (float, np.floating)):
-        settings["total_share"], r = check_total(n_components, sparsities, options, problem), most
+        r, wanted = most, chosen.sparsity
+        settings["total_share"] = check_total(n_components, wanted, sparsities, options, problem)
     else:
         r = integer(n_components, "n_components", 1, most, f": X has {size}")
-    settings["options"] = options
     several: list[tuple[Any, ...]] = [(1,) * r] * len(sparsities)
-    if total_cardinality is None:
+    if not totals:
         several = [check_sparsities(chosen, given, r, problem) for given in sparsities]
     several = check_sizes(settings, problem, r, several)
-    settings["seed"] = as_seed(rng)
+    settings["seed"] = as_seed(seed_of(record))
     solver = make_solver(problem, chosen, removal, settings)
-    solver.check_screening(screening, DeflatedOperator.from_problem(problem, removal, constraint))
+    solver.check_screening(settings["screening"], DeflatedOperator.from_problem(problem, removal, constraint))
     for sparsity in several:
         solver.check_together(sparsity)
     return problem, solver, r, [settings | {chosen.sparsity: sparsity} for sparsity in several]
 
 
-def check_certify(certify: Any) -> bool | str:
-    return "jointly" if certify == "jointly" else check_bool(certify, "certify")
+def check_refine(refine: Any) -> int:
+    """The number of attempts."""
+    if isinstance(refine, (bool, np.bool_)):
+        return int(refine)
+    return integer(refine, "refine", 1, LARGEST, ": True, False, or a number of attempts")
+
+
+def check_certify(certify: Any) -> tuple[bool | str, float]:
+    """What is bounded, and how long a tree may take."""
+    if isinstance(certify, str):
+        return (True, 0.0) if check_choice(certify, "certify", CERTIFY) == "bounds" else (certify, 0.0)
+    if isinstance(certify, (bool, np.bool_)):
+        return bool(certify), PROOF_SECONDS
+    if not number(certify, "certify", -math.inf) > 0:
+        raise ValueError("certify must be a positive number of seconds; 'bounds' makes no search")
+    return True, float(certify)
 
 
 def problem_of(X: Any, method: type[Solver], kind: str, settings: dict[str, Any]) -> Problem:
@@ -156,8 +165,8 @@ def problem_of(X: Any, method: type[Solver], kind: str, settings: dict[str, Any]
     options = settings["options"]
     return as_problem(
         X, kind=kind, center=settings["center"], scale=settings["scale"],
-        sample_weight=settings.get("sample_weight"), n_features=settings["n_features"],
-        screening=settings["screening"], missing=method.missing and not are_together(settings),
+        sample_weight=settings.get("sample_weight"), screening=settings["screening"],
+        missing=method.missing and not are_together(settings),
         columnwise=not (method.needs_whole_products(options) or are_together(settings)),
         restrictable=method.may_restrict(options) and not are_together(settings),
         form=not method.needs_samples(options), choice=settings.get("choice"),
@@ -172,10 +181,10 @@ def make_solver(
     if method.objective == "least_squares":
         if settings["refine"] or settings["certify"]:
             what = "refine=True" if settings["refine"] else f"certify={settings['certify']!r}"
-            raise ValueError(f"{what} requires objective='variance'")
+            raise ValueError(f"{what} requires a method that maximizes the variance, not 'least_squares'")
         if not deflation.semidefinite:
             raise ValueError(
-                f"deflation={deflation.name!r} cannot be combined with objective='least_squares': it may "
+                f"deflation={deflation.name!r} cannot be combined with method 'least_squares': it may "
                 "leave negative variances, and the share that a score explains is not defined then"
             )
     solver: Solver = method.from_options(problem, renormalize=settings["renormalize"], **options)
@@ -183,10 +192,10 @@ def make_solver(
         constraint is not None or (deflation.quotient and not solver.maximizes_quotient)
     ):
         what = f"deflation={deflation.name!r} of {solver.name}"
-        what = what if constraint is None else f"constraint={constraint!r}"
+        what = what if constraint is None else f"deflation={constraint!r}"
         raise ValueError(f"{what} needs renormalize=True: it re-fits the values on the supports found")
     if solver.solves_block and (deflation is not PROJECTION or constraint is not None):
-        raise ValueError("block=True finds all components at once; leave deflation and constraint out")
+        raise ValueError("block=True finds all components at once; leave deflation out")
     if solver.solves_block and settings["certify"] is True:
         raise ValueError("certify=True bounds one component after another; block=True finds all at once")
     if settings["certify"] and problem.diagonal is None:
@@ -196,31 +205,8 @@ def make_solver(
     return solver
 
 
-def _proof_seconds(method: type[Solver], options: dict[str, Any]) -> float:
-    """`time_limit`, which is taken out of the options where it is none of the method."""
-    take = options.get if "time_limit" in method.option_names() else options.pop
-    return number(take("time_limit", PROOF_SECONDS), "time_limit", 0)
-
-
-def _refuse_options(method: type[Solver], options: dict[str, Any]) -> None:
-    takes = {name: one.option_names() for name, one in SOLVERS.items()}
-    allowed = [name for name in method.option_names() if name != "renormalize"]
-    for name in options:
-        if name in allowed:
-            continue
-        others = [repr(other) for other in takes if name in takes[other]]
-        if others:
-            raise TypeError(f"{name} is no option of method {method.name!r}, but of {listed(others, 'and')}")
-        known = {n: n for n in ("callback", *SPARSITY, *inspect.signature(prepare).parameters, *allowed)}
-        for sparsity in SPARSITY:
-            if sparsity != method.sparsity:
-                known[sparsity] = f"{sparsity} (with method={methods_of(sparsity)})"
-        hint = instead_of(name, known) or (f", which takes {listed(allowed, 'and')}" if allowed else "")
-        raise TypeError(f"{name} is no option of method {method.name!r}{hint}")
-
-
 def check_total(
-    share: Any, sparsities: list[dict[str, Any]], options: dict[str, Any], problem: Problem
+    share: Any, wanted: str, sparsities: list[Any], options: dict[str, Any], problem: Problem
 ) -> float:
     """Validate the share of the total variance that all components are to explain."""
     if not 0 < share < 1:
@@ -231,48 +217,40 @@ def check_total(
         raise ValueError("block=True finds all components at once: n_components must be an integer")
     if problem.diagonal is None:
         raise ValueError("n_components as a share needs a total variance, which an operator does not provide")
-    for name, value in ((name, value) for given in sparsities for name, value in given.items()):
-        if value is not None and np.ndim(value) > 0:
-            raise ValueError(f"{name} must be one number when n_components is a share")
+    for value in sparsities:
+        if np.ndim(value.share if isinstance(value, Explained) else value) > 0:
+            raise ValueError(f"{wanted} must be one number when n_components is a share")
     return float(share)
 
 
-def refuse_sparsity(method: type[Solver], given: dict[str, Any]) -> None:
-    wanted, explained = method.sparsity, given.get("explained")
-    if explained is not None:
-        if wanted != "cardinality":
-            raise TypeError(
-                f"method {method.name!r} takes {wanted}; explained requires "
-                f"method={methods_of('cardinality')}"
-            )
-        if given[wanted] is not None:
-            raise TypeError("explained takes the place of cardinality: give one of the two")
-    check_choice(given.get("explained_of", "variance"), "explained_of", SHARES)
-    if explained is None and given.get("explained_of", "variance") != "variance":
-        raise TypeError("explained_of says what explained is a share of; it requires explained")
-    for name, value in given.items():
-        if name not in (wanted, "explained", "explained_of") and value is not None:
-            raise TypeError(
-                f"method {method.name!r} takes {wanted}, not {name}, which is for method={methods_of(name)}"
-            )
-    if given[wanted] is None and explained is None:
-        raise TypeError(f"method {method.name!r} needs {wanted}, {SPARSITY[wanted]}")
+def refuse_sparsity(method: type[Solver], given: Any) -> None:
+    """Refuse what is not the method's way to say how sparse."""
+    wanted = method.sparsity
+    if isinstance(given, Explained) and wanted != "cardinality":
+        raise TypeError(
+            f"method {method.name!r} takes {wanted}; Explained requires method={methods_of('cardinality')}"
+        )
+    if given is None and wanted == "penalty":
+        raise TypeError(
+            f"method {method.name!r} needs {wanted}, {SPARSITY[wanted]}: "
+            f"method={METHODS[method.name].__name__}({wanted}=...)"
+        )
 
 
-def check_sparsities(
-    method: type[Solver], given: dict[str, Any], r: int, problem: Problem
-) -> tuple[Any, ...]:
+def usual_sparsity(problem: Problem, method: type[Solver]) -> float:
+    """A cardinality, or the l1 norm of a unit vector of as many equal entries."""
+    k = usual_cardinality(problem)
+    return math.sqrt(k) if method.sparsity == "l1_bound" else k
+
+
+def check_sparsities(method: type[Solver], given: Any, r: int, problem: Problem) -> tuple[Any, ...]:
     """How sparse each component is to be, or the `Share` that it is to explain."""
-    if given.get("explained") is not None:
-        return per_component(
-            given["explained"], "explained", r,
-            lambda one, name: Share.checked(one, name, given["explained_of"]),
-        )  # fmt: skip
-    value = given[method.sparsity]
-    if isinstance(value, Share):
-        return (value,) * r
+    if isinstance(given, Explained):
+        return Share.each(given, r)
+    if isinstance(given, Share):
+        return (given,) * r
     return per_component(
-        value, method.sparsity, r, lambda one, name: method.check_sparsity(one, name, problem)
+        given, method.sparsity, r, lambda one, name: method.check_sparsity(one, name, problem)
     )
 
 
@@ -458,7 +436,7 @@ def explained_together(problem: Problem, found: Sequence[Solution]) -> float:
     return joint_variance(problem, [(x.index, x.entries) for x in found])
 
 
-def _cardinality(choice: Choice | None, x: Solution, asked: Any) -> int:
+def _cardinality(choice: Supports | None, x: Solution, asked: Any) -> int:
     """As it is counted: what is included counts though it is zero, and groups that fit may leave room."""
     if choice is None:
         return len(x.index)

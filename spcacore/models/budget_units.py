@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import BUDGET_TRIALS, CHOICE_SWAPS, RISE
-from ..operators.choice import Choice
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
+from ..operators.supports import Supports
 from ..solvers.refitting import refit
 from ..solvers.solution import Solution
 from .bordered_sums import Steps
@@ -23,7 +23,7 @@ Change = tuple[float, int]  # what is lost or gained by a unit
 
 
 def moved_units(
-    problem: Problem, choice: Choice, loadings: list[Loading], value: float, sizes: tuple[int, ...],
+    problem: Problem, choice: Supports, loadings: list[Loading], value: float, sizes: tuple[int, ...],
     most: int, steps: Steps, seed: int,
 ) -> tuple[list[Loading], float, tuple[int, ...]]:  # fmt: skip
     """Moves of a unit from one loading to another, as long as one that is tried raises the variance."""
@@ -40,7 +40,7 @@ def moved_units(
 
 
 def _trials(
-    problem: Problem, choice: Choice, loadings: list[Loading], sizes: tuple[int, ...], most: int
+    problem: Problem, choice: Supports, loadings: list[Loading], sizes: tuple[int, ...], most: int
 ) -> list[tuple[list[Loading], tuple[int, ...]]]:
     """Loadings after a move, and their cardinalities; those of the largest gain first."""
     states = [_given(problem, loadings[:t] + loadings[t + 1 :]) for t in range(len(loadings))]
@@ -80,7 +80,7 @@ def _given(problem: Problem, others: list[Loading]) -> DeflatedOperator:
     return state
 
 
-def _joined(choice: Choice, x: Loading, unit: int) -> Loading:
+def _joined(choice: Supports, x: Loading, unit: int) -> Loading:
     """A loading with tiny entries for one unit more."""
     index, entries = x
     new = np.setdiff1d(choice.variables(np.array([unit])), index)
@@ -101,7 +101,7 @@ def _worth(state: DeflatedOperator, x: Loading) -> float:
     return max(refit(state, Solution(index, entries, -np.inf, 0, True)).objective, 0.0)
 
 
-def _losses(state: DeflatedOperator, choice: Choice, x: Loading) -> list[Change]:
+def _losses(state: DeflatedOperator, choice: Supports, x: Loading) -> list[Change]:
     """What is lost without each unit that is not included, of the smallest norms."""
     index, entries = x
     now, units = _worth(state, x), choice.units(index)
@@ -118,7 +118,7 @@ def _losses(state: DeflatedOperator, choice: Choice, x: Loading) -> list[Change]
     return out
 
 
-def _gains(state: DeflatedOperator, choice: Choice, x: Loading) -> list[Change]:
+def _gains(state: DeflatedOperator, choice: Supports, x: Loading) -> list[Change]:
     """What is gained with each other unit, of the largest products."""
     index, entries = x
     now = _worth(state, x)

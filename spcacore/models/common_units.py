@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from .._limits import ACROSS_ENTERING, ACROSS_RANDOM, RISE, SMALL_ORDER
-from ..operators.choice import Choice, Units, with_unit
+from ..operators.supports import Supports, Units, with_unit
 from .bordered_sums import Array, Index, Steps, leading_sum
 from .common_support import CommonProof
 
@@ -21,7 +21,7 @@ __all__ = ["CommonUnits", "filled", "per_unit"]
 __dir__ = __all__.copy
 
 
-def per_unit(choice: Choice, weight: Array) -> Array:
+def per_unit(choice: Supports, weight: Array) -> Array:
     """The sum over the variables of each unit."""
     return np.asarray(np.bincount(choice.unit, weight, minlength=len(choice.allowed)), np.float64)
 
@@ -36,7 +36,7 @@ def filled(value: Array, size: Index, room: int) -> float:
 class CommonUnits:
     """Sets of units of a cardinality, by the sum of the r largest eigenvalues of A on their variables."""
 
-    def __init__(self, A: Array, choice: Choice, k: int, r: int, steps: Steps):
+    def __init__(self, A: Array, choice: Supports, k: int, r: int, steps: Steps):
         self.A, self.choice, self.k, self.r, self.steps = A, choice, k, r, steps
 
     def value(self, units: Units) -> float:

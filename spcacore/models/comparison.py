@@ -278,7 +278,6 @@ def compare(
     center: bool | ArrayLike | None = None,
     scale: bool | ArrayLike | None = None,
     sample_weight: Weights = None,
-    n_features: int | None = None,
 ) -> Comparison:
     """Compare methods or parameters: variances, supports, scores and angles side by side.
 
@@ -292,7 +291,7 @@ def compare(
         of shape (p, r) or (p,), all for the same variables.
         The keys of a mapping are the labels. The labels of a sequence are the names of the methods, with
         numbers if they repeat.
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`. Not copied. Variances
         and correlations are computed for this X, which need not be the one of the fits.
     reference : int or str, default 0
@@ -300,7 +299,7 @@ def compare(
     kind, center, scale : optional
         How to read X, as in `sparse_pca`. Default: as in the calls that made the results; if the results
         do not say, "data", True and False.
-    sample_weight, n_features
+    sample_weight
         As in `sparse_pca`.
 
     Returns
@@ -350,7 +349,7 @@ def compare(
         name: _common_option(name, labels, given) if value is None else value
         for name, value in (("kind", kind), ("center", center), ("scale", scale))
     }
-    problem = as_problem(X, sample_weight=sample_weight, n_features=n_features, definite=False, **options)
+    problem = as_problem(X, sample_weight=sample_weight, definite=False, **options)
     labeled = zip(labels, given, strict=True)
     V = [_unit_loadings(result, label, problem.p, problem.names) for label, result in labeled]
     variances = {

@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._docstrings import hands_on
+from .._asked import as_method, sparsity_asked
 from .._limits import ACROSS_EXCESS
-from .._types import (
-    Constraint,
-    Counted,
-    Deflation,
-    Groups,
-    Kind,
-    Method,
-    MethodOptions,
-    Objective,
-    OperatorLike,
-    RandomSource,
-    ScreeningMode,
-    ShareOf,
-    Switch,
-    Variables,
-    Weights,
-)
+from .._types import Deflation, Kind, MethodName, OperatorLike, Switch, Weights
 from .._validation import check_callback, integer
+from ..choice import Choice, Explained, Total
+from ..methods import Method
 from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed, is_rounding
 from ..operators.inputs import as_fitted
@@ -49,7 +35,6 @@ from .alternation import (
     refine_all,
     refuse_sparsity,
     search,
-    with_defaults,
 )
 from .variance import DEFINITIONS, operator_variances
 
@@ -67,7 +52,7 @@ class SparsePCAResult(LoadingsResult):
         A column of unit length for each component. In each column the entry of largest magnitude is positive.
     explained_variance : ndarray of shape (r,)
         Additional variance of each component given the earlier ones: definition "cumulative" of the function
-        `explained_variance`, or "regression" with objective "least_squares". The sum is the variance that
+        `explained_variance`, or "regression" with method "least_squares". The sum is the variance that
         the components explain together.
     explained_variance_ratio : ndarray of shape (r,) or None
         The same as a proportion of the total variance. None if the total is unknown, because X is known only
@@ -154,12 +139,10 @@ class SparsePCAResult(LoadingsResult):
         self,
         X: OperatorLike,
         more: int,
+        cardinality: float | ArrayLike | Explained | None = None,
         *,
-        cardinality: int | ArrayLike | None = None, explained: float | ArrayLike | None = None,
-        explained_of: ShareOf = "variance",
-        l1_bound: float | ArrayLike | None = None, penalty: float | ArrayLike | None = None,
         callback: Callback | None = None,
-    ) -> SparsePCAResult:  # fmt: skip
+    ) -> SparsePCAResult:
         """Add components without computing the first ones again.
 
         The result is the same as that of one call for all components.
@@ -169,10 +152,9 @@ class SparsePCAResult(LoadingsResult):
         X : the matrix that this result was computed from
         more : int
             Number of components to add.
-        cardinality, explained, l1_bound, penalty : number or sequence of `more` numbers, optional
-            The one that the method takes. Default: that of the earlier call, if it was one number.
-        explained_of : {"variance", "score"}, default "variance"
-            With `explained`, as in `sparse_pca`.
+        cardinality : number, sequence of `more` numbers or Explained, optional
+            That of the new components; for a method that takes an l1 bound or a penalty, this. Default: that
+            of the earlier call, if it was one number.
         callback : callable, optional
             As in `sparse_pca`.
 
@@ -185,52 +167,37 @@ class SparsePCAResult(LoadingsResult):
         >>> import spcacore
         >>> A = spcacore.datasets.load_pitprops().correlation
         >>> result = spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance")
-        >>> result.extend(A, 1, cardinality=3).cardinality.tolist()
+        >>> result.extend(A, 1, 3).cardinality.tolist()
         [4, 4, 3]
         """
-        sparsity = {
-            "cardinality": cardinality, "explained": explained, "explained_of": explained_of,
-            "l1_bound": l1_bound, "penalty": penalty,
-        }  # fmt: skip
-        return extend(self, X, more, sparsity, callback)
+        return extend(self, X, more, cardinality, callback)
 
     def _facts(self) -> list[str]:
         return [f"method={self.method!r}", f"deflation={self.deflation!r}", *self._sizes(), *self._share()]
 
 
-@hands_on(MethodOptions)
 def sparse_pca(
-    X: OperatorLike, n_components: int | float, cardinality: int | ArrayLike | None = None, *,
-    explained: float | ArrayLike | None = None,
-    explained_of: ShareOf = "variance",
-    l1_bound: float | ArrayLike | None = None, penalty: float | ArrayLike | None = None,
-    objective: Objective | None = None, method: Method | None = None, deflation: Deflation | None = None,
-    constraint: Constraint | None = None,
-    refine: bool = False, n_restarts: int = 0, certify: bool | Literal["jointly"] = False,
-    support: Literal["free", "common", "disjoint"] = "free", total_cardinality: int | None = None,
-    start: Literal["diagonal", "eigenvector"] | None = None, n_starts: int | None = None,
-    max_iter: int | None = None,
-    tol: float | None = None, renormalize: bool = True,
-    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
-    count: Counted = "groups",
+    X: OperatorLike, n_components: int | float,
+    cardinality: int | ArrayLike | Explained | Total | None = None, *,
+    method: MethodName | Method = "tpower", choice: Choice | None = None, deflation: Deflation | None = None,
+    support: Literal["free", "common", "disjoint"] = "free",
+    refine: bool | int = False, certify: bool | float | Literal["bounds", "jointly"] = False,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
-    screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
     callback: Callback | None = None,
-    **options: Unpack[MethodOptions],
 ) -> SparsePCAResult:  # fmt: skip
     """Sparse principal components: unit loadings with few nonzeros and large variance.
 
     Each component maximizes `x'Ax` subject to `||x|| = 1` and a limit on its nonzeros. `A` is the covariance
-    matrix from which a deflation has removed the earlier components. With objective "least_squares" a
+    matrix from which a deflation has removed the earlier components. With method "least_squares" a
     component maximizes `x'A^2 x / x'Ax` instead. The data are neither copied nor changed: centering, scaling
     and deflation are implicit.
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data, one row per sample. With ``kind="covariance"``, a symmetric positive semidefinite (p, p) matrix
-        (covariance, correlation or Gram), or a callable `v -> A v`; for at most 256 variables the matrix is
-        formed from a callable by p products. float32 and float64 arrays in C or Fortran order, memory maps,
+        (covariance, correlation or Gram), or a LinearOperator; for at most 256 variables the matrix is
+        formed from an operator by p products. float32 and float64 arrays in C or Fortran order, memory maps,
         and CSR and CSC matrices are not copied; float32 stays float32. Dataframes supply the names of the
         variables. Dask arrays are processed where their blocks are stored; `row_blocks` does the same for
         files.
@@ -238,67 +205,40 @@ def sparse_pca(
         An int r in [1, min(n, p)]. Or a share of the total variance between 0 and 1: the call then finds as
         many components as are needed to explain this share together, by the definition that matches the
         objective (see the function `explained_variance`).
-    cardinality, l1_bound, penalty : number or sequence of numbers, optional
-        How sparse the components are: one number for all of them, or one for each. Give the one that the
-        method takes. `l1_bound`, for "pmd" and "scotlass", limits the l1 norm. `penalty` is for "gpower": it
-        is in the units of the column norms of the centered X, or, with norm="l0", of their squares (the
-        diagonal of `X'X`; a covariance is used in place of `X'X`). `cardinality`, for all other methods, is
-        the number of nonzeros.
-    explained : number or sequence of numbers, optional
-        Instead of `cardinality`: a share in (0, 1]. Each component uses as few variables as the method needs
-        to explain this share of what the first principal component of the deflated matrix explains. Give one
-        share for all components, or one for each. The number of variables is found by bisection, or on the
-        path of a greedy search.
-    explained_of : {"variance", "score"}, default "variance"
-        What `explained` is a share of: the variance, or the score of that principal component (R^2, the
-        squared correlation of the two scores). With objective "least_squares" and "score", the component is
-        the prediction of that score by a regression on the variables.
-    objective : {"variance", "least_squares"}, optional
-        "variance": `x'Ax`, the variance of the score. "least_squares": `x'A^2 x / x'Ax`, the variance of all
-        variables that a regression on the score explains. On a deflated matrix this is the variance of the
-        deflated variables; with deflation "schur" it is what the score adds to the earlier ones. Default:
-        the objective of the method.
-    method : str, optional
-        Default: "tpower", or "least_squares" for that objective. "tpower": truncated power iteration.
-        "greedy": adds one variable at a time. "branch_and_bound": the optimum of each component, one after
-        another; its limits hold for each component (with support "common", for all together). "dspca": the
-        semidefinite relaxation, for up to 2000 variables. "gpower": the generalized power method. "pmd":
-        penalized matrix decomposition. "scotlass": the same, with loadings orthogonal to the earlier ones
-        except under deflation "generalized". The functions of these names describe the methods.
-        "least_squares": see `least_squares_component`. "thresholding": the leading eigenvector, truncated; a
-        baseline for the other methods.
+    cardinality : int, sequence of r ints, Explained or Total, optional
+        The number of nonzeros: one for all components, or one for each. ``Explained(share)``: as many as each
+        needs to explain this share of what an ordinary component explains. ``Total(count)``: the number of
+        nonzeros of all loadings together. Default: the root of the number of variables, rounded up. Methods
+        that take an l1 bound or a penalty instead have it in their record, as in ``method=PMD(2.5)``.
+    method : str or record of a method, default "tpower"
+        The name of a method, for its defaults, or a record with its options, as in ``TPower(n_starts=20)``.
+        "tpower" (`TPower`): truncated power iteration. "greedy" (`Greedy`): adds one variable at a time.
+        "branch_and_bound" (`BranchAndBound`): the optimum of each component, one after another; its limits
+        hold for each component (with support "common", for all together). "dspca" (`DSPCA`): the semidefinite
+        relaxation, for up to 2000 variables. "gpower" (`GPower`): the generalized power method, for a
+        penalty. "pmd" (`PMD`): penalized matrix decomposition, for an l1 bound. "scotlass" (`SCoTLASS`): the
+        same, with loadings orthogonal to the earlier ones except under deflation "generalized".
+        "least_squares" (`LeastSquares`): maximizes `x'A^2 x / x'Ax`, the variance of all variables that a
+        regression on the score explains, instead of `x'Ax`; on a deflated matrix that of the deflated
+        variables, with deflation "schur" what the score adds to the earlier ones. "thresholding"
+        (`Thresholding`): the leading eigenvector, truncated; a baseline for the others.
+    choice : Choice, optional
+        What is known of the variables: which every component must have, which none may have, which go
+        together, and with which sign. See the guide on choice.
     deflation : str, optional
-        Default: "projection", or "schur" for objective "least_squares". One of "hotelling", "projection",
+        Default: "projection", or "schur" for method "least_squares". One of "hotelling", "projection",
         "schur", "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur",
         "generalized" and "naive"; see `deflate`. "generalized" maximizes the additional variance directly:
         `max x'Ax` subject to `x'Bx = 1`, where `B` is the projection away from the earlier loadings. An l1
         bound is then that of a unit vector, and the l1 penalty of "gpower" applies to this x. "thresholding"
-        chooses supports as with "projection", and only fits the values to this problem. Objective
+        chooses supports as with "projection", and only fits the values to this problem. Method
         "least_squares" needs a deflation that leaves no negative variances, so neither "hotelling" nor
         "orthogonalized_hotelling". "naive" keeps the residual `X - d u x'` of "pmd"; it differs from
         "projection" where u has a bound or entries are missing. "schur" with ``renormalize=False`` keeps the
-        scores orthogonal.
-    constraint : {None, "orthogonal", "uncorrelated"}, default None
-        Use this instead of a deflation. "orthogonal": loadings are orthogonal to the earlier ones,
-        `x'x_s = 0`. "uncorrelated": components are uncorrelated with the earlier ones, `x'A x_s = 0`. After t
-        components, a support of more than t variables always allows this; a smaller one may not.
-    refine : bool, default False
-        Solve for each loading again, given all the others. This raises the variance that the loadings
-        explain together; see the function `refine`. A single loading is sought again by truncated power from
-        all starts, with swaps, at the cardinality that it has.
-    n_restarts : int, default 0
-        With ``refine=True``, the number of further attempts, as in the function `refine`.
-    certify : bool or "jointly", default False
-        Compute an upper bound for each component, and how far the component may be below it. True: with up to
-        3000 variables, `branch_and_bound` starts from each component, for at most `time_limit` seconds
-        (default 2); "tpower" returns the better component where it finds one. Where that is no proof, also the
-        bound of `optimality_bound` for the deflated matrix; for "dspca", that of the relaxation. "jointly": one
-        bound instead, on the variance that any r loadings of these cardinalities explain together
-        (with ``constraint="orthogonal"``, any orthogonal ones). Up to 1000 variables it uses the semidefinite
-        relaxation, which takes seconds for 100 variables. Options `support` and `total_cardinality` accept
-        only "jointly". For support "common" it bounds all sets of as many variables. For "disjoint" it is
-        the bound on orthogonal loadings. For a total it holds however the total is divided; it then uses
-        only the number of nonzero rows, without the relaxation.
+        scores orthogonal. Two constraints take the place of a deflation: "orthogonal", loadings are
+        orthogonal to the earlier ones, `x'x_s = 0`; and "uncorrelated", components are uncorrelated with the
+        earlier ones, `x'A x_s = 0`. After t components, a support of more than t variables always allows
+        this; a smaller one may not.
     support : {"free", "common", "disjoint"}, default "free"
         "common" and "disjoint" find all components at once, without deflation. They need method "tpower",
         whose `max_iter` then limits the number of swaps, or for "common" also "branch_and_bound". "common":
@@ -307,21 +247,28 @@ def sparse_pca(
         variable, from several starts. Method "branch_and_bound" proves how good the set is, as `joint_bound`
         reports; `tol`, `time_limit` and `node_limit` are then those of the whole search. "disjoint": no
         variable belongs to two components. The search maximizes the sum of the variances by swaps, also
-        between components, and by choosing each component again given the others. For up to about 15
-        variables it tries all supports; ``certify="jointly"`` shows this. With more than 1000 variables both
-        searches begin among a part of them, and end when no other variable would enter. "common" takes
-        `include` and `groups`, "disjoint" `groups` and `nonnegative`, both with up to 1000 variables.
-    total_cardinality : int, optional
-        Instead of `cardinality`: the number of nonzeros of all loadings together. Each loading gets at least
-        one. The total is divided so that the loadings explain the most variance together: single nonzeros
-        move between loadings as long as this helps, and each loading is solved again given the others. Also
-        possible with ``support="disjoint"``.
-    start : None, "diagonal" or "eigenvector", optional
-    n_starts, max_iter, tol : optional
-        As in the function of the method.
-    renormalize : bool, default True
-        Re-fit the values on each support, see the function `renormalize`. Their l1 norm may then exceed
-        `l1_bound`.
+        between components, and by choosing each component again given the others; the cardinality may be a
+        `Total`. For up to about 15 variables it tries all supports; ``certify="jointly"`` shows this. With
+        more than 1000 variables both searches begin among a part of them, and end when no other variable
+        would enter. "common" takes a choice with `include` and `groups`, "disjoint" with `groups` and
+        `signs`, both with up to 1000 variables.
+    refine : bool or int, default False
+        Solve for each loading again, given all the others. This raises the variance that the loadings
+        explain together; see the function `refine`. A single loading is sought again by truncated power from
+        all starts, with swaps, at the cardinality that it has. A number is that of attempts, of which the
+        best is kept.
+    certify : bool, float, "bounds" or "jointly", default False
+        Compute an upper bound for each component, and how far the component may be below it. True: with up to
+        3000 variables, `branch_and_bound` starts from each component, for at most two seconds, or as many as
+        a number says; "tpower" returns the better component where it finds one. Where that is no proof, also
+        the bound of `optimality_bound` for the deflated matrix; for "dspca", that of the relaxation.
+        "bounds": without that search, whose outcome depends on the machine. "jointly": one
+        bound instead, on the variance that any r loadings of these cardinalities explain together
+        (with ``deflation="orthogonal"``, any orthogonal ones). Up to 1000 variables it uses the semidefinite
+        relaxation, which takes seconds for 100 variables. Supports chosen together, and a `Total`, accept
+        only "jointly". For support "common" it bounds all sets of as many variables. For "disjoint" it is
+        the bound on orthogonal loadings. For a total it holds however the total is divided; it then uses
+        only the number of nonzero rows, without the relaxation.
     kind : {"data", "covariance"}, default "data"
         Whether X holds data or a covariance matrix.
     center : bool or array-like of shape (p,), default True
@@ -334,68 +281,9 @@ def sparse_pca(
         How many samples each row stands for, at least 0. Means and covariances are those of data in which
         each row is repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of
         weight 0 are left out. X is not copied, and dense X is not screened.
-    include, exclude : sequence of names or indices, optional
-        Variables that every component must have, and variables that none may have. The result is as if the
-        excluded columns were not in X. Included variables are free of any penalty or l1 bound; their entries
-        may be zero where no other value is better. See the guide on choice.
-    groups : sequence of p labels, or mapping of names to labels, optional
-        Variables with the same label enter or leave a component together, and a penalty or bound applies to
-        the norms of groups. Of the strategies of "greedy" only forward search takes groups.
-    nonnegative : bool or array-like of shape (p,), default False
-        True allows no negative loadings. An array gives the sign of each variable: 1, -1, or 0 for either.
-        Not with a constraint; of the strategies of "greedy" only forward search takes signs.
-    count : {"groups", "variables"}, default "groups"
-        What the cardinality counts if there are groups. With "variables", a component has whole groups, of at
-        most that many variables together. Not for "gpower", "pmd" and "scotlass".
-    screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
-        How to avoid reading all of X for every product. `result.screening` says what was used, and how much
-        of X was read.
-
-        "none" reads all of X for every product.
-
-        "gram" forms `A` in double precision and then reads X no more. Only components whose variance is less
-        than 1e-5 (float32: 1e-3) of the largest variance of a variable are still found on the data. The same
-        search gives the same result, up to rounding; but because products are cheap then, "tpower" makes
-        more starts and swaps.
-
-        "shadow", "references" and "both" are for dense data, and give the same result as "none" to the last
-        bit. "shadow" makes an int8 copy of X, an eighth (float32: a quarter) of its size, and reads only the
-        columns of X that the copy cannot rule out. "references" rules out columns by their products with
-        earlier vectors. "both" does both.
-
-        "working_set" searches on the Gram matrix of a few hundred columns, from more starts, until no other
-        column would enter the support. It is for "tpower", "gpower" without blocks, "pmd" with sparsity on
-        one side, "scotlass", forward "greedy", and the first solution of "branch_and_bound". The result is a
-        fixed point of the iteration over all columns, and often better than that of "none"; for "greedy" it
-        is the same up to rounding. The search goes on among all columns if the set would not fit, or if an
-        earlier component needs all columns. It is refused where the first component would: with a start,
-        `n_starts`, ``deflation="hotelling"``, most constraints, included variables, groups or signs, or NaN
-        entries.
-
-        "auto" chooses by the size and kind of X and the memory available. It takes "gram" with up
-        to 1000 variables and as many rows, for tall data of up to a few thousand variables, and for blocks of
-        rows with up to 3072 variables (in one pass), unless a sparse column has a mean 100 times its
-        deviation. For large dense data it screens, with at most two
-        fifths of the size of X for copies above 64 MB. For other large data it uses a working set; CSR data
-        are copied by columns for that, if memory allows. Methods whose steps need whole products ("scotlass",
-        "dspca", "branch_and_bound", "greedy" except by gradient, "gpower" in blocks, "pmd" with two sparse
-        sides) do not accept "shadow", "references" or "both". That "pmd" does not accept "gram" either.
-    n_features : int, optional
-        p. Required if X is a bare callable; otherwise it must be the number of columns of X.
-    rng : None, int or numpy Generator, optional
-        For random starts, and for probing operators without entries. None is a fixed seed, so results
-        repeat.
     callback : callable, optional
         Called with a `Progress` after each component, and at most twenty times a second in between; with
         ``refine=True`` after each round too. Raising StopIteration ends the search early, see `Progress`.
-    strategy, swaps, sample_l1_bound, time_limit, node_limit : optional
-        Further options of the method, as in its function. Only options of the chosen method are accepted, and
-        `time_limit` with ``certify=True``: 0 leaves out the search, whose outcome depends on the machine.
-    norm, relative, block, mu : optional
-        Options of "gpower". With ``relative=True`` a penalty is a fraction of the largest column norm (l0: of
-        its square) of the deflated data. ``block=True`` finds all components at once, without deflation, and
-        re-fits the values on all supports together. `mu` then has a positive weight for each component
-        (default 1); different weights order components that would otherwise be found only up to a rotation.
 
     Returns
     -------
@@ -430,31 +318,23 @@ def sparse_pca(
     SparsePCAResult(method='tpower', deflation='projection', p=13, 3 components, cardinality=[7, 4, 4], 60.2 % of the variance explained)
     >>> result.explained_variance_ratio.round(3)
     array([0.307, 0.157, 0.138])
-    >>> spcacore.sparse_pca(pitprops.correlation, 0.6, explained=0.95, objective="least_squares", kind="covariance")
+    >>> spcacore.sparse_pca(
+    ...     pitprops.correlation, 0.6, spcacore.Explained(0.95), method="least_squares", kind="covariance"
+    ... )
     SparsePCAResult(method='least_squares', deflation='schur', p=13, 3 components, cardinality=[3, 3, 3], 62.4 % of the variance explained)
     """  # noqa: E501
-    chosen, removal = with_defaults(method, objective, deflation, constraint)
-    given = {
-        "cardinality": cardinality, "explained": explained, "explained_of": explained_of,
-        "l1_bound": l1_bound, "penalty": penalty,
-    }  # fmt: skip
+    asked = sparsity_asked(as_method(method), cardinality)
     problem, solver, r, (settings,) = prepare(
-        X, n_components, [given],
-        method=chosen, deflation=removal, constraint=constraint, renormalize=renormalize, refine=refine,
-        n_restarts=n_restarts, certify=certify, support=support, total_cardinality=total_cardinality,
-        kind=kind, center=center, scale=scale,
-        sample_weight=sample_weight, start=start, n_starts=n_starts, max_iter=max_iter, tol=tol,
-        include=include, exclude=exclude, groups=groups, nonnegative=nonnegative,
-        count=count,
-        screening=screening, n_features=n_features, rng=rng, **options,
+        X, n_components, [asked], method=method, choice=choice, deflation=deflation, support=support,
+        refine=refine, certify=certify, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
     )  # fmt: skip
     hook = check_callback(callback)
     problem = formed(problem, hook_of_component(hook, 0, r))
-    found = search(problem, solver, DEFLATIONS[removal], settings, [], r, hook)
-    if refine and found:
+    found = search(problem, solver, DEFLATIONS[settings["deflation"]], settings, [], r, hook)
+    if settings["refine"] and found:
         found = refine_all(problem, found, settings, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
-    result = components_result(problem, found, read, chosen, removal, kind, settings)
+    result = components_result(problem, found, read, kind, settings)
     return replace(result, scores=fitted_scores(X, problem, result.loadings))
 
 
@@ -465,7 +345,7 @@ def _tally(result: SparsePCAResult, t: int) -> Tally:
 
 
 def extend(
-    result: SparsePCAResult, X: Any, more: int, sparsity: dict[str, Any], callback: Callback | None
+    result: SparsePCAResult, X: Any, more: int, sparsity: Any, callback: Callback | None
 ) -> SparsePCAResult:
     """Continue `result`, which came from this X; see `SparsePCAResult.extend`."""
     X = as_fitted(X, result.kind, result.names)
@@ -488,13 +368,13 @@ def extend(
     more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
     settings.pop("total_share", None)
     earlier = settings[method.sparsity][:before]
-    if all(value is None for name, value in sparsity.items() if name != "explained_of"):
+    if sparsity is None:
         if len(set(earlier)) != 1:
             raise ValueError(
                 f"{method.sparsity} must be given: the earlier components have different ones, or none is "
                 "left"
             )
-        sparsity = sparsity | {method.sparsity: earlier[0]}
+        sparsity = earlier[0]
     refuse_sparsity(method, sparsity)
     settings[method.sparsity] = earlier + check_sparsities(method, sparsity, more, problem)
     given = np.asarray(result.loadings, problem.operator.dtype)
@@ -508,7 +388,7 @@ def extend(
     problem = formed(problem, hook_of_component(hook, before, before + more))
     found = search(problem, solver, deflation, settings, known, before + more, hook)
     read, problem = problem.screening(), problem.unscreened()
-    longer = components_result(problem, found, read, result.method, result.deflation, result.kind, settings)
+    longer = components_result(problem, found, read, result.kind, settings)
     return replace(longer, scores=fitted_scores(X, problem, longer.loadings))
 
 
@@ -516,12 +396,11 @@ def components_result(
     problem: Problem,
     found: list[Solution],
     screening: Screening,
-    method: str,
-    deflation: str,
     kind: str,
     settings: dict[str, Any],
     quiet: bool = False,
 ) -> SparsePCAResult:
+    method = settings["method"]
     V = np.zeros((problem.p, len(found)), problem.operator.dtype)
     for t, f in enumerate(found):
         V[f.index, t] = f.entries
@@ -561,7 +440,7 @@ def components_result(
         n_iter=np.array([f.n_iter for f in found], np.intp),
         converged=np.array([f.converged for f in found], np.bool_),
         method=method,
-        deflation=deflation,
+        deflation=settings["deflation"],
         kind=kind,
         n_samples=problem.n_samples,
         names=problem.names,

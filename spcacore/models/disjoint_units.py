@@ -15,7 +15,7 @@ from .._limits import (
     SIGNED_ORDER,
     SMALL_ORDER,
 )
-from ..operators.choice import Choice, Units, with_unit
+from ..operators.supports import Supports, Units, with_unit
 from ..solvers.signed import signed_vector
 from .bordered_sums import Array, Index, Steps
 from .common_units import per_unit
@@ -31,7 +31,7 @@ Sets = list[Units]
 class DisjointUnits:
     """Sets of units for components of these cardinalities, of which with `total` only the sum is kept."""
 
-    def __init__(self, A: Array, choice: Choice, sizes: tuple[int, ...], total: bool, steps: Steps):
+    def __init__(self, A: Array, choice: Supports, sizes: tuple[int, ...], total: bool, steps: Steps):
         self.A, self.choice, self.sizes, self.total, self.steps = A, choice, sizes, total, steps
         self.known: dict[bytes, tuple[float, Index, Array]] = {}
 

@@ -17,7 +17,7 @@ from .. import _core
 from .._limits import ALTERNATIONS, LARGEST_RIDGE, REFINED_ORDER, ROUND_RISE
 from .._messages import convergence, counted, warn
 from .._records import record
-from .._types import Counted, Groups, Kind, OperatorLike, Switch, Variables, Weights
+from .._types import Kind, OperatorLike, Switch, Weights
 from .._validation import (
     LARGEST,
     Hook,
@@ -28,11 +28,12 @@ from .._validation import (
     per_component,
     real_array,
 )
+from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
-from ..operators.choice import knowledge
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares, leading_vectors
-from ..operators.problem import Problem, of_matrix, warn_out_of_range
+from ..operators.problem import Problem, of_matrix, usual_cardinality, warn_out_of_range
+from ..operators.supports import knowledge
 from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress
 from ..results import LoadingsResult
@@ -42,7 +43,7 @@ from .orthogonal_search import as_matrix, in_turn
 from .refinement import refined_from
 from .variance import operator_variances
 
-__all__ = ["SPCAResult", "spca"]
+__all__ = ["SPCAResult", "elastic_nets", "spca"]
 __dir__ = __all__.copy
 
 
@@ -118,11 +119,9 @@ def spca(
     X: OperatorLike, n_components: int, cardinality: int | ArrayLike | None = None, *,
     penalty: float | ArrayLike | None = None,
     ridge: float | None = None,
-    refine: bool = True,
-    start: str | ArrayLike | None = None, max_iter: int = 1000, tol: float | None = None,
-    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
-    count: Counted = "groups", kind: Kind = "data", center: Switch = True, scale: Switch = False,
-    sample_weight: Weights = None, callback: Callback | None = None,
+    choice: Choice | None = None, refine: bool = True, max_iter: int = 1000, tol: float | None = None,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
+    callback: Callback | None = None,
 ) -> SPCAResult:  # fmt: skip
     """Sparse principal components by elastic nets, all at once.
 
@@ -142,8 +141,9 @@ def spca(
         which are left out of all sums, as in `pmd`.
     n_components : int
         r, in [1, min(n, p)].
-    cardinality : int or sequence of r ints
-        Nonzeros of each loading, in [1, p]. Each iteration keeps the k largest products as they are, which
+    cardinality : int or sequence of r ints, optional
+        Nonzeros of each loading, in [1, p]. Default, without a penalty: the root of the number of variables,
+        rounded up. Each iteration keeps the k largest products as they are, which
         is the best `b_j` with k nonzeros for an infinite ridge. With a finite ridge it takes the smallest
         penalty before one more variable would join.
     penalty : float or sequence of r floats
@@ -155,22 +155,21 @@ def spca(
         `-2 Tr(V'X'XB) + sum_j ||b_j||^2 + sum_j penalty_j ||b_j||_1` is minimized. The authors advise this
         for p >> n, where a small ridge fits the few rows instead of the directions. The R package's default
         is ``ridge=1e-6``, whose loadings of a given number of nonzeros often explain much less.
+    choice : Choice, optional
+        What is known of the variables. The penalty then applies to the norms of groups, but not to included
+        variables, and `cardinality` counts groups, or variables. A group for which there is no room is passed
+        over.
     refine : bool, default True
         With `cardinality`: improve the loadings at the end, jointly, by the rounds of the function `refine`,
-        from the loadings found and, without a `start`, from components found in turn. No step lowers the
+        from the loadings found and from components found in turn. No step lowers the
         variance that the loadings explain together. Values are then those that explain most on their
         supports, and loadings of as many nonzeros are in order of variance. Of more than 1024 variables,
         those of which the loadings and the variances promise most take part. False: the elastic nets alone.
         Data of which only products are known are not refined.
-    start : array-like of shape (p, r), optional
-        Where V starts, instead of the leading principal components.
     max_iter : int, default 1000
     tol : float, optional
         Stop when no entry of a unit loading changes by more than this. Default: 1e-5; for float32, and for
         `cardinality` with a finite ridge, 1e-3, as in the authors' program.
-    include, exclude, groups, nonnegative, count : optional
-        As in `sparse_pca`. The penalty then applies to the norms of groups, but not to included variables,
-        and `cardinality` counts groups, or variables. A group for which there is no room is passed over.
     {matrix}
     {each_iteration}
 
@@ -217,14 +216,32 @@ def spca(
     >>> result.cardinality.tolist(), (100 * result.adjusted_variance / 13).round(1).tolist()
     ([7, 4, 4, 1, 1, 1], [28.0, 14.0, 13.3, 7.4, 6.8, 6.2])
     """
-    choice = knowledge(include, exclude, groups, nonnegative, count)
-    if count != "groups" and penalty is not None:
-        raise ValueError(f"count={count!r} says what a cardinality counts; leave it out with a penalty")
+    return elastic_nets(
+        X, n_components, cardinality, None, penalty=penalty, ridge=ridge, refine=refine, max_iter=max_iter,
+        tol=tol, choice=choice, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
+        callback=callback,
+    )  # fmt: skip
+
+
+def elastic_nets(
+    X: Any, n_components: Any, cardinality: Any, start: Any, *, penalty: Any = None, ridge: Any = None,
+    refine: Any = True, max_iter: Any = 1000, tol: Any = None, choice: Choice | None = None,
+    kind: Any = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
+    callback: Callback | None = None,
+) -> SPCAResult:  # fmt: skip
+    """As `spca`, where V starts from loadings (p, r), or None."""
+    known = knowledge(choice)
+    if choice is not None and choice.count != "groups" and penalty is not None:
+        raise ValueError(
+            f"count={choice.count!r} says what a cardinality counts; leave it out with a penalty"
+        )
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True, choice=choice
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True, choice=known
     )
     op = problem.operator
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
+    if cardinality is None and penalty is None:
+        cardinality = usual_cardinality(problem)
     wanted = _wanted(problem, r, penalty, cardinality)
     lam = _ridge(problem, ridge, cardinality is not None)
     refine = check_bool(refine, "refine")

@@ -71,7 +71,6 @@ def from_loadings(
     scale: Switch = False,
     sample_weight: Weights = None,
     names: Iterable[str] | None = None,
-    n_features: int | None = None,
     label: str = "given",
 ) -> GivenLoadings:
     """Turn loadings of any other program into a result with variances, scores, summaries and pictures.
@@ -81,10 +80,10 @@ def from_loadings(
     loadings : array-like of shape (p, r) or (p,), result or fitted estimator
         Columns of any length, orthogonal or not. They are normalized here, and keep their signs. If a
         dataframe has the names of the variables as its index, its rows are put in the order of those of X.
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         What the loadings belong to: data or, with ``kind="covariance"``, a symmetric matrix, as in
         `sparse_pca`. Not copied.
-    kind, center, scale, sample_weight, n_features
+    kind, center, scale, sample_weight
         How to read X, as in `sparse_pca`.
     names : sequence of p str, optional
         Names of the variables. Default: those of X, else the index of `loadings` if that holds words.
@@ -128,7 +127,7 @@ def from_loadings(
     1: topdiam 50.0, length 50.0
     """
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
         definite=False,
     )  # fmt: skip
     if not isinstance(label, str):

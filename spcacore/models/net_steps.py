@@ -13,8 +13,8 @@ from .._limits import JOINING_VARIABLES, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import warn
 from .._records import record
 from ..linalg.orthogonal import procrustes
-from ..operators.choice import Choice
 from ..operators.problem import Problem
+from ..operators.supports import Supports
 from .shaped_net import ShapedNet
 
 __all__ = ["ElasticNets", "Space", "Thresholds", "Wanted", "space_of"]
@@ -111,7 +111,7 @@ class Wanted:
     floor: float
 
 
-def _cost(B: NDArray[np.float64], choice: Choice | None) -> NDArray[np.float64]:
+def _cost(B: NDArray[np.float64], choice: Supports | None) -> NDArray[np.float64]:
     """What the penalty of each column counts."""
     return np.abs(B).sum(axis=0) if choice is None else np.array([choice.cost(b) for b in B.T])
 
@@ -119,7 +119,7 @@ def _cost(B: NDArray[np.float64], choice: Choice | None) -> NDArray[np.float64]:
 class Thresholds:
     """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
 
-    def __init__(self, wanted: tuple[Wanted, ...], choice: Choice | None):
+    def __init__(self, wanted: tuple[Wanted, ...], choice: Supports | None):
         self.wanted, self.choice = wanted, choice
 
     def solve(self, C: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -140,7 +140,7 @@ class Thresholds:
         """What the penalties count."""
         return _cost(B, self.choice)
 
-    def _chosen(self, choice: Choice, c: NDArray[np.float64], wanted: Wanted) -> NDArray[np.float64]:
+    def _chosen(self, choice: Supports, c: NDArray[np.float64], wanted: Wanted) -> NDArray[np.float64]:
         """The largest units, or norms of units diminished, of those entries that have the signs."""
         c = choice.projected(c)
         norms = choice.norms(c)
@@ -160,7 +160,7 @@ class ElasticNets:
 
     def __init__(
         self, op: _core.Operator, space: Space, wanted: tuple[Wanted, ...], ridge: float,
-        choice: Choice | None = None,
+        choice: Supports | None = None,
     ):  # fmt: skip
         self.op, self.space, self.wanted, self.ridge, self.choice = op, space, wanted, ridge, choice
         self.levels = np.zeros(len(wanted))

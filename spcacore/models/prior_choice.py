@@ -1,4 +1,4 @@
-"""Supports under a prior that respect what the caller knows of the variables (operators/choice)."""
+"""Supports under a prior that respect what the caller knows of the variables (operators/supports)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Array, Index
-from ..operators.choice import Choice
-from .priors import Isotropic, Prior
+from ..operators.supports import Supports
+from .priors import Isotropic, PriorMatrix
 
 __all__ = ["chosen_support", "log_binomial", "log_supports"]
 __dir__ = __all__.copy
 
 
-def chosen_support(prior: Prior, choice: Choice, r: Array, a: float, k: int) -> Index:
+def chosen_support(prior: PriorMatrix, choice: Supports, r: Array, a: float, k: int) -> Index:
     """Greedy by units in r_S'(K_S)^-1 r_S - log det K_S, K = a I + L, from those that are included.
 
     Where groups of different size share the room, also by the gain over the size, and, where K is a multiple
@@ -36,7 +36,7 @@ def chosen_support(prior: Prior, choice: Choice, r: Array, a: float, k: int) -> 
 
 
 def _greedily(
-    prior: Prior, choice: Choice, r: Array, a: float, k: int, relative: bool
+    prior: PriorMatrix, choice: Supports, r: Array, a: float, k: int, relative: bool
 ) -> tuple[Index, float]:
     """One unit more while one has room, that of the largest gain, or gain over size; and the sum of gains."""
     rows, rest, total = np.zeros((0, len(r))), r.astype(np.float64), 0.0
@@ -70,7 +70,7 @@ def log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-def log_supports(choice: Choice, S: Index, k: int) -> float:
+def log_supports(choice: Supports, S: Index, k: int) -> float:
     """The logarithm of the number of supports that S is one of.
 
     These have k units, or, where groups share the room, whole groups of as many variables as those of S.
@@ -93,11 +93,11 @@ def _gain(K: Array, rest: Array) -> float:
     return float(rest @ np.linalg.solve(K, rest)) - float(np.linalg.slogdet(K)[1])
 
 
-def _block(prior: Prior, S: Index, a: float) -> Array:
+def _block(prior: PriorMatrix, S: Index, a: float) -> Array:
     return _dense(prior, S)[:, S] + a * np.eye(len(S))
 
 
-def _dense(prior: Prior, S: Index) -> NDArray[Any]:
+def _dense(prior: PriorMatrix, S: Index) -> NDArray[Any]:
     """Rows of L."""
     if isinstance(prior, Isotropic):
         out = np.zeros((len(S), prior.p))
@@ -107,7 +107,7 @@ def _dense(prior: Prior, S: Index) -> NDArray[Any]:
     return np.asarray(some if isinstance(some, np.ndarray) else some.toarray())
 
 
-def _joined(prior: Prior, S: Index, a: float, rows: Array, rest: Array) -> tuple[Array, Array]:
+def _joined(prior: PriorMatrix, S: Index, a: float, rows: Array, rest: Array) -> tuple[Array, Array]:
     """The rows of the Cholesky factor for all variables, and r less its part on them, with S more."""
     new = _dense(prior, S) - rows[:, S].T @ rows
     new[np.arange(len(S)), S] += a

@@ -32,6 +32,7 @@ from .._limits import (
 from .._messages import counted, warn
 from .._records import record
 from .._validation import integer, is_sparse, real_array, refuse_not_finite
+from ..choice import Prior
 from ..linalg.lapack import interruptible
 from ..operators.sparse_format import compressed
 
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "Banded", "Diagonal", "Isotropic", "Prior", "Sparse", "Spectral", "Vector", "as_prior", "grid_laplacian",
-    "refuse_negative",
+    "Banded", "Diagonal", "Isotropic", "PriorMatrix", "Sparse", "Spectral", "Vector", "as_prior",
+    "grid_laplacian", "refuse_negative",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -285,7 +286,7 @@ class Sparse:
         return np.sort(_core.prior_support(*self.pattern, self.matrix.data, r, a, k))
 
 
-Prior = Isotropic | Spectral | Sparse  # of all variables; Banded is of a support alone
+PriorMatrix = Isotropic | Spectral | Sparse  # of all variables; Banded is of a support alone
 
 
 def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Vector, Vector]:
@@ -313,7 +314,7 @@ def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Vector, Vector]:
         nodes.append(theta)
         weights.append(S[0] ** 2 * (p / count))
     theta = np.concatenate(nodes)
-    refuse_negative(theta, "prior_precision")
+    refuse_negative(theta, "precision of the prior")
     least = PRIOR_SHIFT / 2 * float(matrix.diagonal().mean())  # of what `as_prior` adds
     return np.maximum(theta, least), np.concatenate(weights)
 
@@ -327,39 +328,39 @@ def refuse_negative(theta: Vector, name: str) -> None:
 
 
 def as_prior(
-    covariance: Any, precision: Any, p: int, names: tuple[str, ...] | None, seed: int
-) -> tuple[Prior, float]:
+    given: Prior | None, p: int, names: tuple[str, ...] | None, seed: int
+) -> tuple[PriorMatrix, float]:
     """The prior, and the number that times L is the caller's precision."""
-    if covariance is not None and precision is not None:
-        raise ValueError("give prior_covariance or prior_precision, not both")
+    covariance, precision = (None, None) if given is None else (given.covariance, given.precision)
     if covariance is None and precision is None:
         return Isotropic(p), 1.0
     if covariance is not None:
-        C, size = _square(covariance, "prior_covariance", p, names)
+        C, size = _square(covariance, "covariance of the prior", p, names)
         values, U = interruptible(lambda: linalg.eigh(C))
         if values[0] < -1e-9 * abs(values[-1]) or not values[-1] > 0:
             raise ValueError(
-                f"prior_covariance must be positive definite; its smallest eigenvalue is {values[0]:.3g}"
+                "covariance of the prior must be positive definite; its smallest eigenvalue is "
+                f"{values[0]:.3g}"
             )
         if values[0] <= p * np.finfo(np.float64).eps * values[-1]:
             raise ValueError(
-                "prior_covariance is singular to rounding: add to its diagonal, or give prior_precision"
+                "covariance of the prior is singular to rounding: add to its diagonal, or give a precision"
             )
         theta = values[-1] / values
         return Spectral(theta, U, (U * theta) @ U.T), 1 / max(float(size * values[-1]), np.finfo(float).tiny)
     if not is_sparse(precision):
-        matrix, largest = _square(precision, "prior_precision", p, names)
+        matrix, largest = _square(precision, "precision of the prior", p, names)
     else:
-        L = compressed(precision, "prior_precision").tocsr().astype(np.float64)
+        L = compressed(precision, "precision of the prior").tocsr().astype(np.float64)
         if L.shape != (p, p):
-            raise ValueError(f"prior_precision has shape {L.shape} for {counted(p, 'variable')}")
-        refuse_not_finite(L.data, "prior_precision.data")
+            raise ValueError(f"precision of the prior has shape {L.shape} for {counted(p, 'variable')}")
+        refuse_not_finite(L.data, "precision of the prior, data")
         largest = float(np.abs(L.data).max(initial=0.0))
         if largest == 0:
-            raise ValueError("prior_precision is zero")
+            raise ValueError("precision of the prior is zero")
         L = L / largest
         if abs(L - L.T).max() > 1e-8:
-            raise ValueError("prior_precision must be symmetric")
+            raise ValueError("precision of the prior must be symmetric")
         if p > SPECTRAL_ORDER:  # its smallest eigenvalue is unknown
             from scipy.sparse import eye_array
 
@@ -367,7 +368,7 @@ def as_prior(
             return Sparse.of((L + shift * eye_array(p, format="csr")).tocsr(), seed), largest
         matrix = L.toarray()
     theta, U = interruptible(lambda: linalg.eigh(matrix))
-    refuse_negative(theta, "prior_precision")
+    refuse_negative(theta, "precision of the prior")
     # In a direction of precision 0 the free energy would grow without bound.
     shift = max(0.0, PRIOR_SHIFT * float(matrix.diagonal().mean()) - theta[0])
     return Spectral(theta + shift, U, matrix + shift * np.eye(p)), largest

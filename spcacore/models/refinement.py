@@ -30,13 +30,14 @@ from .._limits import (
 )
 from .._messages import warn
 from .._records import record
-from .._types import Counted, Groups, Kind, MatrixLike, RandomSource, Switch, Variables
+from .._types import Kind, MatrixLike, RandomSource, Switch
 from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
+from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, orthogonal_part
-from ..operators.choice import knowledge
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
+from ..operators.supports import knowledge
 from ..progress import Callback, Progress
 from ..solvers.parameters import shared_parameters
 from ..solvers.refitting import refit
@@ -67,13 +68,11 @@ NOT_CONVERGED = "refinement not converged in {} rounds"
 
 @shared_parameters
 def refine(
-    X: MatrixLike, loadings: object, *,
-    cardinality: int | ArrayLike | None = None,
+    X: MatrixLike, loadings: object, cardinality: int | ArrayLike | None = None, *,
     constraint: Literal["orthogonal"] | None = None,
+    choice: Choice | None = None,
     n_restarts: int = 0,
     max_iter: int = 500, tol: float = 1e-7,
-    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
-    count: Counted = "groups",
     kind: Kind = "data", center: Switch = True, scale: Switch = False,
     rng: RandomSource = None, callback: Callback | None = None,
 ) -> NDArray[Any]:  # fmt: skip
@@ -106,6 +105,10 @@ def refine(
         supports, the same for loadings refined without the constraint, and supports met on the way as a
         growing penalty makes loadings orthogonal. After each round it chooses all values together, and swaps
         variables. If the supports have too few variables for orthogonal loadings, a ValueError is raised.
+    choice : Choice, optional
+        What is known of the variables. Only `exclude` can be combined with a constraint.
+        If a loading lacks an included variable, that variable first replaces one with a small entry; entries
+        of a wrong sign become zero. No other combinations are then tried.
     n_restarts : int, default 0
         Further attempts, from the best loadings with some drawn at random, and from random loadings only.
         The best result of all is returned.
@@ -114,10 +117,6 @@ def refine(
     tol : float, default 1e-7
         When a round gains no more than this fraction, the search tries all of its starts, and ends if these
         do not gain more either.
-    include, exclude, groups, nonnegative, count : optional
-        As in `sparse_pca`. Only `exclude` can be combined with a constraint.
-        If a loading lacks an included variable, that variable first replaces one with a small entry; entries
-        of a wrong sign become zero. No other combinations are then tried.
     {standardization}
     rng : None, int or numpy Generator, optional
         For the restarts. None is a fixed seed.
@@ -153,8 +152,7 @@ def refine(
     >>> [float(spcacore.explained_variance(A, U, kind="covariance").sum().round(2)) for U in (V, W)]
     [8.59, 9.0]
     """
-    choice = knowledge(include, exclude, groups, nonnegative, count)
-    problem = as_problem(X, kind=kind, center=center, scale=scale, choice=choice)
+    problem = as_problem(X, kind=kind, center=center, scale=scale, choice=knowledge(choice))
     V = checked_loadings(loadings, problem.p, problem.names)
     r = V.shape[1]
     counts = np.count_nonzero(V, axis=0)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._messages import counted, warn
-from .._types import Kind, MatrixLike, Rotation, Switch, Thresholding, Weights
+from .._types import Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
 from .._validation import (
     Hook,
     check_bool,
@@ -41,7 +41,7 @@ _THRESHOLDS = ("soft", "hard")
 
 
 def prs(
-    M: ArrayLike, l1_bound: float, *, rotation: Rotation = "varimax", threshold: Thresholding = "soft"
+    M: ArrayLike, l1_bound: float, *, rotation: Rotation = "varimax", threshold: ThresholdRule = "soft"
 ) -> NDArray[Any]:
     """Polar factor, rotation, shrinkage: a sparse matrix near an orthonormal basis of the columns of M.
 
@@ -99,7 +99,7 @@ def sca(
     X: MatrixLike, n_components: int, *,
     l1_bound: float | None = None,
     rotation: Rotation = "varimax",
-    threshold: Thresholding = "soft",
+    threshold: ThresholdRule = "soft",
     start: str | ArrayLike | None = None, max_iter: int = 1000, tol: float = 1e-5,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     callback: Callback | None = None,

@@ -1,4 +1,4 @@
-"""The elastic net under what the caller knows of the variables (operators/choice).
+"""The elastic net under what the caller knows of the variables (operators/supports).
 
 For K = G + ridge I and products c it minimizes over b of the signs given
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from .._limits import SHAPED_NET_ROUNDS, SHAPED_NET_TOL
 from .._types import Array, Index
-from ..operators.choice import Choice
+from ..operators.supports import Supports
 
 __all__ = ["ShapedNet"]
 __dir__ = __all__.copy
@@ -27,7 +27,7 @@ _EPS = float(np.finfo(np.float64).eps)
 class ShapedNet:
     """The problem for some variables, of whole units, of which K is the matrix."""
 
-    def __init__(self, K: Array, choice: Choice, variables: Index):
+    def __init__(self, K: Array, choice: Supports, variables: Index):
         self.K = K
         names, self.unit = np.unique(choice.unit[variables], return_inverse=True)
         self.included, self.size = choice.included[names], choice.size[names]

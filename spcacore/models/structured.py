@@ -30,7 +30,7 @@ from scipy import linalg
 
 from .._limits import PRIOR_UNIT, STRUCTURED_TOL
 from .._messages import counted, warn
-from .._types import Counted, Groups, Kind, MatrixLike, RandomSource, Variables, Weights
+from .._types import Kind, MatrixLike, Weights
 from .._validation import (
     Hook,
     aligned,
@@ -42,23 +42,24 @@ from .._validation import (
     number,
     per_component,
 )
+from ..choice import Choice, Prior
 from ..linalg.orthogonal import column_span, fix_sign
-from ..operators.choice import knowledge
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_fitted, as_problem, in_order
-from ..operators.problem import Problem, warn_out_of_range
+from ..operators.problem import Problem, usual_cardinality, warn_out_of_range
+from ..operators.supports import knowledge
 from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..results import LoadingsResult
 from ..solvers.parameters import shared_parameters
 from ..solvers.solution import Ended
 from ..solvers.truncated_power import TruncatedPower
-from .priors import Banded, Prior, as_prior
+from .priors import Banded, PriorMatrix, as_prior
 from .probabilistic import samples_of, total_variance
 from .variance import operator_variances
 from .variational import Component, Residual, Search, regressors
 
-__all__ = ["StructuredPCAResult", "oppca", "soppca"]
+__all__ = ["StructuredPCAResult", "checked_prior", "oppca", "soppca"]
 __dir__ = __all__.copy
 
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
@@ -186,15 +187,14 @@ class StructuredPCAResult(LoadingsResult):
         support = np.arange(p) if self.method == "oppca" else np.flatnonzero(self.means[:, t])
         chosen = support if index is None else [integer(j, "index", 0, p - 1) for j in index]
         wanted = np.array(chosen, np.intp)
-        given = self.options["prior_covariance"], self.options["prior_precision"]
-        prior, unit = as_prior(*given, p, self.names, self.options["seed"])
+        prior, unit = as_prior(self.options["prior"], p, self.names, self.options["seed"])
         Q = np.zeros((p, 0))
         if t > 0 and (self.deflation == "constrained" or (prior.p == p and self._constrained)):
             Q = linalg.qr(self.means[:, :t], mode="economic")[0][support]
             Q = column_span(Q)
         else:
             Q = Q[support]
-        inner: Prior | Banded = prior if len(support) == p else prior.restricted(support)
+        inner: PriorMatrix | Banded = prior if len(support) == p else prior.restricted(support)
         a = float(self.posterior_precision[t] / unit)
         position = {int(j): i for i, j in enumerate(support)}
         inside = [i for i, j in enumerate(wanted) if int(j) in position]
@@ -246,10 +246,10 @@ class StructuredPCAResult(LoadingsResult):
 @shared_parameters
 def oppca(
     X: MatrixLike, n_components: int | None, *,
-    prior_covariance: MatrixLike | None = None, prior_precision: MatrixLike | None = None,
+    prior: Prior | None = None,
     deflation: Literal["orthogonal", "naive"] = "orthogonal", max_iter: int = 500, tol: float | None = None,
     kind: Kind = "data", center: bool = True, scale: bool = False, sample_weight: Weights = None,
-    n_samples: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
+    n_samples: int | None = None, callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
     """Probabilistic components with a prior, one at a time, with orthogonal posterior means.
 
@@ -265,12 +265,8 @@ def oppca(
     n_components : int or None
         r, at most the rank of the centered data. None: stop before the first component without a positive
         `gain`, but return at least one.
-    prior_covariance : array-like of shape (p, p), optional
-        C, nonsingular. Multiples of C give the same loadings.
-    prior_precision : sparse matrix or array-like of shape (p, p), optional
-        C^-1, sparse for large p. It may be singular, like `grid_laplacian`: its smallest eigenvalue is raised
-        to 1e-6 of the mean of its diagonal. For a sparse matrix of more than 1000 variables, that is added to
-        the diagonal, and random vectors estimate traces and determinants. Default of both: C = I.
+    prior : Prior, optional
+        The covariance C of a loading, or its inverse, as in ``Prior(precision=L)``. Default: C = I.
     deflation : {"orthogonal", "naive"}, default "orthogonal"
         "naive" subtracts `x m'` from the data, and does not make later means orthogonal.
     max_iter : int, default 500
@@ -283,8 +279,6 @@ def oppca(
         How many samples each row stands for, at least 0. Components are those of rows repeated that often.
     n_samples : int, optional
         Number of samples behind a covariance with divisor `n_samples - 1`; it weighs data against the prior.
-    rng : None, int or numpy Generator, optional
-        For the start, and for the random vectors. None is a fixed seed.
     {each_iteration}
 
     Returns
@@ -314,25 +308,25 @@ def oppca(
     >>> rng = np.random.default_rng(0)
     >>> bump = np.exp(-0.5 * ((np.arange(60) - 20) / 5) ** 2)
     >>> X = np.outer(rng.standard_normal(15), bump) + rng.standard_normal((15, 60))
-    >>> smooth = spcacore.oppca(X, 1, prior_precision=spcacore.grid_laplacian((60,)))
+    >>> smooth = spcacore.oppca(X, 1, prior=spcacore.Prior(precision=spcacore.grid_laplacian((60,))))
     >>> plain = spcacore.oppca(X, 1)
     >>> [round(float(bump @ v / np.linalg.norm(bump)), 2) for v in (smooth.loadings[:, 0], plain.loadings[:, 0])]
     [0.94, 0.66]
     """  # noqa: E501
-    options = {"prior_covariance": prior_covariance, "prior_precision": prior_precision, "max_iter": max_iter}
-    options |= {"tol": tol, "center": center, "scale": scale, "n_samples": n_samples, "seed": as_seed(rng)}
+    options = checked_prior(prior) | {"max_iter": max_iter, "tol": tol, "center": center}
+    options |= {"scale": scale, "n_samples": n_samples}
     options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _DEFLATIONS[:2])
     return _fit(X, n_components, None, "oppca", deflation, kind, options, [], callback)
 
 
 def soppca(
-    X: MatrixLike, n_components: int | None, cardinality: int | ArrayLike, *,
-    prior_covariance: MatrixLike | None = None, prior_precision: MatrixLike | None = None,
+    X: MatrixLike, n_components: int | None, cardinality: int | ArrayLike | None = None, *,
+    prior: Prior | None = None, choice: Choice | None = None,
     deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal", max_iter: int = 500,
-    tol: float | None = None, include: Variables = None, exclude: Variables = None, groups: Groups = None,
-    count: Counted = "groups", kind: Kind = "data", center: bool = True, scale: bool = False,
-    sample_weight: Weights = None, n_samples: int | None = None, rng: RandomSource = None,
+    tol: float | None = None,
+    kind: Kind = "data", center: bool = True, scale: bool = False,
+    sample_weight: Weights = None, n_samples: int | None = None,
     callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
     """Sparse probabilistic components with a prior, one at a time.
@@ -345,17 +339,18 @@ def soppca(
     ----------
     X, n_components
         As in `oppca`.
-    cardinality : int or sequence of r ints
-        k, the number of nonzeros of each loading, or of groups.
-    prior_covariance, prior_precision : optional
+    cardinality : int or sequence of r ints, optional
+        k, the number of nonzeros of each loading, or of groups. Default: the root of the number of variables,
+        rounded up.
+    prior : Prior, optional
         As in `oppca`. On a support S the precision is `(C^-1)_SS`: all other loadings are zero.
+    choice : Choice, optional
+        What is known of the variables, but for signs. The loading of an excluded variable is zero.
     deflation : {"orthogonal", "naive", "constrained"}, default "orthogonal"
         "orthogonal" projects the data onto the complement of the earlier means; later means may still
         overlap with them. "constrained" makes the means orthogonal, too. "naive" subtracts `x m'`.
-    max_iter, tol, kind, center, scale, sample_weight, n_samples, rng, callback
+    max_iter, tol, kind, center, scale, sample_weight, n_samples, callback
         As in `oppca`. `max_iter` limits the iterations on one support, and the changes of support.
-    include, exclude, groups, count : optional
-        As in `sparse_pca`. The loading of an excluded variable is zero.
 
     Returns
     -------
@@ -381,12 +376,21 @@ def soppca(
     >>> bool(((result.loadings != 0) == (planted != 0)).all())
     True
     """
-    options = {"prior_covariance": prior_covariance, "prior_precision": prior_precision, "max_iter": max_iter}
-    options |= {"tol": tol, "center": center, "scale": scale, "n_samples": n_samples, "seed": as_seed(rng)}
+    options = checked_prior(prior) | {"max_iter": max_iter, "tol": tol, "center": center}
+    options |= {"scale": scale, "n_samples": n_samples}
     options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _DEFLATIONS)
-    known = {"choice": knowledge(include, exclude, groups, False, count)}
+    known = {"choice": knowledge(choice)}
+    if choice is not None and choice.signs is not None:
+        raise ValueError("signs cannot be combined with soppca, whose posteriors are normal")
     return _fit(X, n_components, cardinality, "soppca", deflation, kind, options | known, [], callback)
+
+
+def checked_prior(prior: Any) -> dict[str, Any]:
+    """The prior, and a number in place of its source of random numbers, which further components repeat."""
+    if prior is not None and not isinstance(prior, Prior):
+        raise TypeError(f"prior must be Prior(covariance=...) or Prior(precision=...), not {prior!r:.60}")
+    return {"prior": prior, "seed": as_seed(None if prior is None else prior.rng)}
 
 
 # ---- several components -----------------------------------------------------------------------------
@@ -412,6 +416,7 @@ def _fit(
     tol = options["tol"]
     tol = STRUCTURED_TOL.of(problem.operator.dtype) if tol is None else number(tol, "tol", 0)
     hook = check_callback(callback)
+    seed = options["seed"]
     n = samples_of(problem, options["n_samples"])
     if n is None:
         raise ValueError("kind='covariance' needs n_samples, to weigh the data against the prior")
@@ -420,19 +425,18 @@ def _fit(
     total_variance(problem)
     sizes: tuple[int, ...] | None = None
     if method == "soppca":
+        cardinality = usual_cardinality(problem) if cardinality is None else cardinality
         sizes = per_component(
             cardinality, "cardinality", r, partial(TruncatedPower.check_sparsity, problem=problem)
         )
-    prior, unit = as_prior(
-        options["prior_covariance"], options["prior_precision"], problem.p, problem.names, options["seed"]
-    )
+    prior, unit = as_prior(options["prior"], problem.p, problem.names, seed)
     if not 1 / PRIOR_UNIT < unit < PRIOR_UNIT:
         raise ValueError(
             f"the precision of the prior is about {unit:.0e}: rescale it; multiples give the same loadings"
         )
 
     def start_search(residual: Residual, t: int, report: Callable[[], None]) -> Search:
-        return Search(problem, residual, prior, n, max_iter, tol, [options["seed"], t + 1], report)
+        return Search(problem, residual, prior, n, max_iter, tol, [seed, t + 1], report)
 
     components = _fit_components(problem, n, r, stop, sizes, deflation, unit, start_search, known, hook)
     if stop and components and not components[0].gain > 0:

@@ -36,7 +36,6 @@ def explained_variance(
     X: OperatorLike, loadings: object, definition: Definition = "cumulative", *,
     ratio: bool = False,
     kind: Kind = "data", center: Switch = True, scale: Switch = False,
-    n_features: int | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Variance that each loading explains, by one of four definitions.
 
@@ -53,18 +52,18 @@ def explained_variance(
       `|A_t v_t|^2 / v_t'A_t v_t`, where A_t is the Schur complement of the earlier loadings. The sum is
       `Tr(A V (V'AV)^+ V'A)`, at most that of r principal components, and at least the cumulative one. It
       depends only on the span of V. This is Rao's redundancy index of the scores, and Merola's variance
-      explained, which objective "least_squares" of `sparse_pca` maximizes.
+      explained, which method "least_squares" of `sparse_pca` maximizes.
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`.
     loadings : array-like of shape (p, r), result or fitted estimator
         The columns are normalized here; a zero column explains nothing.
     definition : {"cumulative", "adjusted", "raw", "regression"}, default "cumulative"
     ratio : bool, default False
         Return proportions of the total variance `Tr A`.
-    kind, center, scale, n_features
+    kind, center, scale
         As in `sparse_pca`.
 
     Returns
@@ -101,7 +100,7 @@ def explained_variance(
     regression [3.8434 2.1667]
     """
     check_choice(definition, "definition", VARIANCE_DEFINITIONS)
-    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
+    problem = as_problem(X, kind=kind, center=center, scale=scale, definite=False)
     V = checked_loadings(loadings, problem.p, problem.names)
     given = real_array(loadings_in(as_result(loadings)), "loadings", ndim=2).dtype
     if check_bool(ratio, "ratio"):
@@ -260,7 +259,6 @@ def renormalize(
     kind: Kind = "data",
     center: Switch = True,
     scale: Switch = False,
-    n_features: int | None = None,
 ) -> NDArray[Any]:
     """Keep the support of each loading, and re-fit its values.
 
@@ -269,11 +267,11 @@ def renormalize(
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`.
     loadings : array-like of shape (p,) or (p, r), result or fitted estimator
         Each column is treated by itself; a zero column stays zero.
-    kind, center, scale, n_features
+    kind, center, scale
         As in `sparse_pca`.
 
     Returns
@@ -297,7 +295,7 @@ def renormalize(
     >>> spcacore.renormalize([[2.0, 1.0], [1.0, 2.0]], [0.6, 0.8], kind="covariance").round(4)
     array([0.7071, 0.7071])
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, n_features=n_features, definite=False)
+    problem = as_problem(X, kind=kind, center=center, scale=scale, definite=False)
     op = problem.operator
     V = checked_loadings(loadings, problem.p, problem.names, (1, 2))
     one = V.ndim == 1

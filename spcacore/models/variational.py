@@ -21,7 +21,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.truncated_power import TruncatedPower
 from .prior_choice import chosen_support, log_binomial, log_supports
-from .priors import Banded, Diagonal, Isotropic, Prior, Sparse, Spectral
+from .priors import Banded, Diagonal, Isotropic, PriorMatrix, Sparse, Spectral
 
 __all__ = [
     "Component", "ExpectationMaximization", "OnSupport", "Posterior", "Residual", "Search", "Vector",
@@ -168,7 +168,7 @@ class ExpectationMaximization:
         product: Callable[[Vector], Vector],
         square: float,
         entries: float,
-        prior: Prior | Banded,
+        prior: PriorMatrix | Banded,
         Q: Vector,
         exact: float,
     ):
@@ -334,7 +334,7 @@ class Search:
 
     problem: Problem
     residual: Residual
-    prior: Prior
+    prior: PriorMatrix
     n: float
     max_iter: int
     tol: float

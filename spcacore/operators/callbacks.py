@@ -20,30 +20,25 @@ __dir__ = __all__.copy
 
 
 class Products(Storage):
-    """Products alone: `v -> X v` and, of data, `u -> X'u`, of a `LinearOperator` or a callable.
+    """Products alone: `v -> X v` and, of data, `u -> X'u`, of a `LinearOperator`.
 
     The kernels ask the same object for F v and F'f, with the mean removed and the range brought near 1.
     """
 
-    def __init__(self, X: Any, covariance: bool, n_features: int | None) -> None:
-        if is_operator(X):
-            n, p = X.shape
-            self.matvec, self.rmatvec, dtype = X.matvec, X.rmatvec, np.dtype(X.dtype)
-            if dtype.kind not in "fiub":
-                raise TypeError(f"X has dtype {dtype}; real numbers are needed")
-            if n == 0 or p == 0:
-                raise ValueError(f"X is empty: shape {X.shape}")
-            if covariance and n != p:
-                raise ValueError(f"a covariance must be square, not of shape {X.shape}")
-        else:
-            if not covariance:
-                raise TypeError(
-                    "X is a callable, which must be a covariance product v -> A v: pass kind='covariance'"
-                )
-            if n_features is None:
-                raise TypeError("X is a callable, which has no shape: pass n_features")
-            n = p = n_features
-            self.matvec, self.rmatvec, dtype = X, None, np.dtype(np.float64)
+    def __init__(self, X: Any, covariance: bool) -> None:
+        if not is_operator(X):
+            raise TypeError(
+                "X is a function, which has no shape: pass "
+                "scipy.sparse.linalg.LinearOperator(shape, matvec=X)"
+            )
+        n, p = X.shape
+        self.matvec, self.rmatvec, dtype = X.matvec, X.rmatvec, np.dtype(X.dtype)
+        if dtype.kind not in "fiub":
+            raise TypeError(f"X has dtype {dtype}; real numbers are needed")
+        if n == 0 or p == 0:
+            raise ValueError(f"X is empty: shape {X.shape}")
+        if covariance and n != p:
+            raise ValueError(f"a covariance must be square, not of shape {X.shape}")
         self.shape, self.dtype, self.covariance = (n, p), float_type(dtype), covariance
         self.cost, self.range = n * p, 1.0
         self.mean: NDArray[Any] | None = None

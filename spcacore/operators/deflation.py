@@ -13,10 +13,10 @@ from .. import _core
 from .._limits import FORMED_ORDER, QUOTIENT_NULL
 from .._records import record, replaced
 from ..linalg.orthogonal import orthogonal_part
-from .choice import Choice
 from .missing import MissingData
 from .problem import Problem
 from .submatrix import largest_submatrix
+from .supports import Supports
 
 __all__ = ["DEFLATIONS", "PROJECTION", "DeflatedOperator", "Deflation"]
 __dir__ = __all__.copy
@@ -88,7 +88,7 @@ class DeflatedOperator:
         The nonzeros, as positions and values, of each loading removed.
     filled : MissingData or None
         Where entries of the data are missing.
-    choice : Choice or None
+    choice : Supports or None
         What the caller knows of the variables, but for those that are excluded, which the operator lacks.
     matrix : ndarray of shape (p, p) or None
         A itself with the components removed, where it is formed.
@@ -104,7 +104,7 @@ class DeflatedOperator:
     original: _core.Operator
     loadings: tuple[tuple[NDArray[np.intp], NDArray[Any]], ...] = ()
     filled: MissingData | None = None
-    choice: Choice | None = None
+    choice: Supports | None = None
     matrix: NDArray[Any] | None = None
     excluded: NDArray[np.bool_] | None = None
 

@@ -16,7 +16,6 @@ from .._validation import (
     check_choice,
     check_flag_or_vector,
     has_only_products,
-    integer,
     is_row_blocks,
     is_sparse,
 )
@@ -24,12 +23,12 @@ from . import gram
 from . import screening as _screening
 from .base import DataStorage, Storage
 from .callbacks import Products
-from .choice import Choice
 from .dense import DenseCovariance, DenseData
 from .field import Ground
 from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
 from .standardization import Standardization
+from .supports import Supports
 
 __all__ = ["AS_DATA", "KINDS", "UNASKED", "as_fitted", "as_problem", "in_order", "variable_names"]
 __dir__ = __all__.copy
@@ -68,21 +67,20 @@ def as_problem(
     center: Any = True,
     scale: Any = False,
     sample_weight: Any = None,
-    n_features: int | None = None,
     definite: bool = True,
     screening: str = "none",
     columnwise: bool = True,
     restrictable: bool = False,
     form: bool = False,
     missing: bool = False,
-    choice: Choice | dict[str, Any] | None = None,
+    choice: Supports | dict[str, Any] | None = None,
 ) -> Problem:
     """Validate the caller's matrix and wrap it: its storage, how it is standardized, the operator of these.
 
     `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries. The caller
     asks for single columns of products if `columnwise`, and can search in a working set if `restrictable`;
     `form` says that A as a matrix serves as well. `choice` is what the caller knows of the variables, as a
-    record or as the arguments of `Choice.checked`. A function without `kind` leaves it UNASKED: X are data.
+    record or as the arguments of `Supports.checked`. A function without `kind` leaves it UNASKED: X are data.
     """
     check_choice(screening, "screening", _screening.MODES)
     if screening == "working_set" and not restrictable:
@@ -94,16 +92,12 @@ def as_problem(
         raise ValueError("a vector for center is for data; a covariance is about its own mean")
     if covariance and sample_weight is not None:
         raise ValueError("sample_weight is for data; the samples of a covariance are not known")
-    if n_features is not None:
-        n_features = integer(n_features, "n_features", 1)
-    storage = _storage(X, covariance, n_features, definite, missing)
-    if n_features not in (None, storage.shape[1]):
-        raise ValueError(f"n_features is {n_features}, and X has {counted(storage.shape[1], 'column')}")
+    storage = _storage(X, covariance, definite, missing)
     if kind == "data" and storage.resembles_covariance():
         warn(AS_DATA.format(storage.shape[0]), UserWarning)
     treatment = Standardization.checked(storage.shape, center, scale, sample_weight)
     if isinstance(choice, dict):
-        choice = Choice.checked(storage.shape[1], storage.names, **choice)
+        choice = Supports.checked(storage.shape[1], storage.names, **choice)
     if choice is not None:
         if not choice.allowed.all():
             treatment = replace(treatment, excluded=choice.excluded)
@@ -178,7 +172,6 @@ def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: b
 def _storage(
     X: Any,
     covariance: bool,
-    n_features: int | None,
     definite: bool,
     missing: bool,
 ) -> Storage:
@@ -192,7 +185,7 @@ def _storage(
     if is_sparse(X):
         return CompressedCovariance(X, definite) if covariance else CompressedData(X)
     if has_only_products(X):
-        products = Products(X, covariance, n_features)
+        products = Products(X, covariance)
         small = covariance and products.shape[1] <= CALLABLE_ORDER
         return DenseCovariance(products.entries(), definite) if small else products
     return DenseCovariance(X, definite) if covariance else DenseData(X, missing)

@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 from .. import _core
 from .._messages import counted, warn
 from .._records import record
-from .choice import Choice
+from .._validation import default_cardinality
 from .missing import MissingData
+from .supports import Supports
 
-__all__ = ["BELOW_RANGE", "OUT_OF_RANGE", "Problem", "Screening", "of_matrix", "warn_out_of_range"]
+__all__ = [
+    "BELOW_RANGE", "OUT_OF_RANGE", "Problem", "Screening", "of_matrix", "usual_cardinality",
+    "warn_out_of_range",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
@@ -108,7 +112,7 @@ class Problem:
         Whether A is to be formed before the search, see `gram.formed`.
     data : Problem or None
         The problem of the data that A as a matrix was formed from.
-    choice : Choice or None
+    choice : Supports or None
         What the caller knows of the variables.
     rounding : float
         Share of each entry that rounding may have changed, where the operator knows more digits.
@@ -137,7 +141,7 @@ class Problem:
     working_set: Any = None
     form: bool = False
     data: Problem | None = None
-    choice: Choice | None = None
+    choice: Supports | None = None
     rounding: float = 0.0
     ground: Any = None
 
@@ -225,3 +229,12 @@ def of_matrix(problem: Problem, A: NDArray[Any]) -> Problem:
         problem, operator=operator, diagonal=diagonal, moment=diagonal, mean=None, scale=None, names=None,
         weight=None, degree_weight=None, cost=A.size, working_set=None, form=False, data=None,
     )  # fmt: skip
+
+
+def usual_cardinality(problem: Problem) -> int:
+    """Where none is given."""
+    k = default_cardinality(problem.p)
+    if problem.choice is None:
+        return k
+    least, most = problem.choice.bounds
+    return min(max(k, least), most)

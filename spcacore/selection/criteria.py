@@ -147,7 +147,7 @@ def sparsity_path(
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data or, with ``kind="covariance"``, a symmetric positive semidefinite matrix, as in `sparse_pca`.
     model : function, functools.partial or estimator
         `sparse_pca`, `spca`, `sca`, `sma` or `soppca`, or a partial of one with its options by name, such as
@@ -424,7 +424,7 @@ def select_n_components(
             "kind must be 'data': components are counted by rows, which a covariance does not have"
         )
     rows = _as_rows(X, "data", criterion, n_folds)
-    plan = SearchPlan(rows, asked.completed(rows.shape[1]), None, rng, counting=True)
+    plan = SearchPlan(rows, asked, None, rng, counting=True)
     runs = n_folds * n_repeats if criterion == "cv" else 1 + n_permutations
     progress = ProgressCounter(hook, 1 + runs)
     solutions = plan.search_values(plan.problem, None)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._asked import SPARSITY
 from .._limits import GRID_CARDINALITY, GRID_VALUES
 from .._messages import counted, listed
 from .._validation import integer, number
-from ..solvers.table import SPARSITY
 from .model import TOGETHER, Model
 
 __all__ = ["Grid", "grid_of", "refuse_nested"]
@@ -48,7 +48,7 @@ def grid_of(model: Model, grid: Any, X: Any) -> Grid:
         raise TypeError(
             f"grid of {model.name} must be a mapping that says of what, as in {{'alpha': [1, 2]}}"
         )
-    for one in (*SPARSITY, "explained"):
+    for one in SPARSITY:
         if model.given(one):
             raise TypeError(
                 f"{one} of the model must be left out: grid has the values of the sparsity to try"
@@ -72,16 +72,14 @@ def _check_parameter(model: Model, parameter: Any) -> None:
     """Refuse what does not set the sparsity of this model."""
     takes = (model.parameter,) if model.name == "sparse_pca" else model.parameters
     if parameter not in takes:
-        what = (
-            f"method {model.keywords.get('method', 'tpower')!r}" if model.name == "sparse_pca" else model.name
-        )
+        what = f"method {model.method.name!r}" if model.name == "sparse_pca" else model.name
         raise TypeError(f"grid[{parameter!r}]: {what} takes {listed(takes)}, not {parameter}")
 
 
 def _default(model: Model, parameter: str, X: Any) -> NDArray[Any]:
     if parameter == "penalty":
         raise TypeError("grid must be given: a sequence of numbers, the penalties")
-    most = min(_variables(X, model.keywords.get("n_features")), GRID_CARDINALITY)
+    most = min(_variables(X), GRID_CARDINALITY)
     if parameter == "l1_bound":
         r = model.n_components if model.name in TOGETHER else 1
         return np.geomspace(r, r * math.sqrt(most), GRID_VALUES if most > 1 else 1)
@@ -106,11 +104,11 @@ def _checked(values: Any, name: str, parameter: str) -> NDArray[Any]:
     return array
 
 
-def _variables(X: Any, n_features: Any) -> int:
+def _variables(X: Any) -> int:
     """Their number; 1 for input that is not a matrix, which is an error later."""
     try:
         shape = np.shape(X)
     except ValueError:  # ragged
         return 1
-    p = shape[1] if len(shape) == 2 else n_features
+    p = shape[1] if len(shape) == 2 else 1
     return int(p) if isinstance(p, (int, np.integer)) and p > 0 else 1

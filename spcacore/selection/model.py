@@ -7,28 +7,30 @@ alone and handed on: what they may be is for the function to say.
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .._messages import brief, instead_of, listed
+from .._asked import SPARSITY, as_method, as_ratio_search, sparsity_asked, with_sparsity
+from .._messages import brief, elsewhere, instead_of, listed
 from .._records import record, replaced
 from .._validation import is_row_blocks, is_sparse
+from ..choice import Prior
 from ..generalized.cca import sparse_cca
 from ..generalized.lda import sparse_lda
-from ..models.alternation import prepare, with_defaults
+from ..methods import Method
+from ..models.alternation import prepare
 from ..models.components import sparse_pca
-from ..models.elastic_net import spca
+from ..models.elastic_net import elastic_nets, spca
 from ..models.given import GivenLoadings, from_loadings
 from ..models.rotated import sca, sma
 from ..models.structured import oppca, soppca
-from ..solvers.table import SOLVERS, SPARSITY
 
-__all__ = ["FITTING", "SPARSITY_WORDS", "TOGETHER", "Model", "as_model", "default_cardinality", "takes_model"]
+__all__ = ["FITTING", "SPARSITY_WORDS", "TOGETHER", "FittedToRows", "Model", "as_model", "takes_model"]
 __dir__ = __all__.copy
 
 # The functions that fit, and the parameters that say how sparse their loadings are, by default the first.
@@ -43,8 +45,8 @@ FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "sparse_lda": (sparse_lda, ("cardinality",)),
 }
 TOGETHER = ("sca", "sma")  # whose bound is of all components together
-_DENSE = (*TOGETHER, "soppca")  # whose estimators have no sparsity by default
-SPARSITY_WORDS = (*SPARSITY, "explained", "total_cardinality")  # one of which is needed
+_SEEDED = ("method", "prior")  # records that may have a source of random numbers
+SPARSITY_WORDS = tuple(SPARSITY)  # one of which says how sparse
 _DATA = ("X", "Y", "y")
 _REFUSED = {
     "callback": "give it to {0} itself",
@@ -69,20 +71,27 @@ class Model:
         return isinstance(self.function, FittedToRows)
 
     @property
+    def method(self) -> Method:
+        """Of `sparse_pca`: the record of the method."""
+        return as_method(self.keywords.get("method", "tpower"))
+
+    @property
     def parameter(self) -> str:
         """What says how sparse the loadings are."""
         if self.name == "sparse_pca":
-            return SOLVERS[self._method()[0]].sparsity
+            return self.method.sparsity
         if self.name == "sparse_cca" and self.keywords.get("method") == "generalized":
             return "cardinality"
         return next((name for name in self.parameters if self.given(name)), self.parameters[0])
 
     def given(self, *names: str) -> bool:
         """Whether the model says any of these."""
-        return any(self.keywords.get(name) is not None for name in names)
-
-    def takes(self, name: str) -> bool:
-        return name in inspect.signature(self.function).parameters
+        of_method = self.method if self.name == "sparse_pca" else None
+        return any(
+            self.keywords.get(name) is not None
+            or (name in SPARSITY and getattr(of_method, name, None) is not None)
+            for name in names
+        )
 
     def said(self, name: str, otherwise: Any) -> Any:
         """A keyword, or its default; something else where the function does not take it."""
@@ -93,42 +102,51 @@ class Model:
         return replaced(self, n_components=n_components)
 
     def having(self, **keywords: Any) -> Model:
-        """The same model with other keywords."""
+        """The same model with other keywords; of `sparse_pca` a bound or a penalty is the method's."""
+        if self.name == "sparse_pca" and self.parameter != "cardinality" and self.parameter in keywords:
+            keywords["method"] = with_sparsity(self.method, keywords.pop(self.parameter))
         return replaced(self, keywords={**self.keywords, **keywords})
+
+    def begun_at(self, V: Any) -> Model:
+        """The same model, whose search begins with loadings."""
+        if self.name != "spca":
+            return self.having(start=V)
+
+        def begun(X: Any, n_components: Any, cardinality: Any = None, **keywords: Any) -> Any:
+            return elastic_nets(X, n_components, cardinality, V, **keywords)
+
+        return replaced(self, function=begun)
+
+    @property
+    def has_seed(self) -> bool:
+        """Whether it has a source of random numbers of its own."""
+        return any(getattr(self.keywords.get(name), "rng", None) is not None for name in _SEEDED)
 
     def seeded(self, rng: Any) -> Model:
         """With this source of random numbers, unless it has one of its own, or takes none."""
-        return self.having(**{"rng": rng, **self.keywords}) if self.takes("rng") else self
-
-    def completed(self, *sizes: int) -> Model:
-        """With the default sparsity of estimators, for so many variables of each matrix."""
-        if not self.has_defaults or self.given(*SPARSITY_WORDS) or self.name in _DENSE:
+        if rng is None or self.has_seed:
             return self
-        counts = [default_cardinality(p) for p in sizes]
-        if self.parameter == "penalty":  # which has none
-            return self
-        values: list[Any] = counts if self.parameter == "cardinality" else [math.sqrt(k) for k in counts]
-        return self.having(**{self.parameter: values if len(values) > 1 else values[0]})
+        if self.name == "sparse_pca":
+            of: Any = self.method
+            return self.having(method=replace(of, rng=rng)) if hasattr(of, "rng") else self
+        if self.name == "sparse_lda":
+            search = as_ratio_search(self.keywords.get("method", "auto"))
+            return self.having(method=replace(search, rng=rng))
+        if self.name in ("oppca", "soppca"):
+            return self.having(prior=replace(self.keywords.get("prior") or Prior(), rng=rng))
+        return self
 
     def fit(self, *data: Any, **more: Any) -> Any:
         """The result of the function."""
         return self.function(*data, self.n_components, **self.keywords, **more)
 
-    def prepared(self, X: Any, choices: Collection[Mapping[str, Any]] = ({},)) -> Any:
-        """The problem, solver, r and settings of `sparse_pca`, and its method and deflation."""
+    def prepared(self, X: Any, choices: Sequence[Any] | None = None) -> Any:
+        """The problem, solver, r and settings of `sparse_pca` for each choice of the sparsity."""
         options = dict(self.keywords)
-        method, deflation = self._method()
-        options.pop("objective", None)
-        given = {name: options.pop(name, None) for name in (*SPARSITY, "explained")}
-        given["explained_of"] = options.pop("explained_of", "variance")
-        options |= {"method": method, "deflation": deflation}
-        found = prepare(X, self.n_components, [{**given, **choice} for choice in choices], **options)
-        return *found, method, deflation
-
-    def _method(self) -> tuple[str, str]:
-        """Of `sparse_pca`: how each component is found, and how it is removed."""
-        asked = (self.keywords.get(name) for name in ("method", "objective", "deflation", "constraint"))
-        return with_defaults(*asked)
+        given = [sparsity_asked(self.method, options.pop("cardinality", None))]
+        if choices is not None:
+            options["method"], given = with_sparsity(self.method, None), [*choices]
+        return prepare(X, self.n_components, given, **options)
 
 
 class FittedToRows:
@@ -153,11 +171,6 @@ class FittedToRows:
                 f"{type(one).__name__} has no components_ once it is fitted, as a model must have"
             )
         return from_loadings(np.transpose(one.components_), X, label=type(one).__name__)
-
-
-def default_cardinality(p: int) -> int:
-    """Nonzeros where no number is given: the root of the number of variables, rounded up."""
-    return math.isqrt(p - 1) + 1
 
 
 def as_model(
@@ -234,7 +247,7 @@ def _described(given: Any, place: str) -> str:
 def _checked(given: partial[Any], name: str, place: str, refused: Mapping[str, str]) -> dict[str, Any]:
     """The keywords of a partial, all of which the function has a use for."""
     function = FITTING[name][0]
-    known = {n: n for n in inspect.signature(function).parameters}
+    known = inspect.signature(function).parameters
     tells = inspect.unwrap(function).__code__.co_flags & inspect.CO_VARKEYWORDS  # what it does not take
     if given.args:
         raise TypeError(
@@ -247,7 +260,7 @@ def _checked(given: partial[Any], name: str, place: str, refused: Mapping[str, s
         if option in refused and given.keywords[option] is not None:
             raise TypeError(f"{option} of the model cannot be used here: {refused[option].format(place)}")
         if option not in known and not tells:
-            raise TypeError(f"{option} is no option of {name}{instead_of(option, known)}")
+            raise TypeError(f"{option} is no option of {name}{elsewhere(option, known)}")
     return {option: value for option, value in given.keywords.items() if option not in refused}
 
 

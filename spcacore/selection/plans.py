@@ -30,7 +30,7 @@ from .model import Model
 from .rows import plain_rows
 from .tuning import SparsityPath
 
-__all__ = ["FitPlan", "Plan", "SearchPlan", "plan_of"]
+__all__ = ["FitPlan", "Hook", "Plan", "SearchPlan", "plan_of"]
 __dir__ = __all__.copy
 
 Hook = Callable[[Any], object]
@@ -169,22 +169,19 @@ class SearchPlan(Plan):
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
         if isinstance(model.n_components, (float, np.floating)):  # a share
             raise TypeError(f"n_components must be an integer, not {model.n_components!r}")
-        self.counting, own = counting, "rng" in model.keywords
-        choices: list[dict[str, Any]] = [{}]
+        self.counting, choices = counting, None
         if counting:
             self.X, self.model, self.parameter, self.grids = X, model, model.parameter, None
             self.values = np.zeros(1)
         else:
             super().__init__(X, model, grid)
-            rows = self.values.tolist() if self.grids is None else _rows_of(self.grids)
-            choices = [{self.parameter: row} for row in rows]
-        self.problem, self.solver, self.r, self.settings, self.method, self.deflation = model.seeded(
-            rng
-        ).prepared(X, choices)
+            choices = self.values.tolist() if self.grids is None else _rows_of(self.grids)
+        self.problem, self.solver, self.r, self.settings = model.seeded(rng).prepared(X, choices)
+        self.method, self.deflation = self.settings[0]["method"], self.settings[0]["deflation"]
         self.kind = model.keywords.get("kind", "data")
         self.checked = self.settings
         self.problem = formed(self.problem)
-        self.seed = as_seed(rng) if own else self.settings[0]["seed"]
+        self.seed = as_seed(rng) if model.has_seed else self.settings[0]["seed"]
         self.solutions: list[list[Solution]] = []
 
     def begin(self, earlier: tuple[int, ...]) -> None:
@@ -254,9 +251,7 @@ class SearchPlan(Plan):
 
     def result(self, solutions: list[Solution], settings: dict[str, Any]) -> SparsePCAResult:
         read, problem = self.problem.screening(), self.problem.unscreened()
-        return components_result(
-            problem, solutions, read, self.method, self.deflation, self.kind, settings, quiet=True
-        )
+        return components_result(problem, solutions, read, self.kind, settings, quiet=True)
 
     def warn(self, results: Sequence[SparsePCAResult]) -> None:
         by_value = list(zip(self.values.tolist(), self.solutions, strict=True))

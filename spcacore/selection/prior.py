@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._messages import brief, few, listed, quiet
+from .._messages import brief, few, quiet
 from .._types import MatrixLike, ModelLike
 from .._validation import check_callback
+from ..choice import Prior
 from ..models.structured import StructuredPCAResult
 from ..progress import Callback, Progress
 from ..readable import Listing, Tabular
 from .model import as_model, takes_model
 
-__all__ = ["PRIORS", "PriorSelection", "select_prior"]
+__all__ = ["MODELS", "PriorSelection", "select_prior"]
 __dir__ = __all__.copy
 
-PRIORS = ("prior_covariance", "prior_precision")
 MODELS = ("oppca", "soppca")
-_REFUSED = {"callback": "give it to {0} itself", **dict.fromkeys(PRIORS, "priors has those to compare")}
+_REFUSED = {"callback": "give it to {0} itself", "prior": "priors has those to compare"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +42,7 @@ class PriorSelection(Tabular):
     --------
     >>> import spcacore
     >>> X, planted = spcacore.datasets.make_spiked(15, 60, cardinality=20, variances=(9,), rng=0)
-    >>> priors = {"none": None, "smooth": {"prior_precision": spcacore.grid_laplacian((60,))}}
+    >>> priors = {"none": None, "smooth": spcacore.Prior(precision=spcacore.grid_laplacian((60,)))}
     >>> spcacore.select_prior(X, spcacore.oppca, priors).best
     'smooth'
     """
@@ -97,9 +97,8 @@ def select_prior(
         `oppca` or `soppca`, or a partial of one with its options by name, but for the prior; or a
         `StructuredPCA`, not yet fitted. If a partial does not say `n_components`, each prior has all
         components that raise its free energy, and at least one.
-    priors : mapping of names to mappings
-        Each has `prior_covariance` or `prior_precision`, as in `oppca`. An empty mapping, or None, stands for
-        C = I.
+    priors : mapping of names to Prior
+        What is compared; None stands for C = I.
     callback : callable, optional
         As in `oppca`, for one prior after another. Raising StopIteration ends the comparison, which then
         covers only the priors that were done before.
@@ -128,7 +127,7 @@ def select_prior(
     >>> rng = np.random.default_rng(0)
     >>> bump = np.exp(-0.5 * ((np.arange(60) - 20) / 5) ** 2)
     >>> X = 2 * np.outer(rng.standard_normal(15), bump) + rng.standard_normal((15, 60))
-    >>> smooth = {"prior_precision": spcacore.grid_laplacian((60,))}
+    >>> smooth = spcacore.Prior(precision=spcacore.grid_laplacian((60,)))
     >>> chosen = spcacore.select_prior(X, spcacore.oppca, {"none": None, "smooth": smooth})
     >>> chosen.best, chosen.result.n_components
     ('smooth', 1)
@@ -138,23 +137,22 @@ def select_prior(
         raise TypeError(f"priors must be a mapping of names to priors, not {type(priors).__name__}")
     if not priors:
         raise ValueError("priors is empty: there is nothing to compare")
-    given = {name: {} if prior is None else prior for name, prior in priors.items()}
-    for name, prior in given.items():
-        if not isinstance(prior, Mapping) or any(key not in PRIORS for key in prior):
-            raise TypeError(f"priors[{name!r}] must be None or a mapping with {listed(PRIORS)}")
+    for name, prior in priors.items():
+        if prior is not None and not isinstance(prior, Prior):
+            raise TypeError(f"priors[{name!r}] must be None or Prior(...), not {prior!r:.60}")
     hook, results = check_callback(callback), dict[str, StructuredPCAResult]()
 
     def tell(progress: Progress) -> None:
         if hook is not None and hook(progress):
             raise StopIteration
 
-    for name, prior in given.items():
+    for name, prior in priors.items():
         with quiet("not even the first"):  # as the evidence says
-            found = asked.having(**prior).fit(X, callback=None if hook is None else tell)
+            found = asked.having(prior=prior).fit(X, callback=None if hook is None else tell)
         if found.n_components == 0 or (hook is not None and hook.ended):
             break
         results[name] = found
-    if len(results) < min(2, len(given)):
+    if len(results) < min(2, len(priors)):
         raise RuntimeError(
             "the callback ended the selection before two priors were compared: nothing is chosen"
         )

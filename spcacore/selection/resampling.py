@@ -96,7 +96,8 @@ class ComponentRefits(Refits):
     """Of `sparse_pca`."""
 
     def __init__(self, X: Any, model: Model, warm: bool):
-        problem, self.solver, self.r, (self.settings,), self.method, self.deflation = model.prepared(X)
+        problem, self.solver, self.r, (self.settings,) = model.prepared(X)
+        self.method, self.deflation = self.settings["method"], self.settings["deflation"]
         self.X, self.warm, self.kept = X, warm, None
         problem = formed(problem)
         removal = DEFLATIONS[self.deflation]
@@ -104,9 +105,7 @@ class ComponentRefits(Refits):
         if self.settings["refine"] and found:
             found = refine_all(problem, found, self.settings, None)
         read, problem = problem.screening(), problem.unscreened()
-        self.result = components_result(
-            problem, found, read, self.method, self.deflation, "data", self.settings
-        )
+        self.result = components_result(problem, found, read, "data", self.settings)
         self.found = found
         quick = {"swaps": 0.0} if warm and hasattr(self.solver, "swaps") else {}
         if self.settings["options"].get("swaps") is None and quick:
@@ -140,7 +139,7 @@ class ComponentRefits(Refits):
         if settings["refine"] and found:
             found = refine_all(problem, found, settings, tell, quiet=True)
         result = components_result(
-            problem.unscreened(), found, problem.screening(), self.method, self.deflation, "data", settings,
+            problem.unscreened(), found, problem.screening(), "data", settings,
             quiet=True,
         )  # fmt: skip
         return Refit(columns_of(result.loadings), _floats(result.explained_variance_ratio))
@@ -154,7 +153,7 @@ class WeightedRefits(Refits):
         self.result = model.fit(*data)
         V = self.reference()
         if warm and V.any(axis=0).all():
-            self.model = model.having(start=V)
+            self.model = model.begun_at(V)
 
     def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
         out = []

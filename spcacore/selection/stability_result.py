@@ -254,7 +254,7 @@ class Stability(Tabular):
         >>> import spcacore
         >>> X, planted = spcacore.datasets.make_spiked(100, 12, cardinality=4, variances=(400, 100), rng=0)
         >>> groups = ["first"] * 4 + ["second"] * 4 + ["third"] * 4
-        >>> model = partial(spcacore.sparse_pca, cardinality=1, groups=groups)
+        >>> model = partial(spcacore.sparse_pca, cardinality=1, choice=spcacore.Choice(groups=groups))
         >>> found = spcacore.stability(X, model, n_resamples=20, rng=0)
         >>> found.group_frequencies(groups)
         {'first': 1.0, 'second': 0.0, 'third': 0.0}

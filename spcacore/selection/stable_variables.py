@@ -245,12 +245,11 @@ def _labels(Y: Any, n: int, resampling: str) -> NDArray[np.intp]:
 
 def _refits(model: Model, X: Any, Y: Any, labels: NDArray[np.intp] | None, warm: bool) -> Refits:
     """The model of all the data, ready for resamples."""
-    p = X.shape[1]
     if model.name == "sparse_pca":
-        return ComponentRefits(X, model.completed(p), warm)
+        return ComponentRefits(X, model, warm)
     if model.name == "sparse_cca":
         other = _rows(Y, "Y")
-        return PairRefits((X, other), model.completed(p, other.shape[1]), False)
+        return PairRefits((X, other), model, False)
     data = (X,) if labels is None else (X, np.asarray(Y))
     refits = RowRefits if model.is_foreign else WeightedRefits
-    return refits(data, model.completed(p), warm and model.name in WARM)
+    return refits(data, model, warm and model.name in WARM)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -12,16 +13,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._asked import as_method, seed_of
 from .._docstrings import filled
 from .._labels import matched, same_columns, symmetric
 from .._messages import counted
 from .._types import MatrixLike
 from .._validation import TAKES_MISSING, group_labels, real_array
-from ..operators.choice import variables_of
+from ..choice import Choice, Prior
+from ..operators.supports import variables_of
 from ..operators.transform import scores
 from .inputs import checked_input
 
-__all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "by_place"]
+__all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "by_place", "with_seed"]
 __dir__ = __all__.copy
 
 _ROWS = "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)\n"
@@ -98,6 +101,14 @@ def as_rng(random_state: Any) -> Any:
     return random_state
 
 
+def with_seed(method: Any, random_state: Any) -> Any:
+    """The record of a method, with random numbers of the estimator where it has none of its own."""
+    record = as_method(method)
+    if random_state is None or seed_of(record) is not None or not hasattr(record, "rng"):
+        return record
+    return replace(record, **{"rng": as_rng(random_state)})
+
+
 def by_place(known: dict[str, Any], names: tuple[str, ...] | None, p: int) -> dict[str, Any]:
     """Options that know variables by name, in the order of the variables, without their names."""
     found = {}
@@ -106,8 +117,12 @@ def by_place(known: dict[str, Any], names: tuple[str, ...] | None, p: int) -> di
             given = variables_of(given, name, p, names)
         elif given is not None and name.endswith("groups"):
             given = group_labels(given, names, p, name)
-        elif name.startswith("prior_"):
-            given = symmetric(given, names, name)
+        elif isinstance(given, Prior):
+            parts = {word: getattr(given, word) for word in ("covariance", "precision")}
+            given = replace(given, **{word: symmetric(one, names, word) for word, one in parts.items()})
+        elif isinstance(given, Choice):
+            words = ("include", "exclude", "groups", "signs")
+            given = replace(given, **by_place({word: getattr(given, word) for word in words}, names, p))
         else:
             given = matched(given, names, name)
         found[name] = given
@@ -125,10 +140,15 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         default = {name: one.default for name, one in signature(type(self)).parameters.items()}
         params = self.get_params(deep=False)
         given = {name: value for name, value in params.items() if value is not default[name]}
-        if "random_state" in given:
-            given["rng"] = as_rng(given.pop("random_state"))
-        given |= {"n_components": params["n_components"], **(given.pop("options", None) or {})}
+        given |= {"n_components": params["n_components"]}
+        seed = given.pop("random_state", None)
+        if seed is not None:
+            given |= self._seeded(seed)
         return partial(self._model_function(allowed), **given)
+
+    def _seeded(self, seed: Any) -> dict[str, Any]:
+        """The record that has the random numbers of the estimator."""
+        return {"method": with_seed(self.method, seed)}
 
     def _model_function(self, allowed: Collection[str]) -> Callable[..., Any]:
         """One of these functions, if there is a choice."""
@@ -159,6 +179,11 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """What is known of the variables, without their names, which the checked X has no more."""
         names = getattr(self, "feature_names_in_", None)
         return by_place(known, None if names is None else tuple(names), p)
+
+    def _choice_by_place(self, p: int) -> Choice | None:
+        """The choice of the variables, likewise."""
+        choice: Choice | None = self._by_place(p, choice=self.choice)["choice"]
+        return choice
 
     def _training(self, X: Any, *y: Any, finite: Any = False, **checks: Any) -> Any:
         """X as the functions take it, not copied; they look for NaN themselves."""

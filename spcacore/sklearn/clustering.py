@@ -15,12 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._docstrings import filled
 from .._messages import listed
 from .._types import MatrixLike, Metric
-from .._validation import column_names
+from .._validation import column_names, default_cardinality
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import sparse_kmeans
 from ..operators.partition import column_means
 from ..operators.transform import scores
-from ..selection.model import default_cardinality
 from .base import PARAGRAPHS, as_rng
 from .inputs import checked_input
 

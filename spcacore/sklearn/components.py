@@ -10,28 +10,18 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._asked import as_method
 from .._docstrings import filled
 from .._labels import joined
-from .._types import (
-    Constraint,
-    Counted,
-    Deflation,
-    Groups,
-    MatrixLike,
-    Method,
-    Objective,
-    Rotation,
-    ScreeningMode,
-    ShareOf,
-    Thresholding,
-)
+from .._types import Deflation, MatrixLike, MethodName, Rotation, ThresholdRule
 from .._validation import column_names
+from ..choice import Choice, Explained, Total
+from ..methods import Method
 from ..models.components import sparse_pca
 from ..models.elastic_net import spca
 from ..models.rotated import sca
-from ..selection.model import default_cardinality
 from ..solvers.table import SOLVERS
-from .base import PARAGRAPHS, as_rng
+from .base import PARAGRAPHS, with_seed
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
 from .likelihood import Density, Likelihood
 from .running import RunningScatter, WeightedBatches
@@ -125,21 +115,12 @@ class SparsePCA(Components):
     Parameters
     ----------
     {count}
-    cardinality, l1_bound, penalty : number or sequence of numbers, optional
-        How sparse the components are: one number for all, or one for each. Give only the one that the method
-        takes. The default cardinality is the square root of the number of variables, rounded up; the default
-        l1 bound is the l1 norm of a component with as many equal loadings. "gpower" has no default penalty.
-    explained, explained_of, objective, method, deflation, constraint, refine, certify, start, n_starts
+    cardinality : int, sequence of ints, Explained or Total, optional
+        How sparse the components are, as in `sparse_pca`. Default: the square root of the number of
+        variables, rounded up. Methods with an l1 bound or a penalty have it in their record.
+    method, choice, deflation, support, refine, certify
         As in `sparse_pca`.
-    max_iter, tol, renormalize
-        As in `sparse_pca`.
-    support, total_cardinality
-        As in `sparse_pca`: supports of all components chosen together.
     {center_scale}
-    include, exclude, groups, nonnegative, count, screening
-        As in `sparse_pca`.
-    options : dict, optional
-        Further options of the method, such as ``{"swaps": False}``.
     {random_state}
 
     Attributes
@@ -148,7 +129,7 @@ class SparsePCA(Components):
         A row of unit length for each component. In each row the entry of largest magnitude is positive.
     explained_variance_ : ndarray of shape (r,)
         Additional variance of each component given the earlier ones. The sum is the variance of the
-        projection onto the span of all components. With objective "least_squares", it is the variance of all
+        projection onto the span of all components. With method "least_squares", it is the variance of all
         variables that a regression on the scores explains. See `spcacore.explained_variance`.
     explained_variance_ratio_ : ndarray of shape (r,)
         The same as a proportion of the total variance.
@@ -186,72 +167,35 @@ class SparsePCA(Components):
     """
 
     n_components: int | None = 2
-    cardinality: int | ArrayLike | None = None
+    cardinality: int | ArrayLike | Explained | Total | None = None
     _: KW_ONLY
-    explained: float | ArrayLike | None = None
-    explained_of: ShareOf = "variance"
-    l1_bound: float | ArrayLike | None = None
-    penalty: float | ArrayLike | None = None
-    objective: Objective | None = None
-    method: Method | None = None
+    method: MethodName | Method = "tpower"
+    choice: Choice | None = None
     deflation: Deflation | None = None
-    constraint: Constraint | None = None
-    refine: bool = False
-    certify: bool | Literal["jointly"] = False
     support: Literal["free", "common", "disjoint"] = "free"
-    total_cardinality: int | None = None
-    start: Literal["diagonal", "eigenvector"] | None = None
-    n_starts: int | None = None
-    max_iter: int | None = None
-    tol: float | None = None
-    renormalize: bool = True
-    include: ArrayLike | None = None
-    exclude: ArrayLike | None = None
-    groups: Groups = None
-    nonnegative: bool | ArrayLike = False
-    count: Counted = "groups"
+    refine: bool | int = False
+    certify: bool | float | Literal["bounds", "jointly"] = False
     center: bool = True
     scale: bool = False
-    screening: ScreeningMode = "auto"
-    options: dict[str, Any] | None = None
     random_state: int | np.random.Generator | np.random.RandomState | None = None
 
     _in_turn = True
     _function = staticmethod(sparse_pca)
 
     def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
-        method = SOLVERS.get(self.method or "tpower")
-        leaves_out = method is None or method.missing  # NaN, which is refused here
+        leaves_out = SOLVERS[as_method(self.method).name].missing  # NaN, which is refused here
         return super()._training(X, *y, finite=leaves_out, **checks)
 
     def _of_covariance(self, A: Any, r: int, running: RunningScatter) -> Any:
         return replace(super()._of_covariance(A, r, running), n_samples=running.n_rows)
 
     def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
-        sparsity: dict[str, Any] = {
-            "cardinality": self.cardinality, "explained": self.explained, "l1_bound": self.l1_bound,
-            "penalty": self.penalty,
-        }  # fmt: skip
-        given = (*sparsity.values(), self.total_cardinality)
-        if all(value is None for value in given) and self.method in (None, *SOLVERS):
-            k = default_cardinality(X.shape[1])
-            defaults = {"cardinality": k, "l1_bound": math.sqrt(k), "penalty": None}
-            wanted = "cardinality" if self.method is None else SOLVERS[self.method].sparsity
-            sparsity[wanted] = defaults[wanted]
-        choice = self._by_place(
-            X.shape[1], include=self.include, exclude=self.exclude, groups=self.groups,
-            nonnegative=self.nonnegative,
-        )  # fmt: skip
-        options = {**choice, "count": self.count, **(self.options or {})}
         matrix = {"kind": "data", **self._by_place(X.shape[1], center=self.center, scale=self.scale), **of}
         return sparse_pca(
-            X, r, **sparsity, explained_of=self.explained_of, objective=self.objective, method=self.method,
-            deflation=self.deflation, constraint=self.constraint,
-            renormalize=self.renormalize, refine=self.refine, certify=self.certify,
-            support=self.support, total_cardinality=self.total_cardinality,
-            sample_weight=sample_weight, start=self.start, n_starts=self.n_starts, callback=callback,
-            max_iter=self.max_iter, tol=self.tol, screening=self.screening, rng=as_rng(self.random_state),
-            **matrix, **options,
+            X, r, self.cardinality, method=with_seed(self.method, self.random_state),
+            choice=self._choice_by_place(X.shape[1]), deflation=self.deflation, support=self.support,
+            refine=self.refine, certify=self.certify, sample_weight=sample_weight, callback=callback,
+            **matrix,
         )  # fmt: skip
 
 
@@ -272,9 +216,7 @@ class SPCA(Components):
         rounded up.
     penalty : float or sequence of floats, optional
         Instead of `cardinality`: the penalty on the l1 norms.
-    ridge, refine, start, max_iter, tol
-        As in `spca`.
-    include, exclude, groups, nonnegative, count
+    ridge, choice, refine, max_iter, tol
         As in `spca`.
     {center_scale}
 
@@ -315,15 +257,10 @@ class SPCA(Components):
     _: KW_ONLY
     penalty: float | ArrayLike | None = None
     ridge: float | None = None
+    choice: Choice | None = None
     refine: bool = True
-    start: str | ArrayLike | None = None
     max_iter: int = 1000
     tol: float | None = None
-    include: ArrayLike | None = None
-    exclude: ArrayLike | None = None
-    groups: Groups = None
-    nonnegative: bool | ArrayLike = False
-    count: Counted = "groups"
     center: bool = True
     scale: bool = False
 
@@ -333,7 +270,8 @@ class SPCA(Components):
         """Penalties are in the units of X'X, and A is that over the degrees of freedom."""
         n, degrees = running.n_rows, running.weight - 1
         own = {"penalty": _divided(self.penalty, degrees), "ridge": _divided(self.ridge, degrees)}
-        excluded = self._by_place(len(A), exclude=self.exclude)["exclude"]
+        known = self._choice_by_place(len(A))
+        excluded = None if known is None else known.exclude
         if self.ridge is None and running.weight < len(A) - np.size(() if excluded is None else excluded):
             own["ridge"] = math.inf
         found = self._components(A, r, None, None, kind="covariance", center=True, **own)
@@ -343,16 +281,10 @@ class SPCA(Components):
         )  # fmt: skip
 
     def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
-        cardinality = self.cardinality
-        if cardinality is None and self.penalty is None:
-            cardinality = default_cardinality(X.shape[1])
-        known = self._by_place(
-            X.shape[1], include=self.include, exclude=self.exclude, groups=self.groups,
-            nonnegative=self.nonnegative, start=self.start, center=self.center, scale=self.scale,
-        )  # fmt: skip
+        known = self._by_place(X.shape[1], center=self.center, scale=self.scale)
         return spca(
-            X, r, cardinality=cardinality, refine=self.refine, max_iter=self.max_iter, tol=self.tol,
-            sample_weight=sample_weight, callback=callback, count=self.count,
+            X, r, self.cardinality, refine=self.refine, max_iter=self.max_iter, tol=self.tol,
+            choice=self._choice_by_place(X.shape[1]), sample_weight=sample_weight, callback=callback,
             **{"penalty": self.penalty, "ridge": self.ridge, **known, **of},
         )  # fmt: skip
 
@@ -426,7 +358,7 @@ class SCA(Components):
     _: KW_ONLY
     l1_bound: float | None = None
     rotation: Rotation = "varimax"
-    threshold: Thresholding = "soft"
+    threshold: ThresholdRule = "soft"
     start: str | ArrayLike | None = None
     max_iter: int = 1000
     tol: float = 1e-5

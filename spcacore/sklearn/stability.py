@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._types import MatrixLike, ModelLike, Resampling
-from .._validation import float_type, is_row_blocks
+from .._validation import default_cardinality, float_type, is_row_blocks
 from ..models.components import sparse_pca
 from ..operators.block_tasks import columns
-from ..selection.model import default_cardinality, takes_model
+from ..selection.model import takes_model
 from ..selection.rows import NamedArray
 from ..selection.stable_variables import RESAMPLED, stability
 from .base import PARAGRAPHS, as_rng

@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._labels import joined
-from .._types import Counted, Groups, MatrixLike, Weights
-from .._validation import check_choice, column_names
+from .._types import MatrixLike, Weights
+from .._validation import column_names
+from ..choice import Choice, Prior
 from ..models.structured import StructuredPCAResult, oppca, soppca
-from ..operators.choice import COUNTS
 from .base import PARAGRAPHS, Invertible, as_rng
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
 from .running import Batches, RunningScatter
@@ -40,10 +40,12 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         At most the rank of the centered data.
     cardinality : int or sequence of ints, optional
         Nonzeros of each loading. Default: loadings are dense.
-    prior_covariance, prior_precision, deflation, max_iter, tol
-        As in `soppca`. The default prior is the identity.
-    include, exclude, groups, count
-        As in `soppca`; they need a cardinality.
+    prior : Prior, optional
+        As in `soppca`. The default is the identity.
+    choice : Choice, optional
+        As in `soppca`; it needs a cardinality.
+    deflation, max_iter, tol
+        As in `soppca`.
     center : bool, default True
         Subtract the means of the variables.
     scale : bool, default False
@@ -75,8 +77,8 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     >>> from sklearn.datasets import load_digits
     >>> import spcacore
     >>> from spcacore.sklearn import StructuredPCA
-    >>> prior = spcacore.grid_laplacian((8, 8))
-    >>> model = StructuredPCA(2, cardinality=20, prior_precision=prior).fit(load_digits().data)
+    >>> prior = spcacore.Prior(precision=spcacore.grid_laplacian((8, 8)))
+    >>> model = StructuredPCA(2, cardinality=20, prior=prior).fit(load_digits().data)
     >>> (model.components_ != 0).sum(axis=1).tolist()
     [20, 20]
     """
@@ -84,15 +86,11 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     n_components: int = 2
     cardinality: int | ArrayLike | None = None
     _: KW_ONLY
-    prior_covariance: MatrixLike | None = None
-    prior_precision: MatrixLike | None = None
+    prior: Prior | None = None
+    choice: Choice | None = None
     deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal"
     max_iter: int = 500
     tol: float | None = None
-    include: ArrayLike | None = None
-    exclude: ArrayLike | None = None
-    groups: Groups = None
-    count: Counted = "groups"
     center: bool = True
     scale: bool = False
     random_state: int | np.random.Generator | np.random.RandomState | None = None
@@ -151,21 +149,25 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
 
     def _model(self, X: Any, **of: Any) -> StructuredPCAResult:
         options = self._by_place(
-            X.shape[1], prior_covariance=self.prior_covariance, prior_precision=self.prior_precision,
-            center=self.center, scale=self.scale,
+            X.shape[1], prior=self._prior(), center=self.center, scale=self.scale,
         ) | {
-            "deflation": self.deflation, "max_iter": self.max_iter, "tol": self.tol,
-            "rng": as_rng(self.random_state), **of,
+            "deflation": self.deflation, "max_iter": self.max_iter, "tol": self.tol, **of,
         }  # fmt: skip
-        known = {"include": self.include, "exclude": self.exclude, "groups": self.groups}
         if self.cardinality is None:
-            counted = check_choice(self.count, "count", COUNTS) != "groups"
-            for name, given in {**known, "count": counted or None}.items():
-                if given is not None:
-                    raise ValueError(f"{name} needs a cardinality, without which loadings are dense")
+            if self.choice is not None:
+                raise ValueError("choice needs a cardinality, without which loadings are dense")
             return oppca(X, self.n_components, **options)
-        choice = self._by_place(X.shape[1], **known)
-        return soppca(X, self.n_components, self.cardinality, count=self.count, **choice, **options)
+        choice = self._choice_by_place(X.shape[1])
+        return soppca(X, self.n_components, self.cardinality, choice=choice, **options)
+
+    def _seeded(self, seed: Any) -> dict[str, Any]:
+        return {"prior": self._prior()}
+
+    def _prior(self) -> Any:
+        """With random numbers of the estimator, where it has none of its own."""
+        if self.random_state is None or (self.prior is not None and self.prior.rng is not None):
+            return self.prior
+        return replace(Prior() if self.prior is None else self.prior, rng=as_rng(self.random_state))
 
     def _found(self, result: StructuredPCAResult) -> None:
         """The attributes of this result."""

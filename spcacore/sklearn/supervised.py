@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
@@ -15,14 +14,16 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._docstrings import filled
 from .._labels import joined
-from .._types import Counted, Groups, MatrixLike
+from .._types import MatrixLike
 from .._validation import aligned, column_names, is_row_blocks
+from ..choice import Choice
 from ..generalized.cca import sparse_cca
 from ..generalized.lda import sparse_lda
+from ..generalized.sides import named, pair_of
+from ..methods import RatioSearch
 from ..operators.block_tasks import backward, sum_parts
 from ..operators.transform import scores
-from ..selection.model import default_cardinality
-from .base import PARAGRAPHS, Invertible, Transformer, as_rng, by_place
+from .base import PARAGRAPHS, Invertible, Transformer, by_place
 from .inputs import second_side
 
 __all__ = ["SparseCCA", "SparseLDA"]
@@ -49,9 +50,8 @@ class SparseLDA(ClassifierMixin, Transformer):
         Prior probabilities of the classes, in the order of the sorted labels. Default: their shares in y.
     shrinkage : "auto", float or None, default "auto"
         How far B is shrunk toward its diagonal; None is not at all.
-    method, strategy, swaps, deflation, max_iter, tol
+    method, deflation
         As in `sparse_lda`.
-    {random_state}
 
     Attributes
     ----------
@@ -91,13 +91,8 @@ class SparseLDA(ClassifierMixin, Transformer):
     _: KW_ONLY
     priors: ArrayLike | None = None
     shrinkage: float | str | None = "auto"
-    method: str = "auto"
-    strategy: str = "auto"
-    swaps: bool = True
+    method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto"
     deflation: str = "projection"
-    max_iter: int = 1000
-    tol: float = 1e-8
-    random_state: int | np.random.Generator | np.random.RandomState | None = None
 
     _function = staticmethod(sparse_lda)
 
@@ -124,12 +119,9 @@ class SparseLDA(ClassifierMixin, Transformer):
         weight = None if sample_weight is None else np.asarray(joined(X, sample_weight, "sample_weight"))
         rows, labels = self._training(X, y)
         check_classification_targets(labels)
-        cardinality = default_cardinality(rows.shape[1]) if self.cardinality is None else self.cardinality
         result = sparse_lda(
-            rows, labels, self.n_components, cardinality=cardinality, priors=self.priors,
-            shrinkage=self.shrinkage, method=self.method, strategy=self.strategy, swaps=self.swaps,
-            deflation=self.deflation, max_iter=self.max_iter, tol=self.tol, sample_weight=weight,
-            rng=as_rng(self.random_state),
+            rows, labels, self.n_components, self.cardinality, priors=self.priors, shrinkage=self.shrinkage,
+            method=self.method, deflation=self.deflation, sample_weight=weight,
         )  # fmt: skip
         self._set(replace(result, names=names))
         self.classes_, self.priors_, self.means_ = result.classes, result.priors, result.means
@@ -244,18 +236,10 @@ class SparseCCA(Invertible):
     ----------
     n_components : int, default 1
         Number of pairs, in [1, min(n, p, q)].
-    cardinality : int or pair of ints, optional
-        For "generalized". Default: the square root of the number of variables of each side, rounded up.
-    l1_bound : float or pair of floats, optional
-        For "pmd". Default: the l1 norm of a unit vector with that many equal entries.
-    method : {"pmd", "generalized"}, default "pmd"
-    ridge, deflation, max_iter, tol
+    cardinality, l1_bound, method, ridge, choice, deflation, max_iter
         As in `sparse_cca`.
     scale : bool, default True
         Divide each variable by its standard deviation.
-    x_include, x_exclude, x_groups, x_nonnegative, x_count : optional
-    y_include, y_exclude, y_groups, y_nonnegative, y_count : optional
-        What is known about the variables of each side, as in `sparse_cca`.
 
     Attributes
     ----------
@@ -308,25 +292,15 @@ class SparseCCA(Invertible):
     """
 
     n_components: int = 1
-    cardinality: int | ArrayLike | None = None
+    cardinality: int | tuple[int, int] | None = None
     _: KW_ONLY
-    l1_bound: float | ArrayLike | None = None
-    method: Literal["pmd", "generalized"] = "pmd"
-    ridge: float | ArrayLike = 0.0
+    l1_bound: float | tuple[float, float] | None = None
+    method: Literal["pmd", "generalized"] | None = None
+    ridge: float | tuple[float, float] = 0.0
+    choice: Choice | tuple[Choice | None, Choice | None] | None = None
     deflation: str | None = None
     max_iter: int = 1000
-    tol: float | None = None
     scale: bool = True
-    x_include: ArrayLike | None = None
-    x_exclude: ArrayLike | None = None
-    x_groups: Groups = None
-    x_nonnegative: bool | ArrayLike = False
-    x_count: Counted = "groups"
-    y_include: ArrayLike | None = None
-    y_exclude: ArrayLike | None = None
-    y_groups: Groups = None
-    y_nonnegative: bool | ArrayLike = False
-    y_count: Counted = "groups"
 
     _function = staticmethod(sparse_cca)
 
@@ -352,24 +326,13 @@ class SparseCCA(Invertible):
         self._flat = other.ndim == 1
         other = self._second(other, rows.dtype)
         p, q = rows.shape[1], other.shape[1]
-        l1_bound, cardinality = self.l1_bound, self.cardinality
-        if l1_bound is None and cardinality is None:
-            counts = default_cardinality(p), default_cardinality(q)
-            if self.method == "generalized":
-                cardinality = counts
-            else:
-                l1_bound = math.sqrt(counts[0]), math.sqrt(counts[1])
-        choice = self._by_place(
-            p, x_include=self.x_include, x_exclude=self.x_exclude, x_groups=self.x_groups,
-            x_nonnegative=self.x_nonnegative,
-        ) | by_place({
-            "y_include": self.y_include, "y_exclude": self.y_exclude, "y_groups": self.y_groups,
-            "y_nonnegative": self.y_nonnegative,
-        }, names_y, q)  # fmt: skip
+        of_x, of_y = pair_of(self.choice, "choice")
+        x_choice = named("x", lambda: self._by_place(p, choice=of_x)["choice"])
+        y_choice = named("y", lambda: by_place({"choice": of_y}, names_y, q)["choice"])
         result = sparse_cca(
-            rows, other, self.n_components, method=self.method, l1_bound=l1_bound, cardinality=cardinality,
-            ridge=self.ridge, deflation=self.deflation, scale=self.scale, max_iter=self.max_iter,
-            tol=self.tol, x_count=self.x_count, y_count=self.y_count, sample_weight=weight, **choice,
+            rows, other, self.n_components, self.cardinality, l1_bound=self.l1_bound, method=self.method,
+            ridge=self.ridge, choice=(x_choice, y_choice), deflation=self.deflation, max_iter=self.max_iter,
+            scale=self.scale, sample_weight=weight,
         )  # fmt: skip
         self.result_ = replace(result, names_x=names_x, names_y=names_y)
         self.components_, self.y_components_ = result.loadings_x.T, result.loadings_y.T

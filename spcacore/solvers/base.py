@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._asked import options_of, seed_of, sparsity_given
 from .._limits import (
     SOLVER_TOL,
 )
@@ -29,19 +30,22 @@ from .._validation import (
     number,
     real_array,
 )
+from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
-from ..operators.choice import COUNTS, Choice, knowledge
+from ..methods import Method
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
+from ..operators.screening import MODES as SCREENING
+from ..operators.supports import Supports, knowledge
 from ..progress import Callback
 from ..results import SparseComponent
 from .in_working_set import Restrictable, search_from_each, search_in_working_set
 from .solution import Begin, ProgressHook, Report, Solution, ended
 
 __all__ = [
-    "IterativeSolver", "Run", "Solver", "check_choice_of", "check_count", "check_start", "choice_options",
+    "IterativeSolver", "Run", "Solver", "check_choice_of", "check_start", "choice_options",
     "drop_zeros", "hook_of_component", "progress_hook", "run_one",
 ]  # fmt: skip
 __dir__ = __all__.copy
@@ -120,6 +124,21 @@ class Solver(Restrictable):
         return False
 
     @classmethod
+    def checked_screening(cls, screening: Any, options: dict[str, Any]) -> str:
+        """A way to spare reading the data, which helps the method with these options."""
+        check_choice(screening, "screening", SCREENING)
+        columns = screening not in ("auto", "gram", "working_set", "none")
+        if (
+            (columns and cls.needs_whole_products(options))
+            or (screening == "gram" and cls.needs_samples(options))
+            or (screening == "working_set" and not cls.may_restrict(options))
+        ):
+            raise ValueError(
+                f"screening={screening!r} does not help {cls.name} with these options: leave it out"
+            )
+        return str(screening)
+
+    @classmethod
     def may_restrict(cls, options: dict[str, Any]) -> bool:
         """Whether it can search among some variables with these options."""
         return cls.in_working_set
@@ -133,7 +152,7 @@ class Solver(Restrictable):
         if screening == "working_set" and not self.begins_in_set(state):
             raise ValueError(
                 f"screening='working_set' is not possible for {self.name} with this start, n_starts, "
-                "max_iter, deflation or constraint: leave it out"
+                "max_iter or deflation: leave it out"
             )
 
     def path(
@@ -191,7 +210,7 @@ class Solver(Restrictable):
         return "the limits given"
 
 
-def _chosen(choice: Choice, x: Solution | None) -> Solution | None:
+def _chosen(choice: Supports, x: Solution | None) -> Solution | None:
     """x without what a search of no steps has left of excluded variables, and with the signs asked for."""
     if x is None:
         return None
@@ -380,48 +399,55 @@ def check_choice_of(method: type[Solver], problem: Problem) -> None:
 
 
 def choice_options(
-    method: type[Solver], options: dict[str, Any], include: Any, exclude: Any, groups: Any, nonnegative: Any,
-    count: Any = "groups",
-) -> dict[str, Any] | None:  # fmt: skip
-    """The arguments of `Choice.checked`; `nonnegative=True` alone remains an option of the methods that have
-    kernels for it."""
-    if isinstance(nonnegative, np.bool_):
-        nonnegative = bool(nonnegative)
-    if nonnegative is True and include is None and groups is None and "nonnegative" in method.option_names():
-        options["nonnegative"], nonnegative = True, False
-    check_count(method, count)
-    return knowledge(include, exclude, groups, nonnegative, count)
-
-
-def check_count(method: type[Solver], count: Any) -> None:
-    """Refuse to count variables where there is no cardinality that counts."""
-    if check_choice(count, "count", COUNTS) != "groups" and method.sparsity != "cardinality":
+    method: type[Solver], options: dict[str, Any] | None, choice: Choice | None
+) -> dict[str, Any] | None:
+    """The arguments of `Supports.checked`; `signs=1` alone becomes one of the options, if there are any,
+    of the methods that have kernels for it."""
+    known = knowledge(choice)
+    if known is None or choice is None:
+        return None
+    if choice.count != "groups" and method.sparsity != "cardinality":
         raise ValueError(
-            f"count={count!r} says what a cardinality counts; method {method.name!r} takes {method.sparsity}"
+            f"count={choice.count!r} says what a cardinality counts; method {method.name!r} takes "
+            f"{method.sparsity}"
         )
+    signs = known["signs"]
+    plain = np.ndim(signs) == 0 and signs == 1 and not isinstance(signs, (bool, np.bool_))
+    alone = plain and known["include"] is known["groups"] is None
+    if alone and options is not None and "nonnegative" in method.option_names():
+        options["nonnegative"], known["signs"] = True, None
+    return None if all(known[word] is None for word in ("include", "exclude", "groups", "signs")) else known
 
 
 def run_one(
     method: type[Solver],
+    record: Method,
     X: Any,
     sparsity: Any,
-    options: dict[str, Any],
-    rng: Any,
+    choice: Choice | None,
     callback: Callback | None,
     deflate: Callable[[DeflatedOperator], DeflatedOperator] = lambda state: state,
     **matrix: Any,
 ) -> Run:
     """Validate what a one-component function is given, and solve; `matrix` is for `as_problem`."""
+    options = options_of(record) | {"renormalize": record.renormalize}
+    known = choice_options(method, options, choice)
     problem = as_problem(
-        X, missing=method.missing, columnwise=not method.needs_whole_products(options),
-        restrictable=method.may_restrict(options), form=not method.needs_samples(options), **matrix,
-    )  # fmt: skip
+        X,
+        missing=method.missing,
+        columnwise=not method.needs_whole_products(options),
+        restrictable=method.may_restrict(options),
+        form=not method.needs_samples(options),
+        choice=known,
+        screening=method.checked_screening(record.screening, options),
+        **matrix,
+    )
     check_choice_of(method, problem)
-    sparsity = method.check_sparsity(sparsity, method.sparsity, problem)
+    sparsity = method.check_sparsity(sparsity_given(record, sparsity), method.sparsity, problem)
     solver: Solver = method.from_options(problem, **options)
     solver.check_together((sparsity,))
-    solver.check_screening(matrix.get("screening", "none"), DeflatedOperator.from_problem(problem))
-    seed, hook = [as_seed(rng), 0], progress_hook(callback)
+    solver.check_screening(record.screening, DeflatedOperator.from_problem(problem))
+    seed, hook = [as_seed(seed_of(record)), 0], progress_hook(callback)
     problem = formed(problem, hook)
     state = deflate(DeflatedOperator.from_problem(problem))
     run = Run(problem, state, solver, seed, hook)

@@ -43,16 +43,17 @@ from .._limits import (
     THRESHOLD_WORK,
     WIDE_SAMPLES,
 )
-from .._types import Counted, Groups, Kind, MatrixLike, Switch, Variables
+from .._types import Kind, MatrixLike, Switch
 from .._validation import check_bool, check_choice, integer, per_component
+from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out
-from ..operators.choice import Choice, knowledge
 from ..operators.deflation import DeflatedOperator
 from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost
+from ..operators.supports import Supports, knowledge
 from ..readable import Listing, Tabular
 from .base import Solver
 from .covariance_blocks import block_bound
@@ -116,10 +117,9 @@ class OptimalityBound(Tabular):
 
 @shared_parameters
 def optimality_bound(
-    X: MatrixLike, cardinality: int | ArrayLike, *,
-    n_components: int = 1, constraint: Literal["orthogonal"] | None = None,
-    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
-    count: Counted = "groups",
+    X: MatrixLike, cardinality: int | ArrayLike, n_components: int = 1, *,
+    constraint: Literal["orthogonal"] | None = None,
+    choice: Choice | None = None,
     kind: Kind = "data", center: Switch = True, scale: Switch = False,
     relaxation: bool = False,
 ) -> OptimalityBound:  # fmt: skip
@@ -163,11 +163,11 @@ def optimality_bound(
     constraint : {None, "orthogonal"}, default None
         For several loadings: bound what orthogonal loadings explain, `Tr(V'AV)` with `V'V = I`. This bound is
         lower.
-    include, exclude, groups, nonnegative, count : optional
-        As in `sparse_pca`; the bound is on loadings that respect them. Excluded variables and groups lower
-        every bound: groups by the number of variables that they can have together. Included variables and
-        signs lower the bound of one component with up to 2000 variables; "relaxation" is that of `dspca`
-        under what is known, with up to 500 variables that are not excluded.
+    choice : Choice, optional
+        What is known of the variables; the bound is on loadings that respect it. Excluded variables and
+        groups lower every bound: groups by the number of variables that they can have together. Included
+        variables and signs lower the bound of one component with up to 2000 variables; "relaxation" is that
+        of `dspca` under what is known, with up to 500 variables that are not excluded.
     {standardization}
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it, or 1000 in all for
@@ -221,8 +221,7 @@ def optimality_bound(
     >>> print("{:.2f} of at most {:.2f}".format(*both))
     7.90 of at most 8.34
     """
-    choice = knowledge(include, exclude, groups, nonnegative, count)
-    problem = as_problem(X, kind=kind, center=center, scale=scale, choice=choice)
+    problem = as_problem(X, kind=kind, center=center, scale=scale, choice=knowledge(choice))
     r = integer(n_components, "n_components", 1, problem.p)
     sizes = per_component(
         cardinality, "cardinality", r, lambda value, name: Solver.check_sparsity(value, name, problem)
@@ -347,7 +346,7 @@ def upper_bounds(
 
 
 def _with_choice(
-    choice: Choice, A: NDArray[np.float64], k: int, bounds: dict[str, float], rounding: float
+    choice: Supports, A: NDArray[np.float64], k: int, bounds: dict[str, float], rounding: float
 ) -> dict[str, float]:
     """Lower bounds by what is known of the variables.
 

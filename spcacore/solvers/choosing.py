@@ -1,4 +1,4 @@
-"""Steps and searches that respect what the caller knows of the variables (operators/choice)."""
+"""Steps and searches that respect what the caller knows of the variables (operators/supports)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHOICE_SWAPS, REFIT_RISE
-from ..operators.choice import Choice
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
+from ..operators.supports import Supports
 from .refitting import refit
 from .solution import ProgressClock, Report, Solution
 
@@ -27,7 +27,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 Worth = Callable[[float, Vector], float]  # of x'Ax and x
 
 
-def truncation(choice: Choice, count: int) -> Rule:
+def truncation(choice: Supports, count: int) -> Rule:
     """The included units, and those of largest norm up to so many."""
 
     def rule(y: Vector, _: float) -> tuple[NDArray[np.intp], Vector]:
@@ -43,7 +43,7 @@ def truncation(choice: Choice, count: int) -> Rule:
     return rule
 
 
-def penalization(choice: Choice, l0: bool, gamma: float) -> tuple[Rule, Worth]:
+def penalization(choice: Supports, l0: bool, gamma: float) -> tuple[Rule, Worth]:
     """Units whose norm exceeds gamma (l1: diminished by it; l0: its root), and the objective of Journee et
     al.; the included ones cost nothing."""
 
@@ -65,7 +65,7 @@ def penalization(choice: Choice, l0: bool, gamma: float) -> tuple[Rule, Worth]:
     return rule, worth
 
 
-def bounding(choice: Choice, bound: float) -> Rule:
+def bounding(choice: Supports, bound: float) -> Rule:
     """Norms of units diminished until their sum is at most `bound` times the norm of all; the included ones
     do not count."""
 
@@ -113,7 +113,7 @@ def _only(y: Vector, kept: NDArray[np.intp]) -> Vector:
 
 
 def ascend(
-    op: _core.Operator, choice: Choice, rule: Rule, index: NDArray[np.intp], entries: NDArray[Any],
+    op: _core.Operator, choice: Supports, rule: Rule, index: NDArray[np.intp], entries: NDArray[Any],
     max_iter: int, tol: float, hook: Report | None, worth: Worth = lambda quadratic, _: quadratic,
 ) -> tuple[int, NDArray[np.intp], NDArray[Any], float, float, int]:  # fmt: skip
     """x <- the rule of A x over its norm, until the objective rises no more; the best x met.
@@ -180,7 +180,7 @@ def swap_units(state: DeflatedOperator, x: Solution, budget: float, hook: Report
     return x
 
 
-def _swapped(state: DeflatedOperator, choice: Choice, op: _core.Operator, x: Solution) -> Solution | None:
+def _swapped(state: DeflatedOperator, choice: Supports, op: _core.Operator, x: Solution) -> Solution | None:
     """x with one unit in the place of another, where that is better."""
     enough = x.objective + REFIT_RISE.of(op.dtype) * abs(x.objective)
     y = op.apply(x.index, np.ascontiguousarray(x.entries)).astype(np.float64)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from .._asked import as_method, options_of, seed_of
 from .._limits import (
     BATCH_SECONDS,
     BLOCK_PROOF_WORK,
@@ -27,14 +28,17 @@ from .._limits import (
     THRESHOLD_COLUMNS,
     THRESHOLD_WORK,
 )
+from .._messages import refuse_no_array
 from .._records import record
-from .._types import Counted, Groups, Kind, OperatorLike, RandomSource, Switch, Variables, Weights
-from .._validation import LARGEST, as_seed, check_bool, check_choice, integer, number
-from ..operators.choice import Choice
+from .._types import Kind, OperatorLike, Switch, Weights
+from .._validation import LARGEST, as_seed, check_bool, integer, number
+from ..choice import Choice
+from ..methods import BranchAndBound
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost, columns_of, largest_submatrix
+from ..operators.supports import Supports
 from ..progress import Callback
 from ..results import ExactComponent
 from .base import Run, Solver, check_start, choice_options, drop_zeros, progress_hook
@@ -48,14 +52,14 @@ from .truncated_power import TruncatedPower
 from .unit_tree import UnitTree
 
 __all__ = [
-    "BranchAndBound", "Proof", "branch_and_bound", "refuse_large", "solve_to_optimality",
+    "ExactSearch", "Proof", "branch_and_bound", "refuse_large", "solve_to_optimality",
     "surviving_variables",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
 
 @record
-class BranchAndBound(Solver):
+class ExactSearch(Solver):
     """Branch and bound: the best support of each component, within limits."""
 
     tol: float
@@ -101,14 +105,10 @@ class BranchAndBound(Solver):
 @shared_parameters
 def branch_and_bound(
     X: OperatorLike, cardinality: int, *,
-    start: str | ArrayLike = "tpower",
-    tol: float = 0.0,
-    time_limit: float | None = None,
-    node_limit: int | None = None,
-    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
-    count: Counted = "groups",
+    start: ArrayLike | None = None,
+    options: BranchAndBound | None = None, choice: Choice | None = None,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
-    n_features: int | None = None, rng: RandomSource = None, callback: Callback | None = None,
+    callback: Callback | None = None,
 ) -> ExactComponent:  # fmt: skip
     """The best sparse principal component of given cardinality, with a proof.
 
@@ -128,34 +128,19 @@ def branch_and_bound(
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
-        indefinite, or a callable `v -> A v`. The search holds matrices of the variables that the
+        indefinite, or a LinearOperator. The search holds matrices of the variables that the
         variances and a few columns of A do not rule out, in float64, of which there may be up to 3000.
         Up to that p, any X will do. Beyond it the matrix must be positive semidefinite, and have entries.
     cardinality : int
         Number of nonzeros, in [1, p].
-    start : "tpower" or array-like of shape (p,), default "tpower"
-        The component to improve on at first: the result of `tpower`, or the best component on the support of
-        an array, truncated.
-    tol : float, default 0
-        The search ends when the value is proved to be within this proportion of the optimum, in [0, 1].
-    time_limit : float, optional
-        Seconds after which the search ends.
-    node_limit : int, optional
-        Number of nodes of the search tree after which the search ends. It also limits any smaller tree
-        searched before.
-    {choice}
-    count : {"groups", "variables"}, default "groups"
-        What the cardinality counts where there are groups.
-    {matrix}
-    {n_features}
-    rng : None, int or numpy Generator, optional
-        For the random starts of `tpower` and for probing operators without entries; None is a fixed
-        seed.
-    callback : callable, optional
-        Called with a `Progress`, whose `n_iter` counts nodes, at most twenty times a second, and once at
-        the end. Raising StopIteration ends the search early, see `Progress`.
+    start : array-like of shape (p,), optional
+        The component to improve on at first: the best one on the support of this array, truncated. Default:
+        the result of `tpower`.
+    options : BranchAndBound, optional
+        How the search is made; the record's documentation has its parameters.
+    {common}
 
     Returns
     -------
@@ -185,26 +170,21 @@ def branch_and_bound(
     3.7710 True ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
     began = time.monotonic()
+    record = as_method(options, "options", "branch_and_bound")
+    ExactSearch.checked_screening(record.screening, {})
     problem = as_problem(
-        X,
-        kind=kind,
-        center=center,
-        scale=scale,
-        sample_weight=sample_weight,
-        n_features=n_features,
-        definite=False,
-        choice=choice_options(BranchAndBound, {}, include, exclude, groups, nonnegative, count),
-    )
-    k = BranchAndBound.check_sparsity(cardinality, "cardinality", problem)
-    solver = BranchAndBound.from_options(problem, tol=tol, time_limit=time_limit, node_limit=node_limit)
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False,
+        choice=choice_options(ExactSearch, {}, choice),
+    )  # fmt: skip
+    k = ExactSearch.check_sparsity(cardinality, "cardinality", problem)
+    solver = ExactSearch.from_options(problem, **options_of(record), renormalize=record.renormalize)
     support = None
     if isinstance(start, str):
-        check_choice(start, "start", ("tpower",))
-    else:
-        begin = check_start(problem, start, None)[0]
-        choice = problem.choice
-        support = _core.select_largest(begin, k) if choice is None else choice.truncated(begin, k)
-    seed, hook = as_seed(rng), progress_hook(callback)
+        refuse_no_array(start, "start")
+    if start is not None:
+        begin, known = check_start(problem, start, None)[0], problem.choice
+        support = _core.select_largest(begin, k) if known is None else known.truncated(begin, k)
+    seed, hook = as_seed(seed_of(record)), progress_hook(callback)
     if kind == "covariance" and problem.p > EXACT_ORDER and problem.diagonal is not None:
         problem = as_problem(
             X, kind=kind, scale=scale, sample_weight=sample_weight, definite=True, choice=problem.choice
@@ -254,7 +234,7 @@ class _TooManyVariables(ValueError):
 class _Limits:
     """Until when a search goes on, what it tells, and the nodes that it has divided."""
 
-    def __init__(self, solver: BranchAndBound, hook: Report | None, began: float | None):
+    def __init__(self, solver: ExactSearch, hook: Report | None, began: float | None):
         self.told_at = time.monotonic()
         self.began = self.told_at if began is None else began
         self.seconds, self.hook, self.nodes = solver.time_limit, hook, 0
@@ -283,7 +263,7 @@ def solve_to_optimality(
     problem: Problem,
     state: DeflatedOperator,
     k: int,
-    solver: BranchAndBound,
+    solver: ExactSearch,
     seed: list[int],
     hook: Report | None,
     support: NDArray[np.intp] | None = None,
@@ -385,22 +365,23 @@ def refuse_large(problem: Problem, state: DeflatedOperator) -> None:
         raise ValueError(f"{limit} with deflation={state.deflation.name!r}, not {p}")
 
 
-def _refuse_choice(state: DeflatedOperator, choice: Choice, most: int) -> None:
+def _refuse_choice(state: DeflatedOperator, choice: Supports, most: int) -> None:
     """Raise where the tree has no bounds for what is known of the variables, or no best values."""
     p = state.operator.p
     if p > EXACT_ORDER:
         raise ValueError(
-            f"branch_and_bound takes include, groups and nonnegative for at most {EXACT_ORDER} variables"
+            f"branch_and_bound takes include, groups and signs for at most {EXACT_ORDER} variables"
         )
     if choice.plain:
         return
     if state.quotient or state.constrained:
         raise ValueError(
-            "branch_and_bound takes groups and nonnegative without a constraint or deflation='generalized'"
+            "branch_and_bound takes groups and signs without deflation='generalized', 'orthogonal' or "
+            "'uncorrelated'"
         )
     if choice.signs is not None and most > SIGNED_ORDER:
         raise ValueError(
-            f"branch_and_bound proves nonnegative loadings of at most {SIGNED_ORDER} variables, not {most}"
+            f"branch_and_bound proves loadings of given signs of at most {SIGNED_ORDER} variables, not {most}"
         )
 
 

@@ -7,12 +7,13 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._asked import as_method
 from .._limits import (
     BLOCK_NOISE,
     COLUMN_ENDS,
@@ -26,24 +27,16 @@ from .._limits import (
 )
 from .._messages import warn
 from .._records import record, replaced
-from .._types import (
-    Groups,
-    Kind,
-    OperatorLike,
-    RandomSource,
-    ScreeningMode,
-    StartLike,
-    Switch,
-    Variables,
-    Weights,
-)
+from .._types import Kind, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, number, per_component
+from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
+from ..methods import GPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, choice_options, drop_zeros, run_one
+from .base import IterativeSolver, drop_zeros, run_one
 from .candidates import begin_among
 from .choosing import ascend, penalization
 from .column_starts import Columns, ThresholdedEntries
@@ -250,13 +243,9 @@ def _rounding(op: _core.Operator) -> float:
 
 @shared_parameters
 def gpower(
-    X: OperatorLike, penalty: float, *,
-    norm: Literal["l1", "l0"] = "l1", relative: bool = False,
-    start: StartLike = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
-    renormalize: bool = True,
-    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    X: OperatorLike, penalty: float | None = None, *,
+    options: GPower | None = None, choice: Choice | None = None,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
-    screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
     callback: Callback | None = None,
 ) -> SparseComponent:  # fmt: skip
     """One sparse principal component by the generalized power method.
@@ -271,35 +260,16 @@ def gpower(
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
         matrix, which is S itself: the Gram matrix of centered data takes the same penalty as the data,
         their covariance one divided by `sqrt(n - 1)` (l1) or `n - 1` (l0).
     penalty : float
         At least 0. 0 is the power method. A penalty of at least the largest column norm of X (l1), or its
         square (l0), forces every loading to zero.
-    norm : {"l1", "l0"}, default "l1"
-    relative : bool, default False
-        The penalty is given in [0, 1], as a fraction of the largest column norm (l1) or its square (l0).
-    start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
-        None (default): the variables whose columns of A promise most after one step, of which none is
-        reached from another, then single variables by decreasing variance; where X offers products alone, a
-        dense vector near the leading eigenvector. "diagonal": the variable of largest variance, the first if
-        tied. "eigenvector": the leading eigenvector. An array is the first z.
-    n_starts : int, optional
-        Number of starts when `start` is None: single variables by decreasing variance, then random starts
-        beyond p. The run with the largest objective is returned. Default: all variables for p up to several
-        hundred, fewer for larger p, and one if X is large.
-    max_iter : int, default 1000
-        Iterations of each start.
-    tol : float, optional
-        A run ends when its support is stable and an iteration raises the objective by at most `tol`
-        times its first term. Default 1e-8 for float64, 1e-5 for float32.
-    renormalize : bool, default True
-        Replace the values on the support by the leading eigenvector there, which undoes the shrinkage
-        of an l1 penalty. False returns z.
-    {choice}
-    {screened}
+    options : GPower, optional
+        How the search is made; the record's documentation has its parameters.
+    {common}
 
     Returns
     -------
@@ -326,14 +296,10 @@ def gpower(
     >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     3.9962 ['topdiam', 'length', 'ringtop', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
-    options = {
-        "norm": norm, "relative": relative, "start": start, "n_starts": n_starts, "max_iter": max_iter,
-        "tol": tol, "renormalize": renormalize,
-    }  # fmt: skip
-    choice = choice_options(GeneralizedPower, options, include, exclude, groups, nonnegative)
+    record = as_method(options, "options", "gpower")
     run = run_one(
-        GeneralizedPower, X, penalty, options, rng, callback, kind=kind, center=center, scale=scale,
-        sample_weight=sample_weight, n_features=n_features, screening=screening, choice=choice,
+        GeneralizedPower, record, X, penalty, choice, callback, kind=kind, center=center, scale=scale,
+        sample_weight=sample_weight,
     )  # fmt: skip
     problem = run.problem
     if run.found is None and (problem.diagonal is None or problem.diagonal.any()):

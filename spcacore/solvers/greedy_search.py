@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._asked import as_method, options_of, seed_of
 from .._limits import (
     BACKWARD_ORDER,
     FIELD_SOME,
@@ -30,16 +31,17 @@ from .._limits import (
     WORKING_SET_GREEDY,
 )
 from .._records import record
-from .._types import Kind, OperatorLike, RandomSource, ScreeningMode, Switch, Variables, Weights
+from .._types import Kind, OperatorLike, Switch, Weights
 from .._validation import as_seed, check_bool, check_choice, integer
+from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import PencilBasis, ties
+from ..methods import Greedy
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Ground, can_be_formed
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.screening import MODES
 from ..operators.submatrix import largest_submatrix
 from ..operators.working_set import WorkingSet
 from ..progress import Callback
@@ -176,11 +178,9 @@ class GreedySearch(Solver):
 @shared_parameters
 def greedy(
     X: OperatorLike, cardinality: int, *,
-    strategy: Literal["auto", "forward", "gradient", "backward", "bidirectional"] = "auto",
     first: int | None = None,
-    include: Variables = None, exclude: Variables = None,
+    options: Greedy | None = None, choice: Choice | None = None,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
-    screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
     callback: Callback | None = None,
 ) -> GreedyComponent:  # fmt: skip
     """Sparse principal components of cardinality 1, ..., K by greedy search.
@@ -191,37 +191,17 @@ def greedy(
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
-        indefinite, or a callable `v -> A v`. If X offers only products, use the strategy "gradient".
+        indefinite, or a LinearOperator. If X offers only products, use the strategy "gradient".
     cardinality : int
         K, in [1, p].
-    strategy : {"auto", "forward", "gradient", "backward", "bidirectional"}, default "auto"
-        "auto": for each k the best of several searches. These are "forward", "forward" from up to three other
-        variables, which lead furthest of eight whose columns of `A` promise most, and "backward" with up to
-        150 variables. With `first`, included variables, groups or signs it is "forward".
-
-        "forward": add the variable that makes the eigenvalue largest, exactly, at the cost of K products with
-        A and `K^2 p` operations; 8 (float32: 4) `K p` bytes are kept. "gradient": add the variable with the
-        largest entry of `Ax`, without reading dense data that cannot matter; K products and no such memory.
-        "backward": from all variables, at most 2000, remove the one whose removal lowers the eigenvalue
-        least; about `2 p^4` operations. "bidirectional": for each k the better of forward and backward.
     first : int, optional
         The variable to begin with. Default: that of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
-    include, exclude : sequence of names or indices, optional
-        Variables to add first, with "auto" or "forward" only, and variables never to add. The result is as if
-        the excluded columns were not in X.
-    {matrix}
-    screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
-        How to avoid reading the data for every product, see `sparse_pca`. "both", "shadow" and
-        "references" are for "gradient", "working_set" for "forward": the same variables in the same order,
-        from the Gram matrix of those that bounds of `|A x|` do not rule out.
-    {n_features}
-    rng : None, int or numpy Generator, optional
-        For the dense vector that chooses the first variable where more than 256 tie, or where X offers
-        only products; None is a fixed seed.
-    {callback}
+    options : Greedy, optional
+        How the search is made; the record's documentation has its parameters.
+    {common}
 
     Returns
     -------
@@ -254,27 +234,27 @@ def greedy(
     >>> x.at(2).loading[:2].round(4)
     array([0.7071, 0.7071])
     """
-    check_choice(strategy, "strategy", ("auto", *_SEARCHES))
-    check_choice(screening, "screening", MODES)
-    if strategy != "gradient" and screening not in ("auto", "gram", "working_set", "none"):
-        raise ValueError(f"strategy={strategy!r} needs whole products; screening requires 'gradient'")
+    record = as_method(options, "options", "greedy")
+    strategy = check_choice(options_of(record)["strategy"], "strategy", ("auto", *_SEARCHES))
+    given = {"strategy": strategy}
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
-        definite=False, screening=screening, columnwise=strategy == "gradient", form=True,
-        restrictable=strategy in ("auto", "forward"),
-        choice=choice_options(GreedySearch, {}, include, exclude, None, False),
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False,
+        screening=GreedySearch.checked_screening(record.screening, given),
+        columnwise=strategy == "gradient", form=True, restrictable=strategy in ("auto", "forward"),
+        choice=choice_options(GreedySearch, {}, choice),
     )  # fmt: skip
     K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
     solver = GreedySearch.from_options(
-        problem, strategy="forward" if strategy == "auto" and first is not None else strategy
-    )
+        problem, strategy="forward" if strategy == "auto" and first is not None else strategy,
+        renormalize=record.renormalize,
+    )  # fmt: skip
     if first is not None:
         first = integer(first, "first", 0, problem.p - 1)
         if strategy == "backward":
             raise ValueError("first is for the strategies that add variables, not for 'backward'")
     hook = progress_hook(callback)
     problem = formed(problem, hook)
-    seed, state = [as_seed(rng), 0], DeflatedOperator.from_problem(problem)
+    seed, state = [as_seed(seed_of(record)), 0], DeflatedOperator.from_problem(problem)
     clock = ProgressClock(hook)
     path: list[Solution | None] = [None] * K
     n_iter = 0

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from .._limits import CHOICE_STARTS, GREEDY_UNITS, TIE
 from ..linalg.pencil import ties
-from ..operators.choice import Choice, Index
 from ..operators.deflation import DeflatedOperator
+from ..operators.supports import Index, Supports
 from .refitting import refit
 from .solution import ProgressClock, Solution
 from .starts import power_start
@@ -45,7 +45,7 @@ def forward_by_units(
 
 
 def _ways(
-    state: DeflatedOperator, choice: Choice, units: Index, x: Solution | None, K: int, seed: list[int]
+    state: DeflatedOperator, choice: Supports, units: Index, x: Solution | None, K: int, seed: list[int]
 ) -> list[tuple[Index, Solution]]:
     """The units with one more, and their components, where the objective is largest; to rounding."""
     free = choice.allowed & (choice.size <= K - choice.cardinality(units))
@@ -69,7 +69,7 @@ def _ways(
     return [(more[i], found[i]) for i in best]
 
 
-def _by_promise(state: DeflatedOperator, choice: Choice, others: Index, seed: list[int]) -> Index:
+def _by_promise(state: DeflatedOperator, choice: Supports, others: Index, seed: list[int]) -> Index:
     """The order of units by variance and, where these tie, by their part of the leading eigenvector."""
     assert state.diagonal is not None
     variance = choice.norms(np.sqrt(np.maximum(state.diagonal, 0)))[others]
@@ -78,7 +78,7 @@ def _by_promise(state: DeflatedOperator, choice: Choice, others: Index, seed: li
     return np.lexsort((-part, -np.round(variance / (variance.max() or 1), 6)))
 
 
-def _fitted(state: DeflatedOperator, choice: Choice, ways: list[Index], y: NDArray[Any]) -> list[Solution]:
+def _fitted(state: DeflatedOperator, choice: Supports, ways: list[Index], y: NDArray[Any]) -> list[Solution]:
     """The best values on each of these."""
     found = []
     for units in ways:

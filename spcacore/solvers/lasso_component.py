@@ -5,24 +5,27 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from .._asked import as_method
 from .._limits import REFIT_RISE, WORKING_SET_FACTOR
 from .._records import record
-from .._types import Groups, Kind, OperatorLike, RandomSource, StartLike, Switch, Variables, Weights
-from .._validation import check_choice, real_array
+from .._types import Kind, OperatorLike, Switch, Weights
+from .._validation import real_array
+from ..choice import Choice
 from ..linalg.orthogonal import orthonormal_basis
-from ..operators.choice import Choice
+from ..methods import SCoTLASS
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import variable_names
 from ..operators.problem import Problem
+from ..operators.supports import Supports
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, choice_options, drop_zeros, run_one
+from .base import IterativeSolver, drop_zeros, run_one
 from .candidates import begin_among
 from .choosing import ascend
 from .orthogonal_choice import orthogonal_bounding
@@ -69,7 +72,7 @@ class LassoComponent(IterativeSolver):
         Q, choice = _columns_of(state), state.choice
 
         def run_chosen(
-            choice: Choice, operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
+            choice: Supports, operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
         ) -> Solution | None:
             outside = (Q if operator is op else Q[:, :0]).astype(np.float64)
             rule = orthogonal_bounding(choice, l1_bound, outside)
@@ -142,14 +145,11 @@ class LassoComponent(IterativeSolver):
 
 @shared_parameters
 def scotlass(
-    X: OperatorLike, l1_bound: float, *,
+    X: OperatorLike, l1_bound: float | None = None, *,
     earlier: ArrayLike | None = None,
-    start: StartLike = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
-    renormalize: bool = False,
-    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    options: SCoTLASS | None = None, choice: Choice | None = None,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
-    screening: Literal["auto", "gram", "working_set", "none"] = "auto", n_features: int | None = None,
-    rng: RandomSource = None, callback: Callback | None = None,
+    callback: Callback | None = None,
 ) -> SparseComponent:  # fmt: skip
     """One sparse principal component of bounded l1 norm, orthogonal to earlier loadings.
 
@@ -160,30 +160,18 @@ def scotlass(
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
-        indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`.
+        indefinite (the iteration then works on a shifted matrix), or a LinearOperator.
         float32 and float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied.
     l1_bound : float
         Bound on the l1 norm of the loading, in [1, sqrt(p)]. Near 1 only nearly single variables
         meet it, and none of them may be orthogonal to the earlier loadings.
     earlier : array-like of shape (p, t), optional
         The earlier loadings, of any norm.
-    start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
-        As in `pmd`.
-    n_starts : int, optional
-        Number of starts when `start` is None, as in `tpower`.
-    {iterations}
-    renormalize : bool, default False
-        Replace the values on the support by the best ones there that are orthogonal to the earlier
-        loadings. Their l1 norm may exceed the bound.
-    {choice}
-    {matrix}
-    screening : {"auto", "gram", "working_set", "none"}, default "auto"
-        How to avoid reading the data for every product, see `sparse_pca`.
-    {n_features}
-    {rng}
-    {callback}
+    options : SCoTLASS, optional
+        How the search is made; the record's documentation has its parameters.
+    {common}
 
     Returns
     -------
@@ -209,15 +197,20 @@ def scotlass(
     --------
     >>> import spcacore
     >>> A = spcacore.datasets.load_pitprops().correlation
-    >>> x = spcacore.scotlass(A, 1.8, kind="covariance")
-    >>> y = spcacore.scotlass(A, 1.8, earlier=x.loading[:, None], kind="covariance")
+    >>> x = spcacore.scotlass(A, 1.8, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
+    >>> y = spcacore.scotlass(
+    ...     A,
+    ...     1.8,
+    ...     earlier=x.loading[:, None],
+    ...     kind="covariance",
+    ...     options=spcacore.SCoTLASS(renormalize=False),
+    ... )
     >>> x.cardinality, y.cardinality, round(x.value, 4), round(y.value, 4)
     (5, 6, 2.6446, 2.1679)
     >>> bool(abs(x.loading @ y.loading) < 1e-10)
     True
     """
-
-    check_choice(screening, "screening", ("auto", "gram", "working_set", "none"))
+    record = as_method(options, "options", "scotlass")
 
     def without_earlier(state: DeflatedOperator) -> DeflatedOperator:
         p, dtype = state.operator.p, state.operator.dtype
@@ -228,13 +221,9 @@ def scotlass(
             state = state.deflate(index, x[index].astype(dtype), lambda index: 0.0)
         return state
 
-    options = {
-        "start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol, "renormalize": renormalize,
-    }  # fmt: skip
     run = run_one(
-        LassoComponent, X, l1_bound, options, rng, callback, without_earlier, kind=kind, center=center,
-        scale=scale, sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
-        choice=choice_options(LassoComponent, {}, include, exclude, groups, nonnegative),
+        LassoComponent, record, X, l1_bound, choice, callback, without_earlier, kind=kind, center=center,
+        scale=scale, sample_weight=sample_weight, definite=False,
     )  # fmt: skip
     if run.found is None and run.state.basis:
         raise ValueError(

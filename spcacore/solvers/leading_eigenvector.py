@@ -16,12 +16,12 @@ from .refitting import leading_vector, refit
 from .solution import Ended, Report, Solution, ended
 from .starts import power_start
 
-__all__ = ["Thresholding"]
+__all__ = ["TruncatedEigenvector"]
 __dir__ = __all__.copy
 
 
 @record
-class Thresholding(Solver):
+class TruncatedEigenvector(Solver):
     """The `cardinality` entries of the leading eigenvector that are largest in magnitude.
 
     J. Cadima and I. T. Jolliffe (1995). Loadings and correlations in the interpretation of principal

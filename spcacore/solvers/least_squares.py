@@ -6,10 +6,11 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
+from .._asked import as_method
 from .._limits import (
     CHOICE_ORDER,
     GREEDY_PENALTIES,
@@ -23,16 +24,18 @@ from .._limits import (
 )
 from .._messages import counted
 from .._records import record
-from .._types import Counted, Groups, Kind, MatrixLike, ShareOf, Switch, Variables, Weights
+from .._types import Kind, MatrixLike, Switch, Weights
 from .._validation import LARGEST, check_bool, check_choice, integer, number
+from ..choice import Choice, Explained
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis
-from ..operators.choice import Choice
+from ..methods import LeastSquares
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
+from ..operators.supports import Supports
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import Solver, choice_options, drop_zeros, run_one
+from .base import Solver, drop_zeros, run_one
 from .least_squares_choice import UnitSearch, prove_units
 from .least_squares_exact import prove
 from .least_squares_search import Index, Ratio, Support, backward_search, forward_search, swap_search
@@ -41,14 +44,14 @@ from .share import Share, bisect
 from .signed import signed_ratio
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
 
-__all__ = ["STRATEGIES", "LeastSquares", "LeastSquaresSearch", "least_squares_component"]
+__all__ = ["STRATEGIES", "LeastSquaresSearch", "LeastSquaresSolver", "least_squares_component"]
 __dir__ = __all__.copy
 
 STRATEGIES = ("auto", "forward", "backward", "bidirectional", "projection", "exact")
 
 
 @record
-class LeastSquares(Solver):
+class LeastSquaresSolver(Solver):
     """The largest x'A^2 x/x'Ax: the variance of all variables that a regression on the score X x explains.
 
     G. M. Merola (2015). Least squares sparse principal component analysis: a backward elimination approach to
@@ -71,6 +74,8 @@ class LeastSquares(Solver):
 
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
+        if isinstance(value, Explained):
+            return Share.each(value, 1)[0]
         return value if isinstance(value, Share) else super().check_sparsity(value, name, problem)
 
     @classmethod
@@ -140,7 +145,7 @@ class LeastSquaresSearch:
     """What the searches for several cardinalities in one matrix share."""
 
     def __init__(
-        self, solver: LeastSquares, problem: Problem, state: DeflatedOperator, hook: Report | None,
+        self, solver: LeastSquaresSolver, problem: Problem, state: DeflatedOperator, hook: Report | None,
         of_score: bool = False,
     ):  # fmt: skip
         self.solver, self.problem, self.hook = solver, problem, hook
@@ -165,8 +170,8 @@ class LeastSquaresSearch:
             most = self.choice.most_variables(k)
             if most > SIGNED_ORDER:
                 raise ValueError(
-                    f"strategy='exact' proves nonnegative loadings of at most {SIGNED_ORDER} variables, not "
-                    f"{most}"
+                    f"strategy='exact' proves loadings of given signs of at most {SIGNED_ORDER} variables, "
+                    f"not {most}"
                 )
         best = None
         for x in self._supports(k, start):
@@ -259,7 +264,7 @@ class LeastSquaresSearch:
         if strategy in ("backward", "bidirectional") or (auto and ratio.p <= USUAL_BACKWARD_ORDER):
             yield from _last(backward_search(ratio, self.clock), k)
 
-    def _of_units(self, ratio: Ratio, choice: Choice, k: int, start: Solution | None) -> Iterator[Support]:
+    def _of_units(self, ratio: Ratio, choice: Supports, k: int, start: Solution | None) -> Iterator[Support]:
         """The same of supports that respect what is known of the variables."""
         search, strategy = UnitSearch(ratio, choice, k, self.clock), self.solver.strategy
         auto, small = strategy in ("auto", "exact"), ratio.p <= CHOICE_ORDER
@@ -353,27 +358,11 @@ def _last(path: Iterator[Support], k: int) -> Iterator[Support]:
 
 @shared_parameters
 def least_squares_component(
-    X: MatrixLike,
-    cardinality: int | None = None,
-    *,
-    explained: float | None = None,
-    explained_of: ShareOf = "variance",
-    strategy: Literal["auto", "forward", "backward", "bidirectional", "projection", "exact"] = "auto",
-    swaps: bool = True,
-    time_limit: float | None = None,
-    node_limit: int | None = None,
-    include: Variables = None,
-    exclude: Variables = None,
-    groups: Groups = None,
-    nonnegative: Switch = False,
-    count: Counted = "groups",
-    kind: Kind = "data",
-    center: Switch = True,
-    scale: Switch = False,
-    sample_weight: Weights = None,
-    n_features: int | None = None,
+    X: MatrixLike, cardinality: int | Explained, *,
+    options: LeastSquares | None = None, choice: Choice | None = None,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     callback: Callback | None = None,
-) -> SparseComponent:
+) -> SparseComponent:  # fmt: skip
     """The score of a few variables that explains the most variance of all variables.
 
     Searches `max x'A^2 x / x'Ax` over x with at most `cardinality` nonzeros, where `A` is the covariance
@@ -385,34 +374,14 @@ def least_squares_component(
     ----------
     X : array-like of shape (n, p) or sparse matrix
         Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p) matrix.
-        Its entries are needed: operators and callables that offer only products are refused.
-    cardinality : int, optional
-        Number of nonzeros, in [1, p]; fewer are returned where fewer explain as much. Give this or
-        `explained`.
-    explained : float, optional
-        Use this instead of a cardinality, to find the fewest variables that explain this share, in (0, 1], of
-        what the first principal component explains.
-    explained_of : {"variance", "score"}, default "variance"
-        What `explained` is a share of: the variance, or the score of the first principal component. For
-        "score" the share is the R^2 of the regression of that score on the variables, and the component is
-        the prediction of that regression.
-    strategy : {"auto", "forward", "backward", "bidirectional", "projection", "exact"}, default "auto"
-        "forward": add the variable that explains most; of more than 1000 that takes 2 to 130 products with A
-        for each one, and 16 k p bytes. "backward": from all variables, at most 1000, leave out the one whose
-        removal costs least. "bidirectional": both. "projection": the variables, by forward selection, on
-        which the score of the first principal component is best regressed. "auto": forward, projection and,
-        for at most 150 variables, backward; the best is kept. "exact": the best of all supports by branch and
-        bound, for at most 200 variables; from about thirty on it may take long.
-    swaps : bool, default True
-        After that, swap variables, one for one, until no swap explains more.
-    time_limit, node_limit : optional
-        Seconds, and nodes of the tree, after which "exact" ends.
-    {choice}
-    count : {"groups", "variables"}, default "groups"
-        What the cardinality counts where there are groups.
-    {matrix}
-    {n_features}
-    {callback}
+        Its entries are needed: operators that offer only products are refused.
+    cardinality : int or Explained
+        Number of nonzeros, in [1, p]; fewer are returned where fewer explain as much. ``Explained(share)``
+        finds the fewest variables that explain this share of what the first principal component explains or,
+        ``of="score"``, of that component's score.
+    options : LeastSquares, optional
+        How the search is made; the record's documentation has its parameters.
+    {common}
 
     Returns
     -------
@@ -442,21 +411,14 @@ def least_squares_component(
     >>> x = spcacore.least_squares_component(pitprops.correlation, 3, kind="covariance")
     >>> print(f"{x.value:.3f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     4.032 ['length', 'ringbut', 'bowmax']
-    >>> spcacore.least_squares_component(pitprops.correlation, explained=0.9, kind="covariance").cardinality
+    >>> few = spcacore.Explained(0.9)
+    >>> spcacore.least_squares_component(pitprops.correlation, few, kind="covariance").cardinality
     2
     """
-    if (cardinality is None) == (explained is None):
-        raise TypeError("give either cardinality or explained")
-    if explained is None and explained_of != "variance":
-        raise TypeError("explained_of says what explained is a share of; it requires explained")
-    sparsity = cardinality if explained is None else Share.checked(explained, "explained", explained_of)
-    options = {
-        "strategy": strategy, "swaps": swaps, "time_limit": time_limit, "node_limit": node_limit,
-    }  # fmt: skip
+    record = as_method(options, "options", "least_squares")
     run = run_one(
-        LeastSquares, X, sparsity, options, None, callback, kind=kind, center=center, scale=scale,
-        sample_weight=sample_weight, n_features=n_features, screening="none",
-        choice=choice_options(LeastSquares, {}, include, exclude, groups, nonnegative, count),
+        LeastSquaresSolver, record, X, cardinality, choice, callback, kind=kind, center=center, scale=scale,
+        sample_weight=sample_weight,
     )  # fmt: skip
     x = run.component()
     upper = None if run.found is None else run.found.upper_bound

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._limits import CHOICE_SWAPS, LEAST_SQUARES_SWAP_WORK, RISE
 from ..linalg.pencil import PencilBasis, ties
-from ..operators.choice import Choice, Units, with_unit
+from ..operators.supports import Supports, Units, with_unit
 from .least_squares_exact import Proof, Refit
 from .least_squares_search import Index, Ratio, Support
 from .signed import Vector, signed_ratio
@@ -27,7 +27,7 @@ __dir__ = __all__.copy
 class UnitSearch:
     """Supports of whole units for a cardinality, each with the best x of the signs."""
 
-    def __init__(self, ratio: Ratio, choice: Choice, k: int, clock: ProgressClock):
+    def __init__(self, ratio: Ratio, choice: Supports, k: int, clock: ProgressClock):
         self.ratio, self.choice, self.k, self.clock = ratio, choice, k, clock
         self.count = 0
 
@@ -144,7 +144,7 @@ class UnitSearch:
 
 
 def prove_units(
-    ratio: Ratio, choice: Choice, refit: Refit, k: int, best: Support, node_limit: float,
+    ratio: Ratio, choice: Supports, refit: Refit, k: int, best: Support, node_limit: float,
     stop: Callable[[int], bool],
 ) -> Proof:  # fmt: skip
     """Branch and bound over units from a support that is known."""
@@ -161,7 +161,7 @@ def prove_units(
 class _UnitTree:
     """Sets of units that are in, among those that may be."""
 
-    def __init__(self, ratio: Ratio, choice: Choice, refit: Refit, k: int, best: Support):
+    def __init__(self, ratio: Ratio, choice: Supports, refit: Refit, k: int, best: Support):
         self.ratio, self.choice, self.refit, self.k, self.best = ratio, choice, refit, k, best
         self.index = np.flatnonzero(ratio.usable)
         self.M, self.G = ratio.blocks(self.index)

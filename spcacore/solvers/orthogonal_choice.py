@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .._limits import ORTHOGONAL_THRESHOLD_STEPS
 from .._records import record
-from ..operators.choice import Choice
+from ..operators.supports import Supports
 from .choosing import Rule, Vector, bounding
 
 __all__ = ["orthogonal_bounding"]
@@ -31,7 +31,7 @@ _EXACT, _ENOUGH = 64 * float(np.finfo(np.float64).eps), float(np.finfo(np.float6
 _FAR = 1e6  # steps where h is flat, in units of a
 
 
-def orthogonal_bounding(choice: Choice, bound: float, Q: Vector) -> Rule:
+def orthogonal_bounding(choice: Supports, bound: float, Q: Vector) -> Rule:
     """The rule of a bound among vectors with Q'x = 0; zeros where no such unit vector attains the maximum."""
     threshold, begin = bounding(choice, bound), np.zeros(Q.shape[1])
     if Q.shape[1] == 0:
@@ -64,7 +64,7 @@ class _Point:
 class _Dual:
     """h of one a."""
 
-    choice: Choice
+    choice: Supports
     threshold: Rule
     a: Vector
     Q: Vector

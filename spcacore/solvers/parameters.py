@@ -42,33 +42,10 @@ Examples
 >>> X, planted = spcacore.datasets.make_spiked(100, 30, cardinality=5, rng=0)
 >>> result = spcacore.oppca(X, 2)""",
     "matrix": f"{_STANDARDIZATION}\n{_WEIGHT}",
-    "exclude": """\
-exclude : sequence of names or indices, optional
-    Variables that the component must not have. The result is as if these columns were not in X.""",
     "choice": """\
-include, exclude : sequence of names or indices, optional
-    Variables that the component must have, and variables that it must not have. The result is as if the
-    excluded columns were not in X. See the guide on choice.
-groups : sequence of p labels, or mapping of names to labels, optional
-    Variables with the same label enter or leave the component together. The cardinality counts groups, and a
-    penalty or bound applies to their norms.
-nonnegative : bool or array-like of shape (p,), default False
-    True allows no negative loadings. An array gives the sign of each variable: 1, -1, or 0 for either.""",
-    "n_features": """\
-n_features : int, optional
-    p. Required if X is a bare callable; otherwise it must be the number of columns of X.""",
-    "iterations": """\
-max_iter : int, default 1000
-    Largest number of iterations from each start.
-tol : float, optional
-    An iteration from a start ends when the support is stable and a step raises the objective by a fraction
-    of at most `tol`. Default 1e-8 for float64, 1e-5 for float32.""",
-    "screening": """\
-screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
-    How to avoid reading the data for every product, see `sparse_pca`.""",
-    "rng": """\
-rng : None, int or numpy Generator, optional
-    For random starts, and for probing operators without entries. None is a fixed seed.""",
+choice : Choice, optional
+    What is known of the variables: those that the component must have, may not have, which go together, and
+    with which sign.""",
     "callback": """\
 callback : callable, optional
     Called with a `Progress` at most twenty times a second, and once at the end.
@@ -82,7 +59,5 @@ Examples
 >>> import spcacore
 >>> pitprops = spcacore.datasets.load_pitprops()""",
 }
-SHARED["screened"] = "\n".join(
-    SHARED[name] for name in ("matrix", "screening", "n_features", "rng", "callback")
-)
+SHARED["common"] = "\n".join(SHARED[name] for name in ("choice", "matrix", "callback"))
 shared_parameters = filled(SHARED)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._asked import as_method
 from .._limits import (
     COLUMN_ENDS,
     COLUMN_LEAST,
@@ -22,24 +23,16 @@ from .._limits import (
     WORKING_SET_FACTOR,
 )
 from .._records import record
-from .._types import (
-    Groups,
-    Kind,
-    OperatorLike,
-    RandomSource,
-    ScreeningMode,
-    StartLike,
-    Switch,
-    Variables,
-    Weights,
-)
+from .._types import Kind, OperatorLike, Switch, Weights
 from .._validation import check_bool, number
+from ..choice import Choice
+from ..methods import PMD
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent
-from .base import IterativeSolver, choice_options, drop_zeros, run_one
+from .base import IterativeSolver, drop_zeros, run_one
 from .candidates import begin_among
 from .choosing import ascend, bounding
 from .column_starts import Columns, LargestEntries
@@ -77,7 +70,7 @@ class PenalizedDecomposition(IterativeSolver):
         sample_l1_bound: Any = None,
         nonnegative: Any = False,
         start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
-        renormalize: Any = False,
+        renormalize: Any = True,
     ) -> Self:  # fmt: skip
         if sample_l1_bound is not None:
             if problem.n_samples is None:
@@ -180,13 +173,9 @@ class PenalizedDecomposition(IterativeSolver):
 
 @shared_parameters
 def pmd(
-    X: OperatorLike, l1_bound: float, *,
-    sample_l1_bound: float | None = None,
-    start: StartLike = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
-    renormalize: bool = False,
-    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
+    X: OperatorLike, l1_bound: float | None = None, *,
+    options: PMD | None = None, choice: Choice | None = None,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
-    screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
     callback: Callback | None = None,
 ) -> PMDComponent:  # fmt: skip
     """One sparse principal component by the penalized matrix decomposition.
@@ -198,36 +187,18 @@ def pmd(
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
-        indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`. float32 and
+        indefinite (the iteration then works on a shifted matrix), or a LinearOperator. float32 and
         float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied. Dense data may have
         NaN entries, which are left out of all sums: those for the column means, the standard deviations and
         the products. Such data are copied once, centered and scaled, and not screened.
     l1_bound : float
         Bound on the l1 norm of the loading, in [1, sqrt(p)]: 1 allows a single variable, sqrt(p) is no
         bound.
-    sample_l1_bound : float, optional
-        The two-way form: a bound, in [1, sqrt(n)], on the l1 norm of u as well. For data only.
-    start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
-        None (default): nearly the leading eigenvector of the submatrix of the `4 l1_bound**2`
-        variables of largest variance or, where all variances tie, dense leading vectors; then single
-        variables by decreasing variance. "diagonal": the variable of largest variance alone.
-        "eigenvector": the leading eigenvector. An array is taken as it is.
-    n_starts : int, optional
-        Number of starts when `start` is None, as in `tpower`.
-    {iterations}
-    renormalize : bool, default False
-        Replace the values on the support by the leading eigenvector there. Its l1 norm may exceed
-        the bound.
-    {choice}
-    {matrix}
-    screening : {"auto", "gram", "working_set", "both", "shadow", "references", "none"}, default "auto"
-        How to avoid reading the data for every product, see `sparse_pca`. The two-way form
-        reads them for all.
-    {n_features}
-    {rng}
-    {callback}
+    options : PMD, optional
+        How the search is made; the record's documentation has its parameters.
+    {common}
 
     Returns
     -------
@@ -250,21 +221,18 @@ def pmd(
     10(3), 515-534, algorithm 3 and sections 2.2 to 3.2.
 
     {pitprops}
-    >>> x = spcacore.pmd(pitprops.correlation, 1.8, kind="covariance")
+    >>> x = spcacore.pmd(
+    ...     pitprops.correlation, 1.8, kind="covariance", options=spcacore.PMD(renormalize=False)
+    ... )
     >>> x
     PMDComponent(method='pmd', p=13, cardinality=5, value=2.64461, converged in 59 iterations)
     >>> round(float(abs(x.loading).sum()), 6)
     1.8
     """
-    options = {
-        "sample_l1_bound": sample_l1_bound, "start": start, "n_starts": n_starts,
-        "max_iter": max_iter, "tol": tol, "renormalize": renormalize,
-    }  # fmt: skip
-    choice = choice_options(PenalizedDecomposition, options, include, exclude, groups, nonnegative)
+    record = as_method(options, "options", "pmd")
     run = run_one(
-        PenalizedDecomposition, X, l1_bound, options, rng, callback, kind=kind, center=center, scale=scale,
-        sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
-        choice=choice,
+        PenalizedDecomposition, record, X, l1_bound, choice, callback, kind=kind, center=center, scale=scale,
+        sample_weight=sample_weight, definite=False,
     )  # fmt: skip
     problem, found = run.problem, run.found
     component = run.component()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._limits import EXACT_ORDER, RISE
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from .exact import BranchAndBound, solve_to_optimality
+from .exact import ExactSearch, solve_to_optimality
 from .solution import Report, Solution, ended
 
 __all__ = ["FORMING_SPEED", "PROOF_SECONDS", "better_support"]
@@ -34,7 +34,7 @@ def better_support(
     forming = 0.0 if op.symmetric_form else float(op.m) * p**2
     if not plain or k >= p or p > EXACT_ORDER or not forming < seconds * FORMING_SPEED or ended(hook):
         return x, math.inf
-    solver = BranchAndBound(0.0, seconds, None)
+    solver = ExactSearch(0.0, seconds, None)
     proof = solve_to_optimality(problem, state, k, solver, [0, 0], hook, x.index, bounded=False)
     if proof is None:
         return x, math.inf

@@ -35,7 +35,7 @@ Runs = tuple[
 class End(NamedTuple):
     """The variables, ascending, where runs of a race ended, their value, and how many runs did."""
 
-    index: Index
+    index: Index  # type: ignore[assignment]  # of tuples a method
     value: float
     runs: int
 
@@ -91,10 +91,12 @@ def ends_on_field(
     often among them.  Ends whose variables can be swapped at a cost below `swaps` have been.
     """
     A, w = field.matrix, len(field.index)
+    if k > w:  # no support is within the field
+        return [], 0
     deep = count == 0
     rounds = race_rounds(w, deep)
     places = [(A, np.arange(w), np.arange(w) if deep else field.promising(k, count))]
-    if deep and field.whole:
+    if deep and field.whole and k <= min(DEEP_SUBSET, w // 2):
         B, at = field.of_largest_variance(min(DEEP_SUBSET, w // 2))
         places.append((B, at, np.arange(len(at))))
     found: dict[bytes, End] = {}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._asked import as_method, options_of
 from .._limits import (
     COLUMNS_AT_A_TIME,
     NEGLIGIBLE_ENTRY,
@@ -25,13 +26,15 @@ from .._limits import (
 )
 from .._messages import counted
 from .._records import record
-from .._types import Counted, Groups, Kind, OperatorLike, Switch, Variables, Weights
+from .._types import Kind, OperatorLike, Switch, Weights
 from .._validation import LARGEST, check_bool, integer, number
-from ..operators.choice import Choice
+from ..choice import Choice
+from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_of, largest_submatrix
+from ..operators.supports import Supports
 from ..progress import Callback
 from ..results import DSPCAComponent
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook
@@ -110,12 +113,9 @@ class SemidefiniteRelaxation(Solver):
 def dspca(
     X: OperatorLike, cardinality: int | None = None, *,
     penalty: float | None = None,
-    max_iter: int = 1000, tol: float = 1e-3,
-    renormalize: bool = True,
-    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
-    count: Counted = "groups",
+    options: DSPCA | None = None, choice: Choice | None = None,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
-    n_features: int | None = None, callback: Callback | None = None,
+    callback: Callback | None = None,
 ) -> DSPCAComponent:  # fmt: skip
     """One sparse principal component by semidefinite relaxation, with an upper bound on all others.
 
@@ -133,26 +133,20 @@ def dspca(
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data, one row per sample; with ``kind="covariance"`` a symmetric positive semidefinite (p, p)
-        matrix, or a callable `v -> A v`. The relaxation is solved in float64.
+        matrix, or a LinearOperator. The relaxation is solved in float64.
     cardinality : int, optional
         In [1, p].
     penalty : float, optional
         At least 0, in the units of A. Use this instead of a cardinality. A variable whose covariances with
         all others are at most `penalty` in magnitude is not in the solution, unless it is the one of largest
         variance. If the penalty is at least the largest variance, the solution is that one variable.
-    max_iter : int, default 1000
-        Each iteration decomposes a matrix of the variables that remain.
-    tol : float, default 1e-3
-        Stop when `relaxation` and `dual` are within this proportion of each other, each counted
-        without what the diagonal of M is charged, `penalty * Tr M = penalty`.
-    renormalize : bool, default True
-        Replace the values on the support by the leading eigenvector of A there.
-    include, exclude, groups, nonnegative, count : optional
-        As in `sparse_pca`, for at most 500 variables that are not excluded; see the notes.
+    options : DSPCA, optional
+        How the relaxation is solved; the record's documentation has its parameters.
+    choice : Choice, optional
+        What is known of the variables, for at most 500 of them that are not excluded; see the notes.
     {matrix}
-    {n_features}
     {callback}
 
     Returns
@@ -192,7 +186,7 @@ def dspca(
     solving; by variances for a penalty on the number of nonzeros, here by covariances for the l1 norm).
 
     {pitprops}
-    >>> x = spcacore.dspca(pitprops.correlation, 5, kind="covariance", tol=1e-5)
+    >>> x = spcacore.dspca(pitprops.correlation, 5, kind="covariance", options=spcacore.DSPCA(tol=1e-5))
     >>> print(f"{x.value:.4f} of at most {x.upper_bound:.4f}")
     3.4062 of at most 3.4581
     >>> x = spcacore.dspca(pitprops.correlation, penalty=0.5, kind="covariance")
@@ -201,13 +195,17 @@ def dspca(
     """
     if (cardinality is None) == (penalty is None):
         raise TypeError("dspca takes either cardinality or penalty")
-    if count != "groups" and penalty is not None:
-        raise ValueError(f"count={count!r} says what a cardinality counts; leave it out with a penalty")
-    problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_features=n_features,
-        choice=choice_options(SemidefiniteRelaxation, {}, include, exclude, groups, nonnegative, count),
-    )  # fmt: skip
-    solver = SemidefiniteRelaxation.from_options(problem, max_iter=max_iter, tol=tol, renormalize=renormalize)
+    record = as_method(options, "options", "dspca")
+    SemidefiniteRelaxation.checked_screening(record.screening, {})
+    known = choice_options(SemidefiniteRelaxation, {}, choice)
+    if choice is not None and choice.count != "groups" and penalty is not None:
+        raise ValueError(
+            f"count={choice.count!r} says what a cardinality counts; leave it out with a penalty"
+        )
+    problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, choice=known)
+    solver = SemidefiniteRelaxation.from_options(
+        problem, **options_of(record), renormalize=record.renormalize
+    )
     hook = progress_hook(callback)
     state = DeflatedOperator.from_problem(problem)
     k, charge = problem.p, 0.0
@@ -291,7 +289,7 @@ def _loading(
 
 
 def _chosen_loading(
-    state: DeflatedOperator, choice: Choice, relaxed: _Relaxed, k: int | None,
+    state: DeflatedOperator, choice: Supports, relaxed: _Relaxed, k: int | None,
     solver: SemidefiniteRelaxation, vector: NDArray[np.float64],
 ) -> Solution | None:  # fmt: skip
     """The same for whole units and given signs; all units that M has where k is None."""
@@ -489,7 +487,7 @@ def _shaped(
     choice, op = state.choice, state.operator
     assert choice is not None
     if state.quotient:
-        raise ValueError("dspca takes include, groups and nonnegative without deflation='generalized'")
+        raise ValueError("dspca takes include, groups and signs without deflation='generalized'")
     kept = _candidates(state, k)
     refuse_many(len(kept), choice)
     A = _submatrix(op, kept).astype(np.float64)

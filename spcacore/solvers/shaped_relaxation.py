@@ -19,14 +19,14 @@ import numpy as np
 
 from .._limits import SHAPED_CHECKS, SHAPED_ORDER
 from .._types import Array, Index
-from ..operators.choice import Choice
+from ..operators.supports import Supports
 from .solution import Report, ended
 
 __all__ = ["refuse_many", "solve_shaped"]
 __dir__ = __all__.copy
 
 
-def refuse_many(order: int, choice: Choice) -> None:
+def refuse_many(order: int, choice: Supports) -> None:
     """Raise where a step would take too long."""
     if order > SHAPED_ORDER:
         raise ValueError(
@@ -37,7 +37,7 @@ def refuse_many(order: int, choice: Choice) -> None:
 class _Constraint:
     """The set above, or the penalty, for the variables kept."""
 
-    def __init__(self, choice: Choice, kept: Index, k: int | None):
+    def __init__(self, choice: Supports, kept: Index, k: int | None):
         names, self.unit = np.unique(choice.unit[kept], return_inverse=True)
         free = ~choice.included[names]
         size = choice.size[names].astype(float) if k is not None else np.ones(len(names))
@@ -79,7 +79,7 @@ class _Constraint:
 
 
 def solve_shaped(
-    A: Array, choice: Choice, kept: Index, k: int | None, penalty: float, max_iter: int, tol: float,
+    A: Array, choice: Supports, kept: Index, k: int | None, penalty: float, max_iter: int, tol: float,
     hook: Report | None,
 ) -> tuple[bool, Array, float, float, int]:  # fmt: skip
     """Alternating directions (Boyd et al. 2011) between matrices of trace 1 and those of the constraint.

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._limits import SHARE_ROUNDING
-from .._validation import check_choice, number
+from .._validation import number, per_component
+from ..choice import Explained
 from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors, products_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -16,10 +17,9 @@ from .base import Solver, drop_zeros
 from .refitting import refit
 from .solution import Report, Solution, ended
 
-__all__ = ["SHARES", "Share", "SolveAt", "bisect", "fewest_variables"]
+__all__ = ["Share", "SolveAt", "bisect", "fewest_variables"]
 __dir__ = __all__.copy
 
-SHARES = ("variance", "score")
 SolveAt = Callable[[int, Solution | None], Solution | None]
 
 
@@ -30,11 +30,18 @@ class Share(NamedTuple):
     of: str
 
     @classmethod
+    def each(cls, explained: Explained, r: int) -> tuple[Self, ...]:
+        """Of each of r components."""
+        return per_component(
+            explained.share, "share", r, lambda one, name: cls.checked(one, name, explained.of)
+        )
+
+    @classmethod
     def checked(cls, share: Any, name: str, of: str) -> Self:
         share = number(share, name, 0, 1)
         if share == 0:
             raise ValueError(f"{name} must be more than 0, and at most 1")
-        return cls(share, check_choice(of, "explained_of", SHARES))
+        return cls(share, of)
 
     def least(self, state: DeflatedOperator) -> float:
         """The share, but for rounding."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._asked import as_method
 from .._limits import (
     BRIEF_ORDER,
     GRAM_LEFT,
@@ -25,25 +26,16 @@ from .._limits import (
     WORKING_SET_FACTOR,
 )
 from .._records import record, replaced
-from .._types import (
-    Counted,
-    Groups,
-    Kind,
-    OperatorLike,
-    RandomSource,
-    ScreeningMode,
-    StartLike,
-    Switch,
-    Variables,
-    Weights,
-)
+from .._types import Kind, OperatorLike, Switch, Weights
 from .._validation import check_bool
+from ..choice import Choice
+from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Ground, can_be_formed
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, choice_options, drop_zeros, run_one
+from .base import IterativeSolver, drop_zeros, run_one
 from .brief_tree import brief_search
 from .choosing import ascend, truncation
 from .field_search import FieldSearch
@@ -90,7 +82,7 @@ class TruncatedPower(IterativeSolver):
         else:
             swaps, affordable = check_bool(swaps, "swaps"), math.inf
             if swaps and (nonnegative or not renormalize):
-                raise ValueError("swaps=True requires renormalize=True, and does not allow nonnegative")
+                raise ValueError("swaps=True requires renormalize=True, and does not allow signs")
             if swaps and problem.diagonal is None:
                 raise ValueError("swaps=True needs the entries of X; an operator offers only products")
         common = cls.checked(problem, start, n_starts, max_iter, tol, renormalize)
@@ -249,7 +241,7 @@ class TruncatedPower(IterativeSolver):
         def steps(
             op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], width: int
         ) -> tuple[int, NDArray[np.intp], NDArray[Any], float, int]:
-            if choice is None and op is running and A is not None:
+            if choice is None and op is running and A is not None and not ended(hook):  # which leaves no run
                 S, x = index[None], np.ascontiguousarray(entries[None])
                 *run, ends = _core.truncated_power_of_matrix(A, S, x, width, self.max_iter, tol, hook)
                 return ends[0], run[0][0], run[1][0], run[2][0], run[3][0]
@@ -296,13 +288,8 @@ def _running(state: DeflatedOperator) -> _core.Operator:
 @shared_parameters
 def tpower(
     X: OperatorLike, cardinality: int, *,
-    swaps: bool | None = None,
-    start: StartLike = None, n_starts: int | None = None, max_iter: int = 1000, tol: float | None = None,
-    renormalize: bool = True,
-    include: Variables = None, exclude: Variables = None, groups: Groups = None, nonnegative: Switch = False,
-    count: Counted = "groups",
+    options: TPower | None = None, choice: Choice | None = None,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
-    screening: ScreeningMode = "auto", n_features: int | None = None, rng: RandomSource = None,
     callback: Callback | None = None,
 ) -> SparseComponent:  # fmt: skip
     """One sparse principal component by the truncated power method.
@@ -313,41 +300,16 @@ def tpower(
 
     Parameters
     ----------
-    X : array-like of shape (n, p), sparse matrix, LinearOperator or callable
+    X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
-        indefinite (the iteration then works on a shifted matrix), or a callable `v -> A v`, see `sparse_pca`.
+        indefinite (the iteration then works on a shifted matrix), or a LinearOperator, see `sparse_pca`.
         float32 and float64 arrays in C or Fortran order, and CSR and CSC matrices, are not copied. Dense
         data may have NaN entries, which are left out of all sums, as in `pmd`; such data are copied once.
     cardinality : int
         Number of nonzeros, in [1, p].
-    swaps : bool, optional
-        At the end, swap variables of the support for others, one for one, until no swap raises the objective;
-        this takes `cardinality` columns of A. Then, with up to 300 variables, search for better supports by
-        up to 1000 nodes of `branch_and_bound`, or fewer if they take more than a few milliseconds. Default:
-        where this is cheap, `start` is None, and values are re-fitted.
-    start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
-        None (default): a race. Of the columns of A, the 300 whose `cardinality` largest entries have the
-        largest norm start; after one and two iterations the best of them go on, and 8 run to their ends,
-        whose variables are swapped. For that, A is formed in single precision between all variables, if these
-        are at most 8192; of more variables, between 3072. In data of more than 3072 variables, one start from
-        the variables of largest variance comes first; the race follows if a smaller one, or some columns of
-        A, show that this is not enough. Where what is found is no more correlated than noise, every column
-        starts; of many variables, the 3072 of largest variance at first, then those with the largest
-        products with the best ends.
-        "diagonal": only the variable of largest variance. "eigenvector": the leading eigenvector, truncated
-        to 8, 4, 2 and 1 times the cardinality, with each run warm-starting the next. An array is truncated
-        first.
-    n_starts : int, optional
-        Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
-        Default: a race, see `start`.
-    {iterations}
-    renormalize : bool, default True
-        Replace the values on the support by the leading eigenvector there, which never lowers the
-        objective (Moghaddam et al. 2006).
-    {choice}
-    count : {"groups", "variables"}, default "groups"
-        What the cardinality counts where there are groups.
-    {screened}
+    options : TPower, optional
+        How the search is made; the record's documentation has its parameters.
+    {common}
 
     Returns
     -------
@@ -372,14 +334,8 @@ def tpower(
     >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     3.7710 ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
-    options = {
-        "start": start, "n_starts": n_starts, "max_iter": max_iter, "tol": tol, "renormalize": renormalize,
-        "swaps": swaps,
-    }  # fmt: skip
-    choice = choice_options(TruncatedPower, options, include, exclude, groups, nonnegative, count)
-    run = run_one(
-        TruncatedPower, X, cardinality, options, rng, callback, kind=kind, center=center, scale=scale,
-        sample_weight=sample_weight, n_features=n_features, screening=screening, definite=False,
-        choice=choice,
-    )  # fmt: skip
-    return run.component()
+    record = as_method(options, "options", "tpower")
+    return run_one(
+        TruncatedPower, record, X, cardinality, choice, callback, kind=kind, center=center, scale=scale,
+        sample_weight=sample_weight, definite=False,
+    ).component()  # fmt: skip

@@ -64,9 +64,11 @@ def test_options_reach_the_api(run, tmp_path, file, X, argv, options):
 
 def test_seed_and_max_iter_reach_the_api(run, file, X, monkeypatch):
     options = {}
-    monkeypatch.setattr(fit, "sparse_pca", lambda X, **kw: options.update(kw) or spcacore.sparse_pca(X, **kw))
+    monkeypatch.setattr(
+        fit, "sparse_pca", lambda X, r, **kw: options.update(kw) or spcacore.sparse_pca(X, r, **kw)
+    )
     assert run("fit", file, *OPTIONS, "--seed", "7", "--max-iter", "77", "-q")[0] == 0
-    assert (options["rng"], options["max_iter"]) == (7, 77)
+    assert (options["method"].rng, options["method"].max_iter) == (7, 77)
 
 
 def test_float32_computes_in_single_precision(run, tmp_path, X, counts):

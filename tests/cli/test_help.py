@@ -9,6 +9,9 @@ from processes import output_of
 import spcacore
 from spcacore import cli
 from spcacore.cli import help, options
+from spcacore.methods import METHODS
+
+RECORDS = (*METHODS.values(), spcacore.Choice)  # whose fields are options of the command
 
 
 def test_version(run):
@@ -44,6 +47,7 @@ def test_every_option_has_a_help_text_and_the_name_that_python_has():
     for name, function in shared.items():
         there = {param.name for param in options.COMMANDS[name].params}
         taken = {*inspect.signature(function).parameters, *inspect.signature(spcacore.sparse_pca).parameters}
+        taken |= {field for record in RECORDS for field in inspect.signature(record).parameters}
         assert len(there & taken) > 12
         assert not there & {"components", "seed", "jobs", "folds", "select", "resamples"} - known
 

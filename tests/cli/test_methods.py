@@ -4,6 +4,7 @@ import csv
 import json
 import sys
 
+import flat
 import numpy as np
 import pytest
 from cli_tools import loadings_of, one_error_line, results
@@ -60,7 +61,7 @@ METHOD_OPTIONS = [
 @pytest.mark.parametrize(("argv", "options"), METHOD_OPTIONS)
 def test_methods_and_their_options_reach_the_api_to_the_bit(output, tmp_path, file, X, argv, options):
     method = argv[1] if argv[0] == "--method" else "tpower"
-    expected = spcacore.sparse_pca(X, 3, method=method, **options)
+    expected = spcacore.sparse_pca(X, 3, **flat.recorded("sparse_pca", {**options, "method": method}))
     out = output("fit", file, *argv, "-o", tmp_path / "r.npz", "--json")
     fields, document = results(tmp_path / "r.npz"), json.loads(out, parse_constant=pytest.fail)["result"]
     assert document["method"] == fields["method"] == method
@@ -85,7 +86,7 @@ def test_every_method_is_tested_and_offered():
 def test_shares_reach_the_api_to_the_bit(run, tmp_path, file, X):
     argv = ("-n", "0.8", "--explained", "0.95", "--objective", "least_squares", "-o", tmp_path / "r.npz")
     assert run("fit", file, *argv)[::2] == (0, "")
-    expected = spcacore.sparse_pca(X, 0.8, explained=0.95, objective="least_squares")
+    expected = spcacore.sparse_pca(X, 0.8, cardinality=spcacore.Explained(0.95), method="least_squares")
     fields = results(tmp_path / "r.npz")
     assert (fields["method"], fields["deflation"]) == ("least_squares", "schur")
     np.testing.assert_array_equal(fields["loadings"], expected.loadings)
@@ -164,7 +165,7 @@ def test_pmd_leaves_missing_entries_out(run, as_json, tmp_path, X):
     np.save(tmp_path / "m.npy", X)
     with open(tmp_path / "m.csv", "w") as f:
         csv.writer(f).writerows([["NA" if np.isnan(v) else repr(v) for v in row] for row in X.tolist()])
-    expected = spcacore.sparse_pca(X, 2, method="pmd", l1_bound=1.6)
+    expected = spcacore.sparse_pca(X, 2, method=spcacore.PMD(l1_bound=1.6))
     argv = ("--method", "pmd", "--l1-bound", "1.6", "-n2")
     for name in ("m.npy", "m.csv"):
         got = as_json("fit", tmp_path / name, *argv)["result"]["components"]
@@ -216,7 +217,10 @@ def test_pmd_leaves_missing_entries_out(run, as_json, tmp_path, X):
         (["--explained-of", "score"], "--explained-of: requires --explained"),
         (["--method", "pmd", "--explained", "0.9"], "--explained: method pmd takes --l1-bound"),
         (["-n", "1.5"], "-n/--n-components: '1.5' is not a whole number of at least 1"),
-        (["--objective", "least_squares", "--method", "tpower"], "--method: method='tpower' maximizes"),
+        (
+            ["--objective", "least_squares", "--method", "tpower"],
+            "--method: tpower maximizes variance, not least_squares",
+        ),
         (["--objective", "least_squares", "--refine"], "--refine: not with method least_squares"),
         (["--objective", "least_squares", "--deflation", "hotelling"], "--deflation: hotelling is not for"),
         (["--plot", "picture.gif"], "picture.gif: unknown extension; .png, .pdf and .svg can be written"),
@@ -282,11 +286,13 @@ def test_groups_are_read_from_a_file(output, tmp_path, file, X):
     labels = [*"aabbbcdde"]
     (tmp_path / "groups.txt").write_text("\n".join(labels))
     output("fit", file, "-k2", "-n2", "--groups", tmp_path / "groups.txt", "-o", tmp_path / "r.npz")
-    expected = spcacore.sparse_pca(X, 2, cardinality=2, groups=labels)
+    expected = spcacore.sparse_pca(X, 2, cardinality=2, choice=spcacore.Choice(groups=labels))
     np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected.loadings)
     argv = ("-n2", "--groups", tmp_path / "groups.txt", "--count", "variables", "-o", tmp_path / "v.npz")
     output("fit", file, "-k4", *argv)
-    counted = spcacore.sparse_pca(X, 2, cardinality=4, groups=labels, count="variables")
+    counted = spcacore.sparse_pca(
+        X, 2, cardinality=4, choice=spcacore.Choice(groups=labels, count="variables")
+    )
     np.testing.assert_array_equal(results(tmp_path / "v.npz")["loadings"], counted.loadings)
 
 
@@ -299,13 +305,14 @@ def test_knowledge_of_all_components_together(output, tmp_path, file, X, method)
     known = {"include": [1], "exclude": [5], "groups": labels}
     if method == "spca":
         argv.append("--nonnegative")
-        known["nonnegative"] = True
+        known["signs"] = 1
     output("fit", file, "--method", method, *argv, "-o", tmp_path / "r.npz")
-    expected = getattr(spcacore, method)(X, 2, cardinality=2, **known)
+    expected = getattr(spcacore, method)(X, 2, cardinality=2, choice=spcacore.Choice(**known))
     np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected.loadings)
     argv[0] = "-k5"
     output("fit", file, *argv, "--count", "variables", "--method", method, "-o", tmp_path / "v.npz")
-    expected = getattr(spcacore, method)(X, 2, cardinality=5, count="variables", **known)
+    choice = spcacore.Choice(count="variables", **known)
+    expected = getattr(spcacore, method)(X, 2, cardinality=5, choice=choice)
     np.testing.assert_array_equal(results(tmp_path / "v.npz")["loadings"], expected.loadings)
 
 

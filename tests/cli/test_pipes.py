@@ -117,7 +117,7 @@ def test_a_pipe_gives_all_its_bytes_to_every_option_that_names_a_file(run, as_js
         "fit", tmp_path / "m.npy", "-n1", "-k1",
         *(part for name, words in lines.items() for part in (f"--{name}", pipe("\n".join(words).encode()))),
     )  # fmt: skip
-    expected = spcacore.sparse_pca(X, 1, cardinality=1, groups=groups)
+    expected = spcacore.sparse_pca(X, 1, cardinality=1, choice=spcacore.Choice(groups=groups))
     assert found["names"] == names
     chosen = [names[j] for j in np.flatnonzero(expected.loadings[:, 0])]
     assert [one["variable"] for one in found["result"]["components"][0]["loadings"]] == chosen

@@ -340,5 +340,5 @@ def test_names_of_10x(run, tmp_path, X):
     argv = ["-n1", "-k1", "--groups", tmp_path / "groups.tsv", "-q", "-o", tmp_path / "r.npz"]
     assert run("fit", tmp_path / "m.npy", *argv)[0] == 0
     labels = [f"set {j % 3}" for j in range(1, 13)]
-    expected = spcacore.sparse_pca(X, 1, cardinality=1, groups=labels)
+    expected = spcacore.sparse_pca(X, 1, cardinality=1, choice=spcacore.Choice(groups=labels))
     np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected.loadings)

@@ -17,19 +17,19 @@ from .._labels import matched
 from .._limits import KNAPSACK_CELLS
 from .._messages import counted
 from .._records import record
-from .._validation import check_choice, group_labels, real_array
+from .._validation import group_labels, real_array
+from ..choice import Choice
 
-__all__ = ["COUNTS", "Choice", "Index", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
+__all__ = ["Index", "Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
 __dir__ = __all__.copy
 
 Index = NDArray[np.intp]
 Units = NDArray[np.bool_]
 Unit = int | np.integer[Any]
-COUNTS = ("groups", "variables")
 
 
 @record
-class Choice:
+class Supports:
     """The knowledge about p variables, checked once.
 
     Attributes
@@ -55,11 +55,11 @@ class Choice:
 
     @classmethod
     def checked(
-        cls, p: int, names: tuple[str, ...] | None, include: Any, exclude: Any, groups: Any,
-        nonnegative: Any, count: Any = "groups",
+        cls, p: int, names: tuple[str, ...] | None, include: Any = None, exclude: Any = None,
+        groups: Any = None, signs: Any = None, count: Any = "groups",
     ) -> Self | None:  # fmt: skip
         """From what the caller gave; None where that is nothing."""
-        signs = _signs(nonnegative, p, names)
+        signs = _signs(signs, p, names)
         if include is None and exclude is None and groups is None and signs is None:
             return None
         inside = variables_of(include, "include", p, names)
@@ -96,11 +96,11 @@ class Choice:
         """Nothing."""
         return cls(np.arange(p), np.ones(p, bool), np.zeros(p, bool), None, False, np.ones(p, np.intp))
 
-    def only(self, index: Index) -> Choice:
+    def only(self, index: Index) -> Supports:
         """The signs, with these variables alone."""
         allowed = np.zeros(len(self.unit), bool)
         allowed[index] = True
-        return replace(Choice.unknown(len(self.unit)), allowed=allowed, signs=self.signs)
+        return replace(Supports.unknown(len(self.unit)), allowed=allowed, signs=self.signs)
 
     @property
     def shapes(self) -> bool:
@@ -110,7 +110,7 @@ class Choice:
     @property
     def shaping(self) -> str:
         """The option that says more than that, for a message."""
-        return "groups" if self.grouped else "include" if self.signs is None else "nonnegative"
+        return "groups" if self.grouped else "include" if self.signs is None else "signs"
 
     @property
     def counts_variables(self) -> bool:
@@ -266,17 +266,16 @@ def _in_turn(order: Index, size: Index, room: int) -> Index:
     return np.array(kept, np.intp)
 
 
-def knowledge(
-    include: Any, exclude: Any, groups: Any, nonnegative: Any, count: Any = "groups"
-) -> dict[str, Any] | None:
-    """The arguments of `Choice.checked`; None where they say nothing."""
-    if isinstance(nonnegative, np.bool_):
-        nonnegative = bool(nonnegative)
-    given = {"include": include, "exclude": exclude, "groups": groups, "nonnegative": nonnegative}
-    if check_choice(count, "count", COUNTS) != "groups":
-        given["count"] = count
-    nothing = include is None and exclude is None and groups is None and nonnegative is False
-    return None if nothing else given
+def knowledge(choice: Choice | None, name: str = "choice") -> dict[str, Any] | None:
+    """The arguments of `Supports.checked`; None where they say nothing."""
+    if choice is None:
+        return None
+    if not isinstance(choice, Choice):
+        raise TypeError(f"{name} must be Choice(...), not {choice!r:.60}")
+    given = {word: getattr(choice, word) for word in ("include", "exclude", "groups", "signs")}
+    if all(value is None for value in given.values()):
+        return None
+    return given if choice.count == "groups" else given | {"count": choice.count}
 
 
 def variables_of(given: Any, name: str, p: int, names: tuple[str, ...] | None) -> Index:
@@ -304,22 +303,21 @@ def variables_of(given: Any, name: str, p: int, names: tuple[str, ...] | None) -
     return np.unique(np.array(found, np.intp))
 
 
-def _signs(nonnegative: Any, p: int, names: tuple[str, ...] | None) -> NDArray[np.int8] | None:
-    if isinstance(nonnegative, (bool, np.bool_)):
-        return np.ones(p, np.int8) if nonnegative else None
-    if np.ndim(nonnegative) == 0 or isinstance(nonnegative, (str, bytes)):
-        raise TypeError(
-            f"nonnegative must be True or False, or an array of the signs -1, 0 and 1, not {nonnegative!r}"
-        )
-    nonnegative = matched(nonnegative, names, "nonnegative")
-    kind = np.asarray(nonnegative).dtype.kind
-    if kind == "b":
-        raise TypeError("nonnegative must be an array of the signs -1, 0 and 1, not of booleans")
-    signs = real_array(nonnegative, "nonnegative", ndim=1)
+def _signs(signs: Any, p: int, names: tuple[str, ...] | None) -> NDArray[np.int8] | None:
+    if signs is None:
+        return None
+    if isinstance(signs, (bool, np.bool_, str, bytes)) or (np.ndim(signs) == 0 and signs not in (-1, 1)):
+        raise TypeError(f"signs must be 1, -1, or an array of the signs -1, 0 and 1, not {signs!r}")
+    if np.ndim(signs) == 0:
+        return np.full(p, signs, np.int8)
+    signs = matched(signs, names, "signs")
+    if np.asarray(signs).dtype.kind == "b":
+        raise TypeError("signs must be an array of the signs -1, 0 and 1, not of booleans")
+    signs = real_array(signs, "signs", ndim=1)
     if len(signs) != p:
-        raise ValueError(f"nonnegative has {counted(len(signs), 'sign')} for {counted(p, 'variable')}")
+        raise ValueError(f"signs has {counted(len(signs), 'entry')} for {counted(p, 'variable')}")
     if not np.isin(signs, (-1, 0, 1)).all():
-        raise ValueError("nonnegative must have only the signs -1, 0 and 1")
+        raise ValueError("signs must have only the signs -1, 0 and 1")
     return signs.astype(np.int8) if signs.any() else None
 
 
