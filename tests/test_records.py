@@ -168,3 +168,14 @@ def test_one_default_cardinality():
     assert (pair.cardinality_x.tolist(), pair.cardinality_y.tolist()) == ([4], [3])
     found = spcacore.stability(X, partial(spcacore.sparse_pca, n_components=2), n_resamples=4)
     assert found.result.cardinality.tolist() == wanted
+
+
+@pytest.mark.parametrize("name", ["projection", "orthogonal", "uncorrelated", "generalized"])
+def test_a_result_says_the_deflation_that_was_asked(name):
+    A = covariance(X)
+    found = spcacore.sparse_pca(A, 2, 4, deflation=name, kind="covariance")
+    assert found.deflation == name
+    assert found.extend(A, 1).deflation == name
+    model = partial(spcacore.sparse_pca, n_components=2, deflation=name, kind="covariance")
+    path = spcacore.sparsity_path(A, model, [3, 5])
+    assert {path.deflation, *(one.deflation for one in path)} == {name}

@@ -352,7 +352,7 @@ def extend(
     settings = dict(result.options)
     if settings["refine"]:
         raise ValueError("refined loadings depend on one another: call sparse_pca for all of them at once")
-    method, deflation = SOLVERS[result.method], DEFLATIONS[result.deflation]
+    method, deflation = SOLVERS[result.method], DEFLATIONS[settings["deflation"]]
     problem = problem_of(X, method, result.kind, settings)
     hook = check_callback(callback)
     before, p = result.n_components, len(result.loadings)
@@ -440,7 +440,7 @@ def components_result(
         n_iter=np.array([f.n_iter for f in found], np.intp),
         converged=np.array([f.converged for f in found], np.bool_),
         method=method,
-        deflation=settings["deflation"],
+        deflation=settings["constraint"] or settings["deflation"],
         kind=kind,
         n_samples=problem.n_samples,
         names=problem.names,

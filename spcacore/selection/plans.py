@@ -177,7 +177,8 @@ class SearchPlan(Plan):
             super().__init__(X, model, grid)
             choices = self.values.tolist() if self.grids is None else _rows_of(self.grids)
         self.problem, self.solver, self.r, self.settings = model.seeded(rng).prepared(X, choices)
-        self.method, self.deflation = self.settings[0]["method"], self.settings[0]["deflation"]
+        first = self.settings[0]
+        self.method, self.deflation = first["method"], first["constraint"] or first["deflation"]
         self.kind = model.keywords.get("kind", "data")
         self.checked = self.settings
         self.problem = formed(self.problem)
@@ -212,7 +213,7 @@ class SearchPlan(Plan):
             settings = self.settings[i]
             known = [] if settings["refine"] else list(near[: len(self.earlier)])  # the same for all values
             new = search(
-                problem, self.solver, DEFLATIONS[self.deflation], settings, known, self.r, tell, near,
+                problem, self.solver, DEFLATIONS[settings["deflation"]], settings, known, self.r, tell, near,
                 quick=report is not None, quiet=True,
             )  # fmt: skip
             if settings["refine"] and new:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +76,7 @@ class PriorSelection(Tabular):
 def select_prior(
     X: MatrixLike,
     model: ModelLike,
-    priors: Mapping[str, Mapping[str, Any] | None],
+    priors: Mapping[str, Prior | None],
     *,
     callback: Callback | None = None,
 ) -> PriorSelection:
