@@ -164,7 +164,8 @@ def with_advice(function: Callable[..., Any]) -> Any:
             message = advice(function, given, options)
             if not message:
                 raise
-            raise TypeError(f"{error}{message}") from None
+            said = str(error).partition(". Did you mean")[0]  # as Python 3.13 guesses
+            raise TypeError(f"{said}{message}") from None
 
     own = FunctionType(call.__code__, function.__globals__, closure=call.__closure__)  # where doctest looks
     return wraps(function)(own)

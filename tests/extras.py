@@ -71,7 +71,7 @@ def optional(module, name=None):
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
+        if error.name != module.partition(".")[0] and not module.startswith("spcacore."):
             raise  # it is there, but something that it needs is not
         return Absent(PACKAGES[error.name])
     return found if name is None else getattr(found, name)
