@@ -202,7 +202,7 @@ def test_rows_of_a_normal_model():
 def test_shares_of_ordinary_components(run, scale):
     values = np.linalg.eigvalsh(covariance(X, scale=scale))[::-1]
     np.testing.assert_allclose(run(X, scale=scale).dense_ratio, values[:3] / values.sum(), rtol=1e-10)
-    wide = RNG.standard_normal((12, 400))
+    wide = np.random.default_rng(0).standard_normal((12, 400))
     s = np.linalg.svd(wide - wide.mean(axis=0), compute_uv=False) ** 2
     np.testing.assert_allclose(run(wide).dense_ratio, s[:3] / s.sum(), rtol=1e-8)
 
