@@ -8,9 +8,9 @@
  * random rotations of it. */
 #include "joint.h"
 
-#define RISE 1e-7    /* of what is explained, for which loadings are others */
-#define BEHIND 2e-2  /* share below the best from which an ascent is given up */
-#define APART 1e-2   /* what must be left of a squared loading beside those it is combined with */
+#define RISE 1e-7   /* of what is explained, for which loadings are others */
+#define BEHIND 2e-2 /* share below the best from which an ascent is given up */
+#define APART 1e-2  /* what must be left of a squared loading beside those it is combined with */
 enum { SWEEPS = 60, PASSES = 6, FIRST_MOVES = 15, GREEDY_STARTS = 16, EXCHANGES = 60 };
 
 typedef struct {
@@ -364,7 +364,8 @@ static void cross(search_t *s, loadings_t other)
     permute(s, r);
     for (spca_int t = 0; t < r; t++) choice[t] = t + (below(s, 2) ? r : 0);
     exchange_columns(s, &o->V, choice);
-    for (spca_int t = 0; t < r; t++) /* those of the other member first: their places are beyond r */
+    for (spca_int t = 0; t < r;
+         t++) /* those of the other member first: their places are beyond r */
         if (choice[t] >= r) copy(s, &o->V, choice[t], &o->V, t);
     for (spca_int t = 0; t < r; t++)
         if (choice[t] < r && choice[t] != t) copy(s, &o->V, choice[t], &o->V, t);
@@ -374,8 +375,7 @@ static void cross(search_t *s, loadings_t other)
 /* ---- the first moves ------------------------------------------------------------------------ */
 
 /* Y (l x p) = U A */
-VECTORIZED(multiply,
-           (spca_int p, spca_int l, const real *A, const double *U, double *restrict Y),
+VECTORIZED(multiply, (spca_int p, spca_int l, const real *A, const double *U, double *restrict Y),
            (p, l, A, U, Y))
 {
     for (spca_int i = 0; i < l * p; i++) Y[i] = 0;
@@ -459,8 +459,8 @@ static spca_status from_subspace(search_t *s, int weighted, int varimax, spca_in
                 s->turned[a * p + i] = (real)(weight * s->U[a * p + i]);
             for (spca_int b = 0; b < width; b++) R[a * width + b] = a == b;
         }
-        spca_status status = SPCA(planar_sweeps)(p, width, 1, 50, 1e-4, o->stop, o->ctx, s->turned,
-                                                 R, &n_iter);
+        spca_status status =
+            SPCA(planar_sweeps)(p, width, 1, 50, 1e-4, o->stop, o->ctx, s->turned, R, &n_iter);
         if (status < 0) return status;
     } else if (!weighted)
         rotation(s, width, R);

@@ -7,7 +7,7 @@
 #define SPCA_JOINT_H
 #include "real.h"
 
-#define JOINT_SPAN 1e-9 /* of a squared norm outside of a span, below which nothing is */
+#define JOINT_SPAN 1e-9   /* of a squared norm outside of a span, below which nothing is */
 enum { JOINT_TRIED = 8 }; /* exchanges whose value is computed */
 
 /* Loadings by their nonzeros: nnz (r), index and value (r x room), index ascending. */

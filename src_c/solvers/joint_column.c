@@ -9,9 +9,9 @@
  * of e_i and of x without its entry a, the larger root of a quadratic. */
 #include "joint.h"
 
-#define TIES 1e-10  /* share by which the first of equal scores is larger */
-#define RISE 1e-9   /* of the quotient, for which a support changes */
-#define NEAR 3e-2   /* share by which the value of an exchange may be above what two vectors tell */
+#define TIES 1e-10 /* share by which the first of equal scores is larger */
+#define RISE 1e-9  /* of the quotient, for which a support changes */
+#define NEAR 3e-2  /* share by which the value of an exchange may be above what two vectors tell */
 enum { CLIMBS = 8, STEPS = 6, LAST_STEPS = 30, SWAPS = 40 };
 
 static double dot(spca_int n, const double *x, const double *y)
@@ -75,7 +75,8 @@ double SPCA(joint_product)(const joint_t *o, const loadings_t *V, spca_int s, sp
     return sum;
 }
 
-/* One more row of Q and of AQ: those of loading t less what the earlier rows span, over the pivot. */
+/* One more row of Q and of AQ: those of loading t less what the earlier rows span, over the pivot.
+ */
 static void orthogonalize(joint_t *o, spca_int t, spca_int *place)
 {
     spca_int p = o->p, r = o->r, m = o->m;
@@ -138,7 +139,7 @@ void SPCA(joint_given)(joint_t *o, spca_int t)
 /* The pencil on a support, and vectors there. */
 typedef struct {
     spca_int n, m;
-    double *G, *q, *f;                /* (n x n), (m x n) */
+    double *G, *q, *f;            /* (n x n), (m x n) */
     double *x[3], *Nx[3], *Mx[3]; /* (n): x, residual, the step before */
 } local_t;
 
@@ -222,7 +223,8 @@ static double combine(const local_t *s, int count, double *c)
         for (int b = 0; b < n; b++)
             for (int a = 0; a < n; a++) {
                 double *e = pass ? N + b * n + a : N + a * n + b;
-                for (int l = 0; l < a; l++) *e -= L[a * 3 + l] * (pass ? N[b * n + l] : N[l * n + b]);
+                for (int l = 0; l < a; l++)
+                    *e -= L[a * 3 + l] * (pass ? N[b * n + l] : N[l * n + b]);
                 *e /= L[a * 3 + a];
             }
     for (int a = 0; a < n; a++)
@@ -469,7 +471,8 @@ double SPCA(joint_ascend)(joint_t *o, spca_int size, int thorough, spca_int *nnz
 {
     double value = fitted(o, *nnz, index, thorough ? LAST_STEPS : STEPS, x);
     value = climb(o, value, CLIMBS, size, nnz, index, x);
-    for (int swap = 0; thorough && value > 0 && *nnz == size && size < o->p && swap < SWAPS; swap++) {
+    for (int swap = 0; thorough && value > 0 && *nnz == size && size < o->p && swap < SWAPS;
+         swap++) {
         double before = value;
         value = exchanged(o, value, *nnz, index, x);
         if (!(value > before * (1 + RISE))) break;
