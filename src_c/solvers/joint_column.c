@@ -273,7 +273,7 @@ static double fitted(joint_t *o, spca_int n, const spca_int *index, int steps, d
     }
     norm = sqrt(dot(n, s.x[0], s.x[0]));
     for (spca_int i = 0; i < n; i++) x[i] = s.x[0][i] / norm;
-    o->spent += (double)((step + 3) * n * n);
+    o->spent += (double)((step + 4) * (n * n + 5 * o->m * n + 12 * n + 500));
     return value;
 }
 
@@ -292,7 +292,7 @@ static void product(joint_t *o, double rho, spca_int nnz, const spca_int *index,
         add_multiple(p, rho * along - across, q, o->score);
         if (along != 0) add_multiple(p, -along, f, o->score);
     }
-    o->spent += (double)((nnz + 2 * o->m) * p);
+    o->spent += (double)((nnz + 2 * o->m + 8) * p);
 }
 
 void SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x)
@@ -429,7 +429,7 @@ static int promising(joint_t *o, double value, spca_int n, const spca_int *index
             if (count == JOINT_TRIED) bar = best[JOINT_TRIED - 1].rise + TIES * value;
         }
     }
-    o->spent += (double)(n * p * (6 + o->m));
+    o->spent += (double)(n * p * (12 + o->m));
     return count;
 }
 
