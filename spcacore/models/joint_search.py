@@ -5,23 +5,31 @@ Of many variables these are the most promising ones. Others join as long as one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
+    JOINT_AGREEING,
     JOINT_CHECKS,
+    JOINT_COMBINED_PATIENCE,
     JOINT_ENTRANTS,
+    JOINT_FIRST_MOVES,
+    JOINT_KEPT,
     JOINT_MEMBERS,
     JOINT_MOVES,
     JOINT_ORDER,
     JOINT_PATIENCE,
+    JOINT_POPULATIONS,
+    JOINT_SAME,
+    JOINT_SHARE,
     JOINT_SMALL,
     JOINT_WORK,
     SUBMATRIX_ENTRIES,
-)
+)  # fmt: skip
 from .._types import Array, Index
 from .._validation import Hook
 from ..operators.problem import Problem
@@ -32,17 +40,17 @@ __all__ = ["JointSearch", "ascended", "searched"]
 __dir__ = __all__.copy
 
 
-class JointSearch:
-    """A search of the loadings of a covariance matrix with at most so many nonzeros, from given ones.
+class _Population:
+    """Members of a search from given loadings; `late`: without the first moves, which begin anew."""
 
-    A seed draws the same numbers on every machine.
-    """
-
-    def __init__(self, A: Array, sizes: Sequence[int], starts: Sequence[Sequence[Loading]], seed: int):
+    def __init__(
+        self, A: Array, sizes: Sequence[int], starts: Sequence[Sequence[Loading]], seed: int, late: bool
+    ):
         p, r, room, members = len(A), len(sizes), max(sizes), max(JOINT_MEMBERS, len(starts))
-        self.A, self.sizes = np.ascontiguousarray(A), np.array(sizes, np.intp)
+        self.A, self.sizes = A, np.array(sizes, np.intp)
         self.diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
-        self.random, self.state, self.spent = np.array([seed], np.uint64), np.zeros(3, np.intp), np.zeros(1)
+        self.random, self.spent = np.array([seed % 2**64], np.uint64), np.zeros(1)
+        self.state = np.array([JOINT_FIRST_MOVES if late else 0, 0, 0], np.intp)
         self.subspace, self.explained = np.zeros(2 * r * (p + 1)), np.zeros(members)
         self.nnz = np.zeros((members, r), np.intp)
         self.index, self.value = np.zeros((members, r, room), np.intp), np.zeros((members, r, room))
@@ -51,22 +59,59 @@ class JointSearch:
                 self.nnz[place, t] = len(index)
                 self.index[place, t, : len(index)] = index
                 self.value[place, t, : len(index)] = value / np.linalg.norm(value)
-        self.go_on(0, len(starts))
+        self.go_on(0, 1, np.inf, len(starts))
 
-    def go_on(self, moves: int, given: int = 0) -> bool:
+    def go_on(self, moves: int, patience: int, limit: float, given: int = 0) -> bool:
         """At most so many more moves; False once the search has ended."""
-        limit = JOINT_WORK * max(len(self.A), JOINT_SMALL)
         _core.joint(
-            self.A, self.diagonal, self.sizes, given, moves, JOINT_PATIENCE, limit, self.random, self.state,
+            self.A, self.diagonal, self.sizes, given, moves, patience, limit, self.random, self.state,
             self.spent, self.subspace, self.nnz, self.index, self.value, self.explained,
         )  # fmt: skip
-        return bool(self.state[1] < JOINT_PATIENCE and self.spent[0] < limit)
+        return bool(self.state[1] < patience and self.spent[0] < limit)
 
-    @property
-    def best(self) -> list[Loading]:
-        """The loadings that explain most."""
-        used = [(self.index[0, t, :n], self.value[0, t, :n]) for t, n in enumerate(self.nnz[0])]
-        return [(index[value != 0].copy(), value[value != 0]) for index, value in used]
+    def best(self, count: int) -> list[tuple[float, list[Loading]]]:
+        """What the best members explain, and these."""
+        return [
+            (float(self.explained[m]), [
+                (index[:n][value[:n] != 0], value[:n][value[:n] != 0])
+                for n, index, value in zip(self.nnz[m], self.index[m], self.value[m], strict=True)
+            ])
+            for m in range(min(count, int(self.state[2])))
+        ]  # fmt: skip
+
+
+class JointSearch:
+    """Populations one after another, and some from the best of these, until several end at the same.
+
+    Draws the same numbers on every machine.
+    """
+
+    def __init__(self, A: Array, sizes: Sequence[int], start: list[Loading], seed: int):
+        self.A, self.sizes, self.start, self.seed = np.ascontiguousarray(A), sizes, start, seed
+        self.best: list[tuple[float, list[Loading]]] = []
+        self.limit = JOINT_WORK * max(len(A), JOINT_SMALL)
+
+    def rounds(self) -> Iterator[None]:
+        """Some moves at a time."""
+        spent, ends, earlier = 0.0, [], self.best
+        for turn in itertools.count():
+            combined = turn % (JOINT_POPULATIONS + 1) == JOINT_POPULATIONS
+            starts = [x for _, x in earlier] if combined else [] if turn else [self.start]
+            population = _Population(self.A, self.sizes, starts, self.seed + turn, combined)
+            limit, patience = JOINT_SHARE * self.limit, JOINT_PATIENCE
+            if combined:
+                limit, patience = self.limit, JOINT_COMBINED_PATIENCE
+            going = True
+            while going:
+                going = population.go_on(JOINT_MOVES, patience, min(limit, self.limit - spent))
+                both = sorted(earlier + population.best(JOINT_KEPT), key=lambda one: -one[0])
+                self.best = both[:JOINT_MEMBERS]
+                yield
+            spent, earlier = spent + float(population.spent[0]), self.best
+            ends += [] if combined else [float(population.explained[0])]
+            same = sum(end > self.best[0][0] * (1 - JOINT_SAME) for end in ends)
+            if same >= JOINT_AGREEING or spent >= self.limit:
+                return
 
 
 def searched(
@@ -74,29 +119,22 @@ def searched(
     hook: Hook | None,
 ) -> tuple[list[Loading], bool]:  # fmt: skip
     """The best loadings of so many searches from these, and whether the first came to its end."""
-    among = _promising(problem, start)
+    among, ended = _promising(problem, start), True
     for check in range(JOINT_CHECKS):
-        A, ended = problem.operator.submatrix(among), True
-        best, most = start, -np.inf
+        A, best, most = problem.operator.submatrix(among), start, -np.inf
         for attempt in range(1 if check else attempts):
-            search = JointSearch(A, sizes, [_inside(among, start)], seed + attempt)
-            for n_iter in range(max_iter):
-                going = search.go_on(JOINT_MOVES)
-                explained = float(search.explained[0])
-                if hook is not None and hook(
-                    Progress(attempt, attempts, n_iter + 1, float(problem.in_units(max(explained, most))))
-                ):
-                    ended = going = False
-                if not going:
+            search = JointSearch(A, sizes, _inside(among, start), seed + 1009 * attempt)
+            for n_iter, _ in enumerate(search.rounds()):
+                if search.best[0][0] > most:
+                    most, best = search.best[0]
+                told = Progress(attempt, attempts, n_iter + 1, float(problem.in_units(most)))
+                if hook is not None and hook(told):
+                    return _outside(among, best, problem.operator.dtype), False
+                if n_iter + 1 == max_iter:
+                    ended = ended and attempt > 0
                     break
-            else:
-                ended = ended and attempt > 0
-            if search.explained[0] > most:
-                most, best = float(search.explained[0]), search.best
-            if hook is not None and hook.ended:
-                break
         start = _outside(among, best, problem.operator.dtype)
-        entrants = _entrants(problem, start, among) if len(among) < problem.p and ended else among[:0]
+        entrants = _entrants(problem, start, among) if len(among) < problem.p else among[:0]
         if len(entrants) == 0:
             break
         among = np.union1d(among, entrants)
@@ -109,8 +147,9 @@ def ascended(
     """The best loadings to which these ascend, each given the others, and what they explain."""
     among = _promising(problem, [x for start in starts for x in start])
     inside = [_inside(among, start) for start in starts]
-    search = JointSearch(problem.operator.submatrix(among), sizes, inside, 0)
-    return _outside(among, search.best, problem.operator.dtype), float(search.explained[0])
+    A = np.ascontiguousarray(problem.operator.submatrix(among))
+    ((most, best),) = _Population(A, sizes, inside, 0, True).best(1)
+    return _outside(among, best, problem.operator.dtype), most
 
 
 def _inside(among: Index, loadings: Sequence[Loading]) -> list[Loading]:
