@@ -24,7 +24,6 @@ from .._validation import (
     Hook,
     as_seed,
     check_bool,
-    check_callback,
     check_choice,
     integer,
     number,
@@ -39,7 +38,7 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.screening import MODES as SCREENING
 from ..operators.supports import Supports, knowledge
-from ..progress import Callback
+from ..progress import Callback, check_callback
 from ..results import SparseComponent
 from .in_working_set import Restrictable, search_from_each, search_in_working_set
 from .solution import Begin, ProgressHook, Report, Solution, ended
