@@ -32,12 +32,12 @@ from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
 from ..operators.deflation import PROJECTION, Deflation
 from ..operators.problem import Problem, of_matrix
-from ..operators.supports import Supports
 from ..progress import Progress
 from ..solvers.base import Solver, hook_of_component
 from ..solvers.certificates import joint_bounds
 from ..solvers.share import Share
 from ..solvers.solution import Solution
+from ..supports.admissible import Supports
 from .bordered_sums import Array, Index, Steps, leading_sum
 from .budget import best_budget, even_split
 from .common_support import best_common, bound_of, prove
@@ -334,7 +334,7 @@ def _entrants(problem: Problem, settings: dict[str, Any], loadings: list[Loading
 
 def _most_variables(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> tuple[int, ...]:
     """Variables that each component may have: other groups than those found may be larger."""
-    choice = Supports.unknown(problem.p) if problem.choice is None else problem.choice
+    choice = Supports.plain(problem.p) if problem.choice is None else problem.choice
     counts = [choice.cardinality_of(x.index) for x in found]
     for t, k in enumerate((settings.get("cardinality") or ())[: len(found)]):
         counts[t] = max(counts[t], 0 if isinstance(k, Share) else k)
@@ -344,7 +344,7 @@ def _most_variables(problem: Problem, found: list[Solution], settings: dict[str,
 def bounds_together(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> dict[str, float]:
     """Bounds on what all explain together, in the operator's units: of any supports that are allowed."""
     support, total = settings.get("support", "free"), settings.get("total_cardinality")
-    choice = Supports.unknown(problem.p) if problem.choice is None else problem.choice
+    choice = Supports.plain(problem.p) if problem.choice is None else problem.choice
     sizes, rows, relaxed = _most_variables(problem, found, settings), None, problem.p <= JOINT_ORDER
     if support == "common":
         rows = choice.most_variables(settings["cardinality"][0])

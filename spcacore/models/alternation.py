@@ -30,7 +30,6 @@ from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator, Defl
 from ..operators.gram import is_rounding
 from ..operators.inputs import as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality
-from ..operators.supports import Supports
 from ..progress import Progress
 from ..solvers.base import Solver, check_choice_of, choice_options, hook_of_component
 from ..solvers.certificates import upper_bounds
@@ -38,6 +37,7 @@ from ..solvers.proving import PROOF_SECONDS, better_support
 from ..solvers.share import Share, fewest_variables
 from ..solvers.solution import Ended, Report, Solution, ended
 from ..solvers.table import SOLVERS
+from ..supports.admissible import Supports
 from .across import are_together, check_across, check_sizes, search_together, tell_found
 from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint, with_sign
 from .variance import TotalShare
