@@ -20,13 +20,13 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.gram import is_rounding
 from ..operators.inputs import as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality
-from ..operators.supports import Supports
 from ..progress import Progress
 from ..solvers.base import Solver, check_choice_of, hook_of_component
 from ..solvers.certificates import upper_bounds
 from ..solvers.proving import better_support
 from ..solvers.share import Share, fewest_variables
 from ..solvers.solution import Ended, Report, Solution, ended
+from ..supports.admissible import Supports
 from .across import check_sizes, search_together, tell_found
 from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint, with_sign
 from .request import Request

@@ -17,10 +17,10 @@ from .._validation import LARGEST, as_seed, as_share, check_bool, check_choice, 
 from ..choice import Choice, Explained, Total
 from ..methods import Method
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
-from ..operators.supports import Supports
 from ..solvers.base import Solver, choice_options
 from ..solvers.proving import PROOF_SECONDS
 from ..solvers.table import SOLVERS
+from ..supports.admissible import Supports
 
 __all__ = ["CERTIFY", "CONSTRAINTS", "SUPPORTS", "Request"]
 __dir__ = __all__.copy

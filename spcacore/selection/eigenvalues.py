@@ -42,7 +42,7 @@ from ..readable import Listing, Tabular
 if TYPE_CHECKING:
     pass
 
-__all__ = ["ADJUSTMENTS", "KINDS", "Callback", "CrossValidatedEigenvalues", "cross_validated_eigenvalues"]
+__all__ = ["ADJUSTMENTS", "KINDS", "CrossValidatedEigenvalues", "cross_validated_eigenvalues"]
 __dir__ = __all__.copy
 
 KINDS = ("counts", "graph", "normal")
