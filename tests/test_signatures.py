@@ -76,13 +76,6 @@ def test_what_counts_as_a_type():
     assert not any(map(untyped, ("NDArray[Any]", "dict[str, tuple[Any, int]] | None")))
 
 
-def test_every_option_of_every_method_is_in_its_record():
-    for name, method in table.SOLVERS.items():
-        fields = set(methods.METHODS[name].__dataclass_fields__)
-        assert set(method.option_names()) - {"nonnegative"} <= fields
-        assert method.sparsity == methods.METHODS[name].sparsity
-
-
 def test_functions_that_run_a_function_have_few_options():
     for name in ("stability", "sparsity_path", "select_sparsity", "select_n_components", "select_prior"):
         assert [*inspect.signature(getattr(spcacore, name)).parameters][:2] == ["X", "model"]

@@ -185,7 +185,7 @@ def _bounds_in_turn(
         variance = state.objective(index, value)
         k = len(index) if problem.choice is None else problem.choice.cardinality_with(index)
         if args.exact:
-            solver = ExactSearch.from_options(problem, time_limit=args.time_limit)
+            solver = ExactSearch.from_record(problem, BranchAndBound(time_limit=args.time_limit))
             hook = lambda n: progress(f"{n} nodes")  # noqa: E731
             seed = [as_seed(args.rng), t]
             proof = solve_to_optimality(problem, state, k, solver, seed, hook)

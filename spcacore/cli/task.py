@@ -219,7 +219,7 @@ def given_sparsity(args: Arguments) -> tuple[str, Any]:
 
 def method_options(args: Arguments) -> dict[str, Any]:
     """Those options of the method that were given."""
-    takes = {name: method.option_names() for name, method in SOLVERS.items()}
+    takes = {name: (*one.__dataclass_fields__,) for name, one in METHODS.items()}
     options = {}
     for name in OPTIONS:
         value = getattr(args, name)
