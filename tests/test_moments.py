@@ -155,7 +155,7 @@ def test_the_recipe_of_the_page():
     page = (Path(__file__).parents[1] / "docs" / "distributed.md").read_text()
     (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "mapInPandas" in block)
     space = {}
-    exec(code.partition("\nrows = ")[0], space)  # noqa: S102
+    exec(code.partition("\nrows = ")[0], space)
     frames = [pd.DataFrame(X[i:j]) for i, j in ((0, 10), (10, 10), (10, 45), (45, 80))]
     found = [row for part in (frames[:3], frames[3:], []) for row in space["moments_of_part"](iter(part))]
     total = sum((pickle.loads(row.moments[0]) for row in found[1:]), pickle.loads(found[0].moments[0]))

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._labels import joined
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
-from .._types import Array, MatrixLike, Weights
+from .._types import Array, Index, MatrixLike, Weights
 from .._validation import check_weights, float_type, number, real_array
 from .block_tasks import as_kernel_input, merged_moments, moments, squares_of_scores, statistics
 from .blocks import RowBlocks, locate_not_finite
@@ -205,13 +205,17 @@ class Moments(RowBlocks):
             "this needs the rows of X, and X has their moments alone; weights of rows go to Moments.of"
         )
 
-    def _rows_are_gone(self, *_: Any) -> Any:
-        self.results(None)
+    def taken(self, rows: Index) -> RowBlocks:
+        return next(self.results(None))  # which raises
 
-    taken: Any = _rows_are_gone
-    rows: Any = _rows_are_gone
-    beside: Any = _rows_are_gone
-    _parted_like: Any = _rows_are_gone
+    def rows(self, index: Index) -> NDArray[Any]:
+        return next(self.results(None))
+
+    def beside(self, other: RowBlocks, a: Any) -> Any:
+        return next(self.results(None))
+
+    def _parted_like(self, other: RowBlocks) -> RowBlocks:
+        return next(self.results(None))
 
     def __repr__(self) -> str:
         return f"Moments({self.n_samples:.10g} x {self.shape[1]}, {self.dtype})"
