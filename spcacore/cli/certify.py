@@ -17,10 +17,10 @@ from ..models.variance import explained_variance
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.supports import knowledge
 from ..solvers.certificates import optimality_bound, upper_bounds
 from ..solvers.exact import ExactSearch, branch_and_bound, solve_to_optimality
 from ..solvers.truncated_power import tpower
+from ..supports.admissible import knowledge
 from .models import flag_of, takes
 from .reading import adopt, placed, read_saved
 from .report import json_loading, print_aligned, print_loading

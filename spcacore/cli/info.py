@@ -144,7 +144,6 @@ def _columns(X: Any) -> Any:
 
 def _pieces(X: Any) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]]:
     """Rows, columns and values of the entries stored, some at a time, in the order in which they are."""
-    n, p = X.shape
     if scipy.sparse.issparse(X):
         for start in range(0, len(X.data), INFO_ENTRIES):
             part = slice(start, min(start + INFO_ENTRIES, len(X.data)))
@@ -171,6 +170,8 @@ def _print(facts: dict[str, Any], table: Table, args: Arguments) -> None:
     names, first = table.variables(), facts["first_not_finite"]
     constant, empty = facts["constant_variables"], facts["empty_variables"]
     seconds, median = facts["seconds_per_product"], facts["median_variance"]
+    where = "" if first is None else f"sample {printable(table.samples()[first[0]])}"
+    where += "" if first is None else f", variable {printable(names[first[1]])}"
     rows = {
         "contents": facts["contents"] and printable(facts["contents"]),
         "samples": f"{n}{_some(table.row_names)}",
@@ -181,8 +182,7 @@ def _print(facts: dict[str, Any], table: Table, args: Arguments) -> None:
         "in memory": _amount(facts["bytes_in_memory"]),
         "missing": _count_of(facts["missing"], n * p),
         "infinite": _count_of(facts["infinite"], n * p),
-        "": first
-        and f"the first: sample {printable(table.samples()[first[0]])}, variable {printable(names[first[1]])}",
+        "": where and f"the first: {where}",
         "constant": f"{len(constant) or 'none'}{_some([names[j] for j in constant])}",
         "all missing": empty and f"{len(empty)}{_some([names[j] for j in empty])}",
         "variances": median is not None

@@ -148,7 +148,7 @@ def _option(name: str, command: str, takers: dict[str, Option], methods: tuple[s
     read = read or metavar * (not types or metavar == "GRID")
     required = name == "loadings" and command != "certify"
     settings: dict[str, Any] = {"required": required}
-    if name in _DEFAULTS or "/" in flags[0] or "bool" in types or "Switch" in types:
+    if name in _DEFAULTS or (flags and "/" in flags[0]) or "bool" in types or "Switch" in types:
         settings["default"] = _DEFAULTS.get(name)
     both = [flag for flag in flags if "/" in flag]
     if not both:

@@ -40,7 +40,7 @@ _EXTENSIONS = {"output": (".csv", ".npz"), "scores": (".csv", ".npz"), "plot": (
 
 
 def print_result(result: Any, names: Sequence[str]) -> None:
-    """Variances, and the loadings that are not zero: a table where it fits, else a list for each component."""
+    """Variances, and the loadings of what is chosen: a table where it fits, else a list of each component."""
     if result.n_components == 0:
         print("no component: the variables do not vary")
         return
