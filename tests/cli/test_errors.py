@@ -78,7 +78,7 @@ P = 12  # columns of X
         ("1,2\n3,4\n", ("--random-state=3",), "--random-state; do you mean --rng?; see"),
         ("1,2\n3,4\n", ("--ncomp", "2"), "--ncomp; do you mean -n?; see"),
         ("1,2\n3,4\n", ("--alpha", "1"), "--alpha; do you mean --penalty or -k?; see"),
-        ("1,2\n3,4\n", ("--l1-bound", "1"), "--l1-bound: not for method tpower, which takes -k"),
+        ("1,2\n3,4\n", ("--l1-bound", "1"), "--l1-bound: not for method tpower, which takes -k/"),
         ("a b\n1 2\n", (), "is not a number: '1 2'; commas, semicolons or tabs must separate cells"),
         ("a\noak\nelm\n", ("--header", "--no-row-names"), "is not a number: 'oak'"),
         ("a,b\n1,2\n3,oops\n", (), "is not a number: 'oops'; correct it, or leave the column out: --drop b"),
