@@ -127,7 +127,7 @@ def json_result(result: Any, names: Sequence[str]) -> dict[str, Any]:
     return {
         "method": result.method,
         "deflation": getattr(result, "deflation", None),
-        "constraint": getattr(result, "options", {}).get("constraint"),
+        "constraint": getattr(getattr(result, "options", None), "constraint", None),
         "total_variance": getattr(result, "total_variance", None),
         "components": [
             {
