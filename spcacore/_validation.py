@@ -25,7 +25,6 @@ __all__ = [
     "as_seed",
     "as_share",
     "check_bool",
-    "check_callback",
     "check_choice",
     "check_flag_or_vector",
     "check_sample_weight",
@@ -365,15 +364,6 @@ class Hook:
                     release()
                 raise
         return self.ended
-
-
-def check_callback(callback: Any) -> Hook | None:
-    """A callback that may end the search by StopIteration, or None."""
-    if callback is None or isinstance(callback, Hook):
-        return callback
-    if not callable(callback):
-        raise TypeError(f"callback must be callable or None, not {callback!r}")
-    return Hook(callback)
 
 
 def _copy_of(a: NDArray[Any], order: Literal["C", "F", "K"]) -> NDArray[Any]:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from .._limits import RESAMPLE_BATCH, RESAMPLE_ENTRIES
 from .._records import record
-from .._validation import check_callback
 from ..linalg.threads import Report
 from ..models.alternation import problem_of, refine_all, search
 from ..models.components import components_result
 from ..operators.gram import formed
+from ..progress import check_callback
 from ..solvers.solution import Solution
 from .candidates import CandidateRefits
 from .model import Model

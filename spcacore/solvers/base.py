@@ -24,7 +24,6 @@ from .._validation import (
     Hook,
     as_seed,
     check_bool,
-    check_callback,
     check_choice,
     integer,
     number,
@@ -38,7 +37,7 @@ from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.screening import MODES as SCREENING
-from ..progress import Callback
+from ..progress import Callback, check_callback
 from ..results import SparseComponent
 from ..supports.admissible import Supports, knowledge
 from .in_working_set import Restrictable, search_from_each, search_in_working_set
