@@ -29,8 +29,6 @@ LATE = {
     ("cli.fit", "plot"),
     ("cli.path", "plot"),
     ("cli.stability", "plot"),
-    ("cli.path", "selection.criteria"),
-    ("cli.reading", "cli.stores"),
 }
 
 

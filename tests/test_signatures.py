@@ -37,7 +37,7 @@ def public(module):
             yield name, thing
             for method, function in inspect.getmembers(thing, inspect.isfunction):
                 ours = function.__module__.startswith("spcacore") and not method.startswith("_")
-                if ours and not (name == "RowBlocks" and method in BLOCKS):
+                if ours and not (name in {"RowBlocks", "Moments"} and method in BLOCKS):
                     yield f"{name}.{method}", function
         elif callable(thing):
             yield name, thing
