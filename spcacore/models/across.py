@@ -30,12 +30,12 @@ from .._validation import Hook, integer
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
 from ..operators.problem import Problem, of_matrix
-from ..operators.supports import Supports
 from ..progress import Progress
 from ..solvers.base import hook_of_component
 from ..solvers.certificates import joint_bounds
 from ..solvers.share import Share
 from ..solvers.solution import Solution
+from ..supports.admissible import Supports
 from .bordered_sums import Array, Index, Steps, leading_sum
 from .budget import best_budget, even_split
 from .common_support import best_common, bound_of, prove
@@ -269,7 +269,7 @@ def _entrants(problem: Problem, request: Request, loadings: list[Loading], activ
 
 def _most_variables(problem: Problem, found: list[Solution], request: Request) -> tuple[int, ...]:
     """Variables that each component may have: other groups than those found may be larger."""
-    choice = Supports.unknown(problem.p) if problem.choice is None else problem.choice
+    choice = Supports.plain(problem.p) if problem.choice is None else problem.choice
     counts = [choice.cardinality_of(x.index) for x in found]
     for t, k in enumerate(request.cardinality[: len(found)]):
         counts[t] = max(counts[t], 0 if isinstance(k, Share) else k)
@@ -279,7 +279,7 @@ def _most_variables(problem: Problem, found: list[Solution], request: Request) -
 def bounds_together(problem: Problem, found: list[Solution], request: Request) -> dict[str, float]:
     """Bounds on what all explain together, in the operator's units: of any supports that are allowed."""
     support, total = request.support, request.total
-    choice = Supports.unknown(problem.p) if problem.choice is None else problem.choice
+    choice = Supports.plain(problem.p) if problem.choice is None else problem.choice
     sizes, rows, relaxed = _most_variables(problem, found, request), None, problem.p <= JOINT_ORDER
     if support == "common":
         rows = choice.most_variables(request.cardinality[0])

@@ -20,13 +20,13 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.gram import is_rounding
 from ..operators.inputs import as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality
-from ..operators.supports import Supports
 from ..progress import Progress
 from ..solvers.base import Solver, check_choice_of, hook_of_component
 from ..solvers.certificates import upper_bounds
 from ..solvers.proving import better_support
 from ..solvers.share import Share, fewest_variables
 from ..solvers.solution import Ended, Report, Solution, ended
+from ..supports.admissible import Supports
 from .across import check_sizes, search_together, tell_found
 from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint, with_sign
 from .request import Request
@@ -76,21 +76,20 @@ def prepare(
 
 def problem_of(X: Any, request: Request) -> Problem:
     """X as the request has it, which may be that of other rows."""
-    method, options, together = request.solver, request.options, request.together
+    method, record, together = request.solver, request.method, request.together
     return as_problem(
         X, kind=request.kind, center=request.center, scale=request.scale,
         sample_weight=request.sample_weight, screening=request.screening,
         missing=method.missing and not together,
-        columnwise=not (method.needs_whole_products(options) or together),
-        restrictable=method.may_restrict(options) and not together,
-        form=not method.needs_samples(options), choice=request.choice,
+        columnwise=not (method.needs_whole_products(record) or together),
+        restrictable=method.may_restrict(record) and not together,
+        form=not method.needs_samples(record), choice=request.choice,
     )  # fmt: skip
 
 
 def make_solver(problem: Problem, request: Request) -> Solver:
     """The solver with its options, validated."""
-    renormalize = request.method.renormalize
-    solver: Solver = request.solver.from_options(problem, renormalize=renormalize, **request.options)
+    solver: Solver = request.solver.from_record(problem, request.method, nonnegative=request.nonnegative)
     if request.certify and problem.diagonal is None:
         raise ValueError(
             f"certify={request.certify!r} needs the entries of X; an operator offers only products"
