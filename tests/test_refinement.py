@@ -101,14 +101,14 @@ def test_a_path_does_not_fall_where_refinement_did(monkeypatch):
     """Loadings of fewer variables, refined, are a start for those of more."""
     refine_all, calls = plans.refine_all, []
 
-    def worse(problem, found, settings, *args, **options):
-        calls.append(settings["cardinality"])
+    def worse(problem, found, request, *args, **options):
+        calls.append(request.cardinality)
         if len(calls) > 2:
-            return refine_all(problem, found, settings, *args, **options)
+            return refine_all(problem, found, request, *args, **options)
         lowest = [
             replace(x, index=np.arange(4) + 4 * t, entries=np.full(4, 0.5)) for t, x in enumerate(found)
         ]
-        return lowest if settings["cardinality"] == (4, 4) else found
+        return lowest if request.cardinality == (4, 4) else found
 
     monkeypatch.setattr(plans, "refine_all", worse)
     path = sparsity_path(PITPROPS, pca(2, kind="covariance", refine=True), [3, 4])
