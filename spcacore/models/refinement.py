@@ -66,16 +66,16 @@ def refine(
     """Improve several loadings together: solve for each again, given all the others.
 
     Maximizes the variance that the loadings explain together, `Tr(A V (V'V)^-1 V')`, over loadings V of the
-    given cardinalities. Each step changes one loading, by truncated power on the generalized problem `max
-    x'PAPx / x'Px`, where P is the projection away from the other loadings. This ends when a round over all
-    loadings gains no more than `tol`. A single loading is sought as `sparse_pca` seeks one by default, from
-    itself and from all other starts. Without a constraint, other combinations follow: of these loadings and
-    of those that truncated power finds from single variables, and of loadings that pass a variable to another
-    loading. For up to 64 variables some are drawn at random, too, and up to 128 random starts ascend at a
-    time, of which the best are varied again, as long as this helps.
+    given cardinalities. Each loading in turn ascends given the others, by truncated power on the generalized
+    problem `max x'PAPx / x'Px`, where P is the projection away from the others, and by exchanges of
+    variables, until none gains. Without a constraint, a search of other loadings follows: one or more are
+    sought again, some variables are replaced, loadings are rotated within their span and truncated, or taken
+    from different results; each such change ascends too. Several searches begin from random loadings. The
+    search ends when three of them come to the same loadings, or after a fixed amount of work. A single
+    loading is sought as `sparse_pca` seeks one by default, from itself and from all other starts.
 
-    No change is made unless it raises the variance, so the result explains at least as much as the given
-    loadings. There is one exception: loadings that must first be made orthogonal may lose variance by that.
+    The result explains at least as much as the given loadings. There is one exception: loadings that must
+    first be made orthogonal may lose variance by that.
 
     Parameters
     ----------
@@ -95,18 +95,18 @@ def refine(
     choice : Choice, optional
         What is known of the variables. Only `exclude` can be combined with a constraint.
         If a loading lacks an included variable, that variable first replaces one with a small entry; entries
-        of a wrong sign become zero. No other combinations are then tried.
+        of a wrong sign become zero. Of the choices, only `exclude` leaves the search of other loadings.
     n_restarts : int, default 0
-        Further attempts, from the best loadings with some drawn at random, and from random loadings only.
-        The best result of all is returned.
+        Further attempts: the whole search with other random numbers or, with a constraint or a choice, from
+        the best loadings with some drawn at random. The best result of all is returned.
     max_iter : int, default 500
-        Largest number of rounds over all loadings.
+        Largest number of rounds: over all loadings or, of the search of other loadings, of twenty changes.
     tol : float, default 1e-7
-        When a round gains no more than this fraction, the search tries all of its starts, and ends if these
-        do not gain more either.
+        With a constraint, or a choice that is not only `exclude`: when a round gains no more than this
+        fraction, the search tries all of its starts, and ends if these do not gain more either.
     {standardization}
     rng : None, int or numpy Generator, optional
-        For the restarts. None is a fixed seed.
+        For the search. None is a fixed seed.
     callback : callable or True, optional
         Called with a `Progress` after each round: `component` is the number of the attempt, `value` the
         variance explained. Raising StopIteration ends the search early, see `Progress`.

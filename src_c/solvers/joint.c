@@ -617,7 +617,7 @@ spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room)
 
 spca_int SPCA(joint_iwork)(spca_int p, spca_int r, spca_int room)
 {
-    return p + 6 * r + (2 * r + 3) * room;
+    return 2 * p + 6 * r + (2 * r + 3) * room;
 }
 
 /* Divides what the caller has. */
@@ -644,6 +644,7 @@ static void divide(search_t *s, double *work, spca_int *iwork)
     o->V.nnz = iwork, iwork += 2 * r;
     o->V.index = iwork, iwork += 2 * r * room;
     o->inside = iwork, iwork += p;
+    o->used = iwork, iwork += p;
     o->list = iwork, iwork += room;
     o->trial = iwork, iwork += 2 * room + r;
     s->order = iwork;
