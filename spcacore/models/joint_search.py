@@ -21,7 +21,6 @@ from .._limits import (
     JOINT_KEPT,
     JOINT_MEMBERS,
     JOINT_MOVES,
-    JOINT_ORDER,
     JOINT_PATIENCE,
     JOINT_POPULATIONS,
     JOINT_SAME,
@@ -29,6 +28,7 @@ from .._limits import (
     JOINT_SMALL,
     JOINT_WORK,
     SUBMATRIX_ENTRIES,
+    TOGETHER_ORDER,
 )  # fmt: skip
 from .._types import Array, Index
 from .._validation import Hook
@@ -164,7 +164,7 @@ def _promising(problem: Problem, loadings: list[Loading]) -> Index:
     """The variables to begin with: of large variance, of large covariance with the loadings, and theirs."""
     op, variance = problem.operator, problem.diagonal
     used = np.unique(np.concatenate([index for index, _ in loadings]))
-    order = JOINT_ORDER if op.symmetric_form else min(JOINT_ORDER, SUBMATRIX_ENTRIES // op.m)
+    order = TOGETHER_ORDER if op.symmetric_form else min(TOGETHER_ORDER, SUBMATRIX_ENTRIES // op.m)
     some = np.arange(problem.p) if variance is None else np.flatnonzero(variance > 0)
     if len(some) <= max(order, len(used)):
         return np.union1d(some, used)

@@ -244,7 +244,7 @@ def refined(
 
 
 def _searchable(problem: Problem, constraint: str | None) -> bool:
-    """Whether nothing is asked of the loadings but their cardinalities."""
+    """Whether only the cardinalities of the loadings are given."""
     return constraint is None and (problem.choice is None or not problem.choice.shapes)
 
 
