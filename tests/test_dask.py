@@ -343,6 +343,7 @@ def test_workers_that_never_come():
         assert not cluster.scheduler.tasks
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_gone(client, monkeypatch):
     """No KeyError, whatever it said last."""
     array = made_by_workers(data())
