@@ -276,6 +276,7 @@ WEAK_CORRELATION = 2.0  # correlation over the best of pure noise, up to which a
 SWAPPED_ENDS = 4  # of runs on a matrix or under a constraint, whose variables are swapped: one may miss 16 %
 BRIEF_ORDER = 300  # variables up to which a brief branch and bound ends a search,
 BRIEF_NODES, BRIEF_WORK = 1000, 1e7  # of so many nodes and, over (p k)^2, at most so many: some milliseconds
+BRIEF_HOPELESS = 0.06  # excess of its bound over the value, as a share, that ends it, over log2 of nodes
 BRIEF_FORMING = 2e7  # of forming its matrix from data
 CHOICE_SWAPS = 32  # groups, or variables with signs, that are tried in the place of one; and swaps in all
 CHOICE_STARTS = 32  # single variables that such a search starts from, since its steps are not compiled
