@@ -180,6 +180,23 @@ def exchange(
 def truncated_power_of_matrix(
     A: _Real, index: _Index, value: _Real, k: int, max_iter: int, tol: float, progress: _Hook = None
 ) -> tuple[_Index, _Real, _Real, _Index, NDArray[np.intc]]: ...
+def joint(
+    A: _Real,
+    diagonal: _Double,
+    size: _Index,
+    given: int,
+    moves: int,
+    patience: int,
+    limit: float,
+    random: NDArray[np.uint64],
+    state: _Index,
+    spent: _Double,
+    subspace: _Double,
+    nnz: _Index,
+    index: _Index,
+    value: _Double,
+    explained: _Double,
+) -> None: ...
 def swap(
     A: _Real,
     support: _Index,

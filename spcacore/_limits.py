@@ -332,6 +332,7 @@ REFINEMENT_ROUNDS = 500  # of `refine=True`
 QUOTIENT_ROUNDS = 5  # of power iteration and re-fitting under generalized deflation
 CCA_ROUNDS = 100  # of the two sides in turn
 LLOYD_STEPS = 300  # of one K-means
+HARTIGAN_MOVES = 16  # of single points between two passes of its: 1 takes twice the time, 64 ends lower
 LANCZOS_PASSES = 200  # of block Lanczos
 FLOW_ROUNDS = 10  # of the flow and the best values on its support
 FLOW_ROUGH_STEPS = 100  # of the flow to each of the larger supports from a dense start

@@ -435,6 +435,29 @@ spca_status SPCA(race)(spca_int p, spca_int k, const REAL *A, REAL *score, int k
                        spca_int *index, REAL *value, spca_int *n_iter, spca_int *count);
 size_t SPCA(race_work)(spca_int p, spca_int k, int known, const spca_search_plan *plan);
 
+/* ---- several loadings together (joint.c) ---------------------------------------------------- */
+
+/* Loadings V (p x r), at most size_t nonzeros in each, that explain much together: max Tr(A V
+ * (V'V)^-1 V') for symmetric semidefinite A.  Each ascends given the others, by truncated power on
+ * x'PAPx/x'Px, P the projection away from these (Mackey 2008, section 3.3; Yuan & Zhang 2013), and
+ * by exchanges of variables; moves change the best ones known, and each such ascent follows.
+ *
+ * The population: `members` places of loadings by their nonzeros, nnz (members x r), index
+ * ascending and value (members x r x room), room = max size, and what they explain, in descending
+ * order.  First the `given` loadings in the first places ascend; then come at most so many moves,
+ * until `patience` of them, one after another, raised nothing, or some limit of multiplications is
+ * spent.  Kept between calls: random (the generator's), state (3: moves made, moves that raised
+ * nothing, places taken), spent, and subspace (2r (p + 1)); all 0 at first.  diagonal (p): that of
+ * A.  work (joint_work), iwork (joint_iwork), turned (p r). */
+spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const REAL *A,
+                        const double *diagonal, const spca_int *size, spca_int members,
+                        spca_int given, spca_int moves, spca_int patience, double limit,
+                        spca_stop stop, void *ctx, uint64_t *random, spca_int *state, double *spent,
+                        double *subspace, spca_int *nnz, spca_int *index, double *value,
+                        double *explained, double *work, spca_int *iwork, REAL *turned);
+spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room);
+spca_int SPCA(joint_iwork)(spca_int p, spca_int r, spca_int room);
+
 /* ---- rotations ------------------------------------------------------------------------------ */
 
 /* Orthogonal R (r x r by columns, always double) maximizing

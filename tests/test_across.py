@@ -16,6 +16,7 @@ from spcacore import explained_variance, sparse_pca, stability
 from spcacore.models.across import bounds_together
 from spcacore.models.bordered_sums import leading_sum, with_each
 from spcacore.models.disjoint_enumeration import enumerated
+from spcacore.models.request import Request
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers.solution import Solution
 
@@ -90,18 +91,15 @@ def test_a_common_support_is_the_best_of_all(seed, p, k, r):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_bound_holds_for_all_common_supports_and_all_splits(seed):
     A = random_covariance(seed, 10)
-    for options, best in (
-        ({"cardinality": 4, "support": "common"}, best_common(A, 4, 2)),
-        (
-            {"total_cardinality": 7, "support": "disjoint"},
-            max(best_disjoint(A, (7 - k, k)) for k in (1, 2, 3)),
-        ),
+    for (cardinality, support), best in (
+        ((4, "common"), best_common(A, 4, 2)),
+        ((spcacore.Total(7), "disjoint"), max(best_disjoint(A, (7 - k, k)) for k in (1, 2, 3))),
     ):
         problem = as_problem(A, kind="covariance")
-        settings = {"constraint": None, "support": "free", "total_cardinality": None} | options
-        settings["cardinality"] = (options.get("cardinality", 1),) * 2
+        request = Request.checked(2, [cardinality], "covariance", support=support)
+        request = request.having(sparsity=(cardinality if request.total is None else 1,) * 2)
         one = Solution(np.arange(1), np.ones(1), 1.0, 0, True)  # a poor choice
-        for name, bound in bounds_together(problem, [one, one], settings).items():
+        for name, bound in bounds_together(problem, [one, one], request).items():
             assert problem.in_units(bound) >= best * (1 - 1e-12), name
 
 

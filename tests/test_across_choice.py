@@ -14,7 +14,7 @@ from test_joint_bound import best_on
 import spcacore
 from spcacore import sparse_pca
 from spcacore.models.common_units import CommonUnits, filled
-from spcacore.operators.supports import Supports
+from spcacore.supports.admissible import Supports
 
 P = 8
 LABELS = np.array([0, 0, 1, 1, 1, 2, 3, 4])

@@ -13,8 +13,8 @@ ROOT = Path(spcacore.__file__).parent
 FLOORS = (
     "_messages", "_labels", "_docstrings", "_types", "_records", "_limits", "_core", "_validation",
     "choice", "methods", "_asked", "_rendering", "progress",
-    "datasets", "readable", "linalg", "operators", "results",
-    "tools", "solvers", "models", "generalized", "clustering",
+    "datasets", "readable", "linalg", "supports", "operators", "results",
+    "tools", "objectives", "solvers", "models", "generalized", "clustering",
     "selection",
     "anndata", "sklearn", "plot", "cli", "__init__",
 )  # fmt: skip

@@ -26,7 +26,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
-from spcacore.models.alternation import CONSTRAINTS
+from spcacore.models.request import CONSTRAINTS
 from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem

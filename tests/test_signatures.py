@@ -11,7 +11,7 @@ from extras import skipping
 
 import spcacore
 from spcacore import _types, choice, methods
-from spcacore.models import alternation, rotated, variance
+from spcacore.models import request, rotated, variance
 from spcacore.operators import deflation, screening
 from spcacore.selection import criteria, resampling
 from spcacore.solvers import table
@@ -94,7 +94,7 @@ def test_functions_that_run_a_function_have_few_options():
     [
         (_types.MethodName, table.SOLVERS),
         (_types.MethodName, methods.METHODS),
-        (_types.Deflation, [*deflation.DEFLATIONS, *alternation.CONSTRAINTS]),
+        (_types.Deflation, [*deflation.DEFLATIONS, *request.CONSTRAINTS]),
         (_types.Definition, variance.VARIANCE_DEFINITIONS),
         (_types.ShareOf, choice.SHARES),
         (_types.ScreeningMode, screening.MODES),

@@ -20,7 +20,7 @@ import spcacore
 from spcacore import grid_laplacian, oppca, ppca, select_prior, soppca, sparse_pca
 from spcacore.models import priors
 from spcacore.models.prior_choice import chosen_support
-from spcacore.operators.supports import Supports
+from spcacore.supports.admissible import Supports
 
 
 def samples(seed=0, n=60, p=20):

@@ -18,10 +18,10 @@ from ..models.variance import explained_variance
 from ..operators.deflation import DEFLATIONS, DeflatedOperator, Deflation
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.supports import Supports, knowledge
 from ..solvers.certificates import optimality_bound, upper_bounds
 from ..solvers.exact import ExactSearch, branch_and_bound, solve_to_optimality
 from ..solvers.truncated_power import tpower
+from ..supports.admissible import Supports, knowledge
 from .console import ProgressLine
 from .reading import adopt, placed, read_saved
 from .report import json_loading, print_aligned, print_json, print_loading

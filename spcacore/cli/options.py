@@ -15,8 +15,7 @@ from click.shell_completion import get_completion_class
 from .._limits import COMMAND_GRID_VALUES
 from .._messages import instead_of
 from ..choice import COUNTS, SHARES
-from ..models.across import SUPPORTS
-from ..models.alternation import CONSTRAINTS
+from ..models.request import CONSTRAINTS, SUPPORTS
 from ..operators.deflation import DEFLATIONS
 from ..solvers.table import SOLVERS
 from . import help

@@ -32,12 +32,12 @@ from .._validation import (
     number,
 )
 from ..choice import Choice
-from ..operators.supports import knowledge
 from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..readable import HasLoadings, Side, frame, labels
 from ..solvers.base import hook_of_component
 from ..solvers.solution import Ended
+from ..supports.admissible import knowledge
 from .cca_alternation import Alternation
 from .cca_pmd import PenalizedDecomposition, check_l1_bound
 from .options import DEFLATIONS

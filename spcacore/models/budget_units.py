@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from .._limits import BUDGET_TRIALS, CHOICE_SWAPS, RISE
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
-from ..operators.supports import Supports
 from ..solvers.refitting import refit
 from ..solvers.solution import Solution
+from ..supports.admissible import Supports
 from .bordered_sums import Steps
 from .orthogonal_search import Loading
 from .refinement import quickly_refined

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from .._limits import ACROSS_ENTERING, ACROSS_RANDOM, RISE, SMALL_ORDER
-from ..operators.supports import Supports, Units, with_unit
+from ..supports.admissible import Supports, Units, with_unit
 from .bordered_sums import Array, Index, Steps, leading_sum
 from .common_support import CommonProof
 

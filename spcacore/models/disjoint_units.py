@@ -15,8 +15,8 @@ from .._limits import (
     SIGNED_ORDER,
     SMALL_ORDER,
 )
-from ..operators.supports import Supports, Units, with_unit
-from ..solvers.signed import signed_vector
+from ..linalg.signed import signed_vector
+from ..supports.admissible import Supports, Units, with_unit
 from .bordered_sums import Array, Index, Steps
 from .common_units import per_unit
 from .disjoint_enumeration import Enumeration, splits_of

@@ -14,7 +14,7 @@ from .._messages import warn
 from .._records import record
 from ..linalg.orthogonal import procrustes
 from ..operators.problem import Problem
-from ..operators.supports import Supports
+from ..supports.admissible import Supports
 from .shaped_net import ShapedNet
 
 __all__ = ["ElasticNets", "Space", "Thresholds", "Wanted", "space_of"]

@@ -37,12 +37,12 @@ from ..linalg.orthogonal import fix_sign, orthogonal_part
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.supports import knowledge
 from ..progress import Callback, Progress
 from ..solvers.parameters import shared_parameters
 from ..solvers.refitting import refit
 from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
+from ..supports.admissible import knowledge
 from .combinations import Candidates
 from .many_starts import many_ends
 from .orthogonal_search import (

@@ -47,13 +47,13 @@ from ..linalg.orthogonal import column_span, fix_sign
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_fitted, as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality, warn_out_of_range
-from ..operators.supports import knowledge
 from ..operators.transform import scores
 from ..progress import Callback, Progress
 from ..results import LoadingsResult
 from ..solvers.parameters import shared_parameters
 from ..solvers.solution import Ended
 from ..solvers.truncated_power import TruncatedPower
+from ..supports.admissible import knowledge
 from .priors import Banded, PriorMatrix, as_prior
 from .probabilistic import samples_of, total_variance
 from .variance import operator_variances

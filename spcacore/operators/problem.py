@@ -14,8 +14,8 @@ from .. import _core
 from .._messages import counted, warn
 from .._records import record
 from .._validation import default_cardinality
+from ..supports.admissible import Supports
 from .missing import MissingData
-from .supports import Supports
 
 __all__ = [
     "BELOW_RANGE", "OUT_OF_RANGE", "Problem", "Screening", "of_matrix", "usual_cardinality",

@@ -446,7 +446,7 @@ def select_n_components(
         best = int(np.argmin(np.append(score[1:] > 0, False)))
         one_se = int(np.argmin(np.append(score[1:] > 2 * error[1:], False)))
     chosen = one_se if rule == "one_se" else best
-    result = plan.result(solutions[0][:chosen], plan.settings[0]) if chosen else None
+    result = plan.result(solutions[0][:chosen], plan.requests[0]) if chosen else None
     plan.warn([result] if result else [])
     selection = _selection("n_components", criterion, values, score, error, scores, best, one_se, rule, None)
     return replace(selection, result=result)

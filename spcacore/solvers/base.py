@@ -38,9 +38,9 @@ from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.screening import MODES as SCREENING
-from ..operators.supports import Supports, knowledge
 from ..progress import Callback
 from ..results import SparseComponent
+from ..supports.admissible import Supports, knowledge
 from .in_working_set import Restrictable, search_from_each, search_in_working_set
 from .solution import Begin, ProgressHook, Report, Solution, ended
 

@@ -38,9 +38,9 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost, columns_of, largest_submatrix
-from ..operators.supports import Supports
 from ..progress import Callback
 from ..results import ExactComponent
+from ..supports.admissible import Supports
 from .base import Run, Solver, check_start, choice_options, drop_zeros, progress_hook
 from .certificates import bounds_without_search, by_strong_variables
 from .covariance_blocks import BlockSearch
@@ -323,7 +323,7 @@ def solve_to_optimality(
             problem, state, k, best, solver.tol, limits.check, limits.most, others
         )
         A = _matrix(state, kept, limits.check)
-        if choice is None or choice.plain:
+        if choice is None or choice.simple:
             search = Search(state, A, kept, k, best, solver.tol, check_limits=limits.check)
         else:
             search = UnitTree(state, A, k, best, solver.tol)
@@ -372,7 +372,7 @@ def _refuse_choice(state: DeflatedOperator, choice: Supports, most: int) -> None
         raise ValueError(
             f"branch_and_bound takes include, groups and signs for at most {EXACT_ORDER} variables"
         )
-    if choice.plain:
+    if choice.simple:
         return
     if state.quotient or state.constrained:
         raise ValueError(
@@ -421,7 +421,7 @@ def surviving_variables(
     p, op = problem.p, state.operator
     if p <= EXACT_ORDER:
         choice = problem.choice
-        return np.arange(p) if choice is None or not choice.plain else choice.available, best
+        return np.arange(p) if choice is None or not choice.simple else choice.available, best
     assert state.diagonal is not None  # refuse_large
     assert problem.diagonal is not None
     assert problem.moment is not None

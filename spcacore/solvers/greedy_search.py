@@ -127,7 +127,7 @@ class GreedySearch(Solver):
     ) -> Solution | None:  # fmt: skip
         best = None
         n_iter, clock = 0, ProgressClock(hook)
-        if state.choice is not None and not state.choice.plain:
+        if state.choice is not None and not state.choice.simple:
             return self._by_units(problem, state, cardinality, seed, clock, hook)
         strengths = GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
         for pencil in (Pencil.of(state, strength) for strength in strengths):

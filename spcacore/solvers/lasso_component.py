@@ -22,9 +22,9 @@ from ..methods import SCoTLASS
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import variable_names
 from ..operators.problem import Problem
-from ..operators.supports import Supports
 from ..progress import Callback
 from ..results import SparseComponent
+from ..supports.admissible import Supports
 from .base import IterativeSolver, drop_zeros, run_one
 from .candidates import begin_among
 from .choosing import ascend

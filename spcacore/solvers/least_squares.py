@@ -29,19 +29,19 @@ from .._validation import LARGEST, check_bool, check_choice, integer, number
 from ..choice import Choice, Explained
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis
+from ..linalg.signed import signed_ratio
 from ..methods import LeastSquares
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
-from ..operators.supports import Supports
 from ..progress import Callback
 from ..results import SparseComponent
+from ..supports.admissible import Supports
 from .base import Solver, drop_zeros, run_one
 from .least_squares_choice import UnitSearch, prove_units
 from .least_squares_exact import prove
 from .least_squares_search import Index, Ratio, Support, backward_search, forward_search, swap_search
 from .parameters import shared_parameters
 from .share import Share, bisect
-from .signed import signed_ratio
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
 
 __all__ = ["STRATEGIES", "LeastSquaresSearch", "LeastSquaresSolver", "least_squares_component"]

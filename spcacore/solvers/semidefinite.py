@@ -34,9 +34,9 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_of, largest_submatrix
-from ..operators.supports import Supports
 from ..progress import Callback
 from ..results import DSPCAComponent
+from ..supports.admissible import Supports
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook
 from .parameters import shared_parameters
 from .refitting import refit
