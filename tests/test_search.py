@@ -1,4 +1,4 @@
-"""The search of a matrix in memory: against all supports, against LAPACK, and against runs from all columns."""
+"""The search of a matrix in memory: against all supports, LAPACK, and runs from all columns."""
 
 from itertools import combinations
 
@@ -30,7 +30,7 @@ def best_of_all(A, k):
 
 
 def matrices(p, rng):
-    """Covariances of many and of few rows, with ties, copies, zero variables, negative variances and blocks."""
+    """Covariances of many and of few rows, with ties, copies, zeros, negative variances and blocks."""
     X = rng.standard_normal((40, p))
     A = np.cov(X.T).reshape(p, p)
     yield "many rows", A
@@ -64,7 +64,7 @@ def test_a_tree_proves_the_best_of_all_supports(p, dtype):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("k", [2, 5, 9])
 def test_without_a_tree_races_end_where_no_swap_is_better(dtype, k):
-    """Values are eigenvalues, ends differ, the best come first, and nearly all are the best of all supports."""
+    """Values are eigenvalues, ends differ, the best come first, and most are the best of all supports."""
     reached = []
     for seed in range(6):
         for name, A in matrices(11, np.random.default_rng(seed)):

@@ -88,7 +88,7 @@ class TruncatedPower(IterativeSolver):
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
-        A = self._matrix(problem, state)
+        A = self.matrix(problem, state)
         if A is not None:
             return self._best_of_matrix(problem, state, A, cardinality, hook)
         tol, running = self.tolerance(state.operator), _running(state)
@@ -125,7 +125,7 @@ class TruncatedPower(IterativeSolver):
         last = drop_zeros(brief_search(state, x, cardinality, hook))
         return None if last is None else replaced(last, tally=tally)
 
-    def _matrix(self, problem: Problem, state: DeflatedOperator) -> NDArray[Any] | None:
+    def matrix(self, problem: Problem, state: DeflatedOperator) -> NDArray[Any] | None:
         """A where it is in memory, or quickly formed of few variables, and all starts are ours to choose."""
         free = self.n_starts is None and (self.start is None or self.nearby() is not None)
         if not free or self.max_iter < RACE_ITERATIONS or self.nonnegative or state.choice is not None:

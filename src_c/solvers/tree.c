@@ -6,7 +6,7 @@
 
 enum { CHILDREN = 8 /* of a node; the last stands for all that remain */ };
 enum { CANDIDATE = 1, IN = 2 };
-static const double RISE = 1e-10; /* by which a value must exceed another to be better */
+static const double RISE = 1e-12; /* share by which a value must exceed another to be better */
 
 void spca_tree_room(spca_tree *tree, room_t *room)
 {
