@@ -10,7 +10,9 @@ rows answer each in their way.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
 from ..operators.blocks import SlicedRows
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
+from ..progress import Callback, Progress, check_callback
 from .columns import PAIRS, Array, Columns, Labels, Search, as_columns, check_number_range
 from .kmeans_blocks import BlockColumns
 from .weights import Fit, WeightedResult, check_l1_bound, l1_threshold, warn_unless_converged
@@ -89,6 +92,7 @@ def sparse_kmeans(
     n_init: int = 20,
     max_iter: int = 100,
     rng: RandomSource = None,
+    callback: Callback | None = None,
 ) -> SparseKMeans:
     """K-means with few variables, which are chosen together with the clusters.
 
@@ -118,6 +122,9 @@ def sparse_kmeans(
         Largest number of changes of the weights. The search ends before that when no label changes.
     rng : None, int or numpy Generator, optional
         For the starts. None is a fixed seed.
+    callback : callable or True, optional
+        Called with a `Progress` after each change of the weights. Raising StopIteration ends the search
+        early, with the best partition so far and ``converged=False``.
 
     Returns
     -------
@@ -156,13 +163,22 @@ def sparse_kmeans(
     check_number_range(columns, 2, bound)
     generator = np.random.default_rng([seed, 0])
     starts = first_partitions(columns, n_clusters, n_init, generator)
-    fit = best_partition(columns, n_clusters, bound, starts, max_iter, generator)
-    warn_unless_converged(fit.converged, max_iter)
+    hook, done = check_callback(callback), count(1)
+
+    def tell() -> bool:
+        return hook is not None and hook(Progress(0, 1, next(done)))
+
+    fit = best_partition(columns, n_clusters, bound, starts, max_iter, generator, tell)
+    stopped = hook is not None and hook.ended
+    if not stopped:
+        warn_unless_converged(fit.converged, max_iter)
     labels = _renumber(fit.labels)
     trace = np.ldexp(np.array(fit.trace), 2 * columns.exponent)
+    if hook is not None:
+        hook(Progress(0, 1, len(trace), float(trace[-1])))
     return SparseKMeans(
         labels, fit.weights.astype(columns.dtype), columns.centers(labels, n_clusters), float(trace[-1]),
-        trace, len(trace), fit.converged, bound, columns.names,
+        trace, len(trace), fit.converged and not stopped, bound, columns.names,
     )  # fmt: skip
 
 
@@ -195,16 +211,20 @@ def best_partition(
     starts: list[Labels],
     max_iter: int,
     generator: np.random.Generator,
+    tell: Callable[[], bool] = lambda: False,
 ) -> Fit:
-    """The best result from some partitions, improved by new K-means starts with its weights."""
-    best = _from_partitions(columns, n_clusters, bound, starts, max_iter)
+    """The best result from some partitions, improved by new K-means starts with its weights.
+
+    `tell` hears of each change of the weights, and says whether the search is to end.
+    """
+    best = _from_partitions(columns, n_clusters, bound, starts, max_iter, tell)
     while best.converged:
         runs = _kmeans_runs(columns, best.weights, n_clusters, len(starts), generator)
         labels, value = max(runs, key=lambda run: run[1])
         remaining = max_iter - len(best.trace)
         if remaining == 0 or not value > best.trace[-1] * (1 + 1e-9):
             break
-        more = _from_partitions(columns, n_clusters, bound, [labels], remaining)
+        more = _from_partitions(columns, n_clusters, bound, [labels], remaining, tell)
         more.trace[:0] = best.trace
         best = more
     return best
@@ -216,6 +236,7 @@ def _from_partitions(
     bound: float,
     starts: list[Labels],
     max_iter: int,
+    tell: Callable[[], bool],
 ) -> Fit:
     """The best result over all starts, which advance together, so that they share the passes over the data.
 
@@ -230,14 +251,15 @@ def _from_partitions(
         for run, between in zip(active, sums, strict=True):
             run.weights = l1_threshold(between, bound)
             run.trace.append(float(run.weights @ between))
+        last = tell() or n_iter == max_iter
         searches = [(run.weights, lloyd(columns, run.labels, n_clusters)) for run in active]
         for run, (new, _) in zip(active, columns.run_searches(searches), strict=True):
             run.converged = np.array_equal(new, run.labels)  # which fixes the weights, too
-            if n_iter < max_iter:
+            if not last:
                 run.labels = new
-        finished += [run for run in active if run.converged or n_iter == max_iter]
+        finished += [run for run in active if run.converged or last]
         active = [run for run in active if not run.converged]
-        if not active:
+        if last or not active:
             break
     return max(finished, key=lambda run: run.trace[-1])
 

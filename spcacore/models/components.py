@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._asked import as_method, sparsity_asked
 from .._limits import ACROSS_EXCESS
 from .._types import Deflation, Kind, MethodName, OperatorLike, Switch, Weights
-from .._validation import check_callback, integer
+from .._validation import integer
 from ..choice import Choice, Explained, Total
 from ..methods import Method
 from ..operators.gram import formed, is_rounding
@@ -20,7 +20,7 @@ from ..operators.inputs import as_fitted
 from ..operators.leading import cheap_dense_shares
 from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..operators.transform import fitted_scores
-from ..progress import Callback
+from ..progress import Callback, check_callback
 from ..results import LoadingsResult
 from ..solvers.base import hook_of_component
 from ..solvers.solution import Solution, Tally
@@ -147,7 +147,7 @@ class SparsePCAResult(LoadingsResult):
         cardinality : number, sequence of `more` numbers or Explained, optional
             That of the new components; for a method that takes an l1 bound or a penalty, this. Default: that
             of the earlier call, if it was one number.
-        callback : callable, optional
+        callback : callable or True, optional
             As in `sparse_pca`.
 
         Returns
@@ -273,9 +273,10 @@ def sparse_pca(
         How many samples each row stands for, at least 0. Means and covariances are those of data in which
         each row is repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of
         weight 0 are left out. X is not copied, and dense X is not screened.
-    callback : callable, optional
+    callback : callable or True, optional
         Called with a `Progress` after each component, and at most twenty times a second in between; with
         ``refine=True`` after each round too. Raising StopIteration ends the search early, see `Progress`.
+        True draws a progress bar: of tqdm or rich where one is installed, else a line.
 
     Returns
     -------
@@ -354,7 +355,7 @@ def extend(
         )
     if request.together:
         raise ValueError("the supports were chosen together: call sparse_pca for all components at once")
-    if request.options.get("block"):
+    if getattr(request.method, "block", False):
         raise ValueError("block=True found all components at once; call sparse_pca for more of them")
     more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
     earlier = request.sparsity[:before]

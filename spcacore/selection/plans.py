@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._messages import counted, quiet, warn
 from .._types import Array
-from .._validation import as_seed, check_callback, integer, is_row_blocks
+from .._validation import as_seed, integer, is_row_blocks
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import explained_together, problem_of, refine_all, search
@@ -22,6 +22,7 @@ from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
 from ..operators.permutation import permuted_columns
 from ..operators.problem import Problem, warn_out_of_range
+from ..progress import check_callback
 from ..solvers.solution import Solution
 from ..solvers.table import SOLVERS
 from .grids import grid_of

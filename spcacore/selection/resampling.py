@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from .._limits import RESAMPLE_BATCH, RESAMPLE_ENTRIES
 from .._records import record
-from .._validation import check_callback
 from ..linalg.threads import Report
 from ..models.alternation import problem_of, refine_all, search
 from ..models.components import components_result
 from ..operators.gram import formed
+from ..progress import check_callback
 from ..solvers.solution import Solution
 from .candidates import CandidateRefits
 from .model import Model
@@ -104,7 +104,7 @@ class ComponentRefits(Refits):
         self.result = components_result(problem, found, read, self.request)
         self.found = found
         quick = {"swaps": 0.0} if warm and hasattr(self.solver, "swaps") else {}
-        if self.request.options.get("swaps") is None and quick:
+        if getattr(self.request.method, "swaps", None) is None and quick:
             self.solver = replace(self.solver, **quick)
         if warm and CandidateRefits.serves(problem, self.request, X):
             self.kept = CandidateRefits(problem, self.solver, self.request, found)
