@@ -186,10 +186,8 @@ def branch_and_bound(
     x = Run(problem, state, solver, [seed, 0], hook, found).component()
     complete = proof is None or proof.complete
     upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
-    return ExactComponent(
-        x.loading, x.value, x.cardinality, x.n_iter, complete, x.method, x.screening, max(upper, x.value),
-        x.names,        optimal=complete and solver.tol == 0, n_nodes=x.n_iter,
-    )  # fmt: skip
+    changes = {"converged": complete, "upper_bound": max(upper, x.value)}
+    return ExactComponent(**x._as_fields() | changes, optimal=complete and solver.tol == 0, n_nodes=x.n_iter)
 
 
 @record
