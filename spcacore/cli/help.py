@@ -67,7 +67,7 @@ reference N
   number of the file that the others are matched with (default: 1, the first)
 exact
   find and prove the best, by branch and bound
-relaxation --relaxation/--no-relaxation
+relaxation YES
   also bound by the semidefinite relaxation (default: up to 100 variables)
 [matrix]
 covariance
@@ -165,9 +165,9 @@ drop NAMES
   leave out these columns, by name or number
 index_column NAMES
   .csv, .tsv, .parquet: the columns, by name or number, that name the rows
-row_names --row-names/--no-row-names
+row_names YES
   .csv, .tsv, .parquet: the first column has names, or has none
-header --header/--no-header
+header YES
   .csv, .tsv: the first line has names, or has none
 delimiter MARK
   .csv, .tsv: what separates cells: one character, or tab (default: comma, semicolon or tab, as found)

@@ -23,7 +23,7 @@ from .table import Arguments, UserError
 
 __all__ = [
     "FIT", "FUNCTIONS", "NO_FLAGS", "RESAMPLED", "SPARSITY", "Call", "Option", "call_of", "flag_of",
-    "in_flags", "options_of", "refuse", "takes", "weights_of",
+    "in_flags", "long_flag", "options_of", "refuse", "takes", "weights_of",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -130,8 +130,13 @@ def refuse(args: Arguments, name: str) -> None:
     raise UserError(f"argument {flag}: not for method {args.method}{which}, but {listed(others)}")
 
 
+def long_flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 def flag_of(name: str) -> str:
-    return f"{_SHORT.get(name, '')}--{name.replace('_', '-')}"
+    """The flag as messages have it."""
+    return _SHORT.get(name, "") + long_flag(name)
 
 
 def in_flags(text: str) -> str:
@@ -142,7 +147,7 @@ def in_flags(text: str) -> str:
 
     def flag(match: re.Match[str]) -> str:
         value = match[2].strip("'")
-        return flag_of(match[1]).split("/")[-1] + ("" if value in ("True", "...") else f" {value}")
+        return long_flag(match[1]) + ("" if value in ("True", "...") else f" {value}")
 
     return re.sub(r"\b([a-z]\w*)=('\w+'|[\w.-]*\w|\.\.\.)", flag, text)
 
