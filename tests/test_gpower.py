@@ -283,7 +283,7 @@ def test_no_more_starts_where_all_end_at_the_same():
     rng = np.random.default_rng(0)
     F = rng.standard_normal((40, 1)) * np.ones(100) + 0.1 * rng.standard_normal((40, 100))
     problem = as_problem(F)
-    solver = generalized_power.GeneralizedPower.from_options(problem, relative=True)
+    solver = generalized_power.GeneralizedPower.from_record(problem, spcacore.GPower(relative=True))
     begun = []
     starts = generalized_power._starts
 

@@ -8,7 +8,10 @@ import numpy as np
 
 import spcacore
 
-INDUSTRIES = "electric\nutilities", "real\nestate", "food and\nhousehold", "oil\nand gas", "banks", "semi-\nconductors"
+INDUSTRIES = (
+    "electric\nutilities", "real\nestate", "food and\nhousehold", "oil\nand gas", "banks",
+    "semi-\nconductors",
+)  # fmt: skip
 STOCKS = 4  # of each component, the strongest
 
 stocks = spcacore.datasets.load_stocks()

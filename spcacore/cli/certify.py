@@ -168,7 +168,7 @@ def _bounds_in_turn(
         variance = state.objective(index, value)
         k = len(index) if choice is None else choice.cardinality_with(index)
         if args.exact:
-            solver = ExactSearch.from_options(problem, time_limit=args.time_limit)
+            solver = ExactSearch.from_record(problem, BranchAndBound(time_limit=args.time_limit))
             nodes = lambda n: progress(f"{n} nodes")  # noqa: E731
             proof = solve_to_optimality(problem, state, k, solver, [as_seed(args.rng), t], nodes)
             bound = variance if proof is None else proof.bound(variance, dtype)
