@@ -144,7 +144,9 @@ def _certify_loadings(task: Task, options: dict[str, Any], V: NDArray[Any]) -> N
 def _check_loadings(V: NDArray[Any], problem: Problem, task: Task) -> None:
     """Refuse loadings that a bound on others does not bound."""
     choice, path = problem.choice, task.args.loadings
-    for t, v in enumerate(V.T if choice is not None else ()):
+    if choice is None:
+        return
+    for t, v in enumerate(V.T):
         wrong = np.flatnonzero(choice.excluded & (v != 0))
         if len(wrong):
             name = task.names[wrong[0]]

@@ -117,21 +117,20 @@ tol TOL
 rng --seed N
   seed of random choices (default: fixed)
 n_starts N
-  how many starts, one after another (default: a race of many)
 swaps
-  at the end, swap variables as long as this helps (default: where it is cheap)
 renormalize
-  re-fit the values on each support (default: yes)
 screening NAME
   how to avoid reading all of the data for every product (default: auto)
 strategy NAME
   how variables are added or removed (default: auto)
 norm NAME
-  what is penalized (default: l1)
 relative
-  penalties from 0 to 1
 block
-  all components at once
+node_limit N
+n_samples N
+  of how many samples a covariance is
+ddof N
+  sums of squares are divided by the number of samples minus this (default: 1)
 rotation NAME
   how the basis is rotated (default: varimax)
 threshold NAME
@@ -140,9 +139,7 @@ time_limit S
   seconds for each component, after which an exact search ends; with --certify, of that
 [what is known of the variables]
 include NAMES
-  variables that every component has: --include a,b
 exclude NAMES
-  variables that no component has
 groups FILE
   the group of each variable, one per line: a group is in or out as a whole, and -k counts groups
 count NAME

@@ -88,7 +88,7 @@ def facts_of(X: Any) -> dict[str, Any]:
     first: list[list[int]] = []
     for row, column, value, finite in _pieces(X):
         stored += np.bincount(column, minlength=p)
-        nonzeros += np.count_nonzero(value)
+        nonzeros += int(np.count_nonzero(value))
         missing += np.isnan(value).sum()
         infinite += np.isinf(value).sum()
         first += sorted(np.stack([row, column], axis=1)[~finite].tolist())[:1]

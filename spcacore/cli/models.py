@@ -23,7 +23,7 @@ from .table import Arguments, UserError
 
 __all__ = [
     "FIT", "FUNCTIONS", "NO_FLAGS", "RESAMPLED", "SPARSITY", "Call", "Option", "call_of", "flag_of",
-    "in_flags", "long_flag", "options_of", "refuse", "takes", "weights_of",
+    "in_flags", "long_flag", "options_of", "refusal", "refuse", "takes", "weights_of",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -90,6 +90,13 @@ class Call(NamedTuple):
 
 def call_of(args: Arguments, given: Mapping[str, Any]) -> Call:
     """The call of the method with the options that were given, of which it has each."""
+    try:
+        return _call(args, given)
+    except (TypeError, ValueError) as error:
+        raise refusal(args, error) from None
+
+
+def _call(args: Arguments, given: Mapping[str, Any]) -> Call:
     method, known = args.method, takes(args.method)
     parts: dict[str, dict[str, Any]] = {"": {}}
     for name, value in given.items():
@@ -128,6 +135,19 @@ def refuse(args: Arguments, name: str) -> None:
     which = f", which takes {listed(instead)}" if instead else ""
     flag = flag_of(f"no_{name}" if getattr(args, name) is False else name)
     raise UserError(f"argument {flag}: not for method {args.method}{which}, but {listed(others)}")
+
+
+def refusal(args: Arguments, error: Exception) -> UserError:
+    """What the library says of an option or the data, in the words of the command."""
+    source, said = args.source or args.file, str(error)
+    files = {"X": source, "Y": args.other, "y": args.labels}
+    word = re.split(r"\W", said, maxsplit=1)[0]
+    name = {"grid": args.grid_of, "share": "explained", "Total": "total"}.get(word, word)
+    subject = str(source)
+    if name in vars(args):
+        subject, said = f"argument {flag_of(name)}", re.sub(rf"^(grid\S*|{word}) ", "", said)
+    said = re.sub(r"\b[XYy]\b", lambda m: str(files[m[0]] or m[0]), in_flags(said))
+    return UserError(f"{subject}: {said}")
 
 
 def long_flag(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
@@ -16,6 +15,7 @@ from .. import _types
 from .._limits import COMMAND_GRID_VALUES
 from .._messages import IN_RECORDS, instead_of
 from ..methods import METHODS
+from ..options import OPTIONS
 from ..selection.criteria import select_sparsity
 from ..selection.stable_variables import stability
 from . import help
@@ -129,39 +129,31 @@ def _choices(words: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _sentence(one: Option, name: str) -> str:
-    """The first sentence that a docstring says of a parameter."""
-    found = re.search(rf"(?m)^{name}(?:, \w+)* : .*\n((?:    .*\n)+)", inspect.getdoc(one.source) or "")
-    text = " ".join(found[1].replace("`", "").split()) if found else ""
-    first = re.split(r"(?<=[.:;]) (?=[A-Z\"])", text)[0].rstrip(".:;")
-    return first[:1].lower() + first[1:]
-
-
 def _option(name: str, command: str, takers: dict[str, Option], methods: tuple[str, ...]) -> _Option:
     """A flag of a command; `takers` are the methods that take it, none where that is not asked."""
     heading, flags, metavar, text = _ROWS.get(name, ("search", [], "", ""))
     own = _ROWS.get(f"{name}.{command}", (heading, [], "", text))
-    heading, metavar, text = own[0], own[2] or metavar, own[3]
+    heading, metavar, text = own[0], own[2] or metavar, own[3] or OPTIONS[name].meaning
     types = " | ".join(dict.fromkeys(one.words for one in takers.values())) or metavar
     choices = methods if name == "method" else _choices(types)
     settings: dict[str, Any] = {"required": name == "loadings" and command != "certify"}
+    if name in _DEFAULTS:
+        settings["default"] = _DEFAULTS[name]
     flag, read = long_flag(name), metavar if metavar == "GRID" else types.split(" | ")[0]
     if {"bool", "Switch", "YES"} & {*types.split(" | ")}:
         flag = f"{flag}/--no-{flag[2:]}"
         settings["default"] = None
     elif choices:
         few = f"{{{','.join(choices)}}}" if len(choices) < 6 else ""
-        settings |= {"type": click.Choice(choices), "metavar": few or "NAME", "default": _DEFAULTS.get(name)}
+        settings |= {"type": click.Choice(choices), "metavar": few or "NAME"}
         text = text if few else f"{text}: {', '.join(choices)}"
     elif read in _READ:
         kind, settings["type"] = _READ[read]
-        settings |= {"metavar": metavar or kind, "default": _DEFAULTS.get(name)}
+        settings |= {"metavar": metavar or kind}
     elif types:
         settings |= {"type": _number(types), "metavar": metavar or ("S" if "float" in types else "N")}
     else:
         settings["is_flag"] = True
-    if takers and not text:
-        text = _sentence(next(iter(takers.values())), name)
     if 0 < len(takers) < 5 and len(methods) > 8 and "" not in takers:
         text = f"{', '.join(takers)}: {text}"
     option = _Option([flag, *flags, name], help=text, **settings)
