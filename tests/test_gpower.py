@@ -220,6 +220,7 @@ def test_units(norm, size):
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("norm", NORMS)
 def test_screened_equals_plain_bit_for_bit(norm):
     X, _ = spcacore.datasets.make_spiked(500, 20000, variances=(60, 40, 20), rng=0)
