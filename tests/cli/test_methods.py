@@ -47,7 +47,7 @@ def sample(param):
     """A value of an option, in words and as it is read."""
     if param.secondary_opts:
         return [param.secondary_opts[0]], False
-    words = param.type.choices[-1] if hasattr(param.type, "choices") else "2"
+    words = param.type.choices[1] if hasattr(param.type, "choices") else "1"
     return [param.opts[0], words], param.type_cast_value(None, words)
 
 
