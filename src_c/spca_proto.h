@@ -113,7 +113,7 @@ spca_int SPCA(dense_gram_work)(const SPCA(operator) * A, spca_int k);
 /* In one read of dense X, whatever A makes of it: what dense_statistics says, to roundings
  * in REAL of what is left of X by a shift near the mean, and G = (X - 1 mean')' (X - 1 mean').
  * Squares in REAL may leave the number range: then G is not to be used (gram.c).  work
- * (dense_gram_work bytes, and p doubles). */
+ * (dense_gram_work bytes). */
 spca_status SPCA(dense_moments)(const SPCA(operator) * A, spca_stop stop, void *ctx, void *work,
                                 double *mean, double *square, double *low, double *high, double *G);
 spca_status SPCA(compressed_gram)(const SPCA(operator) * A, spca_int m, spca_int k,
