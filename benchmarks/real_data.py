@@ -154,7 +154,7 @@ def extended(X, case):
         return seconds, found.loadings[:, 0]
     first = spcacore.sparse_pca(X, 1, cardinality=1, scale=case.scaled)
     before = replace(
-        first, loadings=case.earlier, options=first.options | {"cardinality": (case.k,) * t},
+        first, loadings=case.earlier, options=replace(first.options, sparsity=(case.k,) * t),
         n_iter=np.zeros(t, np.intp), converged=np.ones(t, bool),
         explained_variance=np.zeros(t), cardinality=np.full(t, case.k), n_starts=None,
     )  # fmt: skip

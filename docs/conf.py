@@ -228,8 +228,7 @@ FIGURES = {"savefig.dpi": 200}
 
 def pictures(app):
     """The pictures of pages, drawn by the examples on them or by a script in docs/pictures."""
-    pages = HERE / "index.md", HERE / "getting_started.md"
-    for source in [*sorted((HERE / "pictures").glob("*.py")), *pages]:
+    for source in [*sorted((HERE / "pictures").glob("*.py")), HERE / "getting_started.md"]:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), rc_context(FIGURES):
             if source.suffix == ".py":
                 runpy.run_path(str(source))

@@ -181,6 +181,23 @@ def exchange(
 def truncated_power_of_matrix(
     A: _Real, index: _Index, value: _Real, k: int, max_iter: int, tol: float, progress: _Hook = None
 ) -> tuple[_Index, _Real, _Real, _Index, NDArray[np.intc]]: ...
+def joint(
+    A: _Real,
+    diagonal: _Double,
+    size: _Index,
+    given: int,
+    moves: int,
+    patience: int,
+    limit: float,
+    random: NDArray[np.uint64],
+    state: _Index,
+    spent: _Double,
+    subspace: _Double,
+    nnz: _Index,
+    index: _Index,
+    value: _Double,
+    explained: _Double,
+) -> None: ...
 def swap(
     A: _Real,
     support: _Index,
@@ -191,6 +208,15 @@ def swap(
     tie: float,
     most: int,
 ) -> tuple[_Index, _Double, float, bool]: ...
+def search(
+    A: _Real,
+    k: int,
+    plan: tuple[Any, ...],
+    score: _Real | None = None,
+    known: bool = False,
+    rough: NDArray[np.float32] | None = None,
+    progress: _Hook = None,
+) -> tuple[_Index, _Double, _Index, tuple[int, int, int, int, bool]]: ...
 def small_eigen(A: _Double) -> tuple[_Double, _Double]: ...
 def deleted_eigenvalues(eigenvalues: _Double, W: _Double) -> _Double: ...
 def dspca(

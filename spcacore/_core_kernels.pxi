@@ -275,6 +275,47 @@ def swap(const floating[:, ::1] A, const Py_ssize_t[::1] support, const double[:
     return np.asarray(index), np.asarray(vector), value, bool(ended)
 
 
+def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=None, bint known=False,
+           const float[:, ::1] rough=None, progress=None):
+    """(supports, values, runs) of the best ends, and (starts, ends, iterations, nodes, proved) (spca_proto.h).
+
+    The plan has (starts, rounds, max_iter, tol, ends, swapped, (rise, gap, slack, tie), nodes, hopeless), each round
+    (steps, runs that go on).
+    """
+    cdef Call call = Call(progress)
+    cdef spca_status status
+    cdef spca_search_plan way
+    cdef spca_search_counts counts
+    cdef Py_ssize_t p = A.shape[0], found = 0, r
+    cdef size_t size
+    if not 1 <= k <= p:
+        raise ValueError(f"{k} nonzeros of {p} variables")
+    way.starts, rounds, way.max_iter, way.tol, way.ends, way.swapped, limits, way.nodes, way.hopeless = plan
+    way.rise, way.gap, way.slack, way.tie = limits
+    way.rounds = len(rounds)
+    for r in range(way.rounds):
+        way.steps[r], way.keep[r] = rounds[r]
+    if score is None:
+        score = np.empty(p, np.float32 if floating is float else np.float64)
+    cdef const float *rough_ = &rough[0, 0] if rough is not None else NULL
+    index, values, runs = np.empty((way.ends, k), np.intp), np.empty(way.ends), np.empty(way.ends, np.intp)
+    cdef Py_ssize_t[:, ::1] index_out = index
+    cdef double[::1] values_out = values, work
+    cdef Py_ssize_t[::1] runs_out = runs
+    if floating is float:
+        size = spca_ssearch_work(p, k, 0, known, &way)
+    else:
+        size = spca_dsearch_work(p, k, rough_ != NULL, known, &way)
+    work = np.empty((size + 7) // 8)
+    with nogil:
+        status = kernel_search(p, k, &A[0, 0], rough_, &score[0], known, &way, on_stop, &call.c, &work[0],
+                               &index_out[0, 0], &values_out[0], &runs_out[0], &found, &counts)
+    if not call.again(status):
+        call.check(status)
+    told = counts.starts, counts.ends, counts.n_iter, counts.nodes, bool(counts.proved)
+    return index[:found], values[:found], runs[:found], told
+
+
 def small_eigen(const double[:, ::1] A):
     """(eigenvalues, vectors by rows) of a small symmetric matrix, descending (spca_proto.h)."""
     cdef Call call = Call()
@@ -414,6 +455,26 @@ def absolute_products(const floating[:, ::1] T, const floating[::1] u):
                                           &y[0])
     call.check(status)
     return np.asarray(y)
+
+
+# ---- several loadings together ---------------------------------------------------------------------
+
+def joint(const floating[:, ::1] A, const double[::1] diagonal, const Py_ssize_t[::1] size, Py_ssize_t given,
+          Py_ssize_t moves, Py_ssize_t patience, double limit, uint64_t[::1] random, Py_ssize_t[::1] state,
+          double[::1] spent, double[::1] subspace, Py_ssize_t[:, ::1] nnz, Py_ssize_t[:, :, ::1] index,
+          double[:, :, ::1] value, double[::1] explained):
+    """The next moves of a search, whose population and state are written in place (spca_proto.h)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t p = A.shape[0], r = size.shape[0], room = index.shape[2], members = nnz.shape[0]
+    cdef double[::1] work = np.empty(spca_djoint_work(p, r, room))
+    cdef Py_ssize_t[::1] iwork = np.empty(spca_djoint_iwork(p, r, room), np.intp)
+    cdef floating[::1] turned = np.empty(p * r, np.float32 if floating is float else np.float64)
+    with nogil:
+        status = kernel_joint(p, r, room, &A[0, 0], &diagonal[0], &size[0], members, given, moves, patience, limit,
+                              on_stop, &call.c, &random[0], &state[0], &spent[0], &subspace[0], &nnz[0, 0],
+                              &index[0, 0, 0], &value[0, 0, 0], &explained[0], &work[0], &iwork[0], &turned[0])
+    call.check(status)
 
 
 # ---- products of matrices --------------------------------------------------------------------------

@@ -276,6 +276,9 @@ WEAK_CORRELATION = 2.0  # correlation over the best of pure noise, up to which a
 SWAPPED_ENDS = 4  # of runs on a matrix or under a constraint, whose variables are swapped: one may miss 16 %
 BRIEF_ORDER = 300  # variables up to which a brief branch and bound ends a search,
 BRIEF_NODES, BRIEF_WORK = 1000, 1e7  # of so many nodes and, over (p k)^2, at most so many: some milliseconds
+BRIEF_HOPELESS = 0.06  # excess of its bound over the value, as a share, that ends it, over log2 of nodes
+BRIEF_TIE = 1e-12  # share of a value by which a proved one may be below the optimum (tree.c)
+BRIEF_SECONDS = 0.05  # that a search must be given, to begin with that
 BRIEF_FORMING = 2e7  # of forming its matrix from data
 CHOICE_SWAPS = 32  # groups, or variables with signs, that are tried in the place of one; and swaps in all
 CHOICE_STARTS = 32  # single variables that such a search starts from, since its steps are not compiled
@@ -331,6 +334,7 @@ REFINEMENT_ROUNDS = 500  # of `refine=True`
 QUOTIENT_ROUNDS = 5  # of power iteration and re-fitting under generalized deflation
 CCA_ROUNDS = 100  # of the two sides in turn
 LLOYD_STEPS = 300  # of one K-means
+HARTIGAN_MOVES = 16  # of single points between two passes of its: 1 takes twice the time, 64 ends lower
 LANCZOS_PASSES = 200  # of block Lanczos
 FLOW_ROUNDS = 10  # of the flow and the best values on its support
 FLOW_ROUGH_STEPS = 100  # of the flow to each of the larger supports from a dense start

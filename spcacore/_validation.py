@@ -25,10 +25,10 @@ __all__ = [
     "as_seed",
     "as_share",
     "check_bool",
-    "check_callback",
     "check_choice",
     "check_flag_or_vector",
     "check_sample_weight",
+    "check_weights",
     "column_names",
     "default_cardinality",
     "float_type",
@@ -366,15 +366,6 @@ class Hook:
         return self.ended
 
 
-def check_callback(callback: Any) -> Hook | None:
-    """A callback that may end the search by StopIteration, or None."""
-    if callback is None or isinstance(callback, Hook):
-        return callback
-    if not callable(callback):
-        raise TypeError(f"callback must be callable or None, not {callback!r}")
-    return Hook(callback)
-
-
 def _copy_of(a: NDArray[Any], order: Literal["C", "F", "K"]) -> NDArray[Any]:
     """A copy, made in parts between which Ctrl-C is heard."""
     if a.size <= CHUNK:
@@ -435,8 +426,8 @@ def check_flag_or_vector(value: Any, name: str) -> bool | NDArray[np.float64]:
     return vector
 
 
-def check_sample_weight(value: Any, n: int) -> NDArray[np.float64] | None:
-    """How many samples each of n rows stands for, or None."""
+def check_weights(value: Any, n: int) -> NDArray[np.float64] | None:
+    """Weights of n rows, which may be some of all, or None."""
     if value is None:
         return None
     weight = real_array(value, "sample_weight", ndim=1).astype(np.float64)
@@ -445,6 +436,14 @@ def check_sample_weight(value: Any, n: int) -> NDArray[np.float64] | None:
     if (weight < 0).any():
         i = int(np.argmax(weight < 0))
         raise ValueError(f"sample_weight must not be negative, and sample_weight[{i}] is {weight[i]:g}")
+    return weight
+
+
+def check_sample_weight(value: Any, n: int) -> NDArray[np.float64] | None:
+    """How many samples each of n rows stands for, or None."""
+    weight = check_weights(value, n)
+    if weight is None:
+        return None
     with np.errstate(over="ignore"):
         total = float(weight.sum())
     if total == 0:

@@ -1,10 +1,13 @@
-"""What a callback receives, and a progress bar by tqdm (``pip install tqdm``)."""
+"""What a callback receives, and a progress bar: of tqdm or rich where they are installed, else a line."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ._validation import Hook
 
 __all__ = ["Progress", "ProgressBar", "SelectionProgress"]
 __dir__ = __all__.copy
@@ -38,6 +41,8 @@ class Progress:
     * `select_sparsity`, `select_n_components`: the choice by the folds or permutations that are finished;
       a RuntimeError if there are fewer than two.
 
+    ``callback=True`` draws a progress bar, see `spcacore.progress.ProgressBar`.
+
     Any other exception reaches the caller. StopIteration from an operator that is given as X is an error.
 
     Examples
@@ -54,9 +59,6 @@ class Progress:
     n_components: int
     n_iter: int
     value: float | None = None
-
-
-Callback = Callable[[Progress], object]
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,103 @@ class SelectionProgress:
     value: float
 
 
-class ProgressBar:
-    """A `callback` that draws a progress bar.
+Callback: TypeAlias = Callable[[Progress], object] | Literal[True]
+SelectionCallback: TypeAlias = Callable[[SelectionProgress], object] | Literal[True]
 
-    The bar counts components, or the searches of `sparsity_path` and the selections. It shows the current
-    iteration or value. One bar can be used for several calls, one after another; `with` closes it at the end.
+
+def check_callback(callback: Callback | SelectionCallback | Hook | None) -> Hook | None:
+    """A callback that may end the search by StopIteration, a bar for True, or None."""
+    if callback is None or isinstance(callback, Hook):
+        return callback
+    if callback is not True and not callable(callback):
+        raise TypeError(f"callback must be callable, True or None, not {callback!r}")
+    return Hook(ProgressBar() if callback is True else callback)
+
+
+class ProgressCounter:
+    """Calls the hook with the number of searches done."""
+
+    def __init__(self, hook: Hook | None, total: int):
+        self.hook, self.total, self.done = hook, total, 0
+
+    @property
+    def ended(self) -> bool:
+        return self.hook is not None and self.hook.ended
+
+    def __call__(self, value: float) -> bool:
+        self.done += 1
+        return self.hook is not None and self.hook(SelectionProgress(self.done, self.total, value))
+
+
+def refuse_ended(done: int, what: str, least: int = 2) -> None:
+    """Raise where the callback has ended a choice before there was enough to choose by."""
+    if done < least:
+        raise RuntimeError(f"the callback ended the selection before two {what} were done: nothing is chosen")
+
+
+class _Bar(Protocol):
+    total: int
+    n: int
+
+    def show(self, done: int, text: str) -> None: ...
+    def close(self) -> None: ...
+
+
+class _Tqdm:
+    def __init__(self, total: int, **options: Any):
+        from tqdm.auto import tqdm
+
+        self.total, self.n = total, 0
+        self._bar = tqdm(total=total, **options)
+
+    def show(self, done: int, text: str) -> None:
+        self._bar.set_postfix_str(text, refresh=False)
+        self._bar.update(done - self.n)
+        self._bar.refresh()
+        self.n = done
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+class _Rich:
+    def __init__(self, total: int):
+        from rich.console import Console
+        from rich.progress import Progress as RichProgress
+
+        self.total, self.n = total, 0
+        self._bar = RichProgress(console=Console(stderr=True))
+        self._task = self._bar.add_task("", total=total)
+        self._bar.start()
+
+    def show(self, done: int, text: str) -> None:
+        self._bar.update(self._task, completed=done, description=f"{done}/{self.total}, {text}")
+        self.n = done
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
+class _Line:
+    def __init__(self, total: int):
+        self.total, self.n, self._width = total, 0, 0
+
+    def show(self, done: int, text: str) -> None:
+        line = f"{done}/{self.total}, {text}"
+        print(f"\r{line:{self._width}}", end="", file=sys.stderr, flush=True)
+        self.n, self._width = done, len(line)
+
+    def close(self) -> None:
+        print(file=sys.stderr)
+
+
+class ProgressBar:
+    """A `callback` that draws a progress bar on standard error; ``callback=True`` makes one for the call.
+
+    It is a bar of tqdm (``pip install tqdm``) or of rich where one of them is installed, and else a line that
+    is written again. It counts components, or the searches of `sparsity_path`, `stability` and the
+    selections, and shows the current iteration or value. One bar can be used for several calls, one after
+    another; `with` closes it at the end.
 
     Parameters
     ----------
@@ -99,7 +193,7 @@ class ProgressBar:
     Raises
     ------
     ImportError
-        If tqdm is not installed.
+        If there are options, and tqdm is not installed.
 
     Examples
     --------
@@ -110,15 +204,20 @@ class ProgressBar:
     ...     path = spcacore.sparsity_path(X, spcacore.sparse_pca, [5, 10, 20], callback=bar)
     """
 
+    _bar: _Bar | None = None
+
     def __init__(self, **options: Any):
-        try:
-            from tqdm.auto import tqdm
-        except ImportError:
+        if options and not _is_installed("tqdm.auto"):
             raise ImportError(
-                'a progress bar needs tqdm: pip install tqdm, or ".[progress]" from the source directory'
-            ) from None
-        self._new = lambda total: tqdm(total=total, **options)
-        self._bar: Any = None
+                'options of a progress bar are those of tqdm: pip install tqdm, or ".[progress]" from the '
+                "source directory"
+            )
+        self._options = options
+
+    def _new(self, total: int) -> _Bar:
+        if _is_installed("tqdm.auto"):
+            return _Tqdm(total, **self._options)
+        return _Rich(total) if _is_installed("rich.progress") else _Line(total)
 
     def __call__(self, progress: Progress | SelectionProgress) -> None:
         if isinstance(progress, Progress):
@@ -129,18 +228,26 @@ class ProgressBar:
         if self._bar is None or self._bar.total != total or done < self._bar.n:
             self.close()
             self._bar = self._new(total)
-        self._bar.set_postfix_str(text, refresh=False)
-        self._bar.update(done - self._bar.n)
-        self._bar.refresh()
+        self._bar.show(done, text)
 
     def close(self) -> None:
         """End the bar that is shown."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        bar, self._bar = self._bar, None
+        if bar is not None:
+            bar.close()
+
+    __del__ = close
 
     def __enter__(self) -> ProgressBar:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        __import__(module)
+    except ImportError:
+        return False
+    return True

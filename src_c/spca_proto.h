@@ -113,7 +113,7 @@ spca_int SPCA(dense_gram_work)(const SPCA(operator) * A, spca_int k);
 /* In one read of dense X, whatever A makes of it: what dense_statistics says, to roundings
  * in REAL of what is left of X by a shift near the mean, and G = (X - 1 mean')' (X - 1 mean').
  * Squares in REAL may leave the number range: then G is not to be used (gram.c).  work
- * (dense_gram_work bytes, and p doubles). */
+ * (dense_gram_work bytes). */
 spca_status SPCA(dense_moments)(const SPCA(operator) * A, spca_stop stop, void *ctx, void *work,
                                 double *mean, double *square, double *low, double *high, double *G);
 spca_status SPCA(compressed_gram)(const SPCA(operator) * A, spca_int m, spca_int k,
@@ -410,6 +410,53 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const REAL *A, const double *diag
                        double gap, double slack, double tie, spca_int most, spca_stop stop,
                        void *ctx, double *work, blas_int *blas_work, spca_int *iwork,
                        spca_int *index, double *vector, double *value, spca_int *made, int *ended);
+
+/* ---- the search of a matrix in memory (search.c) --------------------------------------------- */
+
+/* Supports of k variables with a large leading eigenvalue of symmetric A (p x p): at most
+ * plan->ends different ones, each ascending, the best first (of ties, to the share plan->tie, that
+ * whose variables come first), with their values, and how many runs reached each.  A value is the
+ * eigenvalue itself of those that were improved by swaps (k > 1).  rough: A in single precision,
+ * where the race runs, or NULL.  score (p): scratch, or, if known, the norms of the k largest
+ * entries of each row of a matrix much like A; then they are those of A where that may matter, if
+ * fewer columns start than there are.  SPCA_STOPPED: with what was found so far.  work (search_work
+ * bytes, aligned for double). */
+spca_status SPCA(search)(spca_int p, spca_int k, const REAL *A, const float *rough, REAL *score,
+                         int known, const spca_search_plan *plan, spca_stop stop, void *ctx,
+                         void *work, spca_int *index, double *value, spca_int *runs,
+                         spca_int *count, spca_search_counts *counts);
+size_t SPCA(search_work)(spca_int p, spca_int k, int rough, int known,
+                         const spca_search_plan *plan);
+
+/* The race alone: where it leaves runs of different supports, the best first, at most the last of
+ * plan->keep or all starts; n_iter: the steps of each. */
+spca_status SPCA(race)(spca_int p, spca_int k, const REAL *A, REAL *score, int known,
+                       const spca_search_plan *plan, spca_stop stop, void *ctx, void *work,
+                       spca_int *index, REAL *value, spca_int *n_iter, spca_int *count);
+size_t SPCA(race_work)(spca_int p, spca_int k, int known, const spca_search_plan *plan);
+
+/* ---- several loadings together (joint.c) ---------------------------------------------------- */
+
+/* Loadings V (p x r), at most size_t nonzeros in each, that explain much together: max Tr(A V
+ * (V'V)^-1 V') for symmetric semidefinite A.  Each ascends given the others, by truncated power on
+ * x'PAPx/x'Px, P the projection away from these (Mackey 2008, section 3.3; Yuan & Zhang 2013), and
+ * by exchanges of variables; moves change the best ones known, and each such ascent follows.
+ *
+ * The population: `members` places of loadings by their nonzeros, nnz (members x r), index
+ * ascending and value (members x r x room), room = max size, and what they explain, in descending
+ * order.  First the `given` loadings in the first places ascend; then come at most so many moves,
+ * until `patience` of them, one after another, raised nothing, or some limit of multiplications is
+ * spent.  Kept between calls: random (the generator's), state (3: moves made, moves that raised
+ * nothing, places taken), spent, and subspace (2r (p + 1)); all 0 at first.  diagonal (p): that of
+ * A.  work (joint_work), iwork (joint_iwork), turned (p r). */
+spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const REAL *A,
+                        const double *diagonal, const spca_int *size, spca_int members,
+                        spca_int given, spca_int moves, spca_int patience, double limit,
+                        spca_stop stop, void *ctx, uint64_t *random, spca_int *state, double *spent,
+                        double *subspace, spca_int *nnz, spca_int *index, double *value,
+                        double *explained, double *work, spca_int *iwork, REAL *turned);
+spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room);
+spca_int SPCA(joint_iwork)(spca_int p, spca_int r, spca_int room);
 
 /* ---- rotations ------------------------------------------------------------------------------ */
 

@@ -14,7 +14,7 @@ from spcacore._limits import Precision
 from spcacore.generalized.cca_choice import Chosen
 from spcacore.generalized.form import Form
 from spcacore.generalized.pencil import Pencil
-from spcacore.operators.supports import Supports
+from spcacore.supports.admissible import Supports
 
 P, Q = 7, 6
 GROUPS_X = np.array([0, 0, 1, 1, 2, 3, 3])

@@ -16,8 +16,8 @@ import spcacore
 from spcacore import branch_and_bound, dspca, optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.operators.supports import Supports
 from spcacore.solvers import certificates, covariance_threshold
+from spcacore.supports.admissible import Supports
 
 PATHS = {  # how bounds come about beyond so many variables, here none
     "all": {},

@@ -27,8 +27,8 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.operators.supports import Supports
 from spcacore.solvers.choosing import bounding
+from spcacore.supports.admissible import Supports
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 

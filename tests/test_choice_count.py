@@ -14,8 +14,8 @@ from spcacore.models.elastic_net import elastic_nets
 from spcacore.models.prior_choice import chosen_support, log_supports
 from spcacore.models.priors import Isotropic, Spectral
 from spcacore.models.shaped_net import ShapedNet
-from spcacore.operators.supports import Supports
 from spcacore.solvers.unit_tree import UnitTree
+from spcacore.supports.admissible import Supports
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -129,7 +129,7 @@ def test_a_group_without_room_that_is_alone():
 @pytest.mark.parametrize("exactly", [True, False])
 def test_the_largest_norms_that_have_room(monkeypatch, exactly):
     if not exactly:
-        monkeypatch.setattr("spcacore.operators.supports.KNAPSACK_CELLS", 0)
+        monkeypatch.setattr("spcacore.supports.admissible.KNAPSACK_CELLS", 0)
     rng = np.random.default_rng(0)
     for room in range(1, 16):
         unit = rng.permutation(np.repeat(np.arange(7), [1, 1, 2, 2, 3, 4, 5]))

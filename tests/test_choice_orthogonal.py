@@ -11,9 +11,9 @@ from known_variables import CASES, LABELS, MIXED, P, assert_feasible, covariance
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.operators.supports import Supports
+from spcacore.linalg.signed import signed_ratio
 from spcacore.solvers.orthogonal_choice import orthogonal_bounding
-from spcacore.solvers.signed import signed_ratio
+from spcacore.supports.admissible import Supports
 
 BY_SIZE = {"groups": LABELS, "count": "variables"}
 NOTHING = {"include": None, "exclude": None, "groups": None, "nonnegative": False}

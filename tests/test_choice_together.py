@@ -22,11 +22,11 @@ from spcacore.models.net_steps import Thresholds, Wanted
 from spcacore.models.shaped_net import ShapedNet
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.operators.supports import Supports
-from spcacore.operators.supports import knowledge as what_is_known
 from spcacore.solvers.certificates import upper_bounds
 from spcacore.solvers.refitting import refit
 from spcacore.solvers.solution import Solution
+from spcacore.supports.admissible import Supports
+from spcacore.supports.admissible import knowledge as what_is_known
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 

@@ -18,6 +18,7 @@ import spcacore
 from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans, sparse_kmeans_gap
 from spcacore.clustering import columns as memory
 from spcacore.clustering.kmeans import lloyd
+from spcacore.clustering.kmeans_blocks import BlockColumns
 
 pd = optional("pandas")
 KMeans = optional("sklearn.cluster", "KMeans")
@@ -261,6 +262,7 @@ def test_kmeans_optimum_of_either_half(seed, n_clusters):
     assert ours <= theirs + 1e-9 * (points**2).sum()
 
 
+@pytest.mark.slow
 def test_kmeans_of_all_partitions():
     """No partition of nine samples, each with its best weights, does better."""
     reached = 0
@@ -475,6 +477,35 @@ def test_passes_of_blocks():
     alone = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
     sparse_kmeans(alone, 3, 2.0, n_init=1)
     assert several.passes < 2.5 * alone.passes
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_step_of_blocks_is_one_pass(seed):
+    """Noise, where many single points move: beside the steps there are the first norms and sums."""
+    X = np.random.default_rng(seed).standard_normal((150, 12))
+    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
+    columns = BlockColumns(blocks)
+    asked = []
+
+    def counted(search):
+        answer = None
+        try:
+            while True:
+                query = search.send(answer)
+                asked.append(query[0])
+                answer = yield query
+        except StopIteration as end:
+            return end.value
+
+    before = blocks.passes
+    search = lloyd(columns, np.arange(150) % 6, 6)
+    ((labels, value),) = columns.run_searches([(np.ones(12), counted(search))])
+    points = (X - X.mean(axis=0)) * columns.unit
+    assert blocks.passes - before == asked.count("nearest") + 2
+    assert "rows" in asked
+    assert value == pytest.approx(sums_between(points, labels).sum(), rel=1e-9)
+    within = np.square(points).sum() - value
+    assert within <= KMeans(6, init=points[:6], n_init=1).fit(points).inertia_ * 1.05
 
 
 @pytest.mark.parametrize("p", [4, 40])

@@ -32,7 +32,7 @@ WHOLE = [-1, 1.5, 2.0, np.float64(2), True, np.True_, np.nan, np.inf, None, Frac
 POSITIVE = [0, *WHOLE]
 NUMBER = [-1.0, -np.inf, np.nan, True, np.True_, None, 10**400, np.complex64(1), *STRANGE]
 RNG = ["seed", 1.5, True, -1, np.random, object(), [1.5], np.nan]
-CALLBACK = [5, "print", [print], 0, True]
+CALLBACK = [5, "print", [print], 0, False, 1]
 
 
 def without(values, *allowed):

@@ -1,9 +1,10 @@
-"""The progress bar shows what tqdm is told."""
+"""The progress bar shows what it is told."""
 
 import inspect
 import io
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,10 +47,35 @@ def test_one_bar_for_several_calls():
     assert sum("2/2" in line for line in drawn(calls)) >= 2
 
 
-def test_without_tqdm(monkeypatch):
+@pytest.mark.parametrize("kind", ["tqdm", "rich", "a line"])
+def test_true_draws_with_what_is_installed(kind, monkeypatch, capsys):
+    """A bar of one call, which ends with it; a line where neither is there."""
+    for name, module in (("tqdm", "tqdm.auto"), ("rich", "rich.progress")):
+        if kind == name:
+            pytest.importorskip(module, reason=f"needs {name}")
+            break
+        monkeypatch.setitem(sys.modules, module, None)
+    model = partial(spcacore.sparse_pca, cardinality=2)
+    for call, shown in (
+        (lambda: spcacore.sparse_pca(X, 4, 3, callback=True), "4/4"),
+        (lambda: spcacore.sparsity_path(X, spcacore.sparse_pca, [2, 5, 9], callback=True), "3/3"),
+        (lambda: spcacore.stability(X, model, n_resamples=2, callback=True), "2/2"),
+        (lambda: spcacore.sparse_kmeans_gap(X, 2, [1.5], n_permutations=3, callback=True), "3/3"),
+        (lambda: spcacore.sparse_cca_permutation(X, X, [1.5], n_permutations=2, callback=True), "3/3"),
+        (lambda: spcacore.sparse_kmeans(X, 2, 1.5, callback=True), "1/1"),
+    ):  # fmt: skip
+        capsys.readouterr()
+        call()
+        said = capsys.readouterr()
+        assert not said.out
+        assert shown in said.err
+        assert said.err.endswith("\n")
+
+
+def test_options_need_tqdm(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match=r'pip install tqdm, or "\.\[progress\]" from the source directory'):
-        ProgressBar()
+        ProgressBar(desc="work")
 
 
 def test_the_page_says_which_searches_take_no_callback():

@@ -13,6 +13,7 @@ from .._messages import counted
 from .._types import MatrixLike, Metric, RandomSource
 from .._validation import as_seed, check_choice, integer
 from ..linalg.threads import Report, check_jobs, in_threads
+from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
 from .columns import Array, Columns, Labels, as_columns, check_number_range, require_memory
 from .dissimilarity import METRICS, best_weights, check_iterations, starting_vectors
@@ -92,6 +93,7 @@ def sparse_dissimilarity_gap(
     tol: float | None = None,
     n_jobs: int = 1,
     rng: RandomSource = None,
+    callback: SelectionCallback | None = None,
 ) -> GapStatistic:
     """Choose the bound of `sparse_dissimilarity` by permutations of each variable.
 
@@ -114,6 +116,9 @@ def sparse_dissimilarity_gap(
         depend on their number.
     rng : None, int or numpy Generator, optional
         For the permutations. None is a fixed seed.
+    callback : callable or True, optional
+        Called with a `SelectionProgress` after each permutation. Raising StopIteration ends the search early,
+        with the permutations that are finished; a RuntimeError if there are fewer than two.
 
     Returns
     -------
@@ -141,7 +146,7 @@ def sparse_dissimilarity_gap(
     """
     check_choice(metric, "metric", tuple(METRICS))
     max_iter, tol = check_iterations(max_iter, tol)
-    permutations = _Permutations(n_permutations, n_jobs, rng)
+    permutations = _Permutations(n_permutations, n_jobs, rng, callback)
     require_memory(X, "all pairs of rows are compared, which needs")
     columns = as_columns(X)
     bounds = check_l1_bounds(l1_bounds, columns.p)
@@ -165,6 +170,7 @@ def sparse_kmeans_gap(
     max_iter: int = 100,
     n_jobs: int = 1,
     rng: RandomSource = None,
+    callback: SelectionCallback | None = None,
 ) -> GapStatistic:
     """Choose the bound of `sparse_kmeans` by permutations of each variable.
 
@@ -180,6 +186,8 @@ def sparse_kmeans_gap(
         As in `sparse_dissimilarity_gap`.
     rng : None, int or numpy Generator, optional
         For permutations and starts. None is a fixed seed.
+    callback : callable or True, optional
+        As in `sparse_dissimilarity_gap`.
 
     Returns
     -------
@@ -205,7 +213,7 @@ def sparse_kmeans_gap(
     """
     max_iter = integer(max_iter, "max_iter", 1)
     n_init = integer(n_init, "n_init", 1)
-    permutations = _Permutations(n_permutations, n_jobs, rng)
+    permutations = _Permutations(n_permutations, n_jobs, rng, callback)
     require_memory(X, "permutations need")
     columns = as_kmeans_input(X)
     n_clusters = integer(n_clusters, "n_clusters", 2, columns.n)
@@ -222,10 +230,11 @@ def sparse_kmeans_gap(
 class _Permutations:
     """The options of the permutations, checked."""
 
-    def __init__(self, n_permutations: Any, n_jobs: Any, rng: Any) -> None:
+    def __init__(self, n_permutations: Any, n_jobs: Any, rng: Any, callback: Any) -> None:
         self.count = integer(n_permutations, "n_permutations", 2)
         self.threads = check_jobs(n_jobs)
         self.seed = as_seed(rng)
+        self.counter = ProgressCounter(check_callback(callback), self.count)
 
     def gap(
         self,
@@ -238,12 +247,16 @@ class _Permutations:
         def permuted(i: int, report: Report) -> list[float]:
             report()
             generator = np.random.default_rng([self.seed, i])
-            return [fit.trace[-1] for fit in solve(columns.permuted(generator, report), generator)]
+            found = [fit.trace[-1] for fit in solve(columns.permuted(generator, report), generator)]
+            report(i)
+            return found
 
         fits = solve(columns, np.random.default_rng([self.seed, 0]))
         warn_unless_converged(all(fit.converged for fit in fits), max_iter)
         objective = np.array([fit.trace[-1] for fit in fits])
-        reference = np.array(in_threads(permuted, range(1, self.count + 1), self.threads)).T
+        found = in_threads(permuted, range(1, self.count + 1), self.threads, self.counter)
+        refuse_ended(len(found), "permutations")
+        reference = np.array(found).T
         logs = np.log(reference)
         gap, deviation = np.log(objective) - logs.mean(axis=1), logs.std(axis=1, ddof=1)
         best = int(np.argmax(gap))

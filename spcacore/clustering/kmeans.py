@@ -10,13 +10,15 @@ rows answer each in their way.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import LLOYD_STEPS
+from .._limits import HARTIGAN_MOVES, LLOYD_STEPS
 from .._messages import convergence, few
 from .._records import replaced
 from .._types import MatrixLike, RandomSource
@@ -24,6 +26,7 @@ from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
 from ..operators.blocks import SlicedRows
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
+from ..progress import Callback, Progress, check_callback
 from .columns import PAIRS, Array, Columns, Labels, Search, as_columns, check_number_range
 from .kmeans_blocks import BlockColumns
 from .weights import Fit, WeightedResult, check_l1_bound, l1_threshold, warn_unless_converged
@@ -89,6 +92,7 @@ def sparse_kmeans(
     n_init: int = 20,
     max_iter: int = 100,
     rng: RandomSource = None,
+    callback: Callback | None = None,
 ) -> SparseKMeans:
     """K-means with few variables, which are chosen together with the clusters.
 
@@ -106,8 +110,8 @@ def sparse_kmeans(
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
         Data, one row per sample; float32 stays float32. Variables are centered implicitly, but not scaled: if
         their units differ, scale them first. X is not copied; sparse matrices stay sparse. Each step of
-        K-means reads blocks of rows twice, for several starts together; a smaller `n_init` needs fewer
-        passes.
+        K-means reads blocks of rows once, for several starts together, and rows of single points; a
+        smaller `n_init` needs fewer passes.
     n_clusters : int
         In [2, n].
     l1_bound : float
@@ -118,6 +122,9 @@ def sparse_kmeans(
         Largest number of changes of the weights. The search ends before that when no label changes.
     rng : None, int or numpy Generator, optional
         For the starts. None is a fixed seed.
+    callback : callable or True, optional
+        Called with a `Progress` after each change of the weights. Raising StopIteration ends the search
+        early, with the best partition so far and ``converged=False``.
 
     Returns
     -------
@@ -156,13 +163,22 @@ def sparse_kmeans(
     check_number_range(columns, 2, bound)
     generator = np.random.default_rng([seed, 0])
     starts = first_partitions(columns, n_clusters, n_init, generator)
-    fit = best_partition(columns, n_clusters, bound, starts, max_iter, generator)
-    warn_unless_converged(fit.converged, max_iter)
+    hook, done = check_callback(callback), count(1)
+
+    def tell() -> bool:
+        return hook is not None and hook(Progress(0, 1, next(done)))
+
+    fit = best_partition(columns, n_clusters, bound, starts, max_iter, generator, tell)
+    stopped = hook is not None and hook.ended
+    if not stopped:
+        warn_unless_converged(fit.converged, max_iter)
     labels = _renumber(fit.labels)
     trace = np.ldexp(np.array(fit.trace), 2 * columns.exponent)
+    if hook is not None:
+        hook(Progress(0, 1, len(trace), float(trace[-1])))
     return SparseKMeans(
         labels, fit.weights.astype(columns.dtype), columns.centers(labels, n_clusters), float(trace[-1]),
-        trace, len(trace), fit.converged, bound, columns.names,
+        trace, len(trace), fit.converged and not stopped, bound, columns.names,
     )  # fmt: skip
 
 
@@ -195,16 +211,20 @@ def best_partition(
     starts: list[Labels],
     max_iter: int,
     generator: np.random.Generator,
+    tell: Callable[[], bool] = lambda: False,
 ) -> Fit:
-    """The best result from some partitions, improved by new K-means starts with its weights."""
-    best = _from_partitions(columns, n_clusters, bound, starts, max_iter)
+    """The best result from some partitions, improved by new K-means starts with its weights.
+
+    `tell` hears of each change of the weights, and says whether the search is to end.
+    """
+    best = _from_partitions(columns, n_clusters, bound, starts, max_iter, tell)
     while best.converged:
         runs = _kmeans_runs(columns, best.weights, n_clusters, len(starts), generator)
         labels, value = max(runs, key=lambda run: run[1])
         remaining = max_iter - len(best.trace)
         if remaining == 0 or not value > best.trace[-1] * (1 + 1e-9):
             break
-        more = _from_partitions(columns, n_clusters, bound, [labels], remaining)
+        more = _from_partitions(columns, n_clusters, bound, [labels], remaining, tell)
         more.trace[:0] = best.trace
         best = more
     return best
@@ -216,6 +236,7 @@ def _from_partitions(
     bound: float,
     starts: list[Labels],
     max_iter: int,
+    tell: Callable[[], bool],
 ) -> Fit:
     """The best result over all starts, which advance together, so that they share the passes over the data.
 
@@ -230,14 +251,15 @@ def _from_partitions(
         for run, between in zip(active, sums, strict=True):
             run.weights = l1_threshold(between, bound)
             run.trace.append(float(run.weights @ between))
+        last = tell() or n_iter == max_iter
         searches = [(run.weights, lloyd(columns, run.labels, n_clusters)) for run in active]
         for run, (new, _) in zip(active, columns.run_searches(searches), strict=True):
             run.converged = np.array_equal(new, run.labels)  # which fixes the weights, too
-            if n_iter < max_iter:
+            if not last:
                 run.labels = new
-        finished += [run for run in active if run.converged or n_iter == max_iter]
+        finished += [run for run in active if run.converged or last]
         active = [run for run in active if not run.converged]
-        if not active:
+        if last or not active:
             break
     return max(finished, key=lambda run: run.trace[-1])
 
@@ -271,7 +293,7 @@ def _kmeans_runs(
 def lloyd(
     columns: Columns | BlockColumns, labels: Labels, n_clusters: int, squares: Array | None = None
 ) -> Search:
-    """Lloyd's steps and, where they end, the best move of one point, until neither helps (Hartigan 1975).
+    """Lloyd's steps and, where they end, moves of single points, until neither helps (Hartigan 1975).
 
     Returns the partition and its sum of squares between clusters, which grows with every step. The squared
     norms of the points may be known.
@@ -279,60 +301,92 @@ def lloyd(
     if squares is None:
         squares = yield "squared_norms", None
     least = 1e-11 * squares.sum()
-    centers, value = yield from _means(labels, n_clusters)
+    sums = yield "sums", (labels, n_clusters)
+    centers, value = _means(sums, labels)
     for _ in range(LLOYD_STEPS):
         columns.poll()
-        products, nearest, sums = yield "nearest", centers
+        products, new, new_sums = yield "nearest", centers
         distance = squares[:, None] - 2 * products + np.einsum("ij,ij->i", centers, centers)
-        new = _fill_empty_clusters(distance, nearest)
-        new_centers, new_value = yield from _means(new, n_clusters, sums if new is nearest else None)
+        moves = _moves_to_empty_clusters(distance, new)
+        if moves:
+            points = yield "rows", list(moves)
+            new, new_sums = _moved(new, new_sums, moves, points)
+        new_centers, new_value = _means(new_sums, new)
         if not new_value > value + least:
-            new = _hartigan_move(distance, labels, least)
-            if new is labels:
+            candidates = _candidates(distance, labels, least)
+            if not candidates:
                 break
-            new_centers, new_value = yield from _means(new, n_clusters)
+            points = yield "rows", candidates
+            new, new_sums = _hartigan_moves(labels, sums, candidates, points, least)
+            new_centers, new_value = _means(new_sums, new)
             if not new_value > value + least:
                 break
-        labels, centers, value = new, new_centers, new_value
+        labels, sums, centers, value = new, new_sums, new_centers, new_value
     return labels, value
 
 
-def _means(labels: Labels, n_clusters: int, sums: Array | None = None) -> Search:
-    """The centers, and the sum of squares between clusters; the sums of the points if they are known."""
-    if sums is None:
-        sums = yield "sums", (labels, n_clusters)
-    counts = np.bincount(labels, minlength=n_clusters)
+def _means(sums: Array, labels: Labels) -> tuple[Array, float]:
+    """The centers, and the sum of squares between clusters."""
+    counts = np.bincount(labels, minlength=len(sums))
     centers = sums / counts[:, None]
     return centers, float(counts @ np.einsum("ij,ij->i", centers, centers))
 
 
-def _hartigan_move(distance: Array, labels: Labels, least: float) -> Labels:
-    """The labels after the move of one point that lowers the sum of squares within clusters most."""
+def _moved(labels: Labels, sums: Array, moves: dict[int, int], points: Array) -> tuple[Labels, Array]:
+    """The labels and the sums of clusters after points have moved."""
+    labels, sums = labels.copy(), sums.copy()
+    for (i, to), point in zip(moves.items(), points, strict=True):
+        sums[labels[i]] -= point
+        sums[to] += point
+        labels[i] = to
+    return labels, sums
+
+
+def _candidates(distance: Array, labels: Labels, least: float) -> list[int]:
+    """Points that each lower the sum of squares within clusters by a move, from the largest gain down."""
     counts = np.bincount(labels, minlength=distance.shape[1])
     rows, own = np.arange(len(labels)), counts[labels]
     saving = distance[rows, labels] * np.where(own > 1, own / np.maximum(own - 1, 1), 0)
     cost = distance * (counts / (counts + 1))
     cost[rows, labels] = np.inf
-    to = np.argmin(cost, axis=1)
-    gain = saving - cost[rows, to]
-    i = int(np.argmax(gain))
-    if gain[i] > least:
-        labels = labels.copy()
-        labels[i] = to[i]
-    return labels
+    gain = saving - cost.min(axis=1)
+    order = np.argsort(-gain, kind="stable")[:HARTIGAN_MOVES]
+    return order[gain[order] > least].tolist()
 
 
-def _fill_empty_clusters(distance: Array, labels: Labels) -> Labels:
-    """The labels after every empty cluster took the point farthest from its center."""
+def _hartigan_moves(
+    labels: Labels, sums: Array, candidates: list[int], points: Array, least: float
+) -> tuple[Labels, Array]:
+    """The labels and the sums of clusters after the candidates moved, each if that still gains, in turn."""
+    labels, sums = labels.copy(), sums.copy()
+    counts = np.bincount(labels, minlength=len(sums))
+    for i, point in zip(candidates, points, strict=True):
+        own = labels[i]
+        distance = ((point - sums / counts[:, None]) ** 2).sum(axis=1)
+        change = distance * (counts / (counts + 1))
+        change[own] = np.inf
+        to = int(np.argmin(change))
+        if counts[own] > 1 and distance[own] * counts[own] / (counts[own] - 1) - change[to] > least:
+            sums[own] -= point
+            sums[to] += point
+            counts[own] -= 1
+            counts[to] += 1
+            labels[i] = to
+    return labels, sums
+
+
+def _moves_to_empty_clusters(distance: Array, labels: Labels) -> dict[int, int]:
+    """For every empty cluster the point farthest from its center, as `{point: cluster}`."""
     counts = np.bincount(labels, minlength=distance.shape[1])
+    moves: dict[int, int] = {}
     if counts.all():
-        return labels
+        return moves
     own = distance[np.arange(len(labels)), labels]
     for empty in np.flatnonzero(counts == 0):
         i = int(np.argmax(np.where(counts[labels] > 1, own, -np.inf)))
         counts[labels[i]] -= 1
-        labels[i], counts[empty], own[i] = empty, 1, 0.0
-    return labels
+        moves[i], own[i] = int(empty), -np.inf
+    return moves
 
 
 def _kmeans_plus_plus(n_clusters: int, first: int, draws: list[float]) -> Search:
@@ -348,7 +402,10 @@ def _kmeans_plus_plus(n_clusters: int, first: int, draws: list[float]) -> Search
     centers = yield "rows", chosen
     products = yield "products", centers
     distance = squares[:, None] - 2 * products + np.einsum("ij,ij->i", centers, centers)
-    return _fill_empty_clusters(distance, np.argmin(distance, axis=1)), squares
+    labels = np.argmin(distance, axis=1)
+    for i, to in _moves_to_empty_clusters(distance, labels).items():
+        labels[i] = to
+    return labels, squares
 
 
 def _renumber(labels: Labels) -> Labels:

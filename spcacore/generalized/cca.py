@@ -24,7 +24,6 @@ from .._validation import (
     Hook,
     aligned,
     check_bool,
-    check_callback,
     check_choice,
     default_cardinality,
     framed,
@@ -32,12 +31,12 @@ from .._validation import (
     number,
 )
 from ..choice import Choice
-from ..operators.supports import knowledge
 from ..operators.transform import scores
-from ..progress import Callback, Progress
+from ..progress import Callback, Progress, check_callback
 from ..readable import HasLoadings, Side, frame, labels
 from ..solvers.base import hook_of_component
 from ..solvers.solution import Ended
+from ..supports.admissible import knowledge
 from .cca_alternation import Alternation
 from .cca_pmd import PenalizedDecomposition, check_l1_bound
 from .options import DEFLATIONS
@@ -251,7 +250,7 @@ def sparse_cca(
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0: the pairs are those of data in which each row is
         repeated that often. The sum must be above 1. `scores_x` and `scores_y` are of the rows themselves.
-    callback : callable, optional
+    callback : callable or True, optional
         Called with a `Progress` after each iteration, and with the correlation once a pair is found.
         Raising StopIteration ends the search early, see `Progress`.
 

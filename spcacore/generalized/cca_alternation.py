@@ -35,8 +35,8 @@ from .._limits import (
     RISE,
 )
 from ..operators.deflation import PROJECTION, Deflation
-from ..operators.supports import Supports
 from ..solvers.solution import ProgressHook, ended
+from ..supports.admissible import Supports
 from .cca_choice import Chosen, best_values
 from .form import Array, Form, Index
 from .pencil import Pencil, Solution
@@ -77,7 +77,7 @@ class Alternation:
         self.choices = [s.shaped for s in (x, y)]
         most = [k if c is None else c.most_variables(k) for k, c in zip(counts, self.choices, strict=True)]
         self.counts = [min(k, len(pencil.active)) for k, pencil in zip(most, self.pencil, strict=True)]
-        chosen = [c or Supports.unknown(s.p) for c, s in zip(self.choices, (x, y), strict=True)]
+        chosen = [c or Supports.plain(s.p) for c, s in zip(self.choices, (x, y), strict=True)]
         self.chosen = [Chosen(*one) for one in zip(self.pencil, chosen, counts, strict=True)]
         self.signed = any(one.signs is not None for one in chosen)
         self.first = 0.0

@@ -1,4 +1,4 @@
-"""What the caller knows of the variables of a side (operators/supports), in the search for pairs.
+"""What the caller knows of the variables of a side (supports/admissible), in the search for pairs.
 
 For given v and g = Cv the best u on a support maximizes (g'u)^2/u'Bu; under signs it is the minimizer of
 u'Bu - 2 g'u of these signs, a convex problem. Supports grow by units, first those that are included, and
@@ -14,7 +14,7 @@ import numpy as np
 from .._limits import CCA_CHOICE_TURNS, CHOICE_SWAPS, RISE
 from ..linalg.pencil import whitening
 from ..models.shaped_net import ShapedNet
-from ..operators.supports import Supports
+from ..supports.admissible import Supports
 from .form import Array, Index
 from .pencil import Pencil, Solution
 

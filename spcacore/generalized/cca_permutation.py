@@ -13,6 +13,7 @@ from .._messages import counted
 from .._types import MatrixLike, RandomSource
 from .._validation import LARGEST, as_seed, check_bool, integer, is_row_blocks, number
 from ..linalg.threads import Report, check_jobs, in_threads
+from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
 from .cca_pmd import PenalizedDecomposition, check_l1_bound, pmd_starts
 from .form import Array, Index
@@ -95,6 +96,7 @@ def sparse_cca_permutation(
     scale: bool = True,
     n_jobs: int = 1,
     rng: RandomSource = None,
+    callback: SelectionCallback | None = None,
 ) -> CCAPermutation:
     """Choose the bounds of `sparse_cca` by permutation.
 
@@ -117,6 +119,10 @@ def sparse_cca_permutation(
         Threads; -1: one for each processor. The result does not depend on it.
     rng : None, int or numpy Generator, optional
         For the permutations; None is a fixed seed.
+    callback : callable or True, optional
+        Called with a `SelectionProgress` after the data and after each permutation. Raising StopIteration
+        ends the search early, with the permutations that are finished; a RuntimeError if there are fewer
+        than two.
 
     Returns
     -------
@@ -162,7 +168,7 @@ def sparse_cca_permutation(
     count = integer(n_permutations, "n_permutations", 2)
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
     tol = CCA_TOL.of(common_dtype(x, y)) if tol is None else number(tol, "tol", 0)
-    threads = check_jobs(n_jobs)
+    threads, counter = check_jobs(n_jobs), ProgressCounter(check_callback(callback), 1 + count)
     generator = np.random.default_rng(as_seed(rng))
     orders = [None, *(generator.permutation(x.n) for _ in range(count))]
 
@@ -173,14 +179,17 @@ def sparse_cca_permutation(
         for bound in bounds:
             pair = PenalizedDecomposition(side, y, bound, max_iter, tol, stop).next(None, starts)
             values.append(0.0 if pair is None else correlation(side.matvec(pair.u), y.matvec(pair.v)))
+        report(max(values))
         return values
 
-    table = np.array(in_threads(permuted_by, orders, threads)).T
+    done = in_threads(permuted_by, orders, threads, counter)
+    refuse_ended(len(done) - 1, "permutations")
+    table = np.array(done).T
     own, permuted = table[:, 0], table[:, 1:]
     fisher = np.arctanh(np.clip(table, -1 + TIE.double, 1 - TIE.double))
     deviation = fisher[:, 1:].std(axis=1, ddof=1)
     apart = fisher[:, 0] - fisher[:, 1:].mean(axis=1)
     differ = deviation > TIE.double
     z = np.where(differ, apart / np.where(differ, deviation, 1), 0.0)
-    p_values = (1 + (permuted >= own[:, None] - TIE.double).sum(axis=1)) / (1 + count)
+    p_values = (1 + (permuted >= own[:, None] - TIE.double).sum(axis=1)) / len(done)
     return CCAPermutation(np.array(bounds), own, permuted, z, p_values, int(np.argmax(z)))

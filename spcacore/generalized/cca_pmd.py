@@ -21,9 +21,9 @@ from .._limits import CCA_LEFT, PAIR_WORK, RISE, TIE
 from .._validation import number
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.deflation import DEFLATIONS, Deflation
-from ..operators.supports import Supports
 from ..solvers.choosing import bounding
 from ..solvers.solution import ProgressHook, ended
+from ..supports.admissible import Supports
 from .form import Array
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 

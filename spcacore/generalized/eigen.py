@@ -16,7 +16,6 @@ from .._messages import counted, few, warn
 from .._types import MatrixLike
 from .._validation import (
     Hook,
-    check_callback,
     column_names,
     float_type,
     is_sparse,
@@ -28,7 +27,7 @@ from ..linalg.orthogonal import fix_sign
 from ..methods import RatioSearch
 from ..operators.dense import blas_layout
 from ..operators.sparse_format import canonical_arrays, compressed
-from ..progress import Callback, Progress
+from ..progress import Callback, Progress, check_callback
 from ..results import Named
 from ..solvers.base import hook_of_component
 from ..solvers.solution import Ended, ProgressHook, ended
@@ -129,7 +128,7 @@ def sparse_eigen(
     certify : bool, default False
         Make `upper_bound` a bound for the given cardinality, see `sparse_eigen_bound`; for up to 500
         variables.
-    callback : callable, optional
+    callback : callable or True, optional
         Called with a `Progress` after each step, and with the value once a direction is found.
         Raising StopIteration ends the search early, see `Progress`.
 

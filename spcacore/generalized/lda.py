@@ -23,7 +23,6 @@ from .._messages import counted
 from .._types import MatrixLike, Weights
 from .._validation import (
     aligned,
-    check_callback,
     check_sample_weight,
     column_names,
     framed,
@@ -35,7 +34,7 @@ from .._validation import (
 from ..linalg.pencil import whitening
 from ..methods import RatioSearch
 from ..operators.transform import scores
-from ..progress import Callback
+from ..progress import Callback, check_callback
 from ..results import Named
 from .eigen import directions
 from .form import Form

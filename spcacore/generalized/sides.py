@@ -27,7 +27,7 @@ from ..operators.low_rank import LowRank
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
 from ..operators.sparse_format import compressed
-from ..operators.supports import Supports
+from ..supports.admissible import Supports
 from .form import Array, Form
 
 __all__ = [

@@ -9,6 +9,7 @@ there until there are none.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,107 +26,42 @@ from .._limits import (
     EXACT_ORDER,
     JOINT_ORDER,
 )
-from .._messages import counted, listed
-from .._validation import Hook, check_choice, integer
-from ..choice import Explained
+from .._messages import counted
+from .._records import replaced
+from .._types import Array, Index
+from .._validation import Hook, integer
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
-from ..operators.deflation import PROJECTION, Deflation
+from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.problem import Problem, of_matrix
-from ..operators.supports import Supports
 from ..progress import Progress
-from ..solvers.base import Solver, hook_of_component
+from ..solvers.base import hook_of_component
 from ..solvers.certificates import joint_bounds
 from ..solvers.share import Share
 from ..solvers.solution import Solution
-from .bordered_sums import Array, Index, Steps, leading_sum
+from ..supports.admissible import Supports
+from ..supports.search import Steps
+from ..supports.tree import prove
 from .budget import best_budget, even_split
-from .common_support import best_common, bound_of, prove
-from .common_units import CommonUnits
+from .common_support import best_common
 from .disjoint_supports import best_disjoint
-from .disjoint_units import DisjointUnits
 from .orthogonal_search import Loading, in_turn
+from .request import Request
 
-__all__ = [
-    "SUPPORTS", "are_together", "bounds_together", "check_across", "check_sizes", "search_together",
-    "tell_found",
-]  # fmt: skip
+__all__ = ["bounds_together", "check_sizes", "search_together", "tell_found"]
 __dir__ = __all__.copy
-
-SUPPORTS = ("free", "common", "disjoint")
-_TAKES = {"tpower": ("max_iter",), "branch_and_bound": ("tol", "time_limit", "node_limit")}
-
-
-def are_together(settings: dict[str, Any]) -> bool:
-    """Whether the supports of all components are chosen together."""
-    return settings.get("support", "free") != "free" or settings.get("total_cardinality") is not None
-
-
-def check_across(
-    settings: dict[str, Any], method: type[Solver], deflation: Deflation, options: dict[str, Any],
-    n_components: Any, sparsities: list[Any],
-) -> list[Any]:  # fmt: skip
-    """What goes with supports chosen together; how sparse, with a number in place of a total."""
-    support, total = check_choice(settings["support"], "support", SUPPORTS), settings["total_cardinality"]
-    if total is not None:
-        if support == "common":
-            raise ValueError(
-                "support='common' uses one set for all components: give cardinality, the number of its "
-                "variables, not Total"
-            )
-        sparsities = [1] * len(sparsities)
-    if not are_together(settings):
-        return sparsities
-    what = f"support={support!r}" if support != "free" else "Total"
-    methods = [*_TAKES] if support == "common" else ["tpower"]
-    if method.name not in methods:
-        raise ValueError(f"{what} requires method {listed(map(repr, methods), 'or')}, not {method.name!r}")
-    wrong = {
-        "deflation": deflation is not PROJECTION or settings["constraint"] is not None,
-        "refine": settings["refine"],
-        "renormalize": not settings["renormalize"],
-        "Explained": any(isinstance(given, Explained) for given in sparsities),
-        "screening": settings["screening"] not in ("auto", "gram"),
-        "n_components as a share": isinstance(n_components, (float, np.floating)),
-    }
-    for name, given in wrong.items():
-        if given:
-            raise ValueError(f"{what} finds all components at once: leave {name} out")
-    known = settings.get("choice") or {}
-    if support == "common" and known.get("signs") is not None:
-        raise ValueError(
-            "support='common' has orthogonal loadings on the same variables, which cannot all have given "
-            "signs: leave signs out"
-        )
-    if support == "disjoint" and known.get("include") is not None:
-        raise ValueError(
-            "include is for every component, and with support='disjoint' no two share a variable: leave "
-            "include out"
-        )
-    allowed = _TAKES[method.name]
-    for name in options:
-        if name not in allowed:
-            raise ValueError(
-                f"{name} cannot be combined with {what}, whose search of method {method.name!r} takes "
-                f"{listed(allowed, 'and')}"
-            )
-    if settings["certify"] is True:
-        raise ValueError(
-            f"certify=True bounds one component after another; {what} finds all at once: certify='jointly'"
-        )
-    return sparsities
 
 
 def check_sizes(
-    settings: dict[str, Any], problem: Problem, r: int, several: list[tuple[Any, ...]]
+    request: Request, problem: Problem, r: int, several: list[tuple[Any, ...]]
 ) -> list[tuple[Any, ...]]:
     """The numbers of variables of the components, given r and p; an error where there are too few."""
-    if not are_together(settings):
+    if not request.together:
         return several
-    support, total, choice = settings["support"], settings["total_cardinality"], problem.choice
+    support, total, choice = request.support, request.total, problem.choice
     if problem.diagonal is None:
         raise ValueError("supports chosen together need the entries of X; an operator offers only products")
-    if settings["method"] == "branch_and_bound" and problem.p > EXACT_ORDER:
+    if request.method.name == "branch_and_bound" and problem.p > EXACT_ORDER:
         raise ValueError(f"branch_and_bound takes at most {EXACT_ORDER} variables, not {problem.p}")
     if choice is not None and choice.shapes and problem.p > ACROSS_ORDER:
         raise ValueError(
@@ -163,12 +99,12 @@ def check_sizes(
 
 
 def search_together(
-    problem: Problem, solver: Any, settings: dict[str, Any], r: int, hook: Hook | None,
+    problem: Problem, solver: Any, request: Request, r: int, hook: Hook | None,
     found: list[Solution],
 ) -> str | None:  # fmt: skip
     """Append to `found` the components; a warning where that is less than r."""
     problem = problem.unscreened()
-    sizes, exact = settings["cardinality"], settings["method"] == "branch_and_bound"
+    sizes, exact = request.cardinality, request.method.name == "branch_and_bound"
     if hook is not None and hook.ended:
         return None
     assert problem.diagonal is not None
@@ -179,38 +115,47 @@ def search_together(
     proved: list[float] = []
 
     def of_some(A: Array, active: Index, before: list[Loading]) -> list[Loading]:
-        if problem.choice is not None and problem.choice.shapes:
-            return _of_units(problem, problem.choice, A, solver, settings, r, steps, proved)
-        begin = [np.searchsorted(active, index) for index, _ in before]
-        if settings["support"] == "common":
-            k = sizes[0]
-            S = best_common(A, k, r, steps, begin[:1], np.random.default_rng(settings["seed"]))
+        supports, begin = problem.supports, [np.searchsorted(active, index) for index, _ in before]
+        if len(active) < problem.p:
+            supports = replaced(Supports.plain(len(active)), allowed=supports.allowed[active])
+        masks = [supports.mask(index) for index in begin]
+        if request.support == "common":
+            objective = LeadingSum(A, supports.within(sizes[0]), r)
+            _, units = best_common(objective, steps, masks[:1], np.random.default_rng(request.seed))
             if exact:
-                proof = prove(
-                    A, k, r, S, steps, tol=solver.tol, seconds=solver.time_limit, nodes=solver.node_limit
-                )
-                S = proof.index
-                proved[:] = [proof.upper, float(proof.complete)]
-            return _leading(problem, A, S, active[S], r)
-        total = settings["total_cardinality"]
-        start = [(S, v) for S, (_, v) in zip(begin, before, strict=True)]
-        if settings["support"] == "disjoint" or not before:
-            split = sizes if sum(sizes) <= len(A) else even_split(len(A), r)
-            sets, sure = best_disjoint(A, split, steps, total is not None, settings["seed"], begin or None)
-            start = [(S, np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]) for S in sets]
-        if settings["support"] == "disjoint":
-            if sure and len(active) == problem.p:
-                proved[:] = [sum(leading_sum(A, S, 1) for S in sets), 1.0]
-            return start
-        inside, seed = of_matrix(problem, A), settings["seed"]
-        return best_budget(inside, total, r, [start], steps, seed, bool(before))[0]
+                end = time.monotonic() + solver.time_limit
 
-    loadings = _among_some(problem, settings, r, exact, of_some)
+                def clock(nodes: int) -> bool:
+                    return time.monotonic() > end or steps.report(nodes)
+
+                limit = np.inf if solver.node_limit is None else solver.node_limit
+                proof = prove(objective, units, tol=solver.tol, node_limit=limit, clock=clock)
+                units = proof.units
+                proved[:] = [proof.upper, float(proof.complete)]
+            S = supports.index(units)
+            return _leading(problem, A, S, active[S], r)
+        total = request.total
+        start = [(S, v) for S, (_, v) in zip(begin, before, strict=True)]
+        if request.support == "disjoint" or not (before or supports.shapes):
+            split = sizes if sum(sizes) <= len(A) else even_split(len(A), r)
+            sets, one, value, sure = best_disjoint(
+                A, supports, split, steps, total is not None, request.seed, masks or None
+            )
+            start = [one.loading(units)[:2] for units in sets if units.any()]
+            if request.support == "disjoint":
+                if sure and len(active) == problem.p:
+                    proved[:] = [value, 1.0]
+                return [(S, x) for S, x in start if x.any()]
+        assert total is not None
+        inside, seed = of_matrix(problem, A), request.seed
+        return best_budget(inside, total, r, [start] if start else [], steps, seed, bool(before))[0]
+
+    loadings = _among_some(problem, request, r, exact, of_some)
     done = not steps.over and (not exact or bool(proved[1]))
     excess = ACROSS_EXCESS.of(problem.operator.dtype)
     upper = proved[0] * (1 + excess) if proved else None
     new = [_solution(problem, x, steps.done, done, upper) for x in loadings]
-    found += _ordered(problem, [x for x in new if x.objective > problem.noise(x.index)], settings)
+    found += _ordered(problem, [x for x in new if x.objective > problem.noise(x.index)], request)
     tell_found(problem, found, r, hook)
     if len(found) < r:
         return problem.exhausted(len(found), r)
@@ -222,30 +167,6 @@ def _leading(problem: Problem, A: Array, S: Index, index: Index, r: int) -> list
     values, V = np.linalg.eigh(A[np.ix_(S, S)])
     left = values[::-1][:r] > problem.noise(index)
     return [(S, v) for v, keep in zip(V[:, ::-1].T[:r], left, strict=True) if keep]
-
-
-def _of_units(
-    problem: Problem, choice: Supports, A: Array, solver: Any, settings: dict[str, Any], r: int, steps: Steps,
-    proved: list[float],
-) -> list[Loading]:  # fmt: skip
-    """Loadings that respect what is known of the variables; a proof is put into `proved`."""
-    sizes, total, seed = settings["cardinality"], settings["total_cardinality"], settings["seed"]
-    if settings["support"] == "common":
-        search = CommonUnits(A, choice, sizes[0], r, steps)
-        units = search.best(seed)
-        S = search.variables(units)
-        if settings["method"] == "branch_and_bound":
-            limits = {"seconds": solver.time_limit, "nodes": solver.node_limit}
-            proof = search.prove(units, tol=solver.tol, **limits)
-            S = proof.index
-            proved[:] = [proof.upper, float(proof.complete)]
-        return _leading(problem, A, S, S, r)
-    if settings["support"] == "disjoint":
-        loadings, sure = DisjointUnits(A, choice, sizes, total is not None, steps).best(seed)
-        if sure:
-            proved[:] = [sum(float(x @ A[np.ix_(S, S)] @ x) for S, x in loadings), 1.0]
-        return [(S, x) for S, x in loadings if x.any()]
-    return best_budget(of_matrix(problem, A), total, r, [], steps, seed, False)[0]
 
 
 def tell_found(problem: Problem, found: list[Solution], r: int, hook: Hook | None) -> None:
@@ -266,12 +187,12 @@ def _solution(problem: Problem, x: Loading, n_iter: int, done: bool, upper: floa
     return Solution(index, entries, value, n_iter, done, upper)
 
 
-def _ordered(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> list[Solution]:
+def _ordered(problem: Problem, found: list[Solution], request: Request) -> list[Solution]:
     """By decreasing variance, but that each disjoint component keeps the place of its cardinality."""
     order = sorted(found, key=lambda x: -x.objective)
-    if settings["support"] == "common" or settings["total_cardinality"] is not None:
+    if request.support == "common" or request.total is not None:
         return order
-    choice, sizes, out = problem.choice, settings["cardinality"], []
+    choice, sizes, out = problem.choice, request.cardinality, []
     if choice is not None and choice.shapes and len(found) == len(sizes):
         places = sorted(range(len(sizes)), key=lambda t: (-sizes[t], -found[t].objective))
         of = dict(zip(sorted(range(len(sizes)), key=lambda t: -sizes[t]), places, strict=True))
@@ -283,43 +204,43 @@ def _ordered(problem: Problem, found: list[Solution], settings: dict[str, Any]) 
 
 
 def _among_some(
-    problem: Problem, settings: dict[str, Any], r: int, every: bool,
+    problem: Problem, request: Request, r: int, every: bool,
     of_some: Callable[[Array, Index, list[Loading]], list[Loading]],
 ) -> list[Loading]:  # fmt: skip
     """The loadings found among some variables that no other would enter, in the numbers of all."""
     op, p = problem.operator, problem.p
-    active = np.arange(p) if every or p <= ACROSS_ORDER else _candidates(problem, settings, r)
+    active = np.arange(p) if every or p <= ACROSS_ORDER else _candidates(problem, request, r)
     loadings: list[Loading] = []
     for _ in range(ACROSS_CHECKS):
         A = op.submatrix(active).astype(np.float64)
         loadings = [(active[S], v) for S, v in of_some((A + A.T) / 2, active, loadings)]
-        entrants = _entrants(problem, settings, loadings, active)
+        entrants = _entrants(problem, request, loadings, active)
         if len(entrants) == 0 or len(active) == p:
             break
         active = np.union1d(active, entrants)
     return loadings
 
 
-def _candidates(problem: Problem, settings: dict[str, Any], r: int) -> Index:
+def _candidates(problem: Problem, request: Request, r: int) -> Index:
     """Variables to begin with."""
-    sizes, common = settings["cardinality"], settings["support"] == "common"
+    sizes, common = request.cardinality, request.support == "common"
     wanted = sizes[0] if common else sum(sizes)
     count = min(problem.p, max(ACROSS_CANDIDATES, 2 * wanted))
     values, V = leading_eigenvectors(problem.operator, r)
     weights = [np.asarray(problem.diagonal), np.square(V) @ np.maximum(values, 0), *np.abs(V.T)]
     tops = [np.argsort(-weight, kind="stable")[:count] for weight in weights]
-    turn = [index for index, _ in in_turn(problem, sizes, settings["seed"])]
+    turn = [index for index, _ in in_turn(problem, sizes, request.seed)]
     return np.unique(np.concatenate([*tops, *turn]))
 
 
-def _entrants(problem: Problem, settings: dict[str, Any], loadings: list[Loading], active: Index) -> Index:
+def _entrants(problem: Problem, request: Request, loadings: list[Loading], active: Index) -> Index:
     """Other variables whose products with a loading exceed the least of its own, those that do so most."""
     if len(active) == problem.p or not loadings:
         return active[:0]
     op = problem.operator
     products = [op.apply(i, np.ascontiguousarray(v, op.dtype)).astype(np.float64) for i, v in loadings]
     excess = np.zeros(problem.p)
-    if settings["support"] == "common":
+    if request.support == "common":
         norm = np.sqrt(np.square(products).sum(axis=0))
         level = norm[loadings[0][0]].min()
         excess = norm / level - 1 if level > 0 else norm
@@ -332,30 +253,30 @@ def _entrants(problem: Problem, settings: dict[str, Any], loadings: list[Loading
     return order[excess[order] > 1e-9]
 
 
-def _most_variables(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> tuple[int, ...]:
+def _most_variables(problem: Problem, found: list[Solution], request: Request) -> tuple[int, ...]:
     """Variables that each component may have: other groups than those found may be larger."""
-    choice = Supports.unknown(problem.p) if problem.choice is None else problem.choice
+    choice = problem.supports
     counts = [choice.cardinality_of(x.index) for x in found]
-    for t, k in enumerate((settings.get("cardinality") or ())[: len(found)]):
+    for t, k in enumerate(request.cardinality[: len(found)]):
         counts[t] = max(counts[t], 0 if isinstance(k, Share) else k)
     return tuple(choice.most_variables(k) for k in counts)
 
 
-def bounds_together(problem: Problem, found: list[Solution], settings: dict[str, Any]) -> dict[str, float]:
+def bounds_together(problem: Problem, found: list[Solution], request: Request) -> dict[str, float]:
     """Bounds on what all explain together, in the operator's units: of any supports that are allowed."""
-    support, total = settings.get("support", "free"), settings.get("total_cardinality")
-    choice = Supports.unknown(problem.p) if problem.choice is None else problem.choice
-    sizes, rows, relaxed = _most_variables(problem, found, settings), None, problem.p <= JOINT_ORDER
+    support, total = request.support, request.total
+    choice = problem.supports
+    sizes, rows, relaxed = _most_variables(problem, found, request), None, problem.p <= JOINT_ORDER
     if support == "common":
-        rows = choice.most_variables(settings["cardinality"][0])
+        rows = choice.most_variables(request.cardinality[0])
         sizes = (rows,) * len(found)
     elif total is not None:
         one, relaxed = choice.most_variables(total - len(found) + 1), False
         rows = total if one == total - len(found) + 1 else one * len(found)
         sizes = (min(one, problem.p),) * len(found)
     elif support == "disjoint":
-        sizes = tuple(choice.most_variables(k) for k in settings["cardinality"][: len(found)])
-    orthogonal = support != "free" or settings["constraint"] == "orthogonal"
+        sizes = tuple(choice.most_variables(k) for k in request.cardinality[: len(found)])
+    orthogonal = support != "free" or request.constraint == "orthogonal"
     out = joint_bounds(problem, sizes, orthogonal, relaxed, rows)
     op = problem.operator
     if (
@@ -364,6 +285,7 @@ def bounds_together(problem: Problem, found: list[Solution], settings: dict[str,
         and (op.symmetric_form or op.m * problem.p <= BOUND_ENTRIES)
     ):
         A = op.submatrix(np.arange(problem.p)).astype(np.float64)
-        bound = bound_of((A + A.T) / 2, np.arange(problem.p), 0, sizes[0], len(found))[0]
-        out["levels"] = bound + ACROSS_EXCESS.of(op.dtype) * float(A.trace())
+        objective = LeadingSum((A + A.T) / 2, choice.within(request.cardinality[0]), len(found))
+        bound = objective.bound(choice.included, choice.allowed & ~choice.included)
+        out["levels"] = bound.value + ACROSS_EXCESS.of(op.dtype) * float(A.trace())
     return out

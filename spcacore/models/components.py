@@ -12,30 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 from .._asked import as_method, sparsity_asked
 from .._limits import ACROSS_EXCESS
 from .._types import Deflation, Kind, MethodName, OperatorLike, Switch, Weights
-from .._validation import check_callback, integer
+from .._validation import integer
 from ..choice import Choice, Explained, Total
 from ..methods import Method
-from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed, is_rounding
 from ..operators.inputs import as_fitted
 from ..operators.leading import cheap_dense_shares
 from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..operators.transform import fitted_scores
-from ..progress import Callback
+from ..progress import Callback, check_callback
 from ..results import LoadingsResult
 from ..solvers.base import hook_of_component
 from ..solvers.solution import Solution, Tally
 from ..solvers.table import SOLVERS
-from .across import are_together, bounds_together
-from .alternation import (
-    check_sparsities,
-    make_solver,
-    prepare,
-    problem_of,
-    refine_all,
-    refuse_sparsity,
-    search,
-)
+from .across import bounds_together
+from .alternation import check_sparsities, make_solver, prepare, problem_of, refine_all, search
+from .request import Request
 from .variance import DEFINITIONS, operator_variances
 
 __all__ = ["SparsePCAResult", "components_result", "extend", "sparse_pca"]
@@ -84,8 +76,8 @@ class SparsePCAResult(LoadingsResult):
         Names of the variables, if the input had any.
     screening : Screening
         How much of the data was read.
-    options : dict
-        The other options of the call, which `extend` uses again.
+    options : record
+        The other options of the call, checked, which `extend` uses again.
     dense_ratio : ndarray of shape (r,) or None
         Shares of the variance of r ordinary principal components. None if they would take long to compute.
     joint_bound : float or None
@@ -123,7 +115,7 @@ class SparsePCAResult(LoadingsResult):
     n_samples: int | None
     names: tuple[str, ...] | None
     screening: Screening
-    options: dict[str, Any] = field(repr=False)
+    options: Request = field(repr=False)
     upper_bound: NDArray[Any] | None = None
     gap: NDArray[Any] | None = None
     dense_ratio: NDArray[Any] | None = None
@@ -155,7 +147,7 @@ class SparsePCAResult(LoadingsResult):
         cardinality : number, sequence of `more` numbers or Explained, optional
             That of the new components; for a method that takes an l1 bound or a penalty, this. Default: that
             of the earlier call, if it was one number.
-        callback : callable, optional
+        callback : callable or True, optional
             As in `sparse_pca`.
 
         Returns
@@ -281,9 +273,10 @@ def sparse_pca(
         How many samples each row stands for, at least 0. Means and covariances are those of data in which
         each row is repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of
         weight 0 are left out. X is not copied, and dense X is not screened.
-    callback : callable, optional
+    callback : callable or True, optional
         Called with a `Progress` after each component, and at most twenty times a second in between; with
         ``refine=True`` after each round too. Raising StopIteration ends the search early, see `Progress`.
+        True draws a progress bar: of tqdm or rich where one is installed, else a line.
 
     Returns
     -------
@@ -324,17 +317,17 @@ def sparse_pca(
     SparsePCAResult(method='least_squares', deflation='schur', p=13, 3 components, cardinality=[3, 3, 3], 62.4 % of the variance explained)
     """  # noqa: E501
     asked = sparsity_asked(as_method(method), cardinality)
-    problem, solver, r, (settings,) = prepare(
+    problem, solver, r, (request,) = prepare(
         X, n_components, [asked], method=method, choice=choice, deflation=deflation, support=support,
         refine=refine, certify=certify, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
     )  # fmt: skip
     hook = check_callback(callback)
     problem = formed(problem, hook_of_component(hook, 0, r))
-    found = search(problem, solver, DEFLATIONS[settings["deflation"]], settings, [], r, hook)
-    if settings["refine"] and found:
-        found = refine_all(problem, found, settings, hook)
+    found = search(problem, solver, request, [], r, hook)
+    if request.attempts and found:
+        found = refine_all(problem, found, request, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
-    result = components_result(problem, found, read, kind, settings)
+    result = components_result(problem, found, read, request)
     return replace(result, scores=fitted_scores(X, problem, result.loadings))
 
 
@@ -349,11 +342,10 @@ def extend(
 ) -> SparsePCAResult:
     """Continue `result`, which came from this X; see `SparsePCAResult.extend`."""
     X = as_fitted(X, result.kind, result.names)
-    settings = dict(result.options)
-    if settings["refine"]:
+    request = result.options
+    if request.attempts:
         raise ValueError("refined loadings depend on one another: call sparse_pca for all of them at once")
-    method, deflation = SOLVERS[result.method], DEFLATIONS[settings["deflation"]]
-    problem = problem_of(X, method, result.kind, settings)
+    problem = problem_of(X, request)
     hook = check_callback(callback)
     before, p = result.n_components, len(result.loadings)
     if problem.p != p or problem.n_samples != result.n_samples:
@@ -361,34 +353,34 @@ def extend(
             f"X is {problem.n_samples} x {problem.p}, samples by variables; this result came from "
             f"{result.n_samples} x {p}"
         )
-    if are_together(settings):
+    if request.together:
         raise ValueError("the supports were chosen together: call sparse_pca for all components at once")
-    if settings["options"].get("block"):
+    if getattr(request.method, "block", False):
         raise ValueError("block=True found all components at once; call sparse_pca for more of them")
     more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
-    settings.pop("total_share", None)
-    earlier = settings[method.sparsity][:before]
+    earlier = request.sparsity[:before]
     if sparsity is None:
         if len(set(earlier)) != 1:
             raise ValueError(
-                f"{method.sparsity} must be given: the earlier components have different ones, or none is "
-                "left"
+                f"{request.method.sparsity} must be given: the earlier components have different ones, or "
+                "none is left"
             )
         sparsity = earlier[0]
-    refuse_sparsity(method, sparsity)
-    settings[method.sparsity] = earlier + check_sparsities(method, sparsity, more, problem)
+    request.refuse_sparsity(sparsity)
+    later = check_sparsities(request.solver, sparsity, more, problem)
+    request = replace(request, sparsity=earlier + later, total_share=None)
     given = np.asarray(result.loadings, problem.operator.dtype)
     known = [
         Solution(index, x[index], 0.0, int(n_iter), bool(converged), tally=_tally(result, t))
         for t, (x, n_iter, converged) in enumerate(zip(given.T, result.n_iter, result.converged, strict=True))
         for index in [np.flatnonzero(x)]
     ]
-    solver = make_solver(problem, method, deflation, settings)
-    solver.check_together(settings[method.sparsity])
+    solver = make_solver(problem, request)
+    solver.check_together(request.sparsity)
     problem = formed(problem, hook_of_component(hook, before, before + more))
-    found = search(problem, solver, deflation, settings, known, before + more, hook)
+    found = search(problem, solver, request, known, before + more, hook)
     read, problem = problem.screening(), problem.unscreened()
-    longer = components_result(problem, found, read, result.kind, settings)
+    longer = components_result(problem, found, read, request)
     return replace(longer, scores=fitted_scores(X, problem, longer.loadings))
 
 
@@ -396,11 +388,10 @@ def components_result(
     problem: Problem,
     found: list[Solution],
     screening: Screening,
-    kind: str,
-    settings: dict[str, Any],
+    request: Request,
     quiet: bool = False,
 ) -> SparsePCAResult:
-    method = settings["method"]
+    method = request.method.name
     V = np.zeros((problem.p, len(found)), problem.operator.dtype)
     for t, f in enumerate(found):
         V[f.index, t] = f.entries
@@ -413,16 +404,16 @@ def components_result(
         total = float(problem.diagonal.sum())
         ratio = variances / total if total > 0 else variances
     upper_bound = gap = joint_bound = joint_gap = None
-    proved = found[0].upper_bound if found and are_together(settings) else None
-    if found and (settings["certify"] == "jointly" or (proved and method == "branch_and_bound")):
-        limits = {} if settings["certify"] is False else bounds_together(problem, found, settings)
+    proved = found[0].upper_bound if found and request.together else None
+    if found and (request.certify == "jointly" or (proved and method == "branch_and_bound")):
+        limits = {} if request.certify is False else bounds_together(problem, found, request)
         most = min([*limits.values(), math.inf if proved is None else proved])
         explained = float(variances.sum())
         joint_bound = float(problem.in_units(max(most, explained)))
         joint_gap = 1 - explained / most if most > explained else 0.0
         if proved and joint_gap <= ACROSS_EXCESS.of(problem.operator.dtype):
             joint_gap = 0.0
-    elif settings["certify"]:
+    elif request.certify:
         bounds = np.array([f.upper_bound for f in found])
         upper_bound = np.asarray(problem.in_units(bounds))
         gap = 1 - np.array([f.objective for f in found]) / bounds
@@ -440,12 +431,12 @@ def components_result(
         n_iter=np.array([f.n_iter for f in found], np.intp),
         converged=np.array([f.converged for f in found], np.bool_),
         method=method,
-        deflation=settings["constraint"] or settings["deflation"],
-        kind=kind,
+        deflation=request.constraint or request.removal,
+        kind=request.kind,
         n_samples=problem.n_samples,
         names=problem.names,
         screening=screening,
-        options=settings,
+        options=request,
         upper_bound=upper_bound,
         gap=gap,
         dense_ratio=cheap_dense_shares(problem, len(found)),

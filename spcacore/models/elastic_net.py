@@ -22,7 +22,6 @@ from .._validation import (
     LARGEST,
     Hook,
     check_bool,
-    check_callback,
     integer,
     number,
     per_component,
@@ -33,11 +32,11 @@ from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
 from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares, leading_vectors
 from ..operators.problem import Problem, of_matrix, usual_cardinality, warn_out_of_range
-from ..operators.supports import knowledge
 from ..operators.transform import fitted_scores
-from ..progress import Callback, Progress
+from ..progress import Callback, Progress, check_callback
 from ..results import LoadingsResult
 from ..solvers.parameters import shared_parameters
+from ..supports.admissible import knowledge
 from .net_steps import ElasticNets, Space, Thresholds, Wanted, space_of
 from .orthogonal_search import as_matrix, in_turn
 from .refinement import refined_from

@@ -14,7 +14,7 @@ from .._messages import warn
 from .._records import record
 from ..linalg.orthogonal import procrustes
 from ..operators.problem import Problem
-from ..operators.supports import Supports
+from ..supports.admissible import Supports
 from .shaped_net import ShapedNet
 
 __all__ = ["ElasticNets", "Space", "Thresholds", "Wanted", "space_of"]
@@ -27,6 +27,7 @@ def space_of(problem: Problem) -> Space:
         problem.n_samples is not None
         and problem.n_samples < min(problem.p, SAMPLE_ORDER)
         and problem.operator.dense
+        and not problem.is_matrix
     )
     return (_SampleSpace if few else _VariableSpace)(problem.operator)
 

@@ -1,4 +1,4 @@
-"""Supports under a prior that respect what the caller knows of the variables (operators/supports)."""
+"""Supports under a prior that respect what the caller knows of the variables (supports/admissible)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Array, Index
-from ..operators.supports import Supports
+from ..supports.admissible import Supports
 from .priors import Isotropic, PriorMatrix
 
 __all__ = ["chosen_support", "log_binomial", "log_supports"]

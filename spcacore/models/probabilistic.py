@@ -23,7 +23,6 @@ from .._types import Array, Kind, MatrixLike, RandomSource, Switch, Weights
 from .._validation import (
     aligned,
     as_seed,
-    check_callback,
     column_names,
     framed,
     integer,
@@ -39,7 +38,7 @@ from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.sparse_format import compressed
-from ..progress import Callback
+from ..progress import Callback, check_callback
 from ..results import LoadingsResult, to_data_units
 from .ppca_eigenpairs import leading_and_rest
 from .ppca_missing import LOG_2PI, fit_missing, log_density, posterior, refuse_infinite
@@ -401,7 +400,7 @@ def ppca(
     ddof : {0, 1}, default 1
         Sums of squares are divided by `n - ddof`. 1 is the covariance of scikit-learn and of the rest of this
         package; 0 is maximum likelihood. For 1, W W' and s2 are `n/(n - 1)` times those for 0.
-    callback : callable, optional
+    callback : callable or True, optional
         With missing entries: called with a `Progress` after each iteration. Raising StopIteration ends the
         search early, see `Progress`.
 
@@ -484,7 +483,7 @@ def samples_of(problem: Problem, n_samples: Any) -> Any:
         raise ValueError("n_samples is only for kind='covariance'; for data it is the number of rows")
     if problem.n_samples < 2:
         raise ValueError("X has a single sample; at least 2 are needed")
-    return problem.n_samples if problem.row_weight is None else problem.total_weight
+    return problem.total_weight
 
 
 def total_variance(problem: Problem) -> float:

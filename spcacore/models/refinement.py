@@ -31,18 +31,19 @@ from .._limits import (
 from .._messages import warn
 from .._records import record
 from .._types import Kind, MatrixLike, RandomSource, Switch
-from .._validation import Hook, as_seed, check_callback, check_choice, integer, number, per_component
+from .._validation import Hook, as_seed, check_choice, integer, number, per_component
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, orthogonal_part
+from ..methods import TPower
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.supports import knowledge
-from ..progress import Callback, Progress
+from ..progress import Callback, Progress, check_callback
 from ..solvers.parameters import shared_parameters
 from ..solvers.refitting import refit
 from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
+from ..supports.admissible import knowledge
 from .combinations import Candidates
 from .many_starts import many_ends
 from .orthogonal_search import (
@@ -120,7 +121,7 @@ def refine(
     {standardization}
     rng : None, int or numpy Generator, optional
         For the restarts. None is a fixed seed.
-    callback : callable, optional
+    callback : callable or True, optional
         Called with a `Progress` after each round: `component` is the number of the attempt, `value` the
         variance explained. Raising StopIteration ends the search early, see `Progress`.
 
@@ -524,7 +525,7 @@ def _again(
             state = state.deflate(*x, problem.noise)
     start, best, most, now = rng.standard_normal(problem.p), None, 0.0, loadings[t]
     alone = len(loadings) == 1
-    solver = TruncatedPower.from_options(problem, swaps=alone)
+    solver = TruncatedPower.from_record(problem, TPower(swaps=alone))
     if now is not None:
         best, most = now, _additional(problem, state, *now)
         start[:] = 0

@@ -15,7 +15,6 @@ from .._types import Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
 from .._validation import (
     Hook,
     check_bool,
-    check_callback,
     check_choice,
     has_only_products,
     integer,
@@ -28,7 +27,7 @@ from ..operators.inputs import as_problem
 from ..operators.leading import cheap_dense_shares, leading_vectors, negligible
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.transform import fitted_scores
-from ..progress import Callback, Progress
+from ..progress import Callback, Progress, check_callback
 from ..solvers.parameters import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
 from .rotated_result import RotatedResult
@@ -357,6 +356,8 @@ def sma(
     [[0, 0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0, 0]]
     """
     problem = _problem(X, "data", center, scale)
+    if problem.is_matrix:
+        raise TypeError("sma scores samples, which need the rows of X, and X has their moments alone")
     op = problem.operator
     r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
     n = problem.n_samples or 0

@@ -1,4 +1,4 @@
-"""The elastic net under what the caller knows of the variables (operators/supports).
+"""The elastic net under what the caller knows of the variables (supports/admissible).
 
 For K = G + ridge I and products c it minimizes over b of the signs given
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from .._limits import SHAPED_NET_ROUNDS, SHAPED_NET_TOL
 from .._types import Array, Index
-from ..operators.supports import Supports
+from ..supports.admissible import Supports
 
 __all__ = ["ShapedNet"]
 __dir__ = __all__.copy

@@ -35,7 +35,6 @@ from .._validation import (
     Hook,
     aligned,
     as_seed,
-    check_callback,
     check_choice,
     framed,
     integer,
@@ -47,13 +46,13 @@ from ..linalg.orthogonal import column_span, fix_sign
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_fitted, as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality, warn_out_of_range
-from ..operators.supports import knowledge
 from ..operators.transform import scores
-from ..progress import Callback, Progress
+from ..progress import Callback, Progress, check_callback
 from ..results import LoadingsResult
 from ..solvers.parameters import shared_parameters
 from ..solvers.solution import Ended
 from ..solvers.truncated_power import TruncatedPower
+from ..supports.admissible import knowledge
 from .priors import Banded, PriorMatrix, as_prior
 from .probabilistic import samples_of, total_variance
 from .variance import operator_variances
@@ -224,7 +223,7 @@ class StructuredPCAResult(LoadingsResult):
             Number of components to add.
         cardinality : int or sequence of `more` ints, optional
             `soppca` only. Default: that of the earlier components, if it was one number.
-        callback : callable, optional
+        callback : callable or True, optional
             As in `oppca`.
 
         Returns

@@ -13,11 +13,11 @@ from .. import _core
 from .._limits import FORMED_ORDER, QUOTIENT_NULL
 from .._records import record, replaced
 from ..linalg.orthogonal import orthogonal_part
+from ..supports.admissible import Supports
 from .low_rank import LowRank
 from .missing import MissingData
 from .problem import Problem
 from .submatrix import largest_submatrix
-from .supports import Supports
 
 __all__ = ["DEFLATIONS", "PROJECTION", "DeflatedOperator", "Deflation"]
 __dir__ = __all__.copy

@@ -19,6 +19,7 @@ from .._validation import (
     is_row_blocks,
     is_sparse,
 )
+from ..supports.admissible import Supports
 from . import gram
 from . import screening as _screening
 from .base import DataStorage, Storage
@@ -28,7 +29,6 @@ from .field import Ground
 from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
 from .standardization import Standardization
-from .supports import Supports
 
 __all__ = ["AS_DATA", "KINDS", "UNASKED", "as_fitted", "as_problem", "in_order", "variable_names"]
 __dir__ = __all__.copy

@@ -14,8 +14,8 @@ from .. import _core
 from .._messages import counted, warn
 from .._records import record
 from .._validation import default_cardinality
+from ..supports.admissible import Supports
 from .missing import MissingData
-from .supports import Supports
 
 __all__ = [
     "BELOW_RANGE", "OUT_OF_RANGE", "Problem", "Screening", "of_matrix", "usual_cardinality",
@@ -146,6 +146,11 @@ class Problem:
     ground: Any = None
 
     @property
+    def supports(self) -> Supports:
+        """Those that are allowed: any of the variables where nothing is known of them."""
+        return Supports.plain(self.p) if self.choice is None else self.choice
+
+    @property
     def p(self) -> int:
         return self.operator.p
 
@@ -155,11 +160,16 @@ class Problem:
         return self.p if self.choice is None else len(self.choice.available)
 
     @property
+    def is_matrix(self) -> bool:
+        """Whether the operator is A as a dense matrix, and a product reads no rows."""
+        return bool(self.operator.symmetric_form and self.operator.dense)
+
+    @property
     def degrees(self) -> float:
         """Divisor of the covariance in the caller's units: n - 1, or one less than the sum of the weights."""
         if self.row_weight is not None and self.total_weight is not None:
             return self.total_weight - 1
-        return max((self.n_samples or 2) - 1, 1)
+        return max((self.total_weight or 2) - 1, 1)
 
     @property
     def total_variance(self) -> float | None:

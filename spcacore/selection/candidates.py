@@ -34,9 +34,10 @@ from .._records import record, replaced
 from .._types import Array, Index
 from .._validation import is_row_blocks, is_sparse
 from ..linalg.threads import Report
-from ..models.across import are_together
+from ..methods import TPower
+from ..models.request import Request
 from ..models.variance import operator_variances
-from ..operators.deflation import DEFLATIONS, PROJECTION, DeflatedOperator
+from ..operators.deflation import PROJECTION, DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.solution import Solution
 from ..solvers.starts import promising_variables
@@ -73,28 +74,28 @@ class Resample:
 class CandidateRefits:
     """Resamples of one problem, each searched from the components of all the data."""
 
-    def __init__(self, problem: Problem, solver: Any, settings: dict[str, Any], found: list[Solution]):
-        self.problem, self.solver, self.settings, self.found = problem, solver, settings, found
-        self.recenter, self.rescale = settings["center"] is True, settings["scale"] is True
-        largest = max(settings["cardinality"])
+    def __init__(self, problem: Problem, solver: Any, request: Request, found: list[Solution]):
+        self.problem, self.solver, self.request, self.found = problem, solver, request, found
+        self.recenter, self.rescale = request.center is True, request.scale is True
+        largest = max(request.cardinality)
         state = DeflatedOperator.from_problem(problem, PROJECTION)
         count = min(RESAMPLE_CANDIDATES * largest, problem.p)
-        begin = promising_variables(problem, state, count, [settings["seed"], 0])
+        begin = promising_variables(problem, state, count, [request.seed, 0])
         self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in found)]))
         self.columns = problem.operator.columns(self.begin)
 
     @staticmethod
-    def serves(problem: Problem, solver: Any, settings: dict[str, Any], deflation: str, X: Any) -> bool:
+    def serves(problem: Problem, request: Request, X: Any) -> bool:
         """Whether the search is one that can be checked so, of dense data for which it pays."""
-        options = settings["options"]
         plain = (
-            solver.name == "tpower"
-            and DEFLATIONS[deflation] is PROJECTION
-            and settings["constraint"] is None
+            isinstance(request.method, TPower)
+            and request.deflation is PROJECTION
+            and request.constraint is None
             and problem.choice is None
-            and not (settings["refine"] or are_together(settings))
-            and not any(options.get(name) for name in ("nonnegative", "start", "n_starts"))
-            and all(isinstance(k, int) for k in settings["cardinality"])
+            and not (request.attempts or request.together)
+            and not request.nonnegative
+            and request.method.start is request.method.n_starts is None
+            and all(isinstance(k, int) for k in request.cardinality)
         )
         dense = not (is_sparse(X) or is_row_blocks(X)) and problem.data is None
         return plain and dense and problem.cost >= WORKING_SET_COST
@@ -213,20 +214,16 @@ class CandidateRefits:
 
         The first time each is sought from that of all the data and a start of its own, then from the last.
         """
-        state, solver, settings = (
-            DeflatedOperator.from_problem(inside, PROJECTION),
-            self.solver,
-            self.settings,
-        )
+        state, solver = DeflatedOperator.from_problem(inside, PROJECTION), self.solver
         near = resample.found
         if not near:
             near = [replaced(x, index=np.searchsorted(resample.candidates, x.index)) for x in self.found]
         found: list[Solution] = []
         levels = resample.levels[: resample.kept]
-        for t, (x, k) in enumerate(zip(near, settings["cardinality"], strict=False)):
+        for t, (x, k) in enumerate(zip(near, self.request.cardinality, strict=False)):
             new: Solution | None = x
             if not resample.found:
-                new = solver.near(x, True).solve(inside, state, k, [settings["seed"], t], None)
+                new = solver.near(x, True).solve(inside, state, k, [self.request.seed, t], None)
             elif t >= resample.kept:
                 new = solver.resume(inside, state, x, k, None)
             if new is None or len(new.index) < k or not new.objective > inside.noise(new.index, True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -13,8 +12,6 @@ from numpy.typing import NDArray
 from .._messages import counted, few
 from .._types import Array, Grid, MatrixLike, ModelLike, OperatorLike, RandomSource, Rule
 from .._validation import (
-    Hook,
-    check_callback,
     check_choice,
     integer,
     is_row_blocks,
@@ -22,7 +19,8 @@ from .._validation import (
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import check_jobs
 from ..models.components import SparsePCAResult
-from ..progress import SelectionProgress
+from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
+from ..readable import Judged
 from .grids import refuse_nested
 from .information import schwarz_criterion
 from .model import as_model, takes_model
@@ -32,7 +30,7 @@ from .stable_variables import stability
 from .tuning import ByValue, SparsityPath
 
 __all__ = [
-    "CHOSEN", "CRITERIA", "RULES", "Callback", "ProgressCounter", "SparsitySelection",
+    "CHOSEN", "CRITERIA", "RULES", "SparsitySelection",
     "select_n_components", "select_sparsity", "sparsity_path",
 ]  # fmt: skip
 __dir__ = __all__.copy
@@ -40,11 +38,10 @@ __dir__ = __all__.copy
 CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")
 RULES = ("one_se", "best")
 CHOSEN = ("sparse_pca", "spca", "sca", "sma", "soppca")
-Callback = Callable[[SelectionProgress], object]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparsitySelection(ByValue):
+class SparsitySelection(Judged, ByValue):
     """The score of each value of the sparsity, or of each number of components, and the choice.
 
     `to_frame()` has a row for each value: score, standard_error, chosen; and component, where grids differ.
@@ -105,6 +102,11 @@ class SparsitySelection(ByValue):
     earlier: tuple[SparsitySelection, ...] = ()
 
     @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the variables, if the input had any."""
+        return None if self.result is None else self.result.names
+
+    @property
     def chosen_by_component(self) -> tuple[int | float, ...]:
         """What is chosen for each component, where grids differ by component; else `chosen` alone."""
         return tuple(one.chosen for one in (*self.earlier, self))
@@ -136,7 +138,7 @@ class SparsitySelection(ByValue):
 
 @takes_model(*CHOSEN)
 def sparsity_path(
-    X: OperatorLike, model: ModelLike, grid: Grid | None = None, *, callback: Callback | None = None
+    X: OperatorLike, model: ModelLike, grid: Grid | None = None, *, callback: SelectionCallback | None = None
 ) -> SparsityPath:
     """Sparse components for each of several values of their sparsity.
 
@@ -157,7 +159,7 @@ def sparsity_path(
         where the method takes that. A mapping says of what, as in ``{"penalty": [1, 2]}`` for `spca`; of
         estimators of other packages it must, and the larger a value the sparser are the components. Default
         for the first two: up to 15 values between one variable and, at most, 1000.
-    callback : callable, optional
+    callback : callable or True, optional
         Called with a `SelectionProgress` after each value. Raising StopIteration ends the search early,
         see `Progress`.
 
@@ -203,7 +205,7 @@ def select_sparsity(
     X: OperatorLike, model: ModelLike, grid: Grid | None = None, *,
     criterion: Literal["cv", "permutation", "sparseness", "bic", "stability"] = "cv", rule: Rule = "one_se",
     n_folds: int = 5, n_repeats: int = 1, n_permutations: int = 20, n_resamples: int = 50,
-    n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
+    n_jobs: int = 1, rng: RandomSource = None, callback: SelectionCallback | None = None,
 ) -> SparsitySelection:  # fmt: skip
     """Choose how sparse the components should be.
 
@@ -245,7 +247,7 @@ def select_sparsity(
     rng : None, int or numpy Generator, optional
         For folds and permutations, and for random starts unless the model has an `rng` of its own; None is a
         fixed seed.
-    callback : callable, optional
+    callback : callable or True, optional
         Called with a `SelectionProgress` after each value of each fold or permutation, in the thread of the
         caller. Raising StopIteration ends the search early, see `Progress`; of grids by component, with
         the components that are chosen.
@@ -361,7 +363,7 @@ def select_n_components(
     X: MatrixLike, model: ModelLike, n_components: int | None = None, *,
     criterion: Literal["cv", "permutation"] = "cv", rule: Rule = "one_se", n_folds: int = 5,
     n_repeats: int = 1, n_permutations: int = 20,
-    n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
+    n_jobs: int = 1, rng: RandomSource = None, callback: SelectionCallback | None = None,
 ) -> SparsitySelection:  # fmt: skip
     """Choose how many sparse components to keep.
 
@@ -446,7 +448,7 @@ def select_n_components(
         best = int(np.argmin(np.append(score[1:] > 0, False)))
         one_se = int(np.argmin(np.append(score[1:] > 2 * error[1:], False)))
     chosen = one_se if rule == "one_se" else best
-    result = plan.result(solutions[0][:chosen], plan.settings[0]) if chosen else None
+    result = plan.result(solutions[0][:chosen], plan.requests[0]) if chosen else None
     plan.warn([result] if result else [])
     selection = _selection("n_components", criterion, values, score, error, scores, best, one_se, rule, None)
     return replace(selection, result=result)
@@ -474,16 +476,14 @@ def _selection(
 def _folds(plan: Plan, n_folds: int, n_repeats: int, threads: int, progress: ProgressCounter) -> Array:
     """Scores of all folds; of those done, in whole repeats if there are any, where the callback ends it."""
     done = np.empty(0) if progress.ended else plan.cross_validated(n_folds, n_repeats, threads, progress)
-    if len(done) < 2:
-        raise RuntimeError("the callback ended the selection before two folds were done: nothing is chosen")
+    refuse_ended(len(done), "folds")
     return done[: max(len(done) // n_folds, 1) * n_folds]
 
 
 def _permutations(plan: Plan, count: int, threads: int, progress: ProgressCounter) -> Array:
     """Shares of X as it is and after all permutations, or those done where the callback ends it."""
     done = np.empty(0) if progress.ended else plan.permuted(count, threads, progress)
-    if len(done) < 3:
-        raise RuntimeError("the callback ended the selection before two permutations: nothing is chosen")
+    refuse_ended(len(done) - 1, "permutations")
     return done
 
 
@@ -529,21 +529,6 @@ def _share_of_remainder(shares: Array) -> Array:
     """Each share of the variance, divided by the share that the earlier components leave."""
     before = np.cumsum(shares, axis=-1) - shares
     return shares / np.maximum(1 - before, np.finfo(float).eps)
-
-
-class ProgressCounter:
-    """Calls the progress hook with the number of steps done."""
-
-    def __init__(self, hook: Hook | None, total: int):
-        self.hook, self.total, self.done = hook, total, 0
-
-    @property
-    def ended(self) -> bool:
-        return self.hook is not None and self.hook.ended
-
-    def __call__(self, value: Any) -> bool:
-        self.done += 1
-        return self.hook is not None and self.hook(SelectionProgress(self.done, self.total, value))
 
 
 def _as_rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:

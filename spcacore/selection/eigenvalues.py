@@ -15,7 +15,6 @@ few rows and columns, which counts that are large by chance have drawn: their p-
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +26,6 @@ from .._messages import counted
 from .._types import Array, MatrixLike, RandomSource
 from .._validation import (
     as_seed,
-    check_callback,
     check_choice,
     has_only_products,
     integer,
@@ -38,18 +36,17 @@ from .._validation import (
 )
 from ..linalg.scaling import exponent_above, largest_magnitude
 from ..operators.sparse_format import canonical_arrays
-from ..progress import SelectionProgress
+from ..progress import ProgressCounter, SelectionCallback, check_callback
 from ..readable import Listing, Tabular
 
 if TYPE_CHECKING:
     pass
 
-__all__ = ["ADJUSTMENTS", "KINDS", "Callback", "CrossValidatedEigenvalues", "cross_validated_eigenvalues"]
+__all__ = ["ADJUSTMENTS", "KINDS", "CrossValidatedEigenvalues", "cross_validated_eigenvalues"]
 __dir__ = __all__.copy
 
 KINDS = ("counts", "graph", "normal")
 ADJUSTMENTS = ("none", "holm", "bonferroni")
-Callback = Callable[[SelectionProgress], object]
 
 
 @filled(
@@ -125,7 +122,7 @@ def cross_validated_eigenvalues(
     noise: float | None = None,
     share: float = 0.1, n_splits: int = 10, level: float = 0.05,
     adjust: Literal["none", "holm", "bonferroni"] = "none",
-    rng: RandomSource = None, callback: Callback | None = None,
+    rng: RandomSource = None, callback: SelectionCallback | None = None,
 ) -> CrossValidatedEigenvalues:  # fmt: skip
     """How many components, by p-values of cross-validated eigenvalues.
 
@@ -156,7 +153,7 @@ def cross_validated_eigenvalues(
         significant, which needs no adjustment where later tests do not matter.
     rng : None, int or numpy Generator, optional
         For the splits; None is a fixed seed.
-    callback : callable, optional
+    callback : callable or True, optional
         Called with a `SelectionProgress` after each split. Raising StopIteration ends the search early, with
         the splits made.
 
@@ -199,7 +196,8 @@ def cross_validated_eigenvalues(
             raise ValueError("noise is for kind='normal': counts have a variance of their own")
         noise = _inside(noise, "noise", math.inf)
     share, level = _inside(share, "share", 1), _inside(level, "level", 1)
-    n_splits, hook = integer(n_splits, "n_splits", 1), check_callback(callback)
+    n_splits = integer(n_splits, "n_splits", 1)
+    counter = ProgressCounter(check_callback(callback), n_splits)
     rows = _checked(X, kind)
     r = integer(n_components, "n_components", 1, min(rows.shape) - 1)
     unit = 0
@@ -220,7 +218,7 @@ def cross_validated_eigenvalues(
         one = _split_scores(rows, kind, r, share, inside, scale, np.random.default_rng([seed, 3, i]))
         values.append(np.ldexp(one[0], unit))
         scores.append(one[1])
-        if hook is not None and hook(SelectionProgress(i + 1, n_splits, i + 1)):
+        if counter(i + 1):
             break
     return _tested(np.array(values), np.array(scores), level, adjust, kind, noise)
 

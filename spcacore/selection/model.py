@@ -141,7 +141,7 @@ class Model:
         return self.function(*data, self.n_components, **self.keywords, **more)
 
     def prepared(self, X: Any, choices: Sequence[Any] | None = None) -> Any:
-        """The problem, solver, r and settings of `sparse_pca` for each choice of the sparsity."""
+        """The problem, solver, r and the request of `sparse_pca` at each choice of the sparsity."""
         options = dict(self.keywords)
         given = [sparsity_asked(self.method, options.pop("cardinality", None))]
         if choices is not None:

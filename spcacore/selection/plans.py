@@ -10,18 +10,19 @@ from numpy.typing import NDArray
 
 from .._messages import counted, quiet, warn
 from .._types import Array
-from .._validation import as_seed, check_callback, integer, is_row_blocks
+from .._validation import as_seed, integer, is_row_blocks
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import explained_together, problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result
+from ..models.request import Request
 from ..models.variance import DEFINITIONS, operator_variances
-from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
 from ..operators.permutation import permuted_columns
 from ..operators.problem import Problem, warn_out_of_range
+from ..progress import check_callback
 from ..solvers.solution import Solution
 from ..solvers.table import SOLVERS
 from .grids import grid_of
@@ -176,24 +177,24 @@ class SearchPlan(Plan):
         else:
             super().__init__(X, model, grid)
             choices = self.values.tolist() if self.grids is None else _rows_of(self.grids)
-        self.problem, self.solver, self.r, self.settings = model.seeded(rng).prepared(X, choices)
-        first = self.settings[0]
-        self.method, self.deflation = first["method"], first["constraint"] or first["deflation"]
-        self.kind = model.keywords.get("kind", "data")
-        self.checked = self.settings
+        self.problem, self.solver, self.r, self.requests = model.seeded(rng).prepared(X, choices)
+        first = self.requests[0]
+        self.method, self.deflation = first.method.name, first.constraint or first.removal
+        self.kind = first.kind
+        self.checked = self.requests
         self.problem = formed(self.problem)
-        self.seed = as_seed(rng) if model.has_seed else self.settings[0]["seed"]
+        self.seed = as_seed(rng) if model.has_seed else first.seed
         self.solutions: list[list[Solution]] = []
 
     def begin(self, earlier: tuple[int, ...]) -> None:
         super().begin(earlier)
-        t, name = len(earlier), self.parameter
-        chosen = tuple(self.checked[i][name][s] for s, i in enumerate(earlier))
+        t = len(earlier)
+        chosen = tuple(self.checked[i].sparsity[s] for s, i in enumerate(earlier))
         rows = self.checked[: len(self.values)]
-        self.settings = [row | {name: (*chosen, row[name][t])} for row in rows]
+        self.requests = [row.having(sparsity=(*chosen, row.sparsity[t])) for row in rows]
 
     def searched(self, X: Any, report: Report | None) -> tuple[Problem, list[list[Solution]]]:
-        problem = formed(problem_of(X, SOLVERS[self.method], self.kind, self.settings[0]))
+        problem = formed(problem_of(X, self.requests[0]))
         return problem, self.search_values(problem, None if self.counting else report, report)
 
     def search_values(
@@ -206,31 +207,30 @@ class SearchPlan(Plan):
         Of folds and permutations, which pass a report, the search has fewer starts.
         """
         tell = None if report is None else check_callback(lambda progress: report())
-        solutions: list[list[Solution]] = [[] for _ in self.settings]
+        solutions: list[list[Solution]] = [[] for _ in self.requests]
         ended = False
 
         def solve_at(i: int, near: Sequence[Solution]) -> list[Solution]:
-            settings = self.settings[i]
-            known = [] if settings["refine"] else list(near[: len(self.earlier)])  # the same for all values
+            request = self.requests[i]
+            known = [] if request.attempts else list(near[: len(self.earlier)])  # the same for all values
             new = search(
-                problem, self.solver, DEFLATIONS[settings["deflation"]], settings, known, self.r, tell, near,
-                quick=report is not None, quiet=True,
-            )  # fmt: skip
-            if settings["refine"] and new:
-                new = refine_all(problem, new, settings, tell, quiet=True)
+                problem, self.solver, request, known, self.r, tell, near, quick=report is not None, quiet=True
+            )
+            if request.attempts and new:
+                new = refine_all(problem, new, request, tell, quiet=True)
             return new
 
         for i in range(len(solutions) - 1, -1, -1):
             solutions[i] = solve_at(i, solutions[i + 1] if i + 1 < len(solutions) else ())
             if hook is not None and hook(self.values[i].item()) is True:
-                self.values, self.settings = self.values[i:], self.settings[i:]
+                self.values, self.requests = self.values[i:], self.requests[i:]
                 solutions, ended = solutions[i:], True
                 break
         for i in range(1, len(solutions)) if self.parameter != "penalty" and not ended else ():
             sparser, denser = solutions[i - 1], solutions[i]
-            if self.settings[i]["refine"] and len(sparser) == self.r > 1:
+            if self.requests[i].attempts and len(sparser) == self.r > 1:
                 if explained_together(problem, denser) < explained_together(problem, sparser):
-                    solutions[i] = refine_all(problem, sparser, self.settings[i], tell, quiet=True)
+                    solutions[i] = refine_all(problem, sparser, self.requests[i], tell, quiet=True)
             elif sparser and denser and denser[0].objective < sparser[0].objective:
                 new = solve_at(i, sparser)
                 if new and new[0].objective > denser[0].objective:
@@ -241,7 +241,7 @@ class SearchPlan(Plan):
 
     def fitted(self, hook: Hook) -> tuple[tuple[SparsePCAResult, ...], Array | None]:
         solutions = self.search_values(self.problem, hook)
-        results = tuple(self.result(f, s) for f, s in zip(solutions, self.settings, strict=True))
+        results = tuple(self.result(f, s) for f, s in zip(solutions, self.requests, strict=True))
         if self.problem.diagonal is None:
             return results, None
         shares = np.zeros((len(results), self.r))
@@ -250,9 +250,9 @@ class SearchPlan(Plan):
             shares[i, : result.n_components] = result.explained_variance_ratio
         return results, shares
 
-    def result(self, solutions: list[Solution], settings: dict[str, Any]) -> SparsePCAResult:
+    def result(self, solutions: list[Solution], request: Request) -> SparsePCAResult:
         read, problem = self.problem.screening(), self.problem.unscreened()
-        return components_result(problem, solutions, read, self.kind, settings, quiet=True)
+        return components_result(problem, solutions, read, request, quiet=True)
 
     def warn(self, results: Sequence[SparsePCAResult]) -> None:
         by_value = list(zip(self.values.tolist(), self.solutions, strict=True))

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from .._messages import brief, few, quiet
 from .._types import MatrixLike, ModelLike
-from .._validation import check_callback
 from ..choice import Prior
 from ..models.structured import StructuredPCAResult
-from ..progress import Callback, Progress
-from ..readable import Listing, Tabular
+from ..progress import Callback, Progress, check_callback, refuse_ended
+from ..readable import Judged, Listing, Tabular
 from .model import as_model, takes_model
 
 __all__ = ["MODELS", "PriorSelection", "select_prior"]
@@ -25,7 +24,7 @@ _REFUSED = {"callback": "give it to {0} itself", "prior": "priors has those to c
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PriorSelection(Tabular):
+class PriorSelection(Judged, Tabular):
     """How well the data support each prior.
 
     `to_frame()` has a row for each prior: evidence, components, chosen.
@@ -98,7 +97,7 @@ def select_prior(
         components that raise its free energy, and at least one.
     priors : mapping of names to Prior
         What is compared; None stands for C = I.
-    callback : callable, optional
+    callback : callable or True, optional
         As in `oppca`, for one prior after another. Raising StopIteration ends the comparison, which then
         covers only the priors that were done before.
 
@@ -151,9 +150,6 @@ def select_prior(
         if found.n_components == 0 or (hook is not None and hook.ended):
             break
         results[name] = found
-    if len(results) < min(2, len(priors)):
-        raise RuntimeError(
-            "the callback ended the selection before two priors were compared: nothing is chosen"
-        )
+    refuse_ended(len(results), "priors", min(2, len(priors)))
     evidence = np.array([result.gain.sum() for result in results.values()])
     return PriorSelection(tuple(results), evidence, tuple(results.values()))

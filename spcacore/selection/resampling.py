@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 
 from .._limits import RESAMPLE_BATCH, RESAMPLE_ENTRIES
 from .._records import record
-from .._validation import check_callback
 from ..linalg.threads import Report
 from ..models.alternation import problem_of, refine_all, search
 from ..models.components import components_result
-from ..operators.deflation import DEFLATIONS
 from ..operators.gram import formed
+from ..progress import check_callback
 from ..solvers.solution import Solution
-from ..solvers.table import SOLVERS
 from .candidates import CandidateRefits
 from .model import Model
 from .rows import plain_rows
@@ -96,22 +94,20 @@ class ComponentRefits(Refits):
     """Of `sparse_pca`."""
 
     def __init__(self, X: Any, model: Model, warm: bool):
-        problem, self.solver, self.r, (self.settings,) = model.prepared(X)
-        self.method, self.deflation = self.settings["method"], self.settings["deflation"]
+        problem, self.solver, self.r, (self.request,) = model.prepared(X)
         self.X, self.warm, self.kept = X, warm, None
         problem = formed(problem)
-        removal = DEFLATIONS[self.deflation]
-        found = search(problem, self.solver, removal, self.settings, [], self.r, None)
-        if self.settings["refine"] and found:
-            found = refine_all(problem, found, self.settings, None)
+        found = search(problem, self.solver, self.request, [], self.r, None)
+        if self.request.attempts and found:
+            found = refine_all(problem, found, self.request, None)
         read, problem = problem.screening(), problem.unscreened()
-        self.result = components_result(problem, found, read, "data", self.settings)
+        self.result = components_result(problem, found, read, self.request)
         self.found = found
         quick = {"swaps": 0.0} if warm and hasattr(self.solver, "swaps") else {}
-        if self.settings["options"].get("swaps") is None and quick:
+        if getattr(self.request.method, "swaps", None) is None and quick:
             self.solver = replace(self.solver, **quick)
-        if warm and CandidateRefits.serves(problem, self.solver, self.settings, self.deflation, X):
-            self.kept = CandidateRefits(problem, self.solver, self.settings, found)
+        if warm and CandidateRefits.serves(problem, self.request, X):
+            self.kept = CandidateRefits(problem, self.solver, self.request, found)
             entries = max(problem.cost // 2, RESAMPLE_ENTRIES)
             self.batch = int(np.clip(entries // (problem.p * (2 + self.r)), 1, RESAMPLE_BATCH))
 
@@ -128,20 +124,14 @@ class ComponentRefits(Refits):
 
     def _one(self, w: NDArray[np.float64], report: Report) -> Refit:
         """Searched among all variables."""
-        settings = self.settings | {"sample_weight": w}
+        request = self.request.having(sample_weight=w)
         tell = check_callback(lambda progress: report())
-        problem = formed(problem_of(self.X, SOLVERS[self.method], "data", settings))
+        problem = formed(problem_of(self.X, request))
         near: Sequence[Solution] = self.found if self.warm else ()
-        found = search(
-            problem, self.solver, DEFLATIONS[self.deflation], settings, [], self.r, tell, near,
-            quick=self.warm, quiet=True,
-        )  # fmt: skip
-        if settings["refine"] and found:
-            found = refine_all(problem, found, settings, tell, quiet=True)
-        result = components_result(
-            problem.unscreened(), found, problem.screening(), "data", settings,
-            quiet=True,
-        )  # fmt: skip
+        found = search(problem, self.solver, request, [], self.r, tell, near, quick=self.warm, quiet=True)
+        if request.attempts and found:
+            found = refine_all(problem, found, request, tell, quiet=True)
+        result = components_result(problem.unscreened(), found, problem.screening(), request, quiet=True)
         return Refit(columns_of(result.loadings), _floats(result.explained_variance_ratio))
 
 

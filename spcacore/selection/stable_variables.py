@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -12,9 +11,9 @@ from .._labels import joined
 from .._limits import STABLE_FREQUENCY
 from .._messages import counted, listed, quiet
 from .._types import MatrixLike, ModelLike, RandomSource, Resampling
-from .._validation import as_seed, check_bool, check_callback, check_choice, integer, number
+from .._validation import as_seed, check_bool, check_choice, integer, number
 from ..linalg.threads import Report, check_jobs, in_threads
-from ..progress import SelectionProgress
+from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from .model import Model, as_model, takes_model
 from .resampling import (
     RESAMPLINGS,
@@ -29,14 +28,13 @@ from .resampling import (
 from .rows import as_rows
 from .stability_result import Stability, assembled
 
-__all__ = ["ALIGNMENTS", "ASSUMPTIONS", "RESAMPLED", "WARM", "Callback", "stability"]
+__all__ = ["ALIGNMENTS", "ASSUMPTIONS", "RESAMPLED", "WARM", "stability"]
 __dir__ = __all__.copy
 
 RESAMPLED = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 WARM = ("sparse_pca", "spca", "sca")
 ASSUMPTIONS = ("none", "unimodal", "r-concave")
 ALIGNMENTS = ("assignment", "procrustes")
-Callback = Callable[[SelectionProgress], object]
 
 
 @takes_model(*RESAMPLED)
@@ -46,7 +44,7 @@ def stability(
     threshold: float | None = None, max_false: float = 1.0,
     assumption: Literal["none", "unimodal", "r-concave"] | None = None, level: float = 0.95,
     alignment: Literal["assignment", "procrustes"] = "assignment", warm_start: bool | None = None,
-    n_jobs: int = 1, rng: RandomSource = None, callback: Callback | None = None,
+    n_jobs: int = 1, rng: RandomSource = None, callback: SelectionCallback | None = None,
 ) -> Stability:  # fmt: skip
     """Which variables of sparse components would be chosen again: stability selection, or a bootstrap.
 
@@ -97,7 +95,7 @@ def stability(
     rng : None, int or numpy Generator, optional
         For resamples, and for random starts unless the model has an `rng` of its own; None is a fixed
         seed.
-    callback : callable, optional
+    callback : callable or True, optional
         Called with a `SelectionProgress` after each resample, in the thread of the caller. Raising
         StopIteration ends the search early: the result then uses the finished resamples, at least two of
         which are needed.
@@ -175,15 +173,10 @@ def stability(
         raise ValueError("X has no component under these options: no variable is chosen")
     weights = drawn_weights(n, resampling, seed, labels)
     batches = [range(i, min(i + refits.batch, n_resamples)) for i in range(0, n_resamples, refits.batch)]
-    done = 0
+    counter = ProgressCounter(hook, n_resamples)
 
     def tell(count: int) -> bool:
-        nonlocal done
-        for _ in range(count):
-            done += 1
-            if hook is not None and hook(SelectionProgress(done, n_resamples, done)):
-                return True
-        return False
+        return any(counter(counter.done + 1) for _ in range(count))
 
     def fit(batch: range, report: Report) -> list[Refit]:
         out = refits.of(np.array([weights(i) for i in batch]), report)
@@ -193,9 +186,8 @@ def stability(
     with quiet():  # of each resample
         found = [one for batch in in_threads(fit, batches, threads, tell) for one in batch]
     if hook is not None and hook.ended:
-        found = found[: done - done % (1 + (resampling == "complementary"))]
-    if len(found) < 2:
-        raise RuntimeError("the callback ended the search before two resamples were done")
+        found = found[: counter.done - counter.done % (1 + (resampling == "complementary"))]
+    refuse_ended(len(found), "resamples")
     return assembled(
         found, refits.reference(), refits.result, names=refits.names(), model=asked.name,
         resampling=resampling,

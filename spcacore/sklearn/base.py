@@ -20,8 +20,8 @@ from .._messages import counted
 from .._types import MatrixLike
 from .._validation import TAKES_MISSING, group_labels, real_array
 from ..choice import Choice, Prior
-from ..operators.supports import variables_of
 from ..operators.transform import scores
+from ..supports.admissible import variables_of
 from .inputs import checked_input
 
 __all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "by_place", "with_seed"]

@@ -34,7 +34,7 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
     ):
         return x
     A = op.submatrix(np.arange(p)).astype(np.float64)
-    if state.choice is not None and not state.choice.plain:
+    if state.choice is not None and not state.choice.simple:
         return _among_units(state, A, x, k)
     tree = Search(state, (A + A.T) / 2, np.arange(p), k, x, 0.0)
     while left > 0 and tree.open():

@@ -53,8 +53,8 @@ from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost
-from ..operators.supports import Supports, knowledge
 from ..readable import Listing, Tabular
+from ..supports.admissible import Supports, knowledge
 from .base import Solver
 from .covariance_blocks import block_bound
 from .covariance_threshold import large_entries, threshold_bound

@@ -1,4 +1,4 @@
-"""Steps and searches that respect what the caller knows of the variables (operators/supports)."""
+"""Steps and searches that respect what the caller knows of the variables (supports/admissible)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .. import _core
 from .._limits import CHOICE_SWAPS, REFIT_RISE
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
-from ..operators.supports import Supports
+from ..supports.admissible import Supports
 from .refitting import refit
 from .solution import ProgressClock, Report, Solution
 

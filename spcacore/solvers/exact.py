@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
-from .._asked import as_method, options_of, seed_of
+from .._asked import as_record, seed_of
 from .._limits import (
     BATCH_SECONDS,
     BLOCK_PROOF_WORK,
     BOUND_SHARE,
     BOUND_SPEED,
+    BRIEF_SECONDS,
+    BRIEF_TIE,
     CALLBACK_SECONDS,
     CENTERING_LOSS,
     EXACT_ORDER,
@@ -31,21 +33,22 @@ from .._limits import (
 from .._messages import refuse_no_array
 from .._records import record
 from .._types import Kind, OperatorLike, Switch, Weights
-from .._validation import LARGEST, as_seed, check_bool, integer, number
+from .._validation import LARGEST, as_seed
 from ..choice import Choice
-from ..methods import BranchAndBound
+from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost, columns_of, largest_submatrix
-from ..operators.supports import Supports
 from ..progress import Callback
 from ..results import ExactComponent
+from ..supports.admissible import Supports
 from .base import Run, Solver, check_start, choice_options, drop_zeros, progress_hook
 from .certificates import bounds_without_search, by_strong_variables
 from .covariance_blocks import BlockSearch
 from .covariance_threshold import large_entries
 from .exact_tree import Search, best_on_support
+from .matrix_search import best_supports
 from .parameters import shared_parameters
 from .solution import Report, Solution, ended
 from .truncated_power import TruncatedPower
@@ -72,24 +75,9 @@ class ExactSearch(Solver):
     chooses = True
 
     @classmethod
-    def from_options(
-        cls,
-        problem: Problem,
-        *,
-        renormalize: Any = True,
-        tol: Any = 0.0,
-        time_limit: Any = None,
-        node_limit: Any = None,
-    ) -> Self:
-        if not check_bool(renormalize, "renormalize"):
-            raise ValueError(
-                "branch_and_bound needs renormalize=True: it compares supports by their best values"
-            )
-        return cls(
-            number(tol, "tol", 0, 1),
-            math.inf if time_limit is None else number(time_limit, "time_limit", 0),
-            None if node_limit is None else integer(node_limit, "node_limit", 1, LARGEST),
-        )
+    def from_record(cls, problem: Problem, record: BranchAndBound, *, nonnegative: bool = False) -> Self:
+        seconds = math.inf if record.time_limit is None else float(record.time_limit)
+        return cls(float(record.tol), seconds, record.node_limit)
 
     def begins_in_set(self, state: DeflatedOperator) -> bool:
         return state.deflation.semidefinite and state.constraint is None
@@ -170,14 +158,14 @@ def branch_and_bound(
     3.7710 True ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
     began = time.monotonic()
-    record = as_method(options, "options", "branch_and_bound")
-    ExactSearch.checked_screening(record.screening, {})
+    record = as_record(options, BranchAndBound)
+    ExactSearch.checked_screening(record)
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False,
-        choice=choice_options(ExactSearch, {}, choice),
+        choice=choice_options(ExactSearch, choice)[0],
     )  # fmt: skip
     k = ExactSearch.check_sparsity(cardinality, "cardinality", problem)
-    solver = ExactSearch.from_options(problem, **options_of(record), renormalize=record.renormalize)
+    solver = ExactSearch.from_record(problem, record)
     support = None
     if isinstance(start, str):
         refuse_no_array(start, "start")
@@ -198,10 +186,8 @@ def branch_and_bound(
     x = Run(problem, state, solver, [seed, 0], hook, found).component()
     complete = proof is None or proof.complete
     upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
-    return ExactComponent(
-        x.loading, x.value, x.cardinality, x.n_iter, complete, x.method, x.screening, max(upper, x.value),
-        x.names,        optimal=complete and solver.tol == 0, n_nodes=x.n_iter,
-    )  # fmt: skip
+    changes = {"converged": complete, "upper_bound": max(upper, x.value)}
+    return ExactComponent(**x._as_fields() | changes, optimal=complete and solver.tol == 0, n_nodes=x.n_iter)
 
 
 @record
@@ -260,29 +246,26 @@ class _Limits:
 
 
 def solve_to_optimality(
-    problem: Problem,
-    state: DeflatedOperator,
-    k: int,
-    solver: ExactSearch,
-    seed: list[int],
-    hook: Report | None,
-    support: NDArray[np.intp] | None = None,
-    began: float | None = None,
+    problem: Problem, state: DeflatedOperator, k: int, solver: ExactSearch, seed: list[int],
+    hook: Report | None, support: NDArray[np.intp] | None = None, began: float | None = None,
     bounded: bool = True,
-) -> Proof | None:
+) -> Proof | None:  # fmt: skip
     """Incumbent, elimination, tree; None where `tpower` finds no variance or nothing feasible.
 
     If `bounded`, what a limit leaves of the tree is also bounded without it.
     """
     limits = _Limits(solver, hook, began)
     refuse_large(problem, state)
+    exact = solver.tol == 0 and limits.most == LARGEST and limits.seconds > BRIEF_SECONDS
+    if exact and (proof := _brief_proof(problem, state, k, hook)) is not None:
+        return proof
     choice, most = state.choice, k
     if choice is not None:
         most = choice.most_variables(k)
         _refuse_choice(state, choice, most)
     best = best_on_support(state, support)
     if best is None:
-        best = TruncatedPower.from_options(problem, n_starts=1).find(problem, state, k, seed, None)
+        best = TruncatedPower.from_record(problem, TPower(n_starts=1)).find(problem, state, k, seed, None)
     search: Search | UnitTree | None = None
     upper, complete = _trace_bound(problem, state, most), False
     others, asked = math.inf, not (bounded and limits.given)
@@ -301,7 +284,7 @@ def solve_to_optimality(
 
     try:
         if support is None:
-            best = TruncatedPower.from_options(problem).find(problem, state, k, seed, limits.check) or best
+            best = TruncatedPower.from_record(problem).find(problem, state, k, seed, limits.check) or best
         if best is None:
             return None
         best = best_on_support(state, best.index) or best
@@ -323,7 +306,7 @@ def solve_to_optimality(
             problem, state, k, best, solver.tol, limits.check, limits.most, others
         )
         A = _matrix(state, kept, limits.check)
-        if choice is None or choice.plain:
+        if choice is None or choice.simple:
             search = Search(state, A, kept, k, best, solver.tol, check_limits=limits.check)
         else:
             search = UnitTree(state, A, k, best, solver.tol)
@@ -350,6 +333,21 @@ def solve_to_optimality(
     return Proof(replace(best, n_iter=limits.nodes, converged=complete), upper, complete)
 
 
+def _brief_proof(problem: Problem, state: DeflatedOperator, k: int, hook: Report | None) -> Proof | None:
+    """By the search that `tpower` makes of a matrix of few variables, where that proves its answer."""
+    finder, state = TruncatedPower.from_record(problem), state.formed()
+    A = finder.matrix(problem, state)
+    found, tol = None, finder.tolerance(state.operator)
+    if A is not None and 1 < k < problem.p <= EXACT_ORDER:
+        found = best_supports(A, k, finder.max_iter, tol, finder.swaps, hook)
+    if found is None or not found.proved or (best := best_on_support(state, found.supports[0])) is None:
+        return None
+    assert A is not None
+    size = max(abs(best.objective), float(np.abs(A.diagonal()).max()))
+    rounding = BRIEF_TIE + 64 * (k + 4) ** 2 * float(np.finfo(np.float64).eps)  # at least that of tree.c
+    return Proof(replace(best, n_iter=found.nodes), best.objective + rounding * size, True)
+
+
 # ---- what need not be searched ----------------------------------------------------------------------
 
 
@@ -372,7 +370,7 @@ def _refuse_choice(state: DeflatedOperator, choice: Supports, most: int) -> None
         raise ValueError(
             f"branch_and_bound takes include, groups and signs for at most {EXACT_ORDER} variables"
         )
-    if choice.plain:
+    if choice.simple:
         return
     if state.quotient or state.constrained:
         raise ValueError(
@@ -421,7 +419,7 @@ def surviving_variables(
     p, op = problem.p, state.operator
     if p <= EXACT_ORDER:
         choice = problem.choice
-        return np.arange(p) if choice is None or not choice.plain else choice.available, best
+        return np.arange(p) if choice is None or not choice.simple else choice.available, best
     assert state.diagonal is not None  # refuse_large
     assert problem.diagonal is not None
     assert problem.moment is not None
@@ -502,7 +500,7 @@ def _survivors_in_turn(
     for size in range(2, k + 1):
         start = best
         if size < k:
-            found = TruncatedPower.from_options(problem).solve(problem, state, size, [0, size], None)
+            found = TruncatedPower.from_record(problem).solve(problem, state, size, [0, size], None)
             start = found or replace(best, index=np.sort(best.index[order[:size]]))
         level = start.objective * (1 + tol * (size == k))
         kept = coupling[size - 2] > (level - d) * np.maximum(level - fewer, 0.0)

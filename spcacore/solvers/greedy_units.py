@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import CHOICE_STARTS, GREEDY_UNITS, TIE
+from .._types import Index
 from ..linalg.pencil import ties
 from ..operators.deflation import DeflatedOperator
-from ..operators.supports import Index, Supports
+from ..supports.admissible import Supports
 from .refitting import refit
 from .solution import ProgressClock, Solution
 from .starts import power_start

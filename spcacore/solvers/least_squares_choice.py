@@ -14,10 +14,10 @@ import numpy as np
 
 from .._limits import CHOICE_SWAPS, LEAST_SQUARES_SWAP_WORK, RISE
 from ..linalg.pencil import PencilBasis, ties
-from ..operators.supports import Supports, Units, with_unit
+from ..linalg.signed import Vector, signed_ratio
+from ..supports.admissible import Supports, Units, with_unit
 from .least_squares_exact import Proof, Refit
 from .least_squares_search import Index, Ratio, Support
-from .signed import Vector, signed_ratio
 from .solution import ProgressClock
 
 __all__ = ["UnitSearch", "prove_units"]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .._limits import ORTHOGONAL_THRESHOLD_STEPS
 from .._records import record
-from ..operators.supports import Supports
+from ..supports.admissible import Supports
 from .choosing import Rule, Vector, bounding
 
 __all__ = ["orthogonal_bounding"]

@@ -25,7 +25,7 @@ SHARED = {
     "standardization": _STANDARDIZATION,
     "sample_weight": _WEIGHT,
     "each_iteration": """\
-callback : callable, optional
+callback : callable or True, optional
     Called with a `Progress` after each iteration. Raising StopIteration ends the search early,
     see `Progress`.""",
     "switches": """\
@@ -47,7 +47,7 @@ choice : Choice, optional
     What is known of the variables: those that the component must have, may not have, which go together, and
     with which sign.""",
     "callback": """\
-callback : callable, optional
+callback : callable or True, optional
     Called with a `Progress` at most twenty times a second, and once at the end.
     Raising StopIteration ends the search early, see `Progress`.""",
     "type_error": """\

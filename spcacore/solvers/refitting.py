@@ -16,9 +16,9 @@ from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE, SIGNED_RATIOS
 from .._records import replaced
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign
+from ..linalg.signed import signed_vector
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
-from .signed import signed_vector
 from .solution import Report, Solution, Tally, ended
 
 __all__ = [

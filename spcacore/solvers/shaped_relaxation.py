@@ -19,7 +19,7 @@ import numpy as np
 
 from .._limits import SHAPED_CHECKS, SHAPED_ORDER
 from .._types import Array, Index
-from ..operators.supports import Supports
+from ..supports.admissible import Supports
 from .solution import Report, ended
 
 __all__ = ["refuse_many", "solve_shaped"]

@@ -36,7 +36,7 @@ def swap_search(
     k, p = len(x.index), problem.p
     if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(hook):
         return x
-    if state.choice is not None and not state.choice.plain:
+    if state.choice is not None and not state.choice.simple:
         return swap_units(state, x, budget, hook)
     if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
         return x

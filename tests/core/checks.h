@@ -40,6 +40,7 @@
     ROW(orthogonal_parts, 400)                                                                     \
     ROW(principal_submatrix, 100)                                                                  \
     ROW(greedy, 100)                                                                               \
+    ROW(joint, 100)                                                                                \
     ROW(early, 60)                                                                                 \
     ROW(rows, 3)                                                                                   \
     ROW(corners, 1)                                                                                \

@@ -1,13 +1,16 @@
-"""What the caller knows of the variables: which must be, may not be, go together, and with which sign.
+"""Which supports a component may have: how large, and which variables must be, may not be, go together, and
+have which sign.
+
+A support is a set of units, as a mask: the groups of variables, or the variables themselves. Searches
+(search.py, tree.py) know no other question than which units may join, and which may leave.
 
 A variable that is excluded is a column of zeros of the operator, so that no solver knows of it. The rest
-changes what a step keeps of a product: the entries of a wrong sign become zero, and then units are chosen,
-the groups of variables or the variables themselves, by their norms, of which the included ones cost nothing.
+changes what a step keeps of a product: the entries of a wrong sign become zero, and then units are chosen by
+their norms, of which the included ones cost nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,21 +19,21 @@ from numpy.typing import NDArray
 from .._labels import matched
 from .._limits import KNAPSACK_CELLS
 from .._messages import counted
-from .._records import record
+from .._records import record, replaced
+from .._types import Array, Index
 from .._validation import group_labels, real_array
 from ..choice import Choice
 
-__all__ = ["Index", "Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
+__all__ = ["Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
 __dir__ = __all__.copy
 
-Index = NDArray[np.intp]
 Units = NDArray[np.bool_]
 Unit = int | np.integer[Any]
 
 
 @record
 class Supports:
-    """The knowledge about p variables, checked once.
+    """The supports of p variables that are allowed, checked once; `Supports.plain(p, k)` for any k of them.
 
     Attributes
     ----------
@@ -44,14 +47,17 @@ class Supports:
         Whether units are groups.
     size : ndarray of shape (number of units,), int
         What the cardinality counts of each: 1, or the number of its variables.
+    room : int
+        The largest cardinality. Of several components it differs: `within` sets it.
     """
 
     unit: Index
-    allowed: NDArray[np.bool_]
-    included: NDArray[np.bool_]
+    allowed: Units
+    included: Units
     signs: NDArray[np.int8] | None
     grouped: bool
     size: Index
+    room: int = 0
 
     @classmethod
     def checked(
@@ -92,15 +98,74 @@ class Supports:
         return cls(unit, allowed, included, signs, groups is not None, size)
 
     @classmethod
-    def unknown(cls, p: int) -> Self:
-        """Nothing."""
-        return cls(np.arange(p), np.ones(p, bool), np.zeros(p, bool), None, False, np.ones(p, np.intp))
+    def plain(cls, p: int, k: int = 0) -> Self:
+        """Any k of p variables."""
+        return cls(np.arange(p), np.ones(p, bool), np.zeros(p, bool), None, False, np.ones(p, np.intp), k)
+
+    def within(self, k: int) -> Self:
+        """The same of another cardinality."""
+        return replaced(self, room=k)
 
     def only(self, index: Index) -> Supports:
         """The signs, with these variables alone."""
         allowed = np.zeros(len(self.unit), bool)
         allowed[index] = True
-        return replace(Supports.unknown(len(self.unit)), allowed=allowed, signs=self.signs)
+        return replaced(Supports.plain(len(self.unit)), allowed=allowed, signs=self.signs)
+
+    def among(self, units: Units) -> Self:
+        """The same, where no others than these may be."""
+        return replaced(self, allowed=self.allowed & units)
+
+    # A search asks which units may join and which may leave
+
+    def left(self, units: Units) -> int:
+        """How much room these units leave."""
+        return self.room - int(self.size[units].sum())
+
+    def joining(self, units: Units) -> Units:
+        """The others that have room beside these."""
+        return self.fitting(units, self.room)
+
+    def leaving(self, units: Units) -> Units:
+        """Those of these that need not be there."""
+        return units & ~self.included
+
+    def fitting(self, units: Units, count: int) -> Units:
+        """The others that have room beside these, up to this cardinality."""
+        return self.allowed & ~units & (self.size <= count - int(self.size[units].sum()))
+
+    def filled(self, value: Array, free: Units, room: int) -> Array:
+        """The most that free units of these values add up to, the last one in part: of each column.
+
+        No units that fit are worth more (Dantzig 1957).
+        """
+        value, size = np.maximum(value[free], 0), self.size[free]
+        if (size == 1).all():
+            return np.asarray(np.sort(value, axis=0)[::-1][:room].sum(axis=0))
+        order = np.argsort(-(value.T / size).T, axis=0, kind="stable")
+        size = size[order]
+        part = np.clip((room - np.cumsum(size, axis=0)) / size + 1, 0, 1)
+        return np.asarray((part * np.take_along_axis(value, order, axis=0)).sum(axis=0))
+
+    def per_unit(self, weight: Array, index: Index | None = None) -> Array:
+        """The sums of these rows, or numbers, over the variables of each unit; those of `index` alone."""
+        unit = self.unit if index is None else self.unit[index]
+        sums = np.zeros((len(self.allowed), *weight.shape[1:]))
+        if self.grouped:
+            np.add.at(sums, unit, weight)
+        else:
+            sums[unit] = weight
+        return sums
+
+    def index(self, units: Units) -> Index:
+        """The variables of these units, ascending."""
+        return np.flatnonzero(units if not self.grouped else units[self.unit])
+
+    def mask(self, index: Index) -> Units:
+        """The units that have some of these variables."""
+        units = np.zeros(len(self.allowed), bool)
+        units[self.unit[index]] = True
+        return units
 
     @property
     def shapes(self) -> bool:
@@ -118,7 +183,7 @@ class Supports:
         return bool((self.size > 1).any())
 
     @property
-    def plain(self) -> bool:
+    def simple(self) -> bool:
         """Whether it says no more than which variables are in or out."""
         return not self.grouped and self.signs is None
 
@@ -128,7 +193,7 @@ class Supports:
         return np.flatnonzero(self.allowed[self.unit])
 
     @property
-    def excluded(self) -> NDArray[np.bool_]:
+    def excluded(self) -> Units:
         """Of shape (p,)."""
         return ~self.allowed[self.unit]
 
@@ -172,10 +237,6 @@ class Supports:
         """Of a support and what is included."""
         return self.cardinality(np.union1d(self.units(index), np.flatnonzero(self.included)))
 
-    def fitting(self, units: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
-        """The other units that have room beside these."""
-        return self.allowed & ~units & (self.size <= count - int(self.size[units].sum()))
-
     def units(self, index: Index) -> Index:
         """The units that have some of these variables."""
         return np.unique(self.unit[index])
@@ -215,11 +276,11 @@ class Supports:
         weight = entries * self.signs[index]
         return -entries if weight.sum() < 0 else entries
 
-    def norms(self, y: NDArray[Any]) -> NDArray[np.float64]:
+    def norms(self, y: NDArray[Any]) -> Array:
         """Of the entries of each unit."""
         return np.sqrt(np.bincount(self.unit, y.astype(np.float64) ** 2, minlength=len(self.allowed)))
 
-    def largest(self, norms: NDArray[np.float64], count: int) -> Index:
+    def largest(self, norms: Array, count: int) -> Index:
         """The included units and, up to this cardinality, those of largest norms; ties to the first."""
         if self.counts_variables:
             free = np.flatnonzero(self.allowed & ~self.included)
@@ -234,7 +295,7 @@ class Supports:
         return self.variables(self.largest(self.norms(self.oriented(x)), count))
 
 
-def _packed(value: NDArray[np.float64], size: Index, room: int) -> Index:
+def _packed(value: Array, size: Index, room: int) -> Index:
     """Of things of these sizes those of largest total value that have room: exactly, by the best value of
     each room (Bellman), or, of many, by value over size or by value, whichever is better."""
     if room <= 0:

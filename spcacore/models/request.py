@@ -1,0 +1,242 @@
+"""What `sparse_pca` is asked for: its options, each checked by itself and against the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from .._asked import SPARSITY, as_method, methods_of, seed_of
+from .._messages import listed
+from .._records import replaced
+from .._types import Array, Kind
+from .._validation import LARGEST, as_seed, as_share, check_choice, integer, number
+from ..choice import Choice, Explained, Total
+from ..methods import Method
+from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
+from ..solvers.base import Solver, choice_options
+from ..solvers.proving import PROOF_SECONDS
+from ..solvers.table import SOLVERS
+from ..supports.admissible import Supports
+
+__all__ = ["CERTIFY", "CONSTRAINTS", "SUPPORTS", "Request"]
+__dir__ = __all__.copy
+
+CONSTRAINTS = ("orthogonal", "uncorrelated")
+CERTIFY = ("bounds", "jointly")
+SUPPORTS = ("free", "common", "disjoint")
+_TOGETHER = {"tpower": ("max_iter",), "branch_and_bound": ("tol", "time_limit", "node_limit")}
+_OF_ANY = ("renormalize", "screening", "rng")
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """The options of a call, checked; `sparsity` of each component, as the method has it."""
+
+    method: Method
+    removal: str  # the name of the deflation
+    constraint: str | None  # in place of a deflation
+    support: str
+    attempts: int  # to refine
+    certify: bool | str
+    proof_seconds: float
+    choice: dict[str, Any] | Supports | None
+    kind: Kind
+    center: bool | Array
+    scale: bool | Array
+    sample_weight: Array | None
+    screening: str
+    seed: int = 0
+    sparsity: tuple[Any, ...] = ()
+    total: int | None = None  # nonzeros of all components
+    total_share: float | None = None  # of the variance that all explain
+    nonnegative: bool = False  # left to the kernels
+
+    @classmethod
+    def checked(
+        cls, n_components: object, sparsities: Sequence[object], kind: Kind = "data", center: Any = True,
+        scale: Any = False, sample_weight: Any = None, *, method: Any = "tpower",
+        choice: Choice | None = None, deflation: str | None = None, support: str = "free",
+        refine: bool | int = False, certify: bool | float | str = False,
+    ) -> Request:  # fmt: skip
+        """The options of `sparse_pca`, with each of some choices of the sparsity, whatever X is."""
+        record = as_method(method)
+        solver = SOLVERS[record.name]
+        name, constraint = _removal(deflation, solver)
+        bounded, seconds = _bounded(certify)
+        totals = [integer(one.count, "Total", 1) for one in sparsities if isinstance(one, Total)]
+        start = getattr(record, "start", None)
+        if start is not None:
+            check_choice(start, "start", ("diagonal", "eigenvector"))
+        new = cls(
+            record, name, constraint, check_choice(support, "support", SUPPORTS), _attempts(refine),
+            bounded, seconds, None, kind, center, scale, sample_weight, record.screening,
+            as_seed(seed_of(record)), (), totals[0] if totals else None, _share(n_components),
+        )  # fmt: skip
+        known, nonnegative = choice_options(solver, choice, kernels=not (new.attempts or new.together))
+        new = replaced(new, choice=known, nonnegative=nonnegative)
+        for refusal in new._refusals(sparsities):
+            raise ValueError(refusal)
+        for given in sparsities:
+            new.refuse_sparsity(given)
+        solver.checked_screening(record)
+        return new
+
+    @property
+    def solver(self) -> type[Solver]:
+        return SOLVERS[self.method.name]
+
+    @property
+    def deflation(self) -> Deflation:
+        return DEFLATIONS[self.removal]
+
+    @property
+    def together(self) -> bool:
+        """Whether the supports of all components are chosen together."""
+        return self.support != "free" or self.total is not None
+
+    @property
+    def cardinality(self) -> tuple[Any, ...]:
+        """Of each component; nothing where the method takes something else."""
+        return self.sparsity if self.method.sparsity == "cardinality" else ()
+
+    def having(self, **changes: object) -> Request:
+        """The same with some fields changed."""
+        return replaced(self, **changes)
+
+    def refuse_sparsity(self, given: object) -> None:
+        """Refuse what is not the method's way to say how sparse."""
+        wanted, name = self.method.sparsity, self.method.name
+        if isinstance(given, Explained) and wanted != "cardinality":
+            raise TypeError(
+                f"method {name!r} takes {wanted}; Explained requires method={methods_of('cardinality')}"
+            )
+        if given is None and wanted == "penalty":
+            raise TypeError(
+                f"method {name!r} needs {wanted}, {SPARSITY[wanted]}: "
+                f"method={type(self.method).__name__}({wanted}=...)"
+            )
+
+    def _refusals(self, sparsities: Sequence[object]) -> Iterator[str]:
+        """What is wrong with these options together, if anything is."""
+        method, removal = self.method, self.deflation
+        known = self.choice if isinstance(self.choice, dict) else {}
+        signed = known.get("signs") is not None or self.nonnegative
+        certified = f"certify={self.certify!r}"
+        asked = f"deflation={self.constraint or self.removal!r}"
+        if self.attempts and (not method.renormalize or self.constraint == "uncorrelated"):
+            yield "refine=True requires renormalize=True, and no deflation='uncorrelated'"
+        if self.constraint is not None and signed:
+            yield f"{asked} cannot be met by loadings of given signs: drop one of the two"
+        if self.together:
+            yield from self._refusals_together(sparsities, known)
+        if self.solver.objective == "least_squares":
+            if self.attempts or self.certify:
+                what = "refine=True" if self.attempts else certified
+                yield f"{what} requires a method that maximizes the variance, not 'least_squares'"
+            if not removal.semidefinite:
+                yield (
+                    f"{asked} cannot be combined with method 'least_squares': it may leave negative "
+                    "variances, and the share that a score explains is not defined then"
+                )
+        if not method.renormalize and (
+            self.constraint is not None or (removal.quotient and not self.solver.maximizes_quotient)
+        ):
+            what = asked if self.constraint is not None else f"{asked} of {method.name}"
+            yield f"{what} needs renormalize=True: it re-fits the values on the supports found"
+        if getattr(method, "block", False):
+            if removal is not PROJECTION or self.constraint is not None:
+                yield "block=True finds all components at once; leave deflation out"
+            if self.certify is True:
+                yield "certify=True bounds one component after another; block=True finds all at once"
+            if known:
+                yield "block=True cannot be combined with a choice of variables"
+            if self.total_share is not None:
+                yield "block=True finds all components at once: n_components must be an integer"
+        if self.total_share is not None:
+            shares: list[Any] = [one.share if isinstance(one, Explained) else one for one in sparsities]
+            if any(np.ndim(one) > 0 for one in shares):
+                yield f"{method.sparsity} must be one number when n_components is a share"
+
+    def _refusals_together(self, sparsities: Sequence[object], known: Mapping[str, object]) -> Iterator[str]:
+        """What cannot go with supports that are chosen together."""
+        name, common = self.method.name, self.support == "common"
+        what = f"support={self.support!r}" if self.support != "free" else "Total"
+        if common and self.total is not None:
+            yield (
+                "support='common' uses one set for all components: give cardinality, the number of its "
+                "variables, not Total"
+            )
+        methods = [*_TOGETHER] if common else ["tpower"]
+        if name not in methods:
+            yield f"{what} requires method {listed(map(repr, methods), 'or')}, not {name!r}"
+        apart = {
+            "deflation": self.deflation is not PROJECTION or self.constraint is not None,
+            "refine": self.attempts,
+            "renormalize": not self.method.renormalize,
+            "Explained": any(isinstance(given, Explained) for given in sparsities),
+            "screening": self.screening not in ("auto", "gram"),
+            "n_components as a share": self.total_share is not None,
+        }
+        for word in (word for word, given in apart.items() if given):
+            yield f"{what} finds all components at once: leave {word} out"
+        if common and known.get("signs") is not None:
+            yield (
+                "support='common' has orthogonal loadings on the same variables, which cannot all have given "
+                "signs: leave signs out"
+            )
+        if self.support == "disjoint" and known.get("include") is not None:
+            yield (
+                "include is for every component, and with support='disjoint' no two share a variable: leave "
+                "include out"
+            )
+        given = [f.name for f in fields(self.method) if getattr(self.method, f.name) is not f.default]
+        for word in (word for word in given if word not in (*_TOGETHER[name], *_OF_ANY)):
+            takes = listed(_TOGETHER[name], "and")
+            yield f"{word} cannot be combined with {what}, whose search of method {name!r} takes {takes}"
+        if self.certify is True:
+            yield (
+                f"certify=True bounds one component after another; {what} finds all at once: "
+                "certify='jointly'"
+            )
+
+
+def _removal(given: str | None, solver: type[Solver]) -> tuple[str, str | None]:
+    """The deflation, that of the method where none is given, and the constraint that is in place of one."""
+    if given is None:
+        return solver.default_deflation, None
+    check_choice(given, "deflation", (*DEFLATIONS, *CONSTRAINTS))
+    return (PROJECTION.name, given) if given in CONSTRAINTS else (given, None)
+
+
+def _attempts(refine: bool | int) -> int:
+    """How often the loadings are refined."""
+    if isinstance(refine, (bool, np.bool_)):
+        return int(refine)
+    return integer(refine, "refine", 1, LARGEST, ": True, False, or a number of attempts")
+
+
+def _bounded(certify: bool | float | str) -> tuple[bool | str, float]:
+    """What is bounded, and how long a tree may take."""
+    if isinstance(certify, str):
+        return (True, 0.0) if check_choice(certify, "certify", CERTIFY) == "bounds" else (certify, 0.0)
+    if isinstance(certify, (bool, np.bool_)):
+        return bool(certify), PROOF_SECONDS
+    if not number(certify, "certify", -math.inf) > 0:
+        raise ValueError("certify must be a positive number of seconds; 'bounds' makes no search")
+    return True, float(certify)
+
+
+def _share(n_components: object) -> float | None:
+    """The share of the total variance that all components are to explain, in place of a number of them."""
+    if not isinstance(n_components, (float, np.floating)):
+        return None
+    if not 0 < n_components < 1:
+        raise TypeError(
+            f"n_components must be an integer, or a share between 0 and 1, not {n_components!r}"
+            f"{as_share(float(n_components), 1)}"
+        )
+    return float(n_components)

@@ -1,0 +1,171 @@
+"""The sum of the r largest eigenvalues of A[S, S]: what r orthogonal components on one set S explain.
+
+For any level t >= 0 write A = B + C, where the eigenvalues of B are min(l, t), l those of A, and those of C
+what they exceed t by. Both are semidefinite. The r largest eigenvalues of B[S, S] are at most those of B, and
+those of C[S, S] in sum at most its trace, so that the sum is at most
+
+    sum_(q <= r) min(l_q, t) + sum_(i in S) c_i,    c_i = sum_q max(l_q - t, 0) v_qi^2,
+
+of which those c_i that fill the room make a bound for all S, and those of units inside count for it.
+
+With r = 1 entries may have given signs. Then x'Ax is also at most x'Mx, where M lacks the entries of A that
+such x makes negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from .. import _core
+from .._limits import ACROSS_BISECTIONS, ACROSS_ENTERING, ACROSS_WORK, CHOICE_SWAPS
+from .._types import Array, Index
+from ..linalg.signed import signed_vector
+from ..supports.admissible import Supports, Units, with_unit
+from ..supports.objective import Bound, Objective
+
+__all__ = ["LeadingSum", "leading_sum"]
+__dir__ = __all__.copy
+
+
+def leading_sum(A: Array, S: Index, r: int) -> float:
+    """The sum of the r largest eigenvalues of A[S, S]."""
+    if len(S) <= r:
+        return float(A.diagonal()[S].sum())
+    return float(np.linalg.eigvalsh(A[np.ix_(S, S)])[-r:].sum())
+
+
+class LeadingSum(Objective):
+    """Of a semidefinite A in memory."""
+
+    most_tried = ACROSS_ENTERING
+
+    def __init__(self, A: Array, supports: Supports, r: int = 1):
+        super().__init__(supports)
+        self.A, self.r, self.diagonal = A, r, A.diagonal().copy()
+        self.signs = supports.signs if r == 1 else None
+        self.exact, self.masked = self.signs is None, None
+        if self.signs is not None:
+            self.most_tried = CHOICE_SWAPS
+            self.masked = np.where(A * np.outer(self.signs, self.signs) < 0, 0, A)
+        self.known: dict[bytes, tuple[Index, Array, float]] = {}
+
+    def value(self, units: Units) -> float:
+        if self.signs is not None:
+            return self.loading(units)[2]
+        return leading_sum(self.A, self.supports.index(units), self.r)
+
+    def values(self, sets: Iterable[Units]) -> Array:
+        return super().values(sets) if self.signs is not None else self.most([*sets])
+
+    def most(self, sets: list[Units]) -> Array:
+        index = [self.supports.index(units) for units in sets]
+        values = self._sums(self.A, index)
+        return values if self.masked is None else np.minimum(values, self._sums(self.masked, index))
+
+    def loading(self, units: Units) -> tuple[Index, Array, float]:
+        """The variables, the best x on them, of the signs, and x'Ax."""
+        key = units.tobytes()
+        if key not in self.known:
+            S = self.supports.index(units)
+            G = self.A[np.ix_(S, S)]
+            if len(S) == 0:
+                x, value = np.zeros(0), 0.0
+            elif self.signs is None:
+                values, V = np.linalg.eigh(G)
+                x, value = V[:, -1], float(values[-1])
+            else:
+                x, value = signed_vector(G, self.signs[S])
+            self.known[key] = S, x, value
+        return self.known[key]
+
+    def with_each(self, units: Units, others: Index) -> Array:
+        """The values, whatever the signs; with them bounds of the values."""
+        S = self.supports.index(units)
+        if self.supports.grouped:
+            return self.most([with_unit(units, add=unit) for unit in others])
+        if len(S) < self.r:
+            return np.asarray(self.diagonal[S].sum() + self.diagonal[others])
+        values = self._bordered(self.A, S, others)
+        if self.masked is not None:
+            values = np.minimum(values, self._bordered(self.masked, S, others))
+        return values
+
+    def _bordered(self, A: Array, S: Index, others: Index) -> Array:
+        """In the eigenbasis of A[S, S] the bordered matrix has the eigenvalues l_q on its diagonal and z_q
+        beside them. Its own are the roots of d - x + sum_q z_q^2 / (x - l_q), one between any two l_q, which
+        bisection finds."""
+        values, W = np.linalg.eigh(A[np.ix_(S, S)])
+        values, W, d = values[::-1].copy(), np.asfortranarray(W[:, ::-1]), self.diagonal[others]
+        if self.r == 1:
+            C = np.ascontiguousarray(A[S])
+            return np.asarray(
+                _core.bordered_eigenvalues(C, others, self.diagonal, values, W, None, None, None, 0.0, 0.0)
+            )
+        square = (W.T @ A[np.ix_(S, others)]) ** 2
+        upper = np.maximum(values[0], d) + np.sqrt(square.sum(axis=0))
+        total = np.zeros(len(others))
+        for q in range(self.r):
+            low = np.full(len(others), values[q])
+            high = upper if q == 0 else np.full(len(others), values[q - 1])
+            for _ in range(ACROSS_BISECTIONS):
+                x = (low + high) / 2
+                with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                    above = d - x + (square / (x - values[:, None])).sum(axis=0) > 0
+                low, high = np.where(above, x, low), np.where(above, high, x)
+            total += (low + high) / 2
+        return total
+
+    def without_each(self, units: Units, members: Index) -> Array:
+        return self.most([with_unit(units, drop=unit) for unit in members])
+
+    def entering(self, units: Units, others: Index) -> Index:
+        order = len(self.supports.index(units))
+        if not self.supports.grouped and order**2 * len(others) * min(self.r, order) <= ACROSS_WORK:
+            return others
+        return super().entering(units, others)
+
+    def promise(self, units: Units) -> Array:
+        """The squares of A V, V the leading eigenvectors, or variances beside no unit."""
+        S = self.supports.index(units)
+        if len(S) == 0:
+            return self.supports.per_unit(self.diagonal)
+        if self.signs is not None:
+            x = self.loading(units)[1]
+            return self.supports.per_unit(self.supports.projected(self.A[:, S] @ x) ** 2)
+        V = np.linalg.eigh(self.A[np.ix_(S, S)])[1][:, -self.r :]
+        return self.supports.per_unit(np.square(self.A[:, S] @ V).sum(axis=1))
+
+    def bound(self, inside: Units, free: Units) -> Bound:
+        supports, own = self.supports, self.supports.index(inside)
+        index, room = supports.index(inside | free), supports.left(inside)
+        G = self.A[np.ix_(index, index)]
+        best = self._level_bound(G, index, inside, free, room)
+        if self.masked is not None:
+            signed = self._level_bound(self.masked[np.ix_(index, index)], index, inside, free, room)
+            best = min(best, signed, key=lambda one: one.value)
+        # A semidefinite matrix has at most the sums of its two diagonal blocks
+        traces = supports.per_unit(np.maximum(self.diagonal, 0))
+        blocks = leading_sum(self.A, own, self.r) + float(supports.filled(traces, free, room))
+        return Bound(min(best.value, blocks), best.weight)
+
+    def _level_bound(self, G: Array, index: Index, inside: Units, free: Units, room: int) -> Bound:
+        values, V = np.linalg.eigh(G)
+        values = np.maximum(values, 0)
+        levels = np.concatenate([[0.0], values, (values[1:] + values[:-1]) / 2])
+        share = self.supports.per_unit(np.square(V) @ np.maximum(values[:, None] - levels, 0), index)
+        bounds = np.minimum(values[-self.r :, None], levels).sum(axis=0) + share[inside].sum(axis=0)
+        bounds += self.supports.filled(share, free, room)
+        at = int(np.argmin(bounds))
+        return Bound(float(bounds[at]), share[:, at])
+
+    def _sums(self, A: Array, sets: list[Index]) -> Array:
+        """Of several supports: those of one size by one call of LAPACK."""
+        count, out = np.array([len(S) for S in sets], np.intp), np.zeros(len(sets))
+        for size in np.unique(count[count > 0]):
+            at = np.flatnonzero(count == size)
+            S = np.stack([sets[i] for i in at])
+            values = np.linalg.eigvalsh(A[S[:, :, None], S[:, None, :]])
+            out[at] = values[:, -self.r :].sum(axis=1)
+        return out

@@ -1,0 +1,107 @@
+"""The contract of what is maximized over supports.
+
+To define an objective, write `value`; that is enough for all searches, slowly. Then, in the order of what
+they save: `with_each` (a secular equation in place of an eigenproblem for each unit), `promise` (which few of
+many units are tried), `bound` (without it nothing can be proved), and `without_each`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from .._limits import CHOICE_SWAPS, RISE
+from .._records import record
+from .._types import Array, Index
+from .admissible import Supports, Units, with_unit
+
+__all__ = ["Bound", "Objective"]
+__dir__ = __all__.copy
+
+
+@record
+class Bound:
+    """What no support of a node exceeds, the units inside and others that are free.
+
+    Attributes
+    ----------
+    value : float
+    weight : ndarray of shape (number of units,)
+        What each unit adds to the bound: the tree divides by the free unit that adds most.
+    without : ndarray of shape (number of units,), or None
+        Bounds of the supports that lack each free unit, where they come at once. A unit without which none is
+        better is then forced in, and a node has a child for each unit that may be missing, as Furnival and
+        Wilson (1974) divide the regressions.
+    """
+
+    value: float
+    weight: Array
+    without: Array | None = None
+
+
+class Objective:
+    """What is maximized over supports. A unit more never lowers the value.
+
+    Attributes
+    ----------
+    supports : Supports
+        With the cardinality as its `room`.
+    exact : bool
+        Whether `with_each` and `without_each` are values. If False they are bounds of them: the searches ask
+        `value` of the largest ones, until no bound is above the best value.
+    steepest : bool
+        Whether a swap is the best of all, rather than the first one that helps.
+    rise, slack : float
+        The share by which a value must rise to count for a search, and what proofs leave to rounding.
+    most_tried : int
+        Of how many units a step asks the values, those of the largest promise.
+    """
+
+    exact = True
+    steepest = False
+    rise = RISE
+    slack = 1e-12
+    most_tried = CHOICE_SWAPS
+
+    def __init__(self, supports: Supports):
+        self.supports = supports
+
+    def value(self, units: Units) -> float:
+        """Of the best x on these units; 0 of none, -inf where no x is feasible."""
+        raise NotImplementedError
+
+    def values(self, sets: Iterable[Units]) -> Array:
+        """Of several supports."""
+        return np.array([self.value(units) for units in sets], np.float64)
+
+    def most(self, sets: list[Units]) -> Array:
+        """Bounds of the values of several supports, where these are quicker."""
+        return self.values(sets)
+
+    def with_each(self, units: Units, others: Index) -> Array:
+        """The values with each of the others more."""
+        return self.values(with_unit(units, add=unit) for unit in others)
+
+    def without_each(self, units: Units, members: Index) -> Array:
+        """The values without each of these members."""
+        return self.values(with_unit(units, drop=unit) for unit in members)
+
+    def promise(self, units: Units) -> Array:
+        """How much each unit of all may add to these, or adds; only the order counts."""
+        return np.zeros(len(units))
+
+    def bound(self, inside: Units, free: Units) -> Bound:
+        """Of all supports that hold those inside and some of the free ones."""
+        raise NotImplementedError
+
+    def entering(self, units: Units, others: Index) -> Index:
+        """The others that a step tries: where they are many, those of the largest promise."""
+        if len(others) <= self.most_tried:
+            return others
+        order = np.argsort(-self.promise(units)[others], kind="stable")
+        return np.sort(others[order[: self.most_tried]])
+
+    def trades(self, _units: Units) -> Iterable[tuple[float, Units]]:
+        """Other changes than swaps of one unit, with values that they reach at most, the best first."""
+        return ()

@@ -1,0 +1,182 @@
+"""Forward, backward and swap search over supports, for any objective.
+
+One rule for ties: of units whose values differ by no more than rounding the first joins, and the last leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from .._types import Array, Index
+from ..linalg.pencil import ties
+from .admissible import Units, with_unit
+from .objective import Objective
+
+__all__ = ["Clock", "Steps", "ascend", "backward", "best_of", "forward", "swap"]
+__dir__ = __all__.copy
+
+Clock = Callable[[int], bool]  # told the number of steps, 0 at first; True ends the search
+
+
+class Steps:
+    """A clock of several searches: steps made, of `most`; `report` is told their number, True to end."""
+
+    def __init__(self, most: int, report: Clock):
+        self.most, self.report = most, report
+        self.done, self.ended = 0, False
+
+    @property
+    def over(self) -> bool:
+        return self.ended or self.done >= self.most
+
+    def __call__(self, steps: int) -> bool:
+        """One more, unless it is the beginning; whether to stop."""
+        if steps:
+            self.done += 1
+            self.ended = self.report(self.done) or self.ended
+        return self.over
+
+
+def _never(_: int) -> bool:
+    return False
+
+
+def forward(objective: Objective, begin: Units | None = None, clock: Clock = _never) -> Units:
+    """From what is included, or begun with, one unit more while there is room: of the largest value."""
+    units, steps = objective.supports.included if begin is None else begin, 0
+    while True:
+        joining = np.flatnonzero(objective.supports.joining(units))
+        found = _best_addition(objective, units, objective.entering(units, joining))
+        if found is None:
+            return units
+        units, steps = with_unit(units, add=found[1]), steps + 1
+        if clock(steps):
+            return units
+
+
+def backward(objective: Objective, clock: Clock = _never) -> Units:
+    """From all that are allowed, one unit less until the rest has room: that of the least loss.
+
+    Where sizes differ there may be room again, which forward search fills.
+    """
+    supports, steps = objective.supports, 0
+    units = supports.allowed.copy()
+    while supports.left(units) < 0:
+        members = np.flatnonzero(supports.leaving(units))
+        values = objective.without_each(units, members)
+        units, steps = with_unit(units, drop=members[ties(values)[-1]]), steps + 1
+        if clock(steps):
+            break
+    return forward(objective, units)
+
+
+def swap(objective: Objective, units: Units, clock: Clock = _never) -> tuple[float, Units]:
+    """The value and the units where no swap of one for another raises the value.
+
+    The units of the least loss are tried first, and the first one whose place another fills better goes.
+    """
+    value, steps = objective.value(units), 0
+    while not clock(steps):
+        new = _swapped(objective, units, value) or _traded(objective, units, value)
+        if new is None:
+            break
+        units = forward(objective, new[1])
+        value = new[0] if units is new[1] else objective.value(units)
+        steps += 1
+    return value, units
+
+
+def ascend(objective: Objective, units: Units) -> Units:
+    """The units of the largest promise in place of these, as long as the value rises: one step of orthogonal
+    iteration, truncated."""
+    value = objective.value(units)
+    while True:
+        promise = objective.promise(units)
+        new = np.zeros_like(units)
+        new[objective.supports.largest(np.sqrt(np.maximum(promise, 0)), objective.supports.room)] = True
+        more = objective.value(new)
+        if not more > value + objective.rise * abs(value):
+            return units
+        units, value = new, more
+
+
+def best_of(objective: Objective, starts: Iterable[Units], clock: Clock = _never) -> tuple[float, Units]:
+    """The best that swaps lead to from several starts, after each has ascended; the most promising first."""
+    ends = {units.tobytes(): units for units in (ascend(objective, start) for start in starts)}
+    found = sorted(((objective.value(units), units) for units in ends.values()), key=lambda one: -one[0])
+    best = found[0]
+    for _, units in found:
+        if clock(0):
+            break
+        new = swap(objective, units, clock)
+        if new[0] > best[0] + objective.rise * abs(best[0]):
+            best = new
+    return best
+
+
+def _swapped(objective: Objective, units: Units, value: float) -> tuple[float, Units] | None:
+    """The units with one in the place of another, and their value, where that is larger."""
+    supports, enough = objective.supports, value + objective.rise * abs(value)
+    members = np.flatnonzero(supports.leaving(units))
+    if len(members) == 0:
+        return None
+    room = supports.left(units) + int(supports.size[members].max())
+    others = np.flatnonzero(supports.allowed & ~units & (supports.size <= room))
+    others = objective.entering(units, others)
+    order, best = np.argsort(objective.promise(units)[members], kind="stable"), None
+    for member in members[order]:
+        rest = with_unit(units, drop=member)
+        fit = others[supports.joining(rest)[others]]
+        found = _best_addition(objective, rest, fit, enough)
+        if found is None:
+            continue
+        new = with_unit(rest, add=found[1])
+        more = objective.value(new) if objective.exact else found[0]
+        if more > enough:
+            best, enough = (more, new), more
+            if not objective.steepest:
+                break
+    return best
+
+
+def _traded(objective: Objective, units: Units, value: float) -> tuple[float, Units] | None:
+    """Another change of the units that raises the value."""
+    enough = value + objective.rise * abs(value)
+    for most, new in objective.trades(units):
+        if not most > enough:
+            return None
+        more = objective.value(new)
+        if more > enough:
+            return more, new
+    return None
+
+
+def _best_addition(
+    objective: Objective, units: Units, others: Index, enough: float = -np.inf
+) -> tuple[float, int] | None:
+    """The value and the unit, of these others, that makes the value largest; None where none has enough.
+
+    Where only bounds are known, the values of the largest ones are asked for.
+    """
+    if len(others) == 0:
+        return None
+    values = objective.with_each(units, others)
+    if not objective.exact:
+        values = _decided(objective, units, others, values, enough)
+    best = int(ties(values)[0])
+    if not values[best] > enough:
+        return None
+    return float(values[best]), int(others[best])
+
+
+def _decided(objective: Objective, units: Units, others: Index, bounds: Array, enough: float) -> Array:
+    """Values in place of bounds, the largest first, where they may be the largest; -inf of the rest."""
+    values = np.full(len(bounds), -np.inf)
+    for i in np.argsort(-bounds, kind="stable")[: objective.most_tried]:
+        if not bounds[i] > enough:
+            break
+        values[i] = objective.value(with_unit(units, add=others[i]))
+        enough = max(enough, float(values[i]))
+    return values

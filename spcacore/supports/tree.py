@@ -1,0 +1,143 @@
+"""The best support with a proof: branch and bound over units that are in and units that may join."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from .._records import record
+from .._types import Index
+from .admissible import Units, with_unit
+from .objective import Bound, Objective
+from .search import Clock
+
+__all__ = ["Proof", "prove"]
+__dir__ = __all__.copy
+
+
+@record
+class Proof:
+    """The best units found, their value, what no others exceed, and whether nothing was left to divide."""
+
+    units: Units
+    value: float
+    upper: float
+    complete: bool
+    n_nodes: int
+
+
+def prove(
+    objective: Objective, begin: Units, *, tol: float = 0.0, node_limit: float = np.inf,
+    clock: Clock = lambda _: False,
+) -> Proof:  # fmt: skip
+    """From units that are known, the nodes of the largest bound first; `tol` is a share that may be missed.
+
+    `clock` is told the number of nodes.
+    """
+    tree = _Tree(objective, begin, max(tol, objective.slack))
+    supports = objective.supports
+    tree.push(np.inf, supports.included.copy(), supports.allowed & ~supports.included)
+    n_nodes = 0
+    while tree.open() and n_nodes < node_limit and not clock(n_nodes):
+        tree.step()
+        n_nodes += 1
+    complete = not tree.open()
+    upper = tree.level if complete else max(tree.level, -tree.heap[0].key)
+    return Proof(tree.best, tree.value, upper, complete, n_nodes)
+
+
+@record
+class _Node:
+    """Supports that hold the units inside and some of the free ones; `bound` is known once it was asked."""
+
+    key: float  # minus what none exceeds
+    turn: int
+    inside: Units
+    free: Units
+    bound: Bound | None
+
+    def __lt__(self, other: _Node) -> bool:
+        return (self.key, self.turn) < (other.key, other.turn)
+
+
+class _Tree:
+    def __init__(self, objective: Objective, begin: Units, tol: float):
+        self.objective, self.supports, self.tol = objective, objective.supports, tol
+        self.best, self.value = begin, objective.value(begin) if begin.any() else -np.inf
+        self.heap: list[_Node] = []
+        self.turn = 0
+
+    @property
+    def level(self) -> float:
+        """What a bound must exceed."""
+        return self.value + self.tol * abs(self.value)
+
+    def open(self) -> bool:
+        return bool(self.heap) and -self.heap[0].key > self.level
+
+    def step(self) -> None:
+        """Bound the node of the largest bound, or divide it if that is known."""
+        node = heapq.heappop(self.heap)
+        if node.bound is not None:
+            return self._divide(node.inside, node.free, -node.key, node.bound)
+        bound = self.objective.bound(node.inside, node.free)
+        self._complete(node.inside, node.free, bound)
+        return self.push(min(-node.key, bound.value), node.inside, node.free, bound)
+
+    def push(self, value: float, inside: Units, free: Units, bound: Bound | None = None) -> None:
+        """A node that may hold something better; what is one support, or one unit short of it, is tried."""
+        if not value > self.level:
+            return
+        if bound is None:
+            free = free & self.supports.joining(inside)
+            size, left = np.sort(self.supports.size[free]), self.supports.left(inside)
+            if int(size.sum()) <= left:
+                return self._try(inside | free)
+            if int(size[:2].sum()) > left:
+                return self._try_each(inside, np.flatnonzero(free))
+        self.turn -= 1  # ties: the newest first
+        heapq.heappush(self.heap, _Node(-value, self.turn, inside, free, bound))
+
+    def _divide(self, inside: Units, free: Units, value: float, bound: Bound) -> None:
+        """The j-th child lacks the j-th unit and has those before it; the last one has them all."""
+        without = np.full(len(free), value) if bound.without is None else np.minimum(bound.without, value)
+        if bound.without is not None:
+            forced = free & (without <= self.level)
+            inside, free = inside | forced, free & ~forced
+            if self.supports.left(inside) < 0:
+                return
+            free = free & self.supports.joining(inside)
+        by_weight = np.flatnonzero(free)[np.lexsort((-bound.weight[free], without[free]))]
+        for unit in by_weight if bound.without is not None else by_weight[:1]:
+            if not self.supports.joining(inside)[unit]:
+                free = with_unit(free, drop=unit)
+                continue
+            free = with_unit(free, drop=unit)
+            self.push(float(without[unit]), inside, free)
+            inside = with_unit(inside, add=unit)
+        self.push(value, inside, free)
+
+    def _complete(self, inside: Units, free: Units, bound: Bound) -> None:
+        """Try the units inside and the free ones of the largest weights that have room."""
+        for unit in np.flatnonzero(free)[np.argsort(-bound.weight[free], kind="stable")]:
+            if self.supports.left(inside) <= 0:
+                break
+            if self.supports.joining(inside)[unit]:
+                inside = with_unit(inside, add=unit)
+        self._try(inside)
+
+    def _try(self, units: Units) -> None:
+        value = self.objective.value(units) if units.any() else -np.inf
+        if value > self.value:
+            self.best, self.value = units, value
+
+    def _try_each(self, inside: Units, others: Index) -> None:
+        """The units inside with each other one, of which only those are asked that may be better."""
+        values = self.objective.with_each(inside, others)
+        for i in np.argsort(-values, kind="stable"):
+            if not values[i] > self.level:
+                return
+            self._try(with_unit(inside, add=others[i]))
+            if self.objective.exact:
+                return

@@ -1,0 +1,482 @@
+/* joint_column.c - one sparse loading given others, by truncated power and exchanges.
+ *
+ * For rho = x'Nx/x'Mx the matrix B = N + rho QQ' is semidefinite, so the unit vector y of so many
+ * nonzeros that is nearest Bx has y'By >= x'Bx = rho x'x, that is y'Ny/y'My >= rho (Mackey 2008;
+ * Yuan & Zhang 2013).  On its support the quotient is then raised by conjugate directions: the best
+ * combination of x, its residual and the step before (Knyazev 2001, LOBPCG).
+ *
+ * With another variable i in the place of a, the quotient is at least that of the best combination
+ * of e_i and of x without its entry a, the larger root of a quadratic. */
+#include "joint.h"
+
+#define TIES 1e-10 /* share by which the first of equal scores is larger */
+#define RISE 1e-9  /* of the quotient, for which a support changes */
+#define NEAR 3e-2  /* share by which the value of an exchange may be above what two vectors tell */
+enum { CLIMBS = 8, STEPS = 6, LAST_STEPS = 30, SWAPS = 40 };
+
+static double dot(spca_int n, const double *x, const double *y)
+{
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    spca_int i = 0;
+    for (; i + 4 <= n; i += 4) {
+        s0 += x[i] * y[i];
+        s1 += x[i + 1] * y[i + 1];
+        s2 += x[i + 2] * y[i + 2];
+        s3 += x[i + 3] * y[i + 3];
+    }
+    for (; i < n; i++) s0 += x[i] * y[i];
+    return (s0 + s1) + (s2 + s3);
+}
+
+VECTORIZED(add_multiple, (spca_int n, double a, const double *x, double *restrict y), (n, a, x, y))
+{
+    for (spca_int i = 0; i < n; i++) y[i] += a * x[i];
+}
+
+VECTORIZED(add_rows,
+           (spca_int p, const real *A, spca_int nnz, const spca_int *index, const double *x,
+            double *restrict y),
+           (p, A, nnz, index, x, y))
+{
+    spca_int a = 0;
+    for (spca_int i = 0; i < p; i++) y[i] = 0;
+    for (; a + 4 <= nnz; a += 4) {
+        const real *l0 = A + index[a] * p, *l1 = A + index[a + 1] * p;
+        const real *l2 = A + index[a + 2] * p, *l3 = A + index[a + 3] * p;
+        double x0 = x[a], x1 = x[a + 1], x2 = x[a + 2], x3 = x[a + 3];
+        for (spca_int i = 0; i < p; i++)
+            y[i] += (x0 * (double)l0[i] + x1 * (double)l1[i]) +
+                    (x2 * (double)l2[i] + x3 * (double)l3[i]);
+    }
+    for (; a < nnz; a++) {
+        const real *line = A + index[a] * p;
+        for (spca_int i = 0; i < p; i++) y[i] += x[a] * (double)line[i];
+    }
+}
+
+void SPCA(joint_image)(joint_t *o, spca_int nnz, const spca_int *index, const double *x, double *y)
+{
+    add_rows(o->p, o->A, nnz, index, x, y);
+    o->spent += (double)(nnz * o->p);
+}
+
+double SPCA(joint_product)(const joint_t *o, const loadings_t *V, spca_int s, spca_int t)
+{
+    const spca_int *i = V->index + s * o->room, *j = V->index + t * o->room;
+    const double *x = V->value + s * o->room, *y = V->value + t * o->room;
+    double sum = 0;
+    for (spca_int a = 0, b = 0; a < V->nnz[s] && b < V->nnz[t];)
+        if (i[a] == j[b])
+            sum += x[a++] * y[b++];
+        else if (i[a] < j[b])
+            a++;
+        else
+            b++;
+    return sum;
+}
+
+/* One more row of Q and of AQ: those of loading t less what the earlier rows span, over the pivot.
+ */
+static void orthogonalize(joint_t *o, spca_int t, spca_int *place)
+{
+    spca_int p = o->p, r = o->r, m = o->m;
+    const spca_int *index = o->V.index + t * o->room;
+    const double *x = o->V.value + t * o->room;
+    double *q = o->Q + m * p, *f = o->F + m * p, *l = o->L + m * r, left = 1;
+    for (spca_int b = 0; b < m; b++) {
+        double *earlier = o->L + b * r;
+        l[b] = SPCA(joint_product)(o, &o->V, t, place[b]);
+        for (spca_int c = 0; c < b; c++) l[b] -= l[c] * earlier[c];
+        l[b] /= earlier[b];
+        left -= l[b] * l[b];
+    }
+    if (left <= JOINT_SPAN) return;
+    l[m] = sqrt(left);
+    for (spca_int i = 0; i < p; i++) q[i] = 0;
+    for (spca_int b = 0; b < o->V.nnz[t]; b++) q[index[b]] = x[b];
+    for (spca_int i = 0; i < p; i++) f[i] = o->image[t * p + i];
+    for (spca_int b = 0; b < m; b++) {
+        add_multiple(p, -l[b], o->Q + b * p, q);
+        add_multiple(p, -l[b], o->F + b * p, f);
+    }
+    for (spca_int i = 0; i < p; i++) q[i] /= l[m];
+    for (spca_int i = 0; i < p; i++) f[i] /= l[m];
+    place[o->m++] = t;
+}
+
+void SPCA(joint_given)(joint_t *o, spca_int t)
+{
+    spca_int p = o->p, r = o->r;
+    spca_int *place = o->trial;
+    o->m = 0;
+    o->rest = 0;
+    for (spca_int s = 0; s < r; s++)
+        if (s != t && o->V.nnz[s] > 0) orthogonalize(o, s, place);
+    for (spca_int a = 0; a < o->m; a++) {
+        for (spca_int b = 0; b <= a; b++)
+            o->C[a * r + b] = o->C[b * r + a] = dot(p, o->Q + a * p, o->F + b * p);
+        o->rest += o->C[a * r + a];
+    }
+    for (spca_int i = 0; i < p; i++) {
+        o->variance[i] = o->diagonal[i];
+        o->left[i] = 1;
+    }
+    for (spca_int a = 0; a < o->m; a++)
+        for (spca_int b = 0; b < o->m; b++)
+            add_multiple(p, -o->C[a * r + b] / 2, o->Q + b * p, o->F + a * p);
+    for (spca_int a = 0; a < o->m; a++) {
+        const double *q = o->Q + a * p, *f = o->F + a * p;
+        for (spca_int i = 0; i < p; i++) {
+            o->variance[i] -= 2 * q[i] * f[i];
+            o->left[i] -= q[i] * q[i];
+        }
+    }
+    for (spca_int i = 0; i < p; i++)
+        if (o->left[i] <= JOINT_SPAN) o->variance[i] = 0;
+    o->spent += (double)(3 * o->m * (o->m + 2) * p);
+}
+
+/* The pencil on a support, and vectors there. */
+typedef struct {
+    spca_int n, m;
+    double *G, *q, *f;            /* (n x n), (m x n) */
+    double *x[3], *Nx[3], *Mx[3]; /* (n): x, residual, the step before */
+} local_t;
+
+static local_t local_of(joint_t *o, spca_int n, const spca_int *index)
+{
+    local_t s = {.n = n, .m = o->m, .G = o->fit};
+    double *next = s.G + n * n;
+    s.q = next, next += o->m * n;
+    s.f = next, next += o->m * n;
+    for (int a = 0; a < 3; a++) {
+        s.x[a] = next, next += n;
+        s.Nx[a] = next, next += n;
+        s.Mx[a] = next, next += n;
+    }
+    for (spca_int b = 0; b < n; b++) {
+        const real *line = o->A + index[b] * o->p;
+        for (spca_int a = 0; a < n; a++) s.G[b * n + a] = (double)line[index[a]];
+    }
+    for (spca_int a = 0; a < o->m; a++)
+        for (spca_int b = 0; b < n; b++) {
+            s.q[a * n + b] = o->Q[a * o->p + index[b]];
+            s.f[a * n + b] = o->F[a * o->p + index[b]];
+        }
+    return s;
+}
+
+VECTORIZED(multiply, (spca_int n, const double *G, const double *x, double *restrict y),
+           (n, G, x, y))
+{
+    spca_int b = 0;
+    for (spca_int a = 0; a < n; a++) y[a] = 0;
+    for (; b + 2 <= n; b += 2)
+        for (spca_int a = 0; a < n; a++) y[a] += x[b] * G[b * n + a] + x[b + 1] * G[b * n + n + a];
+    for (; b < n; b++)
+        for (spca_int a = 0; a < n; a++) y[a] += x[b] * G[b * n + a];
+}
+
+/* Nx and Mx of the vector in place a. */
+static void apply(const local_t *s, int a)
+{
+    spca_int n = s->n;
+    const double *x = s->x[a];
+    double *y = s->Nx[a], *z = s->Mx[a];
+    multiply(n, s->G, x, y);
+    for (spca_int i = 0; i < n; i++) z[i] = x[i];
+    for (spca_int b = 0; b < s->m; b++) {
+        const double *q = s->q + b * n, *f = s->f + b * n;
+        double along = dot(n, q, x), across = dot(n, f, x);
+        for (spca_int i = 0; i < n; i++) {
+            y[i] -= along * f[i] + across * q[i];
+            z[i] -= along * q[i];
+        }
+    }
+}
+
+/* The combination of the first `count` vectors with the largest quotient, which is returned. */
+static double combine(const local_t *s, int count, double *c)
+{
+    double N[9], M[9], L[9], work[21], values[3], U[9], best = -1;
+    int used[3], n = 0;
+    for (int a = 0; a < count; a++) { /* L = Cholesky factor of M, dependent vectors left out */
+        double left = M[a * 3 + a] = dot(s->n, s->x[a], s->Mx[a]), whole = left;
+        double row[3] = {0};
+        for (int b = 0; b < n; b++) {
+            row[b] = dot(s->n, s->x[a], s->Mx[used[b]]);
+            for (int l = 0; l < b; l++) row[b] -= row[l] * L[b * 3 + l];
+            row[b] /= L[b * 3 + b];
+            left -= row[b] * row[b];
+        }
+        if (!(left > JOINT_SPAN * whole) || !(whole > JOINT_SPAN * dot(s->n, s->x[a], s->x[a])))
+            continue;
+        row[n] = sqrt(left);
+        for (int b = 0; b <= n; b++) L[n * 3 + b] = row[b];
+        used[n++] = a;
+    }
+    for (int a = 0; a < count; a++) c[a] = 0;
+    if (n == 0) return best;
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b < n; b++) N[a * n + b] = dot(s->n, s->x[used[a]], s->Nx[used[b]]);
+    for (int pass = 0; pass < 2; pass++) /* L^-1 N L^-T */
+        for (int b = 0; b < n; b++)
+            for (int a = 0; a < n; a++) {
+                double *e = pass ? N + b * n + a : N + a * n + b;
+                for (int l = 0; l < a; l++)
+                    *e -= L[a * 3 + l] * (pass ? N[b * n + l] : N[l * n + b]);
+                *e /= L[a * 3 + a];
+            }
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b < a; b++) N[a * n + b] = N[b * n + a] = (N[a * n + b] + N[b * n + a]) / 2;
+    if (spca_small_eigen(n, N, work, values, U) < 0) return best;
+    for (int a = n - 1; a >= 0; a--) {
+        double e = U[a];
+        for (int l = a + 1; l < n; l++) e -= L[l * 3 + a] * c[used[l]];
+        c[used[a]] = e / L[a * 3 + a];
+    }
+    return values[0];
+}
+
+/* The best unit x on a support, near that of the largest quotient, which is returned; -1: none. */
+static double fitted(joint_t *o, spca_int n, const spca_int *index, int steps, double *x)
+{
+    local_t s = local_of(o, n, index);
+    double value = -1, c[3], norm;
+    int count = 1, step = 0;
+    for (spca_int i = 0; i < n; i++) s.x[0][i] = x[i];
+    apply(&s, 0);
+    for (;; step++) {
+        double before = value, first, left = 0, size = 0;
+        value = combine(&s, count, c);
+        if (value < 0) return -1;
+        first = c[0];
+        for (spca_int i = 0; i < n; i++) { /* the new x, and the step to it */
+            double d = 0, Nd = 0, Md = 0;
+            for (int a = 1; a < count; a++) {
+                d += c[a] * s.x[a][i];
+                Nd += c[a] * s.Nx[a][i];
+                Md += c[a] * s.Mx[a][i];
+            }
+            s.x[0][i] = first * s.x[0][i] + d;
+            s.Nx[0][i] = first * s.Nx[0][i] + Nd;
+            s.Mx[0][i] = first * s.Mx[0][i] + Md;
+            s.x[2][i] = d, s.Nx[2][i] = Nd, s.Mx[2][i] = Md;
+            s.x[1][i] = s.Nx[0][i] - value * s.Mx[0][i];
+            left += s.x[1][i] * s.x[1][i];
+            size += s.x[0][i] * s.x[0][i];
+        }
+        if (step >= steps || left <= 1e-18 * value * value * size) break;
+        if (step > 1 && value - before <= 1e-12 * value) break;
+        apply(&s, 1);
+        count = step == 0 ? 2 : 3;
+    }
+    norm = sqrt(dot(n, s.x[0], s.x[0]));
+    for (spca_int i = 0; i < n; i++) x[i] = s.x[0][i] / norm;
+    o->spent += (double)((step + 3) * n * n);
+    return value;
+}
+
+/* score = (N + rho QQ') x. */
+static void product(joint_t *o, double rho, spca_int nnz, const spca_int *index, const double *x)
+{
+    spca_int p = o->p;
+    add_rows(p, o->A, nnz, index, x, o->score);
+    for (spca_int a = 0; a < o->m; a++) {
+        const double *q = o->Q + a * p, *f = o->F + a * p;
+        double along = 0, across = 0;
+        for (spca_int b = 0; b < nnz; b++) {
+            along += q[index[b]] * x[b];
+            across += f[index[b]] * x[b];
+        }
+        add_multiple(p, rho * along - across, q, o->score);
+        if (along != 0) add_multiple(p, -along, f, o->score);
+    }
+    o->spent += (double)((nnz + 2 * o->m) * p);
+}
+
+void SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x)
+{
+    spca_int p = o->p, low = 0, high = p - 1, found = 0;
+    double *w = o->row, level;
+    for (spca_int i = 0; i < p; i++)
+        o->gain[i] = w[i] = fabs(y[i]) * (1 - TIES * (double)i / (double)p);
+    while (low < high) { /* the size-th largest comes to its place */
+        double pivot = w[low + (high - low) / 2];
+        spca_int a = low, b = high;
+        while (a <= b) {
+            while (w[a] > pivot) a++;
+            while (w[b] < pivot) b--;
+            if (a <= b) {
+                double swap = w[a];
+                w[a++] = w[b];
+                w[b--] = swap;
+            }
+        }
+        if (size - 1 <= b)
+            high = b;
+        else if (size - 1 >= a)
+            low = a;
+        else
+            break;
+    }
+    level = w[size - 1];
+    for (spca_int i = 0, above = 0; i < p; i++) above += o->gain[i] > level, w[0] = (double)above;
+    for (spca_int i = 0, equal = size - (spca_int)w[0]; i < p && found < size; i++) {
+        if (!(o->gain[i] > level) && (o->gain[i] < level || equal-- <= 0)) continue;
+        x[found] = y[i];
+        index[found++] = i;
+    }
+}
+
+static int same(spca_int n, const spca_int *a, const spca_int *b)
+{
+    while (n > 0 && a[n - 1] == b[n - 1]) n--;
+    return n == 0;
+}
+
+static void take(spca_int n, const spca_int *from, const double *y, spca_int *index, double *x)
+{
+    for (spca_int a = 0; a < n; a++) {
+        index[a] = from[a];
+        x[a] = y[a];
+    }
+}
+
+/* Truncated power from x of this quotient; the new one. */
+static double climb(joint_t *o, double value, int most, spca_int size, spca_int *nnz,
+                    spca_int *index, double *x)
+{
+    for (int it = 0; it < most; it++) {
+        double new;
+        product(o, fmax(value, 0), *nnz, index, x);
+        SPCA(joint_select)(o, size, o->score, o->trial, o->entry);
+        if (*nnz == size && same(size, index, o->trial)) break;
+        new = fitted(o, size, o->trial, STEPS, o->entry);
+        if (*nnz == size && !(new > value * (1 + RISE))) break;
+        if (new < 0) break;
+        value = new;
+        *nnz = size;
+        take(size, o->trial, o->entry, index, x);
+    }
+    return value;
+}
+
+typedef struct {
+    double rise;
+    spca_int leaving, entering;
+} exchange_t;
+
+/* What variables may raise the quotient by in the place of another: the larger root of
+ * (d + rise mu)(D_i + rise m_i) = u_i^2, u = w - x_a K_a. */
+VECTORIZED(rises,
+           (spca_int p, double xa, double d, double mu, double value, const double *variance,
+            const double *left, const double *score, const double *K, double *restrict rise),
+           (p, xa, d, mu, value, variance, left, score, K, rise))
+{
+    for (spca_int i = 0; i < p; i++) {
+        double m = left[i], D = value * m - variance[i], u = score[i] - xa * K[i];
+        double b = d * m + D * mu, a = 2 * mu * m, under = b * b - 2 * a * (d * D - u * u);
+        rise[i] = (sqrt(under > 0 ? under : 0) - b) / (a > 1e-12 ? a : 1e-12);
+    }
+}
+
+/* Row K_i = A_i - sum_q Q_qi F_q + (F_qi - value Q_qi) Q_q of N - value M outside of i. */
+static void row_of(joint_t *o, spca_int i, double value)
+{
+    spca_int p = o->p, one = i;
+    double unit = 1;
+    add_rows(p, o->A, 1, &one, &unit, o->row);
+    for (spca_int a = 0; a < o->m; a++) {
+        const double *q = o->Q + a * p, *f = o->F + a * p;
+        add_multiple(p, value * q[i] - f[i], q, o->row);
+        if (q[i] != 0) add_multiple(p, -q[i], f, o->row);
+    }
+}
+
+/* The most promising exchanges, by decreasing rise. */
+static int promising(joint_t *o, double value, spca_int n, const spca_int *index, const double *x,
+                     exchange_t *best)
+{
+    spca_int p = o->p;
+    int count = 0;
+    product(o, value, n, index, x);
+    for (spca_int i = 0; i < p; i++) o->inside[i] = o->left[i] <= JOINT_SPAN * 10;
+    for (spca_int a = 0; a < n; a++) o->inside[index[a]] = 1;
+    for (spca_int a = 0; a < n; a++) {
+        spca_int i = index[a];
+        double m = o->left[i], own = value * m - o->variance[i], Mx = x[a], norm = 1, d, mu, bar;
+        for (spca_int b = 0; b < o->m; b++) {
+            double along = 0;
+            for (spca_int c = 0; c < n; c++) along += o->Q[b * p + index[c]] * x[c];
+            norm -= along * along;
+            Mx -= along * o->Q[b * p + i];
+        }
+        d = 2 * x[a] * (o->score[i] - value * x[a]) + x[a] * x[a] * own;
+        mu = norm - 2 * x[a] * Mx + x[a] * x[a] * m;
+        if (!(mu > JOINT_SPAN * 10) || !(d > 0)) continue;
+        row_of(o, i, value);
+        rises(p, x[a], d, mu, value, o->variance, o->left, o->score, o->row, o->gain);
+        bar = count < JOINT_TRIED ? -NEAR * value : best[count - 1].rise;
+        for (spca_int j = 0; j < p; j++) {
+            int b;
+            if (!(o->gain[j] > bar) || o->inside[j]) continue;
+            b = count < JOINT_TRIED ? count++ : JOINT_TRIED - 1;
+            for (; b > 0 && best[b - 1].rise < o->gain[j]; b--) best[b] = best[b - 1];
+            best[b].rise = o->gain[j];
+            best[b].leaving = a;
+            best[b].entering = j;
+            if (count == JOINT_TRIED) bar = best[JOINT_TRIED - 1].rise + TIES * value;
+        }
+    }
+    o->spent += (double)(n * p * (6 + o->m));
+    return count;
+}
+
+/* The best of the exchanges that are tried; the quotient after it, or as it was. */
+static double exchanged(joint_t *o, double value, spca_int n, spca_int *index, double *x)
+{
+    exchange_t tried[JOINT_TRIED];
+    spca_int *best = o->trial + n;
+    double *entries = o->entry + n, most = value * (1 + RISE * 100);
+    int count = promising(o, value, n, index, x, tried), found = 0;
+    for (int b = 0; b < count; b++) {
+        double new;
+        spca_int a = tried[b].leaving, j = tried[b].entering;
+        if (found && value + tried[b].rise < most * 0.99) break;
+        take(n, index, x, o->trial, o->entry);
+        for (; a > 0 && o->trial[a - 1] > j; a--) {
+            o->trial[a] = o->trial[a - 1];
+            o->entry[a] = o->entry[a - 1];
+        }
+        for (; a < n - 1 && o->trial[a + 1] < j; a++) {
+            o->trial[a] = o->trial[a + 1];
+            o->entry[a] = o->entry[a + 1];
+        }
+        o->trial[a] = j;
+        o->entry[a] = 0;
+        new = fitted(o, n, o->trial, STEPS, o->entry);
+        if (!(new > most)) continue;
+        most = new * (1 + TIES);
+        value = new;
+        found = 1;
+        take(n, o->trial, o->entry, best, entries);
+    }
+    if (found) take(n, best, entries, index, x);
+    return value;
+}
+
+double SPCA(joint_ascend)(joint_t *o, spca_int size, int thorough, spca_int *nnz, spca_int *index,
+                          double *x)
+{
+    double value = fitted(o, *nnz, index, thorough ? LAST_STEPS : STEPS, x);
+    value = climb(o, value, CLIMBS, size, nnz, index, x);
+    for (int swap = 0; thorough && value > 0 && *nnz == size && size < o->p && swap < SWAPS;
+         swap++) {
+        double before = value;
+        value = exchanged(o, value, *nnz, index, x);
+        if (!(value > before * (1 + RISE))) break;
+        value = climb(o, value, 3, size, nnz, index, x);
+    }
+    return value;
+}

@@ -1,0 +1,142 @@
+/* check_joint.c - a joint search of loadings: what its members explain, against plain projections,
+ * eigenvalues and, of one loading, every support. */
+#include "core.h"
+
+/* Tr(A V (V'V)^-1 V') of loadings by their nonzeros, with modified Gram-Schmidt. */
+static double explained_by(trial_t *t, spca_int p, spca_int r, spca_int room, const double *A,
+                           const spca_int *nnz, const spca_int *index, const double *value)
+{
+    double *Q = zeros(t, r * p), sum = 0;
+    for (spca_int a = 0; a < r; a++) {
+        double *q = Q + a * p, square = 0;
+        for (spca_int b = 0; b < nnz[a]; b++) q[index[a * room + b]] = value[a * room + b];
+        for (int twice = 0; twice < 2; twice++)
+            for (spca_int b = 0; b < a; b++) {
+                double along = 0;
+                for (spca_int i = 0; i < p; i++) along += q[i] * Q[b * p + i];
+                for (spca_int i = 0; i < p; i++) q[i] -= along * Q[b * p + i];
+            }
+        for (spca_int i = 0; i < p; i++) square += q[i] * q[i];
+        for (spca_int i = 0; i < p; i++) q[i] = square > 1e-8 ? q[i] / sqrt(square) : 0;
+        for (spca_int i = 0; i < p; i++)
+            for (spca_int j = 0; j < p; j++) sum += q[i] * A[i * p + j] * q[j];
+    }
+    return sum;
+}
+
+typedef struct {
+    spca_int p, r, room, members;
+    const real *A;
+    double *diagonal;
+    spca_int *size;
+    uint64_t random;
+    spca_int state[3], *nnz, *index;
+    double spent, *subspace, *value, *explained;
+} joint_search_t;
+
+static void begin(trial_t *t, joint_search_t *s)
+{
+    spca_int r = s->r, places = s->members * r;
+    s->nnz = SCRATCH(t, places, spca_int);
+    s->index = SCRATCH(t, places * s->room, spca_int);
+    s->value = SCRATCH(t, places * s->room, double);
+    s->explained = SCRATCH(t, s->members, double);
+    s->subspace = SCRATCH(t, 2 * r * (s->p + 1), double);
+    s->state[0] = s->state[1] = s->state[2] = 0;
+    s->spent = 0;
+    s->random = 3;
+}
+
+static spca_status go_on(trial_t *t, joint_search_t *s, spca_int given, spca_int moves,
+                         spca_stop stop, void *ctx)
+{
+    spca_int p = s->p, r = s->r, room = s->room;
+    return SPCA(joint)(p, r, room, s->A, s->diagonal, s->size, s->members, given, moves, 1000, 1e9,
+                       stop, ctx, &s->random, s->state, &s->spent, s->subspace, s->nnz, s->index,
+                       s->value, s->explained, SCRATCH(t, SPCA(joint_work)(p, r, room), double),
+                       SCRATCH(t, SPCA(joint_iwork)(p, r, room), spca_int), WORK(t, p * r));
+}
+
+static void check_member(trial_t *t, const joint_search_t *s, const double *dense, double size,
+                         spca_int a)
+{
+    spca_int r = s->r, room = s->room;
+    const spca_int *nnz = s->nnz + a * r, *index = s->index + a * r * room;
+    const double *value = s->value + a * r * room;
+    for (spca_int l = 0; l < r; l++) {
+        double square = 0;
+        CHECK(t, nnz[l] >= 1 && nnz[l] <= s->size[l]);
+        for (spca_int b = 0; b < nnz[l]; b++) {
+            CHECK(t, index[l * room + b] >= 0 && index[l * room + b] < s->p);
+            CHECK(t, b == 0 || index[l * room + b - 1] < index[l * room + b]);
+            square += value[l * room + b] * value[l * room + b];
+        }
+        CHECK(t, fabs(square - 1) <= 1e-12);
+    }
+    CHECK(t, fabs(s->explained[a] - explained_by(t, s->p, r, room, dense, nnz, index, value)) <=
+                 1e-7 * size);
+    CHECK(t, a == 0 || s->explained[a] <= s->explained[a - 1]);
+}
+
+void SPCA(check_joint)(trial_t *t)
+{
+    spca_int p = between(t, 1, 9), r = between(t, 1, p < 3 ? p : 3), moves = below(t, 24),
+             whole = 0;
+    double *dense = zeros(t, p * p), size = 0, trace = 0, before = 0, at_most = 0, near;
+    joint_search_t s = {.p = p, .r = r, .members = between(t, 1, 5)}, again;
+    s.A = SPCA(symmetric)(t, p, SPCA(style)(t, 1), 1, dense);
+    s.diagonal = zeros(t, p);
+    s.size = SCRATCH(t, r, spca_int);
+    for (spca_int i = 0; i < p; i++) trace += s.diagonal[i] = dense[i * p + i];
+    for (spca_int i = 0; i < p * p; i++) size = fmax(size, fabs(dense[i]));
+    size *= (double)p;
+    near = (1e-9 + 1e2 * EPSILON) * size; /* rounding leaves A indefinite */
+    for (spca_int l = 0; l < r; l++) {
+        s.size[l] = between(t, 1, p);
+        s.room = s.size[l] > s.room ? s.size[l] : s.room;
+        whole += s.size[l] == p;
+    }
+    begin(t, &s);
+    again = s;
+    begin(t, &again);
+    for (spca_int l = 0; l < r; l++) { /* loadings of one variable to begin with */
+        s.nnz[l] = 1;
+        s.index[l * s.room] = l;
+        s.value[l * s.room] = 1;
+    }
+    before = explained_by(t, p, r, s.room, dense, s.nnz, s.index, s.value);
+    CHECK(t, go_on(t, &s, 1, 0, NULL, NULL) == SPCA_OK && s.state[2] == 1 && s.state[0] == 0);
+    CHECK(t, s.explained[0] >= before - near);
+    CHECK(t, go_on(t, &s, 0, moves, NULL, NULL) == SPCA_OK && s.state[0] == moves);
+    digest(t, s.explained, (size_t)s.state[2] * sizeof *s.explained);
+    for (spca_int a = 0; a < s.state[2]; a++) check_member(t, &s, dense, size, a);
+    double *values = zeros(t, p), *vectors = zeros(t, p * p), *copy = zeros(t, p * p);
+    memcpy(copy, dense, (size_t)(p * p) * sizeof *copy);
+    CHECK(t, jacobi(p, copy, values, vectors));
+    for (spca_int l = 0; l < r; l++) at_most += values[p - 1 - l];
+    CHECK(t, s.explained[0] <= fmin(trace, at_most) + near);
+    if (whole == r) CHECK(t, s.explained[0] >= at_most - 1e-5 * size);
+    if (r == 1) { /* every support */
+        spca_int *support = SCRATCH(t, s.room, spca_int);
+        double most = 0;
+        for (spca_int a = 0; a < s.room; a++) support[a] = a;
+        do most = fmax(most, largest_eigenvalue(t, p, dense, NULL, s.room, support));
+        while (next_support(p, s.room, support));
+        CHECK(t, s.explained[0] <= most + near);
+        if (moves > 18) CHECK(t, s.explained[0] >= most - 1e-6 * size);
+    }
+    spca_int cut = below(t, moves + 1); /* in two calls: the same, to the last bit */
+    for (spca_int l = 0; l < r; l++) {
+        again.nnz[l] = 1;
+        again.index[l * s.room] = l;
+        again.value[l * s.room] = 1;
+    }
+    CHECK(t, go_on(t, &again, 1, cut, NULL, NULL) == SPCA_OK);
+    CHECK(t, go_on(t, &again, 0, moves - cut, NULL, NULL) == SPCA_OK);
+    CHECK(t, again.random == s.random && again.state[2] == s.state[2]);
+    CHECK(t, !memcmp(again.explained, s.explained, (size_t)s.state[2] * sizeof *s.explained));
+    stop_t stop = {0, below(t, 40)}; /* what the population holds then is whole */
+    spca_status status = go_on(t, &again, 0, 5, stop_at, &stop);
+    CHECK(t, status == (stop.asked > stop.at ? SPCA_STOPPED : SPCA_OK));
+    for (spca_int a = 0; a < again.state[2]; a++) check_member(t, &again, dense, size, a);
+}

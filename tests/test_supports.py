@@ -1,0 +1,149 @@
+"""Objective x supports x search, against enumeration of all supports that are allowed."""
+
+import itertools
+from functools import cache
+
+import numpy as np
+import pytest
+from known_variables import signed_optimum
+
+from spcacore.objectives.eigenvalue_sum import LeadingSum
+from spcacore.supports.admissible import Supports
+from spcacore.supports.search import ascend, backward, best_of, forward, swap
+from spcacore.supports.tree import prove
+
+SEEDS = range(12)
+
+
+def groups(rng, p):
+    return rng.permutation(np.arange(p) % (p // 2 + 1))
+
+
+KNOWN = {
+    "plain": lambda rng, p: {},
+    "include": lambda rng, p: {"include": rng.choice(p, 2, replace=False)},
+    "exclude": lambda rng, p: {"exclude": rng.choice(p, 2, replace=False)},
+    "both": lambda rng, p: {"include": [0], "exclude": [p - 1]},
+    "groups": lambda rng, p: {"groups": groups(rng, p)},
+    "groups of variables": lambda rng, p: {"groups": groups(rng, p), "count": "variables"},
+    "groups, include": lambda rng, p: {"groups": groups(rng, p), "include": [int(rng.integers(p))]},
+    "signs": lambda rng, p: {"signs": rng.integers(-1, 2, p)},
+    "nonnegative, include": lambda rng, p: {"signs": np.ones(p), "include": [1]},
+    "signs, groups": lambda rng, p: {"signs": rng.integers(-1, 2, p), "groups": groups(rng, p)},
+}
+OBJECTIVES = {
+    "variance": lambda A, supports: LeadingSum(A, supports),
+    "sum of 2": lambda A, supports: LeadingSum(A, supports, 2),
+    "sum of 3": lambda A, supports: LeadingSum(A, supports, 3),
+}
+SEARCHES = {
+    "forward": lambda objective: forward(objective),
+    "backward": lambda objective: backward(objective),
+    "swap": lambda objective: swap(objective, forward(objective))[1],
+    "starts": lambda objective: best_of(objective, [forward(objective), backward(objective)])[1],
+    "ascend": lambda objective: ascend(objective, forward(objective)),
+    "prove": lambda objective: prove(objective, forward(objective)).units,
+}
+
+
+def value_of(A, supports, name):
+    """By LAPACK or, with signs, by the leading eigenvectors of all parts of the support."""
+    r = {"variance": 1, "sum of 2": 2, "sum of 3": 3}[name]
+
+    def value(units):
+        S = np.flatnonzero(np.array(units)[supports.unit])
+        G = A[np.ix_(S, S)]
+        if r == 1 and supports.signs is not None:
+            return signed_optimum(G, supports.signs[S])
+        return np.linalg.eigvalsh(G)[-r:].sum()
+
+    return cache(value)
+
+
+def all_allowed(supports):
+    for chosen in itertools.product([False, True], repeat=len(supports.allowed)):
+        units = np.array(chosen)
+        size = int(supports.size[units].sum())
+        if units.any() and size <= supports.room and is_allowed(supports, units):
+            yield chosen
+
+
+def is_allowed(supports, units):
+    return not (units & ~supports.allowed).any() and not (supports.included & ~units).any()
+
+
+def a_case(seed, known):
+    rng = np.random.default_rng([seed, *known.encode()])
+    p = int(rng.integers(5, 10))
+    A = np.cov(rng.standard_normal((p + 3, p)), rowvar=False)
+    supports = Supports.checked(p, None, **KNOWN[known](rng, p)) or Supports.plain(p)
+    least, most = supports.bounds
+    return A, supports.within(int(rng.integers(least, min(most, least + 4) + 1)))
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("known", KNOWN)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_searches_against_enumeration(seed, known, objective):
+    """None finds more than the best, `prove` no less, and its bound holds, cut short too."""
+    A, supports = a_case(seed, known)
+    value = value_of(A, supports, objective)
+    best = max(map(value, all_allowed(supports)))
+    for name, search in SEARCHES.items():
+        given = OBJECTIVES[objective](A, supports)
+        units = search(given)
+        assert is_allowed(supports, units), name
+        assert supports.size[units].sum() <= supports.room, name
+        found = value(tuple(units.tolist()))
+        assert found <= best * (1 + 1e-12), name
+        assert given.value(units) == pytest.approx(found, rel=1e-9), name
+        if name == "prove":
+            assert found == pytest.approx(best, rel=1e-9)
+    begin = forward(given)
+    proof = prove(given, begin)
+    assert proof.complete
+    assert best * (1 - 1e-12) <= proof.upper <= best * (1 + 1e-9)
+    for limit in (0, 1, 3):
+        assert prove(given, begin, node_limit=limit).upper >= best * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("known", KNOWN)
+def test_a_unit_more_or_less_makes_of_the_value_what_enumeration_says(known, objective):
+    A, supports = a_case(99, known)
+    value, given = value_of(A, supports, objective), OBJECTIVES[objective](A, supports)
+    allowed = [np.array(units) for units in all_allowed(supports)]
+    for units in allowed[:: max(1, len(allowed) // 5)]:
+        others, members = np.flatnonzero(supports.allowed & ~units), np.flatnonzero(units)
+        each = np.eye(len(units), dtype=bool)
+        added = [value(tuple((units | each[j]).tolist())) for j in others]
+        kept = [value(tuple((units & ~each[j]).tolist())) if len(members) > 1 else 0.0 for j in members]
+        for found, expected in (
+            (given.with_each(units, others), added),
+            (given.without_each(units, members), kept),
+        ):
+            if given.exact:
+                np.testing.assert_allclose(found, expected, rtol=1e-9)
+            else:
+                assert (found >= np.array(expected) * (1 - 1e-12)).all()
+
+
+def test_of_units_that_tie_the_first_joins_and_the_last_leaves():
+    objective = LeadingSum(np.eye(6), Supports.plain(6, 3))
+    np.testing.assert_array_equal(np.flatnonzero(forward(objective)), [0, 1, 2])
+    np.testing.assert_array_equal(np.flatnonzero(backward(objective)), [0, 1, 2])
+    np.testing.assert_array_equal(swap(objective, np.arange(6) > 2)[1], np.arange(6) > 2)
+
+
+def test_what_fills_a_room_is_no_less_than_what_fits():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        unit = np.repeat(np.arange(6), rng.integers(1, 4, 6))
+        supports = Supports.checked(len(unit), None, groups=unit, count="variables")
+        value, room = rng.random((6, 3)), int(rng.integers(1, 9))
+        ways = [list(w) for w in itertools.product([False, True], repeat=6)]
+        best = np.max([value[w].sum(axis=0) for w in ways if supports.size[w].sum() <= room], axis=0)
+        filled = supports.filled(value, np.ones(6, bool), room)
+        assert (filled >= best - 1e-12).all()
+        assert (filled <= best + value.max()).all()
