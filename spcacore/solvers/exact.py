@@ -49,7 +49,7 @@ from .exact_tree import Search, best_on_support
 from .parameters import shared_parameters
 from .solution import Report, Solution, ended
 from .truncated_power import TruncatedPower
-from .unit_tree import UnitTree
+from .unit_search import UnitTree
 
 __all__ = [
     "ExactSearch", "Proof", "branch_and_bound", "refuse_large", "solve_to_optimality",
