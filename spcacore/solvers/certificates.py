@@ -43,7 +43,7 @@ from .._limits import (
     THRESHOLD_WORK,
     WIDE_SAMPLES,
 )
-from .._types import Kind, MatrixLike, Switch
+from .._types import Kind, MatrixLike, Switch, Weights
 from .._validation import check_bool, check_choice, integer, per_component
 from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
@@ -120,7 +120,7 @@ def optimality_bound(
     X: MatrixLike, cardinality: int | ArrayLike, n_components: int = 1, *,
     constraint: Literal["orthogonal"] | None = None,
     choice: Choice | None = None,
-    kind: Kind = "data", center: Switch = True, scale: Switch = False,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     relaxation: bool = False,
 ) -> OptimalityBound:  # fmt: skip
     """An upper bound on `x'Ax` over unit vectors with at most k nonzeros.
@@ -168,7 +168,7 @@ def optimality_bound(
         groups lower every bound: groups by the number of variables that they can have together. Included
         variables and signs lower the bound of one component with up to 2000 variables; "relaxation" is that
         of `dspca` under what is known, with up to 500 variables that are not excluded.
-    {standardization}
+    {matrix}
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it, or 1000 in all for
         several loadings.
@@ -221,7 +221,9 @@ def optimality_bound(
     >>> print("{:.2f} of at most {:.2f}".format(*both))
     7.90 of at most 8.34
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, choice=knowledge(choice))
+    problem = as_problem(
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, choice=knowledge(choice)
+    )
     r = integer(n_components, "n_components", 1, problem.p)
     sizes = per_component(
         cardinality, "cardinality", r, lambda value, name: Solver.check_sparsity(value, name, problem)
