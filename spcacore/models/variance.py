@@ -156,7 +156,7 @@ def operator_variances(
     V = V[used]
     if definition == "cumulative":
         V = orthonormal(V, max(float(np.finfo(t).eps) for t in (op.dtype, np.dtype(given))))
-    if not isinstance(op, _core.Operator) and len(used) <= largest_submatrix(op):  # one pass over blocks
+    if op.by_passes and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))
     out = np.zeros(V.shape[1])

@@ -507,7 +507,7 @@ def _eigenpairs(
         return values, V[:, :count].astype(op.dtype)
     if op.symmetric_form or op.m > min(WIDE_SAMPLES, p) or state.filled or state.deflation.residual:
         return None, None
-    values, U, _ = leading_eigenpairs(_outer(problem, state), min(count + 1, op.m))
+    values, U, _ = leading_eigenpairs(op.outer().astype(np.float64), min(count + 1, op.m))
     count = min(count, int(np.count_nonzero(values > 1e-9 * values[0])))
     if count == 0:
         return None, None
@@ -516,36 +516,6 @@ def _eigenpairs(
         v[:] = op.backward(np.ascontiguousarray(u, op.dtype))
         v /= np.linalg.norm(v)
     return values, V
-
-
-def _outer(problem: Problem, state: DeflatedOperator) -> NDArray[np.float64]:
-    """FF'/(n - 1) of the deflated data.
-
-    A projection takes ff' from FF', f = Fz; Schur's complement makes it (I - uu')FF'(I - uu'), u = f/||f||.
-    """
-    F = state.original
-    K, degrees = F.outer().astype(np.float64), max(F.n - 1, 1)
-    directions = [(index, x.astype(np.float64)) for index, x in state.loadings]
-    if state.constraint is not None or state.deflation.orthogonalized:
-        directions = [(i := np.flatnonzero(q), q[i]) for q in state.basis]
-    earlier: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
-    for index, x in directions:
-        f = F.forward(index, np.ascontiguousarray(x, F.dtype)).astype(np.float64)
-        z = np.zeros(problem.p)
-        z[index] = x
-        schur = state.deflation.update == "schur"
-        for u, y in earlier:
-            f -= u * (u @ f if schur else y @ z)
-        if schur and not f @ f / degrees > problem.noise(index, state.deflation.first_order):
-            continue
-        if schur:
-            f /= np.linalg.norm(f)
-            Kf = K @ f
-            K -= np.outer(f, Kf) + np.outer(Kf, f) - (f @ Kf) * np.outer(f, f)
-        else:
-            K -= np.outer(f, f) / degrees
-        earlier.append((f, z))
-    return (K + K.T) / 2
 
 
 def _row_sums(op: Any, diagonal: NDArray[np.float64], k: int) -> float:
