@@ -66,7 +66,11 @@ def dense_shares(problem: Problem, r: int) -> NDArray[np.float64]:
         values = leading_eigenvectors(op, min(r, op.p))[0]
     else:
         products = (op.submatrix(np.arange(op.p)) if square else op.outer()).astype(np.float64)
-        values = interruptible(lambda: np.linalg.eigvalsh(products))[: -r - 1 : -1]
+        small = len(products) <= ALL_VECTORS_ORDER  # which takes less than a thread of its own
+        values = (
+            np.linalg.eigvalsh(products) if small else interruptible(lambda: np.linalg.eigvalsh(products))
+        )
+        values = values[: -r - 1 : -1]
     shares[: len(values)] = np.maximum(values, 0) / total
     return shares
 
@@ -75,6 +79,6 @@ def cheap_dense_shares(problem: Problem, r: int) -> NDArray[np.float64] | None:
     """The same where they take some milliseconds, else None."""
     order = min(problem.p, problem.n_samples or problem.p)
     entries = problem.cost if order == problem.p else order * problem.p  # products of rows fill sparse ones
-    in_memory = isinstance(problem.operator, _core.Operator)
+    in_memory = not problem.operator.by_passes
     cheap = order <= ALL_VECTORS_ORDER and entries * order <= DENSE_WORK
     return dense_shares(problem, r) if cheap and in_memory and problem.diagonal is not None else None

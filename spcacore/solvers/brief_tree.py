@@ -12,7 +12,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
 from .exact_tree import Search
 from .solution import Report, Solution, ended
-from .unit_tree import UnitTree
+from .unit_search import UnitTree
 
 __all__ = ["brief_search"]
 __dir__ = __all__.copy
@@ -48,9 +48,9 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
 
 def _among_units(state: DeflatedOperator, A: NDArray[np.float64], x: Solution, k: int) -> Solution:
     """The same over groups, and under signs."""
-    if len(A) > CHOICE_ORDER or state.quotient or state.constrained:
+    if len(A) > CHOICE_ORDER or state.quotient:
         return x
     tree = UnitTree(state, (A + A.T) / 2, k, x, 0.0)
     tree.step(CHOICE_NODES, lambda _: None)
-    best = tree.incumbent
+    best = tree.best()
     return replace(x, index=best.index, entries=best.entries, objective=best.objective)

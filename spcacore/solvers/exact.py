@@ -52,7 +52,7 @@ from .matrix_search import best_supports
 from .parameters import shared_parameters
 from .solution import Report, Solution, ended
 from .truncated_power import TruncatedPower
-from .unit_tree import UnitTree
+from .unit_search import UnitTree
 
 __all__ = [
     "ExactSearch", "Proof", "branch_and_bound", "refuse_large", "solve_to_optimality",
@@ -372,11 +372,8 @@ def _refuse_choice(state: DeflatedOperator, choice: Supports, most: int) -> None
         )
     if choice.simple:
         return
-    if state.quotient or state.constrained:
-        raise ValueError(
-            "branch_and_bound takes groups and signs without deflation='generalized', 'orthogonal' or "
-            "'uncorrelated'"
-        )
+    if state.quotient:
+        raise ValueError("branch_and_bound takes groups and signs without deflation='generalized'")
     if choice.signs is not None and most > SIGNED_ORDER:
         raise ValueError(
             f"branch_and_bound proves loadings of given signs of at most {SIGNED_ORDER} variables, not {most}"

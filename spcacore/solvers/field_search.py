@@ -154,9 +154,11 @@ class FieldSearch:
         if best is not None:
             least = best.objective * (1 - slack) if comparable else least
             here = best.index if field.whole else np.intersect1d(best.index, field.index)
+        swapped = field.whole and comparable
+        if swapped and ends:
+            least = max(least, ends[0].value * (1 - slack))
         again = [end for end in ends if len(here) and np.isin(here, end.index).all()]
         chosen = [end for end in ends if end.value >= least and not any(end is other for other in again)]
-        swapped = field.whole and comparable
         if swapped:
             solver = replaced(solver, swaps=0.0)
         few = swapped or count == 0  # in a field of what is likely, nearly so
@@ -200,7 +202,7 @@ class FieldSearch:
         rng = np.random.default_rng([*self.seed[:1], PROBE_COLUMNS])
         some, many = np.flatnonzero(diagonal > 0), np.arange(op.p)
         few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
-        if isinstance(op, _core.Operator) and not op.symmetric_form:
+        if not op.symmetric_form:
             many = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.m, 1)), rng)
             rows = op.columns(many).astype(np.float32)
             columns = float(op.factor) * (op.columns(few).astype(np.float32) @ rows.T)
