@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from .models.structured import StructuredPCAResult, oppca, soppca
     from .models.variance import explained_variance, renormalize
     from .operators.blocks import RowBlocks
+    from .operators.moments import Moments
     from .operators.partition import row_blocks
     from .progress import Progress, SelectionProgress
     from .results import DSPCAComponent, ExactComponent, GreedyComponent, PMDComponent, SparseComponent
@@ -132,6 +133,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "models.structured": ("StructuredPCAResult", "oppca", "soppca"),
     "models.variance": ("explained_variance", "renormalize"),
     "operators.blocks": ("RowBlocks",),
+    "operators.moments": ("Moments",),
     "operators.partition": ("row_blocks",),
     "progress": ("Progress", "SelectionProgress"),
     "results": ("DSPCAComponent", "ExactComponent", "GreedyComponent", "PMDComponent", "SparseComponent"),
@@ -177,6 +179,7 @@ __all__ = [
     "KernelPCAResult",
     "LeastSquares",
     "Method",
+    "Moments",
     "OptimalityBound",
     "PMDComponent",
     "PPCAResult",

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ._messages import FIELDS, IN_RECORDS, listed, meant
 from ._types import RandomSource
 from ._validation import check_choice
 from .methods import METHODS, Method, RatioSearch
+from .options import OPTIONS
 
 __all__ = [
-    "SPARSITY", "as_method", "as_ratio_search", "methods_of", "options_of", "record_of", "seed_of",
+    "SPARSITY", "as_method", "as_ratio_search", "as_record", "methods_of", "record_of", "seed_of",
     "sparsity_asked", "sparsity_given", "with_sparsity",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
-SPARSITY = {
-    "cardinality": "the number of nonzeros of each component",
-    "l1_bound": "the l1 norm of each component, between 1 and the root of the number of variables",
-    "penalty": "how much each component must gain by a variable",
-}
-
-
-def options_of(record: Method) -> dict[str, Any]:
-    """What only this method takes, where it is given."""
-    apart = ("renormalize", "screening", "rng", "l1_bound", "penalty")
-    given = {f.name: getattr(record, f.name) for f in fields(record) if f.name not in apart}
-    optional = {f.name for f in fields(record) if f.default is None}
-    return {name: value for name, value in given.items() if value is not None or name not in optional}
+_Record = TypeVar("_Record", bound=Method)
+SPARSITY = {word: OPTIONS[word].meaning for word in ("cardinality", "l1_bound", "penalty")}
 
 
 def seed_of(record: Any) -> RandomSource:
@@ -70,22 +61,30 @@ def as_ratio_search(given: Any) -> RatioSearch:
     return given
 
 
-def as_method(given: Any, name: str = "method", only: str | None = None) -> Method:
+def as_method(given: object) -> Method:
     """The record of a method: itself, or of a name, that with its defaults."""
-    allowed = [only] if only is not None else [*METHODS]
-    if isinstance(given, str) and only is None:
-        return METHODS[check_choice(given, name, METHODS)]()
-    if given is None and only is not None:
-        return METHODS[only]()
-    if isinstance(given, Method) and given.name in allowed:
+    if isinstance(given, str):
+        return METHODS[check_choice(given, "method", METHODS)]()
+    if isinstance(given, Method):
         return given
-    records = listed(f"{METHODS[one].__name__}(...)" for one in allowed)
+    raise _no_record(given, "method", "the name of a method or ", METHODS.values())
+
+
+def as_record(given: _Record | None, kind: type[_Record]) -> _Record:
+    """The options of a function of one method, by default those of its record."""
+    if given is None:
+        return kind()
+    if isinstance(given, kind):
+        return given
+    raise _no_record(given, "options", "", [kind])
+
+
+def _no_record(given: object, name: str, others: str, kinds: Iterable[type[Method]]) -> TypeError:
     if isinstance(given, type) and issubclass(given, Method):
-        raise TypeError(f"{name} is the class {given.__name__}: call it, {given.__name__}()")
+        return TypeError(f"{name} is the class {given.__name__}: call it, {given.__name__}()")
     what = f"{type(given).__name__}(...)" if isinstance(given, Method) else repr(given)
-    advice = meant(name, given, METHODS)
-    words = "" if only else "the name of a method or "
-    raise TypeError(f"{name} must be {words}{records}, not {what}{advice}")
+    records = listed(f"{one.__name__}(...)" for one in kinds)
+    return TypeError(f"{name} must be {others}{records}, not {what}{meant(name, given, METHODS)}")
 
 
 def record_of(method: str, **options: Any) -> Method:

@@ -28,6 +28,7 @@ __all__ = [
     "check_choice",
     "check_flag_or_vector",
     "check_sample_weight",
+    "check_weights",
     "column_names",
     "default_cardinality",
     "float_type",
@@ -425,8 +426,8 @@ def check_flag_or_vector(value: Any, name: str) -> bool | NDArray[np.float64]:
     return vector
 
 
-def check_sample_weight(value: Any, n: int) -> NDArray[np.float64] | None:
-    """How many samples each of n rows stands for, or None."""
+def check_weights(value: Any, n: int) -> NDArray[np.float64] | None:
+    """Weights of n rows, which may be some of all, or None."""
     if value is None:
         return None
     weight = real_array(value, "sample_weight", ndim=1).astype(np.float64)
@@ -435,6 +436,14 @@ def check_sample_weight(value: Any, n: int) -> NDArray[np.float64] | None:
     if (weight < 0).any():
         i = int(np.argmax(weight < 0))
         raise ValueError(f"sample_weight must not be negative, and sample_weight[{i}] is {weight[i]:g}")
+    return weight
+
+
+def check_sample_weight(value: Any, n: int) -> NDArray[np.float64] | None:
+    """How many samples each of n rows stands for, or None."""
+    weight = check_weights(value, n)
+    if weight is None:
+        return None
     with np.errstate(over="ignore"):
         total = float(weight.sum())
     if total == 0:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal
 
 from numpy.typing import ArrayLike
 
 from ._types import RandomSource, ScreeningMode, StartLike
+from .options import Checked
 
 __all__ = [
     "DSPCA", "METHODS", "PMD", "BranchAndBound", "GPower", "Greedy", "LeastSquares", "Method", "RatioSearch",
@@ -17,7 +19,7 @@ __dir__ = __all__.copy
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RatioSearch:
+class RatioSearch(Checked):
     """How directions of a pencil are sought, by `sparse_eigen` and `sparse_lda`.
 
     Parameters
@@ -58,9 +60,13 @@ class RatioSearch:
     tol: float = 1e-8
     rng: RandomSource = None
 
+    def _refusals(self) -> Iterator[str]:
+        if self.strategy != "auto" and self.method == "rayleigh_flow":
+            yield "strategy is for the greedy method, not for method='rayleigh_flow'"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Method:
+class Method(Checked):
     """How one method searches for a component; see the records of the methods.
 
     Parameters
@@ -105,13 +111,18 @@ class Method:
 
     name: ClassVar[str]
     sparsity: ClassVar[str] = "cardinality"
+    refits: ClassVar[str] = ""  # why the values must be fitted again, if they must
 
     renormalize: bool = True
     screening: ScreeningMode = "auto"
 
+    def _refusals(self) -> Iterator[str]:
+        if self.refits and not self.renormalize:
+            yield f"{self.name} needs renormalize=True: {self.refits}"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Iterative(Method):
+class Iterative(Method):
     """A method that iterates from several starts, and keeps the best run."""
 
     start: StartLike = None
@@ -122,7 +133,7 @@ class _Iterative(Method):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TPower(_Iterative):
+class TPower(Iterative):
     """Truncated power iteration, `x <- T_k(Ax)/||T_k(Ax)||` from several starts; see `tpower`.
 
     Parameters
@@ -177,7 +188,7 @@ class TPower(_Iterative):
 
 
 @dataclass(frozen=True, eq=False)
-class GPower(_Iterative):
+class GPower(Iterative):
     """The generalized power method, for a penalty on each component; see `gpower`.
 
     Parameters
@@ -236,6 +247,10 @@ class GPower(_Iterative):
     block: bool = False
     mu: ArrayLike | None = None
 
+    def _refusals(self) -> Iterator[str]:
+        if self.mu is not None and not self.block:
+            yield "mu weights the components of block=True; it cannot be used without block=True"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Greedy(Method):
@@ -276,12 +291,13 @@ class Greedy(Method):
     """
 
     name = "greedy"
+    refits = "its loadings are leading eigenvectors"
     strategy: Literal["auto", "forward", "gradient", "backward", "bidirectional"] = "auto"
     rng: RandomSource = None
 
 
 @dataclass(frozen=True, eq=False)
-class PMD(_Iterative):
+class PMD(Iterative):
     """The penalized matrix decomposition, for a bound on the l1 norm of each component; see `pmd`.
 
     Parameters
@@ -323,7 +339,7 @@ class PMD(_Iterative):
 
 
 @dataclass(frozen=True, eq=False)
-class SCoTLASS(_Iterative):
+class SCoTLASS(Iterative):
     """Components of bounded l1 norm, orthogonal to the earlier ones; see `scotlass`.
 
     Parameters
@@ -419,6 +435,7 @@ class BranchAndBound(Method):
     """
 
     name = "branch_and_bound"
+    refits = "it compares supports by their best values"
     tol: float = 0.0
     time_limit: float | None = None
     node_limit: int | None = None
@@ -460,10 +477,16 @@ class LeastSquares(Method):
     """
 
     name = "least_squares"
+    refits = "it compares supports by their best values"
     strategy: Literal["auto", "forward", "backward", "bidirectional", "projection", "exact"] = "auto"
     swaps: bool = True
     time_limit: float | None = None
     node_limit: int | None = None
+
+    def _refusals(self) -> Iterator[str]:
+        yield from super()._refusals()
+        if self.strategy != "exact" and not (self.time_limit is None and self.node_limit is None):
+            yield "time_limit and node_limit require strategy='exact'"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

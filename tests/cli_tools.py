@@ -87,8 +87,8 @@ def read(path, *argv):
 
 def parsed(command, *argv):
     """What the command makes of these arguments."""
-    context = options.COMMANDS[command].make_context(command, list(map(str, argv)))
-    return options.arguments(command, context.params)
+    one = options.COMMANDS[command]
+    return options.arguments(one, one.make_context(command, list(map(str, argv))).params)
 
 
 def read_and_told(path, *argv):

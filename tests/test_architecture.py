@@ -12,7 +12,7 @@ import spcacore
 ROOT = Path(spcacore.__file__).parent
 FLOORS = (
     "_messages", "_labels", "_docstrings", "_types", "_records", "_limits", "_core", "_validation",
-    "choice", "methods", "_asked", "_rendering", "progress",
+    "options", "choice", "methods", "_asked", "_rendering", "progress",
     "datasets", "readable", "linalg", "supports", "operators", "results",
     "tools", "objectives", "solvers", "models", "generalized", "clustering",
     "selection",
@@ -29,8 +29,6 @@ LATE = {
     ("cli.fit", "plot"),
     ("cli.path", "plot"),
     ("cli.stability", "plot"),
-    ("cli.path", "selection.criteria"),
-    ("cli.reading", "cli.stores"),
 }
 
 

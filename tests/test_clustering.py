@@ -262,6 +262,7 @@ def test_kmeans_optimum_of_either_half(seed, n_clusters):
     assert ours <= theirs + 1e-9 * (points**2).sum()
 
 
+@pytest.mark.slow
 def test_kmeans_of_all_partitions():
     """No partition of nine samples, each with its best weights, does better."""
     reached = 0

@@ -13,7 +13,9 @@ GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guide"
 @pytest.fixture(scope="module")
 def page():
     """The names that the pages define, with the data that the other programs had as their X."""
-    text = "".join((GUIDE / name).read_text(encoding="utf-8") for name in ("coming_from_r.md", "coming_from.md"))
+    text = "".join(
+        (GUIDE / name).read_text(encoding="utf-8") for name in ("coming_from_r.md", "coming_from.md")
+    )
     blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
     found = {"X": reference("small40x12_X")}
     for block in blocks:

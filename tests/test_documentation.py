@@ -158,7 +158,7 @@ def test_claims_of_the_readme_are_those_of_the_measurements():
 
 
 def test_pages_for_users_are_short():
-    """Words outside of code: of a page, and of all. What only developers need is in docs/developer and docs/measured."""
+    """Words outside of code. What only developers need is in docs/developer and docs/measured."""
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]
     words = {page.name: len(re.sub(r"(?s)```.*?```", " ", page.read_text()).split()) for page in pages}

@@ -90,6 +90,7 @@ def test_optimum_by_enumeration(method, step):
     assert np.mean(reached) >= (0.97 if method == "greedy" else 0.9)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("singly", [False, True])
 def test_pairs_of_variables_to_begin_with(singly, monkeypatch):
     """Where too many supports are to be tried, against enumeration; single variables miss some."""

@@ -220,6 +220,7 @@ def test_units(norm, size):
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("norm", NORMS)
 def test_screened_equals_plain_bit_for_bit(norm):
     X, _ = spcacore.datasets.make_spiked(500, 20000, variances=(60, 40, 20), rng=0)
@@ -283,7 +284,7 @@ def test_no_more_starts_where_all_end_at_the_same():
     rng = np.random.default_rng(0)
     F = rng.standard_normal((40, 1)) * np.ones(100) + 0.1 * rng.standard_normal((40, 100))
     problem = as_problem(F)
-    solver = generalized_power.GeneralizedPower.from_options(problem, relative=True)
+    solver = generalized_power.GeneralizedPower.from_record(problem, spcacore.GPower(relative=True))
     begun = []
     starts = generalized_power._starts
 

@@ -105,7 +105,7 @@ def test_block_objective_never_decreases(seed, share, m, norm, rank):
         return mu * excess, values[-1]
 
     problem = as_problem(F, center=False)
-    solver = module.GeneralizedPower.from_options(problem, block=True, tol=0, max_iter=20)
+    solver = module.GeneralizedPower.from_record(problem, spcacore.GPower(block=True, tol=0, max_iter=20))
     op = spcacore._core.dense(F, False, None, None, 1.0, 1.0)
     module._ascend(op, rng.standard_normal((12, m)), step, solver, None)
     assert len(values) > 1

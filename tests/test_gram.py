@@ -74,6 +74,7 @@ def test_matrix_is_that_of_numpy(kind, density, dtype, n):
         assert (G[:, : len(G)] == G[:, : len(G)].T).all()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("p", [96, 97, 211])  # one tile, a column more, and several

@@ -182,6 +182,7 @@ def test_the_default_finds_what_forward_search_misses():
     assert misses["auto"] == 0
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("form", ["data", "csr", "blocks", "covariance"])
 def test_wide_data_are_searched_from_several_variables(form):
     """A block of ten variables explains most, and hundreds of others, uncorrelated, have larger variances."""

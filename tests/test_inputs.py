@@ -1,4 +1,4 @@
-"""What each function takes, as docs/developer/inputs.md states it: with the same answer, or refused by name."""
+"""What each function takes, as docs/developer/inputs.md says: with the same answer, or refused by name."""
 
 import functools
 import inspect

@@ -212,6 +212,7 @@ def test_accuracy_on_wine():
     assert accuracy(X, y, 5, cardinality=13) > 0.97
 
 
+@pytest.mark.slow
 def test_accuracy_on_digits():
     X, y = load_digits(return_X_y=True)
     assert accuracy(X, y, 3, cardinality=8, shrinkage=0.01, swaps=False) > 0.9

@@ -167,6 +167,7 @@ def zeros(shape, order, dtype=np.float32):
         pytest.skip("the system does not overcommit memory")
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize(
     ("order", "screening"),
@@ -263,6 +264,7 @@ FAR_CASES = [
 ]
 
 
+@pytest.mark.share(4)
 @linux
 @pytest.mark.parametrize(("name", "order", "dtype"), FAR_CASES)
 def test_every_reader_of_more_entries_than_32_bits_count(name, order, dtype):

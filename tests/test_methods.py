@@ -203,6 +203,7 @@ def test_generalized_deflation_nearly_always_finds_the_largest_quotient(method):
     assert np.mean(exact) > (0.9 if method == "tpower" else 0.6)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
 def test_constrained_truncated_power_against_enumeration(constraint):
     ratios = []

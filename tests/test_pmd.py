@@ -282,6 +282,7 @@ def test_ascent(seed, p, share, nonnegative, indefinite):
         assert a @ spcacore.l1_threshold(a, c, nonnegative=nonnegative)[0] <= a @ x.loading * (1 + 1e-5)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("bound", [1.5, 4.0, 20.0])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_iterates_of_noise(bound, order):
@@ -388,6 +389,7 @@ def test_left_side_and_strength_belong_to_the_loading():
         np.testing.assert_allclose(csr.sample_loading, two.sample_loading, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_screening_changes_no_bit():
     X, _ = spcacore.datasets.make_spiked(60, 3000, cardinality=20, rng=0)
     for bound in (2.0, 6.0, 30.0):

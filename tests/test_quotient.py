@@ -225,6 +225,7 @@ def test_one_step_as_the_formula_has_it(l0, form):
         np.testing.assert_allclose(v, expected / np.linalg.norm(expected), atol=1e-9)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("screening", ["both", "shadow", "references"])
 @pytest.mark.parametrize(
     "options",

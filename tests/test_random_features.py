@@ -100,6 +100,7 @@ def test_scores_on_features_near_the_exact_ones():
     assert sines[2] < 0.4 * sines[0]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
 def test_rows_by_blocks(dtype, tmp_path, monkeypatch):
     """Memory maps and anything that gives rows by slices, with memory for a block alone."""

@@ -91,7 +91,7 @@ MORE = {  # also of many components, values or long names
     ),
     "compare, many": lambda: spcacore.compare(dict.fromkeys(LONG, np.eye(60)[:, :5]), MANY),
 }
-NOT_RESULTS = {"Progress", "SelectionProgress", "RowBlocks"}  # what callbacks receive; data in blocks
+NOT_RESULTS = {"Progress", "SelectionProgress", "RowBlocks", "Moments"}  # given to callbacks; data
 each = pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
 
 

@@ -145,6 +145,7 @@ def test_signs_by_a_number_are_those_of_an_array():
         np.testing.assert_allclose(one.explained_variance, other.explained_variance, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_more_attempts_explain_no_less():
     A = covariance(X)
     shares = [

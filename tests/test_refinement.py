@@ -300,6 +300,7 @@ def test_orthogonal_loadings_of_high_variance_lose_none(supports, least):
     assert spanned_variance(PITPROPS, rounded) >= spanned_variance(PITPROPS, V) - 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:refinement not converged")  # one loading at a time can be slow
 @given(seed=st.integers(0, 2**32), p=st.integers(3, 8), r=st.integers(2, 3), k=st.integers(2, 5))
 @settings(max_examples=examples(12), deadline=None, derandomize=True)

@@ -83,7 +83,8 @@ def test_the_recipe_asks_for_what_the_package_does():
         for name, lines in re.findall(r"^  (\w+):\n((?: {4}.*\n)+)", recipe.split("requirements:\n")[1], re.M)
     }
     declared = project()
-    assert sections["run"] == requirements(declared["project"]["dependencies"])
+    of_command = declared["project"]["optional-dependencies"]["cli"]
+    assert sections["run"] == requirements([*declared["project"]["dependencies"], *of_command])
     assert sections["host"] == requirements(declared["build-system"]["requires"])
     python = declared["project"]["requires-python"].removeprefix(">=")
     assert f'python_min: "{python}"' in recipe

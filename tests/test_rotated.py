@@ -176,6 +176,7 @@ def test_planted_blocks_and_wide_sparse_data():
 # ---- degrees ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("p", [30, 400])
 def test_degrees_against_the_normalized_matrix(center, p):

@@ -287,6 +287,7 @@ def test_clustering_of_sparse_matrices(make):
         agree(call(make(X)), call(X), names, 1e-10)
 
 
+@pytest.mark.slow
 def test_permuted_sparse_matrices_keep_their_entries():
     """The sum of squares between clusters after permutation is that of some permutation: about chance."""
     X = data(200, 12)

@@ -365,6 +365,7 @@ def as_table(X, library):
     return frame if library == "pandas" else pytest.importorskip("polars").DataFrame(dict(frame))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_tables(library, dtype):
@@ -379,6 +380,7 @@ def test_tables(library, dtype):
         spcacore.row_blocks(words)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("method", ["tpower", "greedy", "schur"])
 def test_slices_that_are_frames(method):
     X = data()
@@ -423,6 +425,7 @@ def stored_by_rows(X, how, tmp_path):
 HELD = ["file", "files", "folder", "function", "parquet", "ParquetFile", "dataset"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("how", HELD)
 def test_files_and_functions(how, tmp_path):
     X = data()

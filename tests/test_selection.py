@@ -211,6 +211,7 @@ def test_left_out_rows_far_beyond_the_others():
 # ---- the same for all kinds of input -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_sparse_data():
     X = np.where(np.random.default_rng(0).random((60, 80)) < 0.2, planted(60, 80, 8), 0)
     X[:, 5] += 3
@@ -301,6 +302,7 @@ def test_names_and_frames():
 # ---- threads, seeds, progress, interruption ------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("criterion", ["cv", "permutation"])
 def test_threads_do_not_change_the_result(criterion):
     X = planted(40, 50, 5)

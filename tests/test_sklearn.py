@@ -101,6 +101,7 @@ def test_scikit_learn_checks_with_other_parameters(estimator, check):
 # ---- the functions ----------------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "float32"])
 def test_the_estimators_give_what_the_functions_give(layout):
     dense = make_spiked(60, 40, cardinality=5, variances=(9, 6, 4), rng=0)[0]
@@ -232,6 +233,7 @@ def test_with_all_variables_it_is_discriminant_analysis(priors):
     np.testing.assert_allclose(model.decision_function(X), oracle.decision_function(X), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_pipeline_chooses_variables_of_wines():
     X, y = load_wine(return_X_y=True)
     model = make_pipeline(StandardScaler(), SparseLDA(shrinkage=None))
@@ -337,6 +339,7 @@ def test_fewer_components_than_asked_for_are_kept():
         np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-8)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("layout", ["C", "F", "csr"])
 @pytest.mark.parametrize("E", [SparsePCA, SCA])
 def test_X_is_not_copied(E, layout):

@@ -145,6 +145,7 @@ def test_a_row_far_away_has_no_density(E):
     assert E().fit(X).score(X[:1] * 1e200) == -np.inf
 
 
+@pytest.mark.slow
 def test_held_out_likelihood_is_largest_at_the_planted_cardinality():
     grid = {"cardinality": [2, 5, 8, 10, 12, 20, 40, 100]}
     for E in (SparsePCA, SPCA):

@@ -95,6 +95,7 @@ def test_an_estimated_determinant_of_a_prior():
         assert many.gain[t] > 100
 
 
+@pytest.mark.slow
 def test_a_large_sparse_precision_agrees_with_its_decomposition(monkeypatch):
     """1040 variables by conjugate gradients and quadrature, and the same by eigenvectors."""
     X, W = maps(0)

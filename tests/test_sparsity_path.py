@@ -26,6 +26,7 @@ def test_path_of_one_component_against_all_supports(seed, p):
     assert values[-1] == pytest.approx(np.linalg.eigvalsh(A)[-1], rel=1e-9)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("seed", range(5))
 def test_path_is_at_least_as_good_as_single_calls(seed):
     X = planted(60, 150, 8, signal=1.5, seed=seed)

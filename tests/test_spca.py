@@ -222,6 +222,7 @@ def test_no_penalty_gives_the_principal_components():
         np.testing.assert_allclose(spca(X, 3, penalty=0, ridge=ridge).loadings, signed(vectors), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_working_set_finds_the_same(monkeypatch):
     """More variables than are taken at once: the conditions hold for all of them, not only for the set."""
     X, planted = spcacore.datasets.make_spiked(400, 600, cardinality=15, rng=0)
@@ -294,6 +295,7 @@ def factors(seed, p):
     return F @ F.T + np.diag(rng.uniform(0.5, 2, p))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("seed", "p"), [(1, 20), (3, 20), (8, 20), (5, 40)])
 def test_supports_that_alternate_are_told_and_refined(seed, p):
     """With a small ridge nothing settles: the best on the way counts, and then joint rounds do."""
@@ -329,6 +331,7 @@ def test_refinement_among_some_of_many_variables(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_groups_of_few_variables_take_few_iterations():
     for seed in range(4):
         A = np.corrcoef(np.random.default_rng(seed).standard_normal((12, 9)).T)

@@ -87,6 +87,7 @@ def test_frequencies_are_those_of_copies_of_the_rows(model, resampling):
     np.testing.assert_allclose(found.loading_interval[:, 0], np.stack([low, high], axis=1), atol=tolerance)
 
 
+@pytest.mark.slow
 def test_discriminants_and_pairs_are_those_of_copies_of_the_rows():
     X, V = spiked()
     y = np.repeat(["a", "b"], 20)
@@ -320,6 +321,7 @@ def test_quantiles_of_few_variables_at_a_time(monkeypatch):
 # ---- the result
 
 
+@pytest.mark.slow
 def test_planted_variables_are_stable_and_others_are_not():
     X, V = spiked(100, 300, 8)
     found = spcacore.stability(X, pca(2, 8), n_resamples=30)
@@ -345,6 +347,7 @@ def test_pairs_chosen_together():
     assert found.together(1).shape == (len(chosen),) * 2
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", ["wide", "small"])
 def test_the_same_for_any_number_of_threads(kind):
     X, _ = spiked(50, 6000, 6) if kind == "wide" else spiked()
@@ -422,6 +425,7 @@ def test_nothing_of_x_is_copied():
     np.testing.assert_array_equal(X, before)
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore:.*not converged:RuntimeWarning")
 @pytest.mark.parametrize(("model", "options"), [("sca", {"l1_bound": 5.0}), ("soppca", {"cardinality": 5})])
 def test_models_with_weights_copy_no_rows(model, options):
@@ -436,6 +440,7 @@ def test_models_with_weights_copy_no_rows(model, options):
     assert peak < (X.nbytes / 2 if model == "sca" else X.nbytes + 4 * 3072**2)  # and A between some variables
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore:.*not converged:RuntimeWarning")
 @pytest.mark.parametrize("model", ["sparse_cca", "sparse_lda"])
 def test_pairs_and_discriminants_take_no_more_memory_than_one_fit(model):
@@ -503,6 +508,7 @@ def test_sparse_and_blocks_of_rows_agree_with_dense():
         np.testing.assert_allclose(found.explained_variance_ratio, dense.explained_variance_ratio, rtol=1e-9)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("model", ["sparse_cca", "sparse_lda"])
 def test_pairs_and_discriminants_of_sparse_data_and_blocks_of_rows(model):
     import scipy.sparse

@@ -36,6 +36,7 @@ def _unimodal_tail(pairs, mean, level):
     return best
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("threshold", [0.6, 0.7, 0.75, 0.8, 0.9, 1.0])
 def test_bound_of_complementary_pairs_holds_for_every_unimodal_frequency(threshold):
     """Both of a pair choose a variable in a share of at least 2 tau - 1, with an expectation of theta^2."""
@@ -151,7 +152,7 @@ def test_least_threshold_is_the_first_that_keeps_the_bound():
     assert least_threshold(50.0, 60, 100, "none", 1.0) == (np.inf, 0.0)
 
 
-@pytest.mark.share(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("resampling", ["half", "complementary"])
 def test_on_noise_false_selections_stay_below_the_bound(resampling):
     rng = np.random.default_rng(1)

@@ -42,6 +42,7 @@ def test_as_many_starts_as_asked_for(storage, n_starts):
     assert 1 <= best <= ends
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("p", [40, 400, 3500])
 @pytest.mark.parametrize("kind", ["data", "covariance", "csr"])
 def test_a_race_has_more_starts_than_ends(p, kind):

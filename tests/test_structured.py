@@ -147,6 +147,7 @@ def test_a_covariance_is_singular_relative_to_its_largest_eigenvalue():
     priors.as_prior(spcacore.Prior(covariance=C + 4000 * eps * np.eye(20)), 20, None, 0)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("C", [prior(8), smooth(8), np.eye(8)], ids="abc")
 def test_the_explicit_iteration(C):
     """The same fixed points, means, posteriors and free energies as plain EM with explicit inverses."""
@@ -411,6 +412,7 @@ def test_components_stop_where_the_next_does_not_raise_the_free_energy():
     assert oppca(low, None).n_components == 2
 
 
+@pytest.mark.slow
 def test_the_prior_that_the_loadings_were_drawn_from_is_selected():
     widths = {"rough": 1.0, "right": 3.0, "smooth": 9.0}
     chosen = []

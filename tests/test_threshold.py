@@ -180,6 +180,7 @@ def test_l1_threshold_of_vectors_unlike_their_sample(dtype, kind):
     np.testing.assert_allclose(w, a / reference.norm(a), rtol=rounding)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_l1_threshold_of_a_million(dtype):
     a = np.random.default_rng(2).standard_normal(10**6).astype(dtype)
@@ -190,6 +191,7 @@ def test_l1_threshold_of_a_million(dtype):
         assert np.count_nonzero(w) == np.count_nonzero(np.abs(a) > level)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("common", [0.0, 1.0, "tiny"])
 @pytest.mark.parametrize("rare", ["tiny", "huge"])
@@ -217,6 +219,7 @@ def test_l1_kernel_may_ignore_what_is_not_positive(dtype, p):
     assert _core.l1_threshold(a, 1.2, 2, out) is None
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "rest"), [(2, 0), (3, 4), (7, 20), (400, 5000)])
 def test_l1_threshold_ties(dtype, m, rest):

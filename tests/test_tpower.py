@@ -109,6 +109,7 @@ def swap_gain(A, S, value):
     return best - value
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", ["data", "covariance"])
 def test_no_exchange_of_two_variables_helps(kind, dtype):
@@ -308,6 +309,7 @@ def test_data_with_a_clear_component_need_no_rows_for_their_swaps(monkeypatch):
     assert x.value == tpower(X, 10, options=spcacore.TPower(swaps=True, screening="none")).value
 
 
+@pytest.mark.slow
 def test_exchanges_under_generalized_deflation_and_constraints():
     for seed in range(10):
         A = covariance(np.random.default_rng(seed).standard_normal((12, 9)))
@@ -331,6 +333,7 @@ def test_exchanges_under_generalized_deflation_and_constraints():
             assert y @ A @ y >= x @ A @ x * (1 - 1e-9)
 
 
+@pytest.mark.slow
 def test_share_solved_exactly_with_exchanges():
     """99 of 100 random matrices of up to 15 variables."""
     solved = 0

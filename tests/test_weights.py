@@ -183,6 +183,7 @@ def test_the_default_ridge_counts_weights(w):
     np.testing.assert_allclose(one.explained_variance, all_.explained_variance, rtol=1e-6)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
 def test_models_of_repeated_rows(layout):
     X, w = data(6), counts()
@@ -548,6 +549,7 @@ def test_what_is_not_finite_is_refused_in_rows_of_weight_0_too(layout, bad):
             spcacore.greedy(stored(X, layout), 3, sample_weight=weight)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("layout", ["C", "F"])
 def test_the_data_are_not_copied(layout):
     tracemalloc = pytest.importorskip("tracemalloc")

@@ -109,6 +109,7 @@ def test_storages_and_precisions_agree(seed, kind):
     assert single == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", ["noise", "planted", "late", "ties"])
 def test_near_the_optimum_over_all_supports(kind):
     shares = []
@@ -133,7 +134,7 @@ def test_weights_of_rows_are_repeated_rows(seed, storage):
     check_fixed_points(covariance(np.repeat(X, weight, axis=0)), result.loadings, 4)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_components_added_later_are_those_found_at_once(storage):
     """A search begins with variables that depend on the components before it, not on how these were found."""
@@ -275,6 +276,7 @@ def test_blocks_are_not_asked_again_for_what_overlaps_an_earlier_component(monke
     assert made.count("products") <= result.screening.checks
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("mean", [0.0, 300.0])
 @given(seed=st.integers(0, 10**6), sparse=st.booleans(), weighted=st.booleans())

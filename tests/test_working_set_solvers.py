@@ -232,6 +232,7 @@ def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch
     assert ratio.mean() > 0.98
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", ["noise", "planted", "late", "ties"])
 def test_near_the_optimum_over_all_supports(kind, monkeypatch):
     monkeypatch.setattr(candidates, "WORKING_SET_START", 8)

@@ -9,13 +9,9 @@ import numpy as np
 import spcacore
 
 INDUSTRIES = (
-    "electric utilities",
-    "real estate",
-    "food and household",
-    "oil and gas",
-    "banks",
-    "semi- conductors",
-)
+    "electric\nutilities", "real\nestate", "food and\nhousehold", "oil\nand gas", "banks",
+    "semi-\nconductors",
+)  # fmt: skip
 STOCKS = 4  # of each component, the strongest
 
 stocks = spcacore.datasets.load_stocks()
@@ -27,7 +23,7 @@ for name, ink, colors in ("light", "#1f2328", "Blues"), ("dark", "#e6edf3", "YlG
     with plt.rc_context({"text.color": ink, "xtick.color": ink, "ytick.color": ink, "axes.labelcolor": ink}):
         figure, axis = plt.subplots(figsize=(7.2, 3.7), layout="constrained")
         image = axis.pcolormesh(shown, cmap=colors, vmin=0, vmax=0.4, edgecolor="none")
-        axis.set_xticks(np.arange(6) + 0.5, [name.replace(" ", "\n", 1) for name in INDUSTRIES], fontsize=9)
+        axis.set_xticks(np.arange(6) + 0.5, INDUSTRIES, fontsize=9)
         axis.set_yticks(np.arange(len(rows)) + 0.5, [stocks.names[j] for j in rows], fontsize=6.5)
         axis.hlines(range(0, len(rows) + 1, STOCKS), 0, 6, color=ink, alpha=0.25, linewidth=0.6)
         axis.tick_params(length=0)

@@ -12,188 +12,172 @@ from .._limits import COMMAND_RELAXATION_ORDER
 from .._rendering import gap, percent, significant
 from .._types import Definition
 from .._validation import as_seed
-from ..choice import Choice
 from ..methods import BranchAndBound
 from ..models.variance import explained_variance
-from ..operators.deflation import DEFLATIONS, DeflatedOperator, Deflation
+from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..solvers.certificates import optimality_bound, upper_bounds
 from ..solvers.exact import ExactSearch, branch_and_bound, solve_to_optimality
 from ..solvers.truncated_power import tpower
-from ..supports.admissible import Supports, knowledge
-from .console import ProgressLine
+from ..supports.admissible import knowledge
+from .models import flag_of, takes
 from .reading import adopt, placed, read_saved
-from .report import json_loading, print_aligned, print_json, print_loading
+from .report import json_loading, print_aligned, print_loading
 from .table import Arguments, UserError
 from .task import Task
 
-__all__ = ["DEFINITIONS", "run"]
+__all__ = ["run"]
 __dir__ = __all__.copy
 
-DEFINITIONS: tuple[Definition, ...] = ("cumulative", "adjusted", "raw")
+_DEFINITIONS: tuple[Definition, ...] = ("cumulative", "adjusted", "raw")
+_REQUIRES = {
+    "time_limit": "exact", "rng": "exact", "deflation": "loadings", "relaxation": "cardinality",
+}  # fmt: skip
 
 
 def run(args: Arguments) -> None:
     if (args.cardinality is None) == (args.loadings is None):
         raise UserError("give either -k/--cardinality or --loadings; see spcacore certify --help")
-    for name in ("time_limit", "rng"):
-        if getattr(args, name) is not None and not args.exact:
-            raise UserError(f"argument --{name.replace('_', '-')}: requires --exact")
-    if args.deflation is not None and args.loadings is None:
-        raise UserError("argument --deflation: requires --loadings")
-    if args.relaxation is not None and (args.exact or args.loadings is not None):
-        raise UserError("argument --relaxation: requires -k/--cardinality and not --exact")
-    saved = None
-    if args.loadings is not None:
-        saved = read_saved(args.loadings)
-        adopt(args, [saved])
+    for name, needed in _REQUIRES.items():
+        if getattr(args, name) is not None and getattr(args, needed) in (None, False):
+            raise UserError(f"argument {flag_of(name)}: requires {flag_of(needed)}")
+    if args.relaxation is not None and args.exact:
+        raise UserError("argument --relaxation: not with --exact")
+    saved = None if args.loadings is None else read_saved(args.loadings)
+    adopt(args, [] if saved is None else [saved])
     task = Task(args)
-    choice = task.choice()
+    names = [name for name, one in takes("tpower").items() if one.place == "choice"]
+    known = task.choice({n: args.of_model[n] for n in names if n in args.of_model})
     if saved is None:
-        _certify_cardinalities(task, choice)
+        _certify_cardinalities(task, known | task.treatment)
     else:
-        _certify_loadings(task, choice, placed(saved, task.names, args.source))
+        _certify_loadings(task, known, placed(saved, task.names, args.source))
 
 
-def _certify_cardinalities(task: Task, choice: Choice | None) -> None:
+def _certify_cardinalities(task: Task, options: dict[str, Any]) -> None:
     """How much variance a component of each cardinality can have, and how much the best one found has."""
-    args, found, treatment = task.args, [], task.treatment | {"choice": choice}
-    cardinalities = task.sparsity("cardinality", args.cardinality)
+    args, components = task.args, []
     relaxation = task.p <= COMMAND_RELAXATION_ORDER if args.relaxation is None else args.relaxation
     with task.work() as progress:
-        for k in cardinalities:
+        for k in args.cardinality:
             progress.task = f"cardinality {k}: "
             progress("bounds")
             if args.exact:
-                x: Any = branch_and_bound(
-                    task.matrix, k, options=BranchAndBound(time_limit=args.time_limit, rng=args.rng),
-                    callback=lambda told: progress(f"{told.n_iter} nodes"), **treatment,
-                )  # fmt: skip
+                search = BranchAndBound(time_limit=args.time_limit, rng=args.rng)
+                nodes = lambda told: progress(f"{told.n_iter} nodes")  # noqa: E731
+                x: Any = branch_and_bound(task.matrix, k, options=search, callback=nodes, **options)
                 bounds = {"branch and bound": x.upper_bound}
             else:
-                best = optimality_bound(task.matrix, k, relaxation=relaxation, **treatment)
+                best = optimality_bound(task.matrix, k, relaxation=relaxation, **options)
                 bounds = best.bounds
-                x = tpower(
-                    task.matrix, k, callback=lambda state: progress(f"iteration {state.n_iter}"), **treatment
-                )
+                steps = lambda told: progress(f"iteration {told.n_iter}")  # noqa: E731
+                x = tpower(task.matrix, k, callback=steps, **options)
                 x = replace(x, upper_bound=max(best.upper_bound, x.value))
-            found.append((k, bounds, x))
-    if args.json:
-        components = [
-            {
+            components.append({
                 "cardinality": k, "bounds": bounds, "upper_bound": x.upper_bound, "value": x.value,
-                "gap": x.gap, "optimal": getattr(x, "optimal", None),
-                "nodes": getattr(x, "n_nodes", None), "loadings": json_loading(x.loading, task.names),
-            }
-            for k, bounds, x in found
-        ]  # fmt: skip
-        print_json(task.document({"components": components}))
-        return
-    print(task.title("Optimality"), end="\n\n")
-    rows = [["cardinality", *(str(k) for k, _, _ in found)]]
-    if not args.exact:
-        rows += [[name, *(significant(bounds[name]) for _, bounds, _ in found)] for name in found[0][1]]
-        rows += [[""]]
-    rows += [
-        ["upper bound", *(significant(x.upper_bound) for _, _, x in found)],
-        ["variance found", *(significant(x.value) for _, _, x in found)],
-        ["gap %", *(gap(x.gap) for _, _, x in found)],
-    ]
-    if args.exact:
-        rows += [["nodes", *(str(x.n_nodes) for _, _, x in found)]]
-    print_aligned(rows)
-    if len(found) == 1:
-        _, _, x = found[0]
-        state = "optimal, proved" if x.gap == 0 else f"at most {gap(x.gap)} % below the optimum"
-        print(f"\nthe component found, {state}")
-        print_loading(x.loading, task.names)
-    task.last_line("certified")
+                "gap": x.gap, "optimal": getattr(x, "optimal", None), "nodes": getattr(x, "n_nodes", None),
+                "loadings": json_loading(x.loading, task.names),
+            })  # fmt: skip
+
+    def show() -> None:
+        rows = _rows(components, {
+            "cardinality": ("cardinality", str), "upper bound": ("upper_bound", significant),
+            "variance found": ("value", significant), "gap %": ("gap", gap),
+        })  # fmt: skip
+        if args.exact:
+            rows += _rows(components, {"nodes": ("nodes", str)})
+        else:
+            every = components[0]["bounds"]
+            rows[1:1] = [[name, *(significant(c["bounds"][name]) for c in components)] for name in every]
+        print_aligned(rows)
+        if len(components) == 1:
+            missing = components[0]["gap"]
+            state = "optimal, proved" if missing == 0 else f"at most {gap(missing)} % below the optimum"
+            print(f"\nthe component found, {state}")
+            print_loading(x.loading, task.names)
+
+    task.report("Optimality", "certified", {"components": components}, show)
 
 
-def _certify_loadings(task: Task, choice: Choice | None, V: NDArray[Any]) -> None:
+def _rows(components: list[dict[str, Any]], titles: dict[str, Any]) -> list[list[str]]:
+    return [[title, *(word(c[name]) for c in components)] for title, (name, word) in titles.items()]
+
+
+def _certify_loadings(task: Task, known: dict[str, Any], V: NDArray[Any]) -> None:
     """What given loadings explain, and how far each may be from the best of its cardinality in its turn."""
-    args = task.args
-    sizes = np.count_nonzero(V, axis=0)
-    deflation = args.deflation or "projection"
+    args, deflation = task.args, task.args.deflation or "projection"
+    if deflation not in DEFLATIONS:
+        raise UserError(f"argument --deflation: {deflation} has no bounds for components in turn")
     with task.work() as progress:
-        variances = {name: explained_variance(task.matrix, V, name, **task.treatment) for name in DEFINITIONS}
-        problem = as_problem(task.matrix, choice=knowledge(choice), **task.treatment)
-        _check_loadings(V, problem.choice, task)
-        values, bounds = _bounds_in_turn(problem, V, DEFLATIONS[deflation], args, progress)
-    total = problem.total_variance
-    gaps = [max(0.0, 1 - v / b) if b > 0 else 0.0 for v, b in zip(values, bounds, strict=True)]
-    if args.json:
+        variances = {
+            name: explained_variance(task.matrix, V, name, **task.treatment) for name in _DEFINITIONS
+        }
+        problem = as_problem(task.matrix, choice=knowledge(known.get("choice")), **task.treatment)
+        _check_loadings(V, problem, task)
         components = [
-            {
-                "index": t, "cardinality": sizes[t], **{name: variances[name][t] for name in DEFINITIONS},
-                "value": values[t], "upper_bound": bounds[t], "gap": gaps[t],
-            }
-            for t in range(V.shape[1])
+            {"index": t, "cardinality": np.count_nonzero(V[:, t]), "value": value, "upper_bound": bound,
+             "gap": max(0.0, 1 - value / bound) if bound > 0 else 0.0,
+             **{name: v[t] for name, v in variances.items()}}
+            for t, (value, bound) in enumerate(_bounds_in_turn(problem, V, task, deflation, progress))
         ]  # fmt: skip
-        print_json(
-            task.document({"loadings": args.loadings, "deflation": deflation, "total_variance": total,
-                           "components": components})
-        )  # fmt: skip
-        return
-    print(task.title(f"Loadings {args.loadings}"), end="\n\n")
-    rows = [["component", *(str(t + 1) for t in range(V.shape[1])), "all"]]
-    rows += [["nonzeros", *map(str, sizes), ""]]
-    rows += [
-        [f"{name} variance", *map(significant, v), significant(v.sum())] for name, v in variances.items()
-    ]
-    if total and np.isfinite(total):
-        rows += [
-            [f"{name} %", *(percent(x / total) for x in v), percent(v.sum() / total)]
-            for name, v in variances.items()
-        ]
-    rows += [
-        ["in its turn", *map(significant, values)],
-        ["upper bound", *map(significant, bounds)],
-        ["gap %", *map(gap, gaps)],
-    ]
-    print_aligned(rows)
-    print(f"\nin its turn: the variance once the earlier components are removed (deflation: {deflation})")
-    task.last_line("certified")
+    total = problem.total_variance
+    fields = {
+        "loadings": args.loadings, "deflation": deflation, "total_variance": total, "components": components,
+    }  # fmt: skip
+
+    def show() -> None:
+        print(f"loadings of {args.loadings}\n")
+        rows = [["component", *(str(t + 1) for t in range(V.shape[1])), "all"]]
+        rows += _rows(components, {"nonzeros": ("cardinality", str)})
+        words = {"variance": significant}
+        if total and np.isfinite(total):
+            words["%"] = lambda v: percent(v / total)
+        for unit, word in words.items():
+            rows += [[f"{name} {unit}", *map(word, v), word(v.sum())] for name, v in variances.items()]
+        rows += _rows(components, {
+            "in its turn": ("value", significant), "upper bound": ("upper_bound", significant),
+            "gap %": ("gap", gap),
+        })  # fmt: skip
+        print_aligned(rows)
+        print(f"\nin its turn: the variance once the earlier ones are removed (deflation: {deflation})")
+
+    task.report("Optimality", "certified", fields, show)
 
 
-def _check_loadings(V: NDArray[Any], choice: Supports | None, task: Task) -> None:
+def _check_loadings(V: NDArray[Any], problem: Problem, task: Task) -> None:
     """Refuse loadings that a bound on others does not bound."""
+    choice, path = problem.choice, task.args.loadings
     for t, v in enumerate(V.T if choice is not None else ()):
-        assert choice is not None
         wrong = np.flatnonzero(choice.excluded & (v != 0))
         if len(wrong):
-            raise UserError(f"argument --exclude: component {t + 1} of {task.args.loadings} has "
-                            f"{task.names[wrong[0]]!r}")  # fmt: skip
-        if choice.signs is not None and (v > 0).any() and (v < 0).any():
-            raise UserError(
-                f"argument --nonnegative: component {t + 1} of {task.args.loadings} has both signs"
-            )
+            name = task.names[wrong[0]]
+            raise UserError(f"argument --exclude: component {t + 1} of {path} has {name!r}")
+        if choice.signs is not None and ((v * choice.signs) > 0).any() and ((v * choice.signs) < 0).any():
+            raise UserError(f"argument --signs: component {t + 1} of {path} has both signs")
 
 
-def _bounds_in_turn(
-    problem: Problem, V: NDArray[Any], deflation: Deflation, args: Arguments, progress: ProgressLine
-) -> tuple[list[float], list[float]]:
+def _bounds_in_turn(problem: Problem, V: NDArray[Any], task: Task, name: str, progress: Any) -> Any:
     """v'Av of each loading, A without the earlier ones, and a bound for vectors as sparse, in variances."""
+    args, deflation = task.args, DEFLATIONS[name]
+    choice, dtype = problem.choice, problem.operator.dtype
     state = DeflatedOperator.from_problem(problem, deflation)
-    values, bounds = [], []
     for t, v in enumerate(V.T):
         progress.task = f"component {t + 1} of {V.shape[1]}: "
         progress("bounds")
         index = np.flatnonzero(v)
-        value = np.ascontiguousarray(v[index] / np.linalg.norm(v[index]), problem.operator.dtype)
+        value = np.ascontiguousarray(v[index] / np.linalg.norm(v[index]), dtype)
         variance = state.objective(index, value)
-        k = len(index) if problem.choice is None else problem.choice.cardinality_with(index)
+        k = len(index) if choice is None else choice.cardinality_with(index)
         if args.exact:
-            solver = ExactSearch.from_options(problem, time_limit=args.time_limit)
-            hook = lambda n: progress(f"{n} nodes")  # noqa: E731
+            solver = ExactSearch.from_record(problem, BranchAndBound(time_limit=args.time_limit))
             seed = [as_seed(args.rng), t]
-            proof = solve_to_optimality(problem, state, k, solver, seed, hook)
-            bound = variance if proof is None else proof.bound(variance, problem.operator.dtype)
+            nodes = lambda n: progress(f"{n} nodes")  # noqa: E731
+            proof = solve_to_optimality(problem, state, k, solver, seed, nodes)
+            bound = variance if proof is None else proof.bound(variance, dtype)
         else:
-            most = k if problem.choice is None else problem.choice.most_variables(k)
-            bound = min(upper_bounds(problem, state, most).values())
-        values.append(float(problem.in_units(variance)))
-        bounds.append(float(problem.in_units(max(bound, variance))))
+            bound = min(
+                upper_bounds(problem, state, k if choice is None else choice.most_variables(k)).values()
+            )
+        yield float(problem.in_units(variance)), float(problem.in_units(max(bound, variance)))
         state = state.deflate(index, value, lambda index: problem.noise(index, deflation.first_order))
-    return values, bounds

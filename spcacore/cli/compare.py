@@ -8,9 +8,9 @@ from typing import Any
 from ..models.comparison import Comparison, compare
 from ..models.given import from_loadings
 from .reading import adopt, placed, read_saved
-from .report import check_outputs, print_json, write, write_csv
+from .report import write_frame
 from .table import Arguments, UserError
-from .task import PICTURES, Task, check_matplotlib, draw_figure
+from .task import Task
 
 __all__ = ["run"]
 __dir__ = __all__.copy
@@ -18,14 +18,12 @@ __dir__ = __all__.copy
 
 def run(args: Arguments) -> None:
     args.loadings = [args.loadings, *args.others]
-    check_outputs(
-        args,
-        ((args.output, "the comparison", (".csv", ".html")), (args.plot, "the picture", PICTURES)),
-    )
-    check_matplotlib(args)
-    if args.reference > len(args.loadings):
+    if not 1 <= args.reference <= len(args.loadings):
         raise UserError(f"argument --reference: {args.reference} is too many, of {len(args.loadings)} files")
-    labels = _labels(args.loadings)
+    stems = [Path(path).stem for path in args.loadings]
+    labels = stems if len(set(stems)) == len(stems) else args.loadings
+    if len(set(labels)) < len(labels):
+        raise UserError("argument --loadings: names a file twice")
     files = list(map(read_saved, args.loadings))
     adopt(args, files)
     task = Task(args)
@@ -36,55 +34,34 @@ def run(args: Arguments) -> None:
             V = placed(saved, task.names, args.source)
             results[label] = from_loadings(V, task.matrix, names=task.names, label=label, **task.treatment)
         found = compare(results, task.matrix, reference=args.reference - 1, **task.treatment)
-    if args.output:
-        write(args.output, lambda path: _write(path, found))
-    if args.plot:
+
+    def draw(figure: Any) -> None:
         from .. import plot
 
-        draw_figure(args.plot, 8, lambda figure: plot.comparison(found, ax=figure.subplots()))
-    if args.json:
-        print_json(task.document(_json(found)))
-    elif not args.quiet:
-        print(task.title("Comparison"), end="\n\n")
-        print(found)
-        task.last_line("compared", args.output, args.plot)
+        plot.comparison(found, ax=figure.subplots())
 
-
-def _labels(paths: list[str]) -> list[str]:
-    """Names without folder and extension where these differ."""
-    stems = [Path(path).stem for path in paths]
-    labels = stems if len(set(stems)) == len(stems) else paths
-    if len(set(labels)) < len(labels):
-        raise UserError("argument --loadings: names a file twice")
-    return labels
+    task.report(
+        "Comparison", "compared", _json(found), lambda: print(found), lambda path: _write(path, found),
+        draw, 8,
+    )  # fmt: skip
 
 
 def _write(path: str, found: Comparison) -> None:
     if path.lower().endswith(".html"):
         Path(path).write_text(found._repr_html_(), encoding="utf-8")
-        return
-    index, columns = found.columns()
-    write_csv(path, ["result", *columns], zip(index, *columns.values(), strict=True))
+    else:
+        write_frame(path, found.to_frame())
 
 
 def _json(found: Comparison) -> dict[str, Any]:
-    index, columns = found.columns()
-    measures = {"like": "matched", "shared": "shared", "overlap": "overlap", "angle": "angle",
-                "correlation": "correlation"}  # fmt: skip
+    measures = ["component", "matched", "shared", "overlap", "angle", "correlation"]
+    matched = found.to_frame()[measures].rename(columns={"matched": "like"}).reset_index()
+    results = [
+        {"label": label, "cardinality": found.cardinality[i],
+         "explained_variance": {name: v[i] for name, v in found.explained_variance.items()}}
+        for i, label in enumerate(found.labels)
+    ]  # fmt: skip
     return {
-        "reference": found.labels[found.reference],
-        "total_variance": found.total_variance,
-        "results": [
-            {
-                "label": label,
-                "cardinality": found.cardinality[i],
-                "explained_variance": {name: v[i] for name, v in found.explained_variance.items()},
-            }
-            for i, label in enumerate(found.labels)
-        ],
-        "matched": [
-            {"result": label, "component": columns["component"][i],
-             **{name: columns[column][i] for name, column in measures.items()}}
-            for i, label in enumerate(index)
-        ],
+        "reference": found.labels[found.reference], "total_variance": found.total_variance,
+        "results": results, "matched": matched.to_dict("records"),
     }  # fmt: skip

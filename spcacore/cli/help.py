@@ -1,176 +1,218 @@
-"""What `spcacore --help` says."""
+"""What `spcacore --help` says: a row for each option, and the pages of the commands."""
 
-__all__ = [
-    "CERTIFY_DESCRIPTION", "CERTIFY_EPILOG", "CERTIFY_EXAMPLES", "COMPARE_DESCRIPTION", "COMPARE_EPILOG",
-    "COMPARE_EXAMPLES", "COUNTING", "DESCRIPTION", "FIT_DESCRIPTION", "FIT_EPILOG", "FIT_EXAMPLES", "FORMATS",
-    "INFO_DESCRIPTION", "INFO_EPILOG", "JSON", "JSON_CERTIFY", "JSON_COMPARE", "JSON_FIT", "JSON_INFO",
-    "JSON_MATRIX", "JSON_PATH", "JSON_RESULT", "JSON_STABILITY", "JSON_TRANSFORM", "OPTIONS",
-    "PATH_DESCRIPTION", "PATH_EPILOG", "PATH_EXAMPLES", "STABILITY_DESCRIPTION", "STABILITY_EPILOG",
-    "STABILITY_EXAMPLES",
-    "STATUS", "TRANSFORM_DESCRIPTION", "TRANSFORM_EPILOG", "TRANSFORM_EXAMPLES",
-]  # fmt: skip
+from __future__ import annotations
+
+import re
+
+__all__ = ["OPTIONS", "PAGES", "epilog"]
 __dir__ = __all__.copy
 
 OPTIONS = """\
 [components]
-n_components -n --n-components --components N
-  how many {n_components}
-cardinality -k --cardinality K
-  {cardinality}
-explained --explained S
+n_components -n --components N
+  how many
+n_components.stability
+  how many (default: 2)
+n_components.path
+  how many (default: 1)
+n_components.fit
+  how many (default: 5), or the share of the variance that they explain together: -n 0.8
+cardinality -k K
+  how many variables each component has, one number or several: -k 10, -k 7,4,4 (default: the root of the
+  number of variables, rounded up)
+cardinality.certify GRID
+  variables: -k 10, -k 5,10, -k 1:9
+cardinality.path GRID
+  variables in every component: -k 1:50, -k 1,2,5,10 (default: up to 15 values); with --criterion also of
+  each: -k 1:20/5,10
+explained S
   instead of -k: as few variables as explain this share (0 to 1) of what ordinary components explain
-explained_of --explained-of NAME
+explained_of NAME
   what the share of --explained refers to: the variance, or the score (R^2) (default: variance)
-objective --objective NAME
-  what is maximized: the variance of the scores, or what the scores explain of all variables (default:
-  variance)
-method --method NAME
-  {method} (default: tpower, or the one for --objective)
-l1_bound --l1-bound C
-  instead of -k for {l1_bound}: {values}
-penalty --penalty P
-  instead of -k for {penalty}: {values}
-deflation --deflation NAME
-  how a component is removed: {deflation} (default: projection; of least_squares: schur)
-constraint --constraint NAME
-  keep components orthogonal to earlier ones, or uncorrelated with them, instead of a deflation
-refine --refine
-  improve the components jointly
-support --support NAME
-  common: the same -k variables in all components; disjoint: no variable in two (default: free)
-total_cardinality --total-cardinality K
+total K
   instead of -k: nonzeros of all components together, divided so that they explain the most
-sample_l1_bound --sample-l1-bound C
-  sma: bounds the scores (default: sqrt(n r))
-ridge --ridge R
-  spca: the weight of squared loadings; sparse_cca: this share of the mean variance is added to all, one
-  for both
-  sides or two
-shrinkage --shrinkage A
-  sparse_lda: from 0 to 1, towards uncorrelated variables within classes (default: auto)
-other --other FILE
-  sparse_cca: the other side, of the same samples, read as FILE is
-labels --labels FILE
-  sparse_lda: the class of each sample, one per line
-certify --certify
+method NAME
+  what is fitted (default: tpower)
+l1_bound C
+  instead of -k: bounds the sum of magnitudes
+l1_bound.path GRID
+  instead of -k: the values to try, as 1:5:0.5
+penalty P
+  instead of -k: what a variable must add at least
+penalty.path GRID
+  instead of -k: the values to try
+sample_l1_bound C
+  bounds the sum of magnitudes of the scores, too
+deflation NAME
+  how a component is removed; orthogonal and uncorrelated keep components so (default: projection; of
+  least_squares: schur)
+refine
+  improve the components jointly
+support NAME
+  common: the same -k variables in all components; disjoint: no variable in two (default: free)
+ridge R
+  the weight of squared loadings; of sparse_cca the share of the mean variance that is added to all, one
+  for both sides or two
+shrinkage A
+  from 0 to 1, towards uncorrelated variables within classes (default: auto)
+other FILE
+  the other side, of the same samples, read as FILE is
+labels FILE
+  the class of each sample, one per line
+certify
   bound what any other components can explain
-loadings --loadings FILE
+loadings FILE
   loadings as written by fit -o (.csv or .npz); of compare, one file after another
-reference --reference N
+reference N
   number of the file that the others are matched with (default: 1, the first)
-exact --exact
+exact
   find and prove the best, by branch and bound
 relaxation --relaxation/--no-relaxation
   also bound by the semidefinite relaxation (default: up to 100 variables)
 [matrix]
-covariance --covariance
+covariance
   FILE is a covariance or correlation matrix
-scale --scale/--no-scale
-  divide variables by their standard deviations (default: no)
-center --center/--no-center
-  subtract the means (default: yes)
-float32 --float32
+scale
+  divide variables by their standard deviations (default: no; of sparse_cca: yes)
+center
+  subtract the means (default: yes; of sma: no)
+float32
   compute in single precision
 [choosing]
-criterion --criterion --select NAME
+criterion --select NAME
   choose by cross-validation, by permutation of the data, by the index of sparseness, by the likelihood
-  of a normal
-  model (BIC), or by the agreement of half-samples
-n_folds --n-folds --folds N
-  folds of cross-validation (default: 5)
-n_permutations --n-permutations --permutations N
-  how many permutations (default: 20)
-rule --rule NAME
+  of a normal model (BIC), or by the agreement of half-samples
+rule NAME
   take the sparsest within one standard error of the best, or the best (default: one_se)
-resampling --resampling NAME
+n_folds --folds N
+  folds of cross-validation (default: 5)
+n_repeats --repeats N
+  how often folds are drawn anew (default: 1)
+n_permutations --permutations N
+  how many permutations (default: 20)
+resampling NAME
   complementary halves of the samples, single halves, or as many samples drawn with replacement (default:
   complementary)
-n_resamples --n-resamples --resamples N
-  how many resamples (default: 100)
-threshold --threshold S
+n_resamples --resamples N
+  how many resamples
+threshold.stability S
   a variable is stable if this share of the resamples chooses it
-max_false --max-false V
+max_false V
   or: choose that share so that at most V false variables are expected in a component (default: 1)
-assumption --assumption NAME
+assumption NAME
   what the bound on false variables assumes of pairs of halves (default: unimodal)
-level --level S
+level S
   level of the intervals (default: 0.95)
-n_jobs --n-jobs --jobs N
-  run this many folds, permutations or resamples at a time
+alignment NAME
+  procrustes: intervals of loadings rotated to those of all the data (default: assignment)
+warm_start
+  search resamples from the components of all the data, and quickly (default: for a bootstrap)
+n_jobs --jobs N
+  run this many folds, permutations or resamples at a time (default: 1)
 [search]
-max_iter --max-iter N
+max_iter N
   most iterations (default: 1000)
-tol --tol TOL
+tol TOL
   stop at this relative change, or for branch_and_bound at this gap (tpower: 1e-8; --float32: 1e-5)
-rng --rng --seed N
+rng --seed N
   seed of random choices (default: fixed)
-strategy --strategy NAME
-  greedy, least_squares: how variables are added or removed (default: auto)
-norm --norm NAME
-  gpower: what is penalized (default: l1)
-relative --relative
-  gpower: penalties from 0 to 1
-block --block
-  gpower: all components at once
-time_limit --time-limit S
-  branch_and_bound, and exact searches: seconds for each component
+n_starts N
+  how many starts, one after another (default: a race of many)
+swaps
+  at the end, swap variables as long as this helps (default: where it is cheap)
+renormalize
+  re-fit the values on each support (default: yes)
+screening NAME
+  how to avoid reading all of the data for every product (default: auto)
+strategy NAME
+  how variables are added or removed (default: auto)
+norm NAME
+  what is penalized (default: l1)
+relative
+  penalties from 0 to 1
+block
+  all components at once
+rotation NAME
+  how the basis is rotated (default: varimax)
+threshold NAME
+  how small loadings become zero (default: soft)
+time_limit S
+  seconds for each component, after which an exact search ends; with --certify, of that
 [what is known of the variables]
-include --include NAMES
+include NAMES
   variables that every component has: --include a,b
-exclude --exclude NAMES
+exclude NAMES
   variables that no component has
-groups --groups FILE
+groups FILE
   the group of each variable, one per line: a group is in or out as a whole, and -k counts groups
-count --count NAME
+count NAME
   what -k counts where there are groups (default: groups); variables: whole groups, of at most so many
-  variables
-  together
-nonnegative --nonnegative
-  no negative loadings: {nonnegative}
+  variables together
+signs S
+  1: no negative loadings; -1: no positive ones; or 1, -1 or 0 (either) for each variable: --signs 1,0,-1
 [reading FILE]
-build --build
+build
   instead of FILE: versions, BLAS, threads, and the processor that the kernels are compiled for
-orientation --orientation NAME
-  whether rows or columns are samples (default: rows)
-format --format NAME
+orientation {rows|columns}
+  which are the samples (default: rows)
+format {csv|tsv|npy|npz|mtx|parquet|h5ad}
   what FILE holds, whatever its name (default: by its extension; for -: csv)
-names --names FILE
+names FILE
   names of the variables, one per line
-array --array NAME
+array NAME
   the array of an .npz, or the layer of an .h5ad
-drop --drop NAMES
+drop NAMES
   leave out these columns, by name or number
-index_column --index-column NAMES
+index_column NAMES
   .csv, .tsv, .parquet: the columns, by name or number, that name the rows
 row_names --row-names/--no-row-names
   .csv, .tsv, .parquet: the first column has names, or has none
 header --header/--no-header
   .csv, .tsv: the first line has names, or has none
-delimiter --delimiter MARK
+delimiter MARK
   .csv, .tsv: what separates cells: one character, or tab (default: comma, semicolon or tab, as found)
-decimal --decimal MARK
+decimal {.|,}
   .csv, .tsv: the decimal mark (default: .)
-thousands --thousands MARK
+thousands MARK
   .csv, .tsv: what separates thousands, as , in 10,500 (default: nothing does)
-comment --comment MARK
+comment MARK
   .csv, .tsv: what begins a comment, as #
-impute --impute NAME
+impute {mean|drop-rows|drop-columns}
   missing entries: take the mean of the variable, or drop samples or variables that have any
 [writing]
-json --json
+json
   print the result as JSON instead of text
-output -o --output FILE
-  write {output}
-scores --scores FILE
+output -o FILE
+  write the file
+output.compare
+  write the comparison (.csv or .html)
+output.transform
+  write the scores (.csv or .npz) instead of printing them
+output.stability
+  write what was found for each variable (.csv), or everything (.npz)
+output.path
+  write the curve (.csv, or .npz with what was chosen)
+output.fit
+  write the loadings (.csv) or all results (.npz)
+scores FILE
   write the scores of the samples (.csv or .npz)
-plot --plot FILE
-  draw {plot} (.png, .pdf or .svg)
-raw_names --raw-names
+plot FILE
+  draw the result (.png, .pdf or .svg)
+plot.compare
+  draw the variances (.png, .pdf or .svg)
+plot.stability
+  draw the frequencies (.png, .pdf or .svg)
+plot.path
+  draw the curve (.png, .pdf or .svg)
+plot.fit
+  draw loadings and variances (.png, .pdf or .svg)
+raw_names
   in .csv, put no apostrophe before names that a spreadsheet takes for formulas (=, +, - or @ first)
-quiet -q --quiet
+quiet -q
   print errors and warnings only, and what --json asks for
 """
-DESCRIPTION = """\
+_TEXT = """\
+@description
 Sparse principal component analysis: components that explain much variance and use few variables each,
 so that they can be read. Ordinary principal components mix all variables.
 
@@ -184,35 +226,32 @@ so that they can be read. Ordinary principal components mix all variables.
   spcacore compare FILE     several files of loadings side by side, on the matrix in FILE
 
 Each command explains its options and the files it reads with --help.
-"""
-FIT_DESCRIPTION = """\
+@fit.description
 Find sparse principal components of the matrix in FILE, whose rows are samples and whose columns are
 variables. For each component, print the variables that it selects, their loadings, and the share of the
 variance that it explains.
-"""
-FIT_EXAMPLES = """\
+@fit.examples
 examples:
-  spcacore fit data.csv                          5 components of 10 variables each
+  spcacore fit data.csv                          5 components, of as many variables as the root of all
   spcacore fit data.csv -n 3 -k 7,4,4 --scale    3 components of 7, 4 and 4 standardized variables
   spcacore fit correlations.csv --covariance     from a covariance or correlation matrix
-  spcacore fit data.csv -n 0.8 --explained 0.95 --objective least_squares
+  spcacore fit data.csv -n 0.8 --explained 0.95 --method least_squares
                                                  as many components as explain 80 % of all variables,
-  each of
-                                                 as few variables as explain 95 % of what an ordinary one
-  does
+                                                 each of as few variables as explain 95 % of what an
+                                                 ordinary one does
   spcacore fit matrix.mtx.gz --orientation columns --names genes.txt -o loadings.csv
                                                  counts whose columns are samples, as from 10x Genomics
   spcacore fit cells.h5ad --array counts --plot loadings.pdf
   spcacore fit data.csv --method pmd --l1-bound 2.5 --refine --json > result.json
-"""
-PATH_DESCRIPTION = """\
+@fit.json
+  cardinality, explained, l1_bound or penalty        as it was given
+@path.description
 Find components for each of several numbers of variables, or of several bounds, and print how much variance
 they explain. Also print the index of sparseness, which is large if few variables explain much. --select
 chooses one of the values, and prints its components.
-"""
-PATH_EXAMPLES = """\
+@path.examples
 examples:
-  spcacore path data.csv                             1, 2, 3, 4, 5, 7, 10, ... variables
+  spcacore path data.csv                             15 numbers of variables, up to all
   spcacore path data.csv -n 3 -k 1:20 --plot path.png
   spcacore path data.csv -k 5,10,20:100:20 --select cv --folds 10 --jobs 4
   spcacore path data.csv -k 5:50:5/2,4,8 --select cv     other values for the second component
@@ -220,98 +259,7 @@ examples:
 
 A:B is all whole numbers from A to B, A:B:S goes in steps of S; several may be joined by commas.
 With --select a stroke divides the values of one component from those of the next.
-"""
-STABILITY_DESCRIPTION = """\
-Would other samples choose the same variables? Find sparse principal components of many random subsets of the
-samples. Print how often each variable is chosen, with quantiles of its loading, and star the stable ones.
-With halves of the samples, there is a bound on how many stable variables are false. Methods sparse_cca and
-sparse_lda do the same for canonical pairs of FILE and --other, by --l1-bound or -k, and for directions that
-separate the classes of --labels. One number of sparse_cca is for both sides, and two are for one each. A
-variable of --other has "(other)" after its name where FILE has that name too.
-"""
-STABILITY_EXAMPLES = """\
-examples:
-  spcacore stability data.csv                         2 components of 10 variables, 50 pairs of halves
-  spcacore stability data.csv -n 1 -k 20 --max-false 0.1 --plot stable.png
-  spcacore stability data.csv -k 7,4 --resampling bootstrap --resamples 200 --jobs 4 -o frequencies.csv
-  spcacore stability genes.csv --method sparse_cca --other proteins.csv --scale --l1-bound 4,2
-  spcacore stability genes.csv --method sparse_lda --labels classes.txt -k 20 --shrinkage auto
-"""
-CERTIFY_DESCRIPTION = """\
-Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
-and compare it with the best component found. With --loadings, print what given loadings explain, and how far
-each may be from the best one of as many variables, once the earlier loadings are removed. What you know of
-the variables restricts the components that are compared.
-"""
-CERTIFY_EXAMPLES = """\
-examples:
-  spcacore certify data.csv -k 10
-  spcacore certify data.csv -k 5:9 --exact --time-limit 60    search all supports, for at most a minute each
-  spcacore certify data.csv --loadings loadings.csv           loadings that `spcacore fit data.csv -o` wrote
-  spcacore certify data.csv -k 10 --exclude a,b --nonnegative         components without a, b and minus
-  signs
-"""
-TRANSFORM_DESCRIPTION = """\
-Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.
-Variables are matched by name, in any order; FILE may have more of them. Loadings that fit
-has written bring the means and standard deviations of the data they were fitted to. Others use the means of
-FILE, and with --scale its standard deviations.
-"""
-TRANSFORM_EXAMPLES = """\
-examples:
-  spcacore fit train.csv --scale -o fitted.npz
-  spcacore transform new.csv --loadings fitted.npz -o scores.csv
-  zcat new.csv.gz | spcacore transform - --loadings fitted.npz > scores.csv
-"""
-COMPARE_DESCRIPTION = """\
-Put components of several methods, or of other programs, side by side: what they explain of the matrix in
-FILE by each definition, how many variables they use and share, and the angles between them.
-"""
-COMPARE_EXAMPLES = """\
-examples:
-  spcacore fit data.csv -n 3 -o a.csv
-  spcacore fit data.csv -n 3 --method pmd --l1-bound 2.5 -o b.csv
-  spcacore compare data.csv --loadings a.csv b.csv -o comparison.html
-"""
-INFO_DESCRIPTION = """\
-Look at FILE before you compute anything: sizes, names, missing entries, variables that do not vary, and how
-different the variances are.
-"""
-FORMATS = """\
-file formats:
-  .csv, .tsv       Text (needs pandas), also compressed (.gz, .bz2, .xz). A header and row names are
-                   recognized: a first line or a first column of words, or of numbers that count or identify
-                   the rows. Semicolons are recognized; --decimal , reads 1,5 and --thousands , reads
-  10,500.
-                   Columns of words are left out, and those of --drop.
-  .npy             A NumPy array, 2-D. It is read from disk as needed.
-  .npz             Several NumPy arrays: the only 2-D one, the one called X, or that of --array. An array
-                   of words of the right length gives the names. Or a matrix of scipy.sparse.save_npz.
-  .mtx             A Matrix Market file, sparse or dense, also compressed (.mtx.gz).
-  .parquet         Columns of numbers (needs pandas and pyarrow), otherwise as .csv.
-  .h5ad            Annotated data (needs h5py): X, or the layer of --array; "raw" is the raw X.
-  -                The standard input, which holds what --format says. Pipes are read once, whole.
-
-"""
-JSON = """\
---json prints one object. Numbers read back exactly, what is unknown is null, and indices count from 0. Fields
-may be added. "schema", now 1, grows when a field changes its meaning or goes away.
-"""
-JSON_MATRIX = """\
-  spcacore, schema, command, file                    the version, the command and its file
-  samples, variables, kind, center, scale, names     the matrix
-  warnings, notes, seconds                           what stderr says, and the time it took
-"""
-JSON_RESULT = """\
-  result       method, deflation, constraint, total_variance, and for each of components: index,
-  cardinality,
-               explained_variance, explained_variance_ratio, upper_bound and gap (with --certify), n_iter,
-               converged, and loadings: index, variable and loading of each that is not zero
-"""
-JSON_FIT = """\
-  cardinality, explained, l1_bound or penalty        as it was given
-"""
-JSON_PATH = """\
+@path.json
   parameter, values, method, deflation               m values, the sparsest first, of r components
   explained_variance_ratio, cardinality              m lists of r numbers
   index_of_sparseness, dense_ratio                   m numbers; r of ordinary principal components
@@ -320,8 +268,21 @@ or with --select
   best, one_se, chosen, chosen_index                 values, and the index of the one chosen
   path                                               an object with the fields above
   chosen_by_component, earlier                       of values by component: all choices; such objects
-"""
-JSON_STABILITY = """\
+@stability.description
+Would other samples choose the same variables? Find sparse principal components of many random subsets of the
+samples. Print how often each variable is chosen, with quantiles of its loading, and star the stable ones.
+With halves of the samples, there is a bound on how many stable variables are false. Methods sparse_cca and
+sparse_lda do the same for canonical pairs of FILE and --other, by --l1-bound or -k, and for directions that
+separate the classes of --labels. One number of sparse_cca is for both sides, and two are for one each. A
+variable of --other has "(other)" after its name where FILE has that name too.
+@stability.examples
+examples:
+  spcacore stability data.csv                         2 components, 50 pairs of halves
+  spcacore stability data.csv -n 1 -k 20 --max-false 0.1 --plot stable.png
+  spcacore stability data.csv -k 7,4 --resampling bootstrap --resamples 200 --jobs 4 -o frequencies.csv
+  spcacore stability genes.csv --method sparse_cca --other proteins.csv --scale --l1-bound 4,2
+  spcacore stability genes.csv --method sparse_lda --labels classes.txt -k 20 --shrinkage auto
+@stability.json
   cardinality, explained, l1_bound or penalty        as it was given
   model                                              the function of the package that was used
   other, other_variables, other_names                with --other: that file, and what it has
@@ -333,25 +294,54 @@ JSON_STABILITY = """\
                cosine (the mean with that of all the samples), and variables: index, variable, frequency,
                loading, interval and stable of each that is ever chosen; those of FILE before those of
   --other
-"""
-JSON_CERTIFY = """\
+@certify.description
+Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
+and compare it with the best component found. With --loadings, print what given loadings explain, and how far
+each may be from the best one of as many variables, once the earlier loadings are removed. What you know of
+the variables restricts the components that are compared.
+@certify.examples
+examples:
+  spcacore certify data.csv -k 10
+  spcacore certify data.csv -k 5:9 --exact --time-limit 60    search all supports, for at most a minute each
+  spcacore certify data.csv --loadings loadings.csv           loadings that `spcacore fit data.csv -o` wrote
+  spcacore certify data.csv -k 10 --exclude a,b --signs 1         components without a, b and minus
+                                                              signs
+@certify.json
   components   for each cardinality: cardinality, bounds by name, upper_bound, value, gap, optimal and nodes
                (with --exact), and loadings: index, variable and loading of each that is not zero
 or with --loadings, besides loadings, deflation and total_variance,
   components   for each: index, cardinality, the variances cumulative, adjusted and raw, value (its variance
                once the earlier ones are removed), upper_bound, gap
-"""
-JSON_TRANSFORM = """\
+@transform.description
+Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.
+Variables are matched by name, in any order; FILE may have more of them. Loadings that fit
+has written bring the means and standard deviations of the data they were fitted to. Others use the means of
+FILE, and with --scale its standard deviations.
+@transform.examples
+examples:
+  spcacore fit train.csv --scale -o fitted.npz
+  spcacore transform new.csv --loadings fitted.npz -o scores.csv
+  zcat new.csv.gz | spcacore transform - --loadings fitted.npz > scores.csv
+@transform.json
   loadings, components, sample_names, scores         scores: a list of numbers for each sample
-"""
-JSON_COMPARE = """\
+@compare.description
+Put components of several methods, or of other programs, side by side: what they explain of the matrix in
+FILE by each definition, how many variables they use and share, and the angles between them.
+@compare.examples
+examples:
+  spcacore fit data.csv -n 3 -o a.csv
+  spcacore fit data.csv -n 3 --method pmd --l1-bound 2.5 -o b.csv
+  spcacore compare data.csv --loadings a.csv b.csv -o comparison.html
+@compare.json
   reference, total_variance
   results      for each file: label, cardinality, and explained_variance: cumulative, adjusted, raw and
                regression of each component
   matched      for each component: result, component, like (that of the reference), shared, overlap, angle
                in degrees, correlation
-"""
-JSON_INFO = """\
+@info.description
+Look at FILE before you compute anything: sizes, names, missing entries, variables that do not vary, and how
+different the variances are.
+@info.json
   format, contents, columns_of_words (left out), bytes_on_disk, bytes_in_memory, dtype,
   sparse (its format, or null), orientation,
   samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (sample and
@@ -359,22 +349,47 @@ JSON_INFO = """\
   (without constant variables), symmetric, unit_diagonal, seconds_per_product, notes; with --build: python,
   numpy, scipy, blas, threads, clone (of the kernels, which runs), clones (that could run here)
 
-"""
-COUNTING = """\
+@formats
+file formats:
+  .csv, .tsv       Text (needs pandas), also compressed (.gz, .bz2, .xz). A header and row names are
+                   recognized: a first line or a first column of words, or of numbers that count or identify
+                   the rows. Semicolons are recognized; --decimal , reads 1,5 and --thousands , reads
+                   10,500.
+                   Columns of words are left out, and those of --drop.
+  .npy             A NumPy array, 2-D. It is read from disk as needed.
+  .npz             Several NumPy arrays: the only 2-D one, the one called X, or that of --array. An array
+                   of words of the right length gives the names. Or a matrix of scipy.sparse.save_npz.
+  .mtx             A Matrix Market file, sparse or dense, also compressed (.mtx.gz).
+  .parquet         Columns of numbers (needs pandas and pyarrow), otherwise as .csv.
+  .h5ad            Annotated data (needs h5py): X, or the layer of --array; "raw" is the raw X.
+  -                The standard input, which holds what --format says. Pipes are read once, whole.
+@counting
 The variance of a component is what it adds to the earlier ones. Variables and components are counted from
 1, and a variable without a name is called x1, x2, ...
+@json
+--json prints one object. Numbers read back exactly, what is unknown is null, and indices count from 0. Fields
+may be added. "schema", now 1, grows when a field changes its meaning or goes away.
+@status
+exit status: 0 success, 2 wrong usage or input, 130 interrupted.
+@json.matrix
+  spcacore, schema, command, file                    the version, the command and its file
+  samples, variables, kind, center, scale, names     the matrix
+  warnings, notes, seconds                           what stderr says, and the time it took
+@json.result
+  result       method, deflation, constraint, total_variance, and for each of components: index,
+  cardinality,
+               explained_variance, explained_variance_ratio, upper_bound and gap (with --certify), n_iter,
+               converged, and loadings: index, variable and loading of each that is not zero
 """
-STATUS = "exit status: 0 success, 2 wrong usage or input, 130 interrupted.\n"
-FIT_EPILOG = "\n".join(
-    (FIT_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_FIT + JSON_RESULT, STATUS)
-)
-PATH_EPILOG = "\n".join(
-    (PATH_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_PATH + JSON_RESULT, STATUS)
-)
-STABILITY_EPILOG = "\n".join(
-    (STABILITY_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_STABILITY + JSON_RESULT, STATUS)
-)
-CERTIFY_EPILOG = "\n".join((CERTIFY_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_CERTIFY, STATUS))
-TRANSFORM_EPILOG = "\n".join((TRANSFORM_EXAMPLES, FORMATS, JSON + JSON_MATRIX + JSON_TRANSFORM, STATUS))
-COMPARE_EPILOG = "\n".join((COMPARE_EXAMPLES, FORMATS + COUNTING, JSON + JSON_MATRIX + JSON_COMPARE, STATUS))
-INFO_EPILOG = FORMATS + JSON + JSON_INFO + STATUS
+_PARTS = re.split(r"(?m)^@([\w.]+)\n", _TEXT)[1:]
+PAGES = dict(zip(_PARTS[::2], _PARTS[1::2], strict=True))
+
+
+def epilog(command: str) -> str:
+    """What follows the options of a command."""
+    page = PAGES.__getitem__
+    if command == "info":
+        return "\n".join((page("formats"), page("json") + page("info.json"), page("status")))
+    result = page("json.result") if command in ("fit", "path", "stability") else ""
+    json = page("json") + page("json.matrix") + page(f"{command}.json") + result
+    return "\n".join((page(f"{command}.examples"), page("formats") + page("counting"), json, page("status")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -22,15 +22,15 @@ from .reading import read, symmetric
 from .report import print_json
 from .table import Arguments, Table, UserError
 
-__all__ = ["run"]
+__all__ = ["facts_of", "run"]
 __dir__ = __all__.copy
 
 
 def run(args: Arguments) -> None:
-    if args.build == (args.file is not None):
+    if bool(args.build) == (args.file is not None):
         raise UserError("info needs either FILE or --build; see spcacore info --help")
     if args.build:
-        _print_build(args)
+        _tell_build(args)
         return
     table = read(args)
     source = args.source
@@ -39,281 +39,191 @@ def run(args: Arguments) -> None:
         "contents": table.contents or None,
         "columns_of_words": list(table.words),
         "bytes_on_disk": None if source.content is not None else os.path.getsize(args.file),
-        **_facts(table, args),
+        "orientation": args.orientation,
+        **facts_of(table.matrix),
     }
     if args.json:
-        print_json(
-            {"command": "info", "file": args.file, **facts,
-             "names": table.variables() if table.names else None,
-             "sample_names": table.samples() if table.row_names else None, "notes": args.notes}
-        )  # fmt: skip
+        names = {
+            "names": table.variables() if table.names else None,
+            "sample_names": table.samples() if table.row_names else None,
+        }
+        print_json({"command": "info", "file": args.file, **facts, **names, "notes": args.notes})
+    else:
+        _print(facts, table, args)
+
+
+def _tell_build(args: Arguments) -> None:
+    """What decides how fast the package is here, and the last bits of its numbers."""
+    blas = scipy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+    facts = {
+        "python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__,
+        "blas": " ".join(str(blas[key]) for key in ("name", "version") if blas.get(key)) or None,
+        "threads": get_num_threads(), "clone": _core.clone(), "clones": list(_core.clones()),
+    }  # fmt: skip
+    if args.json:
+        print_json({"command": "info", **facts})
         return
-    _print_facts(facts, table, args)
+    words = {"clone": "kernels for", "clones": "could run"}
+    for key, value in {"spcacore": version("spcacore"), **facts}.items():
+        text = ", ".join(value) if isinstance(value, list) else "unknown" if value is None else str(value)
+        print(f"  {words.get(key, key).ljust(11)}  {text}")
 
 
-def _facts(table: Table, args: Arguments) -> dict[str, Any]:
-    X = table.matrix
+# ---- numbers ----------------------------------------------------------------------------------------
+
+
+def facts_of(X: Any) -> dict[str, Any]:
     n, p = X.shape
-    sparse = scipy.sparse.issparse(X)
-    columns = _Columns(X)
-    known = columns.count > 0
-    constant = known & (columns.low == columns.high)
-    variances = columns.variance[(columns.count > 1) & ~constant]
-    size = variances[np.isfinite(variances)]
-    square = symmetric(X)
-    facts: dict[str, Any] = {
-        "samples": n,
-        "variables": p,
-        "orientation": args.orientation,
-        "dtype": str(X.dtype),
-        "sparse": X.format if sparse else None,
-        "bytes_in_memory": _bytes(X),
-        "nonzeros": int(columns.nonzeros),
-        "missing": int(columns.missing),
-        "infinite": int(columns.infinite),
-        "first_not_finite": None if columns.first is None else list(columns.first),
+    sparse, square = scipy.sparse.issparse(X), symmetric(X)
+    if sparse and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    with np.errstate(all="ignore"):
+        count, low, high, variance, of_all = _columns(X)
+    known = count > 0
+    constant = known & (low == high)
+    size = variance[(count > 1) & ~constant]
+    size = size[np.isfinite(size)]
+    parts = (X.data, X.indices, X.indptr) if sparse else (X,)
+    seconds = None
+    finite = of_all["first_not_finite"] is None
+    if finite and (X.nnz if sparse else X.size) >= INFO_TIMED_ENTRIES and not square:
+        op = as_problem(X).operator
+        started = time.perf_counter()
+        op.apply(None, np.eye(1, op.p, dtype=op.dtype)[0])  # as the solvers multiply by the covariance
+        seconds = time.perf_counter() - started
+    return {
+        "samples": n, "variables": p, "dtype": str(X.dtype), "sparse": X.format if sparse else None,
+        "bytes_in_memory": sum(part.nbytes for part in parts), **of_all,
         "constant_variables": np.flatnonzero(constant).tolist(),
         "empty_variables": np.flatnonzero(~known).tolist(),
         "smallest_variance": size.min(initial=np.inf),
         "median_variance": np.median(size) if len(size) else None,
         "largest_variance": size.max(initial=-np.inf),
-        "symmetric": square,
-        "unit_diagonal": square and bool(np.allclose(X.diagonal(), 1)),
-    }
-    facts["seconds_per_product"] = None
-    if columns.first is None and (X.nnz if sparse else n * p) >= INFO_TIMED_ENTRIES and not square:
-        facts["seconds_per_product"] = _product_time(X)
-    return facts
+        "symmetric": square, "unit_diagonal": square and bool(np.allclose(X.diagonal(), 1)),
+        "seconds_per_product": seconds,
+    }  # fmt: skip
 
 
-def _print_build(args: Arguments) -> None:
-    """What decides how fast the package is here, and the last bits of its numbers."""
-    blas = scipy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
-    facts = {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "blas": " ".join(str(blas[key]) for key in ("name", "version") if blas.get(key)) or None,
-        "threads": get_num_threads(),
-        "clone": _core.clone(),
-        "clones": list(_core.clones()),
-    }
-    if args.json:
-        print_json({"command": "info", **facts})
-        return
-    words = {"clone": "kernels for", "clones": "could run"}
-    rows = [("spcacore", version("spcacore"))]
-    for key, value in facts.items():
-        text = ", ".join(value) if isinstance(value, list) else "unknown" if value is None else str(value)
-        rows.append((words.get(key, key), text))
-    for title, text in rows:
-        print(f"  {title.ljust(11)}  {text}")
-
-
-def _bytes(X: Any) -> int:
-    if scipy.sparse.issparse(X):
-        return sum(part.nbytes for part in (X.data, X.indices, X.indptr))
-    return X.nbytes
-
-
-def _product_time(X: Any) -> float:
-    """Of the covariance matrix with a vector, as the solvers make it."""
-    op = as_problem(X).operator
-    v = np.zeros(op.p, op.dtype)
-    v[0] = 1
-    started = time.perf_counter()
-    op.apply(None, v)
-    return time.perf_counter() - started
-
-
-class _Columns:
-    """Of each column, leaving out what is not finite: count, least and largest entry, variance."""
-
-    def __init__(self, X: Any):
-        p = X.shape[1]
-        self.count = np.zeros(p, np.int64)
-        self.low, self.high = np.full(p, np.inf), np.full(p, -np.inf)
-        self.nonzeros = self.missing = self.infinite = 0
-        self.first: tuple[int, int] | None = None
-        measure = self._of_sparse if scipy.sparse.issparse(X) else self._of_dense
-        with np.errstate(all="ignore"):
-            measure(X)
-
-    def _not_finite(self, values: NDArray[Any], where: Callable[[], tuple[int, int]]) -> None:
-        missing = int(np.isnan(values).sum())
-        self.missing += missing
-        self.infinite += len(values) - missing
-        if len(values):
-            self.first = where() if self.first is None else min(self.first, where())
-
-    def _exponent(self) -> NDArray[np.intc]:
-        """A power of two near the largest entry, by which squares neither overflow nor vanish."""
-        return np.frexp(np.where(self.count > 0, np.maximum(np.abs(self.low), np.abs(self.high)), 1))[1]
-
-    def _of_dense(self, X: Any) -> None:
-        """Blocks are merged as by Chan, Golub and LeVeque (1983), The American Statistician 37, eq. 2.1."""
-        p = X.shape[1]
-        for rows, columns, block in _blocks(X):
-            finite = np.isfinite(block)
-            self.count[columns] += finite.sum(axis=0)
-            low, high = self.low[columns], self.high[columns]
-            np.minimum(low, np.min(block, axis=0, where=finite, initial=np.inf), out=low)
-            np.maximum(high, np.max(block, axis=0, where=finite, initial=-np.inf), out=high)
-            self.nonzeros += int(np.count_nonzero(block))
-            bad = np.argwhere(~finite)
-            self._not_finite(
-                block[tuple(bad.T)],
-                lambda bad=bad, i=rows.start, j=columns.start: (int(bad[0][0]) + i, int(bad[0][1]) + j),  # type: ignore[misc]
-            )
-        exponent = self._exponent()
-        mean, squares, seen = np.zeros(p), np.zeros(p), np.zeros(p, np.int64)
-        for _, columns, block in _blocks(X):
-            _merge(np.ldexp(block, -exponent[columns]), mean[columns], squares[columns], seen[columns])
-        self.variance = np.ldexp(squares / np.maximum(seen - 1, 1), 2 * exponent)
-
-    def _of_sparse(self, X: Any) -> None:
-        n, p = X.shape
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        stored, total, squares = np.zeros(p, np.int64), np.zeros(p), np.zeros(p)
-        self.count[:] = n
-        for row, column, value in _entries(X):
-            finite = np.isfinite(value)
-            stored += np.bincount(column, minlength=p)
-            self.count -= np.bincount(column[~finite], minlength=p)
-            np.minimum.at(self.low, column[finite], value[finite])
-            np.maximum.at(self.high, column[finite], value[finite])
-            self.nonzeros += int(np.count_nonzero(value))
-            bad = np.flatnonzero(~finite)
-            places = zip(row[bad].tolist(), column[bad].tolist(), strict=True)
-            self._not_finite(value[bad], lambda places=places: min(places))  # type: ignore[misc]
-        zeros = n - stored
-        self.low[zeros > 0] = np.minimum(self.low[zeros > 0], 0)
-        self.high[zeros > 0] = np.maximum(self.high[zeros > 0], 0)
-        exponent = self._exponent()
-        known = np.maximum(self.count, 1)
-
-        def add(to: NDArray[Any], function: Callable[[Any, Any], Any]) -> None:
-            for _, column, value in _entries(X):
-                kept = np.isfinite(value)
-                column, value = column[kept], np.ldexp(value[kept], -exponent[column[kept]])
-                to += np.bincount(column, function(column, value), minlength=p)
-
-        add(total, lambda column, value: value)
-        mean = total / known
-        add(squares, lambda column, value: (value - mean[column]) ** 2)
-        squares += zeros * mean**2
-        self.variance = np.ldexp(squares / np.maximum(self.count - 1, 1), 2 * exponent)
-
-
-def _blocks(X: NDArray[Any]) -> Iterator[tuple[slice, slice, NDArray[np.float64]]]:
-    """Pieces of X in float64, in the order in which it is stored."""
+def _columns(X: Any) -> Any:
+    """Of each column, leaving out what is not finite: count, least and largest entry, variance; and counts
+    of all entries. Columns are divided by a power of two near their largest entry, so that squares neither
+    overflow nor vanish."""
     n, p = X.shape
-    by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
-    step = max(1, INFO_ENTRIES // (n if by_columns else p))
-    for start in range(0, p if by_columns else n, step):
-        part = slice(start, start + step)
-        rows, columns = (slice(0, n), part) if by_columns else (part, slice(0, p))
-        yield rows, columns, np.asarray(X[rows, columns], np.float64)
+    stored, count, total, squares = (np.zeros(p) for _ in range(4))
+    low, high = np.full(p, np.inf), np.full(p, -np.inf)
+    of_all: dict[str, Any] = dict.fromkeys(("nonzeros", "missing", "infinite"), 0)
+    first: list[list[int]] = []
+    for row, column, value in _pieces(X):
+        finite = np.isfinite(value)
+        stored += np.bincount(column, minlength=p)
+        count += np.bincount(column[finite], minlength=p)
+        np.minimum.at(low, column[finite], value[finite])
+        np.maximum.at(high, column[finite], value[finite])
+        of_all["nonzeros"] += int(np.count_nonzero(value))
+        of_all["missing"] += int(np.isnan(value).sum())
+        of_all["infinite"] += int(np.isinf(value).sum())
+        bad = np.lexsort((column[~finite], row[~finite]))[:1]
+        first += np.stack([row[~finite][bad], column[~finite][bad]], axis=1).tolist()
+    zeros = n - stored  # which are not stored
+    low, high = np.where(zeros > 0, np.minimum(low, 0), low), np.where(zeros > 0, np.maximum(high, 0), high)
+    count += zeros
+    exponent = np.frexp(np.where(count > 0, np.maximum(np.abs(low), np.abs(high)), 1))[1]
+    for sums, power in ((total, 1), (squares, 2)):
+        mean = total / np.maximum(count, 1) * (power == 2)
+        for _, column, value in _pieces(X):
+            kept = np.isfinite(value)
+            column, value = column[kept], value[kept]
+            sums += np.bincount(
+                column, (np.ldexp(value, -exponent[column]) - mean[column]) ** power, minlength=p
+            )
+    squares += zeros * (total / np.maximum(count, 1)) ** 2
+    variance = np.ldexp(squares / np.maximum(count - 1, 1), 2 * exponent)
+    return count, low, high, variance, of_all | {"first_not_finite": min(first, default=None)}
 
 
-def _entries(X: Any) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]]:
-    """Rows, columns and values of the entries stored of a CSR or CSC matrix, some at a time."""
-    for start in range(0, len(X.data), INFO_ENTRIES):
-        part = slice(start, min(start + INFO_ENTRIES, len(X.data)))
-        minor = X.indices[part]
-        major = np.searchsorted(X.indptr, np.arange(part.start, part.stop), side="right") - 1
-        value = np.asarray(X.data[part], np.float64)
-        yield (major, minor, value) if X.format == "csr" else (minor, major, value)
-
-
-def _merge(block: NDArray[np.float64], mean: NDArray[Any], squares: NDArray[Any], seen: NDArray[Any]) -> None:
-    """Take the finite entries of a block into the mean, sum of squares about it, and count, in place."""
-    finite = np.isfinite(block)
-    count = finite.sum(axis=0)
-    block = np.where(finite, block, 0)
-    here = block.sum(axis=0) / np.maximum(count, 1)
-    spread = (np.where(finite, block - here, 0) ** 2).sum(axis=0)
-    both = np.maximum(seen + count, 1)
-    squares += spread + (here - mean) ** 2 * seen * count / both
-    mean += (here - mean) * count / both
-    seen += count
+def _pieces(X: Any) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]]:
+    """Rows, columns and values of the entries stored, some at a time, in the order in which they are."""
+    if scipy.sparse.issparse(X):
+        for start in range(0, len(X.data), INFO_ENTRIES):
+            part = slice(start, min(start + INFO_ENTRIES, len(X.data)))
+            major = np.searchsorted(X.indptr, np.arange(part.start, part.stop), side="right") - 1
+            where = (major, X.indices[part]) if X.format == "csr" else (X.indices[part], major)
+            yield *where, np.asarray(X.data[part], np.float64)
+        return
+    turned = X.flags.f_contiguous and not X.flags.c_contiguous
+    lines = X.T if turned else X
+    step = max(1, INFO_ENTRIES // lines.shape[1])
+    for start in range(0, len(lines), step):
+        block = np.asarray(lines[start : start + step], np.float64)
+        i, j = (part.ravel() for part in np.indices(block.shape, sparse=False))
+        yield *((j, i + start) if turned else (i + start, j)), block.ravel()
 
 
 # ---- text -------------------------------------------------------------------------------------------
 
 
-def _print_facts(facts: dict[str, Any], table: Table, args: Arguments) -> None:
+def _print(facts: dict[str, Any], table: Table, args: Arguments) -> None:
     n, p = facts["samples"], facts["variables"]
     size = "" if facts["bytes_on_disk"] is None else f", {_amount(facts['bytes_on_disk'])}"
     print(f"{args.source}: {facts['format']}{size}\n")
-    rows = []
-    if facts["contents"]:
-        rows.append(["contents", printable(facts["contents"])])
-    rows += [
-        ["samples", f"{n}{_some(table.row_names)}"],
-        ["variables", f"{p}{_some(table.names)}"],
-        *([["words", f"{len(table.words)}{_some(list(table.words))}, left out"]] if table.words else []),
-        ["numbers", f"{facts['dtype']}, {facts['sparse'] or 'dense'}"],
-        ["nonzero", _share(facts["nonzeros"], n * p)],
-        ["in memory", _amount(facts["bytes_in_memory"])],
-        ["missing", _count_of(facts["missing"], n * p)],
-        ["infinite", _count_of(facts["infinite"], n * p)],
-    ]  # fmt: skip
-    names = table.variables()
-    if facts["first_not_finite"]:
-        i, j = facts["first_not_finite"]
-        rows.append(
-            ["", f"the first: sample {printable(table.samples()[i])}, variable {printable(names[j])}"]
-        )
+    names, first = table.variables(), facts["first_not_finite"]
     constant, empty = facts["constant_variables"], facts["empty_variables"]
-    rows.append(["constant", f"{len(constant) or 'none'}{_some([names[j] for j in constant])}"])
-    if empty:
-        rows.append(["all missing", f"{len(empty)}{_some([names[j] for j in empty])}"])
-    if facts["median_variance"] is not None:
-        rows.append(
-            ["variances", f"{significant(facts['smallest_variance'])} to "
-             f"{significant(facts['largest_variance'])}, median {significant(facts['median_variance'])}"]
-        )  # fmt: skip
-    rows.append(["symmetric", "yes" if facts["symmetric"] else "no"])
-    if facts["seconds_per_product"] is not None:
-        rows.append(["one product", f"{1000 * facts['seconds_per_product']:.2g} ms"])
-    width = max(len(row[0]) for row in rows)
-    for title, text in rows:
-        print(f"  {title.ljust(width)}  {text}")
-    advice = _advice(facts, args)
+    seconds, median = facts["seconds_per_product"], facts["median_variance"]
+    where = "" if first is None else f"sample {printable(table.samples()[first[0]])}"
+    where += "" if first is None else f", variable {printable(names[first[1]])}"
+    rows = {
+        "contents": facts["contents"] and printable(facts["contents"]),
+        "samples": f"{n}{_some(table.row_names)}",
+        "variables": f"{p}{_some(table.names)}",
+        "words": table.words and f"{len(table.words)}{_some(list(table.words))}, left out",
+        "numbers": f"{facts['dtype']}, {facts['sparse'] or 'dense'}",
+        "nonzero": _share(facts["nonzeros"], n * p),
+        "in memory": _amount(facts["bytes_in_memory"]),
+        "missing": _count_of(facts["missing"], n * p),
+        "infinite": _count_of(facts["infinite"], n * p),
+        "": where and f"the first: {where}",
+        "constant": f"{len(constant) or 'none'}{_some([names[j] for j in constant])}",
+        "all missing": empty and f"{len(empty)}{_some([names[j] for j in empty])}",
+        "variances": median is not None
+        and f"{significant(facts['smallest_variance'])} to "
+        f"{significant(facts['largest_variance'])}, median {significant(median)}",
+        "symmetric": "yes" if facts["symmetric"] else "no",
+        "one product": seconds is not None and f"{1000 * seconds:.2g} ms",
+    }
+    width = max(len(title) for title, text in rows.items() if text)
+    for title, text in rows.items():
+        if text:
+            print(f"  {title.ljust(width)}  {text}")
+    advice = [*_advice(facts, args)]
     if advice:
         print("\n" + "\n".join(advice))
 
 
-def _advice(facts: dict[str, Any], args: Arguments) -> list[str]:
-    advice = []
+def _advice(facts: dict[str, Any], args: Arguments) -> Iterator[str]:
     if facts["missing"]:
-        advice.append(
-            "Missing entries must be filled in or dropped"
-            + (" before a fit." if facts["sparse"] else ", or left out by --method pmd.")
-        )
+        otherwise = " before a fit." if facts["sparse"] else ", or left out by --method pmd."
+        yield f"Missing entries must be filled in or dropped{otherwise}"
     if facts["infinite"]:
-        advice.append("Infinite entries must be replaced or dropped before a fit.")
+        yield "Infinite entries must be replaced or dropped before a fit."
+    median = facts["median_variance"]
+    ratio = facts["largest_variance"] / median if median else 0
     if facts["symmetric"]:
         what = "correlations" if facts["unit_diagonal"] else "covariances"
-        advice.append(f"The matrix is symmetric; if it holds {what}, say --covariance.")
-    elif facts["median_variance"]:
-        ratio = facts["largest_variance"] / facts["median_variance"]
-        if ratio > INFO_VARIANCE_RATIO:
-            advice.append(
-                f"The largest variance is {ratio:.2g} times the median: such variables will make up the "
-                "components, unless --scale gives all of them the same weight."
-            )
+        yield f"The matrix is symmetric; if it holds {what}, say --covariance."
+    elif ratio > INFO_VARIANCE_RATIO:
+        yield (
+            f"The largest variance is {ratio:.2g} times the median: such variables will make up the "
+            "components, unless --scale gives all of them the same weight."
+        )
     if facts["samples"] > 1 and len(facts["constant_variables"]) == facts["variables"]:
-        advice.append("No variable varies.")
+        yield "No variable varies."
     if facts["seconds_per_product"] is not None:
-        advice.append(
+        yield (
             "A component takes from 5 (clear structure) to 200 (noise) such products; with many columns of "
             "dense data most are spared."
         )
-    return [*advice, *(f"Note: {note}." for note in args.notes)]
+    yield from (f"Note: {note}." for note in args.notes)
 
 
 def _some(names: Any) -> str:
@@ -338,4 +248,4 @@ def _amount(size: float) -> str:
         if size < 1000 or unit == "GB":
             break
         size /= 1000
-    return f"{size:.3g} {unit}" if unit != "bytes" else f"{size} bytes"
+    return f"{size:.3g} {unit}"

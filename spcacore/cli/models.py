@@ -1,141 +1,154 @@
-"""Methods of the command besides those of `sparse_pca`: each a function of the package."""
+"""What each method takes, by the signatures of functions and records, and the call that options make."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from importlib import import_module
-from typing import Any, NoReturn
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
 from .._messages import listed
-from .._records import record
-from ..choice import Choice
+from .._records import replaced
+from ..choice import Choice, Explained, Prior, Total
+from ..methods import METHODS, RatioSearch
+from ..models.components import sparse_pca
+from ..models.probabilistic import ppca
+from ..selection.model import FITTING, SPARSITY_WORDS
 from .table import Arguments, UserError
 
 __all__ = [
-    "MODELS", "RESAMPLED", "Model", "check_model", "fit", "flag_of", "given", "options_of", "refuse",
-    "weights_of",
+    "FIT", "FUNCTIONS", "NO_FLAGS", "RESAMPLED", "SPARSITY", "Call", "Option", "call_of", "flag_of",
+    "in_flags", "options_of", "refuse", "takes", "weights_of",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
-
-@record
-class Model:
-    """Where the function is, what says how sparse its loadings are, its further options, and what it may be
-    told of the variables and of the data."""
-
-    module: str
-    sparsity: tuple[str, ...] = ()
-    needs: str | None = None
-    options: tuple[str, ...] = ("max_iter", "tol")
-    covariance: bool = True
-    missing: bool = False
-    choice: tuple[str, ...] = ()
-    data: tuple[str, ...] = ("center", "scale")
-
-
-MODELS = {
-    "spca": Model(
-        "elastic_net", ("cardinality", "penalty"), "cardinality", ("ridge", "max_iter", "tol", "nonnegative"),
-        choice=("include", "exclude", "groups", "count"),
-    ),
-    "sca": Model("rotated", ("l1_bound",)),
-    "sma": Model("rotated", ("l1_bound", "sample_l1_bound"), covariance=False),
-    "ppca": Model("probabilistic", missing=True),
-    "oppca": Model("structured", options=("max_iter", "tol", "rng")),
-    "soppca": Model(
-        "structured", ("cardinality",), "cardinality", ("max_iter", "tol", "rng"),
-        choice=("include", "exclude", "groups", "count"),
-    ),
+FUNCTIONS = {name: one for name, (one, _) in FITTING.items() if name != "sparse_pca"} | {"ppca": ppca}
+FIT = (*METHODS, "spca", "sca", "sma", "ppca", "oppca", "soppca")
+RESAMPLED = (*METHODS, "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
+SPARSITY = (*SPARSITY_WORDS, "explained", "total")
+NO_FLAGS = {  # data, records, and arrays that no word stands for
+    "X", "Y", "y", "grid", "model", "kind", "method", "choice", "prior", "callback", "sample_weight", "start",
+    "mu", "priors",
 }  # fmt: skip
-RESAMPLED = {name: MODELS[name] for name in ("spca", "sca", "soppca")} | {
-    "sparse_cca": Model(
-        "cca", ("cardinality", "l1_bound"), options=("ridge", "max_iter", "tol"), covariance=False,
-        data=("other", "scale"),
-    ),
-    "sparse_lda": Model(
-        "lda", ("cardinality",), "cardinality", ("shrinkage", "max_iter", "tol"), covariance=False,
-        data=("labels",),
-    ),
-}  # fmt: skip
+_SHORT = {"cardinality": "-k/", "n_components": "-n/"}
+_FILES = {"sparse_cca": "other", "sparse_lda": "labels"}  # besides FILE
+
+
+class Option(NamedTuple):
+    """The argument in whose record it is, "" for one of the function; its type in words, and what says so."""
+
+    place: str
+    words: str
+    source: Any
+
+
+def options_of(source: Any, place: str = "") -> dict[str, Option]:
+    """The parameters of a function or the fields of a record that may be flags."""
+    parameters = inspect.signature(source).parameters.items()
+    return {n: Option(place, str(one.annotation), source) for n, one in parameters if n not in NO_FLAGS}
+
+
+@cache
+def takes(method: str) -> Mapping[str, Option]:
+    """The options of a method."""
+    function = FUNCTIONS.get(method, sparse_pca)
+    own, found = inspect.signature(function).parameters, options_of(function)
+    if method in METHODS:
+        record = METHODS[method]
+        found |= options_of(record, "method")
+        if record.sparsity == "cardinality":
+            found["explained"] = Option("cardinality", "float | ArrayLike", Explained)
+            found["explained_of"] = Option("cardinality", "ShareOf", Explained)
+            found["total"] = Option("cardinality", "int", Total)
+        else:
+            del found["cardinality"]
+    elif method == "sparse_lda":
+        found |= options_of(RatioSearch, "method")
+    if "prior" in own:
+        found["rng"] = options_of(Prior, "prior")["rng"]
+    if "choice" in own and method not in _FILES:
+        found |= options_of(Choice, "choice")
+    if "kind" in own:
+        found["covariance"] = Option("", "bool", function)
+    if method in _FILES:
+        found[_FILES[method]] = Option("file", "FILE", function)
+    return found
+
+
+class Call(NamedTuple):
+    """A function with keywords, and what is to become its choice of variables."""
+
+    function: Callable[..., Any]
+    keywords: dict[str, Any]
+    choice: dict[str, Any]
+
+
+def call_of(args: Arguments, given: Mapping[str, Any]) -> Call:
+    """The call of the method with the options that were given, of which it has each."""
+    method, known = args.method, takes(args.method)
+    parts: dict[str, dict[str, Any]] = {"": {}}
+    for name, value in given.items():
+        if name not in known:
+            refuse(args, name)
+        parts.setdefault(known[name].place, {})[name] = value
+    several = [flag_of(name) for name in SPARSITY if name in given]
+    if len(several) > 1:
+        raise UserError(f"argument {several[1]}: not with {several[0]}")
+    keywords, sparse = parts[""], parts.get("cardinality", {})
+    if "explained_of" in sparse and "explained" not in sparse:
+        raise UserError("argument --explained-of: requires --explained")
+    if "total" in sparse:
+        keywords["cardinality"] = Total(sparse["total"])
+    if "explained" in sparse:
+        keywords["cardinality"] = Explained(sparse["explained"], sparse.get("explained_of", "variance"))
+    if method in METHODS:
+        keywords["method"] = METHODS[method](**parts.get("method", {}))
+    elif "method" in parts:
+        keywords["method"] = RatioSearch(**parts["method"])
+    if "prior" in parts:
+        keywords["prior"] = Prior(**parts["prior"])
+    if keywords.pop("covariance", False):
+        keywords["kind"] = "covariance"
+    own = inspect.signature(FUNCTIONS.get(method, sparse_pca)).parameters
+    for name in ("center", "scale"):
+        if getattr(args, name) is None:
+            setattr(args, name, own[name].default if name in own else True)
+    return Call(FUNCTIONS.get(method, sparse_pca), keywords, parts.get("choice", {}))
+
+
+def refuse(args: Arguments, name: str) -> None:
+    """Raise for an option that the method does not take."""
+    others = [method for method in args.methods if name in takes(method)]
+    instead = [flag_of(one) for one in SPARSITY if one in takes(args.method)] if name in SPARSITY else []
+    which = f", which takes {listed(instead)}" if instead else ""
+    flag = flag_of(f"no_{name}" if getattr(args, name) is False else name)
+    raise UserError(f"argument {flag}: not for method {args.method}{which}, but {listed(others)}")
 
 
 def flag_of(name: str) -> str:
-    short = {"cardinality": "-k/", "n_components": "-n/"}.get(name, "")
-    return f"{short}--{name.replace('_', '-')}"
+    return f"{_SHORT.get(name, '')}--{name.replace('_', '-')}"
 
 
-def check_model(args: Arguments, models: dict[str, Model] = MODELS, also: str = "") -> None:
-    """Refuse what the method does not take, nor the command `also`."""
-    model = models[args.method]
-    takes = {*model.sparsity, *model.options, *model.choice, *model.data, also}
-    for name in (
-        "cardinality", "explained", "explained_of", "l1_bound", "sample_l1_bound", "penalty", "ridge",
-        "objective", "deflation", "constraint", "refine", "certify", "support", "total_cardinality",
-        "include", "exclude", "groups", "count", "nonnegative", "strategy", "norm",
-        "relative", "block", "time_limit", "max_iter", "tol", "rng", "shrinkage", "other", "labels", "scale",
-    ):  # fmt: skip
-        value = getattr(args, name, None)
-        if name not in takes and value is not None and value is not False:
-            refuse(args, name, models)
-    if not args.center and "center" not in takes:
-        raise UserError(f"argument --no-center: not for method {args.method}, which centers in any case")
-    for name in ("l1_bound", "sample_l1_bound"):
-        if isinstance(getattr(args, name, None), list) and "other" not in takes:
-            raise UserError(f"argument {flag_of(name)}: method {args.method} takes one number")
-    if args.cardinality is not None and args.penalty is not None:
-        raise UserError(f"argument --penalty: method {args.method} takes it or -k, not both")
-    if args.covariance and not model.covariance:
-        raise UserError(f"argument --covariance: not for method {args.method}")
-    if args.covariance and args.scores:
-        raise UserError("argument --scores: a covariance has no samples to score")
+def in_flags(text: str) -> str:
+    """What the library says of options, in the flags of the command."""
+    text = re.sub(r"cardinality=(Explained|Total)\(\.\.\.\)", lambda m: f"--{m[1].lower()}", text)
+    text = re.sub(r"\b\w+=\(?[A-Z]\w+\((\w+=[^()]*)\)", r"\1", text)
+    text = text.replace("kind='covariance'", "covariance=True").replace("n_components", "-n")
 
+    def flag(match: re.Match[str]) -> str:
+        value = match[2].strip("'")
+        return flag_of(match[1]).split("/")[-1] + ("" if value in ("True", "...") else f" {value}")
 
-def refuse(args: Arguments, name: str, models: dict[str, Model]) -> NoReturn:
-    """An option that the method does not take."""
-    others = [
-        method for method, one in models.items() if name in (*one.sparsity, *one.options, *one.data)
-    ]  # fmt: skip
-    told = ("sample_l1_bound", "ridge", "shrinkage", "other", "labels")
-    instead = f", but {listed(others)}" if others and name in told else ""
-    raise UserError(f"argument {flag_of(name)}: not for method {args.method or 'tpower'}{instead}")
-
-
-def given(args: Arguments, p: int) -> dict[str, Any]:
-    """What says how sparse the loadings are."""
-    model = (MODELS | RESAMPLED)[args.method]
-    values = {name: getattr(args, name) for name in model.sparsity if getattr(args, name) is not None}
-    if model.needs is not None and not values:
-        values[model.needs] = min(10, p)
-    return values
-
-
-def fit(args: Arguments, X: Any, r: int, choice: Choice | None, progress: Any, **treatment: Any) -> Any:
-    """The result of the method, by the function of its name."""
-    model = MODELS[args.method]
-    function = getattr(import_module(f"..models.{model.module}", __package__), args.method)
-    options = options_of(args, model)
-    if not model.covariance:
-        del treatment["kind"]
-    if choice is not None:
-        options["choice"] = choice
-    return function(X, r, callback=progress, **given(args, X.shape[1]), **options, **treatment)
-
-
-def options_of(args: Arguments, model: Model) -> dict[str, Any]:
-    """Those options of the function that were given; signs are known of the variables."""
-    return {
-        name: getattr(args, name)
-        for name in model.options
-        if name != "nonnegative" and getattr(args, name) is not None
-    }
+    return re.sub(r"\b([a-z]\w*)=('\w+'|[\w.-]*\w|\.\.\.)", flag, text)
 
 
 def weights_of(result: Any) -> NDArray[Any]:
     """What the centered and scaled data are multiplied by for the scores, (p, r)."""
     eye = scipy.sparse.csr_array(scipy.sparse.identity(len(result.loadings), format="csr"))
-    plain = replace(result, mean=None, scale=None)
+    plain = replaced(result, mean=None, scale=None)
     return np.asarray(plain.transform(eye)).astype(result.loadings.dtype)

@@ -6,40 +6,33 @@ import contextlib
 import re
 import sys
 import warnings
+import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.io
 import scipy.sparse
 from numpy.typing import NDArray
 
 from .._limits import ERROR_LETTERS
 from .._messages import counted, repeated
-from .._records import record
+from .._records import record, replaced
 from .console import ProgressLine
 from .source import Source, source_of
-from .table import Arguments, Table, UserError, compressed
+from .stores import read_h5ad, read_parquet
+from .table import Arguments, Table, UserError, compressed, unquoted
 from .text import place, read_text
 
 __all__ = [
-    "FORMULA", "READERS", "Saved", "adopt", "imputed", "placed", "quoted", "read", "read_lines",
-    "read_saved", "symmetric", "unquoted", "where_not_finite",
+    "Saved", "adopt", "known_names", "placed", "places", "read", "read_lines", "read_saved", "symmetric",
+    "where_not_finite",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
 _TABLES = (".csv", ".tsv", ".parquet")
 _OF_TEXT = ("header", "delimiter", "decimal", "thousands", "comment")
-FORMULA = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet computes, with or without quotes before it
-
-
-def quoted(name: str) -> str:
-    """A name that a spreadsheet takes for words: with an apostrophe before what would be a formula."""
-    return f"'{name}" if FORMULA.match(name) else name
-
-
-def unquoted(name: str) -> str:
-    return name[1:] if name.startswith("'") and FORMULA.match(name) else name
 
 
 def read(args: Arguments) -> Table:
@@ -48,7 +41,8 @@ def read(args: Arguments) -> Table:
     try:
         with _reading(args.file):
             source = args.source = source_of(args.file, args.format, progress)
-        table = _checked(source, READERS[_known(source, args)], args)
+        _check_format(source, args)
+        table = _checked(source, args)
     finally:
         progress.clear()
     if args.drop and source.kind not in _TABLES:
@@ -57,36 +51,36 @@ def read(args: Arguments) -> Table:
         table = table.with_columns([j for j in range(p) if j not in dropped])
     if args.float32:
         with np.errstate(over="ignore"):
-            table = replace(table, matrix=table.matrix.astype(np.float32, copy=False))
+            table = replaced(table, matrix=table.matrix.astype(np.float32, copy=False))
     if args.orientation == "columns":
         table = table.transposed()
     if args.names is not None:
-        table = replace(table, names=read_lines(args, "names", table.matrix.shape[1]))
+        table = replaced(table, names=read_lines(args, "names", table.matrix.shape[1]))
     if args.impute is not None:
-        table = imputed(table, args)
+        table = _imputed(table, args)
     named = [name for name in map(str.strip, table.names or ()) if name]
     if len(set(named)) < len(named):
         args.notes.append(repeated(named))
     if args.covariance == "auto":
         args.covariance = symmetric(table.matrix)
-    if args.covariance is False and symmetric(table.matrix):
+    if not args.covariance and args.command != "info" and symmetric(table.matrix):
         args.notes.append(f"{source} is symmetric; if it holds covariances or correlations, say --covariance")
     return table
 
 
-def _known(source: Source, args: Arguments) -> str:
-    """The format, where it can be read and the arguments go with it."""
+def _check_format(source: Source, args: Arguments) -> None:
+    """Whether it can be read, and the arguments go with it."""
     kind = source.kind
     if kind in (".pkl", ".pickle", ".joblib"):
         raise UserError(_pickled(source))
-    if kind not in READERS:
+    if kind not in _READERS:
         raise UserError(
             f"{source}: unknown extension; .csv, .tsv, .npy, .npz and .mtx can be read, and .parquet and "
             ".h5ad where pyarrow and h5py are installed; --format says what another name holds"
         )
     if args.array is not None and kind not in (".npz", ".h5ad"):
         raise UserError(f"argument --array: {source} is not an .npz file, nor .h5ad")
-    for options, kinds in ((_OF_TEXT, (".csv", ".tsv")), (("row_names", "index_column"), _TABLES)):
+    for options, kinds in ((_OF_TEXT, _TABLES[:2]), (("row_names", "index_column"), _TABLES)):
         given = [name for name in options if getattr(args, name) not in (None, ".")]
         if given and kind not in kinds:
             what = "is neither .csv nor .tsv" + ", nor .parquet" * (kinds is _TABLES)
@@ -95,13 +89,12 @@ def _known(source: Source, args: Arguments) -> str:
         raise UserError("argument --delimiter: a comma separates cells or decimals, not both")
     if args.thousands == args.decimal:
         raise UserError(f"argument --thousands: {args.decimal!r} is the decimal mark")
-    return kind
 
 
-def _checked(source: Source, reader: Callable[[Source, Arguments], Table], args: Arguments) -> Table:
+def _checked(source: Source, args: Arguments) -> Table:
     """A matrix of real numbers."""
     with _reading(source):
-        table = reader(source, args)
+        table = _READERS[source.kind](source, args)
     matrix = table.matrix
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise UserError(
@@ -124,11 +117,10 @@ def _reading(source: Any) -> Iterator[None]:
     except OSError as error:
         raise UserError(f"cannot read {source}: {error.strerror or error}") from None
     except Exception as error:  # of a damaged file, whatever the library that reads it comes upon
-        if "Python objects" in str(error) or "allow_pickle" in str(error):
-            raise UserError(_pickled(source)) from None
         why = str(error)  # with data in it
-        if len(why) > ERROR_LETTERS:
-            why = f"{why[:ERROR_LETTERS]}..."
+        if "Python objects" in why or "allow_pickle" in why:
+            raise UserError(_pickled(source)) from None
+        why = f"{why[:ERROR_LETTERS]}..." if len(why) > ERROR_LETTERS else why
         raise UserError(f"{source} cannot be read as {source.kind}: {why}") from None
 
 
@@ -136,10 +128,9 @@ def symmetric(matrix: Any) -> bool:
     """Whether it equals its transpose to the rounding of single precision."""
     if matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 1:
         return False
-    if scipy.sparse.issparse(matrix):
-        with np.errstate(over="ignore", invalid="ignore"):
-            return bool(abs(matrix - matrix.T).max() <= 1e-5 * abs(matrix).max())
     with np.errstate(over="ignore", invalid="ignore"):
+        if scipy.sparse.issparse(matrix):
+            return bool(abs(matrix - matrix.T).max() <= 1e-5 * abs(matrix).max())
         return all(np.allclose(m, m.T, rtol=1e-5, atol=0) for m in (matrix[:9, :9], matrix))
 
 
@@ -149,21 +140,20 @@ def read_lines(
     """A name, or a group, for each variable; or a label for each sample. Of lines of several cells with tabs
     between them it is the second; the first may be what is `known`, in any order."""
     path = getattr(args, option)
-    with _reading(path):
-        source = source_of(path)
-        with source.open_text() as file:
-            lines = [line.strip("\r\n ").split("\t") for line in file]
-    while lines and not "".join(lines[-1]).strip():
-        del lines[-1]
+    with _reading(path), source_of(path).open_text() as file:
+        lines = [line.split("\t") for line in re.split(r"\r\n?|\n", file.read().rstrip())]
     if len(lines) != count:
         raise UserError(f"argument --{option}: {path} has {len(lines)} {option} for {counted(count, of)}")
-    width = min(map(len, lines))
-    if width > 1:
+    several = min(map(len, lines)) > 1
+    if several:
         args.notes.append(f"column 2 of {path} was taken for the {option}")
         place = {cells[0].strip(): cells for cells in lines}
         if len(place) == count and place.keys() == set(known):
             lines = [place[name] for name in known]
-    return tuple(cells[width > 1].strip() for cells in lines)
+    return tuple(cells[several].strip() for cells in lines)
+
+
+# ---- loadings ---------------------------------------------------------------------------------------
 
 
 @record
@@ -180,42 +170,34 @@ class Saved:
     scale: NDArray[Any] | None = None
 
 
-_LAYOUT = {
-    "header": True, "row_names": True, "index_column": None, "nan": False, "impute": None, "delimiter": None,
-    "decimal": ".", "thousands": None, "comment": None, "drop": (), "keep_going": False,
-}  # fmt: skip
-
-
 def read_saved(path: str) -> Saved:
-    args = Arguments(array="loadings", notes=[], **_LAYOUT)
+    args = Arguments(array="loadings", notes=[], header=True, row_names=True, decimal=".")
     with _reading(path):
         source = source_of(path)
         if source.kind not in (".csv", ".npz"):
             raise UserError(f"argument --loadings: {path} is neither .csv nor .npz")
-        table = READERS[source.kind](source, args)
+        table = _READERS[source.kind](source, args)
         fields = {} if source.kind == ".csv" else dict(np.load(source.file(), allow_pickle=False))
     V, names = table.matrix, table.row_names
     if source.kind == ".npz":
         names = table.names or names
-    elif set(table.words.get("kind", ())) in ({"data"}, {"covariance"}):
+    if set(table.words.get("kind", ())) in ({"data"}, {"covariance"}):
         fields["kind"] = table.words.pop("kind")[0]
-        last = [name for name in (table.names or ()) if name in ("center", "scale")]
-        V = V[:, : V.shape[1] - len(last)]
-        for j, name in enumerate(last):
-            column = table.matrix[:, j - len(last)]
-            if (column != (name == "scale")).any():
-                fields["mean" if name == "center" else name] = column
+        for name, plain in (("scale", 1), ("center", 0)):
+            if table.names and name == table.names[V.shape[1] - 1]:
+                if (V[:, -1] != plain).any():
+                    fields["mean" if name == "center" else name] = V[:, -1]
+                V = V[:, :-1]
     if V.ndim != 2 or V.dtype.kind not in "fiub" or not np.isfinite(V).all() or table.words:
         raise UserError(f"argument --loadings: {path} does not hold a matrix of finite numbers")
-    for name in ("weights", "mean", "scale"):
-        if name in fields and (len(fields[name]) != len(V) or not np.isfinite(fields[name]).all()):
+    for name in {"weights", "mean", "scale"} & fields.keys():
+        if len(fields[name]) != len(V) or not np.isfinite(fields[name]).all():
             raise UserError(f"argument --loadings: {path}: {name} does not fit {counted(len(V), 'variable')}")
-    known = None
-    if names is not None or source.kind == ".csv":
-        known = [name.strip() or f"x{j + 1}" for j, name in enumerate(names or [""] * len(V))]
+    known = [name.strip() or f"x{j + 1}" for j, name in enumerate(names or [""] * len(V))]
+    kind = str(fields["kind"]) if "kind" in fields else None
     return Saved(
-        path, known, V, fields.get("weights", V),
-        str(fields["kind"]) if "kind" in fields else None, fields.get("mean"), fields.get("scale"),
+        path, known if names or source.kind == ".csv" else None, V, fields.get("weights", V), kind,
+        fields.get("mean"), fields.get("scale"),
     )  # fmt: skip
 
 
@@ -227,44 +209,58 @@ def adopt(args: Arguments, files: Sequence[Saved]) -> None:
         for one in recorded:
             if name == "scale" or one.kind == "data":
                 treated.setdefault((one.mean if name == "center" else one.scale) is not None, one.path)
-        asked = args.asked[name]
+        asked = getattr(args, name)
         if len(treated) == 2 and asked is None:
             raise UserError(
                 f"argument --loadings: the variables of {treated[True]} were {was}, those of "
                 f"{treated[False]} were not; say --{name} or --no-{name}"
             )
         if len(treated) == 1 and asked not in (None, *treated):
-            path = treated[not asked]
             raise UserError(
-                f"argument --{'no-' * (not asked)}{name}: {path} says that its variables were "
+                f"argument --{'no-' * (not asked)}{name}: {treated[not asked]} says that its variables were "
                 f"{'not ' * asked}{was}"
             )
-        if len(treated) == 1:
-            [value] = treated
-            if value != getattr(args, name):
-                args.notes.append(f"--{'no-' * (not value)}{name}, as {treated[value]} says")
-            setattr(args, name, value)
+        value, path = (
+            next(iter(treated.items()), (name == "center", None)) if asked is None else (asked, None)
+        )
+        setattr(args, name, value)
+        if path is not None and value != (name == "center"):
+            args.notes.append(f"--{'no-' * (not value)}{name}, as {path} says")
     if not args.covariance and recorded and all(one.kind == "covariance" for one in recorded):
         args.covariance = "auto"
+
+
+def known_names(saved: Saved, names: Sequence[str]) -> list[str]:
+    """Those in the file of loadings, without what was put before formulas where these names lack it."""
+    known = saved.names or [f"x{j + 1}" for j in range(len(saved.loadings))]
+    return known if set(known) <= set(names) else list(map(unquoted, known))
+
+
+def places(wanted: Sequence[str], names: Sequence[str], of: object, path: object) -> list[int]:
+    """Where the names that `of` has are among those of `path`."""
+    if list(wanted) == list(names):  # in their order, though some may be the same
+        return [*range(len(names))]
+    at = {name: j for j, name in enumerate(names)}
+    lost = [name for name in wanted if name not in at]
+    if lost:
+        more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+        raise UserError(f"{path} has no variable {lost[0]!r}{more}, as {of} has")
+    count = Counter(names) | Counter(wanted)
+    twice = next((name for name in wanted if count[name] > 1), None)
+    if twice is not None:
+        raise UserError(f"variables cannot be matched: {twice!r} is the name of several")
+    return [at[name] for name in wanted]
 
 
 def placed(saved: Saved, names: Sequence[str], source: object) -> NDArray[np.float64]:
     """The loadings with a row for each of these variables, whatever the order of the file."""
     V, path = saved.loadings, saved.path
-    known = saved.names or list(names)
     if len(V) != len(names):
         raise UserError(
             f"argument --loadings: {path} has {counted(len(V), 'variable')}, {source} has {len(names)}"
         )
-    if not set(known) >= set(names):
-        known = list(map(unquoted, known))
-    if known != list(names):
-        place = {name: i for i, name in enumerate(known)}
-        lost = next((name for name in names if name not in place), None)
-        if lost is not None or len(place) < len(known):
-            why = "names variables twice" if lost is None else f"has no variable {lost!r}, as {source} has"
-            raise UserError(f"argument --loadings: {path} {why}")
-        V = V[[place[name] for name in names]]
+    if saved.names is not None:
+        V = V[places(names, known_names(saved, names), source, path)]
     empty = np.flatnonzero(~V.any(axis=0))
     if V.shape[1] == 0 or len(empty):
         which = f"component {empty[0] + 1} of {path} has" if len(empty) else f"{path} has"
@@ -272,80 +268,65 @@ def placed(saved: Saved, names: Sequence[str], source: object) -> NDArray[np.flo
     return V.astype(np.float64)
 
 
-def imputed(table: Table, args: Arguments) -> Table:
+# ---- what is missing --------------------------------------------------------------------------------
+
+
+def _entries(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Those that are not finite: row and column of each, and the value."""
+    if scipy.sparse.issparse(X):
+        entries = X.tocoo()
+        at = np.flatnonzero(~np.isfinite(entries.data))
+        return np.stack([entries.row[at], entries.col[at]], axis=1), entries.data[at]
+    bad = np.argwhere(~np.isfinite(X))
+    return bad, X[tuple(bad.T)]
+
+
+def _imputed(table: Table, args: Arguments) -> Table:
     """The table without missing entries, and a note of what was done; infinite entries stay."""
     if args.covariance:
         raise UserError("argument --impute: not with --covariance, whose entries are no samples")
-    missing = _missing(table.matrix)
-    if not len(missing):
+    where, values = _entries(table.matrix)
+    where = where[np.isnan(values)]
+    if not len(where):
         return table
-    many = counted(len(missing), "missing entry")
+    many, X = counted(len(where), "missing entry"), table.matrix
     if args.impute == "mean":
-        columns = np.unique(missing[:, 1])
+        filled, columns = X.copy(), np.unique(where[:, 1])
+        for j in columns:
+            x = X[:, [j]].toarray() if scipy.sparse.issparse(X) else X[:, [j]]
+            if np.isnan(x).all():
+                name = table.variables()[j]
+                raise UserError(
+                    f"argument --impute: variable {name} has no entry to take the mean of; drop it"
+                )
+            with np.errstate(over="ignore"):
+                filled[where[where[:, 1] == j, 0], j] = np.nanmean(x, dtype=np.float64)
         args.notes.append(f"{many} of {counted(len(columns), 'variable')} replaced by means")
-        return replace(table, matrix=_with_means(table, missing))
+        return replaced(table, matrix=filled)
     axis = 0 if args.impute == "drop-rows" else 1
-    kept = np.setdiff1d(np.arange(table.matrix.shape[axis]), missing[:, axis])
+    kept = np.setdiff1d(np.arange(X.shape[axis]), where[:, axis])
     what = "sample" if axis == 0 else "variable"
     if not len(kept):
         raise UserError(f"argument --impute: every {what} has a missing entry, none is left")
-    dropped = counted(table.matrix.shape[axis] - len(kept), what)
-    args.notes.append(f"{dropped} dropped, with {many}")
+    args.notes.append(f"{counted(X.shape[axis] - len(kept), what)} dropped, with {many}")
     return (table.with_columns if axis else table.with_rows)(kept.tolist())
-
-
-def _missing(X: Any) -> NDArray[np.intp]:
-    """Row and column of each NaN."""
-    if scipy.sparse.issparse(X):
-        entries = X.tocoo()
-        at = np.flatnonzero(np.isnan(entries.data))
-        return np.stack([entries.row[at], entries.col[at]], axis=1).astype(np.intp)
-    return np.argwhere(np.isnan(X)) if X.dtype.kind == "f" else np.empty((0, 2), np.intp)
-
-
-def _with_means(table: Table, missing: NDArray[np.intp]) -> Any:
-    """A copy in which the mean of the rest of its column takes the place of each missing entry."""
-    X: Any = table.matrix
-    rows, columns = missing.T
-    wanted, place = np.unique(columns, return_inverse=True)
-    means = np.empty(len(wanted))
-    for i, j in enumerate(wanted):
-        x = X[:, [j]].toarray()[:, 0] if scipy.sparse.issparse(X) else np.asarray(X[:, j])
-        known = x[~np.isnan(x)]
-        if not len(known):
-            name = table.variables()[j]
-            raise UserError(f"argument --impute: variable {name} has no entry to take the mean of; drop it")
-        with np.errstate(over="ignore"):
-            means[i] = known.mean(dtype=np.float64)
-    if not scipy.sparse.issparse(X):
-        filled = np.array(X)
-        filled[rows, columns] = means[place]
-        return filled
-    filled = X.copy()
-    entry = np.flatnonzero(np.isnan(filled.data))
-    major = np.searchsorted(filled.indptr, entry, side="right") - 1
-    column = filled.indices[entry] if filled.format == "csr" else major
-    filled.data[entry] = means[np.searchsorted(wanted, column)]
-    return filled
 
 
 def where_not_finite(table: Table, args: Arguments, nan: bool = False) -> str | None:
     """Where the first entry that is infinite, or NaN unless that is allowed, stands in the file."""
     if args.orientation == "columns":
         table = table.transposed()
-    matrix, wrong = table.matrix, np.isinf if nan else lambda x: ~np.isfinite(x)
-    if scipy.sparse.issparse(matrix):
-        entries = matrix.tocoo()
-        at = np.flatnonzero(wrong(entries.data))
-        bad, values = np.stack([entries.row[at], entries.col[at]], axis=1), entries.data[at]
-    else:
-        bad = np.argwhere(wrong(matrix))
-        values = matrix[tuple(bad.T)]
+    bad, values = _entries(table.matrix)
+    if nan:
+        bad, values = bad[np.isinf(values)], values[np.isinf(values)]
     if len(bad) == 0:
         return None
     more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
     single = " in single precision" if args.float32 else ""
     return f"{table.cell(*bad[0])} is {values[0]}{single}{more}; impute or drop such entries"
+
+
+# ---- arrays -----------------------------------------------------------------------------------------
 
 
 def _read_npy(source: Source, args: Arguments) -> Table:
@@ -359,72 +340,52 @@ def _pickled(where: object) -> str:
 
 
 def _read_npz(source: Source, args: Arguments) -> Table:
-    import zipfile
-
     if not zipfile.is_zipfile(source.file()):
         raise UserError(f"{source} is not an .npz file")
+    arrays: dict[str, Any] = {}
     with np.load(source.file(), allow_pickle=False) as file:
         if {"format", "shape", "data"} <= set(file.files):
             if args.array is not None:
                 raise UserError(f"argument --array: {source} holds one sparse matrix")
             return Table(compressed(scipy.sparse.load_npz(source.file())))
-        members = {name: _npz_array(file, name) for name in file.files}
-    arrays = {name: a for name, a in members.items() if not isinstance(a, bytes)}  # as other files are
-    name = _choose(source, arrays, args.array)
-    X = arrays[name]
-    if X is None:
-        raise UserError(_pickled(f"{source}: array {name}"))
-    if X.ndim != 2:
-        return Table(X)
-    n, p = X.shape
-    return Table(X, _words(arrays, p), _words(arrays, n) if n != p else None, _shapes(arrays))
-
-
-def _npz_array(file: Any, name: str) -> Any:
-    """The array, or None if it is pickled."""
-    try:
-        return file[name]
-    except ValueError as error:
-        if "allow_pickle" in str(error):
-            return None
-        raise
-
-
-def _shapes(arrays: dict[str, NDArray[Any] | None]) -> str:
-    return ", ".join(
+        for name in file.files:
+            try:
+                arrays[name] = file[name]
+            except ValueError as error:
+                if "allow_pickle" not in str(error):
+                    raise
+                arrays[name] = None
+    arrays = {name: a for name, a in arrays.items() if not isinstance(a, bytes)}  # as other files are
+    shapes = ", ".join(
         f"{name} {'pickled' if a is None else 'x'.join(map(str, a.shape)) or 'scalar'}"
         for name, a in arrays.items()
     )
-
-
-def _choose(source: Source, arrays: dict[str, NDArray[Any] | None], wanted: str | None) -> str:
-    """The name of the matrix among the arrays of an .npz file."""
-    shapes = _shapes(arrays)
-    if wanted is not None:
-        if wanted not in arrays:
-            raise UserError(f"argument --array: {source} has no array {wanted!r}, but: {shapes}")
-        return wanted
     matrices = [name for name, a in arrays.items() if a is not None and a.ndim == 2]
-    if len(matrices) == 1:
-        return matrices[0]
-    if "X" in arrays:
-        return "X"
-    if matrices:
-        raise UserError(f"{source} has several matrices, choose one with --array: {shapes}")
-    if len(arrays) == 1:
-        return next(iter(arrays))
-    raise UserError(f"{source} has no matrix: {shapes or 'it is empty'}")
+    name = args.array or (matrices[0] if len(matrices) == 1 else "X")
+    if args.array is None and name not in arrays and not matrices and len(arrays) == 1:
+        (name,) = arrays
+    if name not in arrays:
+        raise UserError(
+            f"argument --array: {source} has no array {name!r}, but: {shapes}" if args.array
+            else f"{source} has several matrices, choose one with --array: {shapes}" if matrices
+            else f"{source} has no matrix: {shapes or 'it is empty'}"
+        )  # fmt: skip
+    X = arrays[name]
+    if X is None:
+        raise UserError(_pickled(f"{source}: array {name}"))
 
+    def words(count: int) -> tuple[str, ...] | None:
+        """The only array of so many words, if there is one."""
+        found = [
+            a for a in arrays.values() if getattr(a, "dtype", X.dtype).kind == "U" and a.shape == (count,)
+        ]
+        return tuple(found[0].tolist()) if len(found) == 1 else None
 
-def _words(arrays: dict[str, NDArray[Any] | None], count: int) -> tuple[str, ...] | None:
-    """The only array of `count` words, if there is one."""
-    found = [a for a in arrays.values() if a is not None and a.dtype.kind == "U" and a.shape == (count,)]
-    return tuple(found[0].tolist()) if len(found) == 1 else None
+    n, p = X.shape if X.ndim == 2 else (0, 0)
+    return Table(X, words(p), words(n) if n != p else None, shapes)
 
 
 def _read_mtx(source: Source, args: Arguments) -> Table:
-    import scipy.io
-
     with warnings.catch_warnings(), source.open_bytes() as stream:
         warnings.simplefilter("ignore", DeprecationWarning)  # of sparse matrices in favor of arrays
         matrix = scipy.io.mmread(_Lines(stream))
@@ -450,19 +411,7 @@ class _Lines:
         return piece
 
 
-def _read_parquet(source: Source, args: Arguments) -> Table:
-    from .stores import read_parquet
-
-    return read_parquet(source, args)
-
-
-def _read_h5ad(source: Source, args: Arguments) -> Table:
-    from .stores import read_h5ad
-
-    return read_h5ad(source, args.array)
-
-
-READERS: dict[str, Callable[[Source, Arguments], Table]] = {
+_READERS: dict[str, Callable[[Source, Arguments], Table]] = {
     ".csv": read_text, ".tsv": read_text, ".npy": _read_npy, ".npz": _read_npz, ".mtx": _read_mtx,
-    ".parquet": _read_parquet, ".h5ad": _read_h5ad,
+    ".parquet": read_parquet, ".h5ad": read_h5ad,
 }  # fmt: skip

@@ -10,7 +10,6 @@ import lzma
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,12 @@ from .._records import record
 from .console import ProgressLine
 from .table import UserError
 
-__all__ = ["COMPRESSED", "STDIN", "Source", "source_of"]
+__all__ = ["STDIN", "Source", "source_of"]
 __dir__ = __all__.copy
 
 STDIN = "-"
 _SMALL = 100_000  # bytes of a file whose reading needs no progress
-COMPRESSED = (".csv", ".tsv", ".mtx")  # formats that may be read through what packs them
+_TEXT = (".csv", ".tsv", ".mtx")  # formats that may be read through what packs them
 _UNPACK: dict[str, tuple[bytes, Any]] = {
     ".gz": (b"\x1f\x8b", gzip.open), ".bz2": (b"BZh", bz2.open), ".xz": (b"\xfd7zXZ\0", lzma.open),
 }  # fmt: skip
@@ -54,9 +53,9 @@ class Source:
     def open_bytes(self) -> Iterator[io.BufferedReader]:
         """The file as it is unpacked."""
         with contextlib.ExitStack() as stack:
-            raw: Any = open(self.path, "rb") if self.content is None else io.BytesIO(self.content)  # noqa: SIM115
-            if self.progress is not None and self.content is None and os.path.getsize(self.path) > _SMALL:
-                raw = _Watched(raw, self.progress)
+            raw: Any = io.BytesIO(self.content or b"")
+            if self.content is None:
+                raw = _Watched(self.path, self.progress)
             stream: Any = stack.enter_context(io.BufferedReader(raw))
             for extension, (magic, unpack) in _UNPACK.items():
                 if stream.peek(9).startswith(magic) or self.name.lower().endswith(extension):
@@ -73,25 +72,19 @@ class Source:
                 yield text
 
 
-class _Watched(io.RawIOBase):
+class _Watched(io.FileIO):
     """A file that tells how far it was read."""
 
-    def __init__(self, file: Any, progress: ProgressLine):
-        self.file, self.progress = file, progress
-        self.size, self.done = max(os.fstat(file.fileno()).st_size, 1), 0
+    def __init__(self, path: str, progress: ProgressLine | None):
+        super().__init__(path)
+        self.size, self.progress = os.path.getsize(path), progress
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count: int = self.file.readinto(buffer)
-        self.done += count
-        self.progress(f"read {100 * self.done // self.size} % of {self.size / 1e6:.0f} MB")
+    def readinto(self, buffer: Any) -> int | None:
+        count = super().readinto(buffer)
+        if self.progress is not None and self.size > _SMALL:
+            share = 100 * self.tell() // self.size
+            self.progress(f"read {share} % of {self.size / 1e6:.0f} MB")
         return count
-
-    def close(self) -> None:
-        self.file.close()
-        super().close()
 
 
 def source_of(path: str, kind: str | None = None, progress: ProgressLine | None = None) -> Source:
@@ -107,14 +100,11 @@ def source_of(path: str, kind: str | None = None, progress: ProgressLine | None 
         with open(path, "rb") as file:
             content = None if os.path.isfile(path) else file.read()
     suffixes = [suffix.lower() for suffix in Path(path).suffixes[-2:]]
-    if len(suffixes) > 1 and suffixes[-1] in _UNPACK and suffixes[-2] in COMPRESSED:
+    if len(suffixes) > 1 and suffixes[-1] in _UNPACK and suffixes[-2] in _TEXT:
         del suffixes[-1]
     kind = f".{kind}" if kind else suffixes[-1] if suffixes else ""
-    source = Source(path, name, kind, content, progress)
-    if kind or content is None:
-        return source
-    with source.open_bytes() as stream:
-        head = stream.peek(9)
-    return replace(
-        source, kind=next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), ".csv")
-    )
+    if content is not None and not kind:
+        with Source(path, name, kind, content).open_bytes() as stream:
+            head = stream.peek(9)
+        kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), ".csv")
+    return Source(path, name, kind, content, progress)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .source import Source
 from .table import Arguments, Table, UserError, compressed
-from .text import needed, numbers_rows, place, table_of
+from .text import needed, table_of, with_index
 
 __all__ = ["read_h5ad", "read_parquet"]
 __dir__ = __all__.copy
@@ -18,32 +18,24 @@ __dir__ = __all__.copy
 def read_parquet(source: Source, args: Arguments) -> Table:
     """Columns of numbers; an index, or a first column of words or of numbers of the rows, names these."""
     needed(source, "pyarrow")
-    frame = needed(source, "pandas").read_parquet(source.file())
-    names = list(map(str, frame.columns))
-    index: list[int] = []
-    if not isinstance(frame.index, needed(source, "pandas").RangeIndex):
-        index = list(range(frame.index.nlevels))
-        names = [str(name or "") for name in frame.index.names] + names
+    pandas = needed(source, "pandas")
+    frame = pandas.read_parquet(source.file())
+    names, index = list(map(str, frame.columns)), []
+    if not isinstance(frame.index, pandas.RangeIndex) and args.index_column is None:
+        index = [*range(frame.index.nlevels)]
+        names = [*(str(name or "") for name in frame.index.names), *names]
         frame = frame.reset_index(names=[f"\0{i}" for i in index])
-    if args.index_column is not None:
-        index = [place(source, one, names, len(names), "index-column") for one in args.index_column]
-    elif names and not index and args.row_names is not False:
-        first = frame.iloc[:, 0].dropna().tolist()
-        if (
-            args.row_names
-            or isinstance(first[0] if first else 0, str)
-            or numbers_rows(source, first, names[0], args)
-        ):
-            index = [0]
+    elif names:
+        index = with_index(frame, [name or "?" for name in names], source, args)
     return table_of(frame, names, index, source, args, order="F")
 
 
 # ---- .h5ad ------------------------------------------------------------------------------------------
 
 
-def read_h5ad(source: Source, wanted: str | None) -> Table:
+def read_h5ad(source: Source, args: Arguments) -> Table:
     """X, a layer, or the raw X of annotated data, with the names of the variables and observations."""
-    h5py = needed(source, "h5py")
+    h5py, wanted = needed(source, "h5py"), args.array
     with h5py.File(source.file(), "r") as file:
         layers = file.get("layers", {})
         places = {name: f"layers/{name}" for name in layers}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ from typing import Any
 
 from .._records import record
 
-__all__ = ["Arguments", "Table", "UserError", "compressed"]
+__all__ = ["Arguments", "Table", "UserError", "compressed", "quoted", "unquoted"]
 __dir__ = __all__.copy
 
 
@@ -78,3 +79,15 @@ def compressed(matrix: Any) -> Any:
     if hasattr(matrix, "check_format"):
         matrix.check_format(full_check=True)
     return matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet computes, with or without quotes before it
+
+
+def quoted(name: str) -> str:
+    """A name that a spreadsheet takes for words: with an apostrophe before what would be a formula."""
+    return f"'{name}" if _FORMULA.match(name) else name
+
+
+def unquoted(name: str) -> str:
+    return name[1:] if name.startswith("'") and _FORMULA.match(name) else name

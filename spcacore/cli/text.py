@@ -6,7 +6,7 @@ import csv
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -14,41 +14,45 @@ import numpy as np
 
 from .._limits import INDEX_ROWS, INFO_NAMES
 from .._messages import counted
+from .._records import replaced
 from .source import Source
 from .table import Arguments, Table, UserError
 
-__all__ = ["MISSING", "Record", "needed", "number", "numbers_rows", "place", "read_text", "table_of"]
+__all__ = ["needed", "number", "place", "read_text", "table_of", "with_index"]
 __dir__ = __all__.copy
 
-MISSING = frozenset((
-    "", "na", "nan", "n/a", "n.a.", "n.a", "null", "none", "nil", "nat", "missing", "<na>", "(na)", "(null)",
-    "(missing)", "?", "-", "--", "---", "–", "—", ".", "..", "*", "\\n", "#n/a", "#na", "#n/a n/a", "#div/0!",
-    "#value!", "#ref!", "#name?", "#num!", "#null!", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "+nan",
-    "-nan", "nan(ind)", "-nan(ind)",
-))  # fmt: skip
-_SPELLED = sorted({"NaN", "NaT"}.union(*({word, word.upper(), word.capitalize()} for word in MISSING)))
-# 10,500 and 1.234,5 and 12,34,567
-_GROUPS = re.compile(r"[+-]?\d{1,3}(?:[,.' _]\d{2,3})*([,.' _])\d{3}(?:[.,]\d+)?")
+# What says that a cell is missing, in any case of its letters; besides an empty one.
+_MISSING = [
+    "na", "nan", "n/a", "n.a.", "n.a", "null", "none", "nil", "nat", "missing", "<na>", "(na)",
+    "(null)", "(missing)", "?", "-", "--", "---", "–", "—", ".", "..", "*", "\\n", "#n/a", "#na",
+    "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!", "1.#qnan", "-1.#qnan", "1.#ind",
+    "-1.#ind", "+nan", "-nan", "nan(ind)", "-nan(ind)",
+]  # fmt: skip
+_SPELLED = ["", "#N/A N/A", "NaN", "NaT", *_MISSING, *map(str.upper, _MISSING), *map(str.title, _MISSING)]
+_GROUPS = re.compile(r"[+-]?\d{1,3}(?:[,.' _]\d{2,3})*([,.' _])\d{3}(?:[.,]\d+)?")  # 10,500 and 1.234,5
 _FRACTION = re.compile(r"[+-]?\d*[.,]\d+(?:[eE][+-]?\d+)?")  # 1,5
 _IDENTIFIER = re.compile(
     r"(?i:(.*[\W_])?(id|ids|index|idx|key|nr|no|case|sample|subject|patient|participant|obs|observation|row|"
     r"barcode)|unnamed: \d+)|.*[a-z]I[Dd]"
 )
-Record = tuple[int, list[str]]  # line number and cells
-
+_Record = tuple[int, list[str]]  # line number and cells
 
 # ---- cells ------------------------------------------------------------------------------------------
 
 
-def number(cell: str, decimal: str = ".", thousands: str | None = None) -> float | None:
+def number(cell: Any, decimal: str = ".", thousands: str | None = None) -> float | None:
     """What the cell holds: a number, NaN if it is missing, and None if it holds words."""
-    cell = re.sub("[\u00a0\u202f]", " ", cell).strip().replace("−", "-")
-    if cell.lower() in MISSING:
+    if not isinstance(cell, str):
+        try:
+            return np.nan if cell is None else float(cell)
+        except (TypeError, ValueError):
+            return None
+    cell = _stripped(cell).replace("−", "-")
+    if cell.lower() in _MISSING or cell in _SPELLED:
         return np.nan
     if thousands is not None and thousands in cell:
-        whole = cell.split(decimal)[0]
         mark = re.escape(thousands)
-        if not re.fullmatch(rf"[+-]?\d{{1,3}}({mark}\d{{2,3}})*{mark}\d{{3}}", whole):
+        if not re.fullmatch(rf"[+-]?\d{{1,3}}({mark}\d{{2,3}})*{mark}\d{{3}}", cell.split(decimal)[0]):
             return None
         cell = cell.replace(thousands, "")
     if decimal == ",":
@@ -59,35 +63,35 @@ def number(cell: str, decimal: str = ".", thousands: str | None = None) -> float
         return None
 
 
+def _stripped(cell: str) -> str:
+    return re.sub("[\u00a0\u202f]", " ", cell).strip()
+
+
 def _is_number(cell: str) -> bool:
     value = number(cell)
     return value is not None and value == value
 
 
-def _is_text(cell: str) -> bool:
-    return number(cell) is None
-
-
-def _is_label(cell: str) -> bool:
+def _is_label(cell: Any) -> bool:
     """Whether the cell names something; `1,5` and `10,500` are more likely numbers, written otherwise."""
-    return _is_text(cell) and not (_GROUPS.fullmatch(cell.strip()) or _FRACTION.fullmatch(cell.strip()))
+    written = isinstance(cell, str) and (_GROUPS.fullmatch(cell.strip()) or _FRACTION.fullmatch(cell.strip()))
+    return number(cell) is None and not written
 
 
 def _advice(cell: str, args: Arguments) -> str:
     """What may be wrong with a cell that is no number, as a clause."""
-    cell = re.sub("[\u00a0\u202f]", " ", cell).strip()
-    grouped, fraction = _GROUPS.fullmatch(cell), _FRACTION.fullmatch(cell)
-    advice = []
-    if fraction and args.decimal == ".":
-        advice.append("if the comma is the decimal mark, say --decimal ,")
-    elif args.decimal == "," and "." in cell:
-        advice.append("with --decimal , a number has no point")
+    cell = _stripped(cell)
+    grouped, fraction = _GROUPS.fullmatch(cell), _FRACTION.fullmatch(cell) and args.decimal == "."
+    advice = ["with --decimal , a number has no point"] if args.decimal == "," and "." in cell else []
     if grouped:
         mark = shlex.quote(grouped[1])
         other = " --decimal ," * (grouped[1] == args.decimal == ".")
-        advice.insert(args.decimal == ",", f"if {mark} separates thousands, say --thousands {mark}{other}")
-    elif fraction and args.decimal == ".":
-        advice = ["decimals need a point, or say --decimal ,"]
+        advice.append(f"if {mark} separates thousands, say --thousands {mark}{other}")
+    if fraction:
+        advice.append(
+            "if the comma is the decimal mark, say --decimal ," if grouped
+            else "decimals need a point, or say --decimal ,"
+        )  # fmt: skip
     return "".join(f"; {part}" for part in advice)
 
 
@@ -95,14 +99,14 @@ def _whole(cells: Sequence[Any]) -> Any:
     """The cells as whole numbers, or None."""
     if not all(re.fullmatch(r"\d{1,15}(\.0*)?", str(cell).strip()) for cell in cells):
         return None
-    return np.array([int(float(str(cell))) for cell in cells])
+    return np.array([int(float(cell)) for cell in cells])
 
 
-def _counts_up(cells: list[str]) -> bool:
+def _counts_up(cells: Sequence[Any], step: int | None = None) -> bool:
     """Whether the cells are equally spaced increasing whole numbers, as only names are."""
     whole = _whole(cells)
-    steps = None if whole is None else np.diff(whole)
-    return steps is not None and bool((steps > 0).all() and (steps == steps[:1]).all())
+    steps = np.zeros(1) if whole is None else np.diff(whole)
+    return bool((steps > 0).all() and (steps == (step or steps[:1])).all())
 
 
 # ---- the file ---------------------------------------------------------------------------------------
@@ -110,8 +114,6 @@ def _counts_up(cells: list[str]) -> bool:
 
 def needed(source: Source, package: str) -> Any:
     """The package that reads such files."""
-    from importlib import import_module
-
     try:
         return import_module(package)
     except ImportError:
@@ -123,33 +125,30 @@ class _Text:
 
     def __init__(self, source: Source, args: Arguments):
         self.source, self.args, self.comments = source, args, 0
+        top: list[tuple[int, str]] = []
         with source.open_text() as file:
-            top: list[tuple[int, str]] = []
             for i, line in enumerate(self.lines(file)):
                 if line.strip():
                     top.append((i, line))
                     if not line.startswith("#"):
                         break
-        last = top[-1][1] if top else ""
-        self.delimiter = args.delimiter or ("\t" if source.kind == ".tsv" else self._delimiter(last))
+        marks = ";\t" if args.decimal == "," else ";\t," if args.thousands == "," else ",;\t"
+        found = re.sub(r'"[^"]*"', "", top[-1][1]) if top else ""
+        sniffed = "\t" if source.kind == ".tsv" else next((m for m in marks if m in found), marks[0])
+        self.delimiter = args.delimiter or sniffed
         widths = [len(next(csv.reader([line], delimiter=self.delimiter))) for _, line in top]
-        other = [i + 1 for (i, _), width in zip(top, widths, strict=True) if width != widths[-1]]
-        self.comments = other[-1] if other else 0
-
-    def _delimiter(self, line: str) -> str:
-        outside_quotes = re.sub(r'"[^"]*"', "", line)
-        marks = ";\t" if self.args.decimal == "," else ";\t," if self.args.thousands == "," else ",;\t"
-        return next((mark for mark in marks if mark in outside_quotes), marks[0])
+        self.comments = max(
+            (i + 1 for (i, _), w in zip(top, widths, strict=True) if w != widths[-1]), default=0
+        )
 
     def lines(self, file: Any) -> Iterator[str]:
         """Those that are no comments, whose place an empty line takes."""
         mark = self.args.comment
         for i, line in enumerate(file):
-            if i < self.comments:
-                line = "\n"
+            line = "\n" if i < self.comments else line
             yield line.split(mark)[0] + "\n" if mark and mark in line else line
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[_Record]:
         """Line number and cells of each line that is not blank."""
         with self.source.open_text() as file:
             reader = csv.reader(self.lines(file), delimiter=self.delimiter, strict=True)
@@ -160,35 +159,34 @@ class _Text:
             except csv.Error as error:
                 raise UserError(f"{self.source}: line {reader.line_num}: {error}") from None
 
-    def frame(self, pandas: Any, skipped: int, model: Record) -> Any:
+    def frame(self, skipped: int, model: _Record) -> Any:
         """The rows below the first lines, as wide as the model; the first column as it is written."""
-        args = self.args
-        try:
-            with self.source.open_text() as file:
-                for _ in range(skipped):
-                    next(file)
+        pandas, args, width = needed(self.source, "pandas"), self.args, len(model[1])
+        frame = None
+        with self.source.open_text() as file:
+            for _ in range(skipped):
+                next(file)
+            try:
                 frame = pandas.read_csv(
-                    file, sep=self.delimiter, header=None, names=range(len(model[1])), decimal=args.decimal,
+                    file, sep=self.delimiter, header=None, names=range(width), decimal=args.decimal,
                     comment=args.comment, na_values=_SPELLED, keep_default_na=False, low_memory=False,
-                    converters=dict.fromkeys(range(1 if args.thousands is None else len(model[1])), str),
+                    converters=dict.fromkeys(range(1 if args.thousands is None else width), str),
                     float_precision="round_trip", index_col=False,
                 )  # fmt: skip
-        except pandas.errors.ParserError:
-            self._check_widths(skipped, model)
-            raise
-        if frame.shape[1] > 1 and frame.iloc[:, -1].isna().any():  # or cells that are not there
-            self._check_widths(skipped, model)
+            except pandas.errors.ParserError as error:
+                wrong = error
+        if frame is None or (width > 1 and frame.iloc[:, -1].isna().any()):  # or cells that are not there
+            for record in self.records():
+                if record[0] > skipped and len(record[1]) != width:
+                    raise self.ragged(record, model)
+        if frame is None:
+            raise wrong
         return frame
 
-    def _check_widths(self, skipped: int, model: Record) -> None:
-        for record in self.records():
-            if record[0] > skipped and len(record[1]) != len(model[1]):
-                raise self.ragged(record, model)
-
-    def ragged(self, record: Record, model: Record) -> UserError:
+    def ragged(self, record: _Record, model: _Record) -> UserError:
         (line, cells), (model_line, model_cells) = record, model
-        marks = [one[:1] for one in (cells[0], model_cells[0]) if one[:1] in tuple("#!%")]
-        advice = f"; if {marks[0]} begins a comment, say --comment '{marks[0]}'" if marks else ""
+        mark = next((one[:1] for one in (cells[0], model_cells[0]) if one[:1] in tuple("#!%")), None)
+        advice = f"; if {mark} begins a comment, say --comment '{mark}'" if mark else ""
         many = counted(len(cells), "cell")
         return UserError(
             f"{self.source}: line {line} has {many}, line {model_line} has {len(model_cells)}{advice}"
@@ -197,32 +195,29 @@ class _Text:
 
 def read_text(source: Source, args: Arguments) -> Table:
     """What the arguments do not say of the layout is told from the first two lines."""
-    pandas, text = needed(source, "pandas"), _Text(source, args)
+    text = _Text(source, args)
     top = list(islice(text.records(), 2))
     if not top:
         raise UserError(f"{source} is empty")
-    first, second = top[0][1], top[1][1] if len(top) > 1 else None
+    first, second = top[0][1], top[-1][1] if len(top) > 1 else None
     header = _has_header(first, second, args)
-    if header:
-        if second is None:
-            raise UserError(f"{source} has a header but no rows")
-        first = [re.sub("^# *", "", first[0]), *first[1:]]
-    frame = text.frame(pandas, top[0][0] if header else text.comments, top[int(header)])
-    short, names = False, None
-    if header:
-        extra = frame.shape[1] - len(first)
+    if header and second is None:
+        raise UserError(f"{source} has a header but no rows")
+    frame = text.frame(top[0][0] if header else text.comments, top[int(header)])
+    names = [re.sub("^# *", "", first[0]), *first[1:]] if header else None
+    if names is not None:
+        extra = frame.shape[1] - len(names)
         if extra > 0 and frame.iloc[:, -extra:].isna().all(axis=None):  # a comma at the end of each row
-            frame = frame.iloc[:, : len(first)]
-        elif extra < 0 and not "".join(first[extra:]).strip():
-            first = first[:extra]
+            frame = frame.iloc[:, : len(names)]
+        elif extra < 0 and not "".join(names[extra:]).strip():
+            names = names[:extra]
         elif extra == 1 and args.row_names is not False:
-            short = True
+            names = ["", *names]
         elif extra:
             raise text.ragged(top[1], top[0])
-        while len(first) > 1 and not first[-1].strip() and not short and frame.iloc[:, -1].isna().all():
-            first, frame = first[:-1], frame.iloc[:, :-1]
-        names = ["", *first] if short else first
-    index = _index(source, frame, names, _has_row_names(first, frame, short, header, args), args)
+        while len(names) > 1 and not names[-1].strip() and frame.iloc[:, -1].isna().all():
+            names, frame = names[:-1], frame.iloc[:, :-1]
+    index = with_index(frame, names, source, args)
     table = table_of(frame, names, index, source, args, text.records, header)
     _question_layout(source, args, table, first, header, index == [0])
     bad = np.argwhere(~np.isfinite(table.matrix))
@@ -238,66 +233,45 @@ def read_text(source: Source, args: Arguments) -> Table:
 # ---- its layout -------------------------------------------------------------------------------------
 
 
-def _labeled(second: list[str] | None) -> bool:
-    return second is not None and len(second) > 1 and _is_label(second[0])
-
-
 def _has_header(first: list[str], second: list[str] | None, args: Arguments) -> bool:
     if args.header is not None:
         return bool(args.header)
     if args.decimal != ".":
         first = [cell if _is_number(cell) else cell.replace(",", ".") for cell in first]
+    labeled = second is not None and len(second) > 1 and _is_label(second[0])
     short = second is not None and len(first) + 1 == len(second)
     cells = first if short or len(first) == 1 or _is_number(first[0]) else first[1:]
-    mostly_text = sum(map(_is_text, cells)) > sum(map(_is_number, cells))
-    corner = len(first) > 1 and not first[0].strip() and not short
-    numbered = corner and (_labeled(second) or _counts_up(first[1:]))
-    return mostly_text or numbered or (short and _labeled(second))
+    numbers = sum(map(_is_number, cells))
+    words = sum(number(cell) is None for cell in cells)
+    numbered = len(first) > 1 and not first[0].strip() and not short and (labeled or _counts_up(first[1:]))
+    return words > numbers or numbered or (short and labeled)
 
 
-def _has_row_names(first: list[str], frame: Any, short: bool, header: bool, args: Arguments) -> bool | None:
-    """Whether the first two lines say that there are; None if they do not."""
-    if args.row_names is not None or args.index_column is not None:
-        return bool(args.row_names)
-    if header:
-        cells = (cell for cell in frame.iloc[:, 0] if cell.strip().lower() not in MISSING)
-        labeled = frame.shape[1] > 1 and _is_label(next(cells, "0"))
-        return short or (len(first) > 1 and not first[0].strip()) or labeled or None
-    return (len(first) > 1 and _is_label(first[0])) or None
-
-
-def _index(
-    source: Source, frame: Any, names: list[str] | None, named: bool | None, args: Arguments
-) -> list[int]:
-    """The columns that name the rows."""
+def with_index(frame: Any, names: Sequence[str] | None, source: Source, args: Arguments) -> list[int]:
+    """The columns that name the rows: those that are given, or the first if it looks like that."""
     if args.index_column is not None:
         return [place(source, one, names, frame.shape[1], "index-column") for one in args.index_column]
-    if named is None and frame.shape[1] > 1:
-        named = numbers_rows(source, frame.iloc[:, 0].tolist(), names[0] if names else "", args)
-    return [0] if named else []
-
-
-def numbers_rows(source: Source, cells: Sequence[Any], name: str, args: Arguments) -> bool:
-    """Whether the first column looks like numbers of the rows, which is then noted."""
-    found = _looks_like_index(cells, name)
-    if found:
-        args.notes.append(
-            f"column 1 of {source} looks like numbers of the rows and was read as row names; if it is a "
-            "variable, say --no-row-names"
-        )
-    return found
-
-
-def _looks_like_index(cells: Sequence[Any], name: str) -> bool:
-    """Whether the first column numbers the rows rather than measures something: whole numbers that do not
-    repeat, of which the name says so, or which count, or rise with as many digits each, as years do."""
+    if args.row_names is not None:
+        return [0] * bool(args.row_names)
+    if frame.shape[1] < 2:
+        return []
+    cells = frame.iloc[:, 0].dropna().tolist()
+    known = (cell for cell in cells if number(cell) is None or number(cell) == number(cell))
+    if (names and not names[0].strip()) or _is_label(next(known, "0")):
+        return [0]
     whole = _whole(cells)
     if whole is None or len(whole) < INDEX_ROWS or len(np.unique(whole)) < len(whole):
-        return False
-    steps, digits = np.diff(whole), len(str(whole[0]))
-    rising = bool((steps > 0).all())
-    alike = digits >= 4 and digits == len(str(whole[-1]))
-    return bool(_IDENTIFIER.fullmatch(name.strip())) or (rising and (alike or bool((steps == 1).all())))
+        return []
+    # whole numbers that do not repeat: the name says it, or they count, or rise with as many digits each
+    alike = 4 <= len(str(whole[0])) == len(str(whole[-1]))
+    counts = (np.diff(whole) > 0).all() and (alike or (np.diff(whole) == 1).all())
+    if not counts and not (names and _IDENTIFIER.fullmatch(names[0].strip())):
+        return []
+    args.notes.append(
+        f"column 1 of {source} looks like numbers of the rows and was read as row names; if it is a "
+        "variable, say --no-row-names"
+    )
+    return [0]
 
 
 def _question_layout(
@@ -305,17 +279,18 @@ def _question_layout(
 ) -> None:
     """Point out names that look like numbers and were read as data."""
     n, p = table.matrix.shape
-    told = args.row_names is not None or args.index_column is not None
     if args.header is None and not header and len(first) > 3 and _counts_up(first[row_names:]):
         args.notes.append(f"line 1 of {source} was read as data; if it is a header, say --header")
-    if not told and not row_names and n > 2 and p > 1:
+    if args.row_names is not None or args.index_column is not None:
+        return
+    if not row_names and n > 2 and p > 1:
         steps = np.diff(table.matrix[:, 0])
-        if (steps == 1).all() or (((steps > 0) & (steps == np.round(steps))).all() and n >= INDEX_ROWS):
+        if (steps == 1).all() or (n >= INDEX_ROWS and ((steps > 0) & (steps == np.round(steps))).all()):
             what = "counts the rows" if (steps == 1).all() else "rises from row to row"
             args.notes.append(
                 f"column 1 of {source} {what}; if it is not a variable, say --row-names or --index-column 1"
             )
-    if not told and row_names and table.row_names and len(first) > p and _is_text(first[0]):
+    if row_names and table.row_names and len(first) > p and number(first[0]) is None:
         one = next((name for name in table.row_names if _is_number(name)), None)
         if one is not None and _is_label(table.row_names[0]):
             args.notes.append(
@@ -329,43 +304,47 @@ def _question_layout(
 
 def table_of(
     frame: Any, names: Sequence[str] | None, index: Sequence[int], source: Source, args: Arguments,
-    records: Callable[[], Iterator[Record]] | None = None, header: bool = False, order: Any = "C",
+    records: Callable[[], Iterator[_Record]] | None = None, header: bool = False, order: Any = "C",
 ) -> Table:  # fmt: skip
     """Columns of numbers as a matrix; those of words are left out, and a few words among numbers refused."""
     width = frame.shape[1]
     frame = frame.set_axis(range(width), axis=1)
-    labels = [["" if one is None else str(one) for one in frame[j]] for j in index]
     dropped = {place(source, one, names, width, "drop") for one in args.drop or ()}
     kept = [j for j in range(width) if j not in {*index, *dropped}]
-    if not kept and index and width == len(index):
+    if width == len(index):
         raise UserError(f"{source} has row names only")
     table = Table(None, None if names is None else tuple(names))
     if records is not None:
         line = lambda i: next(islice(records(), i + header, None))[0]  # noqa: E731
-        table = replace(table, unit="line", line=line)
+        table = replaced(table, unit="line", line=line)
     first: dict[int, tuple[int, str]] = {}  # of the cells that are no numbers: the row, and what is there
     for j in kept:
         if isinstance(frame.dtypes[j], np.dtype) and frame.dtypes[j].kind in "fiub":
             continue
         cells = frame[j].astype(object).where(frame[j].notna(), None).tolist()
-        values = [_value(cell, args) for cell in cells]
+        values = [number(cell, args.decimal, args.thousands) for cell in cells]
         bad = [i for i, value in enumerate(values) if value is None]
         if not bad:
             frame[j] = np.array(values, np.float64)
             continue
         first[j] = bad[0], str(cells[bad[0]])
-        labels_there = sum(not isinstance(cells[i], str) or _is_label(cells[i]) for i in bad)
         known = sum(value is not None and value == value for value in values)
-        if labels_there <= known and not args.keep_going:
-            raise UserError(_no_number(source, table, j, *first[j], bool(index), args))
-    if len(first) == len(kept) and first:
+        if sum(_is_label(cells[i]) for i in bad) <= known and not args.keep_going:
+            raise _no_number(source, table, j, *first[j], bool(index), args)
+    if first and len(first) == len(kept):
         j = next(iter(first))
-        raise UserError(_no_number(source, table, j, *first[j], bool(index), args))
-    kept = [j for j in kept if j not in first]
+        raise _no_number(source, table, j, *first[j], bool(index), args)
     if first:
-        args.notes.append(_left_out(source, table, first))
+        shown = ", ".join(f"{_title(names, j)!r} ({c!r})" for j, (_, c) in islice(first.items(), INFO_NAMES))
+        many = "a column" if len(first) == 1 else f"{len(first)} columns"
+        args.notes.append(
+            f"left out {many} of {source} without numbers: {shown}{', ...' * (len(first) > INFO_NAMES)}; "
+            "--index-column takes one as names of the rows"
+        )
+    kept = [j for j in kept if j not in first]
     single = bool(kept) and all(dtype.name in ("float32", "float16") for dtype in frame[kept].dtypes)
-    return replace(
+    labels = [["" if one is None else str(one) for one in frame[j]] for j in index]
+    return replaced(
         table,
         matrix=np.require(frame[kept].to_numpy(np.float32 if single else np.float64), None, order),
         names=None if names is None else tuple(names[j] for j in kept),
@@ -373,15 +352,6 @@ def table_of(
         column=lambda j: kept[j] + 1,
         words={_title(names, j): frame[j].tolist() for j in first},
     )
-
-
-def _value(cell: Any, args: Arguments) -> float | None:
-    if isinstance(cell, str):
-        return number(cell, args.decimal, args.thousands)
-    try:
-        return np.nan if cell is None else float(cell)
-    except (TypeError, ValueError):
-        return None
 
 
 def place(source: object, wanted: str, names: Sequence[str] | None, width: int, option: str) -> int:
@@ -397,20 +367,11 @@ def _title(names: Sequence[str] | None, j: int) -> str:
     return names[j] if names and names[j].strip() else f"column {j + 1}"
 
 
-def _left_out(source: Source, table: Table, first: dict[int, tuple[int, str]]) -> str:
-    shown = [f"{_title(table.names, j)!r} ({cell!r})" for j, (_, cell) in islice(first.items(), INFO_NAMES)]
-    more = ", ..." if len(first) > len(shown) else ""
-    many = "a column" if len(first) == 1 else f"{len(first)} columns"
-    return (
-        f"left out {many} of {source} without numbers: {', '.join(shown)}{more}; --index-column takes one as "
-        "names of the rows"
-    )
-
-
-def _no_number(source: Source, table: Table, j: int, i: int, cell: str, named: bool, args: Arguments) -> str:
+def _no_number(
+    source: Source, table: Table, j: int, i: int, cell: str, named: bool, args: Arguments
+) -> UserError:
     shown = cell if len(cell) <= 30 else cell[:27] + "..."
-    where = table.cell(i, j)
-    advice = _advice(cell, args)
+    where, advice = table.cell(i, j), _advice(cell, args)
     if advice or table.unit == "row":
         pass
     elif len(cell.split()) > 1 and all(map(_is_number, cell.split())):
@@ -421,4 +382,4 @@ def _no_number(source: Source, table: Table, j: int, i: int, cell: str, named: b
         advice = "; if column 1 is row names, say --row-names"
     else:
         advice = f"; correct it, or leave the column out: --drop {shlex.quote(_title(table.names, j))}"
-    return f"{source}: {where} is not a number: {shown!r}{advice}"
+    return UserError(f"{source}: {where} is not a number: {shown!r}{advice}")

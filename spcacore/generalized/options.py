@@ -8,24 +8,20 @@ from .._asked import as_ratio_search
 from .._limits import PENCIL_BACKWARD_ORDER, PENCIL_SUPPORT
 from .._records import record
 from .._validation import (
-    LARGEST,
     as_seed,
     check_bool,
     check_choice,
     default_cardinality,
     integer,
-    number,
     per_component,
 )
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
 from .ratio_bounds import refuse_many
 
-__all__ = ["DEFLATIONS", "SOLVERS", "STRATEGIES", "Options", "check_options"]
+__all__ = ["DEFLATIONS", "Options", "check_options"]
 __dir__ = __all__.copy
 
 DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.residual}
-SOLVERS = ("auto", "greedy", "rayleigh_flow")
-STRATEGIES = ("auto", "forward", "backward", "bidirectional")
 
 
 @record
@@ -54,19 +50,14 @@ def check_options(
         min(default_cardinality(p), most) if cardinality is None else cardinality, "cardinality", r,
         lambda v, name: integer(v, name, 1, most),
     )  # fmt: skip
-    check_choice(given.method, "method", SOLVERS)
-    check_choice(given.strategy, "strategy", STRATEGIES)
     if given.strategy in ("backward", "bidirectional") and p > PENCIL_BACKWARD_ORDER:
         raise ValueError(
             f"strategy={given.strategy!r} takes at most {PENCIL_BACKWARD_ORDER} variables, not {p}: "
             "use strategy='forward'"
         )
-    if given.strategy != "auto" and given.method == "rayleigh_flow":
-        raise ValueError("strategy is for the greedy method, not for method='rayleigh_flow'")
     if check_bool(certify, "certify"):
         refuse_many(p)
     return Options(
-        k, given.method, given.strategy, check_bool(given.swaps, "swaps"),
-        check_choice(deflation, "deflation", DEFLATIONS), integer(given.max_iter, "max_iter", 1, LARGEST),
-        number(given.tol, "tol", 0), as_seed(given.rng), bool(certify),
+        k, given.method, given.strategy, given.swaps, check_choice(deflation, "deflation", DEFLATIONS),
+        given.max_iter, given.tol, as_seed(given.rng), bool(certify),
     )  # fmt: skip

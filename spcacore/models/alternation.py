@@ -76,21 +76,20 @@ def prepare(
 
 def problem_of(X: Any, request: Request) -> Problem:
     """X as the request has it, which may be that of other rows."""
-    method, options, together = request.solver, request.options, request.together
+    method, record, together = request.solver, request.method, request.together
     return as_problem(
         X, kind=request.kind, center=request.center, scale=request.scale,
         sample_weight=request.sample_weight, screening=request.screening,
         missing=method.missing and not together,
-        columnwise=not (method.needs_whole_products(options) or together),
-        restrictable=method.may_restrict(options) and not together,
-        form=not method.needs_samples(options), choice=request.choice,
+        columnwise=not (method.needs_whole_products(record) or together),
+        restrictable=method.may_restrict(record) and not together,
+        form=not method.needs_samples(record), choice=request.choice,
     )  # fmt: skip
 
 
 def make_solver(problem: Problem, request: Request) -> Solver:
     """The solver with its options, validated."""
-    renormalize = request.method.renormalize
-    solver: Solver = request.solver.from_options(problem, renormalize=renormalize, **request.options)
+    solver: Solver = request.solver.from_record(problem, request.method, nonnegative=request.nonnegative)
     if request.certify and problem.diagonal is None:
         raise ValueError(
             f"certify={request.certify!r} needs the entries of X; an operator offers only products"

@@ -355,7 +355,7 @@ def extend(
         )
     if request.together:
         raise ValueError("the supports were chosen together: call sparse_pca for all components at once")
-    if request.options.get("block"):
+    if getattr(request.method, "block", False):
         raise ValueError("block=True found all components at once; call sparse_pca for more of them")
     more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
     earlier = request.sparsity[:before]

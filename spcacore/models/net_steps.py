@@ -27,6 +27,7 @@ def space_of(problem: Problem) -> Space:
         problem.n_samples is not None
         and problem.n_samples < min(problem.p, SAMPLE_ORDER)
         and problem.operator.dense
+        and not problem.is_matrix
     )
     return (_SampleSpace if few else _VariableSpace)(problem.operator)
 

@@ -82,7 +82,7 @@ def _submatrix(problem: Problem, index: NDArray[np.intp]) -> Array:
 def in_turn(problem: Problem, sizes: tuple[int, ...], seed: int) -> list[Loading]:
     """Loadings by truncated power and projection deflation; fewer where no variance is left."""
     state, out = DeflatedOperator.from_problem(problem), []
-    solver = TruncatedPower.from_options(problem)
+    solver = TruncatedPower.from_record(problem)
     for t, size in enumerate(sizes):
         x = solver.solve(problem, state, size, [seed, t], None)
         if x is None or not x.objective > problem.noise(x.index):
@@ -102,7 +102,7 @@ def penalized_supports(
     """
     op, loadings = problem.operator, list(loadings)
     seen: dict[Supports, list[Loading]] = {}
-    solver = TruncatedPower.from_options(problem)
+    solver = TruncatedPower.from_record(problem)
     if problem.p > ORTHOGONAL_ORDER:
         solver = replace(solver, swaps=0.0)
     state = DeflatedOperator.from_problem(problem, DEFLATIONS["hotelling"])

@@ -483,7 +483,7 @@ def samples_of(problem: Problem, n_samples: Any) -> Any:
         raise ValueError("n_samples is only for kind='covariance'; for data it is the number of rows")
     if problem.n_samples < 2:
         raise ValueError("X has a single sample; at least 2 are needed")
-    return problem.n_samples if problem.row_weight is None else problem.total_weight
+    return problem.total_weight
 
 
 def total_variance(problem: Problem) -> float:

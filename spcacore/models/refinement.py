@@ -34,6 +34,7 @@ from .._types import Kind, MatrixLike, RandomSource, Switch
 from .._validation import Hook, as_seed, check_choice, integer, number, per_component
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, orthogonal_part
+from ..methods import TPower
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -524,7 +525,7 @@ def _again(
             state = state.deflate(*x, problem.noise)
     start, best, most, now = rng.standard_normal(problem.p), None, 0.0, loadings[t]
     alone = len(loadings) == 1
-    solver = TruncatedPower.from_options(problem, swaps=alone)
+    solver = TruncatedPower.from_record(problem, TPower(swaps=alone))
     if now is not None:
         best, most = now, _additional(problem, state, *now)
         start[:] = 0

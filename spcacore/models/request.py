@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from .._asked import SPARSITY, as_method, methods_of, options_of, seed_of
+from .._asked import SPARSITY, as_method, methods_of, seed_of
 from .._messages import listed
 from .._records import replaced
 from .._types import Array, Kind
-from .._validation import LARGEST, as_seed, as_share, check_bool, check_choice, integer, number
+from .._validation import LARGEST, as_seed, as_share, check_choice, integer, number
 from ..choice import Choice, Explained, Total
 from ..methods import Method
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
@@ -29,6 +29,7 @@ CONSTRAINTS = ("orthogonal", "uncorrelated")
 CERTIFY = ("bounds", "jointly")
 SUPPORTS = ("free", "common", "disjoint")
 _TOGETHER = {"tpower": ("max_iter",), "branch_and_bound": ("tol", "time_limit", "node_limit")}
+_OF_ANY = ("renormalize", "screening", "rng")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,6 @@ class Request:
     """The options of a call, checked; `sparsity` of each component, as the method has it."""
 
     method: Method
-    options: dict[str, Any]  # of the method, for its solver
     removal: str  # the name of the deflation
     constraint: str | None  # in place of a deflation
     support: str
@@ -53,6 +53,7 @@ class Request:
     sparsity: tuple[Any, ...] = ()
     total: int | None = None  # nonzeros of all components
     total_share: float | None = None  # of the variance that all explain
+    nonnegative: bool = False  # left to the kernels
 
     @classmethod
     def checked(
@@ -63,25 +64,26 @@ class Request:
     ) -> Request:  # fmt: skip
         """The options of `sparse_pca`, with each of some choices of the sparsity, whatever X is."""
         record = as_method(method)
-        solver, options = SOLVERS[record.name], options_of(record)
+        solver = SOLVERS[record.name]
         name, constraint = _removal(deflation, solver)
         bounded, seconds = _bounded(certify)
         totals = [integer(one.count, "Total", 1) for one in sparsities if isinstance(one, Total)]
-        check_bool(record.renormalize, "renormalize")
-        if options.get("start") is not None:
-            check_choice(options["start"], "start", ("diagonal", "eigenvector"))
+        start = getattr(record, "start", None)
+        if start is not None:
+            check_choice(start, "start", ("diagonal", "eigenvector"))
         new = cls(
-            record, options, name, constraint, check_choice(support, "support", SUPPORTS), _attempts(refine),
+            record, name, constraint, check_choice(support, "support", SUPPORTS), _attempts(refine),
             bounded, seconds, None, kind, center, scale, sample_weight, record.screening,
             as_seed(seed_of(record)), (), totals[0] if totals else None, _share(n_components),
         )  # fmt: skip
-        nonnegative = None if new.attempts or new.together else options
-        new = replaced(new, choice=choice_options(solver, nonnegative, choice))
+        known, nonnegative = choice_options(solver, choice, kernels=not (new.attempts or new.together))
+        new = replaced(new, choice=known, nonnegative=nonnegative)
         for refusal in new._refusals(sparsities):
             raise ValueError(refusal)
         for given in sparsities:
             new.refuse_sparsity(given)
-        return replaced(new, screening=solver.checked_screening(record.screening, options))
+        solver.checked_screening(record)
+        return new
 
     @property
     def solver(self) -> type[Solver]:
@@ -120,9 +122,9 @@ class Request:
 
     def _refusals(self, sparsities: Sequence[object]) -> Iterator[str]:
         """What is wrong with these options together, if anything is."""
-        method, removal, options = self.method, self.deflation, self.options
+        method, removal = self.method, self.deflation
         known = self.choice if isinstance(self.choice, dict) else {}
-        signed = known.get("signs") is not None or bool(options.get("nonnegative"))
+        signed = known.get("signs") is not None or self.nonnegative
         certified = f"certify={self.certify!r}"
         asked = f"deflation={self.constraint or self.removal!r}"
         if self.attempts and (not method.renormalize or self.constraint == "uncorrelated"):
@@ -145,7 +147,7 @@ class Request:
         ):
             what = asked if self.constraint is not None else f"{asked} of {method.name}"
             yield f"{what} needs renormalize=True: it re-fits the values on the supports found"
-        if options.get("block") is True:
+        if getattr(method, "block", False):
             if removal is not PROJECTION or self.constraint is not None:
                 yield "block=True finds all components at once; leave deflation out"
             if self.certify is True:
@@ -191,7 +193,8 @@ class Request:
                 "include is for every component, and with support='disjoint' no two share a variable: leave "
                 "include out"
             )
-        for word in (word for word in self.options if word not in _TOGETHER[name]):
+        given = [f.name for f in fields(self.method) if getattr(self.method, f.name) is not f.default]
+        for word in (word for word in given if word not in (*_TOGETHER[name], *_OF_ANY)):
             takes = listed(_TOGETHER[name], "and")
             yield f"{word} cannot be combined with {what}, whose search of method {name!r} takes {takes}"
         if self.certify is True:

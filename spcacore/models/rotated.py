@@ -356,6 +356,8 @@ def sma(
     [[0, 0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0, 0]]
     """
     problem = _problem(X, "data", center, scale)
+    if problem.is_matrix:
+        raise TypeError("sma scores samples, which need the rows of X, and X has their moments alone")
     op = problem.operator
     r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
     n = problem.n_samples or 0

@@ -380,7 +380,7 @@ class Search:
         """The better of two: from the support of truncated power, and from that of EM on all variables."""
         supports: list[NDArray[np.intp]] = []
         if state is not None:
-            solver = TruncatedPower.from_options(self.problem)
+            solver = TruncatedPower.from_record(self.problem)
             solution = solver.find(self.problem, state, k, [self.seed[0], self.seed[1] - 1], None)
             if solution is not None:
                 index, choice = solution.index, self.problem.choice

@@ -88,7 +88,12 @@ class RowBlocks:
             )
 
     ndim = 2
+    summed = False  # whether these are the sums of rows, in place of rows
     called = "X"  # in words of errors
+
+    @property
+    def n_samples(self) -> float:
+        return self.shape[0]
 
     @property
     def n_blocks(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,12 +126,12 @@ class BlockData(DataStorage):
     """Data in blocks of rows, whose passes may run wherever the blocks are."""
 
     has_gram = dense = one_pass = True
-    working_set = BlocksWorkingSet
 
     def __init__(self, X: Any) -> None:
         self.blocks = row_blocks(X)
         self.shape, self.dtype = self.blocks.shape, float_type(self.blocks.dtype)
         self.names, self.cost = self.blocks.names, self.shape[1]
+        self.working_set = None if self.blocks.summed else BlocksWorkingSet
 
     def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
         self.blocks = self.blocks.held()
@@ -161,7 +162,7 @@ class BlockData(DataStorage):
 
     def resembles_covariance(self) -> bool:
         n, p = self.shape
-        if n != p or p > SUBMATRIX_ORDER:
+        if n != p or p > SUBMATRIX_ORDER or self.blocks.summed:
             return False
         X = self.blocks.whole()
         return (CompressedData(X) if is_sparse(X) else DenseData(X)).resembles_covariance()
@@ -176,14 +177,18 @@ class BlockData(DataStorage):
         return BlockOperator(columns, inner)
 
     def problem(self, treatment: Standardization) -> Problem:
-        if self.form is None:
+        if self.blocks.summed:
+            treatment = replace(treatment, known_weight=self.blocks.n_samples)
+        elif self.form is None:
             return self._promising(super().problem(treatment))
         self.blocks = self.blocks.held()
         each = self.blocks.split_or_none(treatment.sample_weight)
         found, M = self.blocks.reduced(merged_moments, moments, each=each, entries=self.shape[1] ** 2)
         problem = self._promising(self.problem_with(self._read(found), treatment))
         dense = found.stored == math.prod(self.shape)
-        if M is None or not gram.keeps_digits(problem, dense, self.form):
+        if self.blocks.summed:
+            return replace(gram.with_moments(problem, found, M, treatment), data=None)
+        if M is None or not gram.keeps_digits(problem, dense, str(self.form)):
             return problem
         return gram.with_moments(problem, found, M, treatment)
 

@@ -155,11 +155,16 @@ class Problem:
         return self.p if self.choice is None else len(self.choice.available)
 
     @property
+    def is_matrix(self) -> bool:
+        """Whether the operator is A as a dense matrix, and a product reads no rows."""
+        return bool(self.operator.symmetric_form and self.operator.dense)
+
+    @property
     def degrees(self) -> float:
         """Divisor of the covariance in the caller's units: n - 1, or one less than the sum of the weights."""
         if self.row_weight is not None and self.total_weight is not None:
             return self.total_weight - 1
-        return max((self.n_samples or 2) - 1, 1)
+        return max((self.total_weight or 2) - 1, 1)
 
     @property
     def total_variance(self) -> float | None:

@@ -32,6 +32,8 @@ class Standardization:
         How many samples each row stands for.
     excluded : ndarray of shape (p,), bool, or None
         Columns that become zero.
+    known_weight : float or None
+        The sum of the weights of rows that are no longer there.
     """
 
     n_samples: int
@@ -41,6 +43,7 @@ class Standardization:
     deviation: NDArray[np.float64] | None = None
     sample_weight: NDArray[np.float64] | None = None
     excluded: NDArray[np.bool_] | None = None
+    known_weight: float | None = None
 
     @classmethod
     def checked(
@@ -59,12 +62,14 @@ class Standardization:
     @cached_property
     def total_weight(self) -> float:
         """Samples that the rows stand for: n, or the sum of the weights."""
-        return self.n_samples if self.sample_weight is None else float(self.sample_weight.sum())
+        if self.sample_weight is not None:
+            return float(self.sample_weight.sum())
+        return self.n_samples if self.known_weight is None else self.known_weight
 
     @property
     def degrees(self) -> float:
         """Divisor of the covariance."""
-        return max(self.n_samples - 1, 1) if self.sample_weight is None else self.total_weight - 1
+        return self.total_weight - 1 if self.sample_weight is not None else max(self.total_weight - 1, 1)
 
     def without_excluded(self, weight: NDArray[Any] | None, dtype: np.dtype[Any]) -> NDArray[Any] | None:
         """What multiplies each column, 0 for those that are excluded; None stands for ones."""

@@ -34,6 +34,7 @@ from .._records import record, replaced
 from .._types import Array, Index
 from .._validation import is_row_blocks, is_sparse
 from ..linalg.threads import Report
+from ..methods import TPower
 from ..models.request import Request
 from ..models.variance import operator_variances
 from ..operators.deflation import PROJECTION, DeflatedOperator
@@ -87,12 +88,13 @@ class CandidateRefits:
     def serves(problem: Problem, request: Request, X: Any) -> bool:
         """Whether the search is one that can be checked so, of dense data for which it pays."""
         plain = (
-            request.method.name == "tpower"
+            isinstance(request.method, TPower)
             and request.deflation is PROJECTION
             and request.constraint is None
             and problem.choice is None
             and not (request.attempts or request.together)
-            and not any(request.options.get(name) for name in ("nonnegative", "start", "n_starts"))
+            and not request.nonnegative
+            and request.method.start is request.method.n_starts is None
             and all(isinstance(k, int) for k in request.cardinality)
         )
         dense = not (is_sparse(X) or is_row_blocks(X)) and problem.data is None

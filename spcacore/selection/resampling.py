@@ -104,7 +104,7 @@ class ComponentRefits(Refits):
         self.result = components_result(problem, found, read, self.request)
         self.found = found
         quick = {"swaps": 0.0} if warm and hasattr(self.solver, "swaps") else {}
-        if self.request.options.get("swaps") is None and quick:
+        if getattr(self.request.method, "swaps", None) is None and quick:
             self.solver = replace(self.solver, **quick)
         if warm and CandidateRefits.serves(problem, self.request, X):
             self.kept = CandidateRefits(problem, self.solver, self.request, found)

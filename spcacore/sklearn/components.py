@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -24,7 +23,7 @@ from ..solvers.table import SOLVERS
 from .base import PARAGRAPHS, with_seed
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
 from .likelihood import Density, Likelihood
-from .running import RunningScatter, WeightedBatches
+from .running import WeightedBatches
 
 __all__ = ["SCA", "SPCA", "Components", "SparsePCA"]
 __dir__ = __all__.copy
@@ -53,30 +52,16 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
         rows = self._training(X)
         r = self._count(*rows.shape)
         tasks = fit_tasks(self, rows, int(r) if self._in_turn and isinstance(r, Integral) else None)
-        result = self._components(rows, r, sample_weight, tasks)
+        self._fit_rows(rows, sample_weight, names, tasks)
         if tasks is not None:
             tasks.close()
-        result = replace(result, names=names)
-        self._found(
-            result,
-            Density.of(
-                rows, result.loadings, result.mean, result.scale, result.total_variance, sample_weight
-            ),
-        )
         return self
 
-    def _fit_moments(self, A: Any, mean: Any, running: RunningScatter, names: Any) -> None:
-        r = self._count(running.n_rows, len(A))
-        result = replace(self._of_covariance(A, r, running), mean=mean, kind="data", names=names)
-
-        def variances(Q: Any) -> Any:
-            Q = Q if result.scale is None else Q / result.scale[:, None]
-            return Q.T @ (A.astype(np.float64) @ Q)
-
-        self._found(
-            result,
-            Density.in_span(result.loadings, variances, mean, result.scale, result.total_variance),
-        )
+    def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
+        result = self._components(X, self._count(*X.shape), sample_weight, callback)
+        result = replace(result, names=names)
+        treatment = result.mean, result.scale, result.total_variance
+        self._found(result, Density.of(X, result.loadings, *treatment, sample_weight))
 
     def _found(self, result: Any, density: Density) -> None:
         """The attributes of this result."""
@@ -93,13 +78,9 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
         estimated = np.ndim(self.center) == 0 and bool(self.center)
         return max(1, min(n - estimated, p))
 
-    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
-        """The result of the function; `of` says that X is a covariance."""
+    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
+        """The result of the function."""
         raise NotImplementedError
-
-    def _of_covariance(self, A: Any, r: int, running: RunningScatter) -> Any:
-        """The same of the covariance of rows."""
-        return self._components(A, r, None, None, kind="covariance", center=True)
 
 
 @filled(PARAGRAPHS)
@@ -186,16 +167,13 @@ class SparsePCA(Components):
         leaves_out = SOLVERS[as_method(self.method).name].missing  # NaN, which is refused here
         return super()._training(X, *y, finite=leaves_out, **checks)
 
-    def _of_covariance(self, A: Any, r: int, running: RunningScatter) -> Any:
-        return replace(super()._of_covariance(A, r, running), n_samples=running.n_rows)
-
-    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
-        matrix = {"kind": "data", **self._by_place(X.shape[1], center=self.center, scale=self.scale), **of}
+    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
+        known = self._by_place(X.shape[1], center=self.center, scale=self.scale)
         return sparse_pca(
             X, r, self.cardinality, method=with_seed(self.method, self.random_state),
             choice=self._choice_by_place(X.shape[1]), deflation=self.deflation, support=self.support,
             refine=self.refine, certify=self.certify, sample_weight=sample_weight, callback=callback,
-            **matrix,
+            kind="data", **known,
         )  # fmt: skip
 
 
@@ -266,36 +244,13 @@ class SPCA(Components):
 
     _function = staticmethod(spca)
 
-    def _of_covariance(self, A: Any, r: int, running: RunningScatter) -> Any:
-        """Penalties are in the units of X'X, and A is that over the degrees of freedom."""
-        n, degrees = running.n_rows, running.weight - 1
-        own = {"penalty": _divided(self.penalty, degrees), "ridge": _divided(self.ridge, degrees)}
-        known = self._choice_by_place(len(A))
-        excluded = None if known is None else known.exclude
-        if self.ridge is None and running.weight < len(A) - np.size(() if excluded is None else excluded):
-            own["ridge"] = math.inf
-        found = self._components(A, r, None, None, kind="covariance", center=True, **own)
-        return replace(
-            found, penalty=found.penalty * degrees, ridge=found.ridge * degrees,
-            objective=found.objective * degrees, n_samples=n,
-        )  # fmt: skip
-
-    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
+    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
         known = self._by_place(X.shape[1], center=self.center, scale=self.scale)
         return spca(
             X, r, self.cardinality, refine=self.refine, max_iter=self.max_iter, tol=self.tol,
             choice=self._choice_by_place(X.shape[1]), sample_weight=sample_weight, callback=callback,
-            **{"penalty": self.penalty, "ridge": self.ridge, **known, **of},
+            penalty=self.penalty, ridge=self.ridge, **known,
         )  # fmt: skip
-
-
-def _divided(value: Any, by: float) -> Any:
-    """A number, or several; what is neither is for the function to refuse."""
-    if isinstance(value, Real) and not isinstance(value, bool):
-        return float(value) / by
-    if isinstance(value, (str, bytes, dict)) or not np.iterable(value):
-        return value
-    return [_divided(v, by) for v in value]
 
 
 @filled(PARAGRAPHS)
@@ -367,12 +322,12 @@ class SCA(Components):
 
     _function = staticmethod(sca)
 
-    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any, **of: Any) -> Any:
+    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
         if isinstance(self.scale, str):
             raise TypeError(f"scale must be True or False, not {self.scale!r}")
         known = self._by_place(X.shape[1], start=self.start, center=self.center, scale=self.scale)
         return sca(
             X, r, l1_bound=self.l1_bound, rotation=self.rotation, threshold=self.threshold,
             max_iter=self.max_iter, tol=self.tol, sample_weight=sample_weight, callback=callback,
-            **{**known, **of},
+            **known,
         )  # fmt: skip

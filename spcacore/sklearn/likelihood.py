@@ -58,7 +58,9 @@ class Density:
     ) -> Density:
         """The likeliest one for the rows of X in the span of V; total is their variance."""
         weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
-        degrees = max(X.shape[0] - 1, 1) if weight is None else float(weight.sum()) - 1
+        degrees = (
+            max(getattr(X, "n_samples", X.shape[0]) - 1, 1) if weight is None else float(weight.sum()) - 1
+        )
 
         def variances(Q: NDArray[np.float64]) -> NDArray[np.float64]:
             # SciPy would copy all entries of X to the precision of Q

@@ -14,10 +14,10 @@ from .._docstrings import filled
 from .._labels import joined
 from .._types import MatrixLike
 from .._validation import column_names
-from ..models.probabilistic import PPCAResult, ppca
+from ..models.probabilistic import ppca
 from .base import PARAGRAPHS
 from .likelihood import Likelihood
-from .running import RunningScatter, WeightedBatches
+from .running import WeightedBatches
 
 __all__ = ["PPCA"]
 __dir__ = __all__.copy
@@ -120,30 +120,19 @@ class PPCA(WeightedBatches, Likelihood):
         self._afresh()
         sample_weight = joined(X, sample_weight, "sample_weight")
         X, names = self._training(X), column_names(X)
-        result = self._model(X, sample_weight=sample_weight)
-        self._found(replace(result, names=names))
+        self._fit_rows(X, sample_weight, names)
         return self
-
-    def _model(self, X: Any, **of: Any) -> PPCAResult:
-        known = self._by_place(X.shape[1], center=self.center, scale=self.scale)
-        return ppca(
-            X, self.n_components, ddof=self.ddof, max_iter=self.max_iter, tol=self.tol, **{**known, **of}
-        )
 
     def _least_rows(self, p: int) -> int:
         return self._rows_of_rank(p, self.n_components)
 
-    def _fit_moments(self, A: Any, mean: Any, running: RunningScatter, names: Any) -> None:
-        n = int(running.weight) if running.weight == int(running.weight) else None
-        result = self._model(A, kind="covariance", center=True, n_samples=n)
-        free = len(A) if np.ndim(self.center) == 0 and self.center else 0  # of the mean, which is estimated
-        bic = None if result.bic is None or n is None else result.bic + math.log(n) * free
-        n_parameters = result.n_parameters + free
-        self._found(replace(result, mean=mean, bic=bic, n_parameters=n_parameters, names=names))
-
-    def _found(self, result: PPCAResult) -> None:
-        """The attributes of this result."""
-        self._set(result)
+    def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
+        known = self._by_place(X.shape[1], center=self.center, scale=self.scale)
+        result = ppca(
+            X, self.n_components, ddof=self.ddof, max_iter=self.max_iter, tol=self.tol,
+            sample_weight=sample_weight, **known,
+        )  # fmt: skip
+        self._set(replace(result, names=names))
         self.mean_, self.scale_ = result.mean, result.scale
         self.explained_variance_, self.noise_variance_ = result.explained_variance, result.noise_variance
         rest = (len(result.loadings) - self.n_components_) * self.noise_variance_

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
@@ -19,7 +18,7 @@ from ..choice import Choice, Prior
 from ..models.structured import StructuredPCAResult, oppca, soppca
 from .base import PARAGRAPHS, Invertible, as_rng
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
-from .running import Batches, RunningScatter
+from .running import Batches
 
 __all__ = ["StructuredPCA"]
 __dir__ = __all__.copy
@@ -109,11 +108,18 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
         X = self._training(X)
         tasks = fit_tasks(self, X, self.n_components)
-        result = self._model(X, sample_weight=sample_weight, callback=tasks)
+        self._fit_rows(X, sample_weight, names, tasks)
         if tasks is not None:
             tasks.close()
-        self._found(replace(result, names=names))
         return self
+
+    def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
+        result = self._model(X, sample_weight, callback)
+        self._set(replace(result, names=names))
+        self.mean_, self.scale_ = result.mean, result.scale
+        self.explained_variance_ = result.explained_variance
+        self.explained_variance_ratio_ = result.explained_variance_ratio
+        self.noise_variance_ = result.noise_variance
 
     def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
         """Fit to these rows together with those of earlier calls.
@@ -137,21 +143,12 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     def _least_rows(self, p: int) -> int:
         return self._rows_of_rank(p, self.n_components)
 
-    def _fit_moments(self, A: Any, mean: Any, running: RunningScatter, names: Any) -> None:
-        n = round(running.weight)
-        if not math.isclose(n, running.weight):
-            raise ValueError(
-                f"sample_weight sums to {running.weight:g} over all batches: partial_fit needs a whole "
-                "number of samples, to weigh their covariance against the prior; fit takes any weights"
-            )
-        result = self._model(A, kind="covariance", center=True, n_samples=n)
-        self._found(replace(result, mean=mean, kind="data", names=names))
-
-    def _model(self, X: Any, **of: Any) -> StructuredPCAResult:
+    def _model(self, X: Any, sample_weight: Any, callback: Any) -> StructuredPCAResult:
         options = self._by_place(
             X.shape[1], prior=self._prior(), center=self.center, scale=self.scale,
         ) | {
-            "deflation": self.deflation, "max_iter": self.max_iter, "tol": self.tol, **of,
+            "deflation": self.deflation, "max_iter": self.max_iter, "tol": self.tol,
+            "sample_weight": sample_weight, "callback": callback,
         }  # fmt: skip
         if self.cardinality is None:
             if self.choice is not None:
@@ -168,14 +165,6 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         if self.random_state is None or (self.prior is not None and self.prior.rng is not None):
             return self.prior
         return replace(Prior() if self.prior is None else self.prior, rng=as_rng(self.random_state))
-
-    def _found(self, result: StructuredPCAResult) -> None:
-        """The attributes of this result."""
-        self._set(result)
-        self.mean_, self.scale_ = result.mean, result.scale
-        self.explained_variance_ = result.explained_variance
-        self.explained_variance_ratio_ = result.explained_variance_ratio
-        self.noise_variance_ = result.noise_variance
 
     def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Scores of the rows of X, as `StructuredPCAResult.transform` gives them.

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._asked import options_of, seed_of, sparsity_given
+from .._asked import seed_of, sparsity_given
 from .._limits import (
     SOLVER_TOL,
 )
 from .._messages import counted, warn
 from .._records import record, replaced
 from .._validation import (
-    LARGEST,
     Hook,
     as_seed,
-    check_bool,
     check_choice,
     integer,
-    number,
     real_array,
 )
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
-from ..methods import Method
+from ..methods import Iterative, Method
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
-from ..operators.screening import MODES as SCREENING
 from ..progress import Callback, check_callback
 from ..results import SparseComponent
 from ..supports.admissible import Supports, knowledge
@@ -78,6 +72,8 @@ class Solver(Restrictable):
         Whether it can search among some variables: then it has `restrictable` and what follows there.
     takes_share : bool
         Whether `solve` takes a `Share` of what is to be explained in place of a cardinality.
+    nonnegative_kernel : bool
+        Whether its kernels take signs of 1 for all variables.
     chooses : bool
         Whether it respects more knowledge of the variables than that some are excluded.
     """
@@ -92,18 +88,13 @@ class Solver(Restrictable):
     whole_products: ClassVar[bool] = False
     in_working_set: ClassVar[bool] = False
     takes_share: ClassVar[bool] = False
+    nonnegative_kernel: ClassVar[bool] = False
     chooses: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
-    def from_options(cls, problem: Problem, *, renormalize: Any = True) -> Self:
-        """The solver with options, each validated; their names are the keywords of this function."""
-
-    @classmethod
-    @cache
-    def option_names(cls) -> tuple[str, ...]:
-        """The keywords of `from_options`."""
-        return (*inspect.signature(cls.from_options).parameters,)[1:]
+    def from_record(cls, problem: Problem, record: Any, *, nonnegative: bool = False) -> Self:
+        """The solver with the options of a record, checked against the problem."""
 
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
@@ -113,32 +104,32 @@ class Solver(Restrictable):
         return integer(value, name, 1, problem.p, f": X has {counted(problem.p, 'variable')}")
 
     @classmethod
-    def needs_whole_products(cls, options: dict[str, Any]) -> bool:
+    def needs_whole_products(cls, record: Any) -> bool:
         """Whether the steps with these options need all entries of A x, so that screening is of no use."""
         return cls.whole_products
 
     @classmethod
-    def needs_samples(cls, options: dict[str, Any]) -> bool:
+    def needs_samples(cls, record: Any) -> bool:
         """Whether these options ask for more than A of the data."""
         return False
 
     @classmethod
-    def checked_screening(cls, screening: Any, options: dict[str, Any]) -> str:
+    def checked_screening(cls, record: Method) -> str:
         """A way to spare reading the data, which helps the method with these options."""
-        check_choice(screening, "screening", SCREENING)
+        screening = record.screening
         columns = screening not in ("auto", "gram", "working_set", "none")
         if (
-            (columns and cls.needs_whole_products(options))
-            or (screening == "gram" and cls.needs_samples(options))
-            or (screening == "working_set" and not cls.may_restrict(options))
+            (columns and cls.needs_whole_products(record))
+            or (screening == "gram" and cls.needs_samples(record))
+            or (screening == "working_set" and not cls.may_restrict(record))
         ):
             raise ValueError(
                 f"screening={screening!r} does not help {cls.name} with these options: leave it out"
             )
-        return str(screening)
+        return screening
 
     @classmethod
-    def may_restrict(cls, options: dict[str, Any]) -> bool:
+    def may_restrict(cls, record: Any) -> bool:
         """Whether it can search among some variables with these options."""
         return cls.in_working_set
 
@@ -237,16 +228,11 @@ class IterativeSolver(Solver):
     in_working_set = True
 
     @staticmethod
-    def checked(
-        problem: Problem, start: Any, n_starts: Any, max_iter: Any, tol: Any, renormalize: Any
-    ) -> tuple[Any, int | None, int, float | None, bool]:
-        """What the fields above may be."""
-        return (
-            *check_start(problem, start, n_starts),
-            integer(max_iter, "max_iter", 0, LARGEST),
-            None if tol is None else number(tol, "tol", 0),
-            check_bool(renormalize, "renormalize"),
-        )
+    def shared(problem: Problem, record: Iterative) -> tuple[Any, int | None, int, float | None, bool]:
+        """The fields above."""
+        start, n_starts = check_start(problem, record.start, record.n_starts)
+        tol = None if record.tol is None else float(record.tol)
+        return start, n_starts, record.max_iter, tol, record.renormalize
 
     def find(
         self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
@@ -398,13 +384,13 @@ def check_choice_of(method: type[Solver], problem: Problem) -> None:
 
 
 def choice_options(
-    method: type[Solver], options: dict[str, Any] | None, choice: Choice | None
-) -> dict[str, Any] | None:
-    """The arguments of `Supports.checked`; `signs=1` alone becomes one of the options, if there are any,
-    of the methods that have kernels for it."""
+    method: type[Solver], choice: Choice | None, kernels: bool = False
+) -> tuple[dict[str, Any] | None, bool]:
+    """The arguments of `Supports.checked`; and whether `signs=1` alone is left to the `kernels` instead, of
+    a method that has them for it."""
     known = knowledge(choice)
     if known is None or choice is None:
-        return None
+        return None, False
     if choice.count != "groups" and method.sparsity != "cardinality":
         raise ValueError(
             f"count={choice.count!r} says what a cardinality counts; method {method.name!r} takes "
@@ -413,9 +399,11 @@ def choice_options(
     signs = known["signs"]
     plain = np.ndim(signs) == 0 and signs == 1 and not isinstance(signs, (bool, np.bool_))
     alone = plain and known["include"] is known["groups"] is None
-    if alone and options is not None and "nonnegative" in method.option_names():
-        options["nonnegative"], known["signs"] = True, None
-    return None if all(known[word] is None for word in ("include", "exclude", "groups", "signs")) else known
+    nonnegative = alone and kernels and method.nonnegative_kernel
+    if nonnegative:
+        known["signs"] = None
+    nothing = all(known[word] is None for word in ("include", "exclude", "groups", "signs"))
+    return None if nothing else known, nonnegative
 
 
 def run_one(
@@ -429,21 +417,20 @@ def run_one(
     **matrix: Any,
 ) -> Run:
     """Validate what a one-component function is given, and solve; `matrix` is for `as_problem`."""
-    options = options_of(record) | {"renormalize": record.renormalize}
-    known = choice_options(method, options, choice)
+    known, nonnegative = choice_options(method, choice, kernels=True)
     problem = as_problem(
         X,
         missing=method.missing,
-        columnwise=not method.needs_whole_products(options),
-        restrictable=method.may_restrict(options),
-        form=not method.needs_samples(options),
+        columnwise=not method.needs_whole_products(record),
+        restrictable=method.may_restrict(record),
+        form=not method.needs_samples(record),
         choice=known,
-        screening=method.checked_screening(record.screening, options),
+        screening=method.checked_screening(record),
         **matrix,
     )
     check_choice_of(method, problem)
     sparsity = method.check_sparsity(sparsity_given(record, sparsity), method.sparsity, problem)
-    solver: Solver = method.from_options(problem, **options)
+    solver: Solver = method.from_record(problem, record, nonnegative=nonnegative)
     solver.check_together((sparsity,))
     solver.check_screening(record.screening, DeflatedOperator.from_problem(problem))
     seed, hook = [as_seed(seed_of(record)), 0], progress_hook(callback)

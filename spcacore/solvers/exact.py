@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
-from .._asked import as_method, options_of, seed_of
+from .._asked import as_record, seed_of
 from .._limits import (
     BATCH_SECONDS,
     BLOCK_PROOF_WORK,
@@ -31,9 +31,9 @@ from .._limits import (
 from .._messages import refuse_no_array
 from .._records import record
 from .._types import Kind, OperatorLike, Switch, Weights
-from .._validation import LARGEST, as_seed, check_bool, integer, number
+from .._validation import LARGEST, as_seed
 from ..choice import Choice
-from ..methods import BranchAndBound
+from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -72,24 +72,9 @@ class ExactSearch(Solver):
     chooses = True
 
     @classmethod
-    def from_options(
-        cls,
-        problem: Problem,
-        *,
-        renormalize: Any = True,
-        tol: Any = 0.0,
-        time_limit: Any = None,
-        node_limit: Any = None,
-    ) -> Self:
-        if not check_bool(renormalize, "renormalize"):
-            raise ValueError(
-                "branch_and_bound needs renormalize=True: it compares supports by their best values"
-            )
-        return cls(
-            number(tol, "tol", 0, 1),
-            math.inf if time_limit is None else number(time_limit, "time_limit", 0),
-            None if node_limit is None else integer(node_limit, "node_limit", 1, LARGEST),
-        )
+    def from_record(cls, problem: Problem, record: BranchAndBound, *, nonnegative: bool = False) -> Self:
+        seconds = math.inf if record.time_limit is None else float(record.time_limit)
+        return cls(float(record.tol), seconds, record.node_limit)
 
     def begins_in_set(self, state: DeflatedOperator) -> bool:
         return state.deflation.semidefinite and state.constraint is None
@@ -170,14 +155,14 @@ def branch_and_bound(
     3.7710 True ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
     began = time.monotonic()
-    record = as_method(options, "options", "branch_and_bound")
-    ExactSearch.checked_screening(record.screening, {})
+    record = as_record(options, BranchAndBound)
+    ExactSearch.checked_screening(record)
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False,
-        choice=choice_options(ExactSearch, {}, choice),
+        choice=choice_options(ExactSearch, choice)[0],
     )  # fmt: skip
     k = ExactSearch.check_sparsity(cardinality, "cardinality", problem)
-    solver = ExactSearch.from_options(problem, **options_of(record), renormalize=record.renormalize)
+    solver = ExactSearch.from_record(problem, record)
     support = None
     if isinstance(start, str):
         refuse_no_array(start, "start")
@@ -282,7 +267,7 @@ def solve_to_optimality(
         _refuse_choice(state, choice, most)
     best = best_on_support(state, support)
     if best is None:
-        best = TruncatedPower.from_options(problem, n_starts=1).find(problem, state, k, seed, None)
+        best = TruncatedPower.from_record(problem, TPower(n_starts=1)).find(problem, state, k, seed, None)
     search: Search | UnitTree | None = None
     upper, complete = _trace_bound(problem, state, most), False
     others, asked = math.inf, not (bounded and limits.given)
@@ -301,7 +286,7 @@ def solve_to_optimality(
 
     try:
         if support is None:
-            best = TruncatedPower.from_options(problem).find(problem, state, k, seed, limits.check) or best
+            best = TruncatedPower.from_record(problem).find(problem, state, k, seed, limits.check) or best
         if best is None:
             return None
         best = best_on_support(state, best.index) or best
@@ -502,7 +487,7 @@ def _survivors_in_turn(
     for size in range(2, k + 1):
         start = best
         if size < k:
-            found = TruncatedPower.from_options(problem).solve(problem, state, size, [0, size], None)
+            found = TruncatedPower.from_record(problem).solve(problem, state, size, [0, size], None)
             start = found or replace(best, index=np.sort(best.index[order[:size]]))
         level = start.objective * (1 + tol * (size == k))
         kept = coupling[size - 2] > (level - d) * np.maximum(level - fewer, 0.0)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._asked import as_method
+from .._asked import as_record
 from .._limits import (
     BLOCK_NOISE,
     COLUMN_ENDS,
@@ -28,7 +28,7 @@ from .._limits import (
 from .._messages import warn
 from .._records import record, replaced
 from .._types import Kind, OperatorLike, Switch, Weights
-from .._validation import check_bool, check_choice, number, per_component
+from .._validation import number, per_component
 from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
 from ..methods import GPower
@@ -62,44 +62,25 @@ class GeneralizedPower(IterativeSolver):
     chooses = True
 
     @classmethod
-    def from_options(
-        cls,
-        problem: Problem,
-        *,
-        norm: Any = "l1",
-        relative: Any = False,
-        start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
-        renormalize: Any = True,
-        block: Any = False,
-        mu: Any = None,
-    ) -> Self:  # fmt: skip
-        solver = cls(
-            *cls.checked(problem, start, n_starts, max_iter, tol, renormalize),
-            check_choice(norm, "norm", ("l1", "l0")),
-            check_bool(relative, "relative"),
-            check_bool(block, "block"),
-            mu,
-        )
-        if mu is not None and not block:
-            raise ValueError("mu weights the components of block=True; it cannot be used without block=True")
+    def from_record(cls, problem: Problem, record: GPower, *, nonnegative: bool = False) -> Self:
         if problem.diagonal is None:
-            diagonal = isinstance(start, str) and start == "diagonal"
-            for needed, what in ((relative, "relative=True"), (diagonal, "start='diagonal'")):
+            diagonal = isinstance(record.start, str) and record.start == "diagonal"
+            for needed, what in ((record.relative, "relative=True"), (diagonal, "start='diagonal'")):
                 if needed:
                     raise ValueError(f"{what} needs the entries of X; an operator offers only products")
-        return solver
+        return cls(*cls.shared(problem, record), record.norm, record.relative, record.block, record.mu)
 
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
         return number(value, name, 0)
 
     @classmethod
-    def needs_whole_products(cls, options: dict[str, Any]) -> bool:
-        return options.get("block") is True
+    def needs_whole_products(cls, record: GPower) -> bool:
+        return record.block
 
     @classmethod
-    def may_restrict(cls, options: dict[str, Any]) -> bool:
-        return options.get("block") is not True
+    def may_restrict(cls, record: GPower) -> bool:
+        return not record.block
 
     def check_together(self, sparsities: tuple[float, ...]) -> None:
         for i, penalty in enumerate(sparsities if self.relative else ()):
@@ -296,7 +277,7 @@ def gpower(
     >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     3.9962 ['topdiam', 'length', 'ringtop', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
-    record = as_method(options, "options", "gpower")
+    record = as_record(options, GPower)
     run = run_one(
         GeneralizedPower, record, X, penalty, choice, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._asked import as_method, options_of, seed_of
+from .._asked import as_record, seed_of
 from .._limits import (
     BACKWARD_ORDER,
     FIELD_SOME,
@@ -32,7 +32,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import Kind, OperatorLike, Switch, Weights
-from .._validation import as_seed, check_bool, check_choice, integer
+from .._validation import as_seed, integer
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import PencilBasis, ties
@@ -74,12 +74,8 @@ class GreedySearch(Solver):
     chooses = True
 
     @classmethod
-    def from_options(cls, problem: Problem, *, strategy: Any = "auto", renormalize: Any = True) -> Self:
-        check_choice(strategy, "strategy", ("auto", *_SEARCHES))
-        if not check_bool(renormalize, "renormalize"):
-            raise ValueError(
-                "renormalize=False cannot be combined with greedy: its loadings are leading eigenvectors"
-            )
+    def from_record(cls, problem: Problem, record: Greedy, *, nonnegative: bool = False) -> Self:
+        strategy = record.strategy
         if strategy != "gradient" and problem.diagonal is None:
             raise ValueError(
                 f"strategy={strategy!r} needs the entries of X; an operator offers only products: "
@@ -95,12 +91,12 @@ class GreedySearch(Solver):
         return cls(strategy)
 
     @classmethod
-    def needs_whole_products(cls, options: dict[str, Any]) -> bool:
-        return options.get("strategy") != "gradient"
+    def needs_whole_products(cls, record: Greedy) -> bool:
+        return record.strategy != "gradient"
 
     @classmethod
-    def may_restrict(cls, options: dict[str, Any]) -> bool:
-        return options.get("strategy", "auto") in ("auto", "forward")
+    def may_restrict(cls, record: Greedy) -> bool:
+        return record.strategy in ("auto", "forward")
 
     def begins_in_set(self, state: DeflatedOperator) -> bool:
         return state.deflation.semidefinite
@@ -234,20 +230,18 @@ def greedy(
     >>> x.at(2).loading[:2].round(4)
     array([0.7071, 0.7071])
     """
-    record = as_method(options, "options", "greedy")
-    strategy = check_choice(options_of(record)["strategy"], "strategy", ("auto", *_SEARCHES))
-    given = {"strategy": strategy}
+    record = as_record(options, Greedy)
+    strategy = record.strategy
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False,
-        screening=GreedySearch.checked_screening(record.screening, given),
+        screening=GreedySearch.checked_screening(record),
         columnwise=strategy == "gradient", form=True, restrictable=strategy in ("auto", "forward"),
-        choice=choice_options(GreedySearch, {}, choice),
+        choice=choice_options(GreedySearch, choice)[0],
     )  # fmt: skip
     K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
-    solver = GreedySearch.from_options(
-        problem, strategy="forward" if strategy == "auto" and first is not None else strategy,
-        renormalize=record.renormalize,
-    )  # fmt: skip
+    if strategy == "auto" and first is not None:
+        record = replace(record, strategy="forward")
+    solver = GreedySearch.from_record(problem, record)
     if first is not None:
         first = integer(first, "first", 0, problem.p - 1)
         if strategy == "backward":

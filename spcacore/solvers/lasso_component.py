@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
-from .._asked import as_method
+from .._asked import as_record
 from .._limits import REFIT_RISE, WORKING_SET_FACTOR
 from .._records import record
 from .._types import Kind, OperatorLike, Switch, Weights
@@ -49,14 +49,8 @@ class LassoComponent(IterativeSolver):
     chooses = True
 
     @classmethod
-    def from_options(
-        cls,
-        problem: Problem,
-        *,
-        start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
-        renormalize: Any = False,
-    ) -> Self:  # fmt: skip
-        return cls(*cls.checked(problem, start, n_starts, max_iter, tol, renormalize))
+    def from_record(cls, problem: Problem, record: SCoTLASS, *, nonnegative: bool = False) -> Self:
+        return cls(*cls.shared(problem, record))
 
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
@@ -210,7 +204,7 @@ def scotlass(
     >>> bool(abs(x.loading @ y.loading) < 1e-10)
     True
     """
-    record = as_method(options, "options", "scotlass")
+    record = as_record(options, SCoTLASS)
 
     def without_earlier(state: DeflatedOperator) -> DeflatedOperator:
         p, dtype = state.operator.p, state.operator.dtype

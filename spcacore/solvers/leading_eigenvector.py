@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from .. import _core
 from .._records import record
-from .._validation import check_bool
+from ..methods import Thresholding
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from .base import Solver, drop_zeros
@@ -34,8 +34,8 @@ class TruncatedEigenvector(Solver):
     chooses = True
 
     @classmethod
-    def from_options(cls, problem: Problem, *, renormalize: Any = True) -> Self:
-        return cls(check_bool(renormalize, "renormalize"))
+    def from_record(cls, problem: Problem, record: Thresholding, *, nonnegative: bool = False) -> Self:
+        return cls(record.renormalize)
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],

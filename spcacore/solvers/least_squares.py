@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._asked import as_method
+from .._asked import as_record
 from .._limits import (
     CHOICE_ORDER,
     GREEDY_PENALTIES,
@@ -25,7 +25,6 @@ from .._limits import (
 from .._messages import counted
 from .._records import record
 from .._types import Kind, MatrixLike, Switch, Weights
-from .._validation import LARGEST, check_bool, check_choice, integer, number
 from ..choice import Choice, Explained
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis
@@ -44,10 +43,8 @@ from .parameters import shared_parameters
 from .share import Share, bisect
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
 
-__all__ = ["STRATEGIES", "LeastSquaresSearch", "LeastSquaresSolver", "least_squares_component"]
+__all__ = ["LeastSquaresSearch", "LeastSquaresSolver", "least_squares_component"]
 __dir__ = __all__.copy
-
-STRATEGIES = ("auto", "forward", "backward", "bidirectional", "projection", "exact")
 
 
 @record
@@ -79,39 +76,20 @@ class LeastSquaresSolver(Solver):
         return value if isinstance(value, Share) else super().check_sparsity(value, name, problem)
 
     @classmethod
-    def from_options(
-        cls,
-        problem: Problem,
-        *,
-        renormalize: Any = True,
-        strategy: Any = "auto",
-        swaps: Any = True,
-        time_limit: Any = None,
-        node_limit: Any = None,
-    ) -> Self:
-        check_choice(strategy, "strategy", STRATEGIES)
-        if not check_bool(renormalize, "renormalize"):
-            raise ValueError(
-                "least_squares needs renormalize=True: it compares supports by their best values"
-            )
+    def from_record(cls, problem: Problem, record: LeastSquares, *, nonnegative: bool = False) -> Self:
         if problem.diagonal is None:
             raise ValueError("least_squares needs the entries of X; an operator offers only products")
         for most, some in (
             (PENCIL_BACKWARD_ORDER, ("backward", "bidirectional")),
             (LEAST_SQUARES_EXACT_ORDER, ("exact",)),
         ):
-            if strategy in some and problem.p > most:
+            if record.strategy in some and problem.p > most:
                 raise ValueError(
-                    f"strategy={strategy!r} takes at most {counted(most, 'variable')}, not {problem.p}: "
-                    "use strategy='forward'"
+                    f"strategy={record.strategy!r} takes at most {counted(most, 'variable')}, not "
+                    f"{problem.p}: use strategy='forward'"
                 )
-        if strategy != "exact" and not (time_limit is None and node_limit is None):
-            raise ValueError("time_limit and node_limit require strategy='exact'")
-        return cls(
-            strategy, check_bool(swaps, "swaps"),
-            math.inf if time_limit is None else number(time_limit, "time_limit", 0),
-            math.inf if node_limit is None else integer(node_limit, "node_limit", 1, LARGEST),
-        )  # fmt: skip
+        seconds, nodes = (math.inf if x is None else x for x in (record.time_limit, record.node_limit))
+        return cls(record.strategy, record.swaps, seconds, nodes)
 
     def near(self, x: Solution, only: bool) -> Self:
         return replace(self, start=x)
@@ -415,7 +393,7 @@ def least_squares_component(
     >>> spcacore.least_squares_component(pitprops.correlation, few, kind="covariance").cardinality
     2
     """
-    record = as_method(options, "options", "least_squares")
+    record = as_record(options, LeastSquares)
     run = run_one(
         LeastSquaresSolver, record, X, cardinality, choice, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight,

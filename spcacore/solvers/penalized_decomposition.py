@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._asked import as_method
+from .._asked import as_record
 from .._limits import (
     COLUMN_ENDS,
     COLUMN_LEAST,
@@ -24,7 +24,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import Kind, OperatorLike, Switch, Weights
-from .._validation import check_bool, number
+from .._validation import number
 from ..choice import Choice
 from ..methods import PMD
 from ..operators.deflation import DeflatedOperator
@@ -60,42 +60,35 @@ class PenalizedDecomposition(IterativeSolver):
     name = "pmd"
     sparsity = "l1_bound"
     missing = True
+    nonnegative_kernel = True
     chooses = True
 
     @classmethod
-    def from_options(
-        cls,
-        problem: Problem,
-        *,
-        sample_l1_bound: Any = None,
-        nonnegative: Any = False,
-        start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
-        renormalize: Any = True,
-    ) -> Self:  # fmt: skip
-        if sample_l1_bound is not None:
+    def from_record(cls, problem: Problem, record: PMD, *, nonnegative: bool = False) -> Self:
+        bound = record.sample_l1_bound
+        if bound is not None:
             if problem.n_samples is None:
                 raise ValueError("sample_l1_bound needs data; a covariance has no samples")
             if problem.operator.symmetric_form:
                 raise ValueError("sample_l1_bound needs the data in memory, and X is in blocks of rows")
-            sample_l1_bound = check_bound(sample_l1_bound, "sample_l1_bound", problem.n_samples)
-        common = cls.checked(problem, start, n_starts, max_iter, tol, renormalize)
-        return cls(*common, check_bool(nonnegative, "nonnegative"), sample_l1_bound)
+            bound = check_bound(bound, "sample_l1_bound", problem.n_samples)
+        return cls(*cls.shared(problem, record), nonnegative, bound)
 
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
         return check_bound(value, name, problem.p)
 
     @classmethod
-    def needs_whole_products(cls, options: dict[str, Any]) -> bool:
-        return cls.needs_samples(options)
+    def needs_whole_products(cls, record: PMD) -> bool:
+        return cls.needs_samples(record)
 
     @classmethod
-    def needs_samples(cls, options: dict[str, Any]) -> bool:
-        return options.get("sample_l1_bound") is not None
+    def needs_samples(cls, record: PMD) -> bool:
+        return record.sample_l1_bound is not None
 
     @classmethod
-    def may_restrict(cls, options: dict[str, Any]) -> bool:
-        return not cls.needs_samples(options)
+    def may_restrict(cls, record: PMD) -> bool:
+        return not cls.needs_samples(record)
 
     def candidates(
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
@@ -229,7 +222,7 @@ def pmd(
     >>> round(float(abs(x.loading).sum()), 6)
     1.8
     """
-    record = as_method(options, "options", "pmd")
+    record = as_record(options, PMD)
     run = run_one(
         PenalizedDecomposition, record, X, l1_bound, choice, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, definite=False,

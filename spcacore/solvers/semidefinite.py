@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._asked import as_method, options_of
+from .._asked import as_record
 from .._limits import (
     COLUMNS_AT_A_TIME,
     NEGLIGIBLE_ENTRY,
@@ -27,7 +27,7 @@ from .._limits import (
 from .._messages import counted
 from .._records import record
 from .._types import Kind, OperatorLike, Switch, Weights
-from .._validation import LARGEST, check_bool, integer, number
+from .._validation import number
 from ..choice import Choice
 from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
@@ -74,14 +74,8 @@ class SemidefiniteRelaxation(Solver):
     chooses = True
 
     @classmethod
-    def from_options(
-        cls, problem: Problem, *, max_iter: Any = 1000, tol: Any = 1e-3, renormalize: Any = True
-    ) -> Self:
-        return cls(
-            integer(max_iter, "max_iter", 0, LARGEST),
-            number(tol, "tol", 0),
-            check_bool(renormalize, "renormalize"),
-        )
+    def from_record(cls, problem: Problem, record: DSPCA, *, nonnegative: bool = False) -> Self:
+        return cls(record.max_iter, float(record.tol), record.renormalize)
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
@@ -195,17 +189,15 @@ def dspca(
     """
     if (cardinality is None) == (penalty is None):
         raise TypeError("dspca takes either cardinality or penalty")
-    record = as_method(options, "options", "dspca")
-    SemidefiniteRelaxation.checked_screening(record.screening, {})
-    known = choice_options(SemidefiniteRelaxation, {}, choice)
+    record = as_record(options, DSPCA)
+    SemidefiniteRelaxation.checked_screening(record)
+    known = choice_options(SemidefiniteRelaxation, choice)[0]
     if choice is not None and choice.count != "groups" and penalty is not None:
         raise ValueError(
             f"count={choice.count!r} says what a cardinality counts; leave it out with a penalty"
         )
     problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, choice=known)
-    solver = SemidefiniteRelaxation.from_options(
-        problem, **options_of(record), renormalize=record.renormalize
-    )
+    solver = SemidefiniteRelaxation.from_record(problem, record)
     hook = progress_hook(callback)
     state = DeflatedOperator.from_problem(problem)
     k, charge = problem.p, 0.0

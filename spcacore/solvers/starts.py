@@ -91,7 +91,7 @@ def search_starts(
 
 def _reads_samples(problem: Problem) -> bool:
     """Whether a product reads the data, so that it costs the same for a sparse vector."""
-    return problem.n_samples is not None and problem.data is None
+    return problem.n_samples is not None and not problem.is_matrix
 
 
 def variance_alone(state: DeflatedOperator) -> NDArray[Any] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._asked import as_method
+from .._asked import as_record
 from .._limits import (
     BRIEF_ORDER,
     GRAM_LEFT,
@@ -27,7 +27,6 @@ from .._limits import (
 )
 from .._records import record, replaced
 from .._types import Kind, OperatorLike, Switch, Weights
-from .._validation import check_bool
 from ..choice import Choice
 from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
@@ -61,32 +60,25 @@ class TruncatedPower(IterativeSolver):
     alone: bool = False
     name = "tpower"
     missing = True
+    nonnegative_kernel = True
     same_in_set = True
     chooses = True
 
     @classmethod
-    def from_options(
-        cls,
-        problem: Problem,
-        *,
-        start: Any = None, n_starts: Any = None, max_iter: Any = 1000, tol: Any = None,
-        renormalize: Any = True,
-        nonnegative: Any = False,
-        swaps: Any = None,
-    ) -> Self:  # fmt: skip
-        renormalize = check_bool(renormalize, "renormalize")
-        nonnegative = check_bool(nonnegative, "nonnegative")
+    def from_record(
+        cls, problem: Problem, record: TPower | None = None, *, nonnegative: bool = False
+    ) -> Self:
+        record = TPower() if record is None else record
+        swaps, affordable = record.swaps, math.inf
         if swaps is None:
-            swaps = renormalize and not nonnegative and start is None
+            swaps = record.renormalize and not nonnegative and record.start is None
             affordable = SWAP_WORK
-        else:
-            swaps, affordable = check_bool(swaps, "swaps"), math.inf
-            if swaps and (nonnegative or not renormalize):
+        elif swaps:
+            if nonnegative or not record.renormalize:
                 raise ValueError("swaps=True requires renormalize=True, and does not allow signs")
-            if swaps and problem.diagonal is None:
+            if problem.diagonal is None:
                 raise ValueError("swaps=True needs the entries of X; an operator offers only products")
-        common = cls.checked(problem, start, n_starts, max_iter, tol, renormalize)
-        return cls(*common, nonnegative, affordable if swaps else 0.0)
+        return cls(*cls.shared(problem, record), nonnegative, affordable if swaps else 0.0)
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
@@ -334,7 +326,7 @@ def tpower(
     >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     3.7710 ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
-    record = as_method(options, "options", "tpower")
+    record = as_record(options, TPower)
     return run_one(
         TruncatedPower, record, X, cardinality, choice, callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight, definite=False,

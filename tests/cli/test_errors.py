@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from in_turn import examples
 
 from spcacore import cli
-from spcacore.cli import fit
+from spcacore.cli import task
 
 P = 12  # columns of X
 
@@ -62,23 +62,23 @@ P = 12  # columns of X
             "line 3, column 3 ('b') is nan; impute",
         ),
         ('a,b\n1,2\n3,"4\n', (), "line 3: unexpected end of data"),
-        ("1,2\n3,4\n", ("-k", "3"), "-k/--cardinality: 3 is too many, at most 2"),
-        ("1,2\n3,4\n", ("-n", "3"), "-n/--n-components: 3 is too many, at most 2"),
-        ("1,2\n3,4\n", ("-n", "2", "-k", "1,1,1"), "-k/--cardinality: 3 numbers for 2 components"),
-        ("1,2\n3,4\n", ("-k", "1,1,1"), "-n/--n-components: 3 is too many, at most 2"),
-        ("1,2\n3,4\n", ("-k", "0"), "-k/--cardinality: '0' is not a whole number of at least 1"),
-        ("1,2\n3,4\n", ("-k", "1,"), "-k/--cardinality: '' is not a whole number of at least 1"),
-        ("1,2\n3,4\n", ("-n", "-1"), "-n/--n-components: '-1' is not a whole number"),
-        ("1,2\n3,4\n", ("-n", "1.5"), "-n/--n-components: '1.5' is not a whole number"),
-        ("1,2\n3,4\n", ("--tol", "nan"), "--tol: 'nan' is not a number of at least 0"),
-        ("1,2\n3,4\n", ("--tol", "x"), "--tol: 'x' is not a number of at least 0"),
-        ("1,2\n3,4\n", ("--deflation", "none"), "--deflation: invalid choice: 'none'"),
-        ("1,2\n3,4\n", ("--orientation", "up"), "--orientation: invalid choice: 'up'"),
-        ("1,2\n3,4\n", ("-k1", "--method", "branch_and_bound", "--tol", "2"), "--tol: tol must be in"),
+        ("1,2\n3,4\n", ("-k", "3"), "-k/--cardinality: must be in [1, 2], not 3: m.csv has 2 variables"),
+        ("1,2\n3,4\n", ("-n", "3"), "-n/--n-components: must be in [1, 2], not 3: m.csv has 2 rows of 2"),
+        ("1,2\n3,4\n", ("-n", "2", "-k", "1,1,1"), "-k/--cardinality: has 3 entries for 2 components"),
+        ("1,2\n3,4\n", ("-k", "1,1,1"), "-n/--n-components: must be in [1, 2], not 3: m.csv has 2"),
+        ("1,2\n3,4\n", ("-k", "0"), "-k/--cardinality: must be in [1, 2], not 0"),
+        ("1,2\n3,4\n", ("-k", "1,"), "-k/--cardinality: '' is not a whole number; see"),
+        ("1,2\n3,4\n", ("-n", "-1"), "-n/--n-components: must be in [1, 2], not -1"),
+        ("1,2\n3,4\n", ("-n", "1.5"), "-n/--n-components: must be an integer, or a share between 0 and 1,"),
+        ("1,2\n3,4\n", ("--tol", "nan"), "--tol: must be at least 0, not nan"),
+        ("1,2\n3,4\n", ("--tol", "x"), "--tol: 'x' is not a number; see spcacore fit --help"),
+        ("1,2\n3,4\n", ("--deflation", "none"), "--deflation: 'none' is not one of 'orthogonal', "),
+        ("1,2\n3,4\n", ("--orientation", "up"), "--orientation: 'up' is not one of 'rows', 'columns'"),
+        ("1,2\n3,4\n", ("-k1", "--method", "branch_and_bound", "--tol", "2"), "--tol: must be in [0, 1]"),
         ("1,2\n3,4\n", ("--random-state=3",), "--random-state; do you mean --rng?; see"),
         ("1,2\n3,4\n", ("--ncomp", "2"), "--ncomp; do you mean -n?; see"),
         ("1,2\n3,4\n", ("--alpha", "1"), "--alpha; do you mean --penalty or -k?; see"),
-        ("1,2\n3,4\n", ("--l1-bound", "1"), "takes -k/--cardinality; --l1-bound is for --method pmd or sc"),
+        ("1,2\n3,4\n", ("--l1-bound", "1"), "--l1-bound: not for method tpower, which takes -k/"),
         ("a b\n1 2\n", (), "is not a number: '1 2'; commas, semicolons or tabs must separate cells"),
         ("a\noak\nelm\n", ("--header", "--no-row-names"), "is not a number: 'oak'"),
         ("a,b\n1,2\n3,oops\n", (), "is not a number: 'oops'; correct it, or leave the column out: --drop b"),
@@ -93,7 +93,7 @@ P = 12  # columns of X
         ("1,2\n3,4\n", ("-o", "m.csv/out.csv"), "cannot write m.csv/out.csv: m.csv is not a directory"),
         ("1,2\n3,4\n", ("-o", "dir.csv"), "cannot write dir.csv: it is a directory"),
         ("1,2\n3,4\n", ("-o", "./m.csv"), "cannot write ./m.csv: it is the file to analyze"),
-        ("1,2\n3,4\n", ("-o", "a.csv", "--scores", "./a.csv"), "for both loadings and scores"),
+        ("1,2\n3,4\n", ("-o", "a.csv", "--scores", "./a.csv"), "it is named for both --output and --scores"),
         ("1,2\n3,4\n", ("-n1", "-k1", "-o", "full.csv"), "cannot write full.csv: No space left on device"),
         ("2,1\n1,2\n", ("--covariance", "--scores", "a.csv"), "--scores: a covariance has no samples"),
         ("1,2\n3,4\n", ("--names", "no.txt"), "cannot read no.txt: No such file"),
@@ -108,8 +108,8 @@ P = 12  # columns of X
         ("1,2\n", ("--decimal", ",", "--delimiter", ","), "a comma separates cells or decimals, not both"),
         ("1,2\n", ("--delimiter", "ab"), "--delimiter: 'ab' is not one character"),
         ("1,2\n", ("--delimiter", "1"), "--delimiter: '1' is not one character"),
-        ("1,2\n", ("--decimal", ";"), "--decimal: invalid choice: ';'"),
-        ("1,2\n", ("--format", "xls"), "--format: invalid choice: 'xls'"),
+        ("1,2\n", ("--decimal", ";"), "--decimal: ';' is not one of '.', ','; see"),
+        ("1,2\n", ("--format", "xls"), "--format: 'xls' is not one of 'csv', 'tsv', 'npy'"),
         ("1,\n,2\n", ("--impute", "drop-rows"), "every sample has a missing entry"),
         ("1,\n,2\n", ("--impute", "drop-columns"), "every variable has a missing entry"),
         ("1,\n2,\n", ("--impute", "mean"), "variable x2 has no entry to take the mean of"),
@@ -130,7 +130,7 @@ def test_bad_text_and_arguments(run, tmp_path, monkeypatch, text, argv, words):
 
 def test_permission_is_checked_before_the_work(run, tmp_path, file, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
-    monkeypatch.setattr(fit, "sparse_pca", None)
+    monkeypatch.setattr(task, "read", None)
     assert "permission denied" in one_error_line(run("fit", file, "-o", tmp_path / "r.csv"))
 
 
@@ -334,7 +334,7 @@ def test_the_file_of_the_names_is_not_written_over(run, tmp_path, X):
     path, names = saved(tmp_path / "m.npy", X), tmp_path / "names.csv"
     names.write_text("\n".join("abcdefghijkl"))
     line = one_error_line(run("fit", path, "--names", names, "-o", names))
-    assert "names.csv: it is the file of the names" in line
+    assert "names.csv: it is the file of --names" in line
     assert one_error_line(run("path", path, "--names", names, "-o", names)) == line
     assert names.read_text() == "\n".join("abcdefghijkl")
 
@@ -343,5 +343,5 @@ def test_too_little_memory_is_one_line(run, tmp_path, X, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(fit, "sparse_pca", fail)
+    monkeypatch.setattr(task, "read", fail)
     assert "not enough memory" in one_error_line(run("fit", saved(tmp_path / "m.npy", X)))

@@ -10,7 +10,7 @@ import scipy.sparse
 from cli_tools import OPTIONS, api, assert_same, results, saved
 
 import spcacore
-from spcacore.cli import fit
+from spcacore.cli import models
 from spcacore.operators.deflation import DEFLATIONS
 
 P = 12  # columns of X
@@ -65,7 +65,7 @@ def test_options_reach_the_api(run, tmp_path, file, X, argv, options):
 def test_seed_and_max_iter_reach_the_api(run, file, X, monkeypatch):
     options = {}
     monkeypatch.setattr(
-        fit, "sparse_pca", lambda X, r, **kw: options.update(kw) or spcacore.sparse_pca(X, r, **kw)
+        models, "sparse_pca", lambda X, r, **kw: options.update(kw) or spcacore.sparse_pca(X, r, **kw)
     )
     assert run("fit", file, *OPTIONS, "--seed", "7", "--max-iter", "77", "-q")[0] == 0
     assert (options["method"].rng, options["method"].max_iter) == (7, 77)
@@ -80,7 +80,7 @@ def test_float32_computes_in_single_precision(run, tmp_path, X, counts):
 
 def test_defaults_fit_a_small_matrix_with_a_note(run, tmp_path, X):
     path = saved(tmp_path / "m.npy", X[:3, :7])
-    status, _, err = run("fit", path, "-o", tmp_path / "r.npz")
+    status, _, err = run("fit", path, "-k7", "-o", tmp_path / "r.npz")
     assert status == 0
     with pytest.warns(RuntimeWarning, match="no variance is left") as caught:
         expected = spcacore.sparse_pca(X[:3, :7], 3, cardinality=7)
@@ -91,9 +91,9 @@ def test_defaults_fit_a_small_matrix_with_a_note(run, tmp_path, X):
     assert_same(results(tmp_path / "r.npz"), expected)
 
 
-def test_default_is_five_components_of_ten(run, tmp_path, file, X):
+def test_default_is_five_components_of_the_root_of_the_variables(run, tmp_path, file, X):
     assert run("fit", file, "-q", "-o", tmp_path / "r.npz") == (0, "", "")
-    assert_same(results(tmp_path / "r.npz"), spcacore.sparse_pca(X, 5, cardinality=10))
+    assert_same(results(tmp_path / "r.npz"), spcacore.sparse_pca(X, 5))
 
 
 @pytest.mark.parametrize("scale", [False, True])
@@ -175,7 +175,7 @@ def test_csv_outputs_read_back_exactly(run, tmp_path, X, dtype):
             assert (set(record["scale"]), set(record["kind"])) == ({"1.0"}, {"data"})
         assert frame.index.name == ("variable" if file == "l.csv" else "sample")
         np.testing.assert_array_equal(frame.to_numpy().astype(dtype), expected)
-    zeros = re.findall(r",0(?=[,\n])", (tmp_path / "l.csv").read_text())
+    zeros = re.findall(r",0\.0(?=[,\n])", (tmp_path / "l.csv").read_text())
     assert len(zeros) == np.count_nonzero(result.loadings == 0)
 
 

@@ -64,26 +64,26 @@ def test_help_of_each_command(capsys, command):
 def test_help_names_every_field_of_the_json(capsys, as_json, file, tmp_path):
     """And those that it names are there."""
     as_json("fit", file, "-k3", "-n1", "-o", tmp_path / "l.csv")
-    described = set(re.findall(r"[a-z]\w*", help.JSON_MATRIX))
+    described = set(re.findall(r"[a-z]\w*", help.PAGES["json.matrix"]))
     for command, text, calls in (
-        ("fit", help.JSON_FIT + help.JSON_RESULT, [("-k3", "-n1", "--certify")]),
+        ("fit", help.PAGES["fit.json"] + help.PAGES["json.result"], [("-k3", "-n1", "--certify")]),
         (
             "path",
-            help.JSON_PATH + help.JSON_RESULT,
+            help.PAGES["path.json"] + help.PAGES["json.result"],
             [("-k1:3",), ("-k1:3", "--select", "cv"), ("-k2/3", "--select", "cv")],
         ),
         (
             "stability",
-            help.JSON_STABILITY + help.JSON_RESULT,
+            help.PAGES["stability.json"] + help.PAGES["json.result"],
             [
                 ("-k3", "-n1", "--resamples", "4"),
                 ("--method", "sparse_cca", "--other", file, "--l1-bound", "1.5", "--resamples", "4"),
             ],
         ),
-        ("certify", help.JSON_CERTIFY, [("-k3", "--exact"), ("--loadings", tmp_path / "l.csv")]),
-        ("transform", help.JSON_TRANSFORM, [("--loadings", tmp_path / "l.csv")]),
-        ("compare", help.JSON_COMPARE, [("--loadings", tmp_path / "l.csv")]),
-        ("info", help.JSON_INFO, [()]),
+        ("certify", help.PAGES["certify.json"], [("-k3", "--exact"), ("--loadings", tmp_path / "l.csv")]),
+        ("transform", help.PAGES["transform.json"], [("--loadings", tmp_path / "l.csv")]),
+        ("compare", help.PAGES["compare.json"], [("--loadings", tmp_path / "l.csv")]),
+        ("info", help.PAGES["info.json"], [()]),
     ):
         words, found = described | set(re.findall(r"[a-z]\w*", text)), set()
         for argv in calls:
@@ -121,7 +121,7 @@ def test_help_lists_the_commands(capsys):
 def test_the_command_imports_what_it_needs_and_no_more():
     script = (
         "import sys; from spcacore.cli import options;"
-        "print(*{'matplotlib', 'pandas', 'pyarrow', 'h5py', 'spcacore.plot', 'spcacore.selection', "
-        "'spcacore.cli.stores', 'spcacore.cli.info'} & set(sys.modules))"
+        "print(*{'matplotlib', 'pandas', 'pyarrow', 'h5py', 'spcacore.plot', "
+        "'spcacore.cli.info'} & set(sys.modules))"
     )
     assert output_of(script) == "\n"

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-from cli_tools import parsed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
@@ -99,7 +98,7 @@ def test_info_never_fails_on_numbers(tmp_path_factory, data):
     X = np.array([[data.draw(cells) for _ in range(p)] for _ in range(n)])
     path = tmp_path_factory.getbasetemp() / "numbers.npy"
     np.save(path, X)
-    facts = info._facts(info.Table(X), parsed("info", path))
+    facts = info.facts_of(X)
     assert facts["missing"] + facts["infinite"] == np.count_nonzero(~np.isfinite(X))
     assert cli.main(["info", str(path)]) == 0
     assert cli.main(["info", str(path), "--json"]) == 0

@@ -14,16 +14,16 @@ from spcacore.solvers.table import SOLVERS
 
 METHOD_OPTIONS = [
     (["-k", "4", "-n3"], {"cardinality": 4}),
-    (["-k", "4", "-n3", "--nonnegative"], {"cardinality": 4, "nonnegative": True}),
+    (["-k", "4", "-n3", "--signs", "1"], {"cardinality": 4, "nonnegative": True}),
     (
         ["-k", "4", "-n3", "--include", "x2", "--exclude", "x1,x5"],
         {"cardinality": 4, "include": [1], "exclude": [0, 4]},
     ),
-    (["--method", "gpower", "--penalty", "2", "-n3", "--nonnegative"], {"penalty": 2.0, "nonnegative": True}),
+    (["--method", "gpower", "--penalty", "2", "-n3", "--signs", "1"], {"penalty": 2.0, "nonnegative": True}),
     (["-k", "4,3,2", "--certify"], {"cardinality": [4, 3, 2], "certify": True}),
     (["-k", "4", "-n3", "--refine"], {"cardinality": 4, "refine": True}),
-    (["-k", "4", "-n3", "--constraint", "orthogonal"], {"cardinality": 4, "constraint": "orthogonal"}),
-    (["-k", "4", "-n3", "--constraint", "uncorrelated"], {"cardinality": 4, "constraint": "uncorrelated"}),
+    (["-k", "4", "-n3", "--deflation", "orthogonal"], {"cardinality": 4, "constraint": "orthogonal"}),
+    (["-k", "4", "-n3", "--deflation", "uncorrelated"], {"cardinality": 4, "constraint": "uncorrelated"}),
     (["--method", "greedy", "-k", "4", "-n3"], {"cardinality": 4}),
     (
         ["--method", "greedy", "-k4", "-n3", "--strategy", "backward"],
@@ -36,7 +36,7 @@ METHOD_OPTIONS = [
     (["--method", "dspca", "-k3", "-n3", "--tol", "0.01"], {"cardinality": 3, "tol": 0.01}),
     (["--method", "pmd", "--l1-bound", "1.7,1.5,1.3"], {"l1_bound": [1.7, 1.5, 1.3]}),
     (
-        ["--method", "pmd", "--l1-bound", "1.7", "-n3", "--nonnegative"],
+        ["--method", "pmd", "--l1-bound", "1.7", "-n3", "--signs", "1"],
         {"l1_bound": 1.7, "nonnegative": True},
     ),
     (["--method", "scotlass", "--l1-bound", "1.7", "-n3"], {"l1_bound": 1.7}),
@@ -65,7 +65,6 @@ def test_methods_and_their_options_reach_the_api_to_the_bit(output, tmp_path, fi
     out = output("fit", file, *argv, "-o", tmp_path / "r.npz", "--json")
     fields, document = results(tmp_path / "r.npz"), json.loads(out, parse_constant=pytest.fail)["result"]
     assert document["method"] == fields["method"] == method
-    assert document["constraint"] == options.get("constraint")
     names = ("explained_variance", "explained_variance_ratio", "cardinality", "upper_bound", "gap", "n_iter")
     for name in (*names, "converged"):
         value = getattr(expected, name)
@@ -84,7 +83,7 @@ def test_every_method_is_tested_and_offered():
 
 
 def test_shares_reach_the_api_to_the_bit(run, tmp_path, file, X):
-    argv = ("-n", "0.8", "--explained", "0.95", "--objective", "least_squares", "-o", tmp_path / "r.npz")
+    argv = ("-n", "0.8", "--explained", "0.95", "--method", "least_squares", "-o", tmp_path / "r.npz")
     assert run("fit", file, *argv)[::2] == (0, "")
     expected = spcacore.sparse_pca(X, 0.8, cardinality=spcacore.Explained(0.95), method="least_squares")
     fields = results(tmp_path / "r.npz")
@@ -181,48 +180,72 @@ def test_pmd_leaves_missing_entries_out(run, as_json, tmp_path, X):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--method", "pmd", "-k", "3"], "argument -k/--cardinality: method pmd takes --l1-bound"),
-        (["--method", "gpower", "--l1-bound", "2"], "argument --l1-bound: method gpower takes --penalty"),
-        (["--penalty", "2"], "argument --penalty: method tpower takes -k/--cardinality"),
-        (["--method", "scotlass"], "method scotlass needs --l1-bound"),
-        (["--method", "gpower"], "method gpower needs --penalty"),
-        (["--method", "lasso"], "argument --method: invalid choice: 'lasso'"),
-        (["--method", "pmd", "--l1-bound", "3.5"], "--l1-bound: 3.5 is not between 1 and 3, the root of the"),
-        (["--method", "pmd", "--l1-bound", "0.5,2"], "--l1-bound: 0.5 is not between 1 and 3"),
-        (["--method", "pmd", "--l1-bound", "2,2", "-n3"], "--l1-bound: 2 numbers for 3 components"),
-        (["--method", "pmd", "--l1-bound", "x"], "--l1-bound: 'x' is not a number of at least 0"),
         (
-            ["--method", "gpower", "--penalty", "-1"],
-            "'-1' is not a number of at least 0; see spcacore fit --help",
+            ["--method", "pmd", "-k", "3"],
+            "-k/--cardinality: not for method pmd, which takes --l1-bound, but tpower, greedy, ",
         ),
-        (["--method", "gpower", "--penalty", "2", "--relative"], "penalty must be in [0, 1], not 2.0"),
         (
-            ["--method", "sca", "--nonnegative"],
-            "--nonnegative: not for method sca",
+            ["--method", "gpower", "--l1-bound", "2"],
+            "--l1-bound: not for method gpower, which takes --penalty, but pmd, ",
         ),
+        (
+            ["--penalty", "2"],
+            "--penalty: not for method tpower, which takes -k/--cardinality, --ex",
+        ),
+        (
+            ["--method", "gpower"],
+            "'gpower' needs penalty, how much each component must gain by",
+        ),
+        (["--method", "lasso"], "argument --method: 'lasso' is not one of 'tpower', "),
+        (["--method", "pmd", "--l1-bound", "3.5"], "--l1-bound: must be in [1, 3], not 3.5"),
+        (["--method", "pmd", "--l1-bound", "0.5,2"], "--l1-bound: l1_bound[0] must be in [1, 3], not 0.5"),
+        (["--method", "pmd", "--l1-bound", "2,2", "-n3"], "--l1-bound: has 2 entries for 3 components"),
+        (["--method", "pmd", "--l1-bound", "x"], "--l1-bound: 'x' is not a number; see spcacore fit --help"),
+        (["--method", "gpower", "--penalty", "-1"], "--penalty: must be at least 0, not -1.0"),
+        (["--method", "gpower", "--penalty", "2", "--relative"], "--penalty: must be in [0, 1], not 2.0"),
+        (["--method", "sca", "--signs", "1"], "--signs: not for method sca, but tpower, "),
+        (["--constraint", "orthogonal"], "--constraint; say --deflation orthogonal or 'uncorrelated'; see"),
+        (["--nonnegative"], "--nonnegative; say --signs 1; see spcacore fit --help"),
+        (["--total-cardinality", "9"], "--total-cardinality; say --total; see"),
+        (["--objective", "least_squares"], "--objective; say --method least_squares; see"),
+        (["--total", "9", "-k", "3"], "--total: not with -k/--cardinality"),
+        (["--total", "2", "-n", "3"], "--total: must be in [3, 27], not 2"),
+        (["--total", "9", "--certify"], "--certify"),
         (["--strategy", "forward"], "--strategy: not for method tpower, but greedy"),
         (["--relative"], "--relative: not for method tpower, but gpower"),
         (["--block"], "--block: not for method tpower, but gpower"),
         (["--time-limit", "3"], "--time-limit: not for method tpower, but branch_and_bound"),
         (["--method", "greedy", "--max-iter", "3"], "--max-iter: not for method greedy, but tpower, gpower"),
-        (["--constraint", "orthogonal", "--deflation", "schur"], "--constraint: not with --deflation"),
-        (["--constraint", "orthogonal", "--nonnegative"], "--constraint: not with --nonnegative"),
-        (["--constraint", "uncorrelated", "--refine"], "--refine: not with --constraint uncorrelated"),
-        (["--refine", "--nonnegative"], "--refine: not with --nonnegative"),
-        (["--method", "gpower", "--penalty", "1", "--block", "--certify"], "--block: not with --certify"),
-        (["--explained", "0.9", "-k", "3"], "--explained: not with -k"),
-        (["--explained", "0"], "--explained: a share is more than 0, and at most 1"),
-        (["--explained", "0.9,1.1"], "--explained: a share is more than 0, and at most 1"),
-        (["--explained", "0.9,0.8", "-n", "0.8"], "--explained: one number where -n is a share"),
-        (["--explained-of", "score"], "--explained-of: requires --explained"),
-        (["--method", "pmd", "--explained", "0.9"], "--explained: method pmd takes --l1-bound"),
-        (["-n", "1.5"], "-n/--n-components: '1.5' is not a whole number of at least 1"),
         (
-            ["--objective", "least_squares", "--method", "tpower"],
-            "--method: tpower maximizes variance, not least_squares",
+            ["--deflation", "orthogonal", "--signs", "1"],
+            "--deflation orthogonal cannot be met by loadings",
         ),
-        (["--objective", "least_squares", "--refine"], "--refine: not with method least_squares"),
-        (["--objective", "least_squares", "--deflation", "hotelling"], "--deflation: hotelling is not for"),
+        (
+            ["--deflation", "uncorrelated", "--refine"],
+            "--refine requires --renormalize, and no --deflation un",
+        ),
+        (
+            ["--method", "gpower", "--penalty", "1", "--block", "--certify"],
+            "--certify bounds one component after another; --block finds all at once",
+        ),
+        (["--explained", "0.9", "-k", "3"], "--explained: not with -k/--cardinality"),
+        (["--explained", "0"], "--explained: must be more than 0, and at most 1"),
+        (["--explained", "0.9,1.1"], "--explained: share[1] must be in [0, 1], not 1.1"),
+        (["--explained", "0.9,0.8", "-n", "0.8"], "must be one number when -n is a share"),
+        (["--explained-of", "score"], "--explained-of: requires --explained"),
+        (
+            ["--method", "pmd", "--explained", "0.9"],
+            "--explained: not for method pmd, which takes --l1-bound, but tpower, ",
+        ),
+        (["-n", "1.5"], "-n/--n-components: must be an integer, or a share between 0 and 1, not 1.5"),
+        (
+            ["--method", "least_squares", "--refine"],
+            "--refine requires a method that maximizes the variance",
+        ),
+        (
+            ["--method", "least_squares", "--deflation", "hotelling"],
+            "--deflation hotelling cannot be combined",
+        ),
         (["--plot", "picture.gif"], "picture.gif: unknown extension; .png, .pdf and .svg can be written"),
         (["--plot", "no/picture.png"], "cannot write no/picture.png: no is not a directory"),
     ],
@@ -304,7 +327,7 @@ def test_knowledge_of_all_components_together(output, tmp_path, file, X, method)
     argv = ["-k2", "-n2", "--include", "x2", "--exclude", "x6", "--groups", tmp_path / "groups.txt"]
     known = {"include": [1], "exclude": [5], "groups": labels}
     if method == "spca":
-        argv.append("--nonnegative")
+        argv += ["--signs", "1"]
         known["signs"] = 1
     output("fit", file, "--method", method, *argv, "-o", tmp_path / "r.npz")
     expected = getattr(spcacore, method)(X, 2, cardinality=2, choice=spcacore.Choice(**known))
@@ -322,7 +345,7 @@ def test_knowledge_of_all_components_together(output, tmp_path, file, X, method)
         (["--include", "zz"], "argument --include: there is no variable 'zz'"),
         (["--include", "x1", "--exclude", "x2,x1"], "argument --exclude: 'x1' is in --include too"),
         (["--include", "x1", "--method", "sca"], "argument --include: not for method sca"),
-        (["--nonnegative", "--method", "soppca", "-k3"], "argument --nonnegative: not for method soppca"),
+        (["--signs", "1", "--method", "soppca", "-k3"], "argument --signs: cannot be combined with soppca"),
         (["--count", "variables"], "argument --count: requires --groups"),
         (["--count", "variables", "--method", "sca"], "argument --count: not for method sca"),
         (["--include", "zz", "--method", "spca", "-k3"], "argument --include: there is no variable 'zz'"),

@@ -89,7 +89,7 @@ def test_what_cannot_be_transformed(run, tmp_path, X):
         ),
         (file, [*npz, "--scale"], "argument --scale: "),
         (file, ["--loadings", tmp_path / "no.npz"], "cannot read"),
-        (file, [*npz, "-o", tmp_path / "v.npz"], "it is the file of the loadings"),
+        (file, [*npz, "-o", tmp_path / "v.npz"], "it is the file of --loadings"),
         (saved(tmp_path / "e.npy", np.where(X > 2, np.nan, X)), npz, "is nan"),
         (file, [], "the following arguments are required: --loadings"),
     ]:
@@ -226,4 +226,6 @@ def test_completions_in_a_shell(output, tmp_path, shell):
 
 
 def test_completions_of_no_shell(run):
-    assert "--completion: invalid choice: 'cmd'" in one_error_line(run("--completion", "cmd"))
+    assert "--completion: 'cmd' is not one of 'bash', 'zsh', 'fish'; see" in one_error_line(
+        run("--completion", "cmd")
+    )

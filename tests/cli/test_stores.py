@@ -83,7 +83,7 @@ def test_parquet_of_others(run, as_json, tmp_path):
     for table, message in (
         (arrow_table(pa, c=pa.array([1.5, None, 2])), "row 2, column 3 ('c') is nan; impute"),
         (arrow_table(pa, c=pa.array([1, None, 2])), "row 2, column 3 ('c') is nan; impute"),
-        (pa.table({"who": words}), "row names only"),
+        (pa.table({"who": words}), "row 1, column 1 ('who') is not a number: 'x'"),
     ):  # fmt: skip
         pyarrow.parquet.write_table(table, path)
         assert message in one_error_line(run("fit", path, "-n1", "-k1"))

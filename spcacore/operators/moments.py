@@ -1,0 +1,239 @@
+"""Rows by their sums alone: what a covariance needs of them, to be added up wherever the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._labels import joined
+from .._limits import BLOCKS_SUBMATRIX_ORDER
+from .._messages import counted
+from .._types import Array, Index, MatrixLike, Weights
+from .._validation import check_weights, float_type, number, real_array
+from .block_tasks import as_kernel_input, merged_moments, moments, squares_of_scores, statistics
+from .blocks import RowBlocks, locate_not_finite
+from .partition import row_blocks
+from .statistics import Statistics
+
+__all__ = ["Moments"]
+__dir__ = __all__.copy
+
+WHOLE = 2.0**53  # up to which a double holds every integer
+OUT_OF_RANGE = "X has entries whose squares exceed the number range: rescale it"
+
+
+class Moments(RowBlocks):
+    """Number, means and scatter of rows: all that a function of a covariance matrix needs of them.
+
+    Pass it in place of X. The functions center and scale as they do the rows, their results know the means
+    and the number of samples, and `transform` takes rows. What needs single rows (folds, bootstraps,
+    clusters) refuses it. Add those of other rows with `+`, in any order, on any machine; they can be pickled.
+    Up to rounding, the sum does not depend on how the rows were divided; of integers it is exact, and the
+    same to the last bit, while no sum of squares exceeds 2**53.
+
+    Parameters
+    ----------
+    n_samples : int or float
+        Number of rows, or the sum of their weights.
+    mean : array-like of shape (p,)
+        Means of the columns.
+    scatter : array-like of shape (p, p)
+        `sum_i (x_i - mean)(x_i - mean)'`, that is the covariance matrix times `n_samples - 1`.
+    names : sequence of str, optional
+        Names of the variables.
+
+    Attributes
+    ----------
+    n_samples : float
+    mean : ndarray of shape (p,)
+    scatter : ndarray of shape (p, p)
+    names : tuple of str or None
+
+    Raises
+    ------
+    ValueError
+        Where shapes do not fit, a number is not finite, or `scatter` is not symmetric or has a negative
+        diagonal entry; from `+` for other variables.
+
+    References
+    ----------
+    Sums are merged about their means as in T. F. Chan, G. H. Golub and R. J. LeVeque (1983). Algorithms for
+    computing the sample variance. The American Statistician 37, 242-247.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> X, _ = spcacore.datasets.make_spiked(300, 40, cardinality=5, rng=0)
+    >>> total = spcacore.Moments.of(X[:100]) + spcacore.Moments.of(X[100:])
+    >>> result = spcacore.sparse_pca(total, 2, 5)
+    >>> scores = result.transform(X)
+    >>> result.n_samples, bool(np.allclose(scores, spcacore.sparse_pca(X, 2, 5).transform(X)))
+    (300, True)
+    """
+
+    summed = True
+
+    def __init__(
+        self, n_samples: float, mean: ArrayLike, scatter: ArrayLike, *, names: Iterable[str] | None = None
+    ) -> None:
+        total = number(n_samples, "n_samples", 1)
+        mean = np.array(real_array(mean, "mean", ndim=1), np.float64)
+        M = np.array(real_array(scatter, "scatter", ndim=2), np.float64)
+        if M.shape != (len(mean), len(mean)):
+            raise ValueError(f"scatter has shape {M.shape} for {counted(len(mean), 'mean')}")
+        size = np.abs(M).max(initial=0)
+        if np.abs(M - M.T).max(initial=0) > 1e-8 * size:
+            raise ValueError("scatter must be symmetric")
+        square = np.diag(M).copy()
+        if (square < 0).any():
+            raise ValueError("scatter has a negative diagonal entry")
+        deviation = np.sqrt(square / total)
+        found = Statistics(total, M.size, mean, square, mean - deviation, mean + deviation)
+        self._take(max(int(total), 1), found, (M + M.T) / 2, None, np.dtype(np.float64), names)
+
+    def _take(
+        self, rows: int, found: Statistics, M: Array, whole: tuple[Array, Array] | None, dtype: np.dtype[Any],
+        names: Iterable[str] | None,
+    ) -> None:  # fmt: skip
+        """Of so many rows; `whole` has the exact sums of integers and of their products."""
+        super().__init__((rows, len(M)), dtype, [0], names)
+        self.found, self.scatter, self._whole = found, M, whole
+        for a in (self.mean, self.scatter):
+            a.flags.writeable = False
+
+    @property
+    def n_samples(self) -> float:
+        """Number of rows, or the sum of their weights."""
+        return self.found.n
+
+    @property
+    def mean(self) -> Array:
+        """Means of the columns."""
+        return self.found.mean
+
+    @classmethod
+    def of(cls, X: MatrixLike, *, sample_weight: Weights = None) -> Moments:
+        """The moments of some rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p), sparse matrix, dataframe, RowBlocks or dask array
+            Rows, read once; at most 32,768 variables.
+        sample_weight : array-like of shape (n,), optional
+            How many samples each row stands for.
+
+        Returns
+        -------
+        Moments
+        """
+        blocks = row_blocks(X)
+        rows, p = blocks.shape
+        if p > BLOCKS_SUBMATRIX_ORDER:
+            raise ValueError(
+                f"moments are a matrix of p x p, for at most {BLOCKS_SUBMATRIX_ORDER} variables, and X has "
+                f"{counted(p, 'variable')}"
+            )
+        weight = check_weights(joined(X, sample_weight, "sample_weight"), rows)
+        if blocks.dtype.kind in "iub" and weight is None:
+            low, high, s, G = blocks.reduced(_added, _whole_sums, entries=p * p)
+            if float(G.diagonal().max()) < WHOLE:
+                return cls._of_integers(rows, low, high, s, G, float_type(blocks.dtype), blocks.names)
+        each = blocks.split_or_none(weight)
+        found, M = blocks.reduced(merged_moments, moments, each=each, entries=p * p)
+        if found is None:
+            none = np.zeros(p)
+            found, M = Statistics(0.0, 0, none, none.copy(), none, none), np.zeros((p, p))
+        if not np.isfinite(found.mean).all():
+            locate_not_finite(blocks)
+        if M is None:
+            raise ValueError(OUT_OF_RANGE)
+        return cls._made(rows, found, M, None, float_type(blocks.dtype), blocks.names)
+
+    @classmethod
+    def _of_integers(
+        cls, rows: int, low: Array, high: Array, s: Array, G: Array, dtype: np.dtype[Any], names: Any
+    ) -> Moments:
+        """From exact sums: scatter = (n G - s s') / n, in extended precision where there is one."""
+        wide = s.astype(np.longdouble)
+        M = ((G * np.longdouble(rows) - np.multiply.outer(wide, wide)) / rows).astype(np.float64)
+        found = Statistics(rows, G.size, s / rows, np.diag(M).copy(), low, high)
+        return cls._made(rows, found, M, (s, G), dtype, names)
+
+    @classmethod
+    def _made(cls, *of: Any) -> Moments:
+        out = cls.__new__(cls)
+        out._take(*of)
+        return out
+
+    def __add__(self, other: object) -> Moments:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if self.shape[1] != other.shape[1] or None is not self.names != other.names is not None:
+            raise ValueError("moments of different variables cannot be added")
+        rows, dtype = self.shape[0] + other.shape[0], np.promote_types(self.dtype, other.dtype)
+        names = self.names or other.names
+        if self._whole is not None and other._whole is not None:
+            s, G = (a + b for a, b in zip(self._whole, other._whole, strict=True))
+            if float(G.diagonal().max()) < WHOLE:
+                low = np.minimum(self.found.low, other.found.low)
+                high = np.maximum(self.found.high, other.found.high)
+                return self._of_integers(rows, low, high, s, G, dtype, names)
+        parts = [(one.found, one.scatter) for one in (self, other) if one.n_samples]
+        found, M = merged_moments(parts or [(self.found, self.scatter)])
+        assert found is not None
+        if M is None or not np.isfinite(found.mean).all():
+            raise ValueError(OUT_OF_RANGE)
+        return self._made(rows, found, M, None, dtype, names)
+
+    def reduced(self, combine: Any, task: Any, *arguments: Any, each: Any = None, entries: int = 0) -> Any:
+        weighted = any(one is not None for one in each or ())
+        if task is moments and not weighted:
+            return self.found, self.scatter.copy()
+        if task is statistics:
+            return self.found
+        if task is squares_of_scores and not weighted:
+            index, V, shift = arguments
+            away = self.mean[index] @ V - (0 if shift is None else shift)
+            return (V.T @ (self.scatter[np.ix_(index, index)] @ V) + self.n_samples * np.outer(away, away),)
+        return super().reduced(combine, task, *arguments, each=each, entries=entries)
+
+    def results(self, task: Any, *arguments: Any, each: list[Any] | None = None) -> Any:
+        raise TypeError(
+            "this needs the rows of X, and X has their moments alone; weights of rows go to Moments.of"
+        )
+
+    def taken(self, rows: Index) -> RowBlocks:
+        return next(self.results(None))  # which raises
+
+    def rows(self, index: Index) -> NDArray[Any]:
+        return next(self.results(None))
+
+    def beside(self, other: RowBlocks, a: Any) -> Any:
+        return next(self.results(None))
+
+    def _parted_like(self, other: RowBlocks) -> RowBlocks:
+        return next(self.results(None))
+
+    def __repr__(self) -> str:
+        return f"Moments({self.n_samples:.10g} x {self.shape[1]}, {self.dtype})"
+
+
+def _whole_sums(block: Any) -> tuple[Array, Array, Array, Array]:
+    """Lowest and highest entries, sums, and sums of products of the columns of integers, in doubles."""
+    found = statistics(block)
+    assert found is not None
+    X = as_kernel_input(block).astype(np.float64)
+    G = X.T @ X
+    G = np.asarray(G if isinstance(G, np.ndarray) else G.toarray())
+    return found.low, found.high, np.asarray(X.sum(axis=0)).ravel(), G
+
+
+def _added(parts: list[Any]) -> Any:
+    low, high, s, G = parts[0]
+    for other in parts[1:]:
+        low, high = np.minimum(low, other[0]), np.maximum(high, other[1])
+        s, G = s + other[2], G + other[3]
+    return low, high, s, G
