@@ -98,8 +98,8 @@ bandwidth^2)`. Some lecture notes have a positive exponent, or 2 / bandwidth^2 a
 wrong for this kernel. Scores, transforms and pre-images agree with scikit-learn's `KernelPCA` to 1e-8 and
 better; `bandwidth = (2 gamma)^(-1/2)`.
 
-*Written by `python benchmarks/kernels.py -o docs/measured/kernel.md`, which anyone can run; edit that script, not
-this page.*
+*Written by `python benchmarks/kernels.py -o docs/measured/kernel.md`, which anyone can run; edit that script,
+not this page.*
 """
 
 
