@@ -207,6 +207,15 @@ def swap(
     tie: float,
     most: int,
 ) -> tuple[_Index, _Double, float, bool]: ...
+def search(
+    A: _Real,
+    k: int,
+    plan: tuple[Any, ...],
+    score: _Real | None = None,
+    known: bool = False,
+    rough: NDArray[np.float32] | None = None,
+    progress: _Hook = None,
+) -> tuple[_Index, _Double, _Index, tuple[int, int, int, int, bool]]: ...
 def small_eigen(A: _Double) -> tuple[_Double, _Double]: ...
 def deleted_eigenvalues(eigenvalues: _Double, W: _Double) -> _Double: ...
 def dspca(

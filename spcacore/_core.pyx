@@ -49,6 +49,19 @@ cdef extern from "spca.h" nogil:
         spca_int *slot_list
         spca_int *missing
         spca_int *slot
+    ctypedef struct spca_search_plan:
+        spca_int starts, rounds
+        spca_int *steps
+        spca_int *keep
+        spca_int max_iter
+        double tol
+        spca_int ends, swapped
+        double rise, gap, slack, tie
+        spca_int nodes
+        double hopeless
+    ctypedef struct spca_search_counts:
+        spca_int starts, ends, n_iter, nodes
+        int proved
     ctypedef struct spca_screen:
         const int8_t *quantized
         spca_int ld

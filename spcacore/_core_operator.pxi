@@ -291,12 +291,12 @@ cdef class Operator:
         cdef double[:, ::1] o = sums, out = G
         cdef double[::1] work
         if self.single:
-            work = np.empty(spca_sdense_gram_work(&self.s, self.p) // 8 + 1 + self.p)
+            work = np.empty(spca_sdense_gram_work(&self.s, self.p) // 8)
             with nogil:
                 status = spca_sdense_moments(&self.s, on_stop, &call.c, &work[0], &o[0, 0], &o[1, 0], &o[2, 0],
                                              &o[3, 0], &out[0, 0])
         else:
-            work = np.empty(spca_ddense_gram_work(&self.d, self.p) // 8 + 1 + self.p)
+            work = np.empty(spca_ddense_gram_work(&self.d, self.p) // 8)
             with nogil:
                 status = spca_ddense_moments(&self.d, on_stop, &call.c, &work[0], &o[0, 0], &o[1, 0], &o[2, 0],
                                              &o[3, 0], &out[0, 0])

@@ -20,10 +20,10 @@ __dir__ = __all__.copy
 
 @dataclass(frozen=True)
 class Option:
-    """One line of what it means, and the least and the largest number that it may be."""
+    """One line of what it means, and the least and the largest number that it may be, unless X says that."""
 
     meaning: str
-    low: float = 0
+    low: float | None = 0
     high: float = math.inf
 
 
@@ -33,7 +33,7 @@ OPTIONS: dict[str, Option] = {
     "cardinality": Option("the number of nonzeros of each component", 1),
     "l1_bound": Option("the l1 norm of each component, between 1 and the root of the number of variables"),
     "penalty": Option("how much each component must gain by a variable"),
-    "sample_l1_bound": Option("the l1 norm of the scores of each component"),
+    "sample_l1_bound": Option("the l1 norm of the scores of each component", None),
     "method": Option("how a component is sought: a name, or a record with options"),
     "options": Option("the record of the method"),
     "choice": Option("what is known of the variables"),
@@ -114,6 +114,8 @@ class Declared:
     def check(self, value: object) -> None:
         """Refuse what it may not be, as far as its type and its row say."""
         low, high = self.option.low, self.option.high
+        if low is None:
+            return
         if self.kind == "words":
             check_choice(value, self.name, self.words)
         elif self.kind == "flag":

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ._docstrings import NO_PANDAS, filled
 from ._messages import counted
+from ._types import MatrixLike
 from ._validation import LARGEST, check_bool, group_labels, integer
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HasLoadings",
+    "Judged",
     "Listing",
     "Readable",
     "Result",
@@ -122,6 +124,41 @@ class Result:
         from . import _rendering
 
         return _rendering.html_page(self._title(), self._parts())
+
+
+class Judged(Result):
+    """What is known of components or of how many variables they need, with the components themselves."""
+
+    result: Any
+
+    def transform(self, X: MatrixLike) -> NDArray[Any]:
+        """Scores of the rows of X by the components, `result`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m, r)
+
+        Raises
+        ------
+        ValueError
+            If no component was chosen.
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+        >>> found = spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 5, 20])
+        >>> found.transform(X).shape
+        (100, 1)
+        """
+        if self.result is None:
+            raise ValueError("no component was chosen, so that there are no scores")
+        scores: NDArray[Any] = self.result.transform(X)
+        return scores
 
 
 class Listing(NamedTuple):

@@ -27,250 +27,6 @@ __all__ = [
 __dir__ = __all__.copy
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SparseComponent(Readable):
-    """One sparse loading vector and how it was obtained.
-
-    Attributes
-    ----------
-    loading : ndarray of shape (p,)
-        A unit vector; its entry of largest magnitude is positive.
-    value : float
-        The variance `x' A x`, in the units of the covariance.
-    cardinality : int
-        Number of nonzeros.
-    n_iter : int
-        Number of iterations from the best start.
-    n_starts, n_ends, n_best : int
-        How many starts the search made, how many of their runs it carried to their ends, and how many of
-        these ended at the best value, to a millionth. One of many means that more starts (`n_starts=`) may
-        find a better component. 1, 1 and 1 where the method has one start.
-    converged : bool
-    method : str
-    screening : Screening
-        How much of the data was read.
-    upper_bound : float or None
-        No unit vector with as many nonzeros has a larger value. None if no bound was requested.
-    names : tuple of str or None
-        Names of the variables, if the input had any.
-    missing_entries : int
-        How many entries of X were NaN.
-
-    Examples
-    --------
-    >>> import spcacore
-    >>> A = spcacore.datasets.load_pitprops().correlation
-    >>> component = spcacore.tpower(A, 4, kind="covariance")
-    >>> component.cardinality, round(component.value, 2), component.loading.shape
-    (4, 2.94, (13,))
-    """
-
-    loading: NDArray[Any]
-    value: float
-    cardinality: int
-    n_iter: int
-    converged: bool
-    method: str
-    screening: Screening = field(default_factory=Screening)
-    upper_bound: float | None = None
-    names: tuple[str, ...] | None = None
-    missing_entries: int = 0
-    n_starts: int = 1
-    n_ends: int = 1
-    n_best: int = 1
-
-    @property
-    def gap(self) -> float | None:
-        """How far `value` may be below the optimum, as a proportion of the upper bound; 0 is a proof."""
-        if self.upper_bound is None:
-            return None
-        return max(0.0, 1 - self.value / self.upper_bound) if self.upper_bound > 0 else 0.0
-
-    @property
-    def loadings(self) -> NDArray[Any]:
-        """The loading as the only column of a matrix of shape (p, 1), as other results have loadings."""
-        return self.loading[:, None]
-
-    def _loadings(self) -> NDArray[Any]:
-        return self.loadings
-
-    def to_frame(self) -> DataFrame:
-        """The loading as a pandas DataFrame of one column, see `SparsePCAResult.to_frame`.
-
-        Examples
-        --------
-        >>> import spcacore
-        >>> A = spcacore.datasets.load_pitprops().correlation
-        >>> spcacore.tpower(A, 4, kind="covariance").to_frame().shape
-        (13, 1)
-        """
-        return frame({"component_1": self.loading}, labels(self.names, len(self.loading)), "variable")
-
-    def _facts(self) -> list[str]:
-        return [*self._found(), convergence(self.converged, self.n_iter)]
-
-    def _found(self) -> list[str]:
-        return [
-            f"method={self.method!r}", f"p={self.loading.size}", f"cardinality={self.cardinality}",
-            f"value={self.value:.6g}",
-        ]  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PMDComponent(SparseComponent):
-    """A component `d u v'` of variables and of samples, from `pmd`.
-
-    Attributes
-    ----------
-    loading, value, cardinality, n_iter, converged, method, screening, names
-        As in `SparseComponent`.
-    sample_loading : ndarray of shape (n,) or None
-        u, a unit vector, or zero for data without any variance. None for a covariance.
-    strength : float
-        `d = u'Xv` for the centered and scaled data X; for a covariance `sqrt(v'Av)`.
-
-    Examples
-    --------
-    >>> import spcacore
-    >>> X, planted = spcacore.datasets.make_spiked(40, 30, cardinality=5, rng=0)
-    >>> component = spcacore.pmd(X, l1_bound=2, options=spcacore.PMD(renormalize=False))
-    >>> component.loading.shape, component.sample_loading.shape
-    ((30,), (40,))
-    """
-
-    sample_loading: NDArray[Any] | None = None
-    strength: float = 0.0
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class GreedyComponent(SparseComponent):
-    """The component of a greedy search, with the components of all smaller cardinalities.
-
-    Attributes
-    ----------
-    path_value : ndarray of shape (K,)
-        The variance `x' A x` at cardinality 1, ..., K.
-    order : ndarray of shape (K,) or None
-        The variables in the order in which they join: the first k are the support at cardinality k. None if
-        a support does not contain the one before.
-    path_index, path_loading : ndarray of shape (K (K + 1) / 2,)
-        The variables (ascending) of each support and their loadings, one cardinality after another.
-
-    Examples
-    --------
-    >>> import spcacore
-    >>> A = spcacore.datasets.load_pitprops().correlation
-    >>> component = spcacore.greedy(A, 4, kind="covariance")
-    >>> component.path_value.round(2).tolist()
-    [1.0, 1.95, 2.48, 2.94]
-    """
-
-    path_value: NDArray[Any]
-    order: NDArray[np.intp] | None
-    path_index: NDArray[np.intp]
-    path_loading: NDArray[Any]
-
-    def at(self, k: int) -> SparseComponent:
-        """The component of cardinality k.
-
-        Parameters
-        ----------
-        k : int
-            In [1, K].
-
-        Returns
-        -------
-        SparseComponent
-
-        Examples
-        --------
-        >>> import spcacore
-        >>> A = spcacore.datasets.load_pitprops().correlation
-        >>> component = spcacore.greedy(A, 4, kind="covariance").at(2)
-        >>> component.cardinality, round(component.value, 2)
-        (2, 1.95)
-        """
-        k = integer(k, "k", 1, len(self.path_value))
-        part = slice(k * (k - 1) // 2, k * (k + 1) // 2)
-        loading = np.zeros_like(self.loading)
-        loading[self.path_index[part]] = self.path_loading[part]
-        return SparseComponent(
-            loading, float(self.path_value[k - 1]), int(np.count_nonzero(loading)), self.n_iter,
-            self.converged, self.method, self.screening, names=self.names,
-        )  # fmt: skip
-
-    def _facts(self) -> list[str]:
-        return [*self._found(), f"with those of cardinality 1 to {len(self.path_value)}"]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DSPCAComponent(SparseComponent):
-    """A sparse loading vector from the semidefinite relaxation, with the relaxation itself.
-
-    With a penalty, the relaxation is that of `x'Ax - penalty ||x||_1^2`. It bounds `x'Ax` for vectors of at
-    most `cardinality` nonzeros: `upper_bound` is `dual + penalty * cardinality`.
-
-    Attributes
-    ----------
-    relaxation : float
-        Objective of the matrix found, in the units of the covariance. It is a lower bound of the optimum of
-        the relaxation.
-    dual : float
-        An upper bound of that optimum, and so of the objective at every unit vector that is allowed.
-    kept : ndarray of shape (m,), int
-        The variables that were not eliminated beforehand, ascending.
-    matrix : ndarray of shape (m, m)
-        The matrix found, for the kept variables. All other entries are zero.
-
-    Examples
-    --------
-    >>> import spcacore
-    >>> A = spcacore.datasets.load_pitprops().correlation
-    >>> component = spcacore.dspca(A, 4, kind="covariance")
-    >>> component.value <= component.upper_bound, component.matrix.shape == (len(component.kept),) * 2
-    (True, True)
-    """
-
-    relaxation: float = 0.0
-    dual: float = 0.0
-    kept: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
-    matrix: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ExactComponent(SparseComponent):
-    """One sparse loading vector with a proof that it is optimal, or with the gap that is left.
-
-    Attributes
-    ----------
-    optimal : bool
-        True if no unit vector with as many nonzeros has a larger value, up to rounding. `gap` is then 0, and
-        `upper_bound` exceeds `value` only by possible rounding errors.
-    n_nodes : int
-        Number of nodes of the search tree that were examined.
-
-    Examples
-    --------
-    >>> import spcacore
-    >>> A = spcacore.datasets.load_pitprops().correlation
-    >>> component = spcacore.branch_and_bound(A, 4, kind="covariance")
-    >>> component.optimal, component.gap
-    (True, 0.0)
-    """
-
-    optimal: bool = False
-    n_nodes: int = 0
-
-    @property
-    def gap(self) -> float | None:
-        """How far `value` may be below the optimum, as a proportion of the upper bound; 0 is a proof."""
-        return 0.0 if self.optimal else super().gap
-
-    def _facts(self) -> list[str]:
-        state = "optimal" if self.optimal else f"within {100 * (self.gap or 0):.2g} % of the optimum"
-        return [*self._found(), state, counted(self.n_nodes, "node")]
-
-
 def check_names(names: Any, p: int) -> tuple[str, ...]:
     """Names of p variables from any sequence."""
     if isinstance(names, (str, bytes)) or not hasattr(names, "__len__"):
@@ -432,3 +188,240 @@ class LoadingsResult(Named):
     def _rows_of_scores(self) -> NDArray[Any]:
         """A centered and scaled row for a score of 1 of each component, of shape (r, p)."""
         return np.linalg.pinv(self.loadings)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparseComponent(LoadingsResult):
+    """One sparse loading vector and how it was obtained.
+
+    Attributes
+    ----------
+    loading : ndarray of shape (p,)
+        A unit vector; its entry of largest magnitude is positive.
+    value : float
+        The variance `x' A x`, in the units of the covariance.
+    cardinality : int
+        Number of nonzeros.
+    n_iter : int
+        Number of iterations from the best start.
+    n_starts, n_ends, n_best : int
+        How many starts the search made, how many of their runs it carried to their ends, and how many of
+        these ended at the best value, to a millionth. One of many means that more starts (`n_starts=`) may
+        find a better component. 1, 1 and 1 where the method has one start.
+    converged : bool
+    method : str
+    screening : Screening
+        How much of the data was read.
+    upper_bound : float or None
+        No unit vector with as many nonzeros has a larger value. None if no bound was requested.
+    names : tuple of str or None
+        Names of the variables, if the input had any.
+    missing_entries : int
+        How many entries of X were NaN.
+    mean, scale : ndarray of shape (p,) or None
+        What was subtracted from each column, and what then divided it. None if not applied.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> component = spcacore.tpower(A, 4, kind="covariance")
+    >>> component.cardinality, round(component.value, 2), component.loading.shape
+    (4, 2.94, (13,))
+    """
+
+    loading: NDArray[Any]
+    value: float
+    cardinality: int
+    n_iter: int
+    converged: bool
+    method: str
+    screening: Screening = field(default_factory=Screening)
+    upper_bound: float | None = None
+    names: tuple[str, ...] | None = None
+    missing_entries: int = 0
+    n_starts: int = 1
+    n_ends: int = 1
+    n_best: int = 1
+    mean: NDArray[Any] | None = None
+    scale: NDArray[Any] | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """How far `value` may be below the optimum, as a proportion of the upper bound; 0 is a proof."""
+        if self.upper_bound is None:
+            return None
+        return max(0.0, 1 - self.value / self.upper_bound) if self.upper_bound > 0 else 0.0
+
+    @property
+    def loadings(self) -> NDArray[Any]:  # type: ignore[override]
+        """The loading as the only column of a matrix of shape (p, 1), as other results have loadings."""
+        return self.loading[:, None]
+
+    def _as_fields(self) -> dict[str, Any]:
+        """Its fields by name, of which a component with more of them is made."""
+        return dict(self.__dict__)
+
+    def _facts(self) -> list[str]:
+        return [*self._found(), convergence(self.converged, self.n_iter)]
+
+    def _found(self) -> list[str]:
+        return [
+            f"method={self.method!r}", f"p={self.loading.size}", f"cardinality={self.cardinality}",
+            f"value={self.value:.6g}",
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PMDComponent(SparseComponent):
+    """A component `d u v'` of variables and of samples, from `pmd`.
+
+    Attributes
+    ----------
+    loading, value, cardinality, n_iter, converged, method, screening, names
+        As in `SparseComponent`.
+    sample_loading : ndarray of shape (n,) or None
+        u, a unit vector, or zero for data without any variance. None for a covariance.
+    strength : float
+        `d = u'Xv` for the centered and scaled data X; for a covariance `sqrt(v'Av)`.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(40, 30, cardinality=5, rng=0)
+    >>> component = spcacore.pmd(X, l1_bound=2, options=spcacore.PMD(renormalize=False))
+    >>> component.loading.shape, component.sample_loading.shape
+    ((30,), (40,))
+    """
+
+    sample_loading: NDArray[Any] | None = None
+    strength: float = 0.0
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GreedyComponent(SparseComponent):
+    """The component of a greedy search, with the components of all smaller cardinalities.
+
+    Attributes
+    ----------
+    path_value : ndarray of shape (K,)
+        The variance `x' A x` at cardinality 1, ..., K.
+    order : ndarray of shape (K,) or None
+        The variables in the order in which they join: the first k are the support at cardinality k. None if
+        a support does not contain the one before.
+    path_index, path_loading : ndarray of shape (K (K + 1) / 2,)
+        The variables (ascending) of each support and their loadings, one cardinality after another.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> component = spcacore.greedy(A, 4, kind="covariance")
+    >>> component.path_value.round(2).tolist()
+    [1.0, 1.95, 2.48, 2.94]
+    """
+
+    path_value: NDArray[Any]
+    order: NDArray[np.intp] | None
+    path_index: NDArray[np.intp]
+    path_loading: NDArray[Any]
+
+    def at(self, k: int) -> SparseComponent:
+        """The component of cardinality k.
+
+        Parameters
+        ----------
+        k : int
+            In [1, K].
+
+        Returns
+        -------
+        SparseComponent
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> A = spcacore.datasets.load_pitprops().correlation
+        >>> component = spcacore.greedy(A, 4, kind="covariance").at(2)
+        >>> component.cardinality, round(component.value, 2)
+        (2, 1.95)
+        """
+        k = integer(k, "k", 1, len(self.path_value))
+        part = slice(k * (k - 1) // 2, k * (k + 1) // 2)
+        loading = np.zeros_like(self.loading)
+        loading[self.path_index[part]] = self.path_loading[part]
+        return SparseComponent(
+            loading, float(self.path_value[k - 1]), int(np.count_nonzero(loading)), self.n_iter,
+            self.converged, self.method, self.screening, names=self.names, mean=self.mean, scale=self.scale,
+        )  # fmt: skip
+
+    def _facts(self) -> list[str]:
+        return [*self._found(), f"with those of cardinality 1 to {len(self.path_value)}"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DSPCAComponent(SparseComponent):
+    """A sparse loading vector from the semidefinite relaxation, with the relaxation itself.
+
+    With a penalty, the relaxation is that of `x'Ax - penalty ||x||_1^2`. It bounds `x'Ax` for vectors of at
+    most `cardinality` nonzeros: `upper_bound` is `dual + penalty * cardinality`.
+
+    Attributes
+    ----------
+    relaxation : float
+        Objective of the matrix found, in the units of the covariance. It is a lower bound of the optimum of
+        the relaxation.
+    dual : float
+        An upper bound of that optimum, and so of the objective at every unit vector that is allowed.
+    kept : ndarray of shape (m,), int
+        The variables that were not eliminated beforehand, ascending.
+    matrix : ndarray of shape (m, m)
+        The matrix found, for the kept variables. All other entries are zero.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> component = spcacore.dspca(A, 4, kind="covariance")
+    >>> component.value <= component.upper_bound, component.matrix.shape == (len(component.kept),) * 2
+    (True, True)
+    """
+
+    relaxation: float = 0.0
+    dual: float = 0.0
+    kept: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    matrix: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactComponent(SparseComponent):
+    """One sparse loading vector with a proof that it is optimal, or with the gap that is left.
+
+    Attributes
+    ----------
+    optimal : bool
+        True if no unit vector with as many nonzeros has a larger value, up to rounding. `gap` is then 0, and
+        `upper_bound` exceeds `value` only by possible rounding errors.
+    n_nodes : int
+        Number of nodes of the search tree that were examined.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> A = spcacore.datasets.load_pitprops().correlation
+    >>> component = spcacore.branch_and_bound(A, 4, kind="covariance")
+    >>> component.optimal, component.gap
+    (True, 0.0)
+    """
+
+    optimal: bool = False
+    n_nodes: int = 0
+
+    @property
+    def gap(self) -> float | None:
+        """How far `value` may be below the optimum, as a proportion of the upper bound; 0 is a proof."""
+        return 0.0 if self.optimal else super().gap
+
+    def _facts(self) -> list[str]:
+        state = "optimal" if self.optimal else f"within {100 * (self.gap or 0):.2g} % of the optimum"
+        return [*self._found(), state, counted(self.n_nodes, "node")]

@@ -113,6 +113,23 @@ typedef struct {
     spca_int queries, quantized_columns, columns;
 } spca_screen;
 
+/* How a search of a matrix in memory goes on, and what it has done (search.c). */
+enum { SPCA_ROUNDS = 4 };
+typedef struct {
+    spca_int starts; /* columns that start: of largest norms of the k largest entries */
+    spca_int rounds, steps[SPCA_ROUNDS], keep[SPCA_ROUNDS]; /* runs of the race that go on */
+    spca_int max_iter;                                      /* steps of a run to its end */
+    double tol;
+    spca_int ends, swapped;       /* different ends that are asked for, and improved by swaps */
+    double rise, gap, slack, tie; /* of swaps */
+    spca_int nodes;               /* of a tree from one start; 0: no tree */
+    double hopeless;              /* excess of its bound over the value, as a share, that ends it */
+} spca_search_plan;
+typedef struct {
+    spca_int starts, ends, n_iter, nodes; /* n_iter: of the best run */
+    int proved;
+} spca_search_counts;
+
 #define SPCA_TILE 256 /* rows of the tiles of moments.c */
 
 #define REAL float

@@ -21,6 +21,9 @@ spca_status spca_deleted_eigenvalues(spca_int k, spca_int w, const double *eigen
  * (small_eigen.c). */
 spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenvalues /* k */,
                              double *U);
+/* The same of any order, by LAPACK where that is quicker.  work (k^2 + 27 k), blas_work (12 k). */
+spca_status spca_eigen(spca_int k, double *A, double *work, blas_int *blas_work,
+                       double *eigenvalues /* k */, double *U);
 
 /* ---- convex problems ------------------------------------------------------------------------ */
 

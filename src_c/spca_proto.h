@@ -113,7 +113,7 @@ spca_int SPCA(dense_gram_work)(const SPCA(operator) * A, spca_int k);
 /* In one read of dense X, whatever A makes of it: what dense_statistics says, to roundings
  * in REAL of what is left of X by a shift near the mean, and G = (X - 1 mean')' (X - 1 mean').
  * Squares in REAL may leave the number range: then G is not to be used (gram.c).  work
- * (dense_gram_work bytes, and p doubles). */
+ * (dense_gram_work bytes). */
 spca_status SPCA(dense_moments)(const SPCA(operator) * A, spca_stop stop, void *ctx, void *work,
                                 double *mean, double *square, double *low, double *high, double *G);
 spca_status SPCA(compressed_gram)(const SPCA(operator) * A, spca_int m, spca_int k,
@@ -410,6 +410,30 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const REAL *A, const double *diag
                        double gap, double slack, double tie, spca_int most, spca_stop stop,
                        void *ctx, double *work, blas_int *blas_work, spca_int *iwork,
                        spca_int *index, double *vector, double *value, spca_int *made, int *ended);
+
+/* ---- the search of a matrix in memory (search.c) --------------------------------------------- */
+
+/* Supports of k variables with a large leading eigenvalue of symmetric A (p x p): at most
+ * plan->ends different ones, each ascending, the best first (of ties, to the share plan->tie, that
+ * whose variables come first), with their values, and how many runs reached each.  A value is the
+ * eigenvalue itself of those that were improved by swaps (k > 1).  rough: A in single precision,
+ * where the race runs, or NULL.  score (p): scratch, or, if known, the norms of the k largest
+ * entries of each row of a matrix much like A; then they are those of A where that may matter, if
+ * fewer columns start than there are.  SPCA_STOPPED: with what was found so far.  work (search_work
+ * bytes, aligned for double). */
+spca_status SPCA(search)(spca_int p, spca_int k, const REAL *A, const float *rough, REAL *score,
+                         int known, const spca_search_plan *plan, spca_stop stop, void *ctx,
+                         void *work, spca_int *index, double *value, spca_int *runs,
+                         spca_int *count, spca_search_counts *counts);
+size_t SPCA(search_work)(spca_int p, spca_int k, int rough, int known,
+                         const spca_search_plan *plan);
+
+/* The race alone: where it leaves runs of different supports, the best first, at most the last of
+ * plan->keep or all starts; n_iter: the steps of each. */
+spca_status SPCA(race)(spca_int p, spca_int k, const REAL *A, REAL *score, int known,
+                       const spca_search_plan *plan, spca_stop stop, void *ctx, void *work,
+                       spca_int *index, REAL *value, spca_int *n_iter, spca_int *count);
+size_t SPCA(race_work)(spca_int p, spca_int k, int known, const spca_search_plan *plan);
 
 /* ---- several loadings together (joint.c) ---------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 """Supports of several components chosen together, against enumeration of all that are allowed."""
 
 from functools import cache
-from itertools import combinations, combinations_with_replacement, pairwise
+from itertools import combinations, combinations_with_replacement
 
 import flat
 import numpy as np
@@ -14,8 +14,6 @@ from test_joint_bound import best_on
 import spcacore
 from spcacore import explained_variance, sparse_pca, stability
 from spcacore.models.across import bounds_together
-from spcacore.models.bordered_sums import leading_sum, with_each
-from spcacore.models.disjoint_enumeration import enumerated
 from spcacore.models.request import Request
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers.solution import Solution
@@ -59,17 +57,6 @@ def best_total(A, total):
 
 def supports(result):
     return [tuple(np.flatnonzero(v)) for v in result.loadings.T]
-
-
-@pytest.mark.parametrize("r", [1, 2, 3, 5])
-def test_a_variable_more_makes_of_the_sum_what_lapack_says(r):
-    for seed in range(5):
-        A = random_covariance(seed, 9)
-        A[3] = A[:, 3] = 0  # and a variable without variance, and one that is uncorrelated
-        S, others = np.array([0, 2, 5, 8]), np.array([1, 3, 4, 6, 7])
-        expected = [leading(A, [*S, j], r) for j in others]
-        np.testing.assert_allclose(with_each(A, S, others, r), expected, rtol=1e-10)
-        assert leading_sum(A, S, r) == pytest.approx(leading(A, S, r), rel=1e-12)
 
 
 @pytest.mark.share(3)
@@ -129,23 +116,10 @@ def test_disjoint_supports_are_the_best_of_all(seed, p, sizes):
     assert x.joint_bound >= best * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("sizes", [(3, 3), (4, 2), (2, 2, 2), (3, 3, 1)])
-def test_enumeration_improves_a_poor_choice_to_the_best(sizes):
-    for seed in range(4):
-        A = random_covariance(seed, 9)
-        ends = np.cumsum((0, *sizes))
-        poor = [np.arange(a, b) for a, b in pairwise(ends)]
-        sets, complete = enumerated(A, [sizes], poor, sum(leading(A, S) for S in poor))
-        assert complete
-        assert tuple(map(len, sets)) == sizes
-        assert len(np.unique(np.concatenate(sets))) == sum(sizes)
-        assert sum(leading(A, S) for S in sets) == pytest.approx(best_disjoint(A, sizes), rel=1e-12)
-
-
 @pytest.mark.share(2)
 @pytest.mark.parametrize("limit", ["SUPPORTS", "NODES"])
 def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_relaxation(monkeypatch, limit):
-    monkeypatch.setattr(f"spcacore.models.disjoint_enumeration.DISJOINT_{limit}", 0)
+    monkeypatch.setattr(f"spcacore.supports.enumeration.DISJOINT_{limit}", 0)
     for seed in range(4):
         A = random_covariance(seed, 10)
         x = sparse_pca(A, 2, cardinality=[4, 3], support="disjoint", kind="covariance", certify="jointly")

@@ -13,8 +13,6 @@ from test_joint_bound import best_on
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.models.common_units import CommonUnits, filled
-from spcacore.supports.admissible import Supports
 
 P = 8
 LABELS = np.array([0, 0, 1, 1, 1, 2, 3, 4])
@@ -74,39 +72,6 @@ def test_a_common_support_is_the_best_that_is_allowed(known, k, method):
             assert x.joint_bound == pytest.approx(best, rel=1e-9)
 
 
-@pytest.mark.parametrize(("known", "k"), COMMON)
-def test_the_tree_needs_no_good_start_and_its_bounds_hold(known, k):
-    A = random_covariance(9)
-    choice = Supports.checked(P, None, **flat.known(known))
-    search = CommonUnits(A, choice, k, 2, None)
-    best = max(leading(A, S, 2) for S, _ in allowed(k, **known))
-    free = choice.allowed & ~choice.included
-    assert best <= search.bound(choice.included, free)[0] * (1 + 1e-12)
-
-    class Silent:
-        over = False
-
-        def report(self, _):
-            return False
-
-    search.steps = Silent()
-    worst = min((S for S, size in allowed(k, **known)), key=lambda S: leading(A, S, 2))
-    units = np.zeros(len(choice.allowed), bool)
-    units[choice.units(np.array(worst))] = True
-    proof = search.prove(units, tol=0.0)
-    assert proof.complete
-    assert leading(A, proof.index, 2) == pytest.approx(best, rel=1e-9)
-    assert best <= search.prove(units, tol=0.0, nodes=0).upper * (1 + 1e-12)
-
-
-def test_what_fills_a_room_is_no_less_than_what_fits():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        value, size, room = rng.random(6), rng.integers(1, 4, 6), int(rng.integers(1, 9))
-        ways = [w for w in product([False, True], repeat=6) if size[list(w)].sum() <= room]
-        assert filled(value, size, room) >= max(value[list(w)].sum() for w in ways) - 1e-12
-
-
 DISJOINT = [
     ({"groups": LABELS}, (2, 1)),
     ({"groups": LABELS, "exclude": [5]}, (1, 2)),
@@ -123,7 +88,7 @@ DISJOINT = [
 @pytest.mark.parametrize("enumerates", [False, True])
 def test_disjoint_supports_are_the_best_that_are_allowed(known, sizes, total, enumerates, monkeypatch):
     if not enumerates:
-        monkeypatch.setattr("spcacore.models.disjoint_units.DISJOINT_SUPPORTS", 0)
+        monkeypatch.setattr("spcacore.supports.enumeration.DISJOINT_SUPPORTS", 0)
     rest = {name: value for name, value in known.items() if name != "nonnegative"}
     ratios = []
     for seed in range(3):

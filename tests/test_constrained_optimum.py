@@ -7,7 +7,7 @@ import pytest
 from oracles import covariance, optimum
 
 from spcacore import sparse_pca, tpower
-from spcacore.solvers import brief_tree, greedy_search, truncated_power
+from spcacore.solvers import greedy_search, truncated_power
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
 
@@ -89,19 +89,3 @@ def test_small_problems_are_solved():
     for seed in range(60):
         A, k, _ = random_case(seed)
         assert tpower(A, k, kind="covariance").value == pytest.approx(optimum(A, k), rel=1e-10)
-
-
-@pytest.mark.parametrize(("p", "k", "most"), [(50, 20, 10), (66, 60, 0)])
-def test_the_brief_search_is_brief(p, k, most, monkeypatch):
-    """Of noise no proof is near; a node costs the more, the larger its supports."""
-    nodes = []
-
-    class Counting(brief_tree.Search):
-        def step(self, count, check_limits):
-            nodes.append(super().step(count, check_limits))
-            return nodes[-1]
-
-    monkeypatch.setattr(brief_tree, "Search", Counting)
-    A = covariance(np.random.default_rng(3).standard_normal((p, p)))
-    tpower(A, k, kind="covariance")
-    assert sum(nodes) == most

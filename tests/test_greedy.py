@@ -487,7 +487,7 @@ def test_bad_options():
             sparse_pca(X, 2, cardinality=2, method=spcacore.Greedy(strategy=strategy or 0))
     with pytest.raises(ValueError, match="screening='both' does not help greedy with these options"):
         greedy(X, 2, options=spcacore.Greedy(screening="both"))
-    with pytest.raises(ValueError, match="renormalize=False"):
+    with pytest.raises(ValueError, match="needs renormalize=True"):
         sparse_pca(X, 2, cardinality=2, method=spcacore.Greedy(renormalize=False))
     with pytest.raises(TypeError, match="unexpected keyword argument 'max_iter'"):
         sparse_pca(X, 2, cardinality=2, method=spcacore.Greedy(max_iter=3))

@@ -187,6 +187,41 @@ def test_rows_of_a_normal_model():
     np.testing.assert_allclose(result.reconstruct(result.transform(X)), expected)
 
 
+SCORED = {  # functions of rows whose result gives the scores of others
+    "sparse_pca": lambda X: spcacore.sparse_pca(X, 2, 3, scale=True),
+    **{
+        name: lambda X, name=name, given=given: getattr(spcacore, name)(X, given, scale=True)
+        for name, given in {
+            "tpower": 3, "greedy": 3, "branch_and_bound": 3, "dspca": 3, "pmd": 1.5, "scotlass": 1.5,
+            "gpower": 0.1, "least_squares_component": 3,
+        }.items()
+    },
+    "stability": lambda X: spcacore.stability(X, pca(2, 3), n_resamples=4),
+    "select_sparsity": lambda X: spcacore.select_sparsity(X, pca(2), [3]),
+    "select_n_components": lambda X: spcacore.select_n_components(X, pca(1, 4), 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCORED)
+def test_scores_of_other_rows(name):
+    """Centered by the means of the fit, scaled, and multiplied by the loadings."""
+    found = SCORED[name](Columns(X[:40], NAMES))
+    V = getattr(found, "result", found).loadings
+    deviation = 1.0 if hasattr(found, "result") else X[:40].std(axis=0, ddof=1)
+    expected = (X[40:] - X[:40].mean(axis=0)) / deviation @ V
+    np.testing.assert_allclose(found.transform(Columns(X[40:], NAMES)), expected, atol=1e-10)
+    assert found.names == NAMES
+    with pytest.raises(ValueError, match="columns of the fit"):
+        found.transform(Columns(X[40:, 1:], NAMES[1:]))
+
+
+def test_no_scores_where_no_component_is_chosen():
+    found = replace(SCORED["select_n_components"](X), result=None)
+    assert found.names is None
+    with pytest.raises(ValueError, match="no component was chosen"):
+        found.transform(X)
+
+
 # ---- shares of ordinary components ----------------------------------------------------------------------
 
 

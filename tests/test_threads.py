@@ -165,6 +165,8 @@ GRAMS = {
     "moments, float32": lambda: np.vstack(
         _core.dense(TALL.astype(np.float32), False, None, None, 1.0, 1.0).moments()
     ),
+    "gram, cut by rows": lambda: as_problem(LONG).operator.gram(),
+    "moments, cut by rows": lambda: np.vstack(_core.dense(LONG, False, None, None, 1.0, 1.0).moments()),
     "gram, csr": lambda: as_problem(sp.csr_array((TALL * (np.abs(TALL) > 1.2))[:3000])).operator.gram(),
     "gram, csr, dense columns": lambda: as_problem(
         sp.csr_array((TALL * (np.abs(TALL) > np.where(np.arange(TALL.shape[1]) % 5, 2.2, 0.5)))[:9000])

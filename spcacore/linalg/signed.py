@@ -14,6 +14,7 @@ __all__ = ["Vector", "signed_ratio", "signed_vector"]
 __dir__ = __all__.copy
 
 Vector = NDArray[np.float64]
+SIGNED_STEPS = 10  # of an ascent where all supports are tried after it
 
 
 def signed_vector(G: Vector, signs: NDArray[Any], begin: Vector | None = None) -> tuple[Vector, float]:
@@ -26,12 +27,14 @@ def signed_vector(G: Vector, signs: NDArray[Any], begin: Vector | None = None) -
     best, most = _finished(G, signs, *_signed_ascent(G, signs, begin))
     if k > SIGNED_ORDER:
         return best, most
+    masked = np.where(G * np.outer(signs, signs) < 0, 0, G)  # x'Gx is at most x'Mx
     waiting, seen = [tuple(range(k))], set()
     while waiting:
         kept = waiting.pop()
         at = np.array(kept)
         values, vectors = np.linalg.eigh(G[np.ix_(at, at)])
-        if not values[-1] > most + 1e-14 * abs(most):
+        enough = most + 1e-14 * abs(most)
+        if not values[-1] > enough or not np.linalg.eigvalsh(masked[np.ix_(at, at)])[-1] > enough:
             continue
         x = _with_signs(vectors[:, -1], signs[at])
         if x is not None:
@@ -97,7 +100,7 @@ def _signed_ascent(G: Vector, signs: NDArray[Any], begin: Vector | None) -> tupl
         if not x.any():
             continue
         x, value = x / np.linalg.norm(x), -math.inf
-        for _ in range(100 * len(G) + 1000):
+        for _ in range(SIGNED_STEPS if len(G) <= SIGNED_ORDER else 100 * len(G) + 1000):
             y = G @ x
             previous, value = value, float(x @ y)
             y += shift * x

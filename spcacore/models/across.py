@@ -9,6 +9,7 @@ there until there are none.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -26,9 +27,12 @@ from .._limits import (
     JOINT_ORDER,
 )
 from .._messages import counted
+from .._records import replaced
+from .._types import Array, Index
 from .._validation import Hook, integer
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
+from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.problem import Problem, of_matrix
 from ..progress import Progress
 from ..solvers.base import hook_of_component
@@ -36,12 +40,11 @@ from ..solvers.certificates import joint_bounds
 from ..solvers.share import Share
 from ..solvers.solution import Solution
 from ..supports.admissible import Supports
-from .bordered_sums import Array, Index, Steps, leading_sum
+from ..supports.search import Steps
+from ..supports.tree import prove
 from .budget import best_budget, even_split
-from .common_support import best_common, bound_of, prove
-from .common_units import CommonUnits
+from .common_support import best_common
 from .disjoint_supports import best_disjoint
-from .disjoint_units import DisjointUnits
 from .orthogonal_search import Loading, in_turn
 from .request import Request
 
@@ -112,32 +115,40 @@ def search_together(
     proved: list[float] = []
 
     def of_some(A: Array, active: Index, before: list[Loading]) -> list[Loading]:
-        if problem.choice is not None and problem.choice.shapes:
-            return _of_units(problem, problem.choice, A, solver, request, r, steps, proved)
-        begin = [np.searchsorted(active, index) for index, _ in before]
+        supports, begin = problem.supports, [np.searchsorted(active, index) for index, _ in before]
+        if len(active) < problem.p:
+            supports = replaced(Supports.plain(len(active)), allowed=supports.allowed[active])
+        masks = [supports.mask(index) for index in begin]
         if request.support == "common":
-            k = sizes[0]
-            S = best_common(A, k, r, steps, begin[:1], np.random.default_rng(request.seed))
+            objective = LeadingSum(A, supports.within(sizes[0]), r)
+            _, units = best_common(objective, steps, masks[:1], np.random.default_rng(request.seed))
             if exact:
-                proof = prove(
-                    A, k, r, S, steps, tol=solver.tol, seconds=solver.time_limit, nodes=solver.node_limit
-                )
-                S = proof.index
+                end = time.monotonic() + solver.time_limit
+
+                def clock(nodes: int) -> bool:
+                    return time.monotonic() > end or steps.report(nodes)
+
+                limit = np.inf if solver.node_limit is None else solver.node_limit
+                proof = prove(objective, units, tol=solver.tol, node_limit=limit, clock=clock)
+                units = proof.units
                 proved[:] = [proof.upper, float(proof.complete)]
+            S = supports.index(units)
             return _leading(problem, A, S, active[S], r)
         total = request.total
         start = [(S, v) for S, (_, v) in zip(begin, before, strict=True)]
-        if request.support == "disjoint" or not before:
+        if request.support == "disjoint" or not (before or supports.shapes):
             split = sizes if sum(sizes) <= len(A) else even_split(len(A), r)
-            sets, sure = best_disjoint(A, split, steps, total is not None, request.seed, begin or None)
-            start = [(S, np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]) for S in sets]
-        if request.support == "disjoint":
-            if sure and len(active) == problem.p:
-                proved[:] = [sum(leading_sum(A, S, 1) for S in sets), 1.0]
-            return start
+            sets, one, value, sure = best_disjoint(
+                A, supports, split, steps, total is not None, request.seed, masks or None
+            )
+            start = [one.loading(units)[:2] for units in sets if units.any()]
+            if request.support == "disjoint":
+                if sure and len(active) == problem.p:
+                    proved[:] = [value, 1.0]
+                return [(S, x) for S, x in start if x.any()]
         assert total is not None
         inside, seed = of_matrix(problem, A), request.seed
-        return best_budget(inside, total, r, [start], steps, seed, bool(before))[0]
+        return best_budget(inside, total, r, [start] if start else [], steps, seed, bool(before))[0]
 
     loadings = _among_some(problem, request, r, exact, of_some)
     done = not steps.over and (not exact or bool(proved[1]))
@@ -156,31 +167,6 @@ def _leading(problem: Problem, A: Array, S: Index, index: Index, r: int) -> list
     values, V = np.linalg.eigh(A[np.ix_(S, S)])
     left = values[::-1][:r] > problem.noise(index)
     return [(S, v) for v, keep in zip(V[:, ::-1].T[:r], left, strict=True) if keep]
-
-
-def _of_units(
-    problem: Problem, choice: Supports, A: Array, solver: Any, request: Request, r: int, steps: Steps,
-    proved: list[float],
-) -> list[Loading]:  # fmt: skip
-    """Loadings that respect what is known of the variables; a proof is put into `proved`."""
-    sizes, total, seed = request.cardinality, request.total, request.seed
-    if request.support == "common":
-        search = CommonUnits(A, choice, sizes[0], r, steps)
-        units = search.best(seed)
-        S = search.variables(units)
-        if request.method.name == "branch_and_bound":
-            limits = {"seconds": solver.time_limit, "nodes": solver.node_limit}
-            proof = search.prove(units, tol=solver.tol, **limits)
-            S = proof.index
-            proved[:] = [proof.upper, float(proof.complete)]
-        return _leading(problem, A, S, S, r)
-    if request.support == "disjoint":
-        loadings, sure = DisjointUnits(A, choice, sizes, total is not None, steps).best(seed)
-        if sure:
-            proved[:] = [sum(float(x @ A[np.ix_(S, S)] @ x) for S, x in loadings), 1.0]
-        return [(S, x) for S, x in loadings if x.any()]
-    assert total is not None
-    return best_budget(of_matrix(problem, A), total, r, [], steps, seed, False)[0]
 
 
 def tell_found(problem: Problem, found: list[Solution], r: int, hook: Hook | None) -> None:
@@ -269,7 +255,7 @@ def _entrants(problem: Problem, request: Request, loadings: list[Loading], activ
 
 def _most_variables(problem: Problem, found: list[Solution], request: Request) -> tuple[int, ...]:
     """Variables that each component may have: other groups than those found may be larger."""
-    choice = Supports.plain(problem.p) if problem.choice is None else problem.choice
+    choice = problem.supports
     counts = [choice.cardinality_of(x.index) for x in found]
     for t, k in enumerate(request.cardinality[: len(found)]):
         counts[t] = max(counts[t], 0 if isinstance(k, Share) else k)
@@ -279,7 +265,7 @@ def _most_variables(problem: Problem, found: list[Solution], request: Request) -
 def bounds_together(problem: Problem, found: list[Solution], request: Request) -> dict[str, float]:
     """Bounds on what all explain together, in the operator's units: of any supports that are allowed."""
     support, total = request.support, request.total
-    choice = Supports.plain(problem.p) if problem.choice is None else problem.choice
+    choice = problem.supports
     sizes, rows, relaxed = _most_variables(problem, found, request), None, problem.p <= JOINT_ORDER
     if support == "common":
         rows = choice.most_variables(request.cardinality[0])
@@ -299,6 +285,7 @@ def bounds_together(problem: Problem, found: list[Solution], request: Request) -
         and (op.symmetric_form or op.m * problem.p <= BOUND_ENTRIES)
     ):
         A = op.submatrix(np.arange(problem.p)).astype(np.float64)
-        bound = bound_of((A + A.T) / 2, np.arange(problem.p), 0, sizes[0], len(found))[0]
-        out["levels"] = bound + ACROSS_EXCESS.of(op.dtype) * float(A.trace())
+        objective = LeadingSum((A + A.T) / 2, choice.within(request.cardinality[0]), len(found))
+        bound = objective.bound(choice.included, choice.allowed & ~choice.included)
+        out["levels"] = bound.value + ACROSS_EXCESS.of(op.dtype) * float(A.trace())
     return out

@@ -19,10 +19,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from .. import _core
-from .._limits import ACROSS_BISECTIONS, ACROSS_ENTERING, ACROSS_WORK
+from .._limits import ACROSS_BISECTIONS, ACROSS_ENTERING, ACROSS_WORK, CHOICE_SWAPS
 from .._types import Array, Index
 from ..linalg.signed import signed_vector
-from ..supports.admissible import Supports, Units
+from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Bound, Objective
 
 __all__ = ["LeadingSum", "leading_sum"]
@@ -43,15 +43,26 @@ class LeadingSum(Objective):
 
     def __init__(self, A: Array, supports: Supports, r: int = 1):
         super().__init__(supports)
-        self.A, self.r, self.diagonal = A, r, A.diagonal()
+        self.A, self.r, self.diagonal = A, r, A.diagonal().copy()
         self.signs = supports.signs if r == 1 else None
-        self.exact = self.signs is None
+        self.exact, self.masked = self.signs is None, None
+        if self.signs is not None:
+            self.most_tried = CHOICE_SWAPS
+            self.masked = np.where(A * np.outer(self.signs, self.signs) < 0, 0, A)
         self.known: dict[bytes, tuple[Index, Array, float]] = {}
 
     def value(self, units: Units) -> float:
         if self.signs is not None:
             return self.loading(units)[2]
         return leading_sum(self.A, self.supports.index(units), self.r)
+
+    def values(self, sets: Iterable[Units]) -> Array:
+        return super().values(sets) if self.signs is not None else self.most([*sets])
+
+    def most(self, sets: list[Units]) -> Array:
+        index = [self.supports.index(units) for units in sets]
+        values = self._sums(self.A, index)
+        return values if self.masked is None else np.minimum(values, self._sums(self.masked, index))
 
     def loading(self, units: Units) -> tuple[Index, Array, float]:
         """The variables, the best x on them, of the signs, and x'Ax."""
@@ -70,28 +81,32 @@ class LeadingSum(Objective):
         return self.known[key]
 
     def with_each(self, units: Units, others: Index) -> Array:
+        """The values, whatever the signs; with them bounds of the values."""
+        S = self.supports.index(units)
+        if self.supports.grouped:
+            return self.most([with_unit(units, add=unit) for unit in others])
+        if len(S) < self.r:
+            return np.asarray(self.diagonal[S].sum() + self.diagonal[others])
+        values = self._bordered(self.A, S, others)
+        if self.masked is not None:
+            values = np.minimum(values, self._bordered(self.masked, S, others))
+        return values
+
+    def _bordered(self, A: Array, S: Index, others: Index) -> Array:
         """In the eigenbasis of A[S, S] the bordered matrix has the eigenvalues l_q on its diagonal and z_q
         beside them. Its own are the roots of d - x + sum_q z_q^2 / (x - l_q), one between any two l_q, which
         bisection finds."""
-        A, S, r = self.A, self.supports.index(units), self.r
-        if self.supports.grouped:
-            members = [self.supports.variables(np.array([unit])) for unit in others]
-            return self._sums([np.append(S, index) for index in members])
-        if len(S) < r:
-            return np.asarray(self.diagonal[S].sum() + self.diagonal[others])
         values, W = np.linalg.eigh(A[np.ix_(S, S)])
         values, W, d = values[::-1].copy(), np.asfortranarray(W[:, ::-1]), self.diagonal[others]
-        if r == 1:
+        if self.r == 1:
             C = np.ascontiguousarray(A[S])
             return np.asarray(
-                _core.bordered_eigenvalues(
-                    C, others, self.diagonal.copy(), values, W, None, None, None, 0.0, 0.0
-                )
+                _core.bordered_eigenvalues(C, others, self.diagonal, values, W, None, None, None, 0.0, 0.0)
             )
         square = (W.T @ A[np.ix_(S, others)]) ** 2
         upper = np.maximum(values[0], d) + np.sqrt(square.sum(axis=0))
         total = np.zeros(len(others))
-        for q in range(r):
+        for q in range(self.r):
             low = np.full(len(others), values[q])
             high = upper if q == 0 else np.full(len(others), values[q - 1])
             for _ in range(ACROSS_BISECTIONS):
@@ -103,8 +118,7 @@ class LeadingSum(Objective):
         return total
 
     def without_each(self, units: Units, members: Index) -> Array:
-        S = self.supports.index(units)
-        return self._sums([S[self.supports.unit[S] != unit] for unit in members])
+        return self.most([with_unit(units, drop=unit) for unit in members])
 
     def entering(self, units: Units, others: Index) -> Index:
         order = len(self.supports.index(units))
@@ -128,9 +142,8 @@ class LeadingSum(Objective):
         index, room = supports.index(inside | free), supports.left(inside)
         G = self.A[np.ix_(index, index)]
         best = self._level_bound(G, index, inside, free, room)
-        if self.signs is not None:
-            negative = G * np.outer(self.signs[index], self.signs[index]) < 0
-            signed = self._level_bound(np.where(negative, 0, G), index, inside, free, room)
+        if self.masked is not None:
+            signed = self._level_bound(self.masked[np.ix_(index, index)], index, inside, free, room)
             best = min(best, signed, key=lambda one: one.value)
         # A semidefinite matrix has at most the sums of its two diagonal blocks
         traces = supports.per_unit(np.maximum(self.diagonal, 0))
@@ -147,13 +160,12 @@ class LeadingSum(Objective):
         at = int(np.argmin(bounds))
         return Bound(float(bounds[at]), share[:, at])
 
-    def _sums(self, supports: Iterable[Index]) -> Array:
+    def _sums(self, A: Array, sets: list[Index]) -> Array:
         """Of several supports: those of one size by one call of LAPACK."""
-        sets = [*supports]
         count, out = np.array([len(S) for S in sets], np.intp), np.zeros(len(sets))
         for size in np.unique(count[count > 0]):
             at = np.flatnonzero(count == size)
             S = np.stack([sets[i] for i in at])
-            values = np.linalg.eigvalsh(self.A[S[:, :, None], S[:, None, :]])
+            values = np.linalg.eigvalsh(A[S[:, :, None], S[:, None, :]])
             out[at] = values[:, -self.r :].sum(axis=1)
         return out

@@ -116,15 +116,22 @@ class Field:
         }
         return True
 
+    def norms(self, k: int) -> tuple[NDArray[np.float32], bool]:
+        """The norms of the k largest entries of all rows as they once were, or room for them; which it is."""
+        if k in self._norm:
+            return self._norm[k], True
+        self._norm[k] = np.empty(len(self.index), np.float32)
+        return self._norm[k], False
+
     def promising(self, k: int, count: int) -> Index:
         """So many rows whose k largest entries have the largest norms, by decreasing norm.
 
         Removing a component changes the rows of its variables most. The norms of the others are computed
         anew only if they were among the largest.
         """
-        if k not in self._norm:
-            self._norm[k] = _core.largest_norms(self.matrix, np.arange(len(self.index)), k)
-        norm = self._norm[k]
+        norm, known = self.norms(k)
+        if not known:
+            norm[:] = _core.largest_norms(self.matrix, np.arange(len(self.index)), k)
         likely = _core.select_largest(norm, min(2 * count, len(norm)))
         norm[likely] = _core.largest_norms(self.matrix, likely, k)
         return likely[np.argsort(-norm[likely], kind="stable")][:count]

@@ -61,10 +61,11 @@ def dense_shares(problem: Problem, r: int) -> NDArray[np.float64]:
     if not total > 0:
         return shares
     op = problem.operator.unscreened()
-    if op.symmetric_form or op.n > min(op.p, WIDE_SAMPLES):
+    square = op.symmetric_form or op.n > min(op.p, WIDE_SAMPLES)
+    if square and op.p > ALL_VECTORS_ORDER:
         values = leading_eigenvectors(op, min(r, op.p))[0]
     else:
-        products = op.outer().astype(np.float64)
+        products = (op.submatrix(np.arange(op.p)) if square else op.outer()).astype(np.float64)
         values = interruptible(lambda: np.linalg.eigvalsh(products))[: -r - 1 : -1]
     shares[: len(values)] = np.maximum(values, 0) / total
     return shares

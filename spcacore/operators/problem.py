@@ -146,6 +146,11 @@ class Problem:
     ground: Any = None
 
     @property
+    def supports(self) -> Supports:
+        """Those that are allowed: any of the variables where nothing is known of them."""
+        return Supports.plain(self.p) if self.choice is None else self.choice
+
+    @property
     def p(self) -> int:
         return self.operator.p
 

@@ -20,6 +20,7 @@ from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import check_jobs
 from ..models.components import SparsePCAResult
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
+from ..readable import Judged
 from .grids import refuse_nested
 from .information import schwarz_criterion
 from .model import as_model, takes_model
@@ -40,7 +41,7 @@ CHOSEN = ("sparse_pca", "spca", "sca", "sma", "soppca")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparsitySelection(ByValue):
+class SparsitySelection(Judged, ByValue):
     """The score of each value of the sparsity, or of each number of components, and the choice.
 
     `to_frame()` has a row for each value: score, standard_error, chosen; and component, where grids differ.
@@ -99,6 +100,11 @@ class SparsitySelection(ByValue):
     result: SparsePCAResult | None
     path: SparsityPath | None = field(default=None)
     earlier: tuple[SparsitySelection, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the variables, if the input had any."""
+        return None if self.result is None else self.result.names
 
     @property
     def chosen_by_component(self) -> tuple[int | float, ...]:

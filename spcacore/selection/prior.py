@@ -13,7 +13,7 @@ from .._types import MatrixLike, ModelLike
 from ..choice import Prior
 from ..models.structured import StructuredPCAResult
 from ..progress import Callback, Progress, check_callback, refuse_ended
-from ..readable import Listing, Tabular
+from ..readable import Judged, Listing, Tabular
 from .model import as_model, takes_model
 
 __all__ = ["MODELS", "PriorSelection", "select_prior"]
@@ -24,7 +24,7 @@ _REFUSED = {"callback": "give it to {0} itself", "prior": "priors has those to c
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PriorSelection(Tabular):
+class PriorSelection(Judged, Tabular):
     """How well the data support each prior.
 
     `to_frame()` has a row for each prior: evidence, components, chosen.

@@ -17,7 +17,7 @@ from .._rendering import Part, table_of
 from .._types import Array
 from .._validation import group_labels, integer, number
 from ..linalg.orthogonal import unit_columns
-from ..readable import Listing, Tabular, labels
+from ..readable import Judged, Listing, Tabular, labels
 from .concave import largest_tails
 from .resampling import Refit, Sparse
 
@@ -31,7 +31,7 @@ __dir__ = __all__.copy
     }
 )
 @dataclass(frozen=True, eq=False, repr=False)
-class Stability(Tabular):
+class Stability(Judged, Tabular):
     """How often each variable is chosen again, from `stability`.
 
     With B resamples, p variables and r components; the components of each resample are given the order and

@@ -18,6 +18,8 @@ from .._limits import (
     BLOCK_PROOF_WORK,
     BOUND_SHARE,
     BOUND_SPEED,
+    BRIEF_SECONDS,
+    BRIEF_TIE,
     CALLBACK_SECONDS,
     CENTERING_LOSS,
     EXACT_ORDER,
@@ -46,6 +48,7 @@ from .certificates import bounds_without_search, by_strong_variables
 from .covariance_blocks import BlockSearch
 from .covariance_threshold import large_entries
 from .exact_tree import Search, best_on_support
+from .matrix_search import best_supports
 from .parameters import shared_parameters
 from .solution import Report, Solution, ended
 from .truncated_power import TruncatedPower
@@ -183,10 +186,8 @@ def branch_and_bound(
     x = Run(problem, state, solver, [seed, 0], hook, found).component()
     complete = proof is None or proof.complete
     upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
-    return ExactComponent(
-        x.loading, x.value, x.cardinality, x.n_iter, complete, x.method, x.screening, max(upper, x.value),
-        x.names,        optimal=complete and solver.tol == 0, n_nodes=x.n_iter,
-    )  # fmt: skip
+    changes = {"converged": complete, "upper_bound": max(upper, x.value)}
+    return ExactComponent(**x._as_fields() | changes, optimal=complete and solver.tol == 0, n_nodes=x.n_iter)
 
 
 @record
@@ -245,22 +246,19 @@ class _Limits:
 
 
 def solve_to_optimality(
-    problem: Problem,
-    state: DeflatedOperator,
-    k: int,
-    solver: ExactSearch,
-    seed: list[int],
-    hook: Report | None,
-    support: NDArray[np.intp] | None = None,
-    began: float | None = None,
+    problem: Problem, state: DeflatedOperator, k: int, solver: ExactSearch, seed: list[int],
+    hook: Report | None, support: NDArray[np.intp] | None = None, began: float | None = None,
     bounded: bool = True,
-) -> Proof | None:
+) -> Proof | None:  # fmt: skip
     """Incumbent, elimination, tree; None where `tpower` finds no variance or nothing feasible.
 
     If `bounded`, what a limit leaves of the tree is also bounded without it.
     """
     limits = _Limits(solver, hook, began)
     refuse_large(problem, state)
+    exact = solver.tol == 0 and limits.most == LARGEST and limits.seconds > BRIEF_SECONDS
+    if exact and (proof := _brief_proof(problem, state, k, hook)) is not None:
+        return proof
     choice, most = state.choice, k
     if choice is not None:
         most = choice.most_variables(k)
@@ -333,6 +331,21 @@ def solve_to_optimality(
         return None
     upper = max(min(upper, others), best.objective)
     return Proof(replace(best, n_iter=limits.nodes, converged=complete), upper, complete)
+
+
+def _brief_proof(problem: Problem, state: DeflatedOperator, k: int, hook: Report | None) -> Proof | None:
+    """By the search that `tpower` makes of a matrix of few variables, where that proves its answer."""
+    finder, state = TruncatedPower.from_record(problem), state.formed()
+    A = finder.matrix(problem, state)
+    found, tol = None, finder.tolerance(state.operator)
+    if A is not None and 1 < k < problem.p <= EXACT_ORDER:
+        found = best_supports(A, k, finder.max_iter, tol, finder.swaps, hook)
+    if found is None or not found.proved or (best := best_on_support(state, found.supports[0])) is None:
+        return None
+    assert A is not None
+    size = max(abs(best.objective), float(np.abs(A.diagonal()).max()))
+    rounding = BRIEF_TIE + 64 * (k + 4) ** 2 * float(np.finfo(np.float64).eps)  # at least that of tree.c
+    return Proof(replace(best, n_iter=found.nodes), best.objective + rounding * size, True)
 
 
 # ---- what need not be searched ----------------------------------------------------------------------

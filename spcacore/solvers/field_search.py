@@ -43,7 +43,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_of
-from .race import End, ends_on_field
+from .matrix_search import End, ends_on_field
 from .refitting import is_better
 from .solution import Begin, Report, Solution, Tally, ended
 from .starts import variances_tie

@@ -286,7 +286,10 @@ def gpower(
     if run.found is None and (problem.diagonal is None or problem.diagonal.any()):
         warn("the penalty is too large: every loading is zero")
         nothing = np.zeros(problem.p, problem.operator.dtype)
-        return SparseComponent(nothing, 0.0, 0, 0, True, "gpower", problem.screening(), names=problem.names)
+        return SparseComponent(
+            nothing, 0.0, 0, 0, True, "gpower", problem.screening(), names=problem.names, mean=problem.mean,
+            scale=problem.scale,
+        )  # fmt: skip
     return run.component()
 
 

@@ -271,8 +271,7 @@ def greedy(
     x = Run(problem, state, solver, seed, hook, last).component()
     values = np.array([new.objective for new in found], np.float64)
     return GreedyComponent(
-        x.loading, x.value, x.cardinality, x.n_iter, x.converged, x.method, x.screening,
-        names=x.names,
+        **x._as_fields(),
         path_value=np.asarray(problem.in_units(values)),
         order=_order([new.index for new in found]),
         path_index=np.concatenate([new.index for new in found]),

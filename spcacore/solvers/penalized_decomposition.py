@@ -242,11 +242,7 @@ def pmd(
             strength = math.sqrt(found.objective) * math.sqrt(problem.degrees)
     with np.errstate(under="ignore"):
         strength = float(np.ldexp(strength, problem.exponent // 2))
-    return PMDComponent(**_fields(component), sample_loading=left, strength=strength)
-
-
-def _fields(component: Any) -> dict[str, Any]:
-    return {name: getattr(component, name) for name in component.__dataclass_fields__}
+    return PMDComponent(**component._as_fields(), sample_loading=left, strength=strength)
 
 
 def fewest_nonzeros(l1_bound: float) -> int:

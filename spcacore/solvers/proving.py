@@ -30,6 +30,8 @@ def better_support(
     matrix of all variables is too large, or takes too long to form.
     """
     p, op = problem.p, state.operator
+    if x.proved:
+        return x, x.objective
     plain = state.choice is None or state.choice.simple
     forming = 0.0 if op.symmetric_form else float(op.m) * p**2
     if not plain or k >= p or p > EXACT_ORDER or not forming < seconds * FORMING_SPEED or ended(hook):

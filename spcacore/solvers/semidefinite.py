@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -214,9 +214,8 @@ def dspca(
     if relaxed is None or found is None:
         relaxed = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True)
     dual = float(problem.in_units(relaxed.dual))
-    shared = {f.name: getattr(component, f.name) for f in fields(component)}
     return DSPCAComponent(
-        **shared | {"upper_bound": dual + charge * (_counted(state, component.loading) - 1)},
+        **component._as_fields() | {"upper_bound": dual + charge * (_counted(state, component.loading) - 1)},
         relaxation=float(problem.in_units(relaxed.primal)) - charge,
         dual=dual - charge,
         kept=relaxed.kept,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -31,13 +31,11 @@ Start = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]
 
 
 def search_starts(
-    problem: Problem, state: DeflatedOperator, k: int, start: Any, n_starts: int | None, seed: list[int],
-    race: Callable[[], Iterable[tuple[Any, ...]]] | None = None,
-) -> Iterator[Any]:  # fmt: skip
+    problem: Problem, state: DeflatedOperator, k: int, start: Any, n_starts: int | None, seed: list[int]
+) -> Iterator[Start]:
     """Nonzeros of each start, and the cardinalities to run through from there.
 
-    A solution of a problem nearby, as `start`, comes before the default ones. What a `race` found takes the
-    place of single variables that the caller did not ask for by number.
+    A solution of a problem nearby, as `start`, comes before the default ones.
     """
     op, diagonal = state.operator, variance_alone(state)
     p, dtype = op.p, op.dtype
@@ -69,9 +67,6 @@ def search_starts(
             del directions
         else:
             yield _leading_start(state, diagonal, k)
-        if n_starts is None and race is not None:
-            yield from race()
-            return
         if n_starts is None:
             runs = (
                 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +11,11 @@ from numpy.typing import NDArray
 from .. import _core
 from .._asked import as_record
 from .._limits import (
+    BRIEF_FORMING,
     BRIEF_ORDER,
     GRAM_LEFT,
     QUOTIENT_ROUNDS,
-    RACE_ENDS,
-    RACE_EXACT,
     RACE_ITERATIONS,
-    RACE_STARTS,
     SWAP_WORK,
     SWAP_WORK_OUTSIDE,
     SWAPPED_ENDS,
@@ -32,15 +29,16 @@ from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Ground, can_be_formed
 from ..operators.problem import Problem
+from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one
 from .brief_tree import brief_search
 from .choosing import ascend, truncation
 from .field_search import FieldSearch
+from .matrix_search import best_supports
 from .noise import rises_above_noise
 from .parameters import shared_parameters
-from .race import race_rounds, survivors
 from .refitting import best_run, is_better, penalty_continuation, refit
 from .solution import Report, Solution, Tally, ended
 from .starts import promising_variables, search_starts
@@ -52,12 +50,10 @@ __dir__ = __all__.copy
 
 @record
 class TruncatedPower(IterativeSolver):
-    """Truncated power iteration; `swaps` is what swapping variables may cost, in multiplications, and `alone`
-    says that no single variables start, since a race will."""
+    """Truncated power iteration; `swaps` is what swapping variables may cost, in multiplications."""
 
     nonnegative: bool
     swaps: float
-    alone: bool = False
     name = "tpower"
     missing = True
     nonnegative_kernel = True
@@ -84,44 +80,26 @@ class TruncatedPower(IterativeSolver):
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
+        A = self.matrix(problem, state)
+        if A is not None:
+            return self._best_of_matrix(problem, state, A, cardinality, hook)
         tol, running = self.tolerance(state.operator), _running(state)
-        A, short = state.matrix, 0  # starts of a race whose runs were not carried to their ends
         ends: dict[bytes, list[Solution]] = {}
 
-        def raced() -> Iterator[tuple[Solution]]:
-            """Where a race on A as a matrix ends; else `find` makes one."""
-            nonlocal short
-            if A is not None:
-                n_starts, last = _ends(A, state, cardinality, self.max_iter, tol, hook)
-                short = n_starts - len(last)
-                yield from ((x,) for x in last)
-
         def run(
-            index: NDArray[np.intp] | Solution, entries: NDArray[Any] | None = None,
-            path: tuple[int, ...] = (),
+            index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...]
         ) -> Solution | None:  # fmt: skip
-            x: Solution | None
-            if isinstance(index, Solution):
-                x = index
-            else:
-                assert entries is not None
-                x = self._run(state, running, index, entries, path, tol, hook)
+            x = self._run(state, running, index, entries, path, tol, hook)
             if x is not None:
                 ends.setdefault(x.index.tobytes(), []).append(x)
             return x
 
-        fair = state.deflation.semidefinite and self.max_iter >= RACE_ITERATIONS  # objectives only rise then
-        fair = fair and state.choice is None and not self.nonnegative
-        races = fair and A is not None and not state.constrained
-        races = races or (self.alone and not state.operator.symmetric_form)
-        begin = search_starts(
-            problem, state, cardinality, self.start, self.n_starts, seed, raced if races else None
-        )
+        begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed)
         best = best_run(state, begin, run, hook, tol if self.renormalize else 0, self.nonnegative)
         if best is None:
             return None
         few = [[best] * best.tally.best]
-        if self.swaps > 0 and (state.constrained or (races and A is not None)):
+        if self.swaps > 0 and state.constrained:
             few = sorted(ends.values(), key=lambda runs: -runs[0].objective)[:SWAPPED_ENDS]
         x, reached = None, []
         for runs in few:
@@ -132,12 +110,58 @@ class TruncatedPower(IterativeSolver):
         if x is None:
             return None
         agreeing = sum(count for value, count in reached if value >= x.objective * (1 - TALLY_TIE))
-        tally = Tally(best.tally.starts + short, best.tally.ends, agreeing)
+        tally = Tally(best.tally.starts, best.tally.ends, agreeing)
         x = replaced(x, n_iter=best.n_iter, tally=tally)
         if self.swaps == 0:
             return x
         last = drop_zeros(brief_search(state, x, cardinality, hook))
         return None if last is None else replaced(last, tally=tally)
+
+    def matrix(self, problem: Problem, state: DeflatedOperator) -> NDArray[Any] | None:
+        """A where it is in memory, or quickly formed of few variables, and all starts are ours to choose."""
+        free = self.n_starts is None and (self.start is None or self.nearby() is not None)
+        if not free or self.max_iter < RACE_ITERATIONS or self.nonnegative or state.choice is not None:
+            return None
+        if state.constrained or state.quotient:
+            return None
+        op, p = state.operator, problem.p
+        if (
+            state.matrix is not None
+            or state.diagonal is None
+            or p > BRIEF_ORDER
+            or problem.filled is not None
+        ):
+            return state.matrix
+        cheap = op.symmetric_form or float(op.m) * p**2 <= BRIEF_FORMING
+        return op.submatrix(np.arange(p)) if cheap and p <= min(BRIEF_ORDER, largest_submatrix(op)) else None
+
+    def _best_of_matrix(
+        self,
+        problem: Problem,
+        state: DeflatedOperator,
+        A: NDArray[Any],
+        cardinality: int,
+        hook: Report | None,
+    ) -> Solution | None:
+        """The best of a search of A, and of what it starts from, with values re-fitted."""
+        near, tol = self.nearby(), self.tolerance(state.operator)
+        best = None if near is None else self._from_one(state, near, cardinality, hook)
+        best = None if best is None else self._improved(problem, state, best, cardinality, hook)
+        found = best_supports(A, cardinality, self.max_iter, tol, self.swaps, hook)
+        if found is None:
+            return best
+        for support in found.supports:
+            begin = Solution(support, np.ones(cardinality, A.dtype), 0.0, found.n_iter, not ended(hook))
+            x = refit(state, begin)
+            if not self.renormalize:
+                again = self._from_one(state, x, cardinality, hook)
+                x = x if again is None else again
+            elif not found.swapped:
+                x = swap_search(problem, state, x, self.swaps, hook)
+            better = drop_zeros(x)
+            if better is not None and (best is None or is_better(state, better, best, 0)):
+                best = replaced(better, tally=found.tally, proved=found.proved and self.renormalize)
+        return best
 
     def find(
         self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
@@ -153,8 +177,8 @@ class TruncatedPower(IterativeSolver):
         if at_once:
             best = search.improved(None)
         if best is None:
-            few = formed or problem.p <= BRIEF_ORDER  # all of which start: ties go to the first
-            first = self if few else replaced(self, alone=True)
+            few = formed or problem.p <= BRIEF_ORDER or self.start is not None
+            first = self if few else replaced(self, n_starts=1)  # a race follows
             best = super(TruncatedPower, first).find(problem, state, sparsity, seed, hook)
         if best is None and state.constrained and not formed and not ended(hook):
             best = super().find(problem, state, sparsity, seed, hook)  # from single variables too
@@ -248,28 +272,6 @@ class TruncatedPower(IterativeSolver):
                 return None
         x = Solution(index, entries, objective, n_iter, status == 0)
         return penalty_continuation(state, x, lambda op, i, v: steps(op, i, v, path[-1]))
-
-
-def _ends(
-    A: NDArray[Any], state: DeflatedOperator, k: int, max_iter: int, tol: float, hook: Report | None
-) -> tuple[int, list[Solution]]:
-    """How many columns of A start a race, and where it ends, in the precision of A."""
-    p = len(A)
-    rough = A.astype(np.float32) if p > RACE_EXACT else A
-    starts = np.arange(p)
-    if p > RACE_STARTS:
-        norm = _core.largest_norms(rough, starts, k)
-        starts = np.argsort(-norm, kind="stable")[:RACE_STARTS]
-    index, value, _, made = survivors(rough, starts, k, race_rounds(p), RACE_ENDS, tol, hook)
-    if len(index) == 0:
-        return len(starts), []
-    value = np.ascontiguousarray(value, A.dtype)
-    run = _core.truncated_power_of_matrix(A, index, value, k, max_iter, tol, hook)
-    return len(starts), [
-        Solution(run[0][i], run[1][i], objective, int(run[3][i] + made[i]), bool(status == 0))
-        for i, (status, objective) in enumerate(zip(run[4], run[2].tolist(), strict=True))
-        if status >= 0 and objective > -math.inf
-    ]
 
 
 def _running(state: DeflatedOperator) -> _core.Operator:

@@ -50,6 +50,8 @@ class Objective:
     exact : bool
         Whether `with_each` and `without_each` are values. If False they are bounds of them: the searches ask
         `value` of the largest ones, until no bound is above the best value.
+    steepest : bool
+        Whether a swap is the best of all, rather than the first one that helps.
     rise, slack : float
         The share by which a value must rise to count for a search, and what proofs leave to rounding.
     most_tried : int
@@ -57,6 +59,7 @@ class Objective:
     """
 
     exact = True
+    steepest = False
     rise = RISE
     slack = 1e-12
     most_tried = CHOICE_SWAPS
@@ -68,13 +71,21 @@ class Objective:
         """Of the best x on these units; 0 of none, -inf where no x is feasible."""
         raise NotImplementedError
 
+    def values(self, sets: Iterable[Units]) -> Array:
+        """Of several supports."""
+        return np.array([self.value(units) for units in sets], np.float64)
+
+    def most(self, sets: list[Units]) -> Array:
+        """Bounds of the values of several supports, where these are quicker."""
+        return self.values(sets)
+
     def with_each(self, units: Units, others: Index) -> Array:
         """The values with each of the others more."""
-        return self._values(with_unit(units, add=unit) for unit in others)
+        return self.values(with_unit(units, add=unit) for unit in others)
 
     def without_each(self, units: Units, members: Index) -> Array:
         """The values without each of these members."""
-        return self._values(with_unit(units, drop=unit) for unit in members)
+        return self.values(with_unit(units, drop=unit) for unit in members)
 
     def promise(self, units: Units) -> Array:
         """How much each unit of all may add to these, or adds; only the order counts."""
@@ -94,6 +105,3 @@ class Objective:
     def trades(self, _units: Units) -> Iterable[tuple[float, Units]]:
         """Other changes than swaps of one unit, with values that they reach at most, the best first."""
         return ()
-
-    def _values(self, sets: Iterable[Units]) -> Array:
-        return np.array([self.value(units) for units in sets], np.float64)

@@ -14,10 +14,29 @@ from ..linalg.pencil import ties
 from .admissible import Units, with_unit
 from .objective import Objective
 
-__all__ = ["Clock", "ascend", "backward", "best_of", "forward", "swap"]
+__all__ = ["Clock", "Steps", "ascend", "backward", "best_of", "forward", "swap"]
 __dir__ = __all__.copy
 
-Clock = Callable[[int], bool]  # told the number of steps; True ends the search
+Clock = Callable[[int], bool]  # told the number of steps, 0 at first; True ends the search
+
+
+class Steps:
+    """A clock of several searches: steps made, of `most`; `report` is told their number, True to end."""
+
+    def __init__(self, most: int, report: Clock):
+        self.most, self.report = most, report
+        self.done, self.ended = 0, False
+
+    @property
+    def over(self) -> bool:
+        return self.ended or self.done >= self.most
+
+    def __call__(self, steps: int) -> bool:
+        """One more, unless it is the beginning; whether to stop."""
+        if steps:
+            self.done += 1
+            self.ended = self.report(self.done) or self.ended
+        return self.over
 
 
 def _never(_: int) -> bool:
@@ -59,15 +78,14 @@ def swap(objective: Objective, units: Units, clock: Clock = _never) -> tuple[flo
     The units of the least loss are tried first, and the first one whose place another fills better goes.
     """
     value, steps = objective.value(units), 0
-    while True:
+    while not clock(steps):
         new = _swapped(objective, units, value) or _traded(objective, units, value)
         if new is None:
-            return value, units
+            break
         units = forward(objective, new[1])
         value = new[0] if units is new[1] else objective.value(units)
         steps += 1
-        if clock(steps):
-            return value, units
+    return value, units
 
 
 def ascend(objective: Objective, units: Units) -> Units:
@@ -88,17 +106,11 @@ def best_of(objective: Objective, starts: Iterable[Units], clock: Clock = _never
     """The best that swaps lead to from several starts, after each has ascended; the most promising first."""
     ends = {units.tobytes(): units for units in (ascend(objective, start) for start in starts)}
     found = sorted(((objective.value(units), units) for units in ends.values()), key=lambda one: -one[0])
-    best, ended = found[0], False
-
-    def told(steps: int) -> bool:
-        nonlocal ended
-        ended = clock(steps)
-        return ended
-
+    best = found[0]
     for _, units in found:
-        if ended:
+        if clock(0):
             break
-        new = swap(objective, units, told)
+        new = swap(objective, units, clock)
         if new[0] > best[0] + objective.rise * abs(best[0]):
             best = new
     return best
@@ -113,17 +125,20 @@ def _swapped(objective: Objective, units: Units, value: float) -> tuple[float, U
     room = supports.left(units) + int(supports.size[members].max())
     others = np.flatnonzero(supports.allowed & ~units & (supports.size <= room))
     others = objective.entering(units, others)
-    order = np.argsort(objective.promise(units)[members], kind="stable")
+    order, best = np.argsort(objective.promise(units)[members], kind="stable"), None
     for member in members[order]:
         rest = with_unit(units, drop=member)
         fit = others[supports.joining(rest)[others]]
         found = _best_addition(objective, rest, fit, enough)
-        if found is not None:
-            new = with_unit(rest, add=found[1])
-            more = objective.value(new) if objective.exact else found[0]
-            if more > enough:
-                return more, new
-    return None
+        if found is None:
+            continue
+        new = with_unit(rest, add=found[1])
+        more = objective.value(new) if objective.exact else found[0]
+        if more > enough:
+            best, enough = (more, new), more
+            if not objective.steepest:
+                break
+    return best
 
 
 def _traded(objective: Objective, units: Units, value: float) -> tuple[float, Units] | None:

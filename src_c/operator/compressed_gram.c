@@ -17,6 +17,7 @@
 enum {
     BLOCK = 8192,      /* rows at a time, and */
     ENTRIES = 1 << 20, /* their entries */
+    ENTRY = 3 * PAIR,  /* bytes, as of a pair, that copying an entry takes */
     AHEAD = 3,         /* rows of a variable whose first entries are fetched before their turn */
     SHARE = 4,         /* of the entries that are stored: then dense rows are faster, */
     SAMPLE = 1 << 18,  /* as so many entries of CSR show */
@@ -50,6 +51,7 @@ static spca_int cut(const operator_t *A, spca_int k, char *work, scatter_t *s)
     s->field = work ? (void *)(work + bytes) : NULL;                                               \
     bytes += ((spca_int)sizeof(*s->field) * (count) + 15) / 16 * 16
     CUT(total, k);
+    CUT(part, SECTIONS * k);
     CUT(next, across ? k : 0);
     CUT(work, SPCA(products_work)(A, k));
     CUT(few, across ? min_int(PLACES, A->n) * WIDE : 0);
@@ -58,8 +60,8 @@ static spca_int cut(const operator_t *A, spca_int k, char *work, scatter_t *s)
     CUT(value, s->capacity);
     CUT(where, s->capacity);
     CUT(last, s->capacity);
-    CUT(first, BLOCK + 1);
-    CUT(start, k + 1);
+    CUT(first, BLOCK + SECTIONS);
+    CUT(start, SECTIONS * (k + 2));
     CUT(position, A->p);
     CUT(length, across ? A->n : 0);
     CUT(place, s->capacity);
@@ -67,8 +69,6 @@ static spca_int cut(const operator_t *A, spca_int k, char *work, scatter_t *s)
     CUT(among, dense ? k : 0);
     CUT(row, dense ? s->capacity : 0);
     CUT(entry, dense ? s->capacity : 0);
-    CUT(begin, dense ? k : 0);
-    CUT(end_of, dense ? k : 0);
     CUT(across, k * dense);
     CUT(inside, dense * dense);
     CUT(room, dense ? SPCA(products_work)(A, dense) : 0);
@@ -82,193 +82,225 @@ spca_int SPCA(compressed_gram_work)(const operator_t *A, spca_int k)
     return cut(A, k, NULL, &s);
 }
 
-/* Which rows from i0 make a block: fewer than it has room for, but one. */
-static spca_int rows_from(const operator_t *A, const scatter_t *s, spca_int most, spca_int i0)
+/* The block from i0: at most `most` rows, and fewer than it has room for, but one. */
+static void begin_block(const operator_t *A, scatter_t *s, spca_int most, spca_int i0)
 {
     spca_int i = i0, entries = 0;
+    s->entries = 0;
     for (; i < A->n && i - i0 < most; i++) {
         entries +=
             A->row_major ? at(A->indptr, A->wide, i + 1) - at(A->indptr, A->wide, i) : s->length[i];
         if (i > i0 && entries > s->capacity) break;
+        s->entries = entries;
     }
-    return i - i0;
+    s->i0 = i0;
+    s->rows = i - i0;
+    s->step = (s->rows - 1) / SECTIONS + 1;
 }
 
 /* That becomes entry e of the block. */
-static inline void copy_entry(const products_t *g, const scatter_t *s, spca_int q, spca_int i,
-                              spca_int a, spca_int e)
+static inline void copy_entry(const products_t *g, const scatter_t *s, const section_t *f,
+                              spca_int q, spca_int i, spca_int a, spca_int e)
 {
     s->value[e] = scaled(g, q, i, a);
     s->place[e] = (uint16_t)a;
-    s->total[a] += (double)s->value[e] * (double)row_center(g->A, i);
+    f->total[a] += (double)s->value[e] * (double)row_center(g->A, i);
 }
 
 /* With the entries of dense variables in rows of their own. */
 static void copy_mixed_rows(const products_t *g, const products_t *dense, const scatter_t *s,
-                            spca_int i0)
+                            const section_t *f)
 {
     const operator_t *A = g->A;
-    int32_t e = 0;
-    memset(dense->W, 0, (size_t)(dense->rows * dense->k) * sizeof(real));
-    for (spca_int r = 0; r < dense->rows; r++) {
-        real *y = dense->W + r * dense->k;
-        spca_int i = i0 + r, last = at(A->indptr, A->wide, i + 1);
-        s->first[r] = e;
+    int32_t e = f->first[0];
+    real *y = dense->W + f->r0 * dense->k;
+    memset(y, 0, (size_t)(f->rows * dense->k) * sizeof(real));
+    for (spca_int r = 0; r < f->rows; r++, y += dense->k) {
+        spca_int i = s->i0 + f->r0 + r, last = at(A->indptr, A->wide, i + 1);
+        f->first[r] = e;
         for (spca_int q = at(A->indptr, A->wide, i); q < last; q++) {
             spca_int a = s->position[at(A->indices, A->wide, q)], c = a < 0 ? -1 : s->among[a];
             if (c >= 0) {
                 y[c] = scaled(g, q, i, a);
-                s->total[a] += (double)y[c] * (double)row_center(A, i);
+                f->total[a] += (double)y[c] * (double)row_center(A, i);
             } else if (a >= 0) {
-                copy_entry(g, s, q, i, a, e++);
+                copy_entry(g, s, f, q, i, a, e++);
             }
         }
     }
-    s->first[dense->rows] = e;
+    f->first[f->rows] = e;
 }
 
 /* Of each row, the entries of the first m variables are first. */
-static void copy_rows(const products_t *g, const scatter_t *s, spca_int i0, spca_int rows)
+static void copy_rows(const products_t *g, const scatter_t *s, const section_t *f)
 {
     const operator_t *A = g->A;
-    int32_t e = 0;
-    for (spca_int i = i0; i < i0 + rows; i++) {
+    int32_t e = f->first[0];
+    for (spca_int r = 0; r < f->rows; r++) {
+        spca_int i = s->i0 + f->r0 + r;
         spca_int start = at(A->indptr, A->wide, i), last = at(A->indptr, A->wide, i + 1);
-        s->first[i - i0] = e;
+        f->first[r] = e;
         for (spca_int q = start; q < last; q++) {
             spca_int a = s->position[at(A->indices, A->wide, q)];
-            if (a >= 0 && a < g->m) copy_entry(g, s, q, i, a, e++);
+            if (a >= 0 && a < g->m) copy_entry(g, s, f, q, i, a, e++);
         }
         for (spca_int q = start; g->m < g->k && q < last; q++) {
             spca_int a = s->position[at(A->indices, A->wide, q)];
-            if (a >= g->m) copy_entry(g, s, q, i, a, e++);
+            if (a >= g->m) copy_entry(g, s, f, q, i, a, e++);
         }
     }
-    s->first[rows] = e;
+    f->first[f->rows] = e;
 }
 
-static void copy_columns(const products_t *g, const scatter_t *s, spca_int i0, spca_int rows)
+static void copy_columns(const products_t *g, const scatter_t *s, const section_t *f)
 {
     const operator_t *A = g->A;
-    int32_t *end = s->where; /* of what is copied of each row */
-    s->first[0] = 0;
-    for (spca_int i = 0; i < rows; i++) {
-        end[i] = s->first[i];
-        s->first[i + 1] = s->first[i] + s->length[i0 + i];
-    }
+    spca_int i0 = s->i0 + f->r0;
+    int32_t *end = f->first + 1; /* of what is copied of each row */
+    end[0] = f->first[0];
+    for (spca_int r = 1; r < f->rows; r++) end[r] = end[r - 1] + s->length[i0 + r - 1];
     for (spca_int a = 0; a < g->k; a++) {
         spca_int j = g->index ? g->index[a] : a, last = at(A->indptr, A->wide, j + 1);
-        for (; s->next[a] < last; s->next[a]++) {
-            spca_int i = at(A->indices, A->wide, s->next[a]);
-            if (i >= i0 + rows) break;
+        spca_int q = s->next[a];
+        if (f->r0 > 0) q = place_of(A->indices, A->wide, q, min_int(last, q + f->r0), i0);
+        for (; q < last; q++) {
+            spca_int i = at(A->indices, A->wide, q);
+            if (i >= i0 + f->rows) break;
             if (s->length[i])
-                copy_entry(g, s, s->next[a], i, a, end[i - i0]++);
+                copy_entry(g, s, f, q, i, a, end[i - i0]++);
             else
-                s->total[a] += (double)scaled(g, s->next[a], i, a) * (double)row_center(A, i);
+                f->total[a] += (double)scaled(g, q, i, a) * (double)row_center(A, i);
         }
+        if (f->r0 + f->rows == s->rows) s->end[a] = q;
     }
 }
 
-/* The entries of the first m variables in the block, variable by variable; how many pairs. */
-static double order_entries(const products_t *g, const scatter_t *s, spca_int rows)
+/* The entries of the first m variables in the section, variable by variable; how many pairs. */
+static double order_entries(const products_t *g, const scatter_t *s, const section_t *f)
 {
-    int32_t *start = s->start, entries = s->first[rows];
+    int32_t *start = f->start + 1, entries = f->first[f->rows];
     double pairs = 0;
-    memset(start, 0, (size_t)(g->m + 1) * sizeof(*start));
-    for (int32_t e = 0; e < entries; e++)
+    memset(f->start, 0, (size_t)(g->m + 2) * sizeof(*start));
+    for (int32_t e = f->first[0]; e < entries; e++)
         if (s->place[e] < g->m) start[s->place[e] + 1]++;
+    f->start[0] = start[0] = f->first[0];
     for (spca_int a = 0; a < g->m; a++) start[a + 1] += start[a];
-    for (spca_int i = 0; i < rows; i++) {
-        int32_t last = s->first[i + 1];
-        for (int32_t e = s->first[i]; e < last && s->place[e] < g->m; e++) {
+    for (spca_int r = 0; r < f->rows; r++) {
+        int32_t last = f->first[r + 1];
+        for (int32_t e = f->first[r]; e < last && s->place[e] < g->m; e++) {
             int32_t t = start[s->place[e]]++;
             s->where[t] = e;
             s->last[t] = last;
             pairs += last - e;
             if (!s->dense) continue;
-            s->row[t] = (int32_t)i;
+            s->row[t] = (int32_t)(f->r0 + r);
             s->entry[t] = s->value[e];
         }
     }
     return pairs;
 }
 
-typedef struct {
-    const products_t *g;
-    const scatter_t *s;
-    spca_int step; /* variables of a part */
-} pairs_t;
+/* The rows of a section, centered, in W. */
+static void fill_rows(const products_t *g, const scatter_t *s, const section_t *f)
+{
+    for (spca_int r = 0; r < f->rows; r++) {
+        real *y = g->W + (f->r0 + r) * g->k, center = row_center(g->A, s->i0 + f->r0 + r);
+        for (spca_int a = 0; a < g->k; a++) y[a] = -center * g->mean[a] * g->weight[a];
+        for (int32_t e = f->first[r]; e < f->first[r + 1]; e++) y[s->place[e]] += s->value[e];
+    }
+}
 
-/* G_ab += x_ia x_ib of some a, for the entries b from that of a in a row */
+typedef struct {
+    const products_t *g, *dense;
+    const scatter_t *s;
+    int full;
+    spca_int step; /* variables of a part */
+    double pairs[SECTIONS];
+} block_t;
+
+static void section_part(void *context, spca_int part)
+{
+    block_t *b = context;
+    const products_t *g = b->g;
+    const scatter_t *s = b->s;
+    section_t f = section_of(s, part, g->k);
+    spca_int entries = 0;
+    if (g->A->row_major)
+        entries = at(g->A->indptr, g->A->wide, s->i0 + f.r0) - at(g->A->indptr, g->A->wide, s->i0);
+    else
+        for (spca_int r = 0; r < f.r0; r++) entries += s->length[s->i0 + r];
+    f.first[0] = (int32_t)entries;
+    memset(f.total, 0, (size_t)g->k * sizeof(*f.total));
+    if (!g->A->row_major)
+        copy_columns(g, s, &f);
+    else if (s->dense)
+        copy_mixed_rows(g, b->dense, s, &f);
+    else
+        copy_rows(g, s, &f);
+    if (b->full)
+        fill_rows(g, s, &f);
+    else
+        b->pairs[part] = order_entries(g, s, &f);
+}
+
+/* G_ab += x_ia x_ib of a variable a of a section, for the entries b from that of a in a row */
+static void add_pairs(const scatter_t *s, int32_t t, int32_t end, double *row)
+{
+    for (; t < end; t++) {
+        const real *value = s->value;
+        const uint16_t *place = s->place;
+        int32_t e = s->where[t], last = s->last[t];
+        double x = (double)value[e];
+        int32_t next = s->where[t + AHEAD < end ? t + AHEAD : t];
+        for (int line = 0; line < 2; line++) {
+            FETCH_CLOSE((uintptr_t)(value + next) + (uintptr_t)(64 * line));
+            FETCH_CLOSE((uintptr_t)(place + next) + (uintptr_t)(64 * line));
+        }
+        for (; e + 4 <= last; e += 4) { /* four different places: no sum waits for another */
+            double y0 = row[place[e]] + x * (double)value[e];
+            double y1 = row[place[e + 1]] + x * (double)value[e + 1];
+            double y2 = row[place[e + 2]] + x * (double)value[e + 2];
+            double y3 = row[place[e + 3]] + x * (double)value[e + 3];
+            row[place[e]] = y0;
+            row[place[e + 1]] = y1;
+            row[place[e + 2]] = y2;
+            row[place[e + 3]] = y3;
+        }
+        for (; e < last; e++) row[place[e]] += x * (double)value[e];
+    }
+}
+
 static void pairs_part(void *context, spca_int part)
 {
-    const pairs_t *q = context;
-    const products_t *g = q->g;
-    const scatter_t *s = q->s;
-    for (spca_int a = part * q->step; a < min_int(g->m, (part + 1) * q->step); a++) {
-        double *row = g->G + a * g->k;
-        for (int32_t t = a ? s->start[a - 1] : 0; t < s->start[a]; t++) {
-            const real *value = s->value;
-            const uint16_t *place = s->place;
-            int32_t e = s->where[t], last = s->last[t];
-            double x = (double)value[e];
-            int32_t next = s->where[t + AHEAD < s->start[a] ? t + AHEAD : t];
-            for (int line = 0; line < 2; line++) {
-                FETCH_CLOSE((uintptr_t)(value + next) + (uintptr_t)(64 * line));
-                FETCH_CLOSE((uintptr_t)(place + next) + (uintptr_t)(64 * line));
-            }
-            for (; e + 4 <= last; e += 4) { /* four different places: no sum waits for another */
-                double y0 = row[place[e]] + x * (double)value[e];
-                double y1 = row[place[e + 1]] + x * (double)value[e + 1];
-                double y2 = row[place[e + 2]] + x * (double)value[e + 2];
-                double y3 = row[place[e + 3]] + x * (double)value[e + 3];
-                row[place[e]] = y0;
-                row[place[e + 1]] = y1;
-                row[place[e + 2]] = y2;
-                row[place[e + 3]] = y3;
-            }
-            for (; e < last; e++) row[place[e]] += x * (double)value[e];
+    const block_t *b = context;
+    const products_t *g = b->g;
+    for (spca_int a = part * b->step; a < min_int(g->m, (part + 1) * b->step); a++)
+        for (spca_int q = 0; q < sections_of(b->s); q++) {
+            const int32_t *start = section_of(b->s, q, g->k).start + a;
+            add_pairs(b->s, start[0], start[1], g->G + a * g->k);
         }
-    }
 }
 
-static spca_status scatter_pairs(const products_t *g, const scatter_t *s, spca_int rows,
-                                 spca_stop stop, void *ctx)
+/* The products of the block, and its sums. */
+static spca_status add_block(products_t *g, products_t *dense, scatter_t *s, int full,
+                             spca_stop stop, void *ctx)
 {
-    pairs_t q = {g, s, g->m / PARTS + 1};
-    double pairs = order_entries(g, s, rows);
-    return do_parts(g->A->run, pairs * PAIR, pairs_part, &q, (g->m + q.step - 1) / q.step, stop,
-                    ctx);
-}
-
-/* The rows of the block, centered, into W and from there to G. */
-static spca_status add_dense_rows(products_t *g, const scatter_t *s, spca_int i0, spca_int rows,
-                                  spca_stop stop, void *ctx)
-{
-    g->rows = rows;
-    for (spca_int r = 0; r < rows; r++) {
-        real *y = g->W + r * g->k, center = row_center(g->A, i0 + r);
-        for (spca_int a = 0; a < g->k; a++) y[a] = -center * g->mean[a] * g->weight[a];
-        for (int32_t e = s->first[r]; e < s->first[r + 1]; e++) y[s->place[e]] += s->value[e];
+    block_t b = {g, dense, s, full, g->m / PARTS + 1, {0}};
+    double pairs = 0;
+    spca_status status = do_parts(g->A->run, (double)s->entries * ENTRY, section_part, &b,
+                                  sections_of(s), stop, ctx);
+    if (status < 0) return status;
+    for (spca_int q = 0; q < sections_of(s); q++) {
+        pairs += b.pairs[q];
+        for (spca_int a = 0; a < g->k; a++) s->total[a] += s->part[q * g->k + a];
     }
-    return SPCA(add_products)(g, stop, ctx);
-}
-
-/* All of the data in CSR, some variables being made dense. */
-static spca_status scatter_mixed(const products_t *g, products_t *dense, const scatter_t *s,
-                                 spca_stop stop, void *ctx)
-{
-    spca_int most = min_int(BLOCK, dense->rows);
-    for (spca_int i0 = 0; i0 < g->A->n; i0 += dense->rows) {
-        spca_status status;
-        dense->rows = rows_from(g->A, s, most, i0);
-        copy_mixed_rows(g, dense, s, i0);
-        status = scatter_pairs(g, s, dense->rows, stop, ctx);
-        if (status >= 0) status = SPCA(add_across)(dense, s, g->k, stop, ctx);
-        if (status < 0) return status;
-    }
-    SPCA(join_dense)(g, s);
-    return SPCA_OK;
+    for (spca_int a = 0; !g->A->row_major && a < g->k; a++) s->next[a] = s->end[a];
+    g->rows = dense->rows = s->rows;
+    if (full) return SPCA(add_products)(g, stop, ctx);
+    status =
+        do_parts(g->A->run, pairs * PAIR, pairs_part, &b, (g->m + b.step - 1) / b.step, stop, ctx);
+    if (status < 0 || !s->dense) return status;
+    return SPCA(add_across)(dense, s, g->k, stop, ctx);
 }
 
 /* And the triangles become one: the entries of a row are in order of column, not of a list. */
@@ -294,8 +326,10 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
                                   double *G)
 {
     scatter_t s = {0};
-    products_t g, dense;
+    products_t g, dense = {0};
     int full, few;
+    spca_int most;
+    spca_status status;
     double share;
     cut(A, k, work, &s);
     g = SPCA(products_of)(A, m, k, index, s.work, G);
@@ -306,7 +340,7 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
     full = SHARE * share >= 1;
     few = m < FEW * WIDE && 4 * m <= k;
     if (!A->row_major && !full && (few || SPARSE * share >= 1)) {
-        spca_status status =
+        status =
             few ? SPCA(multiply_few)(&g, &s, stop, ctx) : SPCA(multiply_strips)(&g, &s, stop, ctx);
         if (status < 0) return status;
         remove_means(&g, &s);
@@ -323,25 +357,15 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
             }
         }
     }
+    most = full ? SPCA_GROUP : BLOCK;
     if (A->row_major && !full && m == k) dense = SPCA(choose_dense)(&g, &s);
-    if (s.dense) {
-        spca_status status = scatter_mixed(&g, &dense, &s, stop, ctx);
+    if (s.dense) most = min_int(most, dense.rows);
+    for (spca_int i0 = 0; i0 < A->n; i0 += s.rows) {
+        begin_block(A, &s, most, i0);
+        status = add_block(&g, &dense, &s, full, stop, ctx);
         if (status < 0) return status;
     }
-    for (spca_int i0 = 0, rows; !s.dense && i0 < A->n; i0 += rows) {
-        spca_status status;
-        rows = rows_from(A, &s, full ? SPCA_GROUP : BLOCK, i0);
-        if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        if (A->row_major)
-            copy_rows(&g, &s, i0, rows);
-        else
-            copy_columns(&g, &s, i0, rows);
-        if (full)
-            status = add_dense_rows(&g, &s, i0, rows, stop, ctx);
-        else
-            status = scatter_pairs(&g, &s, rows, stop, ctx);
-        if (status < 0) return status;
-    }
+    if (s.dense) SPCA(join_dense)(&g, &s);
     if (!full) remove_means(&g, &s);
     return SPCA(finish_products)(&g);
 }

@@ -11,7 +11,6 @@ enum {
     LANES = sizeof(lanes_t) / sizeof(real),
     MANY = 12,                   /* vectors of sums that stay in registers; or */
     SOME = 4,                    /* so many, or one */
-    ROWS = 4 * SPCA_GROUP,       /* at a time: fewer than SPCA_GROUP entries of a column, mostly */
     AHEAD = 3,                   /* rows that are fetched before their turn */
     LINE = 64 / sizeof(lanes_t), /* vectors of a line of memory */
     SAMPLE = 1 << 18,            /* entries that show how many each column has, about */
@@ -105,23 +104,18 @@ typedef struct {
     spca_int k, step; /* variables in all, and of a part */
 } across_t;
 
-/* Some columns of W at a time, of rows whose part of these stays in cache. */
+/* Some columns of W at a time, of a section, whose part of these stays in cache. */
 VECTORIZED(add_part, (const across_t *f, spca_int part), (f, part))
 {
     const scatter_t *s = f->s;
     spca_int d = f->g->k, a0 = part * f->step, last = min_int(f->k, a0 + f->step), width;
-    for (spca_int r = 0; r < f->g->rows; r += ROWS) {
-        for (spca_int a = a0; a < last; a++) {
-            int32_t t = r > 0 ? s->end_of[a] : a > 0 ? s->start[a - 1] : 0;
-            s->begin[a] = t;
-            while (t < s->start[a] && s->row[t] < r + ROWS) t++;
-            s->end_of[a] = t;
-        }
+    for (spca_int q = 0; q < sections_of(s); q++) {
+        const int32_t *start = section_of(s, q, f->k).start;
         for (spca_int c = 0; c < d; c += width) {
             width = LANES * (c + MANY * LANES <= d ? MANY : c + SOME * LANES <= d ? SOME : 1);
             for (spca_int a = a0; a < last; a++) {
                 double *out = s->across + a * d;
-                int32_t from = s->begin[a], to = s->end_of[a];
+                int32_t from = start[a], to = start[a + 1];
                 if (from == to) continue;
                 if (width == MANY * LANES)
                     add_vectors(MANY, f->g, s, from, to, c, out);
@@ -144,7 +138,7 @@ spca_status SPCA(add_across)(products_t *g, const scatter_t *s, spca_int k, spca
 {
     int threads = threads_of(g->A->run);
     across_t f = {g, s, k, threads > 1 ? k / (2 * threads) + 1 : k}; /* each reads all rows */
-    double numbers = (double)s->first[g->rows] * (double)g->k;
+    double numbers = (double)s->entries * (double)g->k;
     spca_status status = do_parts(g->A->run, as_bytes(numbers), across_part, &f,
                                   (k + f.step - 1) / f.step, stop, ctx);
     return status < 0 ? status : SPCA(add_products)(g, stop, ctx);

@@ -2,18 +2,25 @@
  *
  * Dense data: F itself, some rows at a time that stay in cache, centered before they are
  * multiplied, so that no digit is lost to a large mean; then their products, tile by tile, the sums
- * of each group of rows being added in double precision.  Threads share the rows that are centered,
- * and then the tiles; they get more groups at a time, which changes no sum. */
+ * of each group of rows being added in double precision.  Tall data are cut by rows into stretches,
+ * whose number depends on the shape alone: each is a part with sums of its own, which are added in
+ * order.  Of other data threads share the rows that are centered, and then the tiles; they get more
+ * groups at a time, which changes no sum. */
 #include "gram.h"
 #include <string.h>
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
-    GROUPS = 8,             /* of rows of threads at a time, at most, */
-    SHARED = 1 << 23,       /* and bytes of F */
-    STEP = SPCA_LEAST(128), /* rows that a thread centers at a time */
-    AHEAD = 1 << 14,        /* bytes of dense rows that are fetched before their turn */
-    WAYS = 16               /* sums side by side, so that none waits for another */
+    GROUPS = 8,                 /* of rows of threads at a time, at most, */
+    SPAN = GROUPS * SPCA_GROUP, /* rows with one shift */
+    SHARED = 1 << 23,           /* and bytes of F */
+    STEP = SPCA_LEAST(128),     /* rows that a thread centers at a time */
+    STRETCHES = 16,             /* of tall data, at most, of */
+    LONG = SPCA_LEAST(2048),    /* rows at least, */
+    TALL = LONG / 128, /* and so many times the columns, which bounds the memory for sums; */
+    ROUND = 1 << 24,   /* bytes of a stretch that a part reads: then stop is asked */
+    AHEAD = 1 << 14,   /* bytes of dense rows that are fetched before their turn */
+    WAYS = 16          /* sums side by side, so that none waits for another */
 };
 
 /* How many rows are in W at a time. */
@@ -169,40 +176,18 @@ static void centered_part(void *context, spca_int part)
     }
 }
 
-spca_status SPCA(dense_gram)(const operator_t *A, spca_int m, spca_int k, const spca_int *index,
-                             spca_stop stop, void *ctx, void *work, double *G)
-{
-    products_t g = SPCA(products_of)(A, m, k, index, work, G);
-    spca_int rows = rows_of(A, k, threads_of(A->run) > 1);
-    g.layout = IN_GROUPS;
-    g.width = filled(k);
-    for (; g.i0 < A->n; g.i0 += g.rows) {
-        spca_status status;
-        g.rows = min_int(rows, A->n - g.i0);
-        status = do_parts(A->run, (double)(g.rows * k) * sizeof(real), centered_part, &g,
-                          (g.rows + STEP - 1) / STEP, stop, ctx);
-        if (status >= 0) status = SPCA(add_products)(&g, stop, ctx);
-        if (status < 0) return status;
-    }
-    return SPCA(finish_products)(&g);
-}
-
-spca_int SPCA(dense_gram_work)(const operator_t *A, spca_int k)
-{
-    return SPCA(products_work)(A, k) * (spca_int)sizeof(real);
-}
-
-/* ---- with the statistics --------------------------------------------------------------------- */
-
-/* A span of rows is shifted by the mean m_a of the rows before it, the first by its own.  With e
- * the mean of what that leaves of n_b rows, and d = m_b - m_a,
+/* Rows from i0 that were not read yet, up to those of other sums.  With sums of columns, a span of
+ * rows is shifted by the mean m_a of the rows before it, the first by its own.  With e the mean of
+ * what that leaves of n_b rows, and d = m_b - m_a,
  *     M = M_a + sum_i y_i y_i' - n_b e e' + n_a n_b / (n_a + n_b) d d'
  * (Chan, Golub & LeVeque 1983).  No digits cancel, whatever the order of the rows: n_a >= n_b, so
  * that the squares of all y, M_b + n_b d^2 of a span, are at most twice those of M. */
 typedef struct {
     products_t g;
-    double *mean, *square, *low, *high, *sum; /* (k): the mean less the shift; ...; sum y */
-} moments_t;
+    spca_int begin;
+    double *mean, *square, *low, *high; /* (k): the mean less the shift; ...; all of them or none */
+    double *sum;                        /* (k): sum y */
+} stretch_t;
 
 /* Sums, squares and extremes of rows of TOGETHER columns: of WAYS entries side by side, then of
  * those of a column. */
@@ -243,7 +228,7 @@ VECTORIZED(add_columns,
 
 static void columns_part(void *context, spca_int part)
 {
-    const moments_t *s = context;
+    const stretch_t *s = context;
     const products_t *g = &s->g;
     spca_int j0 = part * TOGETHER;
     for (spca_int r = 0; r < g->rows; r += SPCA_GROUP) {
@@ -261,19 +246,20 @@ static void columns_part(void *context, spca_int part)
     }
 }
 
-/* The rows of a span up to `end`, and their products if they are wanted. */
-static spca_status add_span(moments_t *s, spca_int end, int products, spca_stop stop, void *ctx)
+/* The rows up to `end`, and their products if they are wanted. */
+static spca_status add_rows(stretch_t *s, spca_int end, int products, spca_stop stop, void *ctx)
 {
     products_t *g = &s->g;
-    spca_int rows = rows_of(g->A, g->k, threads_of(g->A->run) > 1);
+    spca_run run = g->A->run;
+    spca_int rows = rows_of(g->A, g->k, threads_of(run) > 1);
     for (; g->i0 < end; g->i0 += g->rows) {
         spca_status status;
+        double bytes;
         g->rows = min_int(rows, end - g->i0);
-        status = do_parts(g->A->run, (double)(g->rows * g->k) * sizeof(real), centered_part, g,
-                          (g->rows + STEP - 1) / STEP, stop, ctx);
-        if (status >= 0)
-            status = do_parts(g->A->run, (double)(g->rows * g->k) * sizeof(real), columns_part, s,
-                              filled(g->k) / TOGETHER, stop, ctx);
+        bytes = (double)(g->rows * g->k) * sizeof(real);
+        status = do_parts(run, bytes, centered_part, g, (g->rows + STEP - 1) / STEP, stop, ctx);
+        if (status >= 0 && s->mean)
+            status = do_parts(run, bytes, columns_part, s, filled(g->k) / TOGETHER, stop, ctx);
         if (status >= 0 && products) status = SPCA(add_products)(g, stop, ctx);
         if (status < 0) return status;
     }
@@ -282,7 +268,7 @@ static spca_status add_span(moments_t *s, spca_int end, int products, spca_stop 
 
 /* After so many rows more; the mean of all, to which the next shift is near, is kept as what it
  * has beyond that. */
-static void end_span(moments_t *s, spca_int before, spca_int rows)
+static void end_span(stretch_t *s, spca_int before, spca_int rows)
 {
     const products_t *g = &s->g;
     double n = (double)(before + rows), share = (double)before / n, count = (double)rows;
@@ -307,9 +293,9 @@ static void end_span(moments_t *s, spca_int before, spca_int rows)
 }
 
 /* All but the shift is as before the first row. */
-static void restart(moments_t *s)
+static void restart(stretch_t *s)
 {
-    s->g.i0 = 0;
+    s->g.i0 = s->begin;
     for (spca_int a = 0; a < s->g.k; a++) {
         s->sum[a] = s->square[a] = 0;
         s->low[a] = HUGE_VAL;
@@ -317,33 +303,164 @@ static void restart(moments_t *s)
     }
 }
 
+/* The rows up to `end`, span by span where there are sums of columns. */
+static spca_status read_rows(stretch_t *s, spca_int end, spca_stop stop, void *ctx)
+{
+    products_t *g = &s->g;
+    const operator_t *A = g->A;
+    spca_int first = min_int(SPCA_GROUP, end - s->begin);
+    spca_status status = SPCA_OK;
+    if (!s->mean) return add_rows(s, end, 1, stop, ctx);
+    if (g->i0 == s->begin) {
+        for (spca_int a = 0; a < g->k; a++) {
+            g->mean[a] = A->data[A->row_major ? g->i0 * A->ld + a : g->i0 + a * A->ld];
+            s->mean[a] = 0;
+        }
+        restart(s);
+        status = add_rows(s, s->begin + first, 0, stop, ctx);
+        end_span(s, 0, first);
+        restart(s);
+        memset(g->G, 0, (size_t)(g->k * g->k) * sizeof(*g->G));
+    }
+    while (g->i0 < end && status >= 0) {
+        spca_int before = g->i0 - s->begin, rows = before ? before : first;
+        rows = min_int(min_int(rows, SPAN), end - g->i0);
+        status = add_rows(s, g->i0 + rows, 1, stop, ctx);
+        end_span(s, before, rows);
+    }
+    return status;
+}
+
+/* The sums of so many rows, those of the stretch after them included. */
+static void join(stretch_t *s, const stretch_t *t, spca_int before, spca_int rows)
+{
+    spca_int k = s->g.k;
+    double share = (double)rows / (double)(before + rows), weight = (double)before * share;
+    for (spca_int a = 0; s->mean && a < k; a++) {
+        double d = (double)t->g.mean[a] - (double)s->g.mean[a] + (t->mean[a] - s->mean[a]);
+        s->sum[a] = d;
+        s->square[a] += t->square[a] + weight * (d * d);
+        s->mean[a] += d * share;
+        s->low[a] = fmin(s->low[a], t->low[a]);
+        s->high[a] = fmax(s->high[a], t->high[a]);
+    }
+    for (spca_int a = 0; a < s->g.m; a++) {
+        const double *other = t->g.G + a * k;
+        double *G = s->g.G + a * k, d = s->mean ? weight * s->sum[a] : 0;
+        for (spca_int b = a; b < k; b++) G[b] += other[b] + (s->mean ? d * s->sum[b] : 0);
+    }
+}
+
+/* ---- all rows -------------------------------------------------------------------------------- */
+
+typedef struct {
+    stretch_t of[STRETCHES];
+    spca_int count,
+        rows; /* of these, and rows of each, but its last, that are read or being read */
+} stretches_t;
+
+static spca_int stretches_of(const operator_t *A, spca_int k)
+{
+    spca_int least = k * TALL < LONG ? LONG : k * TALL, count = A->n / least;
+    return count < 2 ? 1 : min_int(count, STRETCHES);
+}
+
+/* Stretch s of `count` begins with this row. */
+static spca_int first_row(const operator_t *A, spca_int count, spca_int s)
+{
+    return A->n / count * s + min_int(A->n % count, s);
+}
+
+/* Doubles of the work of one: sums, mean, square, low and high of columns; G; and what products_of
+ * needs. */
+static spca_int stretch_work(const operator_t *A, spca_int count, spca_int k)
+{
+    spca_int reals = filled(k) * (2 + rows_of(A, k, count == 1)) + TOGETHER;
+    return (5 + (count > 1 ? k : 0)) * k +
+           reals * (spca_int)sizeof(real) / (spca_int)sizeof(double);
+}
+
+static void read_part(void *context, spca_int part)
+{
+    stretches_t *f = context;
+    stretch_t *s = f->of + part;
+    spca_int end = first_row(s->g.A, f->count, part + 1);
+    (void)read_rows(s, min_int(end, s->begin + f->rows), NULL, NULL);
+}
+
+static void begin_stretch(const operator_t *A, spca_int count, spca_int part,
+                          const stretch_t *first, double *work, stretch_t *s)
+{
+    spca_int m = first->g.m, k = first->g.k;
+    double *G = first->g.G;
+    *s = *first;
+    s->sum = work;
+    work += k;
+    if (part > 0 && s->mean) {
+        s->mean = work;
+        s->square = work + k;
+        s->low = work + 2 * k;
+        s->high = work + 3 * k;
+    }
+    work += 4 * k;
+    if (part > 0) G = work;
+    if (count > 1) work += k * k;
+    s->g = SPCA(products_of)(A, m, k, first->g.index, (real *)work, G);
+    s->g.layout = IN_GROUPS;
+    s->g.width = filled(k);
+    s->begin = s->g.i0 = first_row(A, count, part);
+}
+
+/* The sums of all rows are those of the first stretch, whose places are given. */
+static spca_status read_stretches(const operator_t *A, const stretch_t *given, spca_stop stop,
+                                  void *ctx, double *work, stretch_t *all)
+{
+    stretches_t f;
+    operator_t alone = *A;
+    spca_int k = given->g.k, count = stretches_of(A, k), longest = (A->n - 1) / count + 1;
+    spca_int step = ROUND / (k * (spca_int)sizeof(real)) + SPAN;
+    spca_status status = SPCA_OK;
+    f.count = count;
+    alone.run = count > 1 ? NULL : A->run;
+    for (spca_int s = 0; s < count; s++)
+        begin_stretch(&alone, count, s, given, work + s * stretch_work(A, count, k), f.of + s);
+    if (count == 1) status = read_rows(f.of, A->n, stop, ctx);
+    for (f.rows = 0; count > 1 && f.rows < longest && status >= 0;) {
+        f.rows += step;
+        status = do_parts(A->run, (double)(step * count * k) * sizeof(real), read_part, &f, count,
+                          stop, ctx);
+    }
+    for (spca_int s = 1; s < count && status >= 0; s++)
+        join(f.of, f.of + s, f.of[s].begin, first_row(A, count, s + 1) - f.of[s].begin);
+    *all = f.of[0];
+    all->g.A = A;
+    return status;
+}
+
+spca_status SPCA(dense_gram)(const operator_t *A, spca_int m, spca_int k, const spca_int *index,
+                             spca_stop stop, void *ctx, void *work, double *G)
+{
+    stretch_t s = {.g = {.m = m, .k = k, .index = index, .G = G}};
+    spca_status status = read_stretches(A, &s, stop, ctx, work, &s);
+    return status < 0 ? status : SPCA(finish_products)(&s.g);
+}
+
+spca_int SPCA(dense_gram_work)(const operator_t *A, spca_int k)
+{
+    spca_int count = stretches_of(A, k);
+    return count * stretch_work(A, count, k) * (spca_int)sizeof(double);
+}
+
 spca_status SPCA(dense_moments)(const operator_t *A, spca_stop stop, void *ctx, void *work,
                                 double *mean, double *square, double *low, double *high, double *G)
 {
     operator_t plain = *A; /* F = X */
-    spca_int k = A->p, span = rows_of(A, k, 1);
-    double *sum = work;
-    moments_t s = {.mean = mean, .square = square, .low = low, .high = high, .sum = sum};
+    spca_int k = A->p;
+    stretch_t s = {{.m = k, .k = k, .G = G}, 0, mean, square, low, high, NULL};
     spca_status status;
     plain.mean = plain.weight = plain.row_weight = plain.row_center = NULL;
     plain.range = plain.factor = 1;
-    s.g = SPCA(products_of)(&plain, k, k, NULL, (real *)(sum + k), G);
-    s.g.layout = IN_GROUPS;
-    s.g.width = filled(k);
-    for (spca_int a = 0; a < k; a++) {
-        s.g.mean[a] = A->data[A->row_major ? a : a * A->ld];
-        mean[a] = 0;
-    }
-    restart(&s);
-    status = add_span(&s, span, 0, stop, ctx);
-    end_span(&s, 0, span);
-    restart(&s);
-    memset(G, 0, (size_t)(k * k) * sizeof(*G));
-    for (spca_int i0 = 0; i0 < A->n && status >= 0; i0 += span) {
-        spca_int rows = min_int(span, A->n - i0);
-        status = add_span(&s, i0 + rows, 1, stop, ctx);
-        end_span(&s, i0, rows);
-    }
+    status = read_stretches(&plain, &s, stop, ctx, work, &s);
     for (spca_int a = 0; a < k; a++) {
         mean[a] += (double)s.g.mean[a];
         G[a * k + a] = square[a];

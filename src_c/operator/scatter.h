@@ -5,6 +5,7 @@
 
 enum {
     PLACES = 4096, /* rows at a time */
+    SECTIONS = 4,  /* of the rows of a block, at most, */
     PARTS = 64,    /* of the variables of a block, */
     PAIR = 8,      /* and bytes of loops that do_parts knows which take as long as a pair */
     SHORT = 256,   /* rows of a block of strips: one stays in the first cache */
@@ -12,15 +13,18 @@ enum {
 };
 
 typedef struct {
-    spca_int capacity; /* entries of a block */
-    double *total;     /* (k): t */
+    spca_int capacity;          /* entries of a block */
+    spca_int i0, rows, entries; /* the block, */
+    spca_int step;              /* and rows of a section, but the last */
+    double *total;              /* (k): t, */
+    double *part;               /* (SECTIONS x k): and of a section */
     spca_int *next;    /* (k), of CSC: the first entry of each column that is not read yet */
     real *value;       /* (capacity): the entries of a block, row by row, */
     uint16_t *place;   /* and which of the k variables each is of */
-    int32_t *first;    /* (PLACES + 1): of a row */
-    int32_t *where;    /* (capacity): the entries variable by variable, */
+    int32_t *first;    /* (2 PLACES + SECTIONS): of a row, and the end */
+    int32_t *where;    /* (capacity): the entries of a section variable by variable, */
     int32_t *last;     /* and the end of the row of each */
-    int32_t *start;    /* (m + 1): of a variable */
+    int32_t *start;    /* (SECTIONS x (k + 2)): of a variable, and the end */
     int32_t *position; /* (p): of a variable in the list, or -1 */
     int32_t *length;   /* (n), of CSC: entries of a row; 0 if none is of the first m variables */
     double *few;       /* (PLACES x WIDE), of CSC: a block of rows of few variables */
@@ -32,12 +36,30 @@ typedef struct {
     int32_t *among;    /* (k): and where each variable is among them; -1 if it is not */
     int32_t *row;      /* (capacity): rows in the block, and */
     real *entry;       /* (capacity): values of the entries variable by variable, */
-    int32_t *begin;    /* (k): where those of some rows begin, of each variable, */
-    int32_t *end_of;   /* (k): and end */
     double *across;    /* (k x dense): sums with each of the others, */
     double *inside;    /* (dense x dense): and with each other */
     real *room;        /* of products_of these */
 } scatter_t;
+
+/* Of all arrays that have places for the entries of a block, a section has those of its rows. */
+typedef struct {
+    spca_int r0, rows;      /* of the block */
+    int32_t *first, *start; /* of its rows, and variables */
+    double *total;
+} section_t;
+
+static inline spca_int sections_of(const scatter_t *s)
+{
+    return (s->rows - 1) / s->step + 1;
+}
+
+static inline section_t section_of(const scatter_t *s, spca_int part, spca_int k)
+{
+    spca_int r0 = part * s->step;
+    section_t q = {r0, min_int(s->step, s->rows - r0), s->first + r0 + part,
+                   s->start + part * (k + 2), s->part + part * k};
+    return q;
+}
 
 static inline spca_int strips_of(spca_int k)
 {

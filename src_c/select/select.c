@@ -8,14 +8,19 @@
  * groups of them bound the k-th from below. */
 #include "pivot.h"
 #include <assert.h>
+#include <string.h>
 
 enum {
     LANES = 64 / sizeof(real),
     BLOCK = 16 * LANES,
     LEAST = 1024, /* sizes of the sample */
     MOST = 4 * LEAST,
-    FEW = 32,       /* ranks of a sample worth collecting */
-    ROOM = 1024,    /* entries above a level that are kept with their places */
+    FEW = 32,                         /* ranks of a sample worth collecting */
+    ROOM = 1024,                      /* entries above a level that are kept with their places */
+    FIRST_BIT = 8 * sizeof(real) - 2, /* after the sign */
+    ROUGH_BITS = 4 + 10 * sizeof(real) / sizeof(float), /* of a level: exponent and some more */
+    BY_BITS =
+        512 / sizeof(real), /* numbers of which every bit is found sooner than they are parted */
     GROUPED = 32768 /* entries up to which the maxima of a block of groups bound few of them well */
 };
 
@@ -27,11 +32,32 @@ static inline void swap(real *a, real *b)
     *b = t;
 }
 
+/* The largest number that at least k of a (n, not negative) reach, of those with zeros after so
+ * many bits: these are as the numbers are, in order. */
+VECTORIZED_TO(real, reached_by_bits, (spca_int n, const real *a, spca_int k, int places),
+              (n, a, k, places))
+{
+    whole level = 0;
+    real value;
+    for (int place = FIRST_BIT; place > FIRST_BIT - places; place--) {
+        whole next = level | (whole)1 << place, many = 0;
+        for (spca_int i = 0; i < n; i++) {
+            whole bits;
+            memcpy(&bits, a + i, sizeof bits);
+            many += bits >= next;
+        }
+        if ((spca_int)many >= k) level = next;
+    }
+    memcpy(&value, &level, sizeof value);
+    return value;
+}
+
 /* The k-th largest (k >= 1) of a (n), which is rearranged: Hoare's partition, descending. */
 static real kth(spca_int n, real *a, spca_int k)
 {
     spca_int low = 0, high = n - 1, target = k - 1;
     assert(k >= 1 && k <= n);
+    if (n <= BY_BITS) return reached_by_bits(n, a, k, FIRST_BIT + 1);
     while (low < high) {
         spca_int i = low, j = high;
         real pivot = pivot_of(high - low + 1, a + low);
@@ -144,8 +170,8 @@ static void enclose(spca_int p, const real *x, spca_int k, real *sample, real *l
     if (rank - margin >= 1) *high = kth(size, sample, (spca_int)(rank - margin));
 }
 
-/* A level that at least k of |x| reach: the k-th largest of the maxima of at least 4k groups.
- * most (max(4k, BLOCK)). */
+/* A level that at least k of |x| reach: nearly the k-th largest of the maxima of at least 4k
+ * groups. most (max(4k, BLOCK)). */
 VECTORIZED_TO(real, reached_by, (spca_int p, const real *x, spca_int k, real *restrict most),
               (p, x, k, most))
 {
@@ -163,7 +189,7 @@ VECTORIZED_TO(real, reached_by, (spca_int p, const real *x, spca_int k, real *re
             real size = fabs(x[start + g]);
             most[g] = size > most[g] ? size : most[g];
         }
-    return kth(groups, most, k);
+    return reached_by_bits(groups, most, k, ROUGH_BITS);
 }
 
 real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_int *ties)
@@ -201,6 +227,17 @@ VECTORIZED_TO(int, reached, (spca_int n, const real *x, real level), (n, x, leve
     return hits != 0;
 }
 
+/* Which |x| >= level, and whether any is; n <= BLOCK. */
+VECTORIZED_TO(int, hits, (spca_int n, const real *x, real level, uint8_t *hit), (n, x, level, hit))
+{
+    uint8_t any = 0;
+    for (spca_int i = 0; i < n; i++) {
+        hit[i] = fabs(x[i]) >= level;
+        any |= hit[i];
+    }
+    return any;
+}
+
 /* Where the first `ties` of |x| == level end. */
 static spca_int end_of_ties(spca_int p, const real *x, real level, spca_int ties)
 {
@@ -234,15 +271,20 @@ void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, re
     spca_int place[ROOM], n = 0, ties = k, found = 0;
     if (k == 0) return;
     for (spca_int start = 0; start < p; start += BLOCK) {
-        spca_int stop = min_int(start + BLOCK, p);
-        if (!reached(stop - start, x + start, level)) continue;
-        if (n + stop - start > ROOM) n = p + 1; /* too many */
+        spca_int length = min_int(BLOCK, p - start);
+        uint8_t hit[BLOCK] = {0};
+        if (!hits(length, x + start, level, hit)) continue;
+        if (n + length > ROOM) n = p + 1; /* too many */
         if (n > p) break;
-        for (spca_int j = start; j < stop; j++) { /* no branch: it is random */
-            real size = fabs(x[j]);
-            work[n] = size;
-            place[n] = j;
-            n += size >= level;
+        for (spca_int i = 0; i < length; i += 8) {
+            uint64_t any;
+            memcpy(&any, hit + i, 8);
+            if (any == 0) continue;
+            for (spca_int j = i; j < min_int(i + 8, length); j++) { /* no branch: it is random */
+                work[n] = fabs(x[start + j]);
+                place[n] = start + j;
+                n += hit[j];
+            }
         }
     }
     if (n < k || n > p) {

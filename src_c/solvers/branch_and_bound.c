@@ -54,7 +54,7 @@ static int halted(node_t *node)
 }
 
 /* Whether G (n x n, the upper triangle by rows, ld apart) is positive definite; destroyed. */
-static int definite(spca_int n, spca_int ld, double *G)
+VECTORIZED_TO(int, definite, (spca_int n, spca_int ld, double *G), (n, ld, G))
 {
     for (spca_int i = 0; i < n; i++) {
         double *row = G + i * ld, pivot = row[i];

@@ -17,7 +17,6 @@
 #include "real.h"
 
 enum { COLUMNS = 64, STEPS = 100 };
-enum { SMALL = 64 }; /* supports up to which LAPACK takes longer to begin than to compute */
 
 /* s_j = sum_i u_i c_ij and square_j = sum_i c_ij^2 of the columns start .. end - 1. */
 VECTORIZED(along,
@@ -238,25 +237,13 @@ static spca_status decompose(spca_int p, spca_int k, const real *A, const spca_i
                              double *G, double *work, blas_int *blas_work, double *eigenvalues,
                              double *U)
 {
-    blas_int n = (blas_int)k, lwork = (blas_int)(26 * k), liwork = (blas_int)(10 * k);
-    blas_int one = 1, found = 0, info = 0;
-    double unused = 0, *ascending = work + 26 * k, *vectors = ascending + k;
     for (spca_int b = 0; b < k; b++)
         for (spca_int a = 0; a <= b; a++)
             G[a + b * k] =
                 ((double)A[index[a] * p + index[b]] + (double)A[index[b] * p + index[a]]) / 2;
     for (spca_int b = 0; b < k; b++)
         for (spca_int a = 0; a < b; a++) G[b + a * k] = G[a + b * k];
-    if (k <= SMALL) return spca_small_eigen(k, G, work, eigenvalues, U);
-    spca_dblas.syevr("V", "I", "U", &n, G, &n, &unused, &unused, &one, &n, &unused, &found,
-                     ascending, vectors, &n, blas_work + 10 * k, work, &lwork, blas_work, &liwork,
-                     &info);
-    if ((info != 0) | (found != n)) return SPCA_LAPACK_FAILED;
-    for (spca_int m = 0; m < k; m++) {
-        eigenvalues[m] = ascending[k - 1 - m];
-        for (spca_int a = 0; a < k; a++) U[a + m * k] = vectors[a + (k - 1 - m) * k];
-    }
-    return SPCA_OK;
+    return spca_eigen(k, G, work, blas_work, eigenvalues, U);
 }
 
 /* The places of a support by increasing |u|, then in order. */

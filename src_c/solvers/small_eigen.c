@@ -3,7 +3,8 @@
  * (Bowdler, Martin, Reinsch & Wilkinson 1968, Numerische Mathematik 11). */
 #include "real.h"
 
-enum { SWEEPS = 60 };                 /* of an eigenvalue, which mostly takes two */
+enum { SWEEPS = 60 }; /* of an eigenvalue, which mostly takes two */
+enum { SMALL = 64 };  /* order up to which LAPACK takes longer to begin than to compute */
 #define LEAST (DBL_MIN / DBL_EPSILON) /* of squares, beside those near 1 */
 
 /* A <- H A H for each H = I - tau v v' in turn; v_m is left in row m, and e_m = A_m,m+1. */
@@ -125,6 +126,24 @@ spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenv
             U[i * k + a] = U[best * k + a];
             U[best * k + a] = x;
         }
+    }
+    return SPCA_OK;
+}
+
+spca_status spca_eigen(spca_int k, double *A, double *work, blas_int *blas_work,
+                       double *eigenvalues, double *U)
+{
+    blas_int n = (blas_int)k, lwork = (blas_int)(26 * k), liwork = (blas_int)(10 * k);
+    blas_int one = 1, found = 0, info = 0;
+    double unused = 0, *ascending = work + 26 * k, *vectors = ascending + k;
+    if (k <= SMALL) return spca_small_eigen(k, A, work, eigenvalues, U);
+    spca_dblas.syevr("V", "I", "U", &n, A, &n, &unused, &unused, &one, &n, &unused, &found,
+                     ascending, vectors, &n, blas_work + 10 * k, work, &lwork, blas_work, &liwork,
+                     &info);
+    if ((info != 0) | (found != n)) return SPCA_LAPACK_FAILED;
+    for (spca_int m = 0; m < k; m++) {
+        eigenvalues[m] = ascending[k - 1 - m];
+        for (spca_int a = 0; a < k; a++) U[a + m * k] = vectors[a + (k - 1 - m) * k];
     }
     return SPCA_OK;
 }

@@ -164,6 +164,52 @@ static void norms(trial_t *t, spca_int p, const double *A, double size)
     }
 }
 
+/* The search of a matrix in memory: different supports, the best first, and their eigenvalues. */
+static void searching(trial_t *t, spca_int p, const double *A, const double *B, double size,
+                      spca_int k)
+{
+    spca_search_plan plan = {.starts = between(t, 1, p + 5),
+                             .rounds = between(t, 0, 2),
+                             .steps = {between(t, 1, 3), 2},
+                             .keep = {between(t, 1, p), between(t, 1, 4)},
+                             .max_iter = between(t, 1, 60),
+                             .tol = SINGLE ? 1e-5 : 1e-9,
+                             .ends = between(t, 1, 6),
+                             .swapped = p + 8,
+                             .rise = 1e-10,
+                             .gap = 1e-8,
+                             .slack = SINGLE ? 1e-4 : 1e-9,
+                             .tie = 1e-12,
+                             .nodes = chance(t, 50) ? 0 : between(t, 1, 40),
+                             .hopeless = 0.5};
+    spca_int *index = SCRATCH(t, plan.ends * k, spca_int), *runs = SCRATCH(t, plan.ends, spca_int);
+    spca_int count = -1, rough = !SINGLE && chance(t, 50), known = chance(t, 50);
+    double *value = SCRATCH(t, plan.ends, double);
+    float *single = SCRATCH(t, p * p, float);
+    real *copy = WORK(t, p * p), *score = WORK(t, p);
+    spca_search_counts counts;
+    size_t bytes = SPCA(search_work)(p, k, (int)rough, (int)known, &plan);
+    for (spca_int a = 0; a < p * p; a++) {
+        copy[a] = (real)A[a];
+        single[a] = (float)A[a];
+    }
+    for (spca_int j = 0; j < p; j++) score[j] = (real)below(t, 9);
+    CHECK(t, SPCA(search)(p, k, copy, rough ? single : NULL, score, (int)known, &plan, NULL, NULL,
+                          SCRATCH(t, (spca_int)bytes / 8 + 1, double), index, value, runs, &count,
+                          &counts) == SPCA_OK);
+    CHECK(t, count >= 0 && count <= plan.ends && counts.starts <= p + 1);
+    CHECK(t, counts.nodes <= plan.nodes && counts.ends <= counts.starts);
+    digest(t, value, (size_t)count * sizeof *value);
+    for (spca_int e = 0; e < count; e++) {
+        const spca_int *S = index + e * k;
+        for (spca_int a = 0; a < k; a++)
+            CHECK(t, S[a] >= 0 && S[a] < p && (a == 0 || S[a] > S[a - 1]));
+        CHECK(t, fabs(value[e] - largest_eigenvalue(t, p, A, B, k, S)) <=
+                     (SINGLE ? 1e-4 : 1e-8) * size * (double)p);
+        CHECK(t, value[e] <= value[0] + 1e-11 * size * (double)p);
+    }
+}
+
 void SPCA(check_greedy)(trial_t *t)
 {
     spca_int p = between(t, 2, chance(t, 15) ? 90 : 14), k = between(t, 1, p - 1 < 8 ? p - 1 : 8),
@@ -195,6 +241,7 @@ void SPCA(check_greedy)(trial_t *t)
     if (p <= 64) decomposing(t, p, A, size);
     powering(t, p, A, size, k, support);
     norms(t, p, A, size);
+    if (directions == 0) searching(t, p, A, B, size, k);
     pencil(t, p, A, B, k, support, eigenvalues, W);
     for (spca_int j = 0, a = 0; j < p; j++) {
         diagonal[j] = A[j + j * p];

@@ -301,7 +301,7 @@ static void check_moments(trial_t *t, problem_t *q)
     operator_t A = q->A;
     if (A.gram != SPCA(dense_gram) || A.symmetric_form || !q->exact) return;
     spca_int n = A.n, p = A.p, by_row = A.row_major ? A.ld : 1, by_column = A.row_major ? 1 : A.ld;
-    spca_int room = SPCA(dense_gram_work)(&A, p) / 8 + 1 + p;
+    spca_int room = SPCA(dense_gram_work)(&A, p) / 8;
     double *sums[3], *G[3];
     for (int by = 0; by < 3; by++) {
         double *o = sums[by] = SCRATCH(t, 4 * p, double);

@@ -1,0 +1,135 @@
+"""Sets without a common variable, one for each component: the sum of the values of another objective.
+
+Loadings without a common variable are orthogonal, so that the sum of the largest eigenvalues of their
+submatrices is the variance that they explain together. A place is a unit in a component: what is chosen are
+places, of which a unit takes one at most, so that the searches over supports serve as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+
+import numpy as np
+
+from .._records import record
+from .._types import Array, Index
+from ..supports.admissible import Supports, Units, with_unit
+from ..supports.objective import Objective
+
+__all__ = ["Partition", "Places"]
+__dir__ = __all__.copy
+
+PARTITION_TABLES = 1024  # kept of components with a unit more: a number a unit
+
+
+@record
+class Places(Supports):
+    """Places of the units of one record in components of these cardinalities.
+
+    With `total` only the sum of the cardinalities is kept, and no component is empty.
+    """
+
+    one: Supports | None = None
+    sizes: tuple[int, ...] = ()
+    total: bool = False
+
+    @classmethod
+    def of(cls, one: Supports, sizes: tuple[int, ...], total: bool) -> Places:
+        r, n = len(sizes), len(one.allowed)
+        allowed, size = np.tile(one.allowed, r), np.tile(one.size, r)
+        none = np.zeros(r * n, bool)
+        return cls(np.arange(r * n), allowed, none, None, False, size, sum(sizes), one, sizes, total)
+
+    def joining(self, units: Units) -> Units:
+        """Units in no component that have room in one, so that enough is left for those that are empty."""
+        sets = units.reshape(len(self.sizes), -1)
+        size = self.size[: sets.shape[1]]
+        free, filled = self.allowed[: len(size)] & ~sets.any(axis=0), sets.any(axis=1)
+        left = np.array(self.sizes) - sets @ size
+        if self.total:
+            left[:] = left.sum()
+        fits = free & (size <= left[:, None])
+        empty = np.count_nonzero(~filled) - ~filled  # beside each component
+        if empty.any():
+            fits &= (np.count_nonzero(free) > empty)[:, None]
+            if self.total:
+                least = np.concatenate([[0], np.cumsum(np.sort(size[free]))])[np.minimum(empty, free.sum())]
+                fits &= size <= (left - least)[:, None]
+        return np.asarray(fits.ravel())
+
+
+class Partition(Objective):
+    """The sum over components of an objective of one."""
+
+    steepest = True  # values of the components that a swap leaves alone are known
+
+    def __init__(self, one: Objective, sizes: tuple[int, ...], total: bool):
+        super().__init__(Places.of(one.supports, sizes, total))
+        self.one, self.sizes, self.total = one, sizes, total
+        self.exact, self.most_tried = one.exact, one.most_tried
+        self.parts: dict[bytes, float] = {}
+        self.tables: dict[bytes, Array] = {}
+
+    def sets(self, units: Units) -> list[Units]:
+        """The units of each component."""
+        return [*units.reshape(len(self.sizes), -1)]
+
+    def value(self, units: Units) -> float:
+        return sum(map(self._part, self.sets(units)))
+
+    def _part(self, units: Units) -> float:
+        key = units.tobytes()
+        if key not in self.parts:
+            self.parts[key] = self.one.value(units) if units.any() else 0.0
+        return self.parts[key]
+
+    def _table(self, units: Units) -> Array:
+        """What a component is worth with each unit more, of those that it tries; -inf of the others."""
+        key = units.tobytes()
+        if key not in self.tables:
+            if len(self.tables) >= PARTITION_TABLES:
+                self.tables.clear()
+            others = self.one.entering(units, np.flatnonzero(self.one.supports.allowed & ~units))
+            self.tables[key] = np.full(len(units), -np.inf)
+            self.tables[key][others] = self.one.with_each(units, others)
+        return self.tables[key]
+
+    def with_each(self, units: Units, others: Index) -> Array:
+        sets, out = self.sets(units), np.empty(len(others))
+        component, unit = np.divmod(others, len(sets[0]))
+        parts = np.array([*map(self._part, sets)])
+        for t in np.unique(component):
+            at = component == t
+            out[at] = parts.sum() - parts[t] + self._table(sets[t])[unit[at]]
+        return out
+
+    def entering(self, _units: Units, others: Index) -> Index:
+        return others  # each component tries some
+
+    def promise(self, units: Units) -> Array:
+        sets = self.sets(units)
+        return np.concatenate([self.one.promise(one) / (self._part(one) or 1.0) for one in sets])
+
+    def trades(self, units: Units) -> Iterable[tuple[float, Units]]:
+        """Two components trade a unit."""
+        sets, whole = self.sets(units), self.value(units)
+        size, ways = self.one.supports.size, []
+        left = [k - int(size[one].sum()) for k, one in zip(self.sizes, sets, strict=True)]
+        members = [np.flatnonzero(one) for one in sets]
+        tables = [
+            np.array([self._table(with_unit(one, drop=i)) for i in own]).reshape(-1, len(one))
+            for one, own in zip(sets, members, strict=True)
+        ]
+        for t, s in combinations(range(len(sets)), 2):
+            i, j = members[t], members[s]
+            most = tables[t][:, j] + tables[s][:, i].T + (whole - self._part(sets[t]) - self._part(sets[s]))
+            if not self.total:
+                more = size[j] - size[i][:, None]
+                most[(more > left[t]) | (-more > left[s])] = -np.inf
+            order = np.argsort(-most, axis=None, kind="stable")[: self.most_tried]
+            ways += [(float(most.flat[way]), t, s, i[way // len(j)], j[way % len(j)]) for way in order]
+        for value, t, s, i, j in sorted(ways, key=lambda way: -way[0])[: self.most_tried]:
+            new = units.reshape(len(sets), -1).copy()
+            new[[t, s], [i, j]], new[[s, t], [i, j]] = False, True
+            yield value, new.ravel()

@@ -1,0 +1,128 @@
+"""The search of a matrix in memory, by one call of a kernel (search.c), which races from its columns."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import (
+    BRIEF_HOPELESS,
+    BRIEF_NODES,
+    BRIEF_ORDER,
+    BRIEF_WORK,
+    DEEP_RACE,
+    DEEP_SUBSET,
+    FIELD_TIE,
+    RACE,
+    RACE_ALL,
+    RACE_ENDS,
+    RACE_EXACT,
+    RACE_MOST_STEPS,
+    RACE_STARTS,
+    RISE,
+    SWAP_GAP,
+    SWAP_SLACK,
+    SWAPPED_ENDS,
+    TALLY_TIE,
+    TIE,
+)
+from .._types import Index
+from ..operators.field import Field
+from .solution import Report, Tally, ended
+
+__all__ = ["End", "Found", "best_supports", "ends_on_field"]
+__dir__ = __all__.copy
+
+Plan = tuple[Any, ...]  # what _core.search takes
+
+
+class End(NamedTuple):
+    """The variables, ascending, where runs of a race ended, their value, and how many runs did."""
+
+    index: Index  # type: ignore[assignment]  # of tuples a method
+    value: float
+    runs: int
+
+
+class Found(NamedTuple):
+    """The best supports of a matrix, by decreasing value, and what is known of the first."""
+
+    supports: NDArray[np.intp]
+    swapped: bool
+    tally: Tally
+    n_iter: int
+    nodes: int
+    proved: bool
+
+
+def best_supports(
+    A: NDArray[Any], k: int, max_iter: int, tol: float, swaps: float, hook: Report | None
+) -> Found | None:
+    """The best supports of k variables of a symmetric matrix, proved to be that where it is cheap.
+
+    Variables of the best ends are swapped, if that costs less than `swaps`.
+    """
+    p = len(A)
+    swapped = SWAPPED_ENDS if 20.0 * k**4 <= swaps else 0
+    nodes = 0 if not swapped or p > BRIEF_ORDER else min(BRIEF_NODES, int(BRIEF_WORK / (p * k) ** 2))
+    hopeless = BRIEF_HOPELESS * math.log2(nodes + 1)
+    plan = _plan(A, p <= RACE_ALL, RACE_STARTS, max_iter, tol, RACE_ENDS, swapped, TIE.of(A.dtype))
+    rough = A.astype(np.float32) if p > RACE_EXACT and A.dtype == np.float64 else None
+    supports, values, runs, told = _core.search(A, k, (*plan, nodes, hopeless), rough=rough, progress=hook)
+    starts, ends, n_iter, divided, proved = told
+    if len(values) == 0:
+        return None
+    reached = int(runs[values >= values[0] - TALLY_TIE * abs(values[0])].sum())
+    supports = supports[: 1 if swapped else SWAPPED_ENDS]
+    return Found(supports, swapped > 0, Tally(starts, ends, reached), n_iter, divided, proved)
+
+
+def _plan(
+    A: NDArray[Any], deep: bool, count: int, max_iter: int, tol: float, ends: int, swapped: int, tie: float
+) -> Plan:
+    """Starts, rounds, and the rest but for the tree; more runs go on where these are few, or a signal may be
+    weak."""
+    starts, least = min(count, len(A)), max(ends, 1)
+    rounds = [
+        (steps, max(int(keep * starts if keep < 1 else keep), least))
+        for steps, keep in (DEEP_RACE if deep else RACE)
+    ]
+    return starts, rounds, max_iter, tol, ends, swapped, (RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), tie)
+
+
+def ends_on_field(
+    field: Field, k: int, count: int, most: int, swaps: float, tol: float, hook: Report | None
+) -> tuple[list[End], int]:  # fmt: skip
+    """The different ends of a race, the best first, and how many starts it had.
+
+    It has `count` starts, and `most` runs go to their ends.  Where a signal may be weak, the count is 0: then
+    every column starts, also among the variables of largest variance alone, since those of a signal are more
+    often among them.  Ends whose variables can be swapped at a cost below `swaps` have been.
+    """
+    A, w = field.matrix, len(field.index)
+    if k > w:  # no support is within the field
+        return [], 0
+    deep, swapped = count == 0, most if 20.0 * k**4 <= swaps and 1 < k < w else 0
+    places = [(A, np.arange(w))]
+    if deep and field.whole and k <= min(DEEP_SUBSET, w // 2):
+        places.append(field.of_largest_variance(min(DEEP_SUBSET, w // 2)))
+    found: dict[bytes, End] = {}
+    n_starts = 0
+    for matrix, at in places:
+        if ended(hook):
+            break
+        starts = len(at) if deep else count
+        plan = _plan(matrix, deep or w <= RACE_ALL, starts, RACE_MOST_STEPS, tol, most, swapped, FIELD_TIE)
+        score, known = field.norms(k) if starts < len(matrix) else (None, False)
+        supports, values, runs, told = _core.search(matrix, k, (*plan, 0, 0.0), score, known, None, hook)
+        n_starts += told[0]
+        for S, value, n_runs in zip(at[supports], values.tolist(), runs.tolist(), strict=True):
+            key = np.sort(S).tobytes()
+            earlier = found[key].runs if key in found else 0
+            found[key] = End(np.sort(S), value, n_runs + earlier)
+    order = sorted(found.values(), key=lambda end: (-end.value, tuple(end.index)))
+    return [end._replace(index=np.sort(field.index[end.index])) for end in order], n_starts

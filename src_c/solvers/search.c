@@ -1,0 +1,498 @@
+/* search.c - k variables of a symmetric matrix in memory with a large leading eigenvalue.
+ *
+ * Of x = T_k(a_j)/||.||, a_j a column, x'Ax >= ||T_k(a_j)||^2/a_jj for semidefinite A: the columns
+ * whose k largest entries have the largest norms start a race of truncated power.  All make a step,
+ * the best of different supports go on, and the last of them run to their ends, of which the best
+ * are improved by swaps.
+ *
+ * Of few variables a tree comes first (tree.c), from one start: where it proves the best, there is
+ * no race.  It goes on after the race, unless its first node says that no proof is near. */
+#include "real.h"
+#include "room.h"
+#include "tree.h"
+
+enum { LEADING = 4 /* variables, over k, of which a leading vector starts */, POWER_STEPS = 20 };
+enum { FIRST_NODES = 8 /* that are divided before the race */, SWAPS = 64 /* at a time */ };
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    spca_int k, count;
+    spca_int *index; /* (count x k), ascending */
+    double *objective;
+    spca_int *n_iter, *runs; /* steps, and how many runs were the same */
+    spca_int *order, *spare; /* (count) which, the best first */
+    spca_int *table, size;   /* of supports; a power of two, at least twice the count */
+} runs_t;
+
+static void runs_room(runs_t *r, room_t *room)
+{
+    for (r->size = 4; r->size < 2 * r->count; r->size *= 2) continue;
+    r->index = TAKE(room, r->count * r->k, spca_int);
+    r->objective = TAKE(room, r->count, double);
+    r->n_iter = TAKE(room, r->count, spca_int);
+    r->runs = TAKE(room, r->count, spca_int);
+    r->order = TAKE(room, r->count, spca_int);
+    r->spare = TAKE(room, r->count, spca_int);
+    r->table = TAKE(room, r->size, spca_int);
+}
+
+/* The first n of order by decreasing objective; equal ones stay in turn.  Merges runs of 1, 2, 4..
+ */
+static void rank(runs_t *r, spca_int n)
+{
+    for (spca_int width = 1; width < n; width *= 2) {
+        spca_int *from = r->order, *to = r->spare;
+        for (spca_int start = 0; start < n; start += 2 * width) {
+            spca_int a = start, middle = min_int(start + width, n), b = middle, at = start;
+            spca_int end = min_int(start + 2 * width, n);
+            while (a < middle || b < end) {
+                int later =
+                    a == middle || (b < end && r->objective[from[b]] > r->objective[from[a]]);
+                to[at++] = later ? from[b++] : from[a++];
+            }
+        }
+        r->order = to;
+        r->spare = from;
+    }
+}
+
+static int same(spca_int k, const spca_int *a, const spca_int *b)
+{
+    for (spca_int i = 0; i < k; i++)
+        if (a[i] != b[i]) return 0;
+    return 1;
+}
+
+/* The best `most` runs of different supports, among the first n of order; how many. */
+static spca_int different(runs_t *r, spca_int n, spca_int most)
+{
+    spca_int found = 0, mask = r->size - 1;
+    rank(r, n);
+    for (spca_int i = 0; i < r->size; i++) r->table[i] = -1;
+    for (spca_int i = 0; i < n; i++) {
+        spca_int run = r->order[i], *support = r->index + run * r->k, at;
+        uint64_t hash = 0;
+        if (!(r->objective[run] > -HUGE_VAL)) break;
+        for (spca_int a = 0; a < r->k; a++)
+            hash = (hash ^ (uint64_t)support[a]) * 0x9E3779B97F4A7C15u ^ hash >> 29;
+        at = (spca_int)(hash >> 32) & mask;
+        while (r->table[at] >= 0 && !same(r->k, r->index + r->table[at] * r->k, support))
+            at = (at + 1) & mask;
+        if (r->table[at] >= 0)
+            r->runs[r->table[at]] += r->runs[run];
+        else if (found < most)
+            r->order[found++] = r->table[at] = run;
+    }
+    return found;
+}
+
+/* ---- the race ------------------------------------------------------------------------------- */
+
+/* How many runs the race leaves at most, of so many starts. */
+static spca_int left_of(const spca_search_plan *plan, spca_int starts)
+{
+    for (spca_int r = 0; r < plan->rounds; r++) starts = min_int(starts, plan->keep[r]);
+    return starts;
+}
+
+typedef struct {
+    spca_int starts, tried; /* tried: columns whose largest entries are sought again */
+    runs_t runs;
+    real *value, *work, *norm;
+    spca_int *iwork;
+} race_t;
+
+static void race_room(race_t *race, spca_int p, spca_int k, int known, const spca_search_plan *plan,
+                      room_t *room)
+{
+    race->starts = min_int(p, plan->starts);
+    race->tried = known ? min_int(p, race->starts + race->starts / 4) : race->starts;
+    race->runs.k = k;
+    race->runs.count = race->tried;
+    runs_room(&race->runs, room);
+    race->value = TAKE(room, race->tried * k, real);
+    race->norm = TAKE(room, race->tried, real);
+    race->work = TAKE(room, 3 * p + k * k + 2 * k, real);
+    race->iwork = TAKE(room, 2 * k + p, spca_int);
+}
+
+/* x = T_k(a_j)/||.|| as a run, and the norm. */
+static real first_step(spca_int p, const real *A, spca_int j, race_t *race, spca_int run)
+{
+    spca_int k = race->runs.k, *index = race->runs.index + run * k;
+    real *value = race->value + run * k;
+    SPCA(select_largest)(p, A + j * p, k, race->work, index);
+    for (spca_int a = 0; a < k; a++) value[a] = A[j * p + index[a]];
+    race->runs.n_iter[run] = race->runs.runs[run] = 1;
+    return to_unit(k, value);
+}
+
+/* x'Ax */
+static real form(spca_int p, spca_int k, const real *A, const spca_int *index, const real *value)
+{
+    real sum = 0;
+    for (spca_int b = 0; b < k; b++) {
+        const real *row = A + index[b] * p;
+        real part = 0;
+        for (spca_int a = 0; a < b; a++) part += value[a] * row[index[a]];
+        sum += value[b] * (2 * part + value[b] * row[index[b]]);
+    }
+    return sum;
+}
+
+/* So many more steps of a run; its objective is -infinity where it fails. */
+static spca_status run_on(spca_int p, const real *A, runs_t *runs, real *value, spca_int run,
+                          spca_int steps, double tol, real *work, spca_int *iwork)
+{
+    spca_int k = runs->k, nnz = k, made = 0;
+    real objective = 0;
+    spca_status status = SPCA(truncated_power_of_matrix)(
+        p, k, A, steps, (real)tol, NULL, NULL, &nnz, runs->index + run * k, value + run * k, work,
+        iwork, &objective, &made);
+    runs->objective[run] = status < 0 ? -HUGE_VAL : (double)objective;
+    runs->n_iter[run] += made;
+    return status == SPCA_NONFINITE ? status : SPCA_OK;
+}
+
+/* The columns that start, by their norms, which are computed anew of those that may be among them;
+ * of all where none is known.  order: (p). */
+static spca_int choose(spca_int p, spca_int k, const real *A, real *score, int known, race_t *race,
+                       spca_int *order)
+{
+    spca_int starts = race->starts, tried = race->tried;
+    runs_t *runs = &race->runs;
+    for (spca_int j = 0; j < p; j++) order[j] = j;
+    if (starts < p && !known)
+        SPCA(largest_norms)(p, k, p, order, A, race->work, race->iwork, score);
+    if (starts < p) SPCA(select_largest)(p, score, tried, race->work, order);
+    for (spca_int i = 0; i < tried; i++) {
+        race->norm[i] = first_step(p, A, order[i], race, i);
+        if (starts < p) score[order[i]] = race->norm[i];
+        runs->objective[i] = race->norm[i] > 0 ? (double)race->norm[i] : -HUGE_VAL;
+        runs->order[i] = i;
+    }
+    rank(runs, tried);
+    return starts;
+}
+
+size_t SPCA(race_work)(spca_int p, spca_int k, int known, const spca_search_plan *plan)
+{
+    race_t race;
+    room_t room = {NULL, 0};
+    race_room(&race, p, k, known, plan, &room);
+    return room.used;
+}
+
+spca_status SPCA(race)(spca_int p, spca_int k, const real *A, real *score, int known,
+                       const spca_search_plan *plan, spca_stop stop, void *ctx, void *work,
+                       spca_int *index, real *value, spca_int *n_iter, spca_int *count)
+{
+    race_t race;
+    room_t room = {work, 0};
+    runs_t *runs = &race.runs;
+    spca_int n;
+    spca_status status = SPCA_OK;
+    int stopped = 0;
+    race_room(&race, p, k, known, plan, &room);
+    n = choose(p, k, A, score, known, &race, race.iwork + 2 * k);
+    for (spca_int i = 0; i < n; i++) {
+        spca_int run = runs->order[i];
+        if (runs->objective[run] > -HUGE_VAL)
+            runs->objective[run] =
+                (double)form(p, k, A, runs->index + run * k, race.value + run * k);
+    }
+    for (spca_int r = 0; r < plan->rounds; r++) {
+        spca_int steps = plan->steps[r] - (r == 0), keep = plan->keep[r];
+        if (n <= keep) continue;
+        for (spca_int i = 0; i < n && steps > 0 && !stopped && status >= 0; i++) {
+            stopped = asked_to_stop(stop, ctx);
+            if (runs->objective[runs->order[i]] > -HUGE_VAL)
+                status = run_on(p, A, runs, race.value, runs->order[i], steps, plan->tol, race.work,
+                                race.iwork);
+        }
+        if (status < 0) return status;
+        n = different(runs, n, keep);
+    }
+    n = different(runs, n, n);
+    *count = n;
+    for (spca_int i = 0; i < n; i++) {
+        spca_int run = runs->order[i];
+        for (spca_int a = 0; a < k; a++) {
+            index[i * k + a] = runs->index[run * k + a];
+            value[i * k + a] = race.value[run * k + a];
+        }
+        n_iter[i] = runs->n_iter[run];
+    }
+    return stopped ? SPCA_STOPPED : SPCA_OK;
+}
+
+/* ---- the search ----------------------------------------------------------------------------- */
+
+typedef struct {
+    spca_int p, k;
+    const spca_search_plan *plan;
+    spca_stop stop;
+    void *ctx;
+    const real *A;
+    double *diagonal;
+    runs_t ends;
+    real *value, *work; /* (ends x k), of a run */
+    spca_int *iwork;
+    spca_int n, used, nodes; /* ends, those written, and nodes that the tree may divide */
+    spca_tree tree;
+    real *begin, *inside, *image; /* where a leading vector starts, A there, and its product */
+    spca_int *among;
+    double *swap_work, *vector;
+    spca_int *swap_iwork;
+    blas_int *blas_work;
+    real *score;
+    void *race_work;
+#ifndef SPCA_SINGLE
+    float *rough_score, *rough_value;
+#endif
+} search_t;
+
+static void search_room(search_t *s, int rough, int known, room_t *room)
+{
+    spca_int p = s->p, k = s->k, wide = min_int(p, LEADING * k), widest = wide > k ? wide : k;
+    spca_int last = left_of(s->plan, min_int(p, s->plan->starts));
+    s->nodes = s->plan->nodes;
+    s->ends.k = k;
+    s->ends.count = last + 3; /* a start of our own, and twice the best of a tree */
+    runs_room(&s->ends, room);
+    s->value = TAKE(room, s->ends.count * k, real);
+    s->work = TAKE(room, 3 * p + k * k + 2 * k, real);
+    s->iwork = TAKE(room, 2 * k + p, spca_int);
+    s->diagonal = TAKE(room, p, double);
+    s->begin = TAKE(room, widest, real);
+    s->image = TAKE(room, wide, real);
+    s->inside = TAKE(room, s->nodes > 0 ? wide * wide : 0, real);
+    s->among = TAKE(room, widest, spca_int);
+    s->swap_work = TAKE(room, 3 * k * k + 130 * k + 192, double);
+    s->vector = TAKE(room, k, double);
+    s->swap_iwork = TAKE(room, 2 * p + k, spca_int);
+    s->blas_work = TAKE(room, 12 * k, blas_int);
+    s->score = TAKE(room, p, real);
+    s->tree = (spca_tree){.p = p, .k = k, .most = s->nodes};
+    if (s->nodes > 0) spca_tree_room(&s->tree, room);
+#ifndef SPCA_SINGLE
+    s->rough_score = TAKE(room, rough ? p : 0, float);
+    s->rough_value = TAKE(room, rough ? last * k : 0, float);
+    if (rough) s->race_work = take(room, (spca_int)spca_srace_work(p, k, known, s->plan), 1);
+#endif
+    if (!rough) s->race_work = take(room, (spca_int)SPCA(race_work)(p, k, known, s->plan), 1);
+}
+
+/* A run to its end. */
+static spca_status finish(search_t *s, spca_int run)
+{
+    return run_on(s->p, s->A, &s->ends, s->value, run, s->plan->max_iter, s->plan->tol, s->work,
+                  s->iwork);
+}
+
+/* The first end: from nearly the leading vector of the variables whose scores are largest. */
+static spca_status lead(search_t *s)
+{
+    spca_int p = s->p, k = s->k, wide = min_int(p, LEADING * k), nnz = wide, made = 0;
+    real *x = s->begin, *y = s->image, objective = 0;
+    spca_status status;
+    for (spca_int j = 0; j < p; j++) s->iwork[2 * k + j] = j;
+    SPCA(largest_norms)(p, k, p, s->iwork + 2 * k, s->A, s->work, s->iwork, s->score);
+    SPCA(select_largest)(p, s->score, wide, s->work, s->among);
+    for (spca_int a = 0; a < wide; a++) {
+        for (spca_int b = 0; b < wide; b++)
+            s->inside[a * wide + b] = s->A[s->among[a] * p + s->among[b]];
+        x[a] = s->score[s->among[a]];
+    }
+    for (int step = 0; step < POWER_STEPS; step++) {
+        (void)to_unit(wide, x);
+        for (spca_int a = 0; a < wide; a++) y[a] = strands_dot(wide, s->inside + a * wide, x);
+        for (spca_int a = 0; a < wide; a++) x[a] = y[a];
+    }
+    status = SPCA(truncated_power_of_matrix)(p, k, s->A, s->plan->max_iter, (real)s->plan->tol,
+                                             NULL, NULL, &nnz, s->among, x, s->work, s->iwork,
+                                             &objective, &made);
+    if (status < 0) return status == SPCA_ZERO_VECTOR ? SPCA_OK : status;
+    for (spca_int a = 0; a < k; a++) {
+        s->ends.index[a] = s->among[a];
+        s->value[a] = x[a];
+    }
+    s->ends.objective[0] = (double)objective;
+    s->ends.n_iter[0] = made;
+    s->ends.runs[0] = 1;
+    s->ends.order[0] = 0;
+    s->n = s->used = 1;
+    return SPCA_OK;
+}
+
+/* Swaps of variables of a run, and its value, until none raises that. */
+static spca_status improve(search_t *s, spca_int run)
+{
+    spca_int made = SWAPS, *index = s->ends.index + run * s->k;
+    spca_status status = SPCA_OK;
+    if (s->k == 1) {
+        s->ends.objective[run] = s->diagonal[*index];
+        return SPCA_OK;
+    }
+    for (int ended = 0; !ended && made == SWAPS && status >= 0;)
+        status =
+            SPCA(swap)(s->p, s->k, s->A, s->diagonal, s->plan->rise, s->plan->gap, s->plan->slack,
+                       s->plan->tie, SWAPS, s->stop, s->ctx, s->swap_work, s->blas_work,
+                       s->swap_iwork, index, s->vector, s->ends.objective + run, &made, &ended);
+    return status;
+}
+
+/* The best of the tree as one more end, with as many steps as there are. */
+static void add_best_of_tree(search_t *s)
+{
+    spca_int run = s->used++;
+    for (spca_int a = 0; a < s->k; a++) s->ends.index[run * s->k + a] = s->tree.index[a];
+    s->ends.objective[run] = s->tree.value;
+    s->ends.n_iter[run] = s->n > 0 ? s->ends.n_iter[s->ends.order[0]] : 0;
+    s->ends.runs[run] = 0;
+    s->ends.order[s->n++] = run;
+}
+
+/* Divides nodes, as long as a proof is not far; whether that was all. */
+static spca_status prove(search_t *s, spca_int nodes, int *proved)
+{
+    spca_tree *tree = &s->tree;
+    spca_status status = SPCA_OK;
+    double begun = tree->value, upper;
+    for (; nodes > 0 && s->nodes > 0 && status >= 0; nodes--) {
+        status = spca_tree_divide(tree, 1, s->stop, s->ctx);
+        upper = spca_tree_upper(tree);
+        *proved = upper <= tree->level;
+        if (*proved) break;
+        s->nodes--;
+        if (upper - tree->value > s->plan->hopeless * fabs(tree->value)) s->nodes = 0;
+    }
+    if (tree->value > begun) add_best_of_tree(s);
+    return status;
+}
+
+static spca_status begin_tree(search_t *s)
+{
+    spca_int p = s->p;
+    spca_status status = SPCA_OK;
+    for (spca_int j = 0; j < p; j++) {
+        s->tree.diagonal[j] = (double)s->A[j * (p + 1)];
+        for (spca_int i = 0; i < p; i++)
+            s->tree.N[j * p + i] = -((double)s->A[j * p + i] + (double)s->A[i * p + j]) / 2;
+    }
+    spca_tree_begin(&s->tree);
+    if (s->plan->swapped > 0) status = improve(s, 0);
+    if (status >= 0) spca_tree_offer(&s->tree, s->ends.index, s->ends.objective[0]);
+    return status;
+}
+
+/* Where the race ends, each a run to its end. */
+static spca_status race(search_t *s, const float *rough, int known, real *score, spca_int *starts)
+{
+    spca_int first = s->used, count = 0, k = s->k, *index = s->ends.index + first * k;
+    spca_status status;
+    *starts += min_int(s->p, s->plan->starts);
+#ifndef SPCA_SINGLE
+    if (rough) {
+        for (spca_int j = 0; known && j < s->p; j++) s->rough_score[j] = (float)score[j];
+        status = spca_srace(s->p, k, rough, s->rough_score, known, s->plan, s->stop, s->ctx,
+                            s->race_work, index, s->rough_value, s->ends.n_iter + first, &count);
+        for (spca_int a = 0; a < count * k; a++)
+            s->value[first * k + a] = (double)s->rough_value[a];
+        for (spca_int j = 0; j < s->p; j++) score[j] = s->rough_score[j];
+    } else
+#endif
+        status = SPCA(race)(s->p, k, s->A, score, known, s->plan, s->stop, s->ctx, s->race_work,
+                            index, s->value + first * k, s->ends.n_iter + first, &count);
+    (void)rough;
+    if (status < 0 && status != SPCA_STOPPED) return status;
+    for (spca_int run = first; run < first + count; run++) {
+        spca_status finished;
+        if (asked_to_stop(s->stop, s->ctx)) status = SPCA_STOPPED;
+        s->ends.runs[run] = 1;
+        s->ends.order[s->n++] = s->used++;
+        finished = status < 0 ? SPCA_OK : finish(s, run);
+        if (finished < 0) return finished;
+        if (status < 0) s->ends.objective[run] = -HUGE_VAL;
+    }
+    return status;
+}
+
+/* The best first; of those that tie with it, the one whose variables come first. */
+static void put_in_order(search_t *s)
+{
+    spca_int first = 0, *order;
+    s->n = different(&s->ends, s->n, s->n);
+    order = s->ends.order;
+    for (spca_int i = 1; i < s->n; i++) {
+        double best = s->ends.objective[order[0]];
+        const spca_int *a = s->ends.index + order[first] * s->k,
+                       *b = s->ends.index + order[i] * s->k;
+        spca_int at = 0;
+        if (best - s->ends.objective[order[i]] > s->plan->tie * fabs(best)) break;
+        while (at < s->k - 1 && a[at] == b[at]) at++;
+        if (b[at] < a[at]) first = i;
+    }
+    if (first == 0) return;
+    for (spca_int chosen = order[first]; first >= 0; first--)
+        order[first] = first > 0 ? order[first - 1] : chosen;
+}
+
+size_t SPCA(search_work)(spca_int p, spca_int k, int rough, int known, const spca_search_plan *plan)
+{
+    search_t s = {.p = p, .k = k, .plan = plan};
+    room_t room = {NULL, 0};
+    search_room(&s, rough, known, &room);
+    return room.used;
+}
+
+spca_status SPCA(search)(spca_int p, spca_int k, const real *A, const float *rough, real *score,
+                         int known, const spca_search_plan *plan, spca_stop stop, void *ctx,
+                         void *work, spca_int *index, double *value, spca_int *runs,
+                         spca_int *count, spca_search_counts *counts)
+{
+    search_t s = {.p = p, .k = k, .plan = plan, .stop = stop, .ctx = ctx, .A = A};
+    room_t room = {work, 0};
+    spca_status status = SPCA_OK;
+    int proved = 0;
+    search_room(&s, rough != NULL, known, &room);
+    *counts = (spca_search_counts){0};
+    for (spca_int j = 0; j < p; j++) s.diagonal[j] = (double)A[j * (p + 1)];
+    if (s.nodes > 0) status = lead(&s);
+    counts->starts = s.n;
+    if (s.n == 0) s.nodes = 0;
+    if (status >= 0 && s.nodes > 0) status = begin_tree(&s);
+    if (status >= 0 && s.nodes > 0) status = prove(&s, FIRST_NODES, &proved);
+    if (status < 0 && status != SPCA_STOPPED) return status;
+    if (status >= 0 && !proved) {
+        spca_int before = s.n, swapped;
+        status = race(&s, rough, known, score, &counts->starts);
+        if (status < 0 && status != SPCA_STOPPED) return status;
+        counts->ends = s.n - before;
+        s.n = different(&s.ends, s.n, s.n);
+        swapped = min_int(s.n, plan->swapped);
+        for (spca_int i = 0; i < swapped && status >= 0; i++) status = improve(&s, s.ends.order[i]);
+        if (status < 0 && status != SPCA_STOPPED) return status;
+    }
+    put_in_order(&s);
+    if (status >= 0 && !proved && s.nodes > 0 && s.n > 0) {
+        spca_int best = s.ends.order[0];
+        spca_tree_offer(&s.tree, s.ends.index + best * k, s.ends.objective[best]);
+        status = prove(&s, s.nodes, &proved);
+        if (status < 0 && status != SPCA_STOPPED) return status;
+        put_in_order(&s);
+    }
+    counts->ends += counts->starts > 0 && plan->nodes > 0;
+    counts->proved = proved;
+    counts->nodes = s.tree.divided;
+    *count = min_int(s.n, plan->ends);
+    for (spca_int i = 0; i < *count; i++) {
+        spca_int run = s.ends.order[i];
+        for (spca_int a = 0; a < k; a++) index[i * k + a] = s.ends.index[run * k + a];
+        value[i] = s.ends.objective[run];
+        runs[i] = s.ends.runs[run];
+        if (i == 0) counts->n_iter = s.ends.n_iter[run];
+    }
+    return status;
+}

@@ -1,0 +1,176 @@
+"""The search of a matrix in memory: against all supports, LAPACK, and runs from all columns."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from spcacore import _core
+
+ALL = ((1, 60), (2, 20))
+
+
+def plan(
+    starts=300, rounds=ALL, max_iter=300, tol=1e-8, ends=8, swapped=4, tie=1e-12, nodes=1000, hopeless=9.0
+):
+    return starts, rounds, max_iter, tol, ends, swapped, (1e-10, 1e-8, 1e-9, tie), nodes, hopeless
+
+
+def values_of(A, supports):
+    S = np.asarray(supports)
+    return np.linalg.eigvalsh(A[S[:, :, None], S[:, None, :]].astype(float))[:, ::-1].T
+
+
+def value_of(A, support):
+    return values_of(A, [support])[0, 0]
+
+
+def best_of_all(A, k):
+    return values_of(A, list(combinations(range(len(A)), k)))[0].max()
+
+
+def matrices(p, rng):
+    """Covariances of many and of few rows, with ties, copies, zeros, negative variances and blocks."""
+    X = rng.standard_normal((40, p))
+    A = np.cov(X.T).reshape(p, p)
+    yield "many rows", A
+    yield "few rows", np.cov(rng.standard_normal((3, p)).T).reshape(p, p)
+    yield "correlations", np.corrcoef(X.T).reshape(p, p)
+    yield "ties", np.round(2 * A) / 2
+    yield "copies", np.cov(np.repeat(X[:, : p // 2 + 1], 2, axis=1)[:, :p].T).reshape(p, p)
+    yield "equal", np.full((p, p), 0.5) + 0.5 * np.eye(p)
+    zero = A.copy()
+    zero[::2] = zero[:, ::2] = 0
+    if p > 1:
+        yield "zeros", zero
+    yield "indefinite", A - 0.9 * np.eye(p)
+    yield "diagonal", np.diag(np.arange(1.0, p + 1))
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 5, 8, 11])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_tree_proves_the_best_of_all_supports(p, dtype):
+    for seed, k in ((seed, k) for seed in range(3) for k in range(1, p + 1)):
+        for name, A in matrices(p, np.random.default_rng(seed)):
+            A = np.ascontiguousarray(A, dtype)
+            supports, values, _, (*_, proved) = _core.search(A, k, plan())
+            best = best_of_all(A, k)
+            assert proved, (name, k)
+            assert values[0] == pytest.approx(best, rel=1e-9, abs=1e-9), (name, k)
+            assert value_of(A, supports[0]) == pytest.approx(best, rel=1e-9, abs=1e-9)
+            assert (np.diff(supports[0]) > 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("k", [2, 5, 9])
+def test_without_a_tree_races_end_where_no_swap_is_better(dtype, k):
+    """Values are eigenvalues, ends differ, the best come first, and most are the best of all supports."""
+    reached = []
+    for seed in range(6):
+        for name, A in matrices(11, np.random.default_rng(seed)):
+            A = np.ascontiguousarray(A, dtype)
+            found, values, runs, told = _core.search(A, k, plan(nodes=0, swapped=99))
+            assert told[0] == 11
+            assert told[3:] == (0, False)
+            assert sum(runs) <= told[1] <= 11
+            assert len({tuple(S) for S in found}) == len(found)
+            tie = 1e-12 * abs(values[0])
+            assert (np.diff(values[1:]) <= 0).all()
+            assert values[0] >= values.max() - tie
+            for S, value in zip(found, values, strict=True):
+                assert value == pytest.approx(value_of(A, S), rel=1e-9, abs=1e-9), name
+                outside = np.setdiff1d(np.arange(11), S)
+                swapped = [np.append(np.delete(S, i), j) for i in range(k) for j in outside]
+                simple = value - values_of(A, [S])[1, 0] > 1e-7 * abs(value)  # else swaps are not bounded
+                assert not simple or values_of(A, swapped)[0].max() <= value * (1 + 1e-9) + 1e-9, name
+            reached.append(values[0] >= best_of_all(A, k) * (1 - 1e-9) - 1e-12)
+    assert np.mean(reached) > 0.9
+
+
+def test_of_ties_the_first_variables():
+    """Two blocks of one value, found from one another by no swap, and a tie between all columns."""
+    block = np.ones((4, 4))
+    A = np.kron(np.eye(3), block)
+    found, values, runs, _ = _core.search(A, 4, plan(nodes=0))
+    assert values.tolist() == pytest.approx([4, 4, 4])
+    assert found.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+    assert runs.tolist() == [1, 1, 1]  # of columns that lead to one support, one goes on
+    A = np.eye(9)
+    assert _core.search(A, 3, plan(nodes=0, tie=1e-6))[0][0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("rough", [False, True])
+def test_columns_of_large_norms_start(known, rough):
+    """A block whose columns promise most; what is known of other columns may be old."""
+    rng = np.random.default_rng(0)
+    A = np.cov(rng.standard_normal((100, 400)).T)
+    block = np.arange(300, 310)
+    A[np.ix_(block, block)] += 3
+    score = None
+    if known:
+        largest = np.sort(np.abs(A), axis=1)[:, -10:]
+        score = np.sqrt(np.square(largest).sum(axis=1))
+        score[block[0]] *= 1.2  # which is corrected
+    way = plan(starts=20, rounds=((1, 15), (2, 10)), nodes=0)
+    single = A.astype(np.float32) if rough else None
+    found, values, _, told = _core.search(A, 10, way, score, known, single)
+    assert told[0] == 20
+    assert found[0].tolist() == block.tolist()
+    assert values[0] == pytest.approx(value_of(A, block), rel=1e-12)
+    if known:
+        assert score[block[0]] == pytest.approx(np.linalg.norm(np.sort(np.abs(A[block[0]]))[-10:]), rel=1e-6)
+
+
+@pytest.mark.parametrize("rough", [False, True])
+def test_all_columns_raced_are_as_good_as_run_to_their_ends(rough):
+    rng = np.random.default_rng(2)
+    for _ in range(4):
+        X = rng.standard_normal((60, 200)) @ (np.eye(200) + 0.2 * rng.standard_normal((200, 200)))
+        A = np.cov(X.T)
+        every = _core.search(A, 8, plan(rounds=(), ends=40, swapped=40, nodes=0))[1][0]
+        single = A.astype(np.float32) if rough else None
+        raced = _core.search(A, 8, plan(rounds=((1, 100), (2, 40)), nodes=0), rough=single)[1][0]
+        assert raced >= every * 0.995
+        assert every >= raced * (1 - 1e-12)
+
+
+def test_the_tree_goes_on_after_the_race_and_ends_where_no_proof_is_near():
+    A = np.cov(np.random.default_rng(3).standard_normal((50, 50)).T)
+    nodes = [_core.search(A, 20, plan(nodes=30, hopeless=h))[3][3] for h in (9.0, 0.01)]
+    assert nodes == [30, 1]
+    X = np.random.default_rng(3).standard_normal((1000, 50))
+    *_, told = _core.search(np.cov(X.T), 5, plan())
+    assert told[4]
+    assert told[3] > 8
+    assert told[0] == 51
+
+
+@pytest.mark.parametrize("nodes", [0, 100])
+def test_nothing_is_found_where_there_is_nothing(nodes):
+    found, values, runs, told = _core.search(np.zeros((6, 6)), 2, plan(nodes=nodes))
+    assert len(found) == len(values) == len(runs) == 0
+    assert not told[4]
+    with pytest.raises(ValueError, match="7 nonzeros of 6 variables"):
+        _core.search(np.eye(6), 7, plan())
+
+
+@pytest.mark.parametrize("p", [30, 500])
+def test_a_callback_ends_it_with_what_was_found(p):
+    class Ended:
+        ended = True
+
+        def __call__(self, n_iter):
+            return True
+
+    A = np.cov(np.random.default_rng(0).standard_normal((40, p)).T)
+    found, values, _, told = _core.search(A, 5, plan(), progress=Ended())
+    assert not told[4]
+    assert len(found) == len(values)
+
+    def wrong(n_iter):
+        raise KeyError
+
+    wrong.ended = True
+    with pytest.raises(KeyError):
+        _core.search(A, 5, plan(), progress=wrong)
