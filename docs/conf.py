@@ -224,7 +224,11 @@ FIGURES = {"savefig.dpi": 200}
 
 def pictures(app):
     """The pictures of pages, drawn by the examples on them or by a script in docs/pictures."""
-    for source in [*sorted((HERE / "pictures").glob("*.py")), HERE / "getting_started.md"]:
+    for source in [
+        *sorted((HERE / "pictures").glob("*.py")),
+        HERE / "getting_started.md",
+        HERE / "guide" / "single_cells.md",
+    ]:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), rc_context(FIGURES):
             if source.suffix == ".py":
                 runpy.run_path(str(source))
