@@ -56,6 +56,7 @@ class Operator:
     t: int
     symmetric_form: bool
     in_memory: bool
+    by_passes: bool
     reads_columns: bool
     factor: float
     dtype: np.dtype[Any]

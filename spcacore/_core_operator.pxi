@@ -82,6 +82,11 @@ cdef class Operator:
         return self.s.owner == NULL
 
     @property
+    def by_passes(self):
+        """Whether each product is a pass over blocks of rows, in which one more costs little: no."""
+        return False
+
+    @property
     def factor(self):
         """A = factor F'F of data."""
         return self.s.factor if self.single else self.d.factor
@@ -304,7 +309,7 @@ cdef class Operator:
         return sums, G
 
     def outer(self):
-        """F F' factor (m, m) of data without deflation."""
+        """F F' factor (m, m) of data, but for Hotelling's deflation."""
         cdef Call call = Call()
         cdef spca_status status
         K = np.empty((self.m, self.m), self.dtype)

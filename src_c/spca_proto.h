@@ -220,8 +220,8 @@ spca_status SPCA(submatrix)(const SPCA(operator) * A, spca_int k, const spca_int
 void SPCA(principal_submatrix)(spca_int k, const spca_int *index, const REAL *A, spca_int lda,
                                REAL *G);
 
-/* K = FF' factor (m x m) of data without deflation.  work (m*SPCA_OUTER_BLOCK + p), iwork
- * (SPCA_OUTER_BLOCK). */
+/* K = FF' factor (m x m) of data, but for Hotelling's deflation, which has no F.  work
+ * (m*SPCA_OUTER_BLOCK + p), iwork (SPCA_OUTER_BLOCK). */
 spca_status SPCA(outer)(const SPCA(operator) * A, spca_stop stop, void *ctx, REAL *work,
                         spca_int *iwork, REAL *K);
 

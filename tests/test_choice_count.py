@@ -14,7 +14,6 @@ from spcacore.models.elastic_net import elastic_nets
 from spcacore.models.prior_choice import chosen_support, log_supports
 from spcacore.models.priors import Isotropic, Spectral
 from spcacore.models.shaped_net import ShapedNet
-from spcacore.solvers.unit_tree import UnitTree
 from spcacore.supports.admissible import Supports
 
 pytestmark = pytest.mark.usefixtures("few_starts")
@@ -170,20 +169,6 @@ def test_what_cannot_be_met_is_refused(solve, k, known, message):
     known = {"groups": GROUPS, "count": "variables"} | known
     with pytest.raises(ValueError, match=message):
         solve(covariance(0), k, kind="covariance", choice=spcacore.Choice(**known))
-
-
-def test_a_room_that_is_filled_in_part_is_no_less_than_any_groups():
-    """And a component has at most as many variables as its cardinality."""
-    rng = np.random.default_rng(0)
-    choice = Supports.checked(P, None, groups=GROUPS, count="variables")
-    assert choice.most_variables(4) == 4
-    tree = UnitTree.__new__(UnitTree)
-    tree.choice = choice
-    for room in range(1, P + 1):
-        tree.single = rng.random(5)
-        ways = (list(S) for n in range(6) for S in itertools.combinations(range(5), n))
-        best = max(tree.single[S].sum() for S in ways if choice.size[S].sum() <= room)
-        assert tree._filled(np.ones(5, bool), room) >= best - 1e-12
 
 
 # ---- beyond one component of one solver

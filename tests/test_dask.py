@@ -325,6 +325,25 @@ def test_a_client_that_is_closed(cluster):
 
 
 @pytest.mark.slow
+def test_workers_that_never_come():
+    """The setting of dask ends the wait, and leaves nothing on the scheduler."""
+    distributed = pytest.importorskip("distributed", reason="needs distributed")
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "500ms"}),
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+    ):
+        with pytest.raises(distributed.scheduler.NoWorkerError, match="without any running workers"):
+            spcacore.sparse_pca(dask_array(data()), 1, cardinality=3)
+        deadline = time.monotonic() + 10
+        while cluster.scheduler.tasks and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not cluster.scheduler.tasks
+
+
+@pytest.mark.slow
 def test_a_scheduler_that_is_gone(client, monkeypatch):
     """No KeyError, whatever it said last."""
     array = made_by_workers(data())

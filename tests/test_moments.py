@@ -58,7 +58,7 @@ def test_a_fit_of_moments_is_that_of_rows(name, way):
     np.testing.assert_allclose(sums.transform(X), rows.transform(X), atol=1e-5)
 
 
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_matrix, spcacore.row_blocks], ids=str)
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_matrix, spcacore.row_blocks], ids="dscb")
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_moments_by_definition(make, offset):
     M = Moments.of(make(X + offset))
@@ -91,7 +91,7 @@ def added_with_weights(weight):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, bool])
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=str)
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_integers_are_exact(dtype, storage):
     """Against rational numbers, and the same bits in whatever order the rows are added."""
     rng = np.random.default_rng(1)

@@ -1,6 +1,7 @@
 """Weights of samples, and given vectors for center and scale, against repeated rows and NumPy."""
 
 import math
+from functools import partial
 from typing import Any
 
 import flat
@@ -218,6 +219,41 @@ def test_models_of_repeated_rows(layout):
         assert one.noise_variance == pytest.approx(all_.noise_variance)
         if layout != "blocks":
             np.testing.assert_allclose(np.repeat(one.scores, w, axis=0), all_.scores, atol=1e-5)
+
+
+GIVEN = np.where(np.arange(P)[:, None] % 3 == np.arange(2), 1.0 + np.arange(P)[:, None], 0)
+OF_MATRICES = {  # numbers that a function makes of X, weighted
+    **{
+        f"explained_variance, {one}": lambda X, one=one, **o: spcacore.explained_variance(X, GIVEN, one, **o)
+        for one in ("cumulative", "adjusted", "raw", "regression")
+    },
+    "renormalize": lambda X, **o: spcacore.renormalize(X, GIVEN, **o),
+    "refine": lambda X, **o: spcacore.refine(X, GIVEN, 4, **o),
+    "optimality_bound": lambda X, **o: spcacore.optimality_bound(X, 3, **o).upper_bound,
+    "sca_path": lambda X, **o: [one.loadings for one in spcacore.sca_path(X, 2, [2.5, 4], **o)],
+    "sparsity_path": lambda X, **o: spcacore.sparsity_path(X, pca(2), [3, 6], **o)[0].loadings,
+    "sparsity_path, spca": lambda X, **o: spcacore.sparsity_path(
+        X, partial(spcacore.spca, n_components=2), {"cardinality": [3, 6]}, **o
+    ).explained_variance_ratio,
+}  # fmt: skip
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("name", OF_MATRICES)
+@pytest.mark.parametrize("layout", ["C", "csr", "blocks"])
+@pytest.mark.parametrize("scale", [False, True])
+def test_functions_of_repeated_rows(name, layout, scale):
+    X, w = data(6), counts()
+    options = {} if name.startswith("sparsity_path") else {"scale": scale}
+    one = OF_MATRICES[name](stored(X, layout), sample_weight=w, **options)
+    expected = OF_MATRICES[name](np.repeat(X, w, axis=0), **options)
+    np.testing.assert_allclose(one, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_model_without_weights_refuses_them():
+    model = partial(spcacore.sma, n_components=1)
+    with pytest.raises(TypeError, match="sample_weight is not for sma"):
+        spcacore.sparsity_path(data(), model, [2.0], sample_weight=counts())
 
 
 def close(one, all_, but=(), **tolerance):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -44,15 +45,26 @@ def run(args: Arguments) -> None:
             raise UserError(f"argument {flag_of(name)}: requires {flag_of(needed)}")
     if args.relaxation is not None and args.exact:
         raise UserError("argument --relaxation: not with --exact")
+    if args.deflation not in (None, *DEFLATIONS):
+        raise UserError(f"argument --deflation: {args.deflation} has no bounds of components in turn")
     saved = None if args.loadings is None else read_saved(args.loadings)
     adopt(args, [] if saved is None else [saved])
     task = Task(args)
     names = [name for name, one in takes("tpower").items() if one.place == "choice"]
-    known = task.choice({n: args.of_model[n] for n in names if n in args.of_model})
+    known = task.choice({n: args.of_model[n] for n in names if n in args.of_model}) | task.treatment
     if saved is None:
-        _certify_cardinalities(task, known | task.treatment)
+        _certify_cardinalities(task, known)
     else:
         _certify_loadings(task, known, placed(saved, task.names, args.source))
+
+
+def _rows(components: list[dict[str, Any]], **words: Any) -> list[list[str]]:
+    """A row for each field, in words."""
+    titles = {"value": "variance found", "gap": "gap %"}
+    return [
+        [titles.get(name, name.replace("_", " ")), *(word(one[name]) for one in components)]
+        for name, word in words.items()
+    ]
 
 
 def _certify_cardinalities(task: Task, options: dict[str, Any]) -> None:
@@ -63,16 +75,15 @@ def _certify_cardinalities(task: Task, options: dict[str, Any]) -> None:
         for k in args.cardinality:
             progress.task = f"cardinality {k}: "
             progress("bounds")
+            word = "{} nodes" if args.exact else "iteration {}"
+            told = lambda state: progress(word.format(state.n_iter))  # noqa: B023, E731
             if args.exact:
                 search = BranchAndBound(time_limit=args.time_limit, rng=args.rng)
-                nodes = lambda told: progress(f"{told.n_iter} nodes")  # noqa: E731
-                x: Any = branch_and_bound(task.matrix, k, options=search, callback=nodes, **options)
+                x: Any = branch_and_bound(task.matrix, k, options=search, callback=told, **options)
                 bounds = {"branch and bound": x.upper_bound}
             else:
                 best = optimality_bound(task.matrix, k, relaxation=relaxation, **options)
-                bounds = best.bounds
-                steps = lambda told: progress(f"iteration {told.n_iter}")  # noqa: E731
-                x = tpower(task.matrix, k, callback=steps, **options)
+                x, bounds = tpower(task.matrix, k, callback=told, **options), best.bounds
                 x = replace(x, upper_bound=max(best.upper_bound, x.value))
             components.append({
                 "cardinality": k, "bounds": bounds, "upper_bound": x.upper_bound, "value": x.value,
@@ -81,39 +92,30 @@ def _certify_cardinalities(task: Task, options: dict[str, Any]) -> None:
             })  # fmt: skip
 
     def show() -> None:
-        rows = _rows(components, {
-            "cardinality": ("cardinality", str), "upper bound": ("upper_bound", significant),
-            "variance found": ("value", significant), "gap %": ("gap", gap),
-        })  # fmt: skip
-        if args.exact:
-            rows += _rows(components, {"nodes": ("nodes", str)})
-        else:
-            every = components[0]["bounds"]
-            rows[1:1] = [[name, *(significant(c["bounds"][name]) for c in components)] for name in every]
-        print_aligned(rows)
+        rows = _rows(components, cardinality=str)
+        if not args.exact:
+            rows += [
+                *_rows([one["bounds"] for one in components], **dict.fromkeys(bounds, significant)),
+                [""],
+            ]
+        rows += _rows(components, upper_bound=significant, value=significant, gap=gap)
+        print_aligned(rows + (_rows(components, nodes=str) if args.exact else []))
         if len(components) == 1:
-            missing = components[0]["gap"]
-            state = "optimal, proved" if missing == 0 else f"at most {gap(missing)} % below the optimum"
+            state = "optimal, proved" if x.gap == 0 else f"at most {gap(x.gap)} % below the optimum"
             print(f"\nthe component found, {state}")
             print_loading(x.loading, task.names)
 
     task.report("Optimality", "certified", {"components": components}, show)
 
 
-def _rows(components: list[dict[str, Any]], titles: dict[str, Any]) -> list[list[str]]:
-    return [[title, *(word(c[name]) for c in components)] for title, (name, word) in titles.items()]
-
-
-def _certify_loadings(task: Task, known: dict[str, Any], V: NDArray[Any]) -> None:
+def _certify_loadings(task: Task, options: dict[str, Any], V: NDArray[Any]) -> None:
     """What given loadings explain, and how far each may be from the best of its cardinality in its turn."""
     args, deflation = task.args, task.args.deflation or "projection"
-    if deflation not in DEFLATIONS:
-        raise UserError(f"argument --deflation: {deflation} has no bounds for components in turn")
     with task.work() as progress:
         variances = {
             name: explained_variance(task.matrix, V, name, **task.treatment) for name in _DEFINITIONS
         }
-        problem = as_problem(task.matrix, choice=knowledge(known.get("choice")), **task.treatment)
+        problem = as_problem(task.matrix, **options | {"choice": knowledge(options.get("choice"))})
         _check_loadings(V, problem, task)
         components = [
             {"index": t, "cardinality": np.count_nonzero(V[:, t]), "value": value, "upper_bound": bound,
@@ -129,18 +131,12 @@ def _certify_loadings(task: Task, known: dict[str, Any], V: NDArray[Any]) -> Non
     def show() -> None:
         print(f"loadings of {args.loadings}\n")
         rows = [["component", *(str(t + 1) for t in range(V.shape[1])), "all"]]
-        rows += _rows(components, {"nonzeros": ("cardinality", str)})
-        words = {"variance": significant}
+        rows += _rows(components, cardinality=str)
+        rows += [[f"{n} variance", *map(significant, [*v, v.sum()])] for n, v in variances.items()]
         if total and np.isfinite(total):
-            words["%"] = lambda v: percent(v / total)
-        for unit, word in words.items():
-            rows += [[f"{name} {unit}", *map(word, v), word(v.sum())] for name, v in variances.items()]
-        rows += _rows(components, {
-            "in its turn": ("value", significant), "upper bound": ("upper_bound", significant),
-            "gap %": ("gap", gap),
-        })  # fmt: skip
-        print_aligned(rows)
-        print(f"\nin its turn: the variance once the earlier ones are removed (deflation: {deflation})")
+            rows += [[f"{n} %", *map(percent, [*v / total, v.sum() / total])] for n, v in variances.items()]
+        print_aligned(rows + _rows(components, value=significant, upper_bound=significant, gap=gap))
+        print(f"\nvariance found: once the earlier components are removed (deflation: {deflation})")
 
     task.report("Optimality", "certified", fields, show)
 
@@ -148,16 +144,20 @@ def _certify_loadings(task: Task, known: dict[str, Any], V: NDArray[Any]) -> Non
 def _check_loadings(V: NDArray[Any], problem: Problem, task: Task) -> None:
     """Refuse loadings that a bound on others does not bound."""
     choice, path = problem.choice, task.args.loadings
-    for t, v in enumerate(V.T if choice is not None else ()):
+    if choice is None:
+        return
+    for t, v in enumerate(V.T):
         wrong = np.flatnonzero(choice.excluded & (v != 0))
         if len(wrong):
             name = task.names[wrong[0]]
             raise UserError(f"argument --exclude: component {t + 1} of {path} has {name!r}")
-        if choice.signs is not None and ((v * choice.signs) > 0).any() and ((v * choice.signs) < 0).any():
+        if choice.signs is not None and {-1, 1} <= {*np.sign(v * choice.signs)}:
             raise UserError(f"argument --signs: component {t + 1} of {path} has both signs")
 
 
-def _bounds_in_turn(problem: Problem, V: NDArray[Any], task: Task, name: str, progress: Any) -> Any:
+def _bounds_in_turn(
+    problem: Problem, V: NDArray[Any], task: Task, name: str, progress: Any
+) -> Iterator[tuple[float, float]]:
     """v'Av of each loading, A without the earlier ones, and a bound for vectors as sparse, in variances."""
     args, deflation = task.args, DEFLATIONS[name]
     choice, dtype = problem.choice, problem.operator.dtype
@@ -171,13 +171,11 @@ def _bounds_in_turn(problem: Problem, V: NDArray[Any], task: Task, name: str, pr
         k = len(index) if choice is None else choice.cardinality_with(index)
         if args.exact:
             solver = ExactSearch.from_record(problem, BranchAndBound(time_limit=args.time_limit))
-            seed = [as_seed(args.rng), t]
             nodes = lambda n: progress(f"{n} nodes")  # noqa: E731
-            proof = solve_to_optimality(problem, state, k, solver, seed, nodes)
+            proof = solve_to_optimality(problem, state, k, solver, [as_seed(args.rng), t], nodes)
             bound = variance if proof is None else proof.bound(variance, dtype)
         else:
-            bound = min(
-                upper_bounds(problem, state, k if choice is None else choice.most_variables(k)).values()
-            )
+            most = k if choice is None else choice.most_variables(k)
+            bound = min(upper_bounds(problem, state, most).values())
         yield float(problem.in_units(variance)), float(problem.in_units(max(bound, variance)))
         state = state.deflate(index, value, lambda index: problem.noise(index, deflation.first_order))

@@ -67,7 +67,7 @@ reference N
   number of the file that the others are matched with (default: 1, the first)
 exact
   find and prove the best, by branch and bound
-relaxation --relaxation/--no-relaxation
+relaxation YES
   also bound by the semidefinite relaxation (default: up to 100 variables)
 [matrix]
 covariance
@@ -117,21 +117,20 @@ tol TOL
 rng --seed N
   seed of random choices (default: fixed)
 n_starts N
-  how many starts, one after another (default: a race of many)
 swaps
-  at the end, swap variables as long as this helps (default: where it is cheap)
 renormalize
-  re-fit the values on each support (default: yes)
 screening NAME
   how to avoid reading all of the data for every product (default: auto)
 strategy NAME
   how variables are added or removed (default: auto)
 norm NAME
-  what is penalized (default: l1)
 relative
-  penalties from 0 to 1
 block
-  all components at once
+node_limit N
+n_samples N
+  of how many samples a covariance is
+ddof N
+  sums of squares are divided by the number of samples minus this (default: 1)
 rotation NAME
   how the basis is rotated (default: varimax)
 threshold NAME
@@ -140,9 +139,7 @@ time_limit S
   seconds for each component, after which an exact search ends; with --certify, of that
 [what is known of the variables]
 include NAMES
-  variables that every component has: --include a,b
 exclude NAMES
-  variables that no component has
 groups FILE
   the group of each variable, one per line: a group is in or out as a whole, and -k counts groups
 count NAME
@@ -165,9 +162,9 @@ drop NAMES
   leave out these columns, by name or number
 index_column NAMES
   .csv, .tsv, .parquet: the columns, by name or number, that name the rows
-row_names --row-names/--no-row-names
+row_names YES
   .csv, .tsv, .parquet: the first column has names, or has none
-header --header/--no-header
+header YES
   .csv, .tsv: the first line has names, or has none
 delimiter MARK
   .csv, .tsv: what separates cells: one character, or tab (default: comma, semicolon or tab, as found)

@@ -64,9 +64,13 @@ def _tell_build(args: Arguments) -> None:
         print_json({"command": "info", **facts})
         return
     words = {"clone": "kernels for", "clones": "could run"}
-    for key, value in {"spcacore": version("spcacore"), **facts}.items():
-        text = ", ".join(value) if isinstance(value, list) else "unknown" if value is None else str(value)
-        print(f"  {words.get(key, key).ljust(11)}  {text}")
+    told = {"spcacore": version("spcacore"), **facts, "clones": ", ".join(_core.clones())}
+    _print_rows({words.get(key, key): str(value or "unknown") for key, value in told.items()})
+
+
+def _print_rows(rows: dict[str, Any]) -> None:
+    width = max(len(title) for title, text in rows.items() if text)
+    print("\n".join(f"  {title.ljust(width)}  {text}" for title, text in rows.items() if text))
 
 
 # ---- numbers ----------------------------------------------------------------------------------------
@@ -78,86 +82,65 @@ def facts_of(X: Any) -> dict[str, Any]:
     if sparse and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
+    stored, count, total, squares = np.zeros((4, p))
+    low, high = np.full(p, np.inf), np.full(p, -np.inf)
+    nonzeros = missing = infinite = 0
+    first: list[list[int]] = []
+    for row, column, value, finite in _pieces(X):
+        stored += np.bincount(column, minlength=p)
+        nonzeros += int(np.count_nonzero(value))
+        missing += np.isnan(value).sum()
+        infinite += np.isinf(value).sum()
+        first += sorted(np.stack([row, column], axis=1)[~finite].tolist())[:1]
+        column, value = column[finite], value[finite]
+        count += np.bincount(column, minlength=p)
+        total += np.bincount(column, value, minlength=p)
+        np.minimum.at(low, column, value)
+        np.maximum.at(high, column, value)
+    zeros = n - stored  # which are not stored
+    low[zeros > 0], high[zeros > 0] = low[zeros > 0].clip(max=0), high[zeros > 0].clip(min=0)
+    count += zeros
     with np.errstate(all="ignore"):
-        count, low, high, variance, of_all = _columns(X)
-    known = count > 0
-    constant = known & (low == high)
-    size = variance[(count > 1) & ~constant]
-    size = size[np.isfinite(size)]
-    parts = (X.data, X.indices, X.indptr) if sparse else (X,)
+        mean = total / count
+        for _, column, value, finite in _pieces(X):
+            column, value = column[finite], value[finite]
+            squares += np.bincount(column, (value - mean[column]) ** 2, minlength=p)
+        variance = (squares + np.where(zeros > 0, zeros * mean**2, 0)) / (count - 1)
+    constant = (count > 0) & (low == high)
+    size = variance[(count > 1) & ~constant & np.isfinite(variance)]
     seconds = None
-    finite = of_all["first_not_finite"] is None
-    if finite and (X.nnz if sparse else X.size) >= INFO_TIMED_ENTRIES and not square:
+    if not first and nonzeros >= INFO_TIMED_ENTRIES and not square:
         op = as_problem(X).operator
         started = time.perf_counter()
         op.apply(None, np.eye(1, op.p, dtype=op.dtype)[0])  # as the solvers multiply by the covariance
         seconds = time.perf_counter() - started
     return {
         "samples": n, "variables": p, "dtype": str(X.dtype), "sparse": X.format if sparse else None,
-        "bytes_in_memory": sum(part.nbytes for part in parts), **of_all,
+        "bytes_in_memory": sum(a.nbytes for a in ((X.data, X.indices, X.indptr) if sparse else (X,))),
+        "nonzeros": nonzeros, "missing": missing, "infinite": infinite,
+        "first_not_finite": min(first, default=None),
         "constant_variables": np.flatnonzero(constant).tolist(),
-        "empty_variables": np.flatnonzero(~known).tolist(),
-        "smallest_variance": size.min(initial=np.inf),
+        "empty_variables": np.flatnonzero(count == 0).tolist(),
+        "smallest_variance": size.min(initial=np.inf), "largest_variance": size.max(initial=-np.inf),
         "median_variance": np.median(size) if len(size) else None,
-        "largest_variance": size.max(initial=-np.inf),
         "symmetric": square, "unit_diagonal": square and bool(np.allclose(X.diagonal(), 1)),
         "seconds_per_product": seconds,
     }  # fmt: skip
 
 
-def _columns(X: Any) -> Any:
-    """Of each column, leaving out what is not finite: count, least and largest entry, variance; and counts
-    of all entries. Columns are divided by a power of two near their largest entry, so that squares neither
-    overflow nor vanish."""
-    n, p = X.shape
-    stored, count, total, squares = (np.zeros(p) for _ in range(4))
-    low, high = np.full(p, np.inf), np.full(p, -np.inf)
-    of_all: dict[str, Any] = dict.fromkeys(("nonzeros", "missing", "infinite"), 0)
-    first: list[list[int]] = []
-    for row, column, value in _pieces(X):
-        finite = np.isfinite(value)
-        stored += np.bincount(column, minlength=p)
-        count += np.bincount(column[finite], minlength=p)
-        np.minimum.at(low, column[finite], value[finite])
-        np.maximum.at(high, column[finite], value[finite])
-        of_all["nonzeros"] += int(np.count_nonzero(value))
-        of_all["missing"] += int(np.isnan(value).sum())
-        of_all["infinite"] += int(np.isinf(value).sum())
-        bad = np.lexsort((column[~finite], row[~finite]))[:1]
-        first += np.stack([row[~finite][bad], column[~finite][bad]], axis=1).tolist()
-    zeros = n - stored  # which are not stored
-    low, high = np.where(zeros > 0, np.minimum(low, 0), low), np.where(zeros > 0, np.maximum(high, 0), high)
-    count += zeros
-    exponent = np.frexp(np.where(count > 0, np.maximum(np.abs(low), np.abs(high)), 1))[1]
-    for sums, power in ((total, 1), (squares, 2)):
-        mean = total / np.maximum(count, 1) * (power == 2)
-        for _, column, value in _pieces(X):
-            kept = np.isfinite(value)
-            column, value = column[kept], value[kept]
-            sums += np.bincount(
-                column, (np.ldexp(value, -exponent[column]) - mean[column]) ** power, minlength=p
-            )
-    squares += zeros * (total / np.maximum(count, 1)) ** 2
-    variance = np.ldexp(squares / np.maximum(count - 1, 1), 2 * exponent)
-    return count, low, high, variance, of_all | {"first_not_finite": min(first, default=None)}
-
-
-def _pieces(X: Any) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]]:
-    """Rows, columns and values of the entries stored, some at a time, in the order in which they are."""
-    if scipy.sparse.issparse(X):
-        for start in range(0, len(X.data), INFO_ENTRIES):
-            part = slice(start, min(start + INFO_ENTRIES, len(X.data)))
-            major = np.searchsorted(X.indptr, np.arange(part.start, part.stop), side="right") - 1
-            where = (major, X.indices[part]) if X.format == "csr" else (X.indices[part], major)
-            yield *where, np.asarray(X.data[part], np.float64)
-        return
-    turned = X.flags.f_contiguous and not X.flags.c_contiguous
+def _pieces(X: Any) -> Iterator[tuple[NDArray[Any], ...]]:
+    """Rows, columns and values of the entries stored, and which are finite, some at a time."""
+    sparse = scipy.sparse.issparse(X)
+    turned = X.format == "csc" if sparse else X.flags.f_contiguous and not X.flags.c_contiguous
     lines = X.T if turned else X
-    step = max(1, INFO_ENTRIES // lines.shape[1])
-    for start in range(0, len(lines), step):
-        block = np.asarray(lines[start : start + step], np.float64)
-        i, j = (part.ravel() for part in np.indices(block.shape, sparse=False))
-        yield *((j, i + start) if turned else (i + start, j)), block.ravel()
+    per_line = max(1, (X.nnz if sparse else X.size) // lines.shape[0])
+    step = max(1, INFO_ENTRIES // per_line)
+    for start in range(0, lines.shape[0], step):
+        block = scipy.sparse.coo_array(lines[start : start + step]) if sparse else lines[start : start + step]
+        i, j = (block.row, block.col) if sparse else map(np.ravel, np.indices(block.shape))
+        value = np.asarray(block.data if sparse else block, np.float64).ravel()
+        where = (j, i + start) if turned else (i + start, j)
+        yield *where, value, np.isfinite(value)
 
 
 # ---- text -------------------------------------------------------------------------------------------
@@ -191,10 +174,7 @@ def _print(facts: dict[str, Any], table: Table, args: Arguments) -> None:
         "symmetric": "yes" if facts["symmetric"] else "no",
         "one product": seconds is not None and f"{1000 * seconds:.2g} ms",
     }
-    width = max(len(title) for title, text in rows.items() if text)
-    for title, text in rows.items():
-        if text:
-            print(f"  {title.ljust(width)}  {text}")
+    _print_rows(rows)
     advice = [*_advice(facts, args)]
     if advice:
         print("\n" + "\n".join(advice))

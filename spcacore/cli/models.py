@@ -23,7 +23,7 @@ from .table import Arguments, UserError
 
 __all__ = [
     "FIT", "FUNCTIONS", "NO_FLAGS", "RESAMPLED", "SPARSITY", "Call", "Option", "call_of", "flag_of",
-    "in_flags", "options_of", "refuse", "takes", "weights_of",
+    "in_flags", "long_flag", "options_of", "refusal", "refuse", "takes", "weights_of",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -90,6 +90,13 @@ class Call(NamedTuple):
 
 def call_of(args: Arguments, given: Mapping[str, Any]) -> Call:
     """The call of the method with the options that were given, of which it has each."""
+    try:
+        return _call(args, given)
+    except (TypeError, ValueError) as error:
+        raise refusal(args, error) from None
+
+
+def _call(args: Arguments, given: Mapping[str, Any]) -> Call:
     method, known = args.method, takes(args.method)
     parts: dict[str, dict[str, Any]] = {"": {}}
     for name, value in given.items():
@@ -130,8 +137,26 @@ def refuse(args: Arguments, name: str) -> None:
     raise UserError(f"argument {flag}: not for method {args.method}{which}, but {listed(others)}")
 
 
+def refusal(args: Arguments, error: Exception) -> UserError:
+    """What the library says of an option or the data, in the words of the command."""
+    source, said = args.source or args.file, str(error)
+    files = {"X": source, "Y": args.other, "y": args.labels}
+    word = re.split(r"\W", said, maxsplit=1)[0]
+    name = {"grid": args.grid_of, "share": "explained", "Total": "total"}.get(word, word)
+    subject = str(source)
+    if name in vars(args):
+        subject, said = f"argument {flag_of(name)}", re.sub(rf"^(grid\S*|{word}) ", "", said)
+    said = re.sub(r"\b[XYy]\b", lambda m: str(files[m[0]] or m[0]), in_flags(said))
+    return UserError(f"{subject}: {said}")
+
+
+def long_flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 def flag_of(name: str) -> str:
-    return f"{_SHORT.get(name, '')}--{name.replace('_', '-')}"
+    """The flag as messages have it."""
+    return _SHORT.get(name, "") + long_flag(name)
 
 
 def in_flags(text: str) -> str:
@@ -142,7 +167,7 @@ def in_flags(text: str) -> str:
 
     def flag(match: re.Match[str]) -> str:
         value = match[2].strip("'")
-        return flag_of(match[1]).split("/")[-1] + ("" if value in ("True", "...") else f" {value}")
+        return long_flag(match[1]) + ("" if value in ("True", "...") else f" {value}")
 
     return re.sub(r"\b([a-z]\w*)=('\w+'|[\w.-]*\w|\.\.\.)", flag, text)
 

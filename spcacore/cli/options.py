@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
@@ -16,10 +15,11 @@ from .. import _types
 from .._limits import COMMAND_GRID_VALUES
 from .._messages import IN_RECORDS, instead_of
 from ..methods import METHODS
+from ..options import OPTIONS
 from ..selection.criteria import select_sparsity
 from ..selection.stable_variables import stability
 from . import help
-from .models import FIT, RESAMPLED, Option, flag_of, in_flags, options_of, takes
+from .models import FIT, RESAMPLED, Option, flag_of, in_flags, long_flag, options_of, takes
 from .table import Arguments, UserError
 
 __all__ = ["COMMANDS", "arguments", "cli", "grid", "in_words"]
@@ -88,11 +88,12 @@ def grid(text: str) -> list[Any]:
     return values
 
 
-_READ: dict[str, Any] = {
-    "FILE": click.Path(readable=False, allow_dash=True), "NAMES": _names, "MARK": _mark,
-    "GRID": grid, "NAME": str, "N": _number("int"), "S": _number("float"),
+_PATH, _SEED = click.Path(readable=False, allow_dash=True), _number("int")
+_READ: dict[str, tuple[str, Any]] = {  # what stands for a value in the table, or its type, and what reads it
+    "FILE": ("FILE", _PATH), "Groups": ("FILE", _PATH), "NAMES": ("NAMES", _names),
+    "Variables": ("NAMES", _names), "MARK": ("MARK", _mark), "GRID": ("GRID", grid), "NAME": ("NAME", str),
+    "N": ("N", _SEED), "RandomSource": ("N", _SEED),
 }  # fmt: skip
-_BY_TYPE = {"Groups": "FILE", "Variables": "NAMES", "FILE": "FILE"}
 _DEFAULTS = {"orientation": "rows", "decimal": ".", "reference": 1}
 
 _METHODS = tuple(dict.fromkeys((*FIT, *RESAMPLED)))
@@ -121,60 +122,41 @@ _ROWS = dict(_rows())
 
 
 def _choices(words: str) -> tuple[str, ...]:
-    """The words that a type allows."""
-    found = re.findall(r"['\"]([\w-]+)['\"]", words)
+    """The words that a type allows, or those in the table."""
+    found = words[1:-1].split("|") if words.startswith("{") else re.findall(r"['\"]([\w-]+)['\"]", words)
     for word in words.split(" | "):
         found += [one for one in get_args(getattr(_types, word, None)) if isinstance(one, str)]
     return tuple(dict.fromkeys(found))
 
 
-def _sentence(one: Option, name: str) -> str:
-    """The first sentence that a docstring says of a parameter."""
-    found = re.search(rf"(?m)^{name}(?:, \w+)* : .*\n((?:    .*\n)+)", inspect.getdoc(one.source) or "")
-    text = " ".join(found[1].replace("`", "").split()) if found else ""
-    first = re.split(r"(?<=[.:;]) (?=[A-Z\"])", text)[0].rstrip(".:;")
-    return first[:1].lower() + first[1:]
-
-
 def _option(name: str, command: str, takers: dict[str, Option], methods: tuple[str, ...]) -> _Option:
     """A flag of a command; `takers` are the methods that take it, none where that is not asked."""
     heading, flags, metavar, text = _ROWS.get(name, ("search", [], "", ""))
-    own = _ROWS.get(f"{name}.{command}", (heading, [], metavar, text))
-    heading, metavar, text = own[0], own[2] or metavar, own[3]
-    types = " | ".join(dict.fromkeys(one.words for one in takers.values()))
-    choices = tuple(metavar[1:-1].split("|")) if metavar.startswith("{") else _choices(types)
-    choices = methods if name == "method" else choices
-    read = next((_BY_TYPE[word] for word in types.split(" | ") if word in _BY_TYPE), "")
-    read = read or metavar * (not types or metavar == "GRID")
-    required = name == "loadings" and command != "certify"
-    settings: dict[str, Any] = {"required": required}
-    if name in _DEFAULTS or (flags and "/" in flags[0]) or "bool" in types or "Switch" in types:
-        settings["default"] = _DEFAULTS.get(name)
-    both = [flag for flag in flags if "/" in flag]
-    if not both:
-        flags = [
-            *(f for f in flags if f[1] != "-"),
-            flag_of(name).split("/")[-1],
-            *(f for f in flags if f[1] == "-"),
-        ]
-    if "bool" in types or "Switch" in types:
-        flags = [f"{flags[0]}/--no-{flags[0][2:]}", *flags[1:]]
+    own = _ROWS.get(f"{name}.{command}", (heading, [], "", text))
+    heading, metavar, text = own[0], own[2] or metavar, own[3] or OPTIONS[name].meaning
+    types = " | ".join(dict.fromkeys(one.words for one in takers.values())) or metavar
+    choices = methods if name == "method" else _choices(types)
+    settings: dict[str, Any] = {"required": name == "loadings" and command != "certify"}
+    if name in _DEFAULTS:
+        settings["default"] = _DEFAULTS[name]
+    flag, read = long_flag(name), metavar if metavar == "GRID" else types.split(" | ")[0]
+    if {"bool", "Switch", "YES"} & {*types.split(" | ")}:
+        flag = f"{flag}/--no-{flag[2:]}"
+        settings["default"] = None
     elif choices:
-        few = len(choices) < 6
-        settings |= {"type": click.Choice(choices), "metavar": f"{{{','.join(choices)}}}" if few else "NAME"}
+        few = f"{{{','.join(choices)}}}" if len(choices) < 6 else ""
+        settings |= {"type": click.Choice(choices), "metavar": few or "NAME"}
         text = text if few else f"{text}: {', '.join(choices)}"
     elif read in _READ:
-        settings |= {"type": _READ[read], "metavar": metavar or read}
+        kind, settings["type"] = _READ[read]
+        settings |= {"metavar": metavar or kind}
     elif types:
-        parse = "int" if "RandomSource" in types else types
-        settings |= {"type": _number(parse), "metavar": metavar or ("S" if "float" in parse else "N")}
-    elif not both:
+        settings |= {"type": _number(types), "metavar": metavar or ("S" if "float" in types else "N")}
+    else:
         settings["is_flag"] = True
-    if takers and not text:
-        text = _sentence(next(iter(takers.values())), name)
     if 0 < len(takers) < 5 and len(methods) > 8 and "" not in takers:
         text = f"{', '.join(takers)}: {text}"
-    option = _Option([*flags, name], help=text, **settings)
+    option = _Option([flag, *flags, name], help=text, **settings)
     option.heading = heading
     return option
 
@@ -198,9 +180,9 @@ class _Command(click.Command):
             del found["covariance"]
         rows = [*_ROWS]
         order = sorted(found, key=lambda one: rows.index(one if one in rows else "block"))
-        params = [click.Argument(["file"], type=_READ["FILE"], required=name != "info")]
+        params = [click.Argument(["file"], type=_PATH, required=name != "info")]
         if name == "compare":
-            params.append(click.Argument(["others"], type=_READ["FILE"], nargs=-1))
+            params.append(click.Argument(["others"], type=_PATH, nargs=-1))
         super().__init__(
             name, params=[*params, *(_option(one, name, found[one], methods) for one in order)],
             callback=self.run, help=help.PAGES[f"{name}.description"], epilog=help.epilog(name),
@@ -297,7 +279,8 @@ def in_words(error: click.UsageError) -> str:
         message = f"argument {flag_of(error.param.name or '')}: {error.message.rstrip('.')}"
     elif isinstance(error, click.NoSuchOption) and error.ctx is not None:
         word = error.option_name.lstrip("-").split("=")[0].replace("-", "_")
-        flags = {param.name or "": param.opts[0] for param in error.ctx.command.params}
+        short = lambda flag: len(flag) > 2  # noqa: E731
+        flags = {param.name or "": min(param.opts, key=short) for param in error.ctx.command.params}
         say = f"; say {in_flags(IN_RECORDS[word])}" if word in IN_RECORDS and word not in flags else ""
         message = f"unrecognized arguments: {error.option_name}{say or instead_of(word, flags)}"
     else:

@@ -47,7 +47,7 @@ def print_result(result: Any, names: Sequence[str]) -> None:
     V, r = result.loadings, result.n_components
     summary = _summary(result)
     first = ["component", *(str(t + 1) for t in range(r))]
-    chosen = np.flatnonzero(V.any(axis=1))
+    chosen = np.flatnonzero(V.any(axis=1)).tolist()
     if len(chosen) <= TABLE_ROWS and r <= TABLE_COLUMNS:
         rows = [[printable(names[j]), *("." if v == 0 else f"{v:.3f}" for v in V[j])] for j in chosen]
         if len(chosen) < len(names):
@@ -114,7 +114,7 @@ def json_loading(v: NDArray[Any], names: Sequence[str]) -> list[dict[str, Any]]:
 
 def json_result(result: Any, names: Sequence[str]) -> dict[str, Any]:
     def of(name: str, t: int) -> Any:
-        values = getattr(result, name, None)
+        values: Any = getattr(result, name, None)
         return values if np.ndim(values) == 0 else values[t]
 
     return {

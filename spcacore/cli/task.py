@@ -12,7 +12,7 @@ from typing import Any
 from .._messages import counted
 from ..choice import Choice
 from .console import Work, say
-from .models import SPARSITY, Call, flag_of, in_flags
+from .models import SPARSITY, Call, in_flags, refusal
 from .reading import read, read_lines, where_not_finite
 from .report import check_outputs, print_json, write
 from .table import Arguments, Table, UserError
@@ -92,14 +92,9 @@ class Task:
                 yield progress
         except (TypeError, ValueError) as error:
             where = where_not_finite(self.table, self.args, self.args.nan)
-            files = {"X": self.args.source, "Y": self.args.other, "y": self.args.labels}
-            said, word = str(error), re.split(r"\W", str(error), maxsplit=1)[0]
-            name = {"grid": self.args.grid_of, "share": "explained", "Total": "total"}.get(word, word)
-            named = where is None and name in vars(self.args)
-            subject = f"argument {flag_of(name)}" if named else self.args.source
-            said = in_flags(re.sub(rf"^(grid\S*|{word}) ", "", said) if named else said)
-            said = re.sub(r"\b[XYy]\b", lambda m: str(files[m[0]] or m[0]), said)
-            raise UserError(f"{subject}: {where or said}") from None
+            if where is not None:
+                raise UserError(f"{self.args.source}: {where}") from None
+            raise refusal(self.args, error) from None
         self.warnings = work.warn(self._reworded)
         self.computing = work.seconds
         for note in () if self.args.quiet else self.args.notes:

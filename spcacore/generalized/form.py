@@ -11,6 +11,7 @@ from .._limits import PRODUCT_ENTRIES
 from .._records import record
 from .._types import Array, Index
 from .._validation import is_sparse
+from ..operators.low_rank import LowRank
 
 __all__ = ["Form"]
 __dir__ = __all__.copy
@@ -18,22 +19,21 @@ __dir__ = __all__.copy
 
 @record
 class Form:
-    """diag(unit) (matrix, or F'F + diag(ridge)) diag(unit) + U K U', of which nothing large is copied.
+    """diag(unit) (matrix, or F'F + diag(ridge)) diag(unit) + terms, of which nothing large is copied.
 
-    Matrix and F may be sparse. U is in the units of the product.
+    Matrix and F may be sparse. The terms are in the units of the product.
     """
 
     matrix: Any
     factor: Any
     ridge: Array | None
     unit: Array
-    U: Array
-    K: Array
+    terms: LowRank
 
     @classmethod
     def of(cls, matrix: Any = None, factor: Any = None, ridge: Any = None) -> Form:
         p = (matrix if matrix is not None else factor).shape[1]
-        return cls(matrix, factor, ridge, np.ones(p), np.zeros((p, 0)), np.zeros((0, 0)))
+        return cls(matrix, factor, ridge, np.ones(p), LowRank.none(p))
 
     @classmethod
     def with_level(cls, matrix: Array, level: Array | float) -> Form:
@@ -45,15 +45,11 @@ class Form:
     def p(self) -> int:
         return len(self.unit)
 
-    def with_term(self, U: Array, K: Array) -> Form:
-        """With U K U' more."""
-        s, t = len(self.K), len(K)
-        whole = np.zeros((s + t, s + t))
-        whole[:s, :s], whole[s:, s:] = self.K, K
-        return replace(self, U=np.hstack([self.U, U]), K=whole)
+    def __add__(self, term: LowRank) -> Form:
+        return replace(self, terms=self.terms + term)
 
     def in_units(self, unit: Array) -> Form:
-        return replace(self, unit=self.unit * unit, U=self.U * unit[:, None])
+        return replace(self, unit=self.unit * unit, terms=self.terms.in_units(unit))
 
     def diagonal(self) -> Array:
         if self.matrix is not None:
@@ -62,7 +58,7 @@ class Form:
             d = _column_squares(self.factor, self.unit)
             if self.ridge is not None:
                 d = d + self.ridge * self.unit * self.unit
-        return d + np.einsum("ij,jk,ik->i", self.U, self.K, self.U)
+        return d + self.terms.diagonal()
 
     def stored(self) -> tuple[Array, Index, Index]:
         """Magnitudes of the entries of a sparse matrix, and their rows and columns."""
@@ -86,9 +82,7 @@ class Form:
             if self.ridge is not None:
                 out[np.arange(len(S)), S] += self.ridge[S] * self.unit[S]
         out *= self.unit
-        if len(self.K):
-            out += (self.U[S] @ self.K) @ self.U.T
-        return out
+        return out + self.terms.rows(S) if self.terms else out
 
     def block(self, S: Index) -> Array:
         """Rows and columns S."""
@@ -104,7 +98,7 @@ class Form:
             out = part.T @ part
             if self.ridge is not None:
                 out[np.diag_indices(len(S))] += self.ridge[S] * unit * unit
-        out = out + (self.U[S] @ self.K) @ self.U[S].T
+        out = out + self.terms.block(S)
         return (out + out.T) / 2
 
     def matvec(self, x: Array, S: Index | None = None) -> Array:
@@ -131,9 +125,7 @@ class Form:
                 else:
                     y[S] += self.ridge[S] * z
         y *= self.unit
-        if len(self.K):
-            y += self.U @ (self.K @ ((self.U if S is None else self.U[S]).T @ x))
-        return y
+        return y + self.terms.times(x, S) if self.terms else y
 
 
 def _column_squares(F: Any, unit: Array) -> Array:

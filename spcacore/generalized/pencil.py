@@ -13,15 +13,7 @@ bordered matrix
 whose largest eigenvalue is a root of one equation (greedy.c).  Where sigma is 0 the direction `e_j - Wd` has
 x'Bx = 0; it must be one that A maps to zero.
 
-Deflation.  With y = B^(1/2)x the problem is that of sparse principal components, and what deflates
-`B^(-1/2) A B^(-1/2)` there (Mackey 2008) is here, with x'Bx = 1, z = Bx and w = Ax,
-
-    Hotelling      A - (x'w) zz'
-    projection     (I - zx') A (I - xz') = A - zw' - wz' + (x'w) zz'
-    Schur          A - ww'/(x'w)
-
-and with x replaced by its part B-orthogonal to the earlier ones in the orthogonalized forms; generalized
-deflation takes zz' of that part from B, too.  These are terms of low rank and never enter A or B.
+Deflation (operators/low_rank) never enters A or B.
 """
 
 from __future__ import annotations
@@ -53,6 +45,7 @@ from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, border, whitening
 from ..operators.deflation import Deflation
+from ..operators.low_rank import LowRank
 from .form import Array, Form, Index
 
 __all__ = ["Pencil", "Solution", "Unbounded", "unbounded"]
@@ -295,15 +288,9 @@ class Pencil:
         q, z = q / size, z / size
         self.basis.append((q, z))
         w = self.A.matvec(q)
-        value = float(q @ w)
-        if deflation.update == "hotelling":
-            self.A = self.A.with_term(z[:, None], np.array([[-value]]))
-        elif deflation.update == "projection":
-            self.A = self.A.with_term(np.stack([z, w], axis=1), np.array([[value, -1.0], [-1.0, 0.0]]))
-        elif abs(value) > 0:
-            self.A = self.A.with_term(w[:, None], np.array([[-1 / value]]))
+        self.A += LowRank.removal(deflation.update, float(q @ w), (z, w))
         if deflation.quotient:
-            self.B = self.B.with_term(z[:, None], np.array([[-1.0]]))
+            self.B += LowRank.removal("hotelling", 1.0, (z, z))
         self._diagonals()
 
     def bound(self) -> float | None:
@@ -336,11 +323,11 @@ class Pencil:
         A, B = self.A, self.B0
         if A.factor is None or B.factor is None or B.ridge is None or is_sparse(B.factor):
             return None
-        if A.ridge is not None or len(B.K) or len(B.factor) > SUBMATRIX_ORDER or not (B.ridge > 0).all():
+        if A.ridge is not None or B.terms or len(B.factor) > SUBMATRIX_ORDER or not (B.ridge > 0).all():
             return None
-        G = np.vstack([A.factor * A.unit, A.U.T])[:, self.active]
+        G = np.vstack([A.factor * A.unit, A.terms.left.T])[:, self.active]
         N = np.eye(len(G))
-        N[len(A.factor) :, len(A.factor) :] = A.K
+        N[len(A.factor) :, len(A.factor) :] = A.terms.middle
         H = (B.factor * B.unit)[:, self.active]
         R = (B.ridge * B.unit * B.unit)[self.active]
         inner = np.linalg.solve(np.eye(len(H)) + (H / R) @ H.T, (H / R) @ G.T)

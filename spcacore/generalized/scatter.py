@@ -30,6 +30,7 @@ from .._validation import float_type, is_sparse, raise_not_finite, real_array
 from ..linalg.scaling import even_exponent, largest_magnitude
 from ..operators.block_tasks import as_kernel_input, dense_rows, finite, sum_parts
 from ..operators.blocks import naming_not_finite
+from ..operators.low_rank import LowRank
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
 from .form import Form
@@ -192,7 +193,7 @@ class WithinRows:
             form = Form.of(factor=self.rows * self.rows.dtype.type(root), ridge=ridge)
         else:
             o, form = self.offset, Form.of(factor=self.rows * root, ridge=ridge)
-            form = form.with_term(o.means.T, -(1 - amount) * np.diag(o.terms()))
+            form = form + LowRank(o.means.T, -(1 - amount) * np.diag(o.terms()), o.means.T)
         return form.in_units(self.spread)
 
 

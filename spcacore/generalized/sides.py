@@ -23,6 +23,7 @@ from ..linalg.orthogonal import sign_of
 from ..operators.block_tasks import as_kernel_input, dense_rows, sum_parts
 from ..operators.blocks import RowBlocks
 from ..operators.inputs import as_problem
+from ..operators.low_rank import LowRank
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
 from ..operators.sparse_format import compressed
@@ -228,7 +229,8 @@ class Side:
         form = Form.of(factor=self.Z)
         if self.offset is not None:
             total = float(self.n) if self.root is None else float(self.root @ self.root)
-            form = form.with_term(self.offset[:, None], np.array([[-total]]))
+            o = self.offset[:, None]
+            form = form + LowRank(o, np.array([[-total]]), o)
         level = self._levels(ridge, form.diagonal())
         if self.p > SUBMATRIX_ORDER:
             return replace(form, ridge=level if level.any() else None)
@@ -348,54 +350,30 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
 
 
 class CrossCovariance:
-    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set.
-
-    With z = B_x u and w = B_y v: by (I - zu') C (I - vw'), projection; C - u'Cv zw', Hotelling; or
-    C - Cvu'C/u'Cv, which lowers the rank (Wedderburn 1934), as the Schur complement of symmetric matrices.
-    """
+    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
 
     def __init__(self, x: Side, y: Side, stop: threading.Event | None = None):
         self.x, self.y, self.stop = x, y, stop
         self.matrix = x.cross(y) if isinstance(x, BlockSide) and isinstance(y, BlockSide) else None
-        self.terms: list[tuple[float, Array, Array]] = []  # d uv'
-        self.factors: list[tuple[Array, Array, Array, Array]] = []  # I - z u', I - v w'
+        self.removed = LowRank.none(x.p, y.p)
 
     def matvec(self, v: Array) -> Array:
         """C v, of one vector or several."""
         self._refuse_stopped()
-        for _, _, own, w in reversed(self.factors):
-            v = v - _outer(own, w @ v)
         u = self.x.transpose_matvec(self.y.matvec(v)) if self.matrix is None else self.matrix @ v
-        for own, z, _, _ in self.factors:
-            u = u - _outer(z, own @ u)
-        for d, own, other in self.terms:
-            u = u - _outer(own, d * (other @ v))
-        return u
+        return u + self.removed.times(v)
 
     def transpose_matvec(self, u: Array) -> Array:
         """C' u."""
         self._refuse_stopped()
-        for own, z, _, _ in reversed(self.factors):
-            u = u - _outer(own, z @ u)
         v = self.y.transpose_matvec(self.x.matvec(u)) if self.matrix is None else self.matrix.T @ u
-        for _, _, own, w in self.factors:
-            v = v - _outer(w, own @ v)
-        for d, own, other in self.terms:
-            v = v - _outer(other, d * (own @ u))
-        return v
+        return v + self.removed.T.times(u)
 
     def remove(self, x: tuple[Array, Array], y: tuple[Array, Array], update: str) -> None:
         """Deflate by u and v, of unit norm in the metrics of their sides, each with its product z = Bu."""
         (u, z), (v, w) = x, y
-        if update == "projection":
-            self.factors.append((u, z, v, w))
-            return
         Cv = self.matvec(v)
-        value = float(u @ Cv)
-        if update == "hotelling":
-            self.terms.append((value, z, w))
-        elif abs(value) > 0:
-            self.terms.append((1 / value, Cv, self.transpose_matvec(u)))
+        self.removed += LowRank.removal(update, float(u @ Cv), (z, Cv), (w, self.transpose_matvec(u)))
 
     def _refuse_stopped(self) -> None:
         if self.stop is not None and self.stop.is_set():

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _core
 from .._docstrings import NO_PANDAS, filled
 from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS, READ_VARIABLES
 from .._messages import brief, counted, few
@@ -366,7 +365,7 @@ def compare(
         (n for n in (problem.names, *(getattr(x, "names", None) for x in given)) if n is not None), None
     )
     dense = None
-    if total and (isinstance(problem.operator, _core.Operator) or problem.p <= ALL_VECTORS_ORDER):
+    if total and (not problem.operator.by_passes or problem.p <= ALL_VECTORS_ORDER):
         dense = dense_shares(problem, max(v.shape[1] for v in V))
     return Comparison(
         labels=labels, reference=place, kind=options["kind"], n_variables=problem.p, variables=used,
@@ -454,7 +453,7 @@ def _correlations(problem: Problem, V: list[Array], place: int) -> list[Array]:
     op = problem.operator
     together = np.concatenate(V, axis=1)
     index = [np.flatnonzero(v) for v in together.T]
-    if not isinstance(op, _core.Operator):  # rows in blocks are read once
+    if op.by_passes:  # rows in blocks are read once
         M = together.T @ op.apply_block(np.asfortranarray(together, op.dtype))
     else:  # of data only the columns in use are read
         images = np.zeros((len(index), op.m))

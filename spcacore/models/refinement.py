@@ -30,7 +30,7 @@ from .._limits import (
 )
 from .._messages import warn
 from .._records import record
-from .._types import Kind, MatrixLike, RandomSource, Switch
+from .._types import Kind, MatrixLike, RandomSource, Switch, Weights
 from .._validation import Hook, as_seed, check_choice, integer, number, per_component
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, orthogonal_part
@@ -74,7 +74,7 @@ def refine(
     choice: Choice | None = None,
     n_restarts: int = 0,
     max_iter: int = 500, tol: float = 1e-7,
-    kind: Kind = "data", center: Switch = True, scale: Switch = False,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     rng: RandomSource = None, callback: Callback | None = None,
 ) -> NDArray[Any]:  # fmt: skip
     """Improve several loadings together: solve for each again, given all the others.
@@ -118,7 +118,7 @@ def refine(
     tol : float, default 1e-7
         When a round gains no more than this fraction, the search tries all of its starts, and ends if these
         do not gain more either.
-    {standardization}
+    {matrix}
     rng : None, int or numpy Generator, optional
         For the restarts. None is a fixed seed.
     callback : callable or True, optional
@@ -153,7 +153,9 @@ def refine(
     >>> [float(spcacore.explained_variance(A, U, kind="covariance").sum().round(2)) for U in (V, W)]
     [8.59, 9.0]
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, choice=knowledge(choice))
+    problem = as_problem(
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, choice=knowledge(choice)
+    )
     V = checked_loadings(loadings, problem.p, problem.names)
     r = V.shape[1]
     counts = np.count_nonzero(V, axis=0)

@@ -195,7 +195,7 @@ def sca_path(
     rotation: str = "varimax",
     threshold: str = "soft",
     max_iter: int = 1000, tol: float = 1e-5,
-    kind: Kind = "data", center: Switch | None = None, scale: Switch = False,
+    kind: Kind = "data", center: Switch | None = None, scale: Switch = False, sample_weight: Weights = None,
     callback: Callback | None = None,
 ) -> list[RotatedResult]:  # fmt: skip
     """`sca` for several bounds, from the largest to the smallest, with warm starts.
@@ -212,7 +212,7 @@ def sca_path(
         r, in [1, min(n, p)].
     l1_bounds : sequence of float
         In any order, each positive and at most `r sqrt(p)`.
-    rotation, threshold, max_iter, tol, kind, center, scale, callback
+    rotation, threshold, max_iter, tol, kind, center, scale, sample_weight, callback
         As in `sca`; `max_iter` holds for each bound.
 
     Returns
@@ -238,7 +238,7 @@ def sca_path(
     ...     int((result.loadings != 0).sum()) for result in path)
     True
     """
-    problem = _problem(X, kind, center, scale, missing=True)
+    problem = _problem(X, kind, center, scale, sample_weight, missing=True)
     if isinstance(l1_bounds, (str, bytes, dict)) or not np.iterable(l1_bounds):
         raise TypeError(f"l1_bounds must be a sequence of numbers, not {l1_bounds!r}")
     bounds = []

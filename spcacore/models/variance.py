@@ -12,7 +12,7 @@ from .. import _core
 from .._labels import reordered
 from .._limits import PENCIL_SCHUR, VARIANCE_LEFT
 from .._messages import counted
-from .._types import Definition, Kind, OperatorLike, Switch
+from .._types import Definition, Kind, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
 from ..operators.inputs import as_problem
@@ -35,7 +35,7 @@ DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}  # that 
 def explained_variance(
     X: OperatorLike, loadings: object, definition: Definition = "cumulative", *,
     ratio: bool = False,
-    kind: Kind = "data", center: Switch = True, scale: Switch = False,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Variance that each loading explains, by one of four definitions.
 
@@ -63,7 +63,7 @@ def explained_variance(
     definition : {"cumulative", "adjusted", "raw", "regression"}, default "cumulative"
     ratio : bool, default False
         Return proportions of the total variance `Tr A`.
-    kind, center, scale
+    kind, center, scale, sample_weight
         As in `sparse_pca`.
 
     Returns
@@ -100,7 +100,9 @@ def explained_variance(
     regression [3.8434 2.1667]
     """
     check_choice(definition, "definition", VARIANCE_DEFINITIONS)
-    problem = as_problem(X, kind=kind, center=center, scale=scale, definite=False)
+    problem = as_problem(
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False
+    )
     V = checked_loadings(loadings, problem.p, problem.names)
     given = real_array(loadings_in(as_result(loadings)), "loadings", ndim=2).dtype
     if check_bool(ratio, "ratio"):
@@ -154,7 +156,7 @@ def operator_variances(
     V = V[used]
     if definition == "cumulative":
         V = orthonormal(V, max(float(np.finfo(t).eps) for t in (op.dtype, np.dtype(given))))
-    if not isinstance(op, _core.Operator) and len(used) <= largest_submatrix(op):  # one pass over blocks
+    if op.by_passes and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))
     out = np.zeros(V.shape[1])
@@ -259,6 +261,7 @@ def renormalize(
     kind: Kind = "data",
     center: Switch = True,
     scale: Switch = False,
+    sample_weight: Weights = None,
 ) -> NDArray[Any]:
     """Keep the support of each loading, and re-fit its values.
 
@@ -271,7 +274,7 @@ def renormalize(
         Data or, with ``kind="covariance"``, a symmetric matrix, as in `sparse_pca`.
     loadings : array-like of shape (p,) or (p, r), result or fitted estimator
         Each column is treated by itself; a zero column stays zero.
-    kind, center, scale
+    kind, center, scale, sample_weight
         As in `sparse_pca`.
 
     Returns
@@ -295,7 +298,9 @@ def renormalize(
     >>> spcacore.renormalize([[2.0, 1.0], [1.0, 2.0]], [0.6, 0.8], kind="covariance").round(4)
     array([0.7071, 0.7071])
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, definite=False)
+    problem = as_problem(
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False
+    )
     op = problem.operator
     V = checked_loadings(loadings, problem.p, problem.names, (1, 2))
     one = V.ndim == 1

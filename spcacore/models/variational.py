@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from .. import _core
 from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SUPPORT_TOL
 from .._messages import counted
 from .._records import record
@@ -86,7 +85,7 @@ class Residual:
         None where each product may be a pass over data elsewhere.
         """
         t, p = self.M.shape[1], len(self.M)
-        if not self.orthogonal or not isinstance(self.op, _core.Operator):
+        if not self.orthogonal or self.op.by_passes:
             return None
         if t >= self.eigenvectors.shape[1]:
             self.eigenvectors = leading_eigenvectors(self.op, min(max(self.wanted, 2 * t), p))[1]
@@ -106,7 +105,7 @@ class Residual:
     def factor(self, index: NDArray[np.intp]) -> Vector | None:
         """Y with YY' = Z'Z on a support, where Y is the smaller one, of data in memory."""
         op = self.op
-        if not isinstance(op, _core.Operator) or op.symmetric_form or not op.in_memory or op.n >= len(index):
+        if op.symmetric_form or not op.in_memory or op.n >= len(index):
             return None
         Y = op.columns(index).astype(np.float64)
         if self.M.shape[1]:

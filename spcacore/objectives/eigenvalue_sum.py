@@ -15,6 +15,7 @@ such x makes negative.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 
@@ -145,10 +146,22 @@ class LeadingSum(Objective):
         if self.masked is not None:
             signed = self._level_bound(self.masked[np.ix_(index, index)], index, inside, free, room)
             best = min(best, signed, key=lambda one: one.value)
-        # A semidefinite matrix has at most the sums of its two diagonal blocks
-        traces = supports.per_unit(np.maximum(self.diagonal, 0))
-        blocks = leading_sum(self.A, own, self.r) + float(supports.filled(traces, free, room))
+        if not self.definite:
+            return best
+        # A semidefinite matrix has at most the sums of its diagonal blocks
+        blocks = leading_sum(self.A, own, self.r) + float(supports.filled(self.alone, free, room))
         return Bound(min(best.value, blocks), best.weight)
+
+    @cached_property
+    def definite(self) -> bool:
+        """Whether A has no negative eigenvalues but of rounding."""
+        return bool(np.linalg.eigvalsh(self.A)[0] >= -1e-10 * max(np.abs(self.A).max(), 1e-300))
+
+    @cached_property
+    def alone(self) -> Array:
+        """The value of each unit by itself."""
+        units = np.eye(len(self.supports.allowed), dtype=bool)
+        return self._sums(self.A, [self.supports.index(unit) for unit in units])
 
     def _level_bound(self, G: Array, index: Index, inside: Units, free: Units, room: int) -> Bound:
         values, V = np.linalg.eigh(G)

@@ -24,8 +24,9 @@ from .._limits import (
 )
 from .block_tasks import backward, centered_columns, forward, products, submatrix, sum_parts
 from .blocks import Index, RowBlocks
+from .low_rank import LowRank
 
-__all__ = ["BlockOperator", "Gram", "Step"]
+__all__ = ["BlockOperator", "Gram"]
 __dir__ = __all__.copy
 
 
@@ -308,22 +309,18 @@ class Gram:
         return np.asarray(G, self.dtype)
 
 
-Step = tuple[Index, NDArray[np.float64], "NDArray[np.float64] | None", float]
-
-
 class BlockOperator:
     """What solvers see: `_core.Operator` for the products, and A[S, S] or blocks of products in one pass.
 
     `symmetric_form` is True: it acts on vectors of length p alone. `n` is the number of samples.
     """
 
-    dense, symmetric_form = False, True
+    dense, symmetric_form, by_passes = False, True, True
 
-    def __init__(
-        self, gram: Gram, inner: _core.Operator, method: str = "", steps: tuple[Step, ...] = ()
-    ) -> None:
-        self.gram, self.inner, self.method, self.steps = gram, inner, method, steps
-        self.n, self.p, self.m, self.t = gram.blocks.shape[0], gram.p, gram.p, len(steps)
+    def __init__(self, gram: Gram, inner: _core.Operator, removed: LowRank | None = None) -> None:
+        self.gram, self.inner, self.n = gram, inner, gram.blocks.shape[0]
+        self.removed = LowRank.none(gram.p) if removed is None else removed
+        self.p, self.m, self.t = inner.p, inner.m, inner.t
         self.dtype, self.single = gram.dtype, inner.single
 
     def __getattr__(self, name: str) -> Any:
@@ -335,18 +332,23 @@ class BlockOperator:
         return self
 
     def with_quotient(self) -> BlockOperator:
-        return BlockOperator(self.gram, self.inner.with_quotient(), self.method, self.steps)
+        return BlockOperator(self.gram, self.inner.with_quotient(), self.removed)
 
     def with_penalty(self, weight: float) -> BlockOperator:
-        return BlockOperator(self.gram, self.inner.with_penalty(weight), self.method, self.steps)
+        return BlockOperator(self.gram, self.inner.with_penalty(weight), self.removed)
 
     def deflated(
         self, method: str, index: Index, value: NDArray[Any], image: NDArray[Any] | None, amount: float
     ) -> BlockOperator:
         inner = self.inner.deflated(method, index, value, image, amount)
-        g = None if image is None else np.asarray(image, np.float64)
-        step = index, np.asarray(value, np.float64), g, float(amount)
-        return BlockOperator(self.gram, inner, method, (*self.steps, step))
+        z = np.zeros(self.p)
+        z[index] = value
+        w = z if image is None else np.asarray(image, np.float64)
+        if method == "projection":  # the image lacks what earlier projections take of the product
+            w = self.apply(index, value).astype(np.float64)
+            amount = float(z @ w)
+        term = LowRank.removal(method, amount, (z, w))
+        return BlockOperator(self.gram, inner, self.removed + term)
 
     def forward_block(self, V: NDArray[Any]) -> NDArray[Any]:
         """F V (n, b), of data that are not deflated, in one pass."""
@@ -357,36 +359,9 @@ class BlockOperator:
         return self.gram.data_backward(np.asarray(U, self.dtype, order="F"))
 
     def submatrix(self, index: Index) -> NDArray[Any]:
-        """A[S, S], S = index, of the deflated operator.
-
-        After projections (operator.c), of `(I - x_t x_t') .. (I - x_1 x_1') (A - sum_i g_i x_i')`; row i of R
-        is x_i' times what the first i - 1 factors leave, at S.
-        """
+        """A[S, S], S = index, of the deflated operator."""
         G = self.gram.submatrix(index)
-        if not self.steps:
+        if not self.removed:
             return G
-        G = G.astype(np.float64)
-        k, t = len(index), self.t
-        X = np.zeros((t, self.p))
-        for x, (where, value, _, _) in zip(X, self.steps, strict=True):
-            x[where] = value
-        at = X[:, index]
-        if self.method == "hotelling":
-            for x, (_, _, _, amount) in zip(at, self.steps, strict=True):
-                G -= amount * np.multiply.outer(x, x)
-        elif self.method == "schur":
-            for _, _, g, amount in self.steps:
-                assert g is not None
-                G -= amount * np.multiply.outer(g[index], g[index])
-        else:
-            images = np.stack([g for _, _, g, _ in self.steps if g is not None])
-            G -= images[:, index].T @ at
-            overlap = X @ X.T
-            R = np.empty((t, k))  # x_i'A = g_i' + sum_j<i (x_j'x_i) g_j'
-            for i in range(t):
-                R[i] = images[i, index] + overlap[i, :i] @ images[:i, index]
-            R -= (X @ images.T) @ at
-            for i in range(t):
-                G -= np.multiply.outer(at[i], R[i])
-                R[i + 1 :] -= np.multiply.outer(overlap[i + 1 :, i], R[i])
+        G = G + self.removed.block(index)
         return ((G + G.T) / 2).astype(self.dtype)

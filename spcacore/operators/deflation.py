@@ -14,6 +14,7 @@ from .._limits import FORMED_ORDER, QUOTIENT_NULL
 from .._records import record, replaced
 from ..linalg.orthogonal import orthogonal_part
 from ..supports.admissible import Supports
+from .low_rank import LowRank
 from .missing import MissingData
 from .problem import Problem
 from .submatrix import largest_submatrix
@@ -236,12 +237,9 @@ class DeflatedOperator:
                 image = (image.astype(np.float64) / size).astype(op.dtype)
         if diagonal is not None:
             diagonal = diagonal.copy()
-            if update == "schur":
-                diagonal -= w.astype(np.float64) ** 2 / variance
-            elif update == "projection":
-                diagonal[index] -= (2 * on_support - variance * z) * z
-            else:
-                diagonal[index] -= variance * z**2
+            touched = slice(None) if update == "schur" else index
+            sides = z.astype(np.float64), (w if update == "schur" else on_support).astype(np.float64)
+            diagonal[touched] += LowRank.removal(update, variance, sides).diagonal()
             if update != "hotelling":
                 np.maximum(diagonal, 0, out=diagonal)
         operator = op.deflated(update, index, z, image, coefficient)

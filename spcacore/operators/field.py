@@ -48,7 +48,7 @@ class Field:
 
     def _formed(self) -> NDArray[np.float32]:
         op, index = self._problem.operator, self.index
-        if not isinstance(op, _core.Operator):
+        if op.by_passes:
             return np.asarray(op.submatrix(index), np.float32, order="C")
         op, w = op.unscreened(), len(index)
         A = np.empty((w, w), np.float32)
@@ -147,9 +147,7 @@ class Field:
         So many of each, and those of the supports and of what has been removed; the first supports count if
         that is more than `most`.
         """
-        op = self._problem.operator
-        if isinstance(op, _core.Operator):
-            op = op.unscreened()
+        op = self._problem.operator.unscreened()
         chosen = dict.fromkeys(int(j) for variables, _ in self._removed for j in variables)
         at_once = max(1, min(FIELD_IMAGES, FIELD_IMAGE_ENTRIES // self._problem.p))
         for first in range(0, len(supports), at_once):
@@ -240,9 +238,9 @@ def can_be_formed(problem: Problem, state: DeflatedOperator) -> bool:
     if state.deflation.residual and state.loadings:
         return False
     op = problem.operator
-    if isinstance(op, _core.Operator):
-        return bool(op.in_memory) and (not op.symmetric_form or op.dense or problem.p <= FIELD_COLUMNS)
-    return hasattr(op, "submatrix") and problem.p <= BLOCKS_SUBMATRIX_ORDER
+    if op.by_passes:
+        return problem.p <= BLOCKS_SUBMATRIX_ORDER
+    return bool(op.in_memory) and (not op.symmetric_form or op.dense or problem.p <= FIELD_COLUMNS)
 
 
 def _directions(state: DeflatedOperator) -> list[Direction]:

@@ -75,6 +75,6 @@ def cheap_dense_shares(problem: Problem, r: int) -> NDArray[np.float64] | None:
     """The same where they take some milliseconds, else None."""
     order = min(problem.p, problem.n_samples or problem.p)
     entries = problem.cost if order == problem.p else order * problem.p  # products of rows fill sparse ones
-    in_memory = isinstance(problem.operator, _core.Operator)
+    in_memory = not problem.operator.by_passes
     cheap = order <= ALL_VECTORS_ORDER and entries * order <= DENSE_WORK
     return dense_shares(problem, r) if cheap and in_memory and problem.diagonal is not None else None

@@ -28,49 +28,6 @@ __dir__ = __all__.copy
 Vector = tuple[Index, NDArray[Any], float]  # the nonzeros of x, and a level of |A x|
 
 
-class _Projected:
-    """A Gram matrix without the components found, kept up to date as there are more and as variables join.
-
-    Attributes
-    ----------
-    matrix : ndarray of shape (room, room)
-        (I - x_t x_t') .. (I - x_1 x_1') A (I - x_1 x_1') .. (I - x_t x_t') in its first rows and columns.
-    index : ndarray of shape (w,), int
-        The variables of these.
-    loadings : tuple of (ndarray, ndarray)
-        The nonzeros, as variables and values, of each x_i.
-    """
-
-    def __init__(self, dtype: np.dtype[Any]):
-        self.matrix, self.index = np.empty((0, 0), dtype), np.empty(0, np.intp)
-        self.loadings: tuple[tuple[Index, NDArray[Any]], ...] = ()
-
-    def of(
-        self, gram: NDArray[Any], index: Index, position: Index,
-        loadings: tuple[tuple[Index, NDArray[Any]], ...],
-    ) -> NDArray[Any]:  # fmt: skip
-        """That of the variables `index`, whose positions in `gram` are their own, and of these loadings."""
-        known, total = len(self.index), len(index)
-        same = all(a is b for a, b in zip(self.loadings, loadings, strict=False))
-        if len(self.loadings) > len(loadings) or not same or not np.array_equal(self.index, index[:known]):
-            known, self.loadings = 0, ()
-        if len(self.matrix) < total:
-            larger = np.empty_like(gram)
-            larger[:known, :known] = self.matrix[:known, :known]
-            self.matrix = larger
-        A = self.matrix[:total, :total]
-        A[known:] = gram[known:total, :total]
-        for variables, entries in self.loadings if known < total else ():  # none of which have just joined
-            at = position[variables]
-            A[known:, at] -= np.outer(A[known:, at] @ entries, entries)
-        A[:known, known:] = A[known:, :known].T
-        for variables, entries in loadings[len(self.loadings) :]:
-            if not _core.deflate_covariance("projection", A, position[variables], entries):
-                raise FloatingPointError("a product is not finite")
-        self.index, self.loadings = index, loadings
-        return A
-
-
 class WorkingSet:
     """The columns F_W of data in memory and their Gram matrix A[W, W], before any deflation.
 
@@ -104,7 +61,6 @@ class WorkingSet:
         self.index: Index = np.empty(0, np.intp)
         self.position = np.full(operator.p, -1, np.intp)
         self._columns, self._gram = np.empty((0, n), dtype), np.empty((0, 0), dtype)
-        self._projected = _Projected(dtype)
         self._last: tuple[Problem, DeflatedOperator, Index, tuple[Problem, DeflatedOperator]] | None = None
 
     @property
@@ -211,10 +167,12 @@ class WorkingSet:
         self, problem: Problem, state: DeflatedOperator, active: Index
     ) -> tuple[Problem, DeflatedOperator]:
         at, known = self.position[active], len(self.index)
-        gram = diagonal = self._gram[:known, :known]
-        if state.by_loadings:
-            gram = self._projected.of(self._gram, self.index, self.position, state.loadings)
-        gram, diagonal = _core.principal_submatrix(gram, at), diagonal.diagonal()[at]
+        gram = _core.principal_submatrix(self._gram[:known, :known], at)
+        diagonal = gram.diagonal().copy()
+        among = tuple((np.searchsorted(active, index), entries) for index, entries in state.loadings)
+        for index, entries in among if state.by_loadings else ():
+            if not _core.deflate_covariance("projection", gram, index, entries):
+                raise FloatingPointError("a product is not finite")
         inside = replace(
             problem, operator=_symmetric(gram), diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, weight=None, degree_weight=None,
@@ -222,13 +180,12 @@ class WorkingSet:
         )  # fmt: skip
         restricted = type(state).from_problem(inside, state.deflation, state.constraint)
         if state.by_loadings:
-            among = tuple((np.searchsorted(active, index), entries) for index, entries in state.loadings)
             return inside, replace(
                 restricted, diagonal=np.maximum(gram.diagonal(), 0), loadings=among, matrix=gram
             )
         noise = partial(_noise, problem, state.deflation.first_order, active)
-        for index, entries in state.loadings:
-            restricted = restricted.deflate(np.searchsorted(active, index), entries, noise)
+        for index, entries in among:
+            restricted = restricted.deflate(index, entries, noise)
         return inside, restricted
 
     def submatrix(self, problem: Problem, state: DeflatedOperator, index: Index) -> NDArray[Any] | None:

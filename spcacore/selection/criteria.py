@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._messages import counted, few
-from .._types import Array, Grid, MatrixLike, ModelLike, OperatorLike, RandomSource, Rule
+from .._types import Array, Grid, MatrixLike, ModelLike, OperatorLike, RandomSource, Rule, Weights
 from .._validation import (
     check_choice,
     integer,
@@ -138,7 +138,12 @@ class SparsitySelection(Judged, ByValue):
 
 @takes_model(*CHOSEN)
 def sparsity_path(
-    X: OperatorLike, model: ModelLike, grid: Grid | None = None, *, callback: SelectionCallback | None = None
+    X: OperatorLike,
+    model: ModelLike,
+    grid: Grid | None = None,
+    *,
+    sample_weight: Weights = None,
+    callback: SelectionCallback | None = None,
 ) -> SparsityPath:
     """Sparse components for each of several values of their sparsity.
 
@@ -159,6 +164,8 @@ def sparsity_path(
         where the method takes that. A mapping says of what, as in ``{"penalty": [1, 2]}`` for `spca`; of
         estimators of other packages it must, and the larger a value the sparser are the components. Default
         for the first two: up to 15 values between one variable and, at most, 1000.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row stands for, as the function of the model takes it.
     callback : callable or True, optional
         Called with a `SelectionProgress` after each value. Raising StopIteration ends the search early,
         see `Progress`.
@@ -194,7 +201,7 @@ def sparsity_path(
     """
     asked = as_model(model, "sparsity_path", CHOSEN, estimators=True)
     refuse_nested(grid)
-    plan = plan_of(X, asked, grid, None)
+    plan = plan_of(X, asked if sample_weight is None else asked.weighted(sample_weight), grid, None)
     path = plan.path(ProgressCounter(check_callback(callback), len(plan.values)))
     plan.warn(path.results)
     return path

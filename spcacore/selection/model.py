@@ -107,6 +107,12 @@ class Model:
             keywords["method"] = with_sparsity(self.method, keywords.pop(self.parameter))
         return replaced(self, keywords={**self.keywords, **keywords})
 
+    def weighted(self, sample_weight: Any) -> Model:
+        """The same model of weighted rows."""
+        if "sample_weight" not in inspect.signature(self.function).parameters:
+            raise TypeError(f"sample_weight is not for {self.name}, which takes none")
+        return self.having(sample_weight=sample_weight)
+
     def begun_at(self, V: Any) -> Model:
         """The same model, whose search begins with loadings."""
         if self.name != "spca":

@@ -283,9 +283,10 @@ class FitPlan(Plan):
         self.seed, self.method = as_seed(rng), model.name
         super().__init__(X, model.seeded(None if rng is None else self.seed), grid)
         self.treatment = {"center": model.said("center", True), "scale": model.said("scale", False)}
+        self.weight = model.keywords.get("sample_weight")
         if not all(isinstance(value, bool) for value in self.treatment.values()):
             raise TypeError("center and scale must be True or False when the sparsity is chosen")
-        self.problem = as_problem(X, **self.treatment)
+        self.problem = as_problem(X, sample_weight=self.weight, **self.treatment)
         most = min(self.problem.p, self.problem.n_samples or self.problem.p)
         self.r = integer(model.n_components, "n_components", 1, most)
         for t, grid in enumerate(self.grids or ()):

@@ -12,7 +12,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
 from .exact_tree import Search
 from .solution import Report, Solution, ended
-from .unit_tree import UnitTree
+from .unit_search import UnitTree
 
 __all__ = ["brief_search"]
 __dir__ = __all__.copy
@@ -52,5 +52,5 @@ def _among_units(state: DeflatedOperator, A: NDArray[np.float64], x: Solution, k
         return x
     tree = UnitTree(state, (A + A.T) / 2, k, x, 0.0)
     tree.step(CHOICE_NODES, lambda _: None)
-    best = tree.incumbent
+    best = tree.best()
     return replace(x, index=best.index, entries=best.entries, objective=best.objective)

@@ -43,7 +43,7 @@ from .._limits import (
     THRESHOLD_WORK,
     WIDE_SAMPLES,
 )
-from .._types import Kind, MatrixLike, Switch
+from .._types import Kind, MatrixLike, Switch, Weights
 from .._validation import check_bool, check_choice, integer, per_component
 from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
@@ -120,7 +120,7 @@ def optimality_bound(
     X: MatrixLike, cardinality: int | ArrayLike, n_components: int = 1, *,
     constraint: Literal["orthogonal"] | None = None,
     choice: Choice | None = None,
-    kind: Kind = "data", center: Switch = True, scale: Switch = False,
+    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     relaxation: bool = False,
 ) -> OptimalityBound:  # fmt: skip
     """An upper bound on `x'Ax` over unit vectors with at most k nonzeros.
@@ -168,7 +168,7 @@ def optimality_bound(
         groups lower every bound: groups by the number of variables that they can have together. Included
         variables and signs lower the bound of one component with up to 2000 variables; "relaxation" is that
         of `dspca` under what is known, with up to 500 variables that are not excluded.
-    {standardization}
+    {matrix}
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it, or 1000 in all for
         several loadings.
@@ -221,7 +221,9 @@ def optimality_bound(
     >>> print("{:.2f} of at most {:.2f}".format(*both))
     7.90 of at most 8.34
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, choice=knowledge(choice))
+    problem = as_problem(
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, choice=knowledge(choice)
+    )
     r = integer(n_components, "n_components", 1, problem.p)
     sizes = per_component(
         cardinality, "cardinality", r, lambda value, name: Solver.check_sparsity(value, name, problem)
@@ -505,7 +507,7 @@ def _eigenpairs(
         return values, V[:, :count].astype(op.dtype)
     if op.symmetric_form or op.m > min(WIDE_SAMPLES, p) or state.filled or state.deflation.residual:
         return None, None
-    values, U, _ = leading_eigenpairs(_outer(problem, state), min(count + 1, op.m))
+    values, U, _ = leading_eigenpairs(op.outer().astype(np.float64), min(count + 1, op.m))
     count = min(count, int(np.count_nonzero(values > 1e-9 * values[0])))
     if count == 0:
         return None, None
@@ -514,36 +516,6 @@ def _eigenpairs(
         v[:] = op.backward(np.ascontiguousarray(u, op.dtype))
         v /= np.linalg.norm(v)
     return values, V
-
-
-def _outer(problem: Problem, state: DeflatedOperator) -> NDArray[np.float64]:
-    """FF'/(n - 1) of the deflated data.
-
-    A projection takes ff' from FF', f = Fz; Schur's complement makes it (I - uu')FF'(I - uu'), u = f/||f||.
-    """
-    F = state.original
-    K, degrees = F.outer().astype(np.float64), max(F.n - 1, 1)
-    directions = [(index, x.astype(np.float64)) for index, x in state.loadings]
-    if state.constraint is not None or state.deflation.orthogonalized:
-        directions = [(i := np.flatnonzero(q), q[i]) for q in state.basis]
-    earlier: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
-    for index, x in directions:
-        f = F.forward(index, np.ascontiguousarray(x, F.dtype)).astype(np.float64)
-        z = np.zeros(problem.p)
-        z[index] = x
-        schur = state.deflation.update == "schur"
-        for u, y in earlier:
-            f -= u * (u @ f if schur else y @ z)
-        if schur and not f @ f / degrees > problem.noise(index, state.deflation.first_order):
-            continue
-        if schur:
-            f /= np.linalg.norm(f)
-            Kf = K @ f
-            K -= np.outer(f, Kf) + np.outer(Kf, f) - (f @ Kf) * np.outer(f, f)
-        else:
-            K -= np.outer(f, f) / degrees
-        earlier.append((f, z))
-    return (K + K.T) / 2
 
 
 def _row_sums(op: Any, diagonal: NDArray[np.float64], k: int) -> float:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CHOICE_SWAPS, REFIT_RISE
-from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
 from ..supports.admissible import Supports
-from .refitting import refit
-from .solution import ProgressClock, Report, Solution
+from .solution import ProgressClock, Report
 
-__all__ = ["Rule", "Vector", "Worth", "ascend", "bounding", "penalization", "swap_units", "truncation"]
+__all__ = ["Rule", "Vector", "Worth", "ascend", "bounding", "penalization", "truncation"]
 __dir__ = __all__.copy
 
 Vector = NDArray[np.float64]
@@ -164,56 +160,3 @@ def ascend(
         return failed
     support, x, value, quadratic = best
     return status, support, x[support].astype(op.dtype), value, quadratic, n_iter
-
-
-def swap_units(state: DeflatedOperator, x: Solution, budget: float, hook: Report | None) -> Solution:
-    """Units swapped, one for one, for others of large entries of A x, for as long as that helps."""
-    choice, op, clock = state.choice, state.operator, ProgressClock(hook)
-    assert choice is not None
-    if budget <= 0 or x.objective == -np.inf:
-        return x
-    for n_iter in range(CHOICE_SWAPS):
-        new = _swapped(state, choice, op, x)
-        if new is None or clock(n_iter):
-            break
-        x = new
-    return x
-
-
-def _swapped(state: DeflatedOperator, choice: Supports, op: _core.Operator, x: Solution) -> Solution | None:
-    """x with one unit in the place of another, where that is better."""
-    enough = x.objective + REFIT_RISE.of(op.dtype) * abs(x.objective)
-    y = op.apply(x.index, np.ascontiguousarray(x.entries)).astype(np.float64)
-    inside = choice.units(x.index)
-    norms = np.where(choice.allowed, choice.norms(choice.projected(y)), -1.0)
-    norms[inside] = -1.0
-    outside = np.argsort(-norms, kind="stable")[:CHOICE_SWAPS]
-    outside = outside[norms[outside] >= 0]
-    used = choice.variables(np.append(inside, outside))
-    if len(outside) == 0 or len(used) > largest_submatrix(op):
-        return None
-    G = op.submatrix(used).astype(np.float64)
-    dense = np.zeros(op.p)
-    dense[x.index] = x.entries
-    weight = choice.norms(dense)
-    ways = []
-    for unit in inside[np.argsort(weight[inside], kind="stable")]:
-        if choice.included[unit]:
-            continue
-        rest = inside[inside != unit]
-        most = choice.cardinality(inside) - choice.cardinality(rest)
-        for other in outside[choice.size[outside] <= most]:
-            support = choice.variables(np.append(rest, other))
-            at = np.searchsorted(used, support)
-            bound = np.inf if state.quotient else float(np.linalg.eigvalsh(G[np.ix_(at, at)])[-1])
-            if bound > enough:
-                ways.append((bound, support))
-    for _, support in sorted(ways, key=lambda way: -way[0])[:CHOICE_SWAPS]:
-        start = choice.oriented(y)[support] + dense[support]
-        if not start.any():
-            continue
-        start /= np.linalg.norm(start)
-        new = refit(state, replace(x, index=support, entries=start.astype(op.dtype), objective=-np.inf))
-        if new.objective > enough:
-            return new
-    return None

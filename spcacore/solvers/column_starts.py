@@ -111,7 +111,7 @@ class Columns:
         Half of these have the largest variance, the other half are random.
         """
         op, p = state.operator, state.operator.p
-        if state.diagonal is None or not isinstance(op, _core.Operator) or problem.filled is not None:
+        if state.diagonal is None or op.by_passes or problem.filled is not None:
             return None
         order = COLUMN_ORDER if op.symmetric_form else min(COLUMN_ORDER, int((COLUMN_WORK / op.m) ** 0.5))
         if p <= order:

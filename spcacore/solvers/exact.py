@@ -52,7 +52,7 @@ from .matrix_search import best_supports
 from .parameters import shared_parameters
 from .solution import Report, Solution, ended
 from .truncated_power import TruncatedPower
-from .unit_tree import UnitTree
+from .unit_search import UnitTree
 
 __all__ = [
     "ExactSearch", "Proof", "branch_and_bound", "refuse_large", "solve_to_optimality",

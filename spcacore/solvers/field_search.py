@@ -200,7 +200,7 @@ class FieldSearch:
         rng = np.random.default_rng([*self.seed[:1], PROBE_COLUMNS])
         some, many = np.flatnonzero(diagonal > 0), np.arange(op.p)
         few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
-        if isinstance(op, _core.Operator) and not op.symmetric_form:
+        if not op.symmetric_form:
             many = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.m, 1)), rng)
             rows = op.columns(many).astype(np.float32)
             columns = float(op.factor) * (op.columns(few).astype(np.float32) @ rows.T)

@@ -49,13 +49,13 @@ from ..results import GreedyComponent
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook
 from .bordered_pencil import Pencil
 from .brief_tree import brief_search
-from .greedy_units import forward_by_units
 from .outside import Outside
 from .parameters import shared_parameters
 from .refitting import is_better, refit
 from .solution import ProgressClock, Report, Solution, ended
 from .starts import power_start, promising_variables
 from .swaps import swap_search
+from .unit_search import forward_by_units
 
 __all__ = ["GreedySearch", "Search", "greedy", "whole_matrix"]
 __dir__ = __all__.copy

@@ -135,7 +135,7 @@ def _products_inside(
     """Products with A[index, index] or a multiple, in any precision, and its diagonal."""
     op, deflation = state.operator, state.deflation
     small = len(index) <= 4 * START_STEPS
-    if small or not isinstance(op, _core.Operator) or op.symmetric_form or not deflation.semidefinite:
+    if small or op.symmetric_form or not deflation.semidefinite:
         G = state.submatrix(index)
         return G.dot, G.diagonal()
     C = op.columns(index).astype(np.float32, copy=False)

@@ -17,9 +17,9 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from .bordered_pencil import Pencil
-from .choosing import swap_units
 from .refitting import refit
 from .solution import ProgressClock, Report, Solution, ended
+from .unit_search import swap_units
 
 __all__ = ["best_swap", "rows_of", "swap_search", "within_reach"]
 __dir__ = __all__.copy

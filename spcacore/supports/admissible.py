@@ -28,6 +28,7 @@ __all__ = ["Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"
 __dir__ = __all__.copy
 
 Units = NDArray[np.bool_]
+KNAPSACK_FEW = 24  # things up to which the exact way costs no more than to look for what is sure
 Unit = int | np.integer[Any]
 
 
@@ -297,12 +298,34 @@ class Supports:
 
 def _packed(value: Array, size: Index, room: int) -> Index:
     """Of things of these sizes those of largest total value that have room: exactly, by the best value of
-    each room (Bellman), or, of many, by value over size or by value, whichever is better."""
+    each room (Bellman), or, of many, by value over size or by value, whichever is better.
+
+    With the last one in part, the sum is no less than any. A thing whose change costs that sum more than
+    what it is above the best of the two ways is in or out for sure.
+    """
     if room <= 0:
         return np.empty(0, np.intp)
-    if len(value) * (room + 1) > KNAPSACK_CELLS:
-        ways = [_in_turn(np.argsort(-rank, kind="stable"), size, room) for rank in (value / size, value)]
-        return max(ways, key=lambda way: float(value[way].sum()))
+    if len(value) <= KNAPSACK_FEW:
+        return _filled_exactly(value, size, room)
+    ratio = value / size
+    ways = [_in_turn(np.argsort(-rank, kind="stable"), size, room) for rank in (ratio, value)]
+    way = max(ways, key=lambda way: float(value[way].sum()))
+    order = np.argsort(-ratio, kind="stable")
+    over = np.flatnonzero(np.cumsum(size[order]) > room)
+    if len(over) == 0:
+        return np.flatnonzero(value > 0)
+    before, last = order[: over[0]], order[over[0]]
+    most = float(value[before].sum()) + (room - int(size[before].sum())) * float(ratio[last])
+    sure = np.abs(value - ratio[last] * size) > most - float(value[way].sum()) + 1e-12 * most
+    kept = np.flatnonzero(sure & (ratio > ratio[last]))
+    core, room = np.flatnonzero(~sure), room - int(size[kept].sum())
+    if len(core) * (room + 1) > KNAPSACK_CELLS:
+        return np.sort(way)
+    return np.sort(np.append(kept, core[_filled_exactly(value[core], size[core], room)]))
+
+
+def _filled_exactly(value: Array, size: Index, room: int) -> Index:
+    """The things of largest total value that have room."""
     best = np.zeros(room + 1)
     taken = np.zeros((len(value), room + 1), bool)
     for i in np.flatnonzero(size <= room).tolist():

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from .._limits import CHOICE_STARTS
 from .._types import Array, Index
 from ..linalg.pencil import ties
 from .admissible import Units, with_unit
@@ -44,8 +45,13 @@ def _never(_: int) -> bool:
 
 
 def forward(objective: Objective, begin: Units | None = None, clock: Clock = _never) -> Units:
-    """From what is included, or begun with, one unit more while there is room: of the largest value."""
+    """From what is included, or begun with, one unit more while there is room: of the largest value.
+
+    Where several first units tie, as in a correlation matrix, that of the best pair.
+    """
     units, steps = objective.supports.included if begin is None else begin, 0
+    if not units.any():
+        units = _first(objective, units)
     while True:
         joining = np.flatnonzero(objective.supports.joining(units))
         found = _best_addition(objective, units, objective.entering(units, joining))
@@ -54,6 +60,23 @@ def forward(objective: Objective, begin: Units | None = None, clock: Clock = _ne
         units, steps = with_unit(units, add=found[1]), steps + 1
         if clock(steps):
             return units
+
+
+def _first(objective: Objective, none: Units) -> Units:
+    """The first unit, in a mask."""
+    others = objective.entering(none, np.flatnonzero(objective.supports.joining(none)))
+    if len(others) == 0:
+        return none
+    values = _values(objective, none, others)
+    tied = others[ties(values)] if values.max() > -np.inf else others[:0]
+    if len(tied) > CHOICE_STARTS:
+        tied = tied[np.argsort(-objective.promise(none)[tied], kind="stable")[:CHOICE_STARTS]]
+    starts, pairs = [with_unit(none, add=unit) for unit in tied], []
+    for start in starts if len(starts) > 1 else ():
+        joining = np.flatnonzero(objective.supports.joining(start))
+        more = _best_addition(objective, start, objective.entering(start, joining))
+        pairs.append(-np.inf if more is None else more[0])
+    return starts[int(ties(np.array(pairs))[0]) if pairs else 0] if starts else none
 
 
 def backward(objective: Objective, clock: Clock = _never) -> Units:
@@ -156,27 +179,28 @@ def _traded(objective: Objective, units: Units, value: float) -> tuple[float, Un
 def _best_addition(
     objective: Objective, units: Units, others: Index, enough: float = -np.inf
 ) -> tuple[float, int] | None:
-    """The value and the unit, of these others, that makes the value largest; None where none has enough.
-
-    Where only bounds are known, the values of the largest ones are asked for.
-    """
+    """The value and the unit, of these others, that makes the value largest; None where none has enough."""
     if len(others) == 0:
         return None
-    values = objective.with_each(units, others)
-    if not objective.exact:
-        values = _decided(objective, units, others, values, enough)
+    values = _values(objective, units, others, enough)
     best = int(ties(values)[0])
     if not values[best] > enough:
         return None
     return float(values[best]), int(others[best])
 
 
-def _decided(objective: Objective, units: Units, others: Index, bounds: Array, enough: float) -> Array:
-    """Values in place of bounds, the largest first, where they may be the largest; -inf of the rest."""
-    values = np.full(len(bounds), -np.inf)
+def _values(objective: Objective, units: Units, others: Index, enough: float = -np.inf) -> Array:
+    """The values with each of the others more.
+
+    Of bounds only the largest are replaced by values, those that may be the largest; the rest by -inf.
+    """
+    bounds = objective.with_each(units, others)
+    if objective.exact:
+        return bounds
+    values, most = np.full(len(bounds), -np.inf), -np.inf
     for i in np.argsort(-bounds, kind="stable")[: objective.most_tried]:
-        if not bounds[i] > enough:
+        if not bounds[i] > enough or bounds[i] < most:
             break
         values[i] = objective.value(with_unit(units, add=others[i]))
-        enough = max(enough, float(values[i]))
+        most = max(most, float(values[i]))
     return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from .admissible import Units, with_unit
 from .objective import Bound, Objective
 from .search import Clock
 
-__all__ = ["Proof", "prove"]
+__all__ = ["Proof", "Tree", "prove"]
 __dir__ = __all__.copy
 
 
@@ -35,16 +36,10 @@ def prove(
 
     `clock` is told the number of nodes.
     """
-    tree = _Tree(objective, begin, max(tol, objective.slack))
-    supports = objective.supports
-    tree.push(np.inf, supports.included.copy(), supports.allowed & ~supports.included)
-    n_nodes = 0
-    while tree.open() and n_nodes < node_limit and not clock(n_nodes):
+    tree = Tree(objective, begin, tol)
+    while tree.open() and tree.n_nodes < node_limit and not clock(tree.n_nodes):
         tree.step()
-        n_nodes += 1
-    complete = not tree.open()
-    upper = tree.level if complete else max(tree.level, -tree.heap[0].key)
-    return Proof(tree.best, tree.value, upper, complete, n_nodes)
+    return Proof(tree.units, tree.value, tree.upper(), not tree.open(), tree.n_nodes)
 
 
 @record
@@ -61,12 +56,15 @@ class _Node:
         return (self.key, self.turn) < (other.key, other.turn)
 
 
-class _Tree:
+class Tree:
+    """The nodes that are open, and the best units so far with their value."""
+
     def __init__(self, objective: Objective, begin: Units, tol: float):
-        self.objective, self.supports, self.tol = objective, objective.supports, tol
-        self.best, self.value = begin, objective.value(begin) if begin.any() else -np.inf
+        self.objective, self.supports, self.tol = objective, objective.supports, max(tol, objective.slack)
+        self.units, self.value = begin, objective.value(begin) if begin.any() else -np.inf
         self.heap: list[_Node] = []
-        self.turn = 0
+        self.turn, self.n_nodes = 0, 0
+        self._push(np.inf, self.supports.included, self.supports.allowed & ~self.supports.included)
 
     @property
     def level(self) -> float:
@@ -76,16 +74,29 @@ class _Tree:
     def open(self) -> bool:
         return bool(self.heap) and -self.heap[0].key > self.level
 
-    def step(self) -> None:
+    def upper(self) -> float:
+        """No support has a larger value."""
+        return max(self.level, -self.heap[0].key) if self.open() else self.level
+
+    def step(self, count: int = 1, check_limits: Callable[[int], object] = lambda _: None) -> int:
+        """Take up to so many steps; how many there were. What `check_limits` raises ends them."""
+        before = self.n_nodes
+        while self.n_nodes < before + count and self.open():
+            check_limits(0)
+            self._step()
+        return self.n_nodes - before
+
+    def _step(self) -> None:
         """Bound the node of the largest bound, or divide it if that is known."""
         node = heapq.heappop(self.heap)
+        self.n_nodes += 1
         if node.bound is not None:
             return self._divide(node.inside, node.free, -node.key, node.bound)
         bound = self.objective.bound(node.inside, node.free)
         self._complete(node.inside, node.free, bound)
-        return self.push(min(-node.key, bound.value), node.inside, node.free, bound)
+        return self._push(min(-node.key, bound.value), node.inside, node.free, bound)
 
-    def push(self, value: float, inside: Units, free: Units, bound: Bound | None = None) -> None:
+    def _push(self, value: float, inside: Units, free: Units, bound: Bound | None = None) -> None:
         """A node that may hold something better; what is one support, or one unit short of it, is tried."""
         if not value > self.level:
             return
@@ -114,9 +125,9 @@ class _Tree:
                 free = with_unit(free, drop=unit)
                 continue
             free = with_unit(free, drop=unit)
-            self.push(float(without[unit]), inside, free)
+            self._push(float(without[unit]), inside, free)
             inside = with_unit(inside, add=unit)
-        self.push(value, inside, free)
+        self._push(value, inside, free)
 
     def _complete(self, inside: Units, free: Units, bound: Bound) -> None:
         """Try the units inside and the free ones of the largest weights that have room."""
@@ -130,7 +141,7 @@ class _Tree:
     def _try(self, units: Units) -> None:
         value = self.objective.value(units) if units.any() else -np.inf
         if value > self.value:
-            self.best, self.value = units, value
+            self.units, self.value = units, value
 
     def _try_each(self, inside: Units, others: Index) -> None:
         """The units inside with each other one, of which only those are asked that may be better."""

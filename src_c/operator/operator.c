@@ -518,7 +518,7 @@ spca_status SPCA(outer)(const operator_t *A, spca_stop stop, void *ctx, real *wo
         spca_status status;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         for (spca_int a = 0; a < k; a++) iwork[a] = first + a;
-        status = A->columns(A, k, iwork, stop, ctx, work + A->m * SPCA_OUTER_BLOCK, W);
+        status = SPCA(images)(A, k, iwork, stop, ctx, work + A->m * SPCA_OUTER_BLOCK, W);
         if (status < 0) return status;
         status = SPCA(matrix_product)(1, A->m, A->m, k, W, A->m, W, A->m, factor, first > 0, A->run,
                                       stop, ctx, 0, NULL, K, A->m);

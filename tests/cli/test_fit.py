@@ -10,8 +10,6 @@ import scipy.sparse
 from cli_tools import OPTIONS, api, assert_same, results, saved
 
 import spcacore
-from spcacore.cli import models
-from spcacore.operators.deflation import DEFLATIONS
 
 P = 12  # columns of X
 
@@ -46,29 +44,6 @@ def test_pit_props_by_fit_reproduce_the_demonstration(run, output, tmp_path):
     start = next(i for i, line in enumerate(demo) if line.startswith("component"))
     assert demo[start : start + 19] == out.splitlines()[2:21]
     assert out.startswith(f"Sparse PCA of {path}: 13 variables, covariance matrix\n")
-
-
-@pytest.mark.parametrize(
-    ("argv", "options"),
-    [
-        (["--scale"], {"scale": True}),
-        (["--no-center"], {"center": False}),
-        (["--tol", "0.01"], {"tol": 0.01}),
-        *[(["--deflation", d], {"deflation": d}) for d in DEFLATIONS],
-    ],
-)
-def test_options_reach_the_api(run, tmp_path, file, X, argv, options):
-    assert run("fit", file, *OPTIONS, *argv, "-o", tmp_path / "r.npz", "-q") == (0, "", "")
-    assert_same(results(tmp_path / "r.npz"), api(X, **options))
-
-
-def test_seed_and_max_iter_reach_the_api(run, file, X, monkeypatch):
-    options = {}
-    monkeypatch.setattr(
-        models, "sparse_pca", lambda X, r, **kw: options.update(kw) or spcacore.sparse_pca(X, r, **kw)
-    )
-    assert run("fit", file, *OPTIONS, "--seed", "7", "--max-iter", "77", "-q")[0] == 0
-    assert (options["method"].rng, options["method"].max_iter) == (7, 77)
 
 
 def test_float32_computes_in_single_precision(run, tmp_path, X, counts):

@@ -1,0 +1,133 @@
+"""Variance over groups of variables and under signs, as an objective over supports (supports/objective).
+
+Where A may be formed, bounds come from its submatrices, and values alone from re-fitting; elsewhere each
+support that is tried is re-fitted. Of single variables of any sign, compiled searches do the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._limits import CHOICE_SWAPS, GREEDY_UNITS, REFIT_RISE, TREE_PENALTY
+from .._types import Array, Index
+from ..objectives.eigenvalue_sum import LeadingSum
+from ..operators.deflation import DeflatedOperator
+from ..operators.submatrix import largest_submatrix
+from ..supports.admissible import Units
+from ..supports.objective import Bound, Objective
+from ..supports.search import forward, swap
+from ..supports.tree import Tree
+from .refitting import refit
+from .solution import ProgressClock, Report, Solution
+from .starts import power_start
+
+__all__ = ["UnitTree", "Variance", "forward_by_units", "swap_units"]
+__dir__ = __all__.copy
+
+
+class Variance(Objective):
+    """x'Ax, or x'Ax/x'Bx under generalized deflation, of the best feasible x on a support."""
+
+    def __init__(
+        self, state: DeflatedOperator, k: int, A: Array | None = None, seed: tuple[int, ...] = (),
+        most_tried: int = GREEDY_UNITS,
+    ):  # fmt: skip
+        assert state.choice is not None
+        super().__init__(state.choice.within(k))
+        self.state, self.op, self.seed, self.most_tried = state, state.operator, seed, most_tried
+        self.rise = self.slack = REFIT_RISE.of(self.op.dtype)
+        self.known: dict[bytes, Solution] = {}
+        self.near: Array = np.zeros(self.op.p)  # from which values are sought
+        if A is None and not state.quotient and self.op.p <= largest_submatrix(self.op):
+            A = self.op.submatrix(np.arange(self.op.p)).astype(np.float64)
+        self.matrix = None if A is None or state.quotient else LeadingSum((A + A.T) / 2, self.supports)
+        self.exact = self.matrix is None or (self.matrix.exact and not state.constrained)
+        if self.matrix is not None and state.constrained:  # x'Ax = x'(A - t QQ')x where Q'x = 0
+            Q = np.stack(state.basis, axis=1)
+            t = TREE_PENALTY * float(np.abs(self.matrix.A).max())
+            self.matrix.masked = self.matrix.A - t * (Q @ Q.T)
+
+    def solution(self, units: Units) -> Solution:
+        """The best values on some units."""
+        key = units.tobytes()
+        if key not in self.known:
+            S = self.supports.index(units)
+            start = self.near[S]
+            if not start.any():
+                signs = self.supports.signs
+                start = np.ones(len(S)) if signs is None else signs[S] + (signs[S] == 0.0)
+            start = (start / np.linalg.norm(start)).astype(self.op.dtype)
+            self.known[key] = refit(self.state, Solution(S, start, -np.inf, 0, True))
+        return self.known[key]
+
+    def value(self, units: Units) -> float:
+        return self.solution(units).objective if units.any() else 0.0
+
+    def with_each(self, units: Units, others: Index) -> Array:
+        return (
+            super().with_each(units, others) if self.matrix is None else self.matrix.with_each(units, others)
+        )
+
+    def promise(self, units: Units) -> Array:
+        """The squares of A x or, beside no unit, variances, and where these tie the leading eigenvector's."""
+        supports = self.supports
+        if not units.any():
+            assert self.state.diagonal is not None
+            variance = supports.per_unit(np.maximum(self.state.diagonal, 0).astype(np.float64))
+            dense = power_start(self.op, np.random.default_rng(self.seed)).astype(np.float64)
+            part = supports.norms(supports.oriented(dense))
+            order = np.lexsort((part, np.round(variance / (variance.max() or 1), 6)))
+            return np.asarray(np.argsort(order), np.float64)
+        x = self.solution(units)
+        y = self.op.apply(x.index, np.ascontiguousarray(x.entries)).astype(np.float64)
+        self.near = supports.projected(y)
+        norms = supports.norms(self.near)
+        self.near[x.index] += x.entries
+        return norms**2
+
+    def bound(self, inside: Units, free: Units) -> Bound:
+        assert self.matrix is not None
+        return self.matrix.bound(inside, free)
+
+
+def forward_by_units(
+    state: DeflatedOperator, K: int, seed: list[int], clock: ProgressClock
+) -> Solution | None:
+    """From what is included, one unit more while there is room: that of the largest objective."""
+    objective = Variance(state, K, seed=tuple(seed))
+    units = forward(objective, clock=clock)
+    if not units.any():
+        return None
+    return replace(objective.solution(units), n_iter=int(units.sum() - state.choice.included.sum()))
+
+
+def swap_units(state: DeflatedOperator, x: Solution, budget: float, hook: Report | None) -> Solution:
+    """Units swapped, one for one, for others of large entries of A x, for as long as that helps."""
+    choice = state.choice
+    assert choice is not None
+    if budget <= 0 or x.objective == -np.inf:
+        return x
+    objective = Variance(state, choice.cardinality_of(x.index), most_tried=CHOICE_SWAPS)
+    units, clock = choice.mask(x.index), ProgressClock(hook)
+    objective.known[units.tobytes()] = x
+    new = objective.solution(swap(objective, units, lambda n: n == CHOICE_SWAPS or clock(n))[1])
+    return x if new is x else replace(x, index=new.index, entries=new.entries, objective=new.objective)
+
+
+class UnitTree(Tree):
+    """The tree from a component that is known."""
+
+    objective: Variance
+
+    def __init__(self, state: DeflatedOperator, A: NDArray[Any], k: int, best: Solution, tol: float):
+        objective = Variance(state, k, A)
+        units = objective.supports.mask(best.index)
+        objective.known[units.tobytes()] = best
+        super().__init__(objective, units, tol)
+
+    def best(self) -> Solution:
+        return self.objective.solution(self.units)
