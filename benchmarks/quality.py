@@ -132,7 +132,7 @@ def sp500():
 
 PAGE = """# How close to the best
 
-## In short
+## Summary
 
 * One component: on every problem of the first table, the default search found the best component that exists,
   and branch and bound proved it. Greedy search, and a search from one start alone, sometimes end far below
