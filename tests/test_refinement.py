@@ -524,7 +524,7 @@ def test_more_nonzeros_than_variables_that_vary():
 @pytest.mark.parametrize("kind", ["covariance", "data"])
 @few()
 def test_variables_join_that_would_enter(kind, monkeypatch):
-    """Of many variables the search has a part at first: here few of two groups, the best of which are known."""
+    """Of many variables the search has some at first: here a few of two groups."""
     monkeypatch.setattr("spcacore.models.joint_search.TOGETHER_ORDER", 12)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 60))
