@@ -22,6 +22,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 import spcacore
 from spcacore import datasets
 from spcacore.methods import METHODS
+from spcacore.options import OPTIONS, declared
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -227,6 +228,23 @@ def test_every_option_of_every_function_is_in_the_tables():
         assert known >= set(inspect.signature(record).parameters), record
 
 
+def test_every_option_has_a_row_with_its_meaning():
+    """Of functions and of records; and no row is of nothing."""
+    takers = [getattr(spcacore, name) for name in FUNCTIONS]
+    records = [*METHODS.values(), spcacore.RatioSearch, spcacore.Choice, spcacore.Explained, spcacore.Total]
+    known = {f"{one.__name__}.{name}" for one in records for name in inspect.signature(one).parameters}
+    known |= {name for one in [*takers, *records] for name in inspect.signature(one).parameters}
+    known |= {*inspect.signature(spcacore.Prior).parameters}
+    assert set(OPTIONS) <= known
+    for record in records:
+        assert set(declared(record)) == set(inspect.signature(record).parameters), record
+        for name, one in declared(record).items():
+            if one.kind == "words":
+                assert one.default in one.words, name
+            if one.kind in ("whole", "number") and one.default is not inspect.Parameter.empty:
+                assert one.default is None or one.option.low <= one.default <= one.option.high, name
+
+
 def documented_defaults(thing):
     """{name: value} of what the docstring says of parameters: `name, other : type, default 3 and 4`."""
     section = re.search(
@@ -270,6 +288,7 @@ def test_defaults_of_estimators_are_those_of_their_functions():
         ours = inspect.signature(getattr(estimators, name)).parameters
         theirs = inspect.signature(functions[OTHER_NAMES.get(name, name.lower())]).parameters
         given = {option for option, p in theirs.items() if p.default is not inspect.Parameter.empty}
+        assert set(ours) - set(theirs) <= {"random_state", "n_clusters", "linkage"}, name  # none is ignored
         for option in set(ours) & given - {"n_components", "cardinality", "options"}:
             assert ours[option].default == theirs[option].default, (name, option)
 

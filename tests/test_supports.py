@@ -8,11 +8,14 @@ import pytest
 import scipy.linalg
 from known_variables import signed_optimum, signed_ratio_optimum
 
+import spcacore
 from spcacore.objectives.eigenvalue_sum import LeadingSum
+from spcacore.objectives.partition import Partition
 from spcacore.objectives.ratio import Ratio, RatioOfUnits
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.supports.admissible import Supports
+from spcacore.supports.enumeration import enumerated, splits_of
 from spcacore.supports.search import ascend, backward, best_of, forward, swap
 from spcacore.supports.tree import prove
 
@@ -129,6 +132,70 @@ def test_searches_against_enumeration(seed, known, objective):
     assert best * (1 - 1e-12) <= proof.upper <= best * (1 + 1e-9)
     for limit in (0, 1, 3):
         assert prove(given, begin, node_limit=limit).upper >= best * (1 - 1e-12)
+
+
+def all_partitions(supports, sizes, total):
+    """Two sets without a common unit, of these cardinalities or of this total."""
+    some = [(np.array(units), int(supports.size[list(units)].sum())) for units in all_allowed(supports)]
+    for (one, j), (other, k) in itertools.product(some, repeat=2):
+        room = j + k <= sum(sizes) if total else j <= sizes[0] and k <= sizes[1]
+        if room and not (one & other).any():
+            yield tuple(one.tolist()), tuple(other.tolist())
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("total", [False, True])
+@pytest.mark.parametrize("known", [name for name in KNOWN if "include" not in name and name != "both"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_partitions_against_enumeration(seed, known, total):
+    """Searches find no more than the best, and enumeration finds it from a poor choice."""
+    A, supports = a_case(seed, known)
+    least = int(supports.size[supports.allowed].min())
+    sizes = (least + 1, least)
+    supports = supports.within(sum(sizes) if total else max(sizes))
+    value = value_of(A, supports, "variance")
+    best = max(value(one) + value(other) for one, other in all_partitions(supports, sizes, total))
+    one = LeadingSum(A, supports)
+    whole = Partition(one, sizes, total)
+    for search in (forward, lambda given: swap(given, forward(given))[1]):
+        sets = whole.sets(search(whole))
+        assert not (sets[0] & sets[1]).any()
+        assert not (np.any(sets, axis=0) & ~supports.allowed).any()
+        used = [int(supports.size[units].sum()) for units in sets]
+        assert sum(used) <= sum(sizes)
+        assert total or (used[0] <= sizes[0] and used[1] <= sizes[1])
+        found = sum(value(tuple(units.tolist())) for units in sets if units.any())
+        assert found <= best * (1 + 1e-12)
+        assert found == pytest.approx(whole.value(np.concatenate(sets)), rel=1e-9)
+    splits = splits_of(sum(sizes), 2, int(supports.size.sum())) if total else [sizes]
+    sets, found, complete = enumerated(one, splits, sizes, sets, 0.5 * found)
+    assert complete
+    assert not (sets[0] & sets[1]).any()
+    assert total or all(supports.size[units].sum() <= k for units, k in zip(sets, sizes, strict=True))
+    assert sum(value(tuple(units.tolist())) for units in sets) == pytest.approx(best, rel=1e-9)
+    assert found == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("deflation", ["orthogonal", "uncorrelated"])
+def test_groups_under_a_constraint_are_proved(seed, deflation):
+    """The second component against all supports of groups, within the span that the constraint leaves."""
+    rng, k, unit = np.random.default_rng(seed), 2 + seed % 2, np.arange(9) % 5
+    A = np.cov(rng.standard_normal((14, 9)), rowvar=False)
+    x = spcacore.sparse_pca(
+        A, 2, k, kind="covariance", method="branch_and_bound", deflation=deflation,
+        choice=spcacore.Choice(groups=unit),
+    )  # fmt: skip
+    first, second = x.loadings.T
+    given, best = first if deflation == "orthogonal" else A @ first, 0.0
+    for chosen in itertools.combinations(range(5), k):
+        S = np.flatnonzero(np.isin(unit, chosen))
+        q = given[S] / (np.linalg.norm(given[S]) or 1)
+        P = np.eye(len(S)) - np.outer(q, q)
+        best = max(best, np.linalg.eigvalsh(P @ A[np.ix_(S, S)] @ P)[-1])
+    assert x.converged.all()
+    assert given @ second == pytest.approx(0, abs=1e-9)
+    assert second @ A @ second == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

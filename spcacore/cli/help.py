@@ -287,10 +287,9 @@ examples:
   assumption                                         what the bounds assume of false variables
   average_any, any_threshold                         for variables in at least one component
   components   for each: index, threshold, expected_false, average_selected, explained_interval (two
-  shares),
-               cosine (the mean with that of all the samples), and variables: index, variable, frequency,
-               loading, interval and stable of each that is ever chosen; those of FILE before those of
-  --other
+               shares), cosine (the mean with that of all the samples), and variables: index, variable,
+               frequency, loading, interval and stable of each that is ever chosen; those of FILE before
+               those of --other
 @certify.description
 Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
 and compare it with the best component found. With --loadings, print what given loadings explain, and how far
@@ -350,8 +349,7 @@ different the variances are.
 file formats:
   .csv, .tsv       Text (needs pandas), also compressed (.gz, .bz2, .xz). A header and row names are
                    recognized: a first line or a first column of words, or of numbers that count or identify
-                   the rows. Semicolons are recognized; --decimal , reads 1,5 and --thousands , reads
-                   10,500.
+                   the rows. Semicolons are recognized; --decimal , reads 1,5 and --thousands , 10,500.
                    Columns of words are left out, and those of --drop.
   .npy             A NumPy array, 2-D. It is read from disk as needed.
   .npz             Several NumPy arrays: the only 2-D one, the one called X, or that of --array. An array
@@ -373,8 +371,7 @@ exit status: 0 success, 2 wrong usage or input, 130 interrupted.
   samples, variables, kind, center, scale, names     the matrix
   warnings, notes, seconds                           what stderr says, and the time it took
 @json.result
-  result       method, deflation, constraint, total_variance, and for each of components: index,
-  cardinality,
+  result       method, deflation, total_variance, and for each of components: index, cardinality,
                explained_variance, explained_variance_ratio, upper_bound and gap (with --certify), n_iter,
                converged, and loadings: index, variable and loading of each that is not zero
 """

@@ -78,7 +78,7 @@ def _print_rows(rows: dict[str, Any]) -> None:
 
 def facts_of(X: Any) -> dict[str, Any]:
     n, p = X.shape
-    sparse, square = scipy.sparse.issparse(X), symmetric(X)
+    sparse, as_covariance = scipy.sparse.issparse(X), symmetric(X)
     if sparse and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -86,13 +86,15 @@ def facts_of(X: Any) -> dict[str, Any]:
     low, high = np.full(p, np.inf), np.full(p, -np.inf)
     nonzeros = missing = infinite = 0
     first: list[list[int]] = []
-    for row, column, value, finite in _pieces(X):
+    for row, column, value in _pieces(X):
         stored += np.bincount(column, minlength=p)
         nonzeros += int(np.count_nonzero(value))
-        missing += np.isnan(value).sum()
-        infinite += np.isinf(value).sum()
-        first += sorted(np.stack([row, column], axis=1)[~finite].tolist())[:1]
-        column, value = column[finite], value[finite]
+        finite = np.isfinite(value)
+        if not finite.all():
+            missing += np.isnan(value).sum()
+            infinite += np.isinf(value).sum()
+            first += sorted(np.stack([row, column], axis=1)[~finite].tolist())[:1]
+            column, value = column[finite], value[finite]
         count += np.bincount(column, minlength=p)
         total += np.bincount(column, value, minlength=p)
         np.minimum.at(low, column, value)
@@ -102,14 +104,14 @@ def facts_of(X: Any) -> dict[str, Any]:
     count += zeros
     with np.errstate(all="ignore"):
         mean = total / count
-        for _, column, value, finite in _pieces(X):
-            column, value = column[finite], value[finite]
-            squares += np.bincount(column, (value - mean[column]) ** 2, minlength=p)
+        for _, column, value in _pieces(X):
+            square = np.where(np.isfinite(value), (value - mean[column]) ** 2, 0)
+            squares += np.bincount(column, square, minlength=p)
         variance = (squares + np.where(zeros > 0, zeros * mean**2, 0)) / (count - 1)
     constant = (count > 0) & (low == high)
     size = variance[(count > 1) & ~constant & np.isfinite(variance)]
     seconds = None
-    if not first and nonzeros >= INFO_TIMED_ENTRIES and not square:
+    if not first and nonzeros >= INFO_TIMED_ENTRIES and not as_covariance:
         op = as_problem(X).operator
         started = time.perf_counter()
         op.apply(None, np.eye(1, op.p, dtype=op.dtype)[0])  # as the solvers multiply by the covariance
@@ -123,13 +125,13 @@ def facts_of(X: Any) -> dict[str, Any]:
         "empty_variables": np.flatnonzero(count == 0).tolist(),
         "smallest_variance": size.min(initial=np.inf), "largest_variance": size.max(initial=-np.inf),
         "median_variance": np.median(size) if len(size) else None,
-        "symmetric": square, "unit_diagonal": square and bool(np.allclose(X.diagonal(), 1)),
+        "symmetric": as_covariance, "unit_diagonal": as_covariance and bool(np.allclose(X.diagonal(), 1)),
         "seconds_per_product": seconds,
     }  # fmt: skip
 
 
 def _pieces(X: Any) -> Iterator[tuple[NDArray[Any], ...]]:
-    """Rows, columns and values of the entries stored, and which are finite, some at a time."""
+    """Rows, columns and values of the entries stored, some at a time."""
     sparse = scipy.sparse.issparse(X)
     turned = X.format == "csc" if sparse else X.flags.f_contiguous and not X.flags.c_contiguous
     lines = X.T if turned else X
@@ -140,7 +142,7 @@ def _pieces(X: Any) -> Iterator[tuple[NDArray[Any], ...]]:
         i, j = (block.row, block.col) if sparse else map(np.ravel, np.indices(block.shape))
         value = np.asarray(block.data if sparse else block, np.float64).ravel()
         where = (j, i + start) if turned else (i + start, j)
-        yield *where, value, np.isfinite(value)
+        yield *where, value
 
 
 # ---- text -------------------------------------------------------------------------------------------

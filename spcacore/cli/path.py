@@ -101,11 +101,9 @@ def _write(path: str, curve: Any, names: list[str]) -> None:
     if Path(path).suffix.lower() == ".csv":
         import pandas
 
-        steps = [*getattr(curve, "earlier", ()), curve]
-        frames = [_frame(step) for step in steps]
-        if len(steps) > 1:
-            for t, frame in enumerate(frames):
-                frame.insert(0, "component", t + 1)
+        frames = [_frame(step) for step in [*getattr(curve, "earlier", ()), curve]]
+        if len(frames) > 1:
+            frames = [frame.assign(component=t + 1) for t, frame in enumerate(frames)]
         write_frame(path, pandas.concat(frames))
         return
     fields = _fields(curve)

@@ -58,21 +58,19 @@ def check_sizes(
     """The numbers of variables of the components, given r and p; an error where there are too few."""
     if not request.together:
         return several
-    support, total, choice = request.support, request.total, problem.choice
+    support, total, choice = request.support, request.total, problem.supports
     if problem.diagonal is None:
         raise ValueError("supports chosen together need the entries of X; an operator offers only products")
     if request.method.name == "branch_and_bound" and problem.p > EXACT_ORDER:
         raise ValueError(f"branch_and_bound takes at most {EXACT_ORDER} variables, not {problem.p}")
-    if choice is not None and choice.shapes and problem.p > ACROSS_ORDER:
+    if choice.shapes and problem.p > ACROSS_ORDER:
         raise ValueError(
             f"{choice.shaping} with supports chosen together is for at most {ACROSS_ORDER} variables, not "
             f"{problem.p}"
         )
-    what, low, p, joint = "variable", 1, problem.p, ""
-    if choice is not None:
-        low, p = choice.bounds
-        what = "group" if choice.grouped and not choice.counts_variables else what
-        joint = choice.why() if choice.shapes else ""
+    low, p = choice.bounds
+    what = "group" if choice.grouped and not choice.counts_variables else "variable"
+    joint = choice.why() if choice.shapes else ""
     if total is not None:
         most = p if support == "disjoint" else r * p
         integer(
@@ -85,7 +83,7 @@ def check_sizes(
             raise ValueError(
                 "support='common' uses one set for all components: cardinality must be one number"
             )
-        variables = sizes[0] if choice is None else choice.most_variables(sizes[0])
+        variables = choice.most_variables(sizes[0])
         if support == "common" and variables < r:
             raise ValueError(
                 f"{counted(r, 'component')} on {counted(variables, 'common variable')}: no more components "
@@ -181,8 +179,8 @@ def _solution(problem: Problem, x: Loading, n_iter: int, done: bool, upper: floa
     kept = np.abs(entries) > 0
     index = index[kept]
     entries = (entries[kept] / np.linalg.norm(entries[kept])).astype(problem.operator.dtype)
-    signed = problem.choice is not None and problem.choice.signs is not None
-    entries = problem.choice.sign(index, entries) if signed and problem.choice else fix_sign(entries)
+    supports = problem.supports
+    entries = fix_sign(entries) if supports.signs is None else supports.sign(index, entries)
     value = float(entries @ problem.operator.apply(index, np.ascontiguousarray(entries))[index])
     return Solution(index, entries, value, n_iter, done, upper)
 
@@ -192,15 +190,13 @@ def _ordered(problem: Problem, found: list[Solution], request: Request) -> list[
     order = sorted(found, key=lambda x: -x.objective)
     if request.support == "common" or request.total is not None:
         return order
-    choice, sizes, out = problem.choice, request.cardinality, []
-    if choice is not None and choice.shapes and len(found) == len(sizes):
-        places = sorted(range(len(sizes)), key=lambda t: (-sizes[t], -found[t].objective))
-        of = dict(zip(sorted(range(len(sizes)), key=lambda t: -sizes[t]), places, strict=True))
-        return [found[of[t]] for t in range(len(sizes))]
-    for size in sizes:
-        place = next((i for i, x in enumerate(order) if len(x.index) == size), 0)
-        out += [order.pop(place)] if order else []
-    return out
+    sizes = request.cardinality
+    if len(found) < len(sizes):
+        return order
+    by_size = sorted(range(len(sizes)), key=lambda t: -sizes[t])
+    places = sorted(range(len(sizes)), key=lambda t: (-sizes[t], -found[t].objective))
+    of = dict(zip(by_size, places, strict=True))
+    return [found[of[t]] for t in range(len(sizes))]
 
 
 def _among_some(

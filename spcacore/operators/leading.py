@@ -66,7 +66,11 @@ def dense_shares(problem: Problem, r: int) -> NDArray[np.float64]:
         values = leading_eigenvectors(op, min(r, op.p))[0]
     else:
         products = (op.submatrix(np.arange(op.p)) if square else op.outer()).astype(np.float64)
-        values = interruptible(lambda: np.linalg.eigvalsh(products))[: -r - 1 : -1]
+        small = len(products) <= ALL_VECTORS_ORDER  # which takes less than a thread of its own
+        values = (
+            np.linalg.eigvalsh(products) if small else interruptible(lambda: np.linalg.eigvalsh(products))
+        )
+        values = values[: -r - 1 : -1]
     shares[: len(values)] = np.maximum(values, 0) / total
     return shares
 

@@ -24,7 +24,7 @@ from ..operators.transform import scores
 from ..supports.admissible import variables_of
 from .inputs import checked_input
 
-__all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "by_place", "with_seed"]
+__all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "by_place", "options_of", "with_seed"]
 __dir__ = __all__.copy
 
 _ROWS = "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)\n"
@@ -129,6 +129,13 @@ def by_place(known: dict[str, Any], names: tuple[str, ...] | None, p: int) -> di
     return found
 
 
+def options_of(estimator: Any, function: Callable[..., Any]) -> dict[str, Any]:
+    """The parameters of an estimator that are options of its function."""
+    takes = signature(function).parameters
+    params = estimator.get_params(deep=False)
+    return {name: given for name, given in params.items() if name in takes and name != "n_components"}
+
+
 @filled(PARAGRAPHS)
 class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Scores of the components."""
@@ -153,6 +160,14 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _model_function(self, allowed: Collection[str]) -> Callable[..., Any]:
         """One of these functions, if there is a choice."""
         return type(self)._function
+
+    def _options(self, p: int) -> dict[str, Any]:
+        """Those of the function, with what is known of the variables in their order."""
+        given = options_of(self, type(self)._function)
+        if "method" in given:
+            given |= self._seeded(self.random_state)
+        of_variables = given.keys() & {"center", "scale", "start", "choice"}
+        return given | self._by_place(p, **{name: given[name] for name in of_variables})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

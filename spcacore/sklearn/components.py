@@ -20,7 +20,7 @@ from ..models.components import sparse_pca
 from ..models.elastic_net import spca
 from ..models.rotated import sca
 from ..solvers.table import SOLVERS
-from .base import PARAGRAPHS, with_seed
+from .base import PARAGRAPHS
 from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
 from .likelihood import Density, Likelihood
 from .running import WeightedBatches
@@ -80,7 +80,8 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
 
     def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
         """The result of the function."""
-        raise NotImplementedError
+        given = self._options(X.shape[1])
+        return type(self)._function(X, r, **given, sample_weight=sample_weight, callback=callback)
 
 
 @filled(PARAGRAPHS)
@@ -167,15 +168,6 @@ class SparsePCA(Components):
         leaves_out = SOLVERS[as_method(self.method).name].missing  # NaN, which is refused here
         return super()._training(X, *y, finite=leaves_out, **checks)
 
-    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
-        known = self._by_place(X.shape[1], center=self.center, scale=self.scale)
-        return sparse_pca(
-            X, r, self.cardinality, method=with_seed(self.method, self.random_state),
-            choice=self._choice_by_place(X.shape[1]), deflation=self.deflation, support=self.support,
-            refine=self.refine, certify=self.certify, sample_weight=sample_weight, callback=callback,
-            kind="data", **known,
-        )  # fmt: skip
-
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)
@@ -243,14 +235,6 @@ class SPCA(Components):
     scale: bool = False
 
     _function = staticmethod(spca)
-
-    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
-        known = self._by_place(X.shape[1], center=self.center, scale=self.scale)
-        return spca(
-            X, r, self.cardinality, refine=self.refine, max_iter=self.max_iter, tol=self.tol,
-            choice=self._choice_by_place(X.shape[1]), sample_weight=sample_weight, callback=callback,
-            penalty=self.penalty, ridge=self.ridge, **known,
-        )  # fmt: skip
 
 
 @filled(PARAGRAPHS)
@@ -325,9 +309,4 @@ class SCA(Components):
     def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
         if isinstance(self.scale, str):
             raise TypeError(f"scale must be True or False, not {self.scale!r}")
-        known = self._by_place(X.shape[1], start=self.start, center=self.center, scale=self.scale)
-        return sca(
-            X, r, l1_bound=self.l1_bound, rotation=self.rotation, threshold=self.threshold,
-            max_iter=self.max_iter, tol=self.tol, sample_weight=sample_weight, callback=callback,
-            **known,
-        )  # fmt: skip
+        return super()._components(X, r, sample_weight, callback)

@@ -16,7 +16,7 @@ from .._types import MatrixLike
 from .._validation import column_names
 from ..models.kernel import kernel_pca
 from ..models.random_features import RandomFeatures
-from .base import PARAGRAPHS, as_rng
+from .base import PARAGRAPHS, as_rng, options_of
 from .inputs import checked_input
 
 __all__ = ["KernelPCA"]
@@ -110,10 +110,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         names = column_names(X)
         X = self._checked(X, least=2)
         result = kernel_pca(
-            X, self.n_components, kernel=self.kernel, bandwidth=self.bandwidth, degree=self.degree,
-            gamma=self.gamma, coef0=self.coef0, random_features=self.random_features, ridge=self.ridge,
-            solver=self.solver, memory_limit=self.memory_limit, rng=as_rng(self.random_state),
-        )  # fmt: skip
+            X, self.n_components, **options_of(self, kernel_pca), rng=as_rng(self.random_state)
+        )
         self.result_ = replace(result, names=names if self.kernel != "precomputed" else None)
         self.n_components_ = result.n_components
         self.eigenvalues_ = result.eigenvalues

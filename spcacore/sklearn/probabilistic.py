@@ -127,11 +127,7 @@ class PPCA(WeightedBatches, Likelihood):
         return self._rows_of_rank(p, self.n_components)
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
-        known = self._by_place(X.shape[1], center=self.center, scale=self.scale)
-        result = ppca(
-            X, self.n_components, ddof=self.ddof, max_iter=self.max_iter, tol=self.tol,
-            sample_weight=sample_weight, **known,
-        )  # fmt: skip
+        result = ppca(X, self.n_components, **self._options(X.shape[1]), sample_weight=sample_weight)
         self._set(replace(result, names=names))
         self.mean_, self.scale_ = result.mean, result.scale
         self.explained_variance_, self.noise_variance_ = result.explained_variance, result.noise_variance

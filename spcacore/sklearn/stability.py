@@ -20,7 +20,7 @@ from ..operators.block_tasks import columns
 from ..selection.model import takes_model
 from ..selection.rows import NamedArray
 from ..selection.stable_variables import RESAMPLED, stability
-from .base import PARAGRAPHS, as_rng
+from .base import PARAGRAPHS, as_rng, options_of
 from .inputs import checked_input
 
 __all__ = ["StabilitySelector"]
@@ -114,10 +114,8 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         if model is None:
             model = partial(sparse_pca, cardinality=default_cardinality(rows.shape[1]))
         self.result_ = stability(
-            rows, model, resampling=self.resampling, n_resamples=self.n_resamples,
-            threshold=self.threshold, max_false=self.max_false, assumption=self.assumption,
-            n_jobs=self.n_jobs, rng=as_rng(self.random_state),
-        )  # fmt: skip
+            rows, **options_of(self, stability) | {"model": model}, rng=as_rng(self.random_state)
+        )
         self.frequencies_ = self.result_.any_frequency
         self.selection_frequencies_ = self.result_.selection_frequency
         return self

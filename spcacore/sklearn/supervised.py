@@ -23,7 +23,7 @@ from ..generalized.sides import named, pair_of
 from ..methods import RatioSearch
 from ..operators.block_tasks import backward, sum_parts
 from ..operators.transform import scores
-from .base import PARAGRAPHS, Invertible, Transformer, by_place
+from .base import PARAGRAPHS, Invertible, Transformer, by_place, options_of
 from .inputs import second_side
 
 __all__ = ["SparseCCA", "SparseLDA"]
@@ -120,9 +120,8 @@ class SparseLDA(ClassifierMixin, Transformer):
         rows, labels = self._training(X, y)
         check_classification_targets(labels)
         result = sparse_lda(
-            rows, labels, self.n_components, self.cardinality, priors=self.priors, shrinkage=self.shrinkage,
-            method=self.method, deflation=self.deflation, sample_weight=weight,
-        )  # fmt: skip
+            rows, labels, self.n_components, **options_of(self, sparse_lda), sample_weight=weight
+        )
         self._set(replace(result, names=names))
         self.classes_, self.priors_, self.means_ = result.classes, result.priors, result.means
         self.scalings_, self.mean_ = result.scalings, result.mean
@@ -167,7 +166,7 @@ class SparseLDA(ClassifierMixin, Transformer):
     def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """`log pi_c - d^2/2` for each class c, where d is the distance to its centroid.
 
-        For two classes: the value of the second class minus that of the first.
+        For two classes: the value of the second class minus the value of the first.
 
         {rows_to}
         ndarray of shape (m, c), or (m,) for two classes
@@ -330,9 +329,8 @@ class SparseCCA(Invertible):
         x_choice = named("x", lambda: self._by_place(p, choice=of_x)["choice"])
         y_choice = named("y", lambda: by_place({"choice": of_y}, names_y, q)["choice"])
         result = sparse_cca(
-            rows, other, self.n_components, self.cardinality, l1_bound=self.l1_bound, method=self.method,
-            ridge=self.ridge, choice=(x_choice, y_choice), deflation=self.deflation, max_iter=self.max_iter,
-            scale=self.scale, sample_weight=weight,
+            rows, other, self.n_components,
+            **options_of(self, sparse_cca) | {"choice": (x_choice, y_choice)}, sample_weight=weight,
         )  # fmt: skip
         self.result_ = replace(result, names_x=names_x, names_y=names_y)
         self.components_, self.y_components_ = result.loadings_x.T, result.loadings_y.T

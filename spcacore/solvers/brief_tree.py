@@ -48,7 +48,7 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
 
 def _among_units(state: DeflatedOperator, A: NDArray[np.float64], x: Solution, k: int) -> Solution:
     """The same over groups, and under signs."""
-    if len(A) > CHOICE_ORDER or state.quotient or state.constrained:
+    if len(A) > CHOICE_ORDER or state.quotient:
         return x
     tree = UnitTree(state, (A + A.T) / 2, k, x, 0.0)
     tree.step(CHOICE_NODES, lambda _: None)

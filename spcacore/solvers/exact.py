@@ -372,11 +372,8 @@ def _refuse_choice(state: DeflatedOperator, choice: Supports, most: int) -> None
         )
     if choice.simple:
         return
-    if state.quotient or state.constrained:
-        raise ValueError(
-            "branch_and_bound takes groups and signs without deflation='generalized', 'orthogonal' or "
-            "'uncorrelated'"
-        )
+    if state.quotient:
+        raise ValueError("branch_and_bound takes groups and signs without deflation='generalized'")
     if choice.signs is not None and most > SIGNED_ORDER:
         raise ValueError(
             f"branch_and_bound proves loadings of given signs of at most {SIGNED_ORDER} variables, not {most}"

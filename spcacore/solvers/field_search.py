@@ -154,9 +154,11 @@ class FieldSearch:
         if best is not None:
             least = best.objective * (1 - slack) if comparable else least
             here = best.index if field.whole else np.intersect1d(best.index, field.index)
+        swapped = field.whole and comparable
+        if swapped and ends:
+            least = max(least, ends[0].value * (1 - slack))
         again = [end for end in ends if len(here) and np.isin(here, end.index).all()]
         chosen = [end for end in ends if end.value >= least and not any(end is other for other in again)]
-        swapped = field.whole and comparable
         if swapped:
             solver = replaced(solver, swaps=0.0)
         few = swapped or count == 0  # in a field of what is likely, nearly so

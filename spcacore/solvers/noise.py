@@ -48,13 +48,13 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
     correlation = (x.objective - alone) / pairs
     supports = math.lgamma(p + 1) - math.lgamma(k + 1) - math.lgamma(p - k + 1)
     explained = WEAK_CORRELATION * math.sqrt(4 * supports / weights)
-    working_set = problem.working_set
-    known = None if working_set is None else working_set.noise
+    kept: Any = problem.working_set if problem.working_set is not None else problem.ground
+    known = None if kept is None else kept.noise
     if known is not None and correlation > NOISE_GROWTH * known * explained:
         return True
     noise = _sampled_noise(state, diagonal)
-    if working_set is not None:
-        working_set.noise = noise
+    if kept is not None:
+        kept.noise = noise
     independent = 0.0 if problem.n_samples is None else NOISE_INDEPENDENT / math.sqrt(problem.degrees)
     return noise > independent > 0 or correlation > noise * explained
 
