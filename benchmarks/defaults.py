@@ -231,7 +231,7 @@ def page(short):
         )  # fmt: skip
 
 
-SHORT = """## In short
+SHORT = """## Summary
 
 * No default loses to another value on most of the sets, so that none was changed.
 * How sparse, and how many components: the rows held out are mostly predicted best with many variables and

@@ -114,7 +114,7 @@ def page():
     return "\n".join(lines) + "\n"
 
 
-IN_SHORT = """## In short
+IN_SHORT = """## Summary
 
 * Generalized deflation explains the most, or nearly so, on each matrix measured, and the most on nearly all
   random ones. It is the only one that maximizes the variance which a component adds to the earlier ones.

@@ -95,7 +95,7 @@ INTRODUCTION = """How many variables does a component need? You can ask for it i
 "variance", its score has much variance. With "least_squares", its score predicts all variables well. [What
 components explain](../guide/explained.md) has the mathematics.
 
-## In short
+## Summary
 
 * A few genes carry the score of a component: of many genes that vary together, one is enough. To summarize
   all genes, or to measure the score anew from a few of them, ask for least squares. A regression on such

@@ -1,6 +1,6 @@
 """Classification by few variables: shares of samples held out that `sparse_lda` classifies correctly.
 
-python benchmarks/generalized.py --write: tables of docs/generalized.md. Data and folds are those of
+python benchmarks/generalized.py --write: tables of docs/measured/generalized.md. Data and folds are those of
 tests/test_lda.py, which needs pytest and scikit-learn.
 """
 
@@ -36,7 +36,7 @@ def main():
     for name, text in texts.items():
         print(text)
         if "--write" in sys.argv:
-            pages.rewrite("generalized.md", name, text)
+            pages.rewrite("measured/generalized.md", name, text)
 
 
 if __name__ == "__main__":

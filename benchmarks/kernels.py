@@ -1,7 +1,7 @@
 """Kernel PCA beside scikit-learn's and a plain formula: time, memory, and the error of random features.
 
-python benchmarks/kernels.py -o docs/kernel.md. One BLAS thread; medians of CPU time, taken alternately on the
-same array; peak memory above what was there before the call, each in a process of its own.
+python benchmarks/kernels.py -o docs/measured/kernel.md. One BLAS thread; medians of CPU time, taken
+alternately on the same array; peak memory above what was there before the call, each in a process of its own.
 """
 
 import argparse
@@ -41,7 +41,7 @@ kernels, and any function of two blocks of rows; dense and sparse data, float32 
 
 Use it when what matters is not a linear function of the variables, as with points near a curve or in rings.
 The components of a Gaussian kernel follow such data; those of PCA cannot. See [noise off a
-knot](examples/nonlinear_manifold.py).
+knot](../examples/nonlinear_manifold.py).
 
 Kernel PCA has limits. It gives scores, not loadings, so it does not say which variables matter. And it does
 not unroll a surface into its coordinates. The bandwidth decides what counts as near. The default, the median
@@ -98,8 +98,8 @@ bandwidth^2)`. Some lecture notes have a positive exponent, or 2 / bandwidth^2 a
 wrong for this kernel. Scores, transforms and pre-images agree with scikit-learn's `KernelPCA` to 1e-8 and
 better; `bandwidth = (2 gamma)^(-1/2)`.
 
-*Written by `python benchmarks/kernels.py -o docs/kernel.md`, which anyone can run; edit that script, not this
-page.*
+*Written by `python benchmarks/kernels.py -o docs/measured/kernel.md`, which anyone can run; edit that script,
+not this page.*
 """
 
 

@@ -1,6 +1,6 @@
 """How near each search comes to the best there is, on 200 small matrices of which all supports are tried.
 
-python benchmarks/optima.py --write: the table of docs/reliability.md. The matrices are those of
+python benchmarks/optima.py --write: the table of docs/developer/reliability.md. The matrices are those of
 tests/test_oracle.py, which needs pytest. Shares are rounded down.
 """
 
@@ -39,7 +39,7 @@ def main():
     text = table()
     print(text)
     if "--write" in sys.argv:
-        pages.rewrite("reliability.md", "optima", text)
+        pages.rewrite("developer/reliability.md", "optima", text)
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ def in_short(m):
             f"{min(saved):.1f} to {max(saved):.1f} times as fast, and does not change the result by a single "
             "bit. It saves most where components stand out, and least in pure noise.",
         ]
-    return ["## In short", "\n".join(lines)] if lines else []
+    return ["## Summary", "\n".join(lines)] if lines else []
 
 
 def how_measured(m):

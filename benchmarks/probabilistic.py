@@ -231,7 +231,7 @@ def large():
 
 
 IN_SHORT = """\
-## In short
+## Summary
 
 * If you know that loadings are smooth, say so by a prior: it finds maps that are closer to the true ones. A
   prior helps more when maps are weak and have many variables. With 10 of 1000 variables it adds nothing.

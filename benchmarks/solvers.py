@@ -110,7 +110,7 @@ def page():
     lines = [
         "# Methods side by side",
         "",
-        "## In short",
+        "## Summary",
         "",
         "* `tpower`, the default, finds all planted variables. It explains the most, or nearly so.",
         "* `gpower` explains the same and is often faster, but needs a penalty. You have to try several",

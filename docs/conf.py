@@ -107,7 +107,7 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "github-dark",
 }
-html_sidebars = {"index": [], "getting_started": [], "reliability": []}
+html_sidebars = {"index": []}
 html_context = {"default_mode": "auto"}
 
 
@@ -204,13 +204,8 @@ def reference_to(name, code):
 
 
 def links(app, docname, source):
-    """To a script: to its page, and on that of all examples after the picture; out of docs/: none."""
+    """To a script: to its page; out of docs/: none."""
     text = source[0]
-    if docname == "examples/README":
-        section = r"(?ms)^## \[([^]]+)\]\((\w+)\.py\)$(.*?)(?=^## |\Z)"
-        pages = "".join(f"{title} <{page}>\n" for title, page, _ in re.findall(section, text))
-        text = re.sub(section, r"## \1\3\n[Story and script](\2.md)\n\n", text)
-        text += f"\n```{{toctree}}\n:hidden:\n{pages}```\n"
     folder = (HERE / docname).parent
 
     def link(match):
@@ -218,6 +213,7 @@ def links(app, docname, source):
         if "://" not in target and not (folder / target).resolve().is_relative_to(HERE):
             return label
         target = re.sub(r"gallery_scripts/(\w+)[.]py$", r"gallery/\1.rst", target)
+        target = target.replace("gallery_scripts/README.rst", "gallery/index.rst")
         return f"[{label}]({re.sub(r'(?<=[a-z])[.]py$', '.md', target)})"
 
     source[0] = re.sub(r"\[([^]]*)\]\(([^)\s]+)\)", link, text)
@@ -228,7 +224,11 @@ FIGURES = {"savefig.dpi": 200}
 
 def pictures(app):
     """The pictures of pages, drawn by the examples on them or by a script in docs/pictures."""
-    for source in [*sorted((HERE / "pictures").glob("*.py")), HERE / "getting_started.md"]:
+    for source in [
+        *sorted((HERE / "pictures").glob("*.py")),
+        HERE / "getting_started.md",
+        HERE / "guide" / "single_cells.md",
+    ]:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), rc_context(FIGURES):
             if source.suffix == ".py":
                 runpy.run_path(str(source))

@@ -294,7 +294,7 @@ def cell(text: str, kind: str = "", size: float | None = None) -> _Cell:
 
 
 def bars(share: float, dense: float | None, largest: float) -> _Cell:
-    """A share of the variance as a bar, above that of an ordinary component."""
+    """A share of the variance as a bar, above the share of an ordinary component."""
     unit = 100 / largest if largest > 0 else 0.0
     drawn = f'<i style="width:{unit * max(share, 0):.1f}%"></i>'
     drawn += "" if dense is None else f'<i class="dense" style="width:{unit * max(dense, 0):.1f}%"></i>'

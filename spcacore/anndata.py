@@ -73,7 +73,8 @@ def sparse_pca(
         * ``.obsm["X_spca"]``, ndarray of shape (n, r): the scores;
         * ``.varm["SPCs"]``, ndarray of shape (p, r): the loadings, zero for variables not in the mask;
         * ``.uns["spca"]``: "variance" and "variance_ratio" of each component given the earlier ones, arrays
-          of shape (r,), and "params".
+          of shape (r,), "params", and "variables", a dataframe with a row for each loading that is not zero:
+          "component" (from 1), "variable" and "loading", the largest magnitude of a component first.
 
         With `key_added`, all three are under that name.
 
@@ -97,6 +98,8 @@ def sparse_pca(
     >>> spcacore.anndata.sparse_pca(cells, 2, 5)
     >>> cells.obsm["X_spca"].shape, np.count_nonzero(cells.varm["SPCs"], axis=0).tolist()
     ((100, 2), [5, 5])
+    >>> cells.uns["spca"]["variables"].groupby("component")["variable"].agg(" ".join).tolist()
+    ['0 4 2 3 1', '9 7 8 6 5']
     """
     asked = as_model(model, "anndata.sparse_pca", ("sparse_pca",), n_components=None, refused={})
     if asked.has_defaults:
@@ -144,8 +147,18 @@ def sparse_pca(
         "params": {word: value for word, value in params.items() if _can_be_saved(value)},
         "variance": result.explained_variance,
         "variance_ratio": result.explained_variance_ratio,
+        "variables": _variables(loadings, target.var_names),
     }
     return target if copy else None
+
+
+def _variables(loadings: NDArray[Any], names: Any) -> Any:
+    """A row for each loading that is not zero, by component and magnitude."""
+    component, place = np.nonzero(loadings.T)
+    order = np.lexsort((-np.abs(loadings[place, component]), component))
+    component, place = component[order], place[order]
+    columns = {"component": component + 1, "variable": names[place], "loading": loadings[place, component]}
+    return type(names.to_frame())(columns)  # of pandas, which anndata has imported
 
 
 class _Columns:

@@ -93,7 +93,7 @@ class Method(Checked):
         "working_set" searches on the Gram matrix of a few hundred columns, from more starts, until no other
         column would enter the support. It is for "tpower", "gpower" without blocks, "pmd" with sparsity on
         one side, "scotlass", forward "greedy", and the first solution of "branch_and_bound". The result is a
-        fixed point of the iteration over all columns, and often better than that of "none"; for "greedy" it
+        fixed point of the iteration over all columns, and often better than with "none"; for "greedy" it
         is the same up to rounding. The search goes on among all columns if the set would not fit, or if an
         earlier component needs all columns. It is refused where the first component would: with a start,
         `n_starts`, ``deflation="hotelling"``, most constraints, included variables, groups or signs, or NaN
@@ -412,7 +412,7 @@ class BranchAndBound(Method):
     tol : float, default 0
         The search ends when the value is proved to be within this proportion of the optimum, in [0, 1].
     time_limit : float, optional
-        Seconds after which the search ends; with support "common", that of all components.
+        Seconds after which the search ends; with support "common", the search for all components.
     node_limit : int, optional
         Nodes of the tree after which the search ends.
     renormalize, screening

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ._validation import Hook
@@ -247,7 +248,7 @@ class ProgressBar:
 
 def _is_installed(module: str) -> bool:
     try:
-        __import__(module)
+        import_module(module)
     except ImportError:
         return False
     return True

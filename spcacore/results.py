@@ -363,7 +363,7 @@ class GreedyComponent(SparseComponent):
 class DSPCAComponent(SparseComponent):
     """A sparse loading vector from the semidefinite relaxation, with the relaxation itself.
 
-    With a penalty, the relaxation is that of `x'Ax - penalty ||x||_1^2`. It bounds `x'Ax` for vectors of at
+    With a penalty, the relaxation is for `x'Ax - penalty ||x||_1^2`. It bounds `x'Ax` for vectors of at
     most `cardinality` nonzeros: `upper_bound` is `dual + penalty * cardinality`.
 
     Attributes

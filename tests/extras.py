@@ -17,6 +17,7 @@ PACKAGES = {  # what is imported: what is installed
     "cvxpy": "cvxpy",
     "dask": "dask",
     "distributed": "distributed",
+    "factor_analyzer": "factor-analyzer",
     "h5py": "h5py",
     "matplotlib": "matplotlib",
     "pandas": "pandas",
@@ -26,6 +27,7 @@ PACKAGES = {  # what is imported: what is installed
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
     "tqdm": "tqdm",
+    "xarray": "xarray",
     "zarr": "zarr",
 }
 

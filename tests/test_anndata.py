@@ -40,6 +40,12 @@ def test_what_is_written(X, form):
     np.testing.assert_array_equal(written["variance_ratio"], expected.explained_variance_ratio)
     assert written["params"]["cardinality"] == 6
     assert written["params"]["method"] == "tpower"
+    table = written["variables"]
+    for component, v in enumerate(expected.loadings.T, 1):
+        ordered = np.argsort(-np.abs(v))[:6]
+        rows = table[table["component"] == component]
+        assert rows["variable"].tolist() == [f"g{j}" for j in ordered]
+        np.testing.assert_array_equal(rows["loading"], v[ordered])
 
 
 def test_layers_masks_and_names(X):
@@ -83,6 +89,7 @@ def test_it_can_be_saved(tmp_path, X):
     np.testing.assert_array_equal(again.varm["SPCs"], adata.varm["SPCs"])
     assert again.varm["SPCs"].dtype == np.float32
     assert again.uns["spca"]["params"]["cardinality"] == 30
+    assert again.uns["spca"]["variables"].equals(adata.uns["spca"]["variables"])
 
 
 @pytest.mark.slow

@@ -131,9 +131,9 @@ def test_second_pairs_against_enumeration(deflation):
     assert np.mean(reached) > 0.6
 
 
-# What docs/generalized.md says of each, of pairs and of sparse_eigen and sparse_lda. Of pairs: that the
-# value of the one removed is 0; so are Cv and C'u; also of all earlier; no singular value grows; the rank
-# falls by one
+# What docs/measured/generalized.md says of each, of pairs and of sparse_eigen and sparse_lda. Of pairs:
+# that the value of the one removed is 0; so are Cv and C'u; also of all earlier; no singular value
+# grows; the rank falls by one
 OF_PAIRS = {
     "hotelling": (True, False, False, False, False),
     "projection": (True, True, False, True, False),

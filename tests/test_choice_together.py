@@ -639,7 +639,7 @@ def _calls():
 
 
 def test_the_table_of_the_guide_says_who_takes_what():
-    page = (Path(__file__).parent.parent / "docs/guide/choice.md").read_text()
+    page = (Path(__file__).parent.parent / "docs/developer/choice.md").read_text()
     rows = page.split("<!-- served -->")[1].split("<!-- end -->")[0].strip().split("\n")
     names = [cell.strip() for cell in rows[0].split("|")[2:-1]]
     given = {"exclude": [3, 4], "include": [0], "groups": [0, 0, 1, 2, 2, 3, 4, 5, 6], "signs": MIXED}

@@ -1,4 +1,4 @@
-"""The calls on the page for users of other programs give what those programs gave."""
+"""The calls on the pages for users of other programs give what those programs gave."""
 
 import doctest
 from pathlib import Path
@@ -7,19 +7,22 @@ import numpy as np
 import pytest
 from oracles import covariance, reference
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "guide" / "coming_from.md"
+GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guide"
 
 
 @pytest.fixture(scope="module")
 def page():
-    """The names that the page defines, with the data that the other programs had as its X."""
-    blocks = [block.split("```")[0] for block in PAGE.read_text(encoding="utf-8").split("```python\n")[1:]]
+    """The names that the pages define, with the data that the other programs had as their X."""
+    text = "".join(
+        (GUIDE / name).read_text(encoding="utf-8") for name in ("coming_from_r.md", "coming_from.md")
+    )
+    blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
     found = {"X": reference("small40x12_X")}
     for block in blocks:
         if "sklearn" not in block:  # these say themselves whether they agree
             for example in doctest.DocTestParser().get_examples(block):
                 if not example.source.startswith("X, _ ="):
-                    exec(compile(example.source, PAGE.name, "exec"), found)
+                    exec(compile(example.source, "coming_from", "exec"), found)
     return found
 
 

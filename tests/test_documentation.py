@@ -20,6 +20,7 @@ from spcacore import _limits
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if ">>> " in page.read_text()]
+MARKS = {"single_cells": [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]}  # those of scanpy
 MODULES = [
     m.name
     for m in pkgutil.walk_packages(spcacore.__path__, "spcacore.")
@@ -157,8 +158,13 @@ def test_claims_of_the_readme_are_those_of_the_measurements():
     assert f"within 0.2 % of the best component known in {cell(*real, 5)} % of the cases" in table
 
 
-def test_the_readme_is_short():
+def test_pages_for_users_are_short():
+    """Words outside of code. What only developers need is in docs/developer and docs/measured."""
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]
+    words = {page.name: len(re.sub(r"(?s)```.*?```", " ", page.read_text()).split()) for page in pages}
+    assert max(words.values()) <= 1200, words
+    assert sum(words.values()) <= 12_000, words
 
 
 def test_how_to_install_is_said_so_that_it_works():
@@ -197,7 +203,9 @@ def test_the_stocks_of_the_readme():
 
 
 @pytest.mark.share(9)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.stem, marks=MARKS.get(page.stem, ())) for page in PAGES]
+)
 def test_examples_on_pages(page, tmp_path, monkeypatch):
     """Of docs/*.md; what they write goes to a folder of its own."""
     monkeypatch.chdir(tmp_path)
@@ -211,7 +219,7 @@ def test_every_public_name_is_in_the_reference():
 
 def test_pages_have_no_python_that_is_not_run():
     """Each block shows its output, but for parts of programs that have tests of their own."""
-    elsewhere = {ROOT / "docs" / name for name in ("distributed.md", "downstream.md")}
+    elsewhere = {ROOT / "docs" / name for name in ("distributed.md", "developer/downstream.md")}
     for page in set((ROOT / "docs").rglob("*.md")) - elsewhere:
         for block in page.read_text().split("```python\n")[1:]:
             assert block.startswith(">>> "), page
@@ -220,25 +228,25 @@ def test_pages_have_no_python_that_is_not_run():
 def test_links_between_pages():
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
-            made = target.startswith("pictures/")  # when the pages are built
+            made = target.removeprefix("../").startswith("pictures/")  # when the pages are built
             assert made or re.match(r"\w+:", target) or (page.parent / target).exists(), (page, target)
 
 
 LIMITS = [
     ("docs/guide/cardinality.md", "up to 3000 variables", "EXACT_ORDER", 3000),
     ("docs/guide/cardinality.md", "at most 2000 variables", "RELAXATION_ORDER", 2000),
-    ("docs/guide/certificates.md", "Beyond 2000 variables", "BOUND_ORDER", 2000),
-    ("docs/guide/certificates.md", "beyond 3000 they come", "LEADING_ORDER", 3000),
-    ("docs/guide/certificates.md", "at most 2000, else", "WIDE_SAMPLES", 2000),
-    ("docs/generalized.md", "at most 150 variables", "USUAL_BACKWARD_ORDER", 150),
-    ("docs/generalized.md", "more than 4e10 multiplications", "PENCIL_GREEDY_WORK", 4e10),
-    ("docs/kernel.md", "up to 500 samples", "LAPACK_ORDER", 500),
-    ("docs/kernel.md", "512 x 512 entries at a time", "TILE_ROWS", 512),
-    ("docs/kernel.md", "exceeds `memory_limit` (2 GiB)", "KERNEL_BYTES", 2 << 30),
-    ("docs/distributed.md", "at most 1 GB of columns", "KEPT_BYTES", 1 << 30),
-    ("docs/distributed.md", "32 at a time", "COLUMNS_AT_A_TIME", 32),
-    ("docs/distributed.md", "Up to 256 variables", "FETCH_ALL_ORDER", 256),
-    ("docs/distributed.md", "at most 16,384 of them", "BLOCKS_SUBMATRIX_ORDER", 16384),
+    ("docs/developer/bounds.md", "Beyond 2000 variables", "BOUND_ORDER", 2000),
+    ("docs/developer/bounds.md", "beyond 3000 they come", "LEADING_ORDER", 3000),
+    ("docs/developer/bounds.md", "at most 2000, else", "WIDE_SAMPLES", 2000),
+    ("docs/measured/generalized.md", "at most 150 variables", "USUAL_BACKWARD_ORDER", 150),
+    ("docs/measured/generalized.md", "more than 4e10 multiplications", "PENCIL_GREEDY_WORK", 4e10),
+    ("docs/measured/kernel.md", "up to 500 samples", "LAPACK_ORDER", 500),
+    ("docs/measured/kernel.md", "512 x 512 entries at a time", "TILE_ROWS", 512),
+    ("docs/measured/kernel.md", "exceeds `memory_limit` (2 GiB)", "KERNEL_BYTES", 2 << 30),
+    ("docs/developer/inputs.md", "at most 1 GB of columns", "KEPT_BYTES", 1 << 30),
+    ("docs/developer/blocks.md", "32 at a time", "COLUMNS_AT_A_TIME", 32),
+    ("docs/developer/blocks.md", "Up to 256 variables", "FETCH_ALL_ORDER", 256),
+    ("docs/developer/blocks.md", "at most 16,384 of them", "BLOCKS_SUBMATRIX_ORDER", 16384),
 ]
 
 
@@ -250,7 +258,7 @@ def test_limits_on_pages_are_those_of_the_code(page, words, name, value):
 
 def test_statuses_on_the_page_are_those_of_the_core():
     row = r"(SPCACORE_\w+)`? (?:=|\|) (-?\d+)"
-    page = re.findall(row, (ROOT / "docs" / "downstream.md").read_text())
+    page = re.findall(row, (ROOT / "docs" / "developer" / "downstream.md").read_text())
     assert page == re.findall(row, (ROOT / "spcacore" / "_core.pxd").read_text())
     assert len(page) == 7
 

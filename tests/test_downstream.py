@@ -21,7 +21,7 @@ import spcacore
 from spcacore import _core, datasets, explained_variance, l1_threshold, sparse_pca
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "downstream.md"
+PAGE = HERE.parent / "docs" / "developer" / "downstream.md"
 PXD = Path(_core.__file__).with_name("_core.pxd")
 PXD = PXD if PXD.exists() else HERE.parent / "spcacore" / "_core.pxd"  # of an editable install
 

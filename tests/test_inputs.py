@@ -1,4 +1,4 @@
-"""What each function takes, as docs/guide/inputs.md states it: with the same answer, or refused by name."""
+"""What each function takes, as docs/developer/inputs.md says: with the same answer, or refused by name."""
 
 import functools
 import inspect
@@ -19,7 +19,7 @@ import spcacore
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
-PAGE = Path(__file__).parents[1] / "docs" / "guide" / "inputs.md"
+PAGE = Path(__file__).parents[1] / "docs" / "developer" / "inputs.md"
 from_array = optional("dask.array", "from_array")
 
 

@@ -33,7 +33,16 @@ PHRASES = {
     r"\bvery\b": "nothing, or a number",
     r"\b(utilize|leverage[sd]?|in order to)\b": "use, to",
     r"\b(simply|obviously|of course)\b": "nothing",
+    r"\bas without\b": "also without",
+    r"\btimes that of\b|\babove that of\b|\bexceeds that of\b": "the noun again",
+    r"\b[Dd]efault: that of\b": "the noun again",
 }
+FOR_USERS = {  # of pages that everybody reads
+    r"\b(is|with|and|minus|over|to|not|less|than) that of\b": "the noun again",
+    r", of which\b": "a sentence of its own",
+}
+FRAGMENTS = r"(?m)^#+ (Of|By|With|Without|And|While|From|In|To|For|At|As|On|Under|Beyond|Over)\b.*"
+USERS = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs" / "gallery_scripts").glob("*")]
 MODULES = sorted((ROOT / "spcacore").rglob("*.py"))
 
@@ -49,11 +58,11 @@ def prose(page):
     return re.sub(r"(?s)```.*?```|`[^`\n]*`", " ", text)
 
 
-def found(text):
+def found(text, phrases=PHRASES):
     flat = re.sub(r"\s+", " ", text)
     return [
         f"{hit[0]!r}: write {instead}"
-        for pattern, instead in PHRASES.items()
+        for pattern, instead in phrases.items()
         for hit in re.finditer(pattern, flat, re.IGNORECASE)
     ]
 
@@ -63,7 +72,22 @@ def test_plain_words(page):
     assert not found(prose(page))
 
 
+@pytest.mark.parametrize("page", USERS, ids=lambda page: page.stem)
+def test_plain_words_for_users(page):
+    assert not found(prose(page), FOR_USERS)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.suffix == ".md"], ids=lambda page: page.stem)
+def test_headings_are_no_fragments(page):
+    """A title is a noun, a sentence or a question, not the rest of one."""
+    text = re.sub(r"(?s)```.*?```", " ", page.read_text(encoding="utf-8"))
+    assert not [match[0] for match in re.finditer(FRAGMENTS, text)]
+
+
 def test_the_phrases_are_found():
     text = "It wants 24 of the 30, some\nhundred, mostly the tightest to be had, takes no notice, "
     assert len(found(text + "makes it all the same. Two numbers nobody is given. Methods hear Ctrl-C.")) == 7
+    assert len(found("Default: that of X. Twice as without, and two times that of Y.")) == 3
+    assert len(found("Its time is that of a pass, of which there are two.", FOR_USERS)) == 2
+    assert re.findall(FRAGMENTS, "# Guide\n\n## In short\n\n## By hand\n") == ["In", "By"]
     assert not found("There are a few hundred rows of the same kind. Everybody knows nothing about a number.")

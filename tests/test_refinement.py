@@ -86,26 +86,29 @@ def test_close_to_the_best_of_many_restarts(matrix, r, k, best, in_turn, reached
     assert (np.count_nonzero(joint, axis=0) <= k).all()
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize(("r", "k", "best"), [(3, 4, 0.56434), (3, 5, 0.60740), (4, 3, 0.64199)])
-def test_pit_props_within_two_thousandths_of_hundreds_of_restarts(r, k, best):
-    """The best that 160 restarts from four deflations found; of few variables the default is to be there."""
+# Of the trace; from hundreds of restarts, and from three searches of forty generations of 512 starts
+@pytest.mark.share(2)
+@pytest.mark.parametrize(
+    ("r", "k", "best"),
+    [(3, 4, 0.56434), (3, 5, 0.60740), (4, 3, 0.64199), (4, 4, 0.69214), (6, 3, 0.84089)],
+)
+def test_pit_props_at_the_best_known(r, k, best):
     x = sparse_pca(PITPROPS, r, cardinality=k, kind="covariance", refine=True, deflation="generalized")
-    assert 0.998 * best < x.explained_variance.sum() / 13 < best + 1e-4
+    assert best - 1e-4 < x.explained_variance.sum() / 13 < best + 1e-4
 
 
 def test_a_path_does_not_fall_where_refinement_did(monkeypatch):
     """Loadings of fewer variables, refined, are a start for those of more."""
     refine_all, calls = plans.refine_all, []
 
-    def worse(problem, found, settings, *args, **options):
-        calls.append(settings["cardinality"])
+    def worse(problem, found, request, *args, **options):
+        calls.append(request.cardinality)
         if len(calls) > 2:
-            return refine_all(problem, found, settings, *args, **options)
+            return refine_all(problem, found, request, *args, **options)
         lowest = [
             replace(x, index=np.arange(4) + 4 * t, entries=np.full(4, 0.5)) for t, x in enumerate(found)
         ]
-        return lowest if settings["cardinality"] == (4, 4) else found
+        return lowest if request.cardinality == (4, 4) else found
 
     monkeypatch.setattr(plans, "refine_all", worse)
     path = sparsity_path(PITPROPS, pca(2, kind="covariance", refine=True), [3, 4])
@@ -487,32 +490,22 @@ def test_callback_ends_it():
 
 
 @pytest.mark.share(2)
+@pytest.mark.parametrize("constraint", [None, "orthogonal"])
 @pytest.mark.parametrize("n_restarts", [0, 1, 4])
-def test_attempts(n_restarts, monkeypatch):
-    """As many as asked for; the first goes in the order given, the others in random ones."""
-    V = sparse_pca(PITPROPS, 6, cardinality=4, kind="covariance").loadings
-    seen, rounds = [], []
-    again = refinement._again
-
-    def note(problem, loadings, t, *more):
-        rounds.append(t)
-        return again(problem, loadings, t, *more)
-
-    monkeypatch.setattr(refinement, "_again", note)
-    monkeypatch.setattr(refinement, "SMALL_ORDER", 0)  # no random loadings, whose rounds are not told
-    monkeypatch.setattr(refinement, "TRANSFERS", 0)  # which are no rounds
+@few()
+def test_attempts(n_restarts, constraint):
+    """As many as asked for, and a callback is told which; the best of all is returned."""
+    V = sparse_pca(PITPROPS, 4, cardinality=4, kind="covariance", deflation=constraint).loadings
+    seen = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        refine(PITPROPS, V, kind="covariance", n_restarts=n_restarts, max_iter=3, callback=seen.append)
+        W = refine(
+            PITPROPS, V, kind="covariance", constraint=constraint, n_restarts=n_restarts, max_iter=3,
+            callback=seen.append,
+        )  # fmt: skip
     assert sorted({p.component for p in seen}) == list(range(n_restarts + 1))
     assert {p.n_components for p in seen} == {n_restarts + 1}
-    orders = [rounds[i : i + 6] for i in range(0, len(rounds), 6)]
-    assert len(orders) == len(seen)
-    assert all(sorted(order) == list(range(6)) for order in orders)
-    for order, progress in zip(orders, seen, strict=True):
-        assert progress.component > 0 or order == list(range(6))
-    random = [tuple(order) for order, progress in zip(orders, seen, strict=True) if progress.component > 0]
-    assert n_restarts == 0 or len(set(random)) > len(random) / 2
+    assert spanned_variance(PITPROPS, W) >= max(p.value for p in seen) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def project():
         (".zenodo.json", r'^  "version": "(.+)",$'),
         ("recipe/recipe.yaml", r'^  version: "(.+)"$'),
         ("CHANGELOG.md", r"\A# Changelog\n\n## (\S+) "),
-        ("docs/policy.md", r"A tag `v(\S+)`"),
+        ("docs/developer/policy.md", r"A tag `v(\S+)`"),
     ],
 )
 def test_version_stands_everywhere_alike(name, pattern):
@@ -92,7 +92,7 @@ def test_the_recipe_asks_for_what_the_package_does():
 
 
 def test_the_policy_names_the_lowest_versions():
-    declared, policy = project()["project"], " ".join(text("docs/policy.md").split())
+    declared, policy = project()["project"], " ".join(text("docs/developer/policy.md").split())
     lowest = requirements(declared["dependencies"])
     python = declared["requires-python"].removeprefix(">=")
     assert f"Python {python}, NumPy {lowest['numpy']} and SciPy {lowest['scipy']}" in policy

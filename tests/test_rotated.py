@@ -1,11 +1,14 @@
 """prs, sca and sma against the authors' package, and what they promise."""
 
+import importlib
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.linalg
+from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
@@ -18,6 +21,7 @@ from spcacore import prs, sca, sca_path, sma
 from spcacore.operators.inputs import as_problem
 from spcacore.operators.leading import leading_vectors
 
+adjusted_rand_score = optional("sklearn.metrics", "adjusted_rand_score")
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 
@@ -237,6 +241,22 @@ def test_blocks_of_a_graph_with_unequal_degrees():
     assert right[1] > 0.98
     assert right[0] > right[2]
     assert right[1] > right[3]
+
+
+@pytest.mark.parametrize(("blocks", "lost"), [(2, 0.7), (3, 0.85)])
+def test_a_graph_scaled_by_degrees_is_not_centered_by_default(blocks, lost, monkeypatch):
+    """Adjusted Rand indices of the graphs of a benchmark, with small sizes."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    X, _, block = importlib.import_module("graph").block_model(400, 600, 12_000, blocks)
+
+    def agreement(**options):
+        found = np.abs(sca(X, blocks, scale="degree", **options).loadings).argmax(axis=1)
+        return adjusted_rand_score(block, found)
+
+    assert agreement() == agreement(center=False) > 0.98
+    assert agreement(center=True) < lost
+    (of_path,) = sca_path(X, blocks, [20.0], scale="degree")
+    np.testing.assert_array_equal(of_path.loadings, sca(X, blocks, l1_bound=20.0, scale="degree").loadings)
 
 
 # ---- rotation by the l1 norm, starts, paths -----------------------------------------------------------

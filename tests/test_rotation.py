@@ -1,9 +1,11 @@
 """Orthomax rotations against closed forms, exhaustive angles, R's stats::varimax and planted structure."""
 
+import doctest
 import itertools
 import signal
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from in_turn import examples
 from oracles import reference
 
+import spcacore
 from spcacore import orthomax, varimax
 
 PRECISION = {np.float32: 1e-5, np.float64: 1e-12}
@@ -530,3 +533,21 @@ def test_threads_sharing_one_input_agree_to_the_bit():
         for result in pool.map(lambda _: varimax(y), range(32)):
             assert [a.tobytes() for a in result] == expected
     assert y.tobytes() == before
+
+
+def test_promax_of_the_guide():
+    """Pattern and correlations are those of factor_analyzer, whose varimax ends earlier."""
+    rotator = pytest.importorskip("factor_analyzer.rotator", reason="needs factor-analyzer")
+    text = (Path(__file__).parents[1] / "docs" / "guide" / "recipes.md").read_text(encoding="utf-8")
+    (block,) = [block for block in text.split("```python\n")[1:] if "def promax" in block]
+    found = {"np": np, "spcacore": spcacore}
+    for example in doctest.DocTestParser().get_examples(block.split("```")[0]):
+        exec(compile(example.source, "recipes.md", "exec"), found)
+    pattern, correlations = found["pattern"], found["correlations"]
+    theirs = rotator.Rotator(method="promax", normalize=False, power=4)
+    other = theirs.fit_transform(found["loadings"])
+    places = abs(other.T @ pattern).argmax(axis=0)
+    signs = np.sign((other[:, places] * pattern).sum(axis=0))
+    np.testing.assert_allclose(other[:, places] * signs, pattern, atol=2e-3)
+    phi = theirs.phi_[np.ix_(places, places)] * np.outer(signs, signs)
+    np.testing.assert_allclose(phi, correlations, atol=2e-3)

@@ -56,7 +56,7 @@ class SparseDissimilarity(WeightedResult):
         `sum_j weights[j] d(x_ij, x_i'j)` for all pairs, in the order of `scipy.spatial.distance.pdist`. Pass
         it to `scipy.cluster.hierarchy.linkage`.
     objective : float
-        `||D w||`: the norm of the dissimilarity over all ordered pairs, sqrt(2) times that of the vector.
+        `||D w||`: the norm of the dissimilarity over all ordered pairs, sqrt(2) times the norm of the vector.
     trace : ndarray of shape (n_iter,)
         The objective at each iteration, which never decreases.
     n_iter : int

@@ -1,4 +1,4 @@
-"""The gap statistic: the bound at which the objective exceeds that of permuted data most."""
+"""The gap statistic: the bound at which the objective most exceeds the one for permuted data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __dir__ = __all__.copy
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GapStatistic(Tabular):
-    """How far the objective is above that of permuted data, for each bound on the weights.
+    """How far the objective is above the one for permuted data, for each bound on the weights.
 
     `to_frame()` has a row for each bound: gap, deviation, objective, nonzeros, chosen.
 
@@ -97,8 +97,8 @@ def sparse_dissimilarity_gap(
 ) -> GapStatistic:
     """Choose the bound of `sparse_dissimilarity` by permutations of each variable.
 
-    For each bound c, let O(c) be the largest `||D w||` found, and O*(c) that of data in which the entries of
-    every variable are permuted independently. The gap is
+    For each bound c, let O(c) be the largest `||D w||` found, and O*(c) the one for data in which the entries
+    of every variable are permuted independently. The gap is
     `gap(c) = log O(c) - mean over permutations of log O*(c)`. The bound with the largest gap is chosen.
 
     Parameters

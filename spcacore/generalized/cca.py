@@ -243,8 +243,7 @@ def sparse_cca(
         earlier pairs removed. Both sides together may have up to 500 variables. Not with deflation
         "generalized".
     max_iter : int, default 1000
-        Iterations for each pair with "pmd"; with "generalized" the number of turns, of which at most 100 are
-        made.
+        Iterations for each pair with "pmd"; with "generalized" the number of turns, at most 100.
     scale : bool, default True
         Divide each column by its standard deviation.
     sample_weight : array-like of shape (n,), optional

@@ -25,7 +25,7 @@ __dir__ = __all__.copy
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CCAPermutation(Tabular):
-    """How far each choice of the bounds raises the correlation above that of permuted rows.
+    """How far each choice of the bounds raises the correlation above the one for permuted rows.
 
     `to_frame()` has a row for each choice, from 0: l1_bound_x, l1_bound_y, correlation, permuted (the mean),
     z, p_value, chosen.

@@ -39,7 +39,7 @@ def sparse_eigen_bound(
     cardinality : int
         k, in [1, p].
     node_limit : int, default 2000
-        Nodes of a search tree, of which there are at most five.
+        Nodes of each search tree; there are at most five trees.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def sparse_cca_bound(
     ridge : float or pair of floats, default 0
         This multiple of the mean diagonal entry of a covariance is added to its diagonal.
     node_limit : int, default 2000
-        Nodes of a search tree, of which there are at most five.
+        Nodes of each search tree; there are at most five trees.
     scale : bool, default True
         Divide each column by its standard deviation; this matters only with a ridge.
 

@@ -69,7 +69,7 @@ class SparseEigenResult(Named):
         Whether swaps of variables ended at a support that none improves, among those considered, and
         the flow within `max_iter`.
     method, deflation : str
-        "greedy" or "rayleigh_flow", that of the largest cardinality.
+        "greedy" or "rayleigh_flow": the method that found the largest cardinality.
     names : tuple of str or None
         Names of the variables, when A had any.
 

@@ -137,7 +137,7 @@ class SparsePCAResult(LoadingsResult):
     ) -> SparsePCAResult:
         """Add components without computing the first ones again.
 
-        The result is the same as that of one call for all components.
+        The result is the same as by one call for all components.
 
         Parameters
         ----------
@@ -145,8 +145,8 @@ class SparsePCAResult(LoadingsResult):
         more : int
             Number of components to add.
         cardinality : number, sequence of `more` numbers or Explained, optional
-            That of the new components; for a method that takes an l1 bound or a penalty, this. Default: that
-            of the earlier call, if it was one number.
+            Of the new components; for a method that takes an l1 bound or a penalty, this. Default: the
+            earlier one, if it was one number.
         callback : callable or True, optional
             As in `sparse_pca`.
 
@@ -247,13 +247,13 @@ def sparse_pca(
     refine : bool or int, default False
         Solve for each loading again, given all the others. This raises the variance that the loadings
         explain together; see the function `refine`. A single loading is sought again by truncated power from
-        all starts, with swaps, at the cardinality that it has. A number is that of attempts, of which the
-        best is kept.
+        all starts, with swaps, at the cardinality that it has. A number says how many attempts are
+        made; the best is kept.
     certify : bool, float, "bounds" or "jointly", default False
         Compute an upper bound for each component, and how far the component may be below it. True: with up to
         3000 variables, `branch_and_bound` starts from each component, for at most two seconds, or as many as
         a number says; "tpower" returns the better component where it finds one. Where that is no proof, also
-        the bound of `optimality_bound` for the deflated matrix; for "dspca", that of the relaxation.
+        the bound of `optimality_bound` for the deflated matrix; for "dspca", the bound of the relaxation.
         "bounds": without that search, whose outcome depends on the machine. "jointly": one
         bound instead, on the variance that any r loadings of these cardinalities explain together
         (with ``deflation="orthogonal"``, any orthogonal ones). Up to 1000 variables it uses the semidefinite

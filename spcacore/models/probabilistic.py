@@ -121,7 +121,7 @@ class PPCAResult(LoadingsResult):
 
     @property
     def directions(self) -> NDArray[Any]:
-        """The loadings at unit length, (p, r). A column is zero if its variance is only that of the noise."""
+        """The loadings at unit length, (p, r). A column is zero if its variance is only noise."""
         return self._axes().astype(self.loadings.dtype)
 
     def _axes(self) -> Array:
@@ -379,7 +379,7 @@ def ppca(
         Dense data may have NaN entries, missing at random. X is then copied about three times as float64.
     n_components : int
         r, at most the rank of the centered data. At the rank, no variance is left for the noise: for r = p
-        the covariance is that of the sample; otherwise the likelihood is unbounded, with a RuntimeWarning.
+        the covariance is the sample covariance; otherwise the likelihood is unbounded, with a RuntimeWarning.
     max_iter, tol : int and float, default 1000 and 1e-9
         With missing entries: stop when an iteration raises the log-likelihood by at most `tol` per observed
         entry.

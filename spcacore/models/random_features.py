@@ -168,7 +168,7 @@ def random_fourier_features(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, p), anything that gives rows by slices, or int
-        Data, of which at most 1000 rows are read; or only the number p of variables.
+        Data; at most 1000 rows are read. Or only the number p of variables.
     n_features : int
         m, at least 1.
     bandwidth : float, optional

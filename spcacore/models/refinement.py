@@ -14,20 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._limits import (
-    COMBINATION_NEAR,
-    COMBINATION_RISE,
-    COMBINATION_ROUNDS,
-    GENERATION_REFINED,
-    GENERATION_ROUNDS,
-    ORTHOGONAL_STARTS,
-    PERTURBATIONS,
-    REFINEMENT_RISE,
-    REFINEMENT_ROUNDS,
-    ROUND_RISE,
-    SMALL_ORDER,
-    TRANSFERS,
-)
+from .._limits import ORTHOGONAL_STARTS, REFINEMENT_RISE, REFINEMENT_ROUNDS, ROUND_RISE
 from .._messages import warn
 from .._records import record
 from .._types import Kind, MatrixLike, RandomSource, Switch, Weights
@@ -44,8 +31,7 @@ from ..solvers.refitting import refit
 from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
-from .combinations import Candidates
-from .many_starts import many_ends
+from .joint_search import ascended, searched
 from .orthogonal_search import (
     Loading,
     Supports,
@@ -80,16 +66,16 @@ def refine(
     """Improve several loadings together: solve for each again, given all the others.
 
     Maximizes the variance that the loadings explain together, `Tr(A V (V'V)^-1 V')`, over loadings V of the
-    given cardinalities. Each step changes one loading, by truncated power on the generalized problem `max
-    x'PAPx / x'Px`, where P is the projection away from the other loadings. This ends when a round over all
-    loadings gains no more than `tol`. A single loading is sought as `sparse_pca` seeks one by default, from
-    itself and from all other starts. Without a constraint, other combinations follow: of these loadings and
-    of those that truncated power finds from single variables, and of loadings that pass a variable to another
-    loading. For up to 64 variables some are drawn at random, too, and up to 128 random starts ascend at a
-    time, of which the best are varied again, as long as this helps.
+    given cardinalities. Each loading in turn ascends given the others, by truncated power on the generalized
+    problem `max x'PAPx / x'Px`, where P is the projection away from the others, and by exchanges of
+    variables, until none gains. Without a constraint, a search of other loadings follows: one or more are
+    sought again, some variables are replaced, loadings are rotated within their span and truncated, or taken
+    from different results; each such change ascends too. Several searches begin from random loadings. The
+    search ends when three of them come to the same loadings, or after a fixed amount of work. A single
+    loading is sought as `sparse_pca` seeks one by default, from itself and from all other starts.
 
-    No change is made unless it raises the variance, so the result explains at least as much as the given
-    loadings. There is one exception: loadings that must first be made orthogonal may lose variance by that.
+    The result explains at least as much as the given loadings. There is one exception: loadings that must
+    first be made orthogonal may lose variance by that.
 
     Parameters
     ----------
@@ -109,18 +95,18 @@ def refine(
     choice : Choice, optional
         What is known of the variables. Only `exclude` can be combined with a constraint.
         If a loading lacks an included variable, that variable first replaces one with a small entry; entries
-        of a wrong sign become zero. No other combinations are then tried.
+        of a wrong sign become zero. Of the choices, only `exclude` leaves the search of other loadings.
     n_restarts : int, default 0
-        Further attempts, from the best loadings with some drawn at random, and from random loadings only.
-        The best result of all is returned.
+        Further attempts: the whole search with other random numbers or, with a constraint or a choice, from
+        the best loadings with some drawn at random. The best result of all is returned.
     max_iter : int, default 500
-        Largest number of rounds over all loadings.
+        Largest number of rounds: over all loadings or, of the search of other loadings, of twenty changes.
     tol : float, default 1e-7
-        When a round gains no more than this fraction, the search tries all of its starts, and ends if these
-        do not gain more either.
+        With a constraint, or a choice that is not only `exclude`: when a round gains no more than this
+        fraction, the search tries all of its starts, and ends if these do not gain more either.
     {matrix}
     rng : None, int or numpy Generator, optional
-        For the restarts. None is a fixed seed.
+        For the search. None is a fixed seed.
     callback : callable or True, optional
         Called with a `Progress` after each round: `component` is the number of the attempt, `value` the
         variance explained. Raising StopIteration ends the search early, see `Progress`.
@@ -235,49 +221,63 @@ def refined(
     hook: Hook | None,
 ) -> tuple[list[Loading], bool]:
     """The best loadings over all attempts, and whether the first, without restarts, came to its end."""
-    rng = np.random.default_rng(seed)
     start = _made_feasible(problem, start, sizes)
     if problem.diagonal is not None and not problem.diagonal.any():
         return start, True  # no variance: nothing to raise
+    if _searchable(problem, constraint) and len(start) > 1:
+        most = joint_variance(problem, start)
+        best, converged = searched(problem, start, sizes, 1 + n_restarts, max_iter, seed, hook)
+        best = best if joint_variance(problem, best) > most else start
+        return _ordered(problem, best, sizes), converged
     if constraint is not None:
         start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
+    rng = np.random.default_rng(seed)
     rounds = _Rounds(
-        problem, sizes, constraint, max_iter, max(tol, _rounding(problem)), 1 + n_restarts, hook, rng, seed
+        problem, sizes, constraint, max_iter, max(tol, _rounding(problem)), 1 + n_restarts, hook, rng
     )
     best, most, converged = rounds.ascend([*start], joint_variance(problem, start), 0)
-    shaped = problem.choice is not None and problem.choice.shapes
-    if constraint is None and len(start) > 1 and not shaped:
-        best, most = _combined(rounds, best, most)
     for attempt in range(1, 1 + n_restarts):
         if rounds.ended:
             break
         new, value, _ = rounds.ascend(_some_dropped(best, rng), -np.inf, attempt)
-        if _gains(rounds.problem, new, value, best, most):
+        if value > most * (1 + _rounding(problem)):
             best, most = new, value
     return _ordered(problem, best, sizes), converged
+
+
+def _searchable(problem: Problem, constraint: str | None) -> bool:
+    """Whether only the cardinalities of the loadings are given."""
+    return constraint is None and (problem.choice is None or not problem.choice.shapes)
 
 
 def quickly_refined(
     problem: Problem, start: list[Loading], sizes: tuple[int, ...], seed: int
 ) -> tuple[list[Loading], float]:
     """The loadings to which rounds from these lead, and what they explain."""
-    rng, rise = np.random.default_rng(seed), _rounding(problem)
-    rounds = _Rounds(problem, sizes, None, REFINEMENT_ROUNDS, rise, 1, None, rng, seed)
     value = joint_variance(problem, start)
-    return rounds.ascend([*start], value, 0, beyond=value)[:2] if value > 0 else (start, value)
+    if not value > 0:
+        return start, value
+    if _searchable(problem, None):
+        new, more = ascended(problem, [start], sizes)
+        return (new, more) if more > value else (start, value)
+    rounds = _Rounds(
+        problem, sizes, None, REFINEMENT_ROUNDS, ROUND_RISE, 1, None, np.random.default_rng(seed), True
+    )
+    return rounds.ascend([*start], value, 0)[:2]
 
 
 def refined_from(
     problem: Problem, starts: list[list[Loading]], sizes: tuple[int, ...], seed: int
 ) -> tuple[list[Loading], bool]:
     """The best loadings to which rounds from each of some lead, and whether these came to their end."""
-    rise = max(ROUND_RISE, _rounding(problem))
-    rounds = _Rounds(
-        problem, sizes, None, REFINEMENT_ROUNDS, rise, 1, None, np.random.default_rng(seed), seed
-    )
-    feasible = [_made_feasible(problem, start, sizes) for start in starts]
-    ends = [rounds.ascend([*start], joint_variance(problem, start), 0) for start in feasible]
-    loadings, _, ended = max(ends, key=lambda end: end[1])
+    if _searchable(problem, None):
+        loadings, ended = ascended(problem, starts, sizes)[0], True
+    else:
+        rise, rng = max(ROUND_RISE, _rounding(problem)), np.random.default_rng(seed)
+        rounds = _Rounds(problem, sizes, None, REFINEMENT_ROUNDS, rise, 1, None, rng)
+        feasible = [_made_feasible(problem, start, sizes) for start in starts]
+        ends = [rounds.ascend([*start], joint_variance(problem, start), 0) for start in feasible]
+        loadings, _, ended = max(ends, key=lambda end: end[1])
     return _ordered(problem, loadings, sizes), ended
 
 
@@ -306,7 +306,7 @@ class _Rounds:
     attempts: int
     hook: Hook | None
     rng: np.random.Generator
-    seed: int
+    quick: bool = False  # never from all starts
 
     @property
     def ended(self) -> bool:
@@ -314,18 +314,13 @@ class _Rounds:
         return self.hook is not None and self.hook.ended
 
     def ascend(
-        self,
-        loadings: list[Loading | None],
-        value: float,
-        attempt: int,
-        beyond: float | None = None,
+        self, loadings: list[Loading | None], value: float, attempt: int
     ) -> tuple[list[Loading], float, bool]:
         """The best loadings of all rounds, what they explain, and whether the last gained next to nothing.
 
-        `value` is what is explained before. To see whether they lead `beyond` a value, without all starts,
-        and only while that is near.
+        `value` is what is explained before.
         """
-        r, tol = len(loadings), self.tol if beyond is None else max(self.tol, COMBINATION_RISE)
+        r = len(loadings)
         best = [x for x in loadings if x is not None]
         previous, wide = -np.inf, False
         for n_iter in range(self.max_iter):
@@ -340,148 +335,21 @@ class _Rounds:
             if len(whole) == r and explained > value:
                 best, value = whole, explained
             if self.hook is not None:
-                told = self.problem.in_units(max(explained, beyond or 0.0))
-                if self.hook(Progress(attempt, self.attempts, n_iter + 1, float(told))):
+                told = float(self.problem.in_units(explained))
+                if self.hook(Progress(attempt, self.attempts, n_iter + 1, told)):
                     return best, value, False
-            stalled = not explained - previous > tol * explained
-            if stalled and (wide or beyond is not None):
+            stalled = not explained - previous > self.tol * explained
+            if stalled and (wide or self.quick):
                 return best, value, True
-            if beyond is not None and n_iter > 0 and explained < (1 - COMBINATION_NEAR) * beyond:
-                return best, value, False
             previous, wide = explained, stalled
         return best, value, False
-
-
-def _gains(problem: Problem, new: list[Loading], value: float, best: list[Loading], most: float) -> bool:
-    """Whether new explains more. By what rounding may make, others than best must not: what is tried next
-    would depend on the processor.
-    """
-    return value > most * (1 + _rounding(problem)) or (value > most and supports_of(new) == supports_of(best))
-
-
-def _combined(rounds: _Rounds, best: list[Loading], most: float) -> tuple[list[Loading], float]:
-    """Better ones among the combinations of candidates, and what they explain."""
-    candidates = Candidates(rounds.problem, rounds.sizes)
-    candidates.add(best)
-    for size in sorted(set(rounds.sizes)):
-        candidates.add_ends([], size)
-    for _ in range(COMBINATION_ROUNDS):
-        before = most
-        for t, size in enumerate(rounds.sizes):
-            others = best[:t] + best[t + 1 :]
-            candidates.add_ends(others, size)
-        for loadings in candidates.combinations(best):
-            if rounds.ended:
-                return best, most
-            new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
-            candidates.add(new)
-            if _gains(rounds.problem, new, value, best, most):
-                best, most = new, value
-        if not most > before * (1 + rounds.tol):
-            best, most = _transferred(rounds, candidates, best, most)
-        if rounds.ended or not most > before * (1 + rounds.tol):
-            break
-        best, most, _ = rounds.ascend([*best], most, 0)
-        candidates.add(best)
-    before = -np.inf
-    while rounds.problem.p <= SMALL_ORDER and not rounds.ended and most > before * (1 + rounds.tol):
-        before = most
-        best, most = _perturbed(rounds, candidates, best, most)
-        best, most = _transferred(rounds, candidates, best, most)
-    for repeat in range(GENERATION_ROUNDS if rounds.problem.p <= SMALL_ORDER else 0):
-        before = most
-        best, most = _from_many(rounds, candidates, best, most, repeat)
-        if rounds.ended or not most > before * (1 + rounds.tol):
-            break
-    return best, most
-
-
-def _from_many(
-    rounds: _Rounds, candidates: Candidates, best: list[Loading], most: float, repeat: int
-) -> tuple[list[Loading], float]:
-    """Better ones from many random starts, and among combinations of where these end."""
-    rng = np.random.default_rng([rounds.seed, repeat])  # whatever has been drawn before
-    ends = many_ends(rounds.problem, rounds.sizes, best, rng)
-    for loadings in ends:
-        candidates.add(loadings)
-    for loadings in (*ends[:GENERATION_REFINED], *candidates.combinations(best)):
-        if rounds.ended:
-            break
-        new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
-        if _gains(rounds.problem, new, value, best, most):
-            best, most = new, value
-    return best, most
-
-
-def _perturbed(
-    rounds: _Rounds, candidates: Candidates, best: list[Loading], most: float
-) -> tuple[list[Loading], float]:
-    """Better ones after some loadings are drawn at random, and among combinations of what comes of that."""
-    start = most
-    for _ in range(PERTURBATIONS):
-        if rounds.ended:
-            return best, most
-        new, value, _ = rounds.ascend(_some_dropped(best, rounds.rng), -np.inf, 0, beyond=most)
-        candidates.add(new)
-        if _gains(rounds.problem, new, value, best, most):
-            best, most = new, value
-    for loadings in candidates.combinations(best):
-        new, value, _ = rounds.ascend([*loadings], -np.inf, 0, beyond=most)
-        if _gains(rounds.problem, new, value, best, most):
-            best, most = new, value
-    return rounds.ascend([*best], most, 0)[:2] if most > start else (best, most)
-
-
-def _transferred(
-    rounds: _Rounds, candidates: Candidates, best: list[Loading], most: float
-) -> tuple[list[Loading], float]:
-    """Better ones after a loading leaves one of its variables to another."""
-    problem, sizes, rng = rounds.problem, rounds.sizes, rounds.rng
-    for _, t, x, s in _transfers(rounds, candidates, best)[:TRANSFERS]:
-        if rounds.ended:
-            break
-        loadings: list[Loading | None] = [*best]
-        loadings[t] = x
-        for place in (s, t):
-            loadings[place] = _again(problem, loadings, place, sizes[place], None, False, rng)
-        whole = [x for x in loadings if x is not None]
-        candidates.add(whole)
-        value = joint_variance(problem, whole)
-        if value > most * (1 + rounds.tol):
-            return whole, value
-    return best, most
-
-
-def _transfers(
-    rounds: _Rounds, candidates: Candidates, best: list[Loading]
-) -> list[tuple[float, int, Loading, int]]:
-    """What it may gain, to first order, if loading t becomes another without i, and s takes i; t, that, s."""
-    op = rounds.problem.operator
-    images = [op.apply(i, np.ascontiguousarray(x)).astype(np.float64) for i, x in best]
-    values = [float(x @ image[i]) for (i, x), image in zip(best, images, strict=True)]
-    least = [
-        np.abs(image[i]).min() if len(i) == size else 0.0
-        for (i, _), image, size in zip(best, images, rounds.sizes, strict=True)
-    ]
-    out = []
-    for t, size in enumerate(rounds.sizes):
-        found = candidates.without(best[:t] + best[t + 1 :], best[t], size)
-        top = max((value for _, value, _ in found), default=0.0)
-        for i, value, x in found:
-            for s in range(len(best)):
-                if s != t and values[s] > 0 and i not in best[s][0]:
-                    gain = (images[s][i] ** 2 - least[s] ** 2) / values[s]
-                    out.append((gain + value - top, t, x, s))
-    return sorted(out, key=lambda one: -one[0])
 
 
 def _orthogonal_start(
     problem: Problem, start: list[Loading], sizes: tuple[int, ...], max_iter: int, tol: float, seed: int
 ) -> list[Loading]:
     """The best orthogonal loadings on the supports given, on those refined freely, or on others nearby."""
-    rng = np.random.default_rng(seed)
-    rounds = _Rounds(problem, sizes, None, max_iter, max(tol, _rounding(problem)), 1, None, rng, seed)
-    free = rounds.ascend([*start], joint_variance(problem, start), 0)[0]
+    free = _ordered(problem, searched(problem, start, sizes, 1, max_iter, seed, None)[0], sizes)
     turn = in_turn(problem, sizes, seed)
     begin = list({supports_of(x): x for x in (turn, free, start) if len(x) == len(start)}.values())
     on_the_way: dict[Supports, list[Loading]] = {}

@@ -100,7 +100,7 @@ def sca(
     rotation: Rotation = "varimax",
     threshold: ThresholdRule = "soft",
     start: str | ArrayLike | None = None, max_iter: int = 1000, tol: float = 1e-5,
-    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
+    kind: Kind = "data", center: Switch | None = None, scale: Switch = False, sample_weight: Weights = None,
     callback: Callback | None = None,
 ) -> RotatedResult:  # fmt: skip
     """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
@@ -130,13 +130,15 @@ def sca(
     tol : float, default 1e-5
         Stop when the sine of the angle by which a loading turns is at most this, for all loadings.
     kind : {"data", "covariance"}, default "data"
-    center : bool or array-like of shape (p,), default True
-        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
+    center : bool or array-like of shape (p,), optional
+        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance. Default:
+        True, but False with ``scale="degree"``. The leading direction of a scaled graph tells its blocks
+        apart as the others do, and its means hold most of that direction; so centering would lose a block.
     scale : bool, "degree" or array-like of shape (p,), default False
         Divide each column by its standard deviation, or by these positive numbers. If `center` is an array,
         the deviation is the root mean square about it, with divisor n - 1. "degree" is for nonnegative X such
         as the adjacency matrix of a graph: entries become `X_ij / sqrt((d_i + tau) (g_j + tau'))`, where d
-        and g are the sums of rows and columns, tau is the mean of d, and tau' that of g (for square X,
+        and g are the sums of rows and columns, tau is the mean of d, and tau' the mean of g (for square X,
         tau' = tau). The means that `center` subtracts are those of the scaled matrix.
     {sample_weight}
     {each_iteration}
@@ -193,7 +195,7 @@ def sca_path(
     rotation: str = "varimax",
     threshold: str = "soft",
     max_iter: int = 1000, tol: float = 1e-5,
-    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
+    kind: Kind = "data", center: Switch | None = None, scale: Switch = False, sample_weight: Weights = None,
     callback: Callback | None = None,
 ) -> list[RotatedResult]:  # fmt: skip
     """`sca` for several bounds, from the largest to the smallest, with warm starts.
@@ -419,6 +421,8 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
 def _problem(
     X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None, missing: bool = False
 ) -> Problem:
+    if center is None:
+        center = not isinstance(scale, str)
     if has_only_products(X):
         raise TypeError("X must be an array or a sparse matrix; the total variance of an operator is unknown")
     if not isinstance(scale, str):

@@ -94,7 +94,7 @@ class StructuredPCAResult(LoadingsResult):
         F after each iteration; it never falls. The prior is restricted like the posterior, so that
         `select_prior` can compare priors. Multiples of C give the same F.
     gain : ndarray of shape (r,)
-        The last F minus that of noise alone, minus log(p)/2 for each of the n scores, and for `soppca` minus
+        The last F minus the F of noise alone, minus log(p)/2 for each of the n scores, and for `soppca` minus
         the logarithm of the number of supports. A component with a positive gain is worth keeping.
     cardinality : ndarray of shape (r,), int
     mean, scale : ndarray of shape (p,) or None
@@ -214,7 +214,7 @@ class StructuredPCAResult(LoadingsResult):
 
     def extend(self, X: MatrixLike, more: int, *, cardinality: int | ArrayLike | None = None,
                callback: Callback | None = None) -> StructuredPCAResult:  # fmt: skip
-        """Add components without computing the first ones again; the result is that of one call for all.
+        """Add components without computing the first ones again; the result is as by one call for all.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class StructuredPCAResult(LoadingsResult):
         more : int
             Number of components to add.
         cardinality : int or sequence of `more` ints, optional
-            `soppca` only. Default: that of the earlier components, if it was one number.
+            `soppca` only. Default: the earlier one, if it was one number.
         callback : callable or True, optional
             As in `oppca`.
 

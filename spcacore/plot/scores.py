@@ -46,7 +46,7 @@ def biplot(
     for all variables, and makes the arrows fill the picture. A variable that only one component selects has
     an arrow along that axis; a variable that neither selects has no arrow. Both axes have the same scale, so
     that angles are not distorted. Where arrows of one direction end close together, their names stand in one
-    list, that of the longest first.
+    list, the longest first.
 
     Parameters
     ----------

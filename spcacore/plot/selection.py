@@ -30,7 +30,7 @@ _PARAMETERS = {
 }
 _CRITERIA = {
     "cv": "predicted share of left-out variance",
-    "permutation": "logarithm of the share, less that of permuted data",
+    "permutation": "logarithm of the share, less the one of permuted data",
     "sparseness": "index of sparseness",
     "bic": "log-likelihood of a sample, less the cost of nonzeros",
     "stability": "agreement of half-samples",
@@ -48,7 +48,7 @@ def path(
     """Draw what sparsity costs: variance, or a score with standard errors, against cardinality or penalty.
 
     For a `SparsityPath`, it draws the share of the variance that all components explain together, and for up
-    to six components that of each. The dashed line is the share of the same number of ordinary principal
+    to six components also each. The dashed line is the share of the same number of ordinary principal
     components.
 
     For a `SparsitySelection`, it draws the score with error bars of one standard error, and marks the best

@@ -382,7 +382,7 @@ def select_n_components(
         `sparse_pca`, or a partial of it with its options by name, or a `SparsePCA` that is not yet fitted.
     n_components : int, optional
         The largest number to consider. Components are found one after another, so that one search serves
-        all numbers. Default: that of the model.
+        all numbers. Default: the number of the model.
     criterion : {"cv", "permutation"}, default "cv"
         "cv": as in `select_sparsity`; no component at all has the score 0. "permutation": parallel analysis.
         A component explains a share of the variance that the earlier ones leave; it is compared with its

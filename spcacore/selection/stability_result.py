@@ -162,7 +162,7 @@ class Stability(Judged, Tabular):
         Raises
         ------
         ValueError
-            For a bootstrap, of which no such bound is known, or a threshold out of range.
+            For a bootstrap, because it has no such bound, or a threshold out of range.
 
         Examples
         --------

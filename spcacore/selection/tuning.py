@@ -47,7 +47,7 @@ class SparsityPath(ByValue):
     Attributes
     ----------
     parameter : str
-        "cardinality", "l1_bound", "penalty", or that of an estimator of another package.
+        "cardinality", "l1_bound", "penalty", or a parameter of another estimator.
     values : ndarray of shape (m,)
         The values, from the sparsest to the densest: ascending, or descending for a penalty.
     explained_variance_ratio : ndarray of shape (m, r) or None

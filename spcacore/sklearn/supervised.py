@@ -166,7 +166,7 @@ class SparseLDA(ClassifierMixin, Transformer):
     def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """`log pi_c - d^2/2` for each class c, where d is the distance to its centroid.
 
-        For two classes: the value of the second class minus that of the first.
+        For two classes: the value of the second class minus the value of the first.
 
         {rows_to}
         ndarray of shape (m, c), or (m,) for two classes

@@ -193,7 +193,7 @@ def greedy(
     cardinality : int
         K, in [1, p].
     first : int, optional
-        The variable to begin with. Default: that of largest variance and, where several tie, as in a
+        The variable to begin with. Default: the one of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
     options : Greedy, optional
         How the search is made; the record's documentation has its parameters.

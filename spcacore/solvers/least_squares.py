@@ -344,8 +344,8 @@ def least_squares_component(
     """The score of a few variables that explains the most variance of all variables.
 
     Searches `max x'A^2 x / x'Ax` over x with at most `cardinality` nonzeros, where `A` is the covariance
-    matrix: the variance of all variables that a regression on the score `X x` explains, not only that of the
-    variables in the support. This chooses other variables than `tpower` does: one from each group of
+    matrix: the variance of all variables that a regression on the score `X x` explains, and not only of
+    the variables in the support. This chooses other variables than `tpower` does: one from each group of
     correlated variables is enough.
 
     Parameters

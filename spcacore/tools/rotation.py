@@ -227,7 +227,7 @@ def l1_rotation(
     References
     ----------
     .. [1] F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis.
-           arXiv:2007.00596: the problem, of which varimax is the relaxation.
+           arXiv:2007.00596: the problem; varimax is its relaxation.
 
     Examples
     --------

@@ -203,15 +203,15 @@ static void lines_part(void *context, spca_int part)
 {
     const stored_t *s = context;
     double *mean = s->out.mean, *first = s->out.low, *spread = s->out.high, *count = s->count;
+    spca_int last = part + 1 < s->parts ? (part + 1) * s->step : s->p;
     for (spca_int l = s->l0; l < s->l1; l++) {
         spca_int q = at(s->indptr, s->wide, l), end = at(s->indptr, s->wide, l + 1);
-        if (s->parts > 1) {
-            q = place_of(s->indices, s->wide, q, end, part * s->step);
-            end = place_of(s->indices, s->wide, q, end, (part + 1) * s->step);
-        }
+        if (part > 0) q = place_of(s->indices, s->wide, q, end, part * s->step);
         for (; q < end; q++) {
             spca_int j = at(s->indices, s->wide, q);
-            double x = (double)s->data[q], d = x - mean[j], apart;
+            double x = (double)s->data[q], d, apart;
+            if (j >= last) break;
+            d = x - mean[j];
             if (count[j] == 0) first[j] = x;
             apart = x != first[j] ? fabs(x) + fabs(first[j]) : 0; /* x may be a stored 0 */
             if (!(apart <= spread[j])) spread[j] = apart;

@@ -10,6 +10,10 @@
 
 #define RISE 1e-7   /* of what is explained, for which loadings are others */
 #define BEHIND 2e-2 /* share below the best from which an ascent is given up */
+#define SLOW 1e-3   /* share that a sweep gains, below which its step goes on */
+#define TINY 1e-12  /* share that a longer step must gain */
+#define HOPE 20     /* times the gain of a sweep, that later ones may gain together */
+#define LONGEST 1e3 /* step */
 #define APART 1e-2  /* what must be left of a squared loading beside those it is combined with */
 enum { SWEEPS = 60, PASSES = 6, FIRST_MOVES = 15, GREEDY_STARTS = 16, EXCHANGES = 60 };
 
@@ -90,6 +94,127 @@ static void renew_image(search_t *s, spca_int t)
                       o->image + t * o->p);
 }
 
+/* ---- loadings that are combined ------------------------------------------------------------- */
+
+/* G = V'V and H = V'AV of all 2r columns of o->V, some of which may be empty. */
+static void multiply_pool(search_t *s)
+{
+    joint_t *o = &s->o;
+    spca_int n = 2 * o->r, room = o->room;
+    for (spca_int a = 0; a < n; a++)
+        for (spca_int b = 0; b <= a; b++) {
+            double h = 0;
+            for (spca_int c = 0; c < o->V.nnz[a] && o->V.nnz[b] > 0; c++)
+                h += o->V.value[a * room + c] * o->image[b * o->p + o->V.index[a * room + c]];
+            s->H[a * n + b] = s->H[b * n + a] = h;
+            s->G[a * n + b] = s->G[b * n + a] = SPCA(joint_product)(o, &o->V, a, b);
+        }
+}
+
+/* Tr(G^-1 H), both r x r and overwritten; -1 where a column is nearly in the span of others. */
+static double trace_of(spca_int r, double *G, double *W)
+{
+    double sum = 0;
+    for (spca_int a = 0; a < r; a++) { /* G = LL', in place */
+        double whole = G[a * r + a], left = whole;
+        for (spca_int b = 0; b < a; b++) {
+            double l = G[a * r + b];
+            for (spca_int c = 0; c < b; c++) l -= G[a * r + c] * G[b * r + c];
+            G[a * r + b] = l / G[b * r + b];
+            left -= G[a * r + b] * G[a * r + b];
+        }
+        if (!(left > APART * whole)) return -1;
+        G[a * r + a] = sqrt(left);
+    }
+    for (spca_int c = 0; c < r; c++) /* W = L^-1 H, then the diagonal of W L^-T */
+        for (spca_int a = 0; a < r; a++) {
+            for (spca_int b = 0; b < a; b++) W[a * r + c] -= G[a * r + b] * W[b * r + c];
+            W[a * r + c] /= G[a * r + a];
+        }
+    for (spca_int a = 0; a < r; a++) {
+        for (spca_int c = 0; c <= a; c++) {
+            for (spca_int b = 0; b < c; b++) W[a * r + c] -= G[c * r + b] * W[a * r + b];
+            W[a * r + c] /= G[c * r + c];
+        }
+        sum += W[a * r + a];
+    }
+    return sum;
+}
+
+/* What the columns `order` of the pool explain. */
+static double pool_explains(search_t *s, const spca_int *order)
+{
+    spca_int r = s->o.r, n = 2 * r;
+    double *G = s->T, *H = G + r * r;
+    for (spca_int a = 0; a < r; a++)
+        for (spca_int b = 0; b < r; b++) {
+            G[a * r + b] = s->G[order[a] * n + order[b]];
+            H[a * r + b] = s->H[order[a] * n + order[b]];
+        }
+    return trace_of(r, G, H);
+}
+
+/* What V + step D explains, of which the pool has V and D. */
+static double extrapolated(search_t *s, double step)
+{
+    spca_int r = s->o.r, n = 2 * r;
+    double *out = s->T;
+    for (int which = 0; which < 2; which++, out += r * r) {
+        const double *M = which ? s->H : s->G;
+        for (spca_int a = 0; a < r; a++)
+            for (spca_int b = 0; b < r; b++)
+                out[a * r + b] = M[a * n + b] + step * (M[a * n + r + b] + M[(r + a) * n + b]) +
+                                 step * step * M[(r + a) * n + r + b];
+    }
+    return trace_of(r, s->T, s->T + r * r);
+}
+
+/* Where a sweep gained little, its step D goes on as far as that gains: the loadings before are in
+ * the last r places, with their images.  What is explained then. */
+static double go_further(search_t *s, double explained)
+{
+    joint_t *o = &s->o;
+    spca_int r = o->r, room = o->room, p = o->p;
+    double step = 0, most = explained;
+    for (spca_int t = 0; t < r; t++) { /* D in place of the loadings before */
+        const spca_int *index = o->V.index + t * room, *earlier = o->V.index + (r + t) * room;
+        const double *x = o->V.value + t * room;
+        double *d = o->V.value + (r + t) * room, inner = 0;
+        int same = o->V.nnz[t] == o->V.nnz[r + t];
+        for (spca_int a = 0; same && a < o->V.nnz[t]; a++) same = index[a] == earlier[a];
+        for (spca_int a = 0; same && a < o->V.nnz[t]; a++) inner += x[a] * d[a];
+        if (!same) {
+            o->V.nnz[r + t] = 0;
+            continue;
+        }
+        for (spca_int a = 0; a < o->V.nnz[t]; a++) d[a] = x[a] - (inner < 0 ? -d[a] : d[a]);
+        for (spca_int i = 0; i < p; i++) {
+            double *image = o->image + (r + t) * p + i;
+            *image = o->image[t * p + i] - (inner < 0 ? -*image : *image);
+        }
+    }
+    multiply_pool(s);
+    for (double next = 1; next < LONGEST; next *= 2) {
+        double value = extrapolated(s, next);
+        if (!(value > most * (1 + TINY))) break;
+        most = value;
+        step = next;
+    }
+    for (spca_int t = 0; t < r && step > 0; t++) {
+        double square = 0, *x = o->V.value + t * room;
+        for (spca_int a = 0; a < o->V.nnz[r + t]; a++) {
+            x[a] += step * o->V.value[(r + t) * room + a];
+            square += x[a] * x[a];
+        }
+        if (o->V.nnz[r + t] == 0) continue;
+        for (spca_int a = 0; a < o->V.nnz[t]; a++) x[a] /= sqrt(square);
+        for (spca_int i = 0; i < p; i++)
+            o->image[t * p + i] =
+                (o->image[t * p + i] + step * o->image[(r + t) * p + i]) / sqrt(square);
+    }
+    return most;
+}
+
 /* ---- ascent --------------------------------------------------------------------------------- */
 
 /* Loading t ascends given the others; what all explain. */
@@ -116,25 +241,34 @@ static double ascend_one(search_t *s, spca_int t, int thorough)
     return o->rest + value;
 }
 
-/* All ascend in turn, with exchanges once that gains nothing; given up where that stays behind the
- * bar.  What they explain. */
+/* All ascend in turn until none gains, then with exchanges, and so on until these gain nothing;
+ * given up where that stays behind the bar.  What they explain. */
 static spca_status ascend_all(search_t *s, double bar, double *explained)
 {
     joint_t *o = &s->o;
+    spca_int r = o->r;
     int thorough = 0;
     *explained = 0;
-    for (spca_int t = 0; t < o->r; t++) renew_image(s, t);
+    for (spca_int t = 0; t < r; t++) renew_image(s, t);
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
-        double before = *explained;
-        permute(s, o->r);
-        for (spca_int a = 0; a < o->r; a++) {
+        double before = *explained, gain;
+        for (spca_int t = 0; t < r; t++) {
+            copy(s, &o->V, t, &o->V, r + t);
+            for (spca_int i = 0; i < o->p; i++)
+                o->image[(r + t) * o->p + i] = o->image[t * o->p + i];
+        }
+        permute(s, r);
+        for (spca_int a = 0; a < r; a++) {
             if (asked_to_stop(o->stop, o->ctx)) return SPCA_STOPPED;
             *explained = ascend_one(s, s->order[a], thorough);
         }
-        if (sweep > 0 && *explained < bar * (1 - (thorough ? BEHIND / 2 : BEHIND))) break;
-        if (*explained > before * (1 + RISE)) continue;
-        if (thorough) break;
-        thorough = 1;
+        if (sweep > 0 && *explained - before < SLOW * *explained)
+            *explained = go_further(s, *explained);
+        gain = *explained - before;
+        if (sweep > 0 && *explained < bar * (1 - BEHIND)) break;
+        if (thorough && !(gain > RISE * *explained)) break;
+        if (thorough && *explained + HOPE * gain < bar) break;
+        thorough = !(gain > RISE * *explained) || (sweep > 1 && *explained + HOPE * gain < bar);
     }
     return SPCA_OK;
 }
@@ -283,39 +417,6 @@ static void rotate(search_t *s)
     }
 }
 
-/* What the columns `order` of the pool explain; -1 where one is nearly in the span of others. */
-static double pool_explains(search_t *s, const spca_int *order)
-{
-    spca_int r = s->o.r, n = 2 * r;
-    double *L = s->T, *W = L + r * r, sum = 0;
-    for (spca_int a = 0; a < r; a++) {
-        double left = s->G[order[a] * n + order[a]];
-        for (spca_int b = 0; b < a; b++) {
-            double l = s->G[order[a] * n + order[b]];
-            for (spca_int c = 0; c < b; c++) l -= L[a * r + c] * L[b * r + c];
-            L[a * r + b] = l / L[b * r + b];
-            left -= L[a * r + b] * L[a * r + b];
-        }
-        if (left < APART) return -1;
-        L[a * r + a] = sqrt(left);
-    }
-    for (spca_int c = 0; c < r; c++) /* W = L^-1 H, then the diagonal of W L^-T */
-        for (spca_int a = 0; a < r; a++) {
-            double w = s->H[order[a] * n + order[c]];
-            for (spca_int b = 0; b < a; b++) w -= L[a * r + b] * W[b * r + c];
-            W[a * r + c] = w / L[a * r + a];
-        }
-    for (spca_int a = 0; a < r; a++) {
-        for (spca_int c = 0; c <= a; c++) {
-            double w = W[a * r + c];
-            for (spca_int b = 0; b < c; b++) w -= L[c * r + b] * W[a * r + b];
-            W[a * r + c] = w / L[c * r + c];
-        }
-        sum += W[a * r + a];
-    }
-    return sum;
-}
-
 /* The best exchange of one column of the choice for another of the pool, while there is one. */
 static void exchange_columns(search_t *s, const loadings_t *pool, spca_int *choice)
 {
@@ -353,14 +454,7 @@ static void cross(search_t *s, loadings_t other)
     spca_int r = o->r, n = 2 * r, room = o->room, *choice = s->order + n;
     for (spca_int t = 0; t < r; t++) copy(s, &other, t, &o->V, r + t);
     for (spca_int t = 0; t < n; t++) renew_image(s, t);
-    for (spca_int a = 0; a < n; a++)
-        for (spca_int b = 0; b <= a; b++) {
-            double h = 0;
-            for (spca_int c = 0; c < o->V.nnz[a]; c++)
-                h += o->V.value[a * room + c] * o->image[b * o->p + o->V.index[a * room + c]];
-            s->H[a * n + b] = s->H[b * n + a] = h;
-            s->G[a * n + b] = s->G[b * n + a] = SPCA(joint_product)(o, &o->V, a, b);
-        }
+    multiply_pool(s);
     permute(s, r);
     for (spca_int t = 0; t < r; t++) choice[t] = t + (below(s, 2) ? r : 0);
     exchange_columns(s, &o->V, choice);
@@ -523,7 +617,7 @@ spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room)
 
 spca_int SPCA(joint_iwork)(spca_int p, spca_int r, spca_int room)
 {
-    return p + 6 * r + (2 * r + 3) * room;
+    return 2 * p + 6 * r + (2 * r + 3) * room;
 }
 
 /* Divides what the caller has. */
@@ -550,6 +644,7 @@ static void divide(search_t *s, double *work, spca_int *iwork)
     o->V.nnz = iwork, iwork += 2 * r;
     o->V.index = iwork, iwork += 2 * r * room;
     o->inside = iwork, iwork += p;
+    o->used = iwork, iwork += p;
     o->list = iwork, iwork += room;
     o->trial = iwork, iwork += 2 * room + r;
     s->order = iwork;

@@ -31,6 +31,7 @@ typedef struct {
     double rest;                     /* Tr C */
     double *C, *L;                   /* (r x r) */
     double *score, *row, *gain;      /* (p) */
+    spca_int n_used, *used;          /* (p): the variables of Q */
     spca_int *inside, *list;         /* (p), (room) */
     double *fit, *entry;             /* (room^2 + (2 r + 9) room), (3 room) */
     spca_int *trial;                 /* (2 room + r) */

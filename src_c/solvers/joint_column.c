@@ -12,6 +12,9 @@
 #define TIES 1e-10 /* share by which the first of equal scores is larger */
 #define RISE 1e-9  /* of the quotient, for which a support changes */
 #define NEAR 3e-2  /* share by which the value of an exchange may be above what two vectors tell */
+#define LEAST_RISE 1e-12 /* of a step that is worth another, at last */
+#define SMALL_RISE 1e-8  /* and before */
+#define AHEAD 3          /* times the rise of a step, that later ones may add */
 enum { CLIMBS = 8, STEPS = 6, LAST_STEPS = 30, SWAPS = 40 };
 
 static double dot(spca_int n, const double *x, const double *y)
@@ -80,8 +83,6 @@ double SPCA(joint_product)(const joint_t *o, const loadings_t *V, spca_int s, sp
 static void orthogonalize(joint_t *o, spca_int t, spca_int *place)
 {
     spca_int p = o->p, r = o->r, m = o->m;
-    const spca_int *index = o->V.index + t * o->room;
-    const double *x = o->V.value + t * o->room;
     double *q = o->Q + m * p, *f = o->F + m * p, *l = o->L + m * r, left = 1;
     for (spca_int b = 0; b < m; b++) {
         double *earlier = o->L + b * r;
@@ -93,47 +94,54 @@ static void orthogonalize(joint_t *o, spca_int t, spca_int *place)
     if (left <= JOINT_SPAN) return;
     l[m] = sqrt(left);
     for (spca_int i = 0; i < p; i++) q[i] = 0;
-    for (spca_int b = 0; b < o->V.nnz[t]; b++) q[index[b]] = x[b];
-    for (spca_int i = 0; i < p; i++) f[i] = o->image[t * p + i];
-    for (spca_int b = 0; b < m; b++) {
-        add_multiple(p, -l[b], o->Q + b * p, q);
-        add_multiple(p, -l[b], o->F + b * p, f);
+    for (spca_int b = 0; b < o->V.nnz[t]; b++) {
+        spca_int i = o->V.index[t * o->room + b];
+        q[i] = o->V.value[t * o->room + b] / l[m];
+        if (!o->inside[i]) o->used[o->n_used++] = i;
+        o->inside[i] = 1;
     }
-    for (spca_int i = 0; i < p; i++) q[i] /= l[m];
-    for (spca_int i = 0; i < p; i++) f[i] /= l[m];
+    for (spca_int i = 0; i < p; i++) f[i] = o->image[t * p + i] / l[m];
+    for (spca_int b = 0; b < m; b++) {
+        const double *earlier = o->Q + b * p;
+        double along = l[b] / l[m];
+        for (spca_int a = 0; a < o->n_used; a++) q[o->used[a]] -= along * earlier[o->used[a]];
+        add_multiple(p, -along, o->F + b * p, f);
+    }
     place[o->m++] = t;
 }
 
 void SPCA(joint_given)(joint_t *o, spca_int t)
 {
-    spca_int p = o->p, r = o->r;
-    spca_int *place = o->trial;
-    o->m = 0;
+    spca_int p = o->p, r = o->r, *place = o->trial;
+    o->m = o->n_used = 0;
     o->rest = 0;
-    for (spca_int s = 0; s < r; s++)
-        if (s != t && o->V.nnz[s] > 0) orthogonalize(o, s, place);
-    for (spca_int a = 0; a < o->m; a++) {
-        for (spca_int b = 0; b <= a; b++)
-            o->C[a * r + b] = o->C[b * r + a] = dot(p, o->Q + a * p, o->F + b * p);
-        o->rest += o->C[a * r + a];
-    }
     for (spca_int i = 0; i < p; i++) {
         o->variance[i] = o->diagonal[i];
         o->left[i] = 1;
+        o->inside[i] = 0;
     }
-    for (spca_int a = 0; a < o->m; a++)
-        for (spca_int b = 0; b < o->m; b++)
-            add_multiple(p, -o->C[a * r + b] / 2, o->Q + b * p, o->F + a * p);
+    for (spca_int s = 0; s < r; s++)
+        if (s != t && o->V.nnz[s] > 0) orthogonalize(o, s, place);
     for (spca_int a = 0; a < o->m; a++) {
-        const double *q = o->Q + a * p, *f = o->F + a * p;
-        for (spca_int i = 0; i < p; i++) {
-            o->variance[i] -= 2 * q[i] * f[i];
-            o->left[i] -= q[i] * q[i];
+        for (spca_int b = 0; b <= a; b++) {
+            double sum = 0;
+            for (spca_int c = 0; c < o->n_used; c++)
+                sum += o->Q[a * p + o->used[c]] * o->F[b * p + o->used[c]];
+            o->C[a * r + b] = o->C[b * r + a] = sum;
         }
+        o->rest += o->C[a * r + a];
     }
-    for (spca_int i = 0; i < p; i++)
+    for (spca_int c = 0; c < o->n_used; c++) { /* F, and the diagonals, where Q has entries */
+        spca_int i = o->used[c];
+        for (spca_int a = 0; a < o->m; a++) {
+            double *f = o->F + a * p + i, q = o->Q[a * p + i];
+            for (spca_int b = 0; b < o->m; b++) *f -= o->C[a * r + b] / 2 * o->Q[b * p + i];
+            o->variance[i] -= 2 * q * *f;
+            o->left[i] -= q * q;
+        }
         if (o->left[i] <= JOINT_SPAN) o->variance[i] = 0;
-    o->spent += (double)(3 * o->m * (o->m + 2) * p);
+    }
+    o->spent += (double)(o->m * (o->m + 4) * (p + 4 * o->n_used)) / 2;
 }
 
 /* The pencil on a support, and vectors there. */
@@ -238,8 +246,10 @@ static double combine(const local_t *s, int count, double *c)
     return values[0];
 }
 
-/* The best unit x on a support, near that of the largest quotient, which is returned; -1: none. */
-static double fitted(joint_t *o, spca_int n, const spca_int *index, int steps, double *x)
+/* The best unit x on a support, near that of the largest quotient, which is returned; -1: none.
+ * Ends sooner where it seems to stay below a level. */
+static double fitted(joint_t *o, spca_int n, const spca_int *index, int steps, double level,
+                     double *x)
 {
     local_t s = local_of(o, n, index);
     double value = -1, c[3], norm;
@@ -267,13 +277,14 @@ static double fitted(joint_t *o, spca_int n, const spca_int *index, int steps, d
             size += s.x[0][i] * s.x[0][i];
         }
         if (step >= steps || left <= 1e-18 * value * value * size) break;
-        if (step > 1 && value - before <= 1e-12 * value) break;
+        if (step > 1 && value - before <= (steps > STEPS ? LEAST_RISE : SMALL_RISE) * value) break;
+        if (step > 1 && value + AHEAD * (value - before) < level) break;
         apply(&s, 1);
         count = step == 0 ? 2 : 3;
     }
     norm = sqrt(dot(n, s.x[0], s.x[0]));
     for (spca_int i = 0; i < n; i++) x[i] = s.x[0][i] / norm;
-    o->spent += (double)((step + 3) * n * n);
+    o->spent += (double)((step + 4) * (n * n + 5 * o->m * n + 12 * n + 500));
     return value;
 }
 
@@ -289,10 +300,11 @@ static void product(joint_t *o, double rho, spca_int nnz, const spca_int *index,
             along += q[index[b]] * x[b];
             across += f[index[b]] * x[b];
         }
-        add_multiple(p, rho * along - across, q, o->score);
+        for (spca_int c = 0; c < o->n_used; c++)
+            o->score[o->used[c]] += (rho * along - across) * q[o->used[c]];
         if (along != 0) add_multiple(p, -along, f, o->score);
     }
-    o->spent += (double)((nnz + 2 * o->m) * p);
+    o->spent += (double)((nnz + o->m + 8) * p);
 }
 
 void SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x)
@@ -352,7 +364,7 @@ static double climb(joint_t *o, double value, int most, spca_int size, spca_int 
         product(o, fmax(value, 0), *nnz, index, x);
         SPCA(joint_select)(o, size, o->score, o->trial, o->entry);
         if (*nnz == size && same(size, index, o->trial)) break;
-        new = fitted(o, size, o->trial, STEPS, o->entry);
+        new = fitted(o, size, o->trial, STEPS, value, o->entry);
         if (*nnz == size && !(new > value * (1 + RISE))) break;
         if (new < 0) break;
         value = new;
@@ -389,7 +401,8 @@ static void row_of(joint_t *o, spca_int i, double value)
     add_rows(p, o->A, 1, &one, &unit, o->row);
     for (spca_int a = 0; a < o->m; a++) {
         const double *q = o->Q + a * p, *f = o->F + a * p;
-        add_multiple(p, value * q[i] - f[i], q, o->row);
+        for (spca_int c = 0; c < o->n_used; c++)
+            o->row[o->used[c]] += (value * q[i] - f[i]) * q[o->used[c]];
         if (q[i] != 0) add_multiple(p, -q[i], f, o->row);
     }
 }
@@ -429,7 +442,7 @@ static int promising(joint_t *o, double value, spca_int n, const spca_int *index
             if (count == JOINT_TRIED) bar = best[JOINT_TRIED - 1].rise + TIES * value;
         }
     }
-    o->spent += (double)(n * p * (6 + o->m));
+    o->spent += (double)(n * p * (12 + o->m / 2));
     return count;
 }
 
@@ -455,7 +468,7 @@ static double exchanged(joint_t *o, double value, spca_int n, spca_int *index, d
         }
         o->trial[a] = j;
         o->entry[a] = 0;
-        new = fitted(o, n, o->trial, STEPS, o->entry);
+        new = fitted(o, n, o->trial, STEPS, most, o->entry);
         if (!(new > most)) continue;
         most = new * (1 + TIES);
         value = new;
@@ -469,7 +482,7 @@ static double exchanged(joint_t *o, double value, spca_int n, spca_int *index, d
 double SPCA(joint_ascend)(joint_t *o, spca_int size, int thorough, spca_int *nnz, spca_int *index,
                           double *x)
 {
-    double value = fitted(o, *nnz, index, thorough ? LAST_STEPS : STEPS, x);
+    double value = fitted(o, *nnz, index, thorough ? LAST_STEPS : STEPS, 0, x);
     value = climb(o, value, CLIMBS, size, nnz, index, x);
     for (int swap = 0; thorough && value > 0 && *nnz == size && size < o->p && swap < SWAPS;
          swap++) {

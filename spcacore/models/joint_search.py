@@ -1,0 +1,203 @@
+"""Several loadings sought together: the search of joint.c, on the covariance matrix of some variables.
+
+Of many variables these are the most promising ones. Others join as long as one would enter a loading.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from .._limits import (
+    JOINT_AGREEING,
+    JOINT_CHECKS,
+    JOINT_COMBINED_PATIENCE,
+    JOINT_ENTRANTS,
+    JOINT_FIRST_MOVES,
+    JOINT_KEPT,
+    JOINT_MEMBERS,
+    JOINT_MOVES,
+    JOINT_PATIENCE,
+    JOINT_POPULATIONS,
+    JOINT_SAME,
+    JOINT_SHARE,
+    JOINT_SMALL,
+    JOINT_WORK,
+    SUBMATRIX_ENTRIES,
+    TOGETHER_ORDER,
+)  # fmt: skip
+from .._types import Array, Index
+from .._validation import Hook
+from ..operators.problem import Problem
+from ..progress import Progress
+from .orthogonal_search import Loading, as_matrix
+
+__all__ = ["JointSearch", "ascended", "searched"]
+__dir__ = __all__.copy
+
+
+class _Population:
+    """Members of a search from given loadings; `late`: without the first moves, which begin anew."""
+
+    def __init__(
+        self, A: Array, sizes: Sequence[int], starts: Sequence[Sequence[Loading]], seed: int, late: bool
+    ):
+        p, r, room, members = len(A), len(sizes), max(sizes), max(JOINT_MEMBERS, len(starts))
+        self.A, self.sizes = A, np.array(sizes, np.intp)
+        self.diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
+        self.random, self.spent = np.array([seed % 2**64], np.uint64), np.zeros(1)
+        self.state = np.array([JOINT_FIRST_MOVES if late else 0, 0, 0], np.intp)
+        self.subspace, self.explained = np.zeros(2 * r * (p + 1)), np.zeros(members)
+        self.nnz = np.zeros((members, r), np.intp)
+        self.index, self.value = np.zeros((members, r, room), np.intp), np.zeros((members, r, room))
+        for place, loadings in enumerate(starts):
+            for t, (index, value) in enumerate(loadings):
+                self.nnz[place, t] = len(index)
+                self.index[place, t, : len(index)] = index
+                self.value[place, t, : len(index)] = value / np.linalg.norm(value)
+        self.go_on(0, 1, np.inf, len(starts))
+
+    def go_on(self, moves: int, patience: int, limit: float, given: int = 0) -> bool:
+        """At most so many more moves; False once the search has ended."""
+        _core.joint(
+            self.A, self.diagonal, self.sizes, given, moves, patience, limit, self.random, self.state,
+            self.spent, self.subspace, self.nnz, self.index, self.value, self.explained,
+        )  # fmt: skip
+        return bool(self.state[1] < patience and self.spent[0] < limit)
+
+    def best(self, count: int) -> list[tuple[float, list[Loading]]]:
+        """What the best members explain, and these."""
+        return [
+            (float(self.explained[m]), [
+                (index[:n][value[:n] != 0], value[:n][value[:n] != 0])
+                for n, index, value in zip(self.nnz[m], self.index[m], self.value[m], strict=True)
+            ])
+            for m in range(min(count, int(self.state[2])))
+        ]  # fmt: skip
+
+
+class JointSearch:
+    """Populations one after another, and some from the best of these, until several end at the same.
+
+    Draws the same numbers on every machine.
+    """
+
+    def __init__(self, A: Array, sizes: Sequence[int], start: list[Loading], seed: int):
+        self.A, self.sizes, self.start, self.seed = np.ascontiguousarray(A), sizes, start, seed
+        self.best: list[tuple[float, list[Loading]]] = []
+        self.limit = JOINT_WORK * max(len(A), JOINT_SMALL)
+
+    def rounds(self) -> Iterator[None]:
+        """Some moves at a time."""
+        spent, ends, earlier = 0.0, [], self.best
+        for turn in itertools.count():
+            combined = turn % (JOINT_POPULATIONS + 1) == JOINT_POPULATIONS
+            starts = [x for _, x in earlier] if combined else [] if turn else [self.start]
+            population = _Population(self.A, self.sizes, starts, self.seed + turn, combined)
+            limit, patience = JOINT_SHARE * self.limit, JOINT_PATIENCE
+            if combined:
+                limit, patience = self.limit, JOINT_COMBINED_PATIENCE
+            going = True
+            while going:
+                going = population.go_on(JOINT_MOVES, patience, min(limit, self.limit - spent))
+                both = sorted(earlier + population.best(JOINT_KEPT), key=lambda one: -one[0])
+                self.best = both[:JOINT_MEMBERS]
+                yield
+            spent, earlier = spent + float(population.spent[0]), self.best
+            ends += [] if combined else [float(population.explained[0])]
+            same = sum(end > self.best[0][0] * (1 - JOINT_SAME) for end in ends)
+            if same >= JOINT_AGREEING or spent >= self.limit:
+                return
+
+
+def searched(
+    problem: Problem, start: list[Loading], sizes: tuple[int, ...], attempts: int, max_iter: int, seed: int,
+    hook: Hook | None,
+) -> tuple[list[Loading], bool]:  # fmt: skip
+    """The best loadings of so many searches from these, and whether the first came to its end."""
+    among, ended = _promising(problem, start), True
+    for check in range(JOINT_CHECKS):
+        A, best, most = problem.operator.submatrix(among), start, -np.inf
+        for attempt in range(1 if check else attempts):
+            search = JointSearch(A, sizes, _inside(among, start), seed + 1009 * attempt)
+            for n_iter, _ in enumerate(search.rounds()):
+                if search.best[0][0] > most:
+                    most, best = search.best[0]
+                told = Progress(attempt, attempts, n_iter + 1, float(problem.in_units(most)))
+                if hook is not None and hook(told):
+                    return _outside(among, best, problem.operator.dtype), False
+                if n_iter + 1 == max_iter:
+                    ended = ended and attempt > 0
+                    break
+        start = _outside(among, best, problem.operator.dtype)
+        entrants = _entrants(problem, start, among) if len(among) < problem.p else among[:0]
+        if len(entrants) == 0:
+            break
+        among = np.union1d(among, entrants)
+    return start, ended
+
+
+def ascended(
+    problem: Problem, starts: Sequence[list[Loading]], sizes: tuple[int, ...]
+) -> tuple[list[Loading], float]:
+    """The best loadings to which these ascend, each given the others, and what they explain."""
+    among = _promising(problem, [x for start in starts for x in start])
+    inside = [_inside(among, start) for start in starts]
+    A = np.ascontiguousarray(problem.operator.submatrix(among))
+    ((most, best),) = _Population(A, sizes, inside, 0, True).best(1)
+    return _outside(among, best, problem.operator.dtype), most
+
+
+def _inside(among: Index, loadings: Sequence[Loading]) -> list[Loading]:
+    return [(np.searchsorted(among, index), value.astype(np.float64)) for index, value in loadings]
+
+
+def _outside(among: Index, loadings: Sequence[Loading], dtype: np.dtype[np.generic]) -> list[Loading]:
+    return [(among[index], value.astype(dtype)) for index, value in loadings]
+
+
+def _promising(problem: Problem, loadings: list[Loading]) -> Index:
+    """The variables to begin with: of large variance, of large covariance with the loadings, and theirs."""
+    op, variance = problem.operator, problem.diagonal
+    used = np.unique(np.concatenate([index for index, _ in loadings]))
+    order = TOGETHER_ORDER if op.symmetric_form else min(TOGETHER_ORDER, SUBMATRIX_ENTRIES // op.m)
+    some = np.arange(problem.p) if variance is None else np.flatnonzero(variance > 0)
+    if len(some) <= max(order, len(used)):
+        return np.union1d(some, used)
+    V = np.asfortranarray(as_matrix(problem.p, loadings), op.dtype)
+    promise = [np.linalg.norm(op.apply_block(V), axis=1).astype(np.float64)]
+    promise += [] if variance is None else [np.ascontiguousarray(variance, np.float64)]
+    few = max(order - len(used), 0) // len(promise)
+    return np.unique(np.concatenate([used, *(_core.select_largest(x, few) for x in promise if few > 0)]))
+
+
+def _entrants(problem: Problem, loadings: list[Loading], among: Index) -> Index:
+    """The variables outside that would enter a loading, given the others, by truncated power.
+
+    With Q a basis of the others, these are off the support of Q, where the product is (Ax - AQQ'x)_j; on the
+    support of x it is x_j times the quotient.
+    """
+    op = problem.operator
+    V = as_matrix(problem.p, loadings)
+    AV = op.apply_block(np.asfortranarray(V, op.dtype)).astype(np.float64)
+    free = np.ones(problem.p, np.bool_) if problem.diagonal is None else problem.diagonal > 0
+    free[among] = False
+    excess = np.zeros(problem.p)
+    for t in range(V.shape[1]):
+        Q, R = np.linalg.qr(np.delete(V, t, axis=1)[among])
+        keep = np.abs(R.diagonal()) > 1e-6
+        Q, R = Q[:, keep], R[np.ix_(keep, keep)]
+        AQ = np.linalg.solve(R.T, np.delete(AV, t, axis=1)[:, keep].T).T
+        x = V[among, t]
+        along = Q.T @ x
+        z, y = x - Q @ along, AV[:, t] - AQ @ along
+        quotient = float(z @ y[among]) / max(float(z @ z), np.finfo(float).tiny)
+        level = quotient * np.abs(x[x != 0]).min()
+        excess = np.maximum(excess, np.where(free, np.abs(y) / level - (1 + 1e-6), 0))
+    few = _core.select_largest(excess, min(JOINT_ENTRANTS, problem.p))
+    found: NDArray[np.intp] = few[excess[few] > 0]
+    return found
