@@ -98,11 +98,18 @@ def is_allowed(supports, units):
     return not (units & ~supports.allowed).any() and not (supports.included & ~units).any()
 
 
-def a_case(seed, known):
+def a_matrix(seed, known):
+    """A covariance matrix, and what is known of its variables."""
     rng = np.random.default_rng([seed, *known.encode()])
     p = int(rng.integers(5, 10))
     A = np.cov(rng.standard_normal((p + 3, p)), rowvar=False)
-    supports = Supports.checked(p, None, **KNOWN[known](rng, p)) or Supports.plain(p)
+    return A, KNOWN[known](rng, p)
+
+
+def a_case(seed, known):
+    rng = np.random.default_rng([seed, 1])
+    A, choice = a_matrix(seed, known)
+    supports = Supports.checked(len(A), None, **choice) or Supports.plain(len(A))
     least, most = supports.bounds
     return A, supports.within(int(rng.integers(least, min(most, least + 4) + 1)))
 
@@ -132,6 +139,65 @@ def test_searches_against_enumeration(seed, known, objective):
     assert best * (1 - 1e-12) <= proof.upper <= best * (1 + 1e-9)
     for limit in (0, 1, 3):
         assert prove(given, begin, node_limit=limit).upper >= best * (1 - 1e-12)
+
+
+CALLS = {  # with the objective, and whether the search is proved
+    "branch_and_bound": ("variance", True),
+    "tpower": ("variance", False),
+    "greedy": ("variance", False),
+    "common by branch_and_bound": ("sum of 2", True),
+    "common": ("sum of 2", False),
+}
+
+
+def called(call, A, k, choice):
+    """The loadings, their value and a bound of it."""
+    how = {"kind": "covariance", "choice": spcacore.Choice(**choice)}
+    if call.startswith("common"):
+        method = "branch_and_bound" if "by" in call else "tpower"
+        x = spcacore.sparse_pca(A, 2, k, support="common", method=method, certify="jointly", **how)
+        return x.loadings, x.explained_variance.sum(), x.joint_bound
+    if call == "greedy":
+        x = spcacore.sparse_pca(A, 1, k, method="greedy", **how)
+        return x.loadings, x.explained_variance[0], np.inf
+    x = getattr(spcacore, call)(A, k, **how)
+    bound = getattr(x, "upper_bound", None)
+    return x.loading[:, None], x.value, np.inf if bound is None else bound
+
+
+@pytest.mark.share(6)
+@pytest.mark.filterwarnings("ignore:no variance is left after 1 of the 2")  # one variable is the best set
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("known", KNOWN)
+@pytest.mark.parametrize("seed", range(6))
+def test_calls_against_enumeration(seed, known, call):
+    A, choice = a_matrix(seed, known)
+    objective, proved = CALLS[call]
+    if objective != "variance" and "signs" in choice:
+        pytest.skip("orthogonal loadings on one set cannot all have given signs")
+    supports = a_case(seed, known)[1]
+    value = value_of(A, supports, objective)
+    if objective != "variance" and supports.most_variables(supports.room) < 2:
+        pytest.skip("two components need two variables")
+    best = max(map(value, all_allowed(supports)))
+    V, found, bound = called(call, A, supports.room, choice)
+    units = supports.mask(np.flatnonzero(V.any(axis=1))) | supports.included
+    assert is_allowed(supports, units)
+    assert supports.size[units].sum() <= supports.room
+    assert supports.signs is None or (V * supports.signs[:, None] >= 0).all()
+    np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
+    assert found == pytest.approx(np.trace(V.T @ A @ V), rel=1e-9)
+    assert found <= best * (1 + 1e-9)
+    assert bound >= best * (1 - 1e-12)
+    if proved:
+        assert found == pytest.approx(best, rel=1e-9)
+        assert bound == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("choice", [{"groups": [0, 0, 1, 1]}, {"signs": 1}])
+def test_a_greedy_path_of_groups_or_signs_is_refused(choice):
+    with pytest.raises(ValueError, match="one variable more in each step, which groups and signs do not"):
+        spcacore.greedy(np.eye(4), 2, kind="covariance", choice=spcacore.Choice(**choice))
 
 
 def all_partitions(supports, sizes, total):

@@ -231,12 +231,17 @@ def greedy(
     array([0.7071, 0.7071])
     """
     record = as_record(options, Greedy)
-    strategy = record.strategy
+    strategy, known = record.strategy, choice_options(GreedySearch, choice)[0]
+    if known is not None and (known.get("groups") is not None or known.get("signs") is not None):
+        raise ValueError(
+            "greedy has a path with one variable more in each step, which groups and signs do not allow: "
+            "sparse_pca(X, 1, cardinality, method='greedy', choice=...)"
+        )
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False,
         screening=GreedySearch.checked_screening(record),
         columnwise=strategy == "gradient", form=True, restrictable=strategy in ("auto", "forward"),
-        choice=choice_options(GreedySearch, choice)[0],
+        choice=known,
     )  # fmt: skip
     K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
     if strategy == "auto" and first is not None:
