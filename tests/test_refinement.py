@@ -508,6 +508,37 @@ def test_attempts(n_restarts, constraint):
     assert spanned_variance(PITPROPS, W) >= max(p.value for p in seen) * (1 - 1e-9)
 
 
+@few()
+def test_more_nonzeros_than_variables_that_vary():
+    """Of eight variables three are constant, of five nonzeros and more none is one of these."""
+    X = np.random.default_rng(1).standard_normal((20, 8))
+    X[:, [0, 3, 7]] = 2.0
+    A = covariance(X)
+    best = np.linalg.eigvalsh(A)[::-1][:2].sum()
+    for k in (5, 6, 8):
+        for V in (np.eye(8)[:, [1, 2]], np.eye(8)[:, [0, 3]]):
+            W = refine(X, V, k)
+            assert spanned_variance(A, W) == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["covariance", "data"])
+@few()
+def test_variables_join_that_would_enter(kind, monkeypatch):
+    """Of many variables the search has some at first: here a few of two groups."""
+    monkeypatch.setattr("spcacore.models.joint_search.TOGETHER_ORDER", 12)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 60))
+    X[:, :20] += np.repeat(rng.standard_normal((200, 2)), 10, axis=1)
+    A = covariance(X)
+    V = np.zeros((60, 2))
+    V[:4, 0] = V[10:14, 1] = 0.5
+    W = refine(A if kind == "covariance" else X, V, 10, kind=kind)
+    groups = [range(10), range(10, 20)]
+    assert sorted(map(tuple, (np.flatnonzero(w) for w in W.T))) == [tuple(group) for group in groups]
+    tops = [np.linalg.eigvalsh(A[np.ix_(group, group)])[-1] for group in groups]
+    assert spanned_variance(A, W) == pytest.approx(sum(tops), rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [

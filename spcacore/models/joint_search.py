@@ -46,8 +46,9 @@ class _Population:
     def __init__(
         self, A: Array, sizes: Sequence[int], starts: Sequence[Sequence[Loading]], seed: int, late: bool
     ):
-        p, r, room, members = len(A), len(sizes), max(sizes), max(JOINT_MEMBERS, len(starts))
-        self.A, self.sizes = A, np.array(sizes, np.intp)
+        p, r, members = len(A), len(sizes), max(JOINT_MEMBERS, len(starts))
+        room = min(max(sizes), p)
+        self.A, self.sizes = A, np.minimum(np.array(sizes, np.intp), p)
         self.diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
         self.random, self.spent = np.array([seed % 2**64], np.uint64), np.zeros(1)
         self.state = np.array([JOINT_FIRST_MOVES if late else 0, 0, 0], np.intp)
@@ -119,7 +120,7 @@ def searched(
     hook: Hook | None,
 ) -> tuple[list[Loading], bool]:  # fmt: skip
     """The best loadings of so many searches from these, and whether the first came to its end."""
-    among, ended = _promising(problem, start), True
+    among, ended = _promising(problem, start, max(sizes)), True
     for check in range(JOINT_CHECKS):
         A, best, most = problem.operator.submatrix(among), start, -np.inf
         for attempt in range(1 if check else attempts):
@@ -145,7 +146,7 @@ def ascended(
     problem: Problem, starts: Sequence[list[Loading]], sizes: tuple[int, ...]
 ) -> tuple[list[Loading], float]:
     """The best loadings to which these ascend, each given the others, and what they explain."""
-    among = _promising(problem, [x for start in starts for x in start])
+    among = _promising(problem, [x for start in starts for x in start], max(sizes))
     inside = [_inside(among, start) for start in starts]
     A = np.ascontiguousarray(problem.operator.submatrix(among))
     ((most, best),) = _Population(A, sizes, inside, 0, True).best(1)
@@ -160,8 +161,11 @@ def _outside(among: Index, loadings: Sequence[Loading], dtype: np.dtype[np.gener
     return [(among[index], value.astype(dtype)) for index, value in loadings]
 
 
-def _promising(problem: Problem, loadings: list[Loading]) -> Index:
-    """The variables to begin with: of large variance, of large covariance with the loadings, and theirs."""
+def _promising(problem: Problem, loadings: list[Loading], size: int) -> Index:
+    """The variables to begin with: of large variance, of large covariance with the loadings, and theirs.
+
+    At least so many, where there are as many of positive variance.
+    """
     op, variance = problem.operator, problem.diagonal
     used = np.unique(np.concatenate([index for index, _ in loadings]))
     order = TOGETHER_ORDER if op.symmetric_form else min(TOGETHER_ORDER, SUBMATRIX_ENTRIES // op.m)
@@ -171,7 +175,7 @@ def _promising(problem: Problem, loadings: list[Loading]) -> Index:
     V = np.asfortranarray(as_matrix(problem.p, loadings), op.dtype)
     promise = [np.linalg.norm(op.apply_block(V), axis=1).astype(np.float64)]
     promise += [] if variance is None else [np.ascontiguousarray(variance, np.float64)]
-    few = max(order - len(used), 0) // len(promise)
+    few = min(max((order - len(used)) // len(promise), size), problem.p)
     return np.unique(np.concatenate([used, *(_core.select_largest(x, few) for x in promise if few > 0)]))
 
 
