@@ -51,8 +51,8 @@ def percent(share: float) -> str:
 
 
 def gap(share: float | None) -> str:
-    """Two digits, so that only a proof is 0."""
-    return "-" if share is None else "0" if share == 0 else f"{100 * share:#.2g}".rstrip(".")
+    """Two digits, so that only a proof is 0, which holds up to rounding."""
+    return "-" if share is None else "0" if abs(share) < 1e-12 else f"{100 * share:#.2g}".rstrip(".")
 
 
 def printable(text: str) -> str:

@@ -42,36 +42,6 @@ def leading(A, S, r=1):
     return np.linalg.eigvalsh(A[np.ix_(S, S)])[-r:].sum()
 
 
-COMMON = [
-    ({"include": [3]}, 3),
-    ({"include": [0, 4], "exclude": [2]}, 4),
-    ({"groups": LABELS}, 2),
-    ({"groups": LABELS, "include": [7], "exclude": [6]}, 3),
-    (BY_SIZE | {"exclude": [5]}, 4),
-]
-
-
-@pytest.mark.parametrize(("known", "k"), COMMON)
-@pytest.mark.parametrize("method", ["tpower", "branch_and_bound"])
-def test_a_common_support_is_the_best_that_is_allowed(known, k, method):
-    for seed in range(4):
-        A = random_covariance(seed)
-        best = max(leading(A, S, 2) for S, _ in allowed(k, **known))
-        options = {"certify": "jointly"} if method == "tpower" else {"method": method}
-        x = sparse_pca(
-            A,
-            2,
-            **flat.recorded(
-                "sparse_pca",
-                {**options, **known, "cardinality": k, "support": "common", "kind": "covariance"},
-            ),
-        )
-        assert x.explained_variance.sum() == pytest.approx(best, rel=1e-9)
-        assert best <= x.joint_bound * (1 + 1e-12)
-        if method != "tpower":
-            assert x.joint_bound == pytest.approx(best, rel=1e-9)
-
-
 DISJOINT = [
     ({"groups": LABELS}, (2, 1)),
     ({"groups": LABELS, "exclude": [5]}, (1, 2)),

@@ -33,23 +33,6 @@ from spcacore.supports.admissible import Supports
 pytestmark = pytest.mark.usefixtures("few_starts")
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize(("knowledge", "k"), CASES)
-def test_branch_and_bound_proves_the_optimum(knowledge, k):
-    for seed, kind in ((0, "data"), (1, "covariance")):
-        X = data(seed)
-        A = np.cov(X, rowvar=False)
-        x = spcacore.branch_and_bound(
-            X if kind == "data" else A, k, **flat.recorded("branch_and_bound", {**knowledge, "kind": kind})
-        )
-        best = optimum(A, k, **knowledge)
-        assert x.optimal
-        np.testing.assert_allclose(x.value, best, rtol=1e-9)
-        assert best <= x.upper_bound * (1 + 1e-12)
-        np.testing.assert_allclose(x.loading @ A @ x.loading, x.value, rtol=1e-10)
-        assert_feasible(x.loading, k, **knowledge)
-
-
 @pytest.mark.parametrize("knowledge", [{"groups": LABELS}, {"nonnegative": MIXED}, {"include": [0]}])
 @pytest.mark.parametrize("limit", [{"node_limit": 1}, {"time_limit": 0}])
 def test_what_a_limit_leaves_is_bounded(knowledge, limit):

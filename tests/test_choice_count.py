@@ -51,38 +51,6 @@ def assert_feasible(v, k, include=(), exclude=()):
     assert not v[list(exclude)].any()
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize("mixture", MIXTURES)
-@pytest.mark.parametrize("k", [4, 5, 7])
-def test_branch_and_bound_proves_the_optimum(mixture, k):
-    for seed in range(2):
-        A = covariance(seed)
-        x = spcacore.branch_and_bound(
-            A,
-            k,
-            **flat.recorded(
-                "branch_and_bound", {**mixture, "kind": "covariance", "groups": GROUPS, "count": "variables"}
-            ),
-        )
-        best = optimum(A, k, **mixture)
-        assert x.optimal
-        np.testing.assert_allclose([x.value, x.upper_bound], best, rtol=1e-9)
-        assert_feasible(x.loading, k, **mixture)
-
-
-def test_with_signs():
-    for seed in range(3):
-        A = covariance(seed)
-        known = {"groups": GROUPS, "count": "variables", "nonnegative": SIGNS}
-        x = spcacore.branch_and_bound(
-            A, 5, **flat.recorded("branch_and_bound", {**known, "kind": "covariance"})
-        )
-        assert x.optimal
-        np.testing.assert_allclose(x.value, optimum(A, 5, nonnegative=SIGNS), rtol=1e-9)
-        assert_feasible(x.loading, 5)
-        assert (x.loading * SIGNS >= 0).all()
-
-
 @pytest.mark.share(4)
 @pytest.mark.filterwarnings("ignore:not converged in 0 iterations")
 @pytest.mark.parametrize("mixture", MIXTURES)

@@ -5,11 +5,15 @@ from functools import cache
 
 import numpy as np
 import pytest
-from known_variables import signed_optimum
+import scipy.linalg
+from known_variables import signed_optimum, signed_ratio_optimum
 
 import spcacore
 from spcacore.objectives.eigenvalue_sum import LeadingSum
 from spcacore.objectives.partition import Partition
+from spcacore.objectives.ratio import Ratio, RatioOfUnits
+from spcacore.operators.deflation import DeflatedOperator
+from spcacore.operators.inputs import as_problem
 from spcacore.supports.admissible import Supports
 from spcacore.supports.enumeration import enumerated, splits_of
 from spcacore.supports.search import ascend, backward, best_of, forward, swap
@@ -34,7 +38,15 @@ KNOWN = {
     "nonnegative, include": lambda rng, p: {"signs": np.ones(p), "include": [1]},
     "signs, groups": lambda rng, p: {"signs": rng.integers(-1, 2, p), "groups": groups(rng, p)},
 }
+
+
+def least_squares(A, supports):
+    problem = as_problem(A, kind="covariance")
+    return RatioOfUnits(Ratio(problem, DeflatedOperator.from_problem(problem)), supports)
+
+
 OBJECTIVES = {
+    "least squares": least_squares,
     "variance": lambda A, supports: LeadingSum(A, supports),
     "sum of 2": lambda A, supports: LeadingSum(A, supports, 2),
     "sum of 3": lambda A, supports: LeadingSum(A, supports, 3),
@@ -51,6 +63,9 @@ SEARCHES = {
 
 def value_of(A, supports, name):
     """By LAPACK or, with signs, by the leading eigenvectors of all parts of the support."""
+    if name == "least squares":
+        scale = as_problem(A, kind="covariance").in_units(1.0)
+        return cache(lambda units: ratio_on(A, np.array(units), supports) / scale)
     r = {"variance": 1, "sum of 2": 2, "sum of 3": 3}[name]
 
     def value(units):
@@ -61,6 +76,14 @@ def value_of(A, supports, name):
         return np.linalg.eigvalsh(G)[-r:].sum()
 
     return cache(value)
+
+
+def ratio_on(A, units, supports):
+    """The largest x'A^2x/x'Ax: with signs of a part of the support where its eigenvector has them."""
+    S = np.flatnonzero(units[supports.unit])
+    if supports.signs is None:
+        return scipy.linalg.eigh((A @ A)[np.ix_(S, S)], A[np.ix_(S, S)], eigvals_only=True)[-1]
+    return signed_ratio_optimum((A @ A)[np.ix_(S, S)], A[np.ix_(S, S)], supports.signs[S])
 
 
 def all_allowed(supports):
@@ -75,11 +98,18 @@ def is_allowed(supports, units):
     return not (units & ~supports.allowed).any() and not (supports.included & ~units).any()
 
 
-def a_case(seed, known):
+def a_matrix(seed, known):
+    """A covariance matrix, and what is known of its variables."""
     rng = np.random.default_rng([seed, *known.encode()])
     p = int(rng.integers(5, 10))
     A = np.cov(rng.standard_normal((p + 3, p)), rowvar=False)
-    supports = Supports.checked(p, None, **KNOWN[known](rng, p)) or Supports.plain(p)
+    return A, KNOWN[known](rng, p)
+
+
+def a_case(seed, known):
+    rng = np.random.default_rng([seed, 1])
+    A, choice = a_matrix(seed, known)
+    supports = Supports.checked(len(A), None, **choice) or Supports.plain(len(A))
     least, most = supports.bounds
     return A, supports.within(int(rng.integers(least, min(most, least + 4) + 1)))
 
@@ -109,6 +139,65 @@ def test_searches_against_enumeration(seed, known, objective):
     assert best * (1 - 1e-12) <= proof.upper <= best * (1 + 1e-9)
     for limit in (0, 1, 3):
         assert prove(given, begin, node_limit=limit).upper >= best * (1 - 1e-12)
+
+
+CALLS = {  # with the objective, and whether the search is proved
+    "branch_and_bound": ("variance", True),
+    "tpower": ("variance", False),
+    "greedy": ("variance", False),
+    "common by branch_and_bound": ("sum of 2", True),
+    "common": ("sum of 2", False),
+}
+
+
+def called(call, A, k, choice):
+    """The loadings, their value and a bound of it."""
+    how = {"kind": "covariance", "choice": spcacore.Choice(**choice)}
+    if call.startswith("common"):
+        method = "branch_and_bound" if "by" in call else "tpower"
+        x = spcacore.sparse_pca(A, 2, k, support="common", method=method, certify="jointly", **how)
+        return x.loadings, x.explained_variance.sum(), x.joint_bound
+    if call == "greedy":
+        x = spcacore.sparse_pca(A, 1, k, method="greedy", **how)
+        return x.loadings, x.explained_variance[0], np.inf
+    x = getattr(spcacore, call)(A, k, **how)
+    bound = getattr(x, "upper_bound", None)
+    return x.loading[:, None], x.value, np.inf if bound is None else bound
+
+
+@pytest.mark.share(6)
+@pytest.mark.filterwarnings("ignore:no variance is left after 1 of the 2")  # one variable is the best set
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("known", KNOWN)
+@pytest.mark.parametrize("seed", range(6))
+def test_calls_against_enumeration(seed, known, call):
+    A, choice = a_matrix(seed, known)
+    objective, proved = CALLS[call]
+    if objective != "variance" and "signs" in choice:
+        pytest.skip("orthogonal loadings on one set cannot all have given signs")
+    supports = a_case(seed, known)[1]
+    value = value_of(A, supports, objective)
+    if objective != "variance" and supports.most_variables(supports.room) < 2:
+        pytest.skip("two components need two variables")
+    best = max(map(value, all_allowed(supports)))
+    V, found, bound = called(call, A, supports.room, choice)
+    units = supports.mask(np.flatnonzero(V.any(axis=1))) | supports.included
+    assert is_allowed(supports, units)
+    assert supports.size[units].sum() <= supports.room
+    assert supports.signs is None or (V * supports.signs[:, None] >= 0).all()
+    np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
+    assert found == pytest.approx(np.trace(V.T @ A @ V), rel=1e-9)
+    assert found <= best * (1 + 1e-9)
+    assert bound >= best * (1 - 1e-12)
+    if proved:
+        assert found == pytest.approx(best, rel=1e-9)
+        assert bound == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("choice", [{"groups": [0, 0, 1, 1]}, {"signs": 1}])
+def test_a_greedy_path_of_groups_or_signs_is_refused(choice):
+    with pytest.raises(ValueError, match="one variable more in each step, which groups and signs do not"):
+        spcacore.greedy(np.eye(4), 2, kind="covariance", choice=spcacore.Choice(**choice))
 
 
 def all_partitions(supports, sizes, total):

@@ -189,6 +189,7 @@ class Moments(RowBlocks):
         return self._made(rows, found, M, None, dtype, names)
 
     def reduced(self, combine: Any, task: Any, *arguments: Any, each: Any = None, entries: int = 0) -> Any:
+        """What `RowBlocks` reduces over its blocks, where moments are enough."""
         weighted = any(one is not None for one in each or ())
         if task is moments and not weighted:
             return self.found, self.scatter.copy()
@@ -201,17 +202,21 @@ class Moments(RowBlocks):
         return super().reduced(combine, task, *arguments, each=each, entries=entries)
 
     def results(self, task: Any, *arguments: Any, each: list[Any] | None = None) -> Any:
+        """Refused, because the rows are not known."""
         raise TypeError(
             "this needs the rows of X, and X has their moments alone; weights of rows go to Moments.of"
         )
 
     def taken(self, rows: Index) -> RowBlocks:
+        """Refused, because the rows are not known."""
         return next(self.results(None))  # which raises
 
     def rows(self, index: Index) -> NDArray[Any]:
+        """Refused, because the rows are not known."""
         return next(self.results(None))
 
     def beside(self, other: RowBlocks, a: Any) -> Any:
+        """Refused, because the rows are not known."""
         return next(self.results(None))
 
     def _parted_like(self, other: RowBlocks) -> RowBlocks:
