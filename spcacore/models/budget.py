@@ -108,15 +108,15 @@ def _trials(
         gains.append(gain)
     moves = []
     for s, (k, now) in enumerate(zip(sizes, used, strict=True)):
-        leaving = [(loss, u, int(supports.size[u]) if u >= 0 else 1) for loss, u in losses[s]]
+        leaving = [(lost, u, int(supports.size[u]) if u >= 0 else 1) for lost, u in losses[s]]
         leaving += [(0.0, -1, k - now)] if supports.shapes and k > now else []
-        for loss, u, freed in leaving:
+        for lost, u, freed in leaving:
             for t, joining in enumerate(gains):
                 room = sizes[t] - used[t] + freed
-                fits = [(gain, v) for gain, v in joining if supports.size[v] <= room]
+                fits = [(gained, v) for gained, v in joining if supports.size[v] <= room]
                 if t != s and fits and sizes[t] + freed <= most:
-                    gain, v = max(fits)
-                    moves.append((gain - loss, s, u, t, v, freed))
+                    gained, v = max(fits)
+                    moves.append((gained - lost, s, u, t, v, freed))
     out = []
     for _, s, u, t, v, freed in sorted(moves, key=lambda move: -move[0]):
         trial, split = [*loadings], [*sizes]

@@ -31,8 +31,8 @@ def best_disjoint(
     search = _Disjoint(A, supports, sizes, steps, total)
     r = len(sizes)
     if begin is not None:
-        value, best = search.ascended(np.concatenate(begin), pairs=search.small)
-        return search.sets(best), search.one, value, False
+        value, units = search.ascended(np.concatenate(begin), pairs=search.small)
+        return search.sets(units), search.one, value, False
     units, proved = search.in_turn(sizes, [None] * r, range(r)), False
     value, best = search.whole.value(units), search.sets(units)
     if search.small and not steps.over:  # what is proved needs no search

@@ -67,10 +67,8 @@ def dense_shares(problem: Problem, r: int) -> NDArray[np.float64]:
     else:
         products = (op.submatrix(np.arange(op.p)) if square else op.outer()).astype(np.float64)
         small = len(products) <= ALL_VECTORS_ORDER  # which takes less than a thread of its own
-        values = (
-            np.linalg.eigvalsh(products) if small else interruptible(lambda: np.linalg.eigvalsh(products))
-        )
-        values = values[: -r - 1 : -1]
+        every = np.linalg.eigvalsh(products) if small else interruptible(lambda: np.linalg.eigvalsh(products))
+        values = np.asarray(every[: -r - 1 : -1], np.float64)
     shares[: len(values)] = np.maximum(values, 0) / total
     return shares
 

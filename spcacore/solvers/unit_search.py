@@ -102,7 +102,7 @@ def forward_by_units(
     units = forward(objective, clock=clock)
     if not units.any():
         return None
-    return replace(objective.solution(units), n_iter=int(units.sum() - state.choice.included.sum()))
+    return replace(objective.solution(units), n_iter=int(units.sum() - objective.supports.included.sum()))
 
 
 def swap_units(state: DeflatedOperator, x: Solution, budget: float, hook: Report | None) -> Solution:

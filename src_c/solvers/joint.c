@@ -451,7 +451,7 @@ static void exchange_columns(search_t *s, const loadings_t *pool, spca_int *choi
 static void cross(search_t *s, loadings_t other)
 {
     joint_t *o = &s->o;
-    spca_int r = o->r, n = 2 * r, room = o->room, *choice = s->order + n;
+    spca_int r = o->r, n = 2 * r, *choice = s->order + n;
     for (spca_int t = 0; t < r; t++) copy(s, &other, t, &o->V, r + t);
     for (spca_int t = 0; t < n; t++) renew_image(s, t);
     multiply_pool(s);
