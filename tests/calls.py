@@ -245,6 +245,12 @@ def method(name: str, run: Callable[[Any, Any], Any], function: str, **options: 
     return Call(name, lambda X: run(found(function), X), of=function, **options)
 
 
+COMPONENTS = (  # the results of one
+    ("SparseComponent", "tpower"), ("GreedyComponent", "greedy"), ("PMDComponent", "pmd"),
+    ("ExactComponent", "branch_and_bound"), ("DSPCAComponent", "dspca"),
+)  # fmt: skip
+
+
 def each_side(name: str, *arguments: Any, **options: Any) -> list[Call]:
     """A function of two sides, of either beside one that stays."""
     word = "" if "," in name else ","
@@ -311,6 +317,7 @@ ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and thos
             ("StructuredPCAResult", "soppca"), ("PPCAResult", "ppca"), ("GivenLoadings", "from_loadings"),
         )
     ],
+    *[method(f"{c}.transform", lambda r, X: r.transform(X), f) for c, f in COMPONENTS],
     method("StructuredPCAResult.transform", lambda r, X: r.transform(X), "soppca"),
     method("StructuredPCAResult.extend", lambda r, X: r.extend(X, 1, cardinality=K), "soppca"),
     method("KernelPCAResult.transform", lambda r, X: r.transform(X), "kernel_pca"),
@@ -344,9 +351,15 @@ NO_ARRAYS = {  # methods whose arguments are options
     *(f"{n}.{m}" for n in READABLE for m in ("group_contributions", "inverse_transform")),
     "Stability.false_selections", "Stability.together", "Stability.to_frame", "Stability.group_frequencies",
     "GreedyComponent.at", "PPCAResult.sample", "StructuredPCAResult.posterior_covariance",
-    "RowBlocks.beside", "RowBlocks.has_room", "RowBlocks.mapped", "RowBlocks.reduced", "RowBlocks.results",
-    "RowBlocks.rows",
-    "RowBlocks.split", "RowBlocks.split_or_none", "RowBlocks.stacked", "RowBlocks.taken",
+    *(f"{c}.reconstruct" for c, _ in COMPONENTS),  # of one score, as of several above
+    "PriorSelection.transform", "SparsitySelection.transform", "Stability.transform",  # of their result's
+    *(
+        f"{c}.{m}" for c in ("RowBlocks", "Moments")
+        for m in (
+            "beside", "has_room", "mapped", "reduced", "results", "rows", "split", "split_or_none", "stacked",
+            "taken",
+        )
+    ),
 }  # fmt: skip
 
 

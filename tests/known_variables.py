@@ -4,6 +4,7 @@ import itertools
 
 import flat
 import numpy as np
+import scipy.linalg
 
 from spcacore import sparse_pca
 
@@ -32,6 +33,18 @@ def components(M, method, r=1, kind="covariance", **options):
     return sparse_pca(
         M, r, **flat.recorded("sparse_pca", {**(sparsity | options), "method": method, "kind": kind})
     )
+
+
+def signed_ratio_optimum(M, G, signs):
+    """The largest x'Mx/x'Gx of these signs: where it is not zero, x is an eigenvector of a support."""
+    most = -np.inf
+    for size in range(1, len(M) + 1):
+        for S in map(list, itertools.combinations(range(len(M)), size)):
+            values, V = scipy.linalg.eigh(M[np.ix_(S, S)], G[np.ix_(S, S)])
+            x = V[:, -1] * signs[S]
+            if x.min() >= -1e-9 or x.max() <= 1e-9:
+                most = max(most, values[-1])
+    return most
 
 
 def signed_optimum(A, signs):

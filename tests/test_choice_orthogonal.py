@@ -7,7 +7,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.linalg
-from known_variables import CASES, LABELS, MIXED, P, assert_feasible, covariance, data
+from known_variables import CASES, LABELS, MIXED, P, assert_feasible, covariance, data, signed_ratio_optimum
 
 import spcacore
 from spcacore import sparse_pca
@@ -152,18 +152,6 @@ def test_scotlass_by_itself_beside_earlier_loadings():
 # ---- least squares
 
 
-def signed_optimum(M, G, signs):
-    """The largest x'Mx/x'Gx of these signs: where it is not zero, x is an eigenvector of a support."""
-    most = -np.inf
-    for size in range(1, len(M) + 1):
-        for S in map(list, itertools.combinations(range(len(M)), size)):
-            values, V = scipy.linalg.eigh(M[np.ix_(S, S)], G[np.ix_(S, S)])
-            x = V[:, -1] * signs[S]
-            if x.min() >= -1e-9 or x.max() <= 1e-9:
-                most = max(most, values[-1])
-    return most
-
-
 def optimum(A, k, include=(), exclude=(), groups=None, nonnegative=None, count="groups"):
     """The largest x'A^2x/x'Ax, by enumeration of all supports."""
     groups = np.arange(P) if groups is None else groups
@@ -179,7 +167,9 @@ def optimum(A, k, include=(), exclude=(), groups=None, nonnegative=None, count="
             part = M[np.ix_(S, S)], A[np.ix_(S, S)]
             value = scipy.linalg.eigh(*part, eigvals_only=True)[-1]
             if value > most:
-                most = max(most, value if nonnegative is None else signed_optimum(*part, nonnegative[S]))
+                most = max(
+                    most, value if nonnegative is None else signed_ratio_optimum(*part, nonnegative[S])
+                )
     return most
 
 
@@ -207,17 +197,6 @@ def test_least_squares_finds_the_optimum(known, k):
                 assert_feasible(v, k, **known)
         assert best <= x.upper_bound * (1 + 1e-12)
         assert x.upper_bound == pytest.approx(best, rel=1e-9)
-
-
-@pytest.mark.parametrize("known", [{"groups": LABELS}, {"nonnegative": MIXED}, {"include": [0]}])
-def test_what_a_limit_leaves_of_least_squares_is_bounded(known):
-    A = covariance(60)
-    options = {"kind": "covariance", "strategy": "exact", "swaps": False}
-    with warnings.catch_warnings(action="ignore"):
-        x = spcacore.least_squares_component(
-            A, 2, **flat.recorded("least_squares_component", {**options, **known, "node_limit": 1})
-        )
-    assert optimum(A, 2, **known) <= x.upper_bound * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("strategy", ["forward", "backward", "bidirectional", "projection"])
@@ -261,7 +240,7 @@ def test_each_variable_a_group_is_no_group_in_least_squares(monkeypatch):
             A, k, kind="covariance", choice=spcacore.Choice(groups=np.arange(40))
         ).value
         assert ours == pytest.approx(theirs, rel=1e-3)
-    monkeypatch.setattr("spcacore.solvers.least_squares_search.LEAST_SQUARES_ORDER", 10)
+    monkeypatch.setattr("spcacore.objectives.ratio.LEAST_SQUARES_ORDER", 10)
     X = data(64, 50, 40)
     rows = spcacore.least_squares_component(X, 4, choice=spcacore.Choice(groups=np.arange(40) // 2))
     monkeypatch.undo()
@@ -293,7 +272,7 @@ def test_the_best_ratio_of_given_signs_is_that_of_all_supports():
         begin = scipy.linalg.eigh(A @ A, A)[1][:, -1]
         x, value = signed_ratio(A @ A, A, signs, begin)
         assert (x * signs >= -1e-12).all()
-        assert value == pytest.approx(signed_optimum(A @ A, A, signs), rel=1e-9)
+        assert value == pytest.approx(signed_ratio_optimum(A @ A, A, signs), rel=1e-9)
 
 
 def test_many_signs_are_not_proved():

@@ -18,9 +18,9 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import branch_and_bound, explained_variance, least_squares_component, sparse_pca
+from spcacore.objectives import ratio as ratios
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import least_squares_search
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -155,7 +155,7 @@ def test_each_search_is_greedy():
 def test_values_with_one_variable_more():
     A = covariance(samples(2, 40, 9))
     problem = as_problem(A, kind="covariance")
-    ratio = least_squares_search.Ratio(problem, DeflatedOperator.from_problem(problem))
+    ratio = ratios.Ratio(problem, DeflatedOperator.from_problem(problem))
     S, others = np.array([1, 4, 7]), np.array([0, 2, 3, 5, 6, 8])
     M, G = ratio.rows(S)
     value = ratio.values_with(M[:, others], G[:, others], others, ratio.basis(M[:, S], G[:, S]))
@@ -208,7 +208,7 @@ def test_large_matrices_are_searched_by_rows_with_the_same_result(monkeypatch, k
     X *= np.exp(-np.arange(300) / 60)
     options = {"strategy": "forward"}
     whole = least_squares_component(X, k, **flat.recorded("least_squares_component", options))
-    monkeypatch.setattr(least_squares_search, "LEAST_SQUARES_ORDER", 100)
+    monkeypatch.setattr(ratios, "LEAST_SQUARES_ORDER", 100)
     for M in (X, scipy.sparse.csr_array(X), X.astype(np.float32)):
         by_rows = least_squares_component(M, k, **flat.recorded("least_squares_component", options))
         np.testing.assert_allclose(
@@ -235,8 +235,8 @@ def test_bounds_do_not_pass_for_values(monkeypatch):
         X = np.random.default_rng(seed).standard_normal((150, 120))
         whole = least_squares_component(X, 3, options=spcacore.LeastSquares(strategy="forward"))
         with monkeypatch.context() as patch:
-            patch.setattr(least_squares_search, "LEAST_SQUARES_ORDER", 50)
-            patch.setattr(least_squares_search, "LEAST_SQUARES_VECTORS", 1)
+            patch.setattr(ratios, "LEAST_SQUARES_ORDER", 50)
+            patch.setattr(ratios, "LEAST_SQUARES_VECTORS", 1)
             by_rows = least_squares_component(X, 3, options=spcacore.LeastSquares(strategy="forward"))
         np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
 

@@ -5,11 +5,15 @@ from functools import cache
 
 import numpy as np
 import pytest
-from known_variables import signed_optimum
+import scipy.linalg
+from known_variables import signed_optimum, signed_ratio_optimum
 
 import spcacore
 from spcacore.objectives.eigenvalue_sum import LeadingSum
 from spcacore.objectives.partition import Partition
+from spcacore.objectives.ratio import Ratio, RatioOfUnits
+from spcacore.operators.deflation import DeflatedOperator
+from spcacore.operators.inputs import as_problem
 from spcacore.supports.admissible import Supports
 from spcacore.supports.enumeration import enumerated, splits_of
 from spcacore.supports.search import ascend, backward, best_of, forward, swap
@@ -34,7 +38,15 @@ KNOWN = {
     "nonnegative, include": lambda rng, p: {"signs": np.ones(p), "include": [1]},
     "signs, groups": lambda rng, p: {"signs": rng.integers(-1, 2, p), "groups": groups(rng, p)},
 }
+
+
+def least_squares(A, supports):
+    problem = as_problem(A, kind="covariance")
+    return RatioOfUnits(Ratio(problem, DeflatedOperator.from_problem(problem)), supports)
+
+
 OBJECTIVES = {
+    "least squares": least_squares,
     "variance": lambda A, supports: LeadingSum(A, supports),
     "sum of 2": lambda A, supports: LeadingSum(A, supports, 2),
     "sum of 3": lambda A, supports: LeadingSum(A, supports, 3),
@@ -51,6 +63,9 @@ SEARCHES = {
 
 def value_of(A, supports, name):
     """By LAPACK or, with signs, by the leading eigenvectors of all parts of the support."""
+    if name == "least squares":
+        scale = as_problem(A, kind="covariance").in_units(1.0)
+        return cache(lambda units: ratio_on(A, np.array(units), supports) / scale)
     r = {"variance": 1, "sum of 2": 2, "sum of 3": 3}[name]
 
     def value(units):
@@ -61,6 +76,14 @@ def value_of(A, supports, name):
         return np.linalg.eigvalsh(G)[-r:].sum()
 
     return cache(value)
+
+
+def ratio_on(A, units, supports):
+    """The largest x'A^2x/x'Ax: with signs of a part of the support where its eigenvector has them."""
+    S = np.flatnonzero(units[supports.unit])
+    if supports.signs is None:
+        return scipy.linalg.eigh((A @ A)[np.ix_(S, S)], A[np.ix_(S, S)], eigvals_only=True)[-1]
+    return signed_ratio_optimum((A @ A)[np.ix_(S, S)], A[np.ix_(S, S)], supports.signs[S])
 
 
 def all_allowed(supports):

@@ -12,10 +12,10 @@ from .._limits import BUDGET_SPLITS, BUDGET_TRIALS, CHOICE_SWAPS, REFINEMENT_ROU
 from .._types import Array
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
+from ..operators.submatrix import rows_of
 from ..solvers.bordered_pencil import Pencil
 from ..solvers.refitting import refit
 from ..solvers.solution import Solution
-from ..solvers.swaps import rows_of
 from ..supports.admissible import Supports
 from ..supports.enumeration import splits_of
 from ..supports.search import Steps

@@ -11,7 +11,7 @@ from .. import _core
 from .._limits import COLUMN_PASSES, SUBMATRIX_ENTRIES, SUBMATRIX_ORDER, SUBMATRIX_WORK
 from .problem import Problem
 
-__all__ = ["columns_cost", "columns_of", "largest_submatrix"]
+__all__ = ["columns_cost", "columns_of", "largest_submatrix", "rows_of", "whole_matrix"]
 __dir__ = __all__.copy
 
 
@@ -38,3 +38,28 @@ def columns_cost(problem: Problem) -> float:
     """Of all columns of A, in multiplications."""
     p = float(problem.p)
     return COLUMN_PASSES * p * p if problem.operator.symmetric_form else 2.0 * p * problem.cost
+
+
+def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
+    """A[S, :]."""
+    C = np.empty((len(S), op.p), op.dtype)
+    step = 1 if op.symmetric_form else 4  # of data, four in one read
+    for start in range(0, len(S), step):
+        part = S[start : start + step]
+        if len(part) == 1:  # reads less, with the same bits
+            C[start] = op.apply(part, np.ones(1, op.dtype))
+            continue
+        V = np.zeros((op.p, len(part)), op.dtype, order="F")
+        V[part, np.arange(len(part))] = 1
+        C[start : start + step] = op.apply_block(V).T
+    return C
+
+
+def whole_matrix(op: _core.Operator) -> NDArray[np.float64]:
+    """A, from its products a few at a time where it is large."""
+    if op.p <= largest_submatrix(op):
+        return op.submatrix(np.arange(op.p)).astype(np.float64)
+    A = np.empty((op.p, op.p))
+    for start in range(0, op.p, 32):
+        A[:, start : start + 32] = op.apply_block(np.eye(op.p, min(32, op.p - start), -start))
+    return A

@@ -42,7 +42,7 @@ from ..operators.field import Ground, can_be_formed
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import largest_submatrix
+from ..operators.submatrix import largest_submatrix, whole_matrix
 from ..operators.working_set import WorkingSet
 from ..progress import Callback
 from ..results import GreedyComponent
@@ -57,7 +57,7 @@ from .starts import power_start, promising_variables
 from .swaps import swap_search
 from .unit_search import forward_by_units
 
-__all__ = ["GreedySearch", "Search", "greedy", "whole_matrix"]
+__all__ = ["GreedySearch", "Search", "greedy"]
 __dir__ = __all__.copy
 
 Search = Callable[..., Iterator[Solution]]
@@ -515,16 +515,6 @@ def _backward(
             S = np.sort(S[_core.select_largest(np.ascontiguousarray(basis.W[:, 0]), K)])
             continue
         S = np.delete(S, ties(basis.without_each())[-1])
-
-
-def whole_matrix(op: _core.Operator) -> NDArray[np.float64]:
-    """A, from its products a few at a time where it is large."""
-    if op.p <= largest_submatrix(op):
-        return op.submatrix(np.arange(op.p)).astype(np.float64)
-    A = np.empty((op.p, op.p))
-    for start in range(0, op.p, 32):
-        A[:, start : start + 32] = op.apply_block(np.eye(op.p, min(32, op.p - start), -start))
-    return A
 
 
 def _first(state: DeflatedOperator, pencil: Pencil, seed: list[int]) -> int | None:

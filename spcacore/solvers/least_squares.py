@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,21 +25,21 @@ from .._limits import (
 )
 from .._messages import counted
 from .._records import record
-from .._types import Kind, MatrixLike, Switch, Weights
+from .._types import Index, Kind, MatrixLike, Switch, Weights
 from ..choice import Choice, Explained
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis
-from ..linalg.signed import signed_ratio
 from ..methods import LeastSquares
+from ..objectives.ratio import Ratio, RatioOfUnits, Support
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from ..supports.admissible import Supports
+from ..supports.search import Steps, backward, forward, swap
+from ..supports.tree import prove
 from .base import Solver, drop_zeros, run_one
-from .least_squares_choice import UnitSearch, prove_units
-from .least_squares_exact import prove
-from .least_squares_search import Index, Ratio, Support, backward_search, forward_search, swap_search
+from .least_squares_search import backward_search, forward_search, swap_search
 from .parameters import shared_parameters
 from .share import Share, bisect
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
@@ -244,25 +245,27 @@ class LeastSquaresSearch:
 
     def _of_units(self, ratio: Ratio, choice: Supports, k: int, start: Solution | None) -> Iterator[Support]:
         """The same of supports that respect what is known of the variables."""
-        search, strategy = UnitSearch(ratio, choice, k, self.clock), self.solver.strategy
+        supports, strategy = choice.within(k), self.solver.strategy
+        objective, steps = RatioOfUnits(ratio, supports), Steps(sys.maxsize, self.clock)
         auto, small = strategy in ("auto", "exact"), ratio.p <= CHOICE_ORDER
         ends = []
         if start is not None and choice.cardinality_with(start.index) <= k:
-            units = choice.included.copy()
-            units[choice.units(start.index)] = True
-            ends.append(search.forward(begin=units & choice.allowed))
+            begin = (choice.included | choice.mask(start.index)) & choice.allowed
+            ends.append(forward(objective, begin, steps))
         if auto or strategy in ("forward", "bidirectional"):
-            ends.append(search.forward())
+            ends.append(forward(objective, clock=steps))
         if strategy == "projection" or (auto and not ratio.single):
-            ends.append(search.forward(ratio.of_score()))
+            ends.append(forward(RatioOfUnits(ratio.of_score(), supports), clock=steps))
         if strategy in ("backward", "bidirectional") or (
             auto and (small or not choice.grouped) and ratio.p <= USUAL_BACKWARD_ORDER
         ):
-            ends.append(search.backward())
+            ends.append(backward(objective, steps))
         for units in {one.tobytes(): one for one in ends}.values():
-            x = search.improved(units) if self.solver.swaps else search.on(units)
+            if supports.left(units) < 0:  # the search was ended
+                continue
+            x = objective.best_on(swap(objective, units, steps)[1] if self.solver.swaps else units)
             if x is not None:
-                yield x
+                yield replace(x, n_iter=steps.done)
 
     def _adjusted(self, ratio: Ratio, index: Index, k: int) -> Support:
         """A support of k variables from one of more or fewer."""
@@ -288,8 +291,7 @@ class LeastSquaresSearch:
         """The best feasible x on a support; None where there is none."""
         M, G = self.ratio.blocks(S)
         if self.choice is not None and self.choice.signs is not None:
-            x, value = signed_ratio(M, G, self.choice.signs[S], self.ratio.basis(M, G).W[:, 0])
-            return Support(S, x, value)
+            return RatioOfUnits(self.ratio, self.choice).best_of(S)
         N = np.eye(len(S))
         if self.Q is not None:
             _, root, V = np.linalg.svd(self.Q[:, S])
@@ -314,12 +316,16 @@ class LeastSquaresSearch:
         def stop(n_nodes: int) -> bool:
             return self.clock(n_nodes) or time.monotonic() > end
 
-        limits = self.solver.node_limit, stop
-        if self.choice is None:
-            proof = prove(ratio, self.refit, k, best, 0.0, *limits)
-        else:
-            proof = prove_units(ratio, self.choice, self.refit, k, best, *limits)
-        return replace(proof.best, n_iter=proof.n_nodes), proof.upper, proof.complete
+        supports = (self.choice or Supports.plain(ratio.p)).within(k)
+        used = supports.mask(np.flatnonzero(ratio.usable)) | supports.included
+        objective = RatioOfUnits(ratio, supports.among(used), self.refit)
+        begin = supports.mask(best.index) | supports.included
+        proof = prove(objective, begin, node_limit=self.solver.node_limit, clock=stop)
+        found = objective.best_on(proof.units)
+        if found is None or not found.value > best.value:
+            found = best
+        upper = max(found.value, min(proof.upper, ratio.largest * (1 + RISE)))
+        return replace(found, n_iter=proof.n_nodes), upper, proof.complete
 
 
 def _last(path: Iterator[Support], k: int) -> Iterator[Support]:

@@ -15,13 +15,13 @@ from .._types import Array, Index
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from ..operators.submatrix import largest_submatrix
+from ..operators.submatrix import largest_submatrix, rows_of
 from .bordered_pencil import Pencil
 from .refitting import refit
 from .solution import ProgressClock, Report, Solution, ended
 from .unit_search import swap_units
 
-__all__ = ["best_swap", "rows_of", "swap_search", "within_reach"]
+__all__ = ["best_swap", "swap_search", "within_reach"]
 __dir__ = __all__.copy
 
 
@@ -196,18 +196,3 @@ class _Rows:
         known = self.rows | dict(zip(new.tolist(), rows_of(self.op, new), strict=True))
         self.rows = {j: known[j] for j in S.tolist()}
         return np.stack([*self.rows.values()])
-
-
-def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
-    """A[S, :]."""
-    C = np.empty((len(S), op.p), op.dtype)
-    step = 1 if op.symmetric_form else 4  # of data, four in one read
-    for start in range(0, len(S), step):
-        part = S[start : start + step]
-        if len(part) == 1:  # reads less, with the same bits
-            C[start] = op.apply(part, np.ones(1, op.dtype))
-            continue
-        V = np.zeros((op.p, len(part)), op.dtype, order="F")
-        V[part, np.arange(len(part))] = 1
-        C[start : start + step] = op.apply_block(V).T
-    return C
