@@ -80,8 +80,8 @@ def test_options_need_tqdm(monkeypatch):
 
 def test_the_page_says_which_searches_take_no_callback():
     """What computes in one step, or handles threads and blocks, is no search."""
-    page = (Path(__file__).parents[1] / "docs" / "guide" / "index.md").read_text()
-    said = set(re.findall(r"`(\w+)`", page.partition("Without one are")[2].partition("rotations.")[0]))
+    page = (Path(__file__).parents[1] / "docs" / "reference" / "index.rst").read_text()
+    said = set(re.findall(r"``(\w+)``", page.partition("Without one are")[2].partition("rotations.")[0]))
     steps = {
         "compare", "deflate", "explained_variance", "from_loadings", "get_num_threads", "grid_laplacian",
         "l1_rotation", "l1_threshold", "limit_threads", "orthomax", "prs", "random_fourier_features",
