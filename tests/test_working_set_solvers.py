@@ -6,12 +6,12 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.linalg import block_diag
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
 from oracles import covariance, deflations, optimum
 from row_block_tools import dask_array
+from scipy.linalg import block_diag
 from scipy.optimize import minimize_scalar
 from test_working_set import STORAGES, draw
 
