@@ -262,16 +262,16 @@ static double fitted(joint_t *o, spca_int n, const spca_int *index, int steps, d
         if (value < 0) return -1;
         first = c[0];
         for (spca_int i = 0; i < n; i++) { /* the new x, and the step to it */
-            double d = 0, ND = 0, Md = 0;
+            double d = 0, dN = 0, dM = 0;
             for (int a = 1; a < count; a++) {
                 d += c[a] * s.x[a][i];
-                ND += c[a] * s.Nx[a][i];
-                Md += c[a] * s.Mx[a][i];
+                dN += c[a] * s.Nx[a][i];
+                dM += c[a] * s.Mx[a][i];
             }
             s.x[0][i] = first * s.x[0][i] + d;
-            s.Nx[0][i] = first * s.Nx[0][i] + ND;
-            s.Mx[0][i] = first * s.Mx[0][i] + Md;
-            s.x[2][i] = d, s.Nx[2][i] = ND, s.Mx[2][i] = Md;
+            s.Nx[0][i] = first * s.Nx[0][i] + dN;
+            s.Mx[0][i] = first * s.Mx[0][i] + dM;
+            s.x[2][i] = d, s.Nx[2][i] = dN, s.Mx[2][i] = dM;
             s.x[1][i] = s.Nx[0][i] - value * s.Mx[0][i];
             left += s.x[1][i] * s.x[1][i];
             size += s.x[0][i] * s.x[0][i];
