@@ -385,8 +385,6 @@ ACROSS_EXCESS = Precision(1e-10, 1e-4)  # share of a proved optimum that roundin
 ACROSS_RANDOM = 24  # starts of few variables, with all or some components at random
 ACROSS_RANDOM_MANY = 8  # the same of many: without, up to 2.3 % is lost of 230 variables, and with 3 1.5 %
 ACROSS_RANDOM_WORK = 500_000  # their number times p^2 at most
-    500_000  # their number times p^2 at most: without them 2.3 % is lost of p = 233, with 3 1.5 %
-)
 DISJOINT_SUPPORTS = 4000  # of few variables, which are all tried for disjoint components,
 DISJOINT_NODES = 5000  # as long as so many combinations do: a tenth of a second
 BUDGET_SPLITS = 12  # ways to divide a total that counts the variables of groups, besides the even one
