@@ -131,6 +131,8 @@ def test_integers_beyond_doubles_are_still_right():
         (lambda M: Moments(5, [0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]]), "symmetric"),
         (lambda M: Moments(5, [0.0], [[-1.0]]), "negative diagonal"),
         (lambda M: Moments(5, [0.0], np.eye(2)), "shape"),
+        (lambda M: Moments(10, [0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]]), "semidefinite"),
+        (lambda M: Moments(1, [0.0], [[1.0]]), "must exceed 1"),
         (lambda M: Moments.of(np.where(X[3, 2] == X, np.nan, X)), r"\(3, 2\)"),
         (lambda M: Moments.of(X, sample_weight=-np.ones(80)), "negative"),
     ],
@@ -145,8 +147,11 @@ def test_names_travel():
     names = [f"v{j}" for j in range(12)]
     M = added(pd.DataFrame(X, columns=names))
     assert spcacore.sparse_pca(M, 1, 3).names == tuple(names)
+    by_label = M + Moments.of(pd.DataFrame(X[:, ::-1], columns=names[::-1]))
+    np.testing.assert_allclose(by_label.scatter, 2 * M.scatter, rtol=1e-12, atol=1e-10)
+    assert sum([M, M]).names == by_label.names == tuple(names)
     with pytest.raises(ValueError, match="different variables"):
-        M + Moments.of(pd.DataFrame(X, columns=names[::-1]))
+        M + Moments.of(pd.DataFrame(X, columns=[*names[1:], "other"]))
 
 
 def test_the_recipe_of_the_page():

@@ -144,7 +144,7 @@ class DeflatedOperator:
 
     def objective(self, index: NDArray[np.intp], entries: NDArray[Any]) -> float:
         """x'Ax of a unit vector, or x'Ax/x'Bx; -inf where that is not defined."""
-        x = np.ascontiguousarray(entries)
+        x = np.ascontiguousarray(entries, self.operator.dtype)
         value = float(x @ self.operator.apply(index, x)[index])
         if not self.quotient:
             return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .._types import Array, Index, MatrixLike, Weights
 from .._validation import check_weights, float_type, number, real_array
 from .block_tasks import as_kernel_input, merged_moments, moments, squares_of_scores, statistics
 from .blocks import RowBlocks, locate_not_finite
+from .dense import DenseCovariance
 from .partition import row_blocks
 from .statistics import Statistics
 
@@ -55,8 +57,8 @@ class Moments(RowBlocks):
     Raises
     ------
     ValueError
-        Where shapes do not fit, a number is not finite, or `scatter` is not symmetric or has a negative
-        diagonal entry; from `+` for other variables.
+        Where shapes do not fit, a number is not finite, or `scatter` is not symmetric or not positive
+        semidefinite, or has no variance for one sample; from `+` for other variables.
 
     References
     ----------
@@ -90,6 +92,10 @@ class Moments(RowBlocks):
         square = np.diag(M).copy()
         if (square < 0).any():
             raise ValueError("scatter has a negative diagonal entry")
+        if total <= 1 and size > 0:
+            raise ValueError("n_samples must exceed 1 where scatter is not 0")
+        if size > 0:
+            DenseCovariance(M / size, definite=True).largest()  # which refuses what is not semidefinite
         deviation = np.sqrt(square / total)
         found = Statistics(total, M.size, mean, square, mean - deviation, mean + deviation)
         self._take(max(int(total), 1), found, (M + M.T) / 2, None, np.dtype(np.float64), names)
@@ -171,6 +177,8 @@ class Moments(RowBlocks):
     def __add__(self, other: object) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
+        if self.names and other.names and self.names != other.names:
+            other = other._in_order(self.names)
         if self.shape[1] != other.shape[1] or None is not self.names != other.names is not None:
             raise ValueError("moments of different variables cannot be added")
         rows, dtype = self.shape[0] + other.shape[0], np.promote_types(self.dtype, other.dtype)
@@ -187,6 +195,22 @@ class Moments(RowBlocks):
         if M is None or not np.isfinite(found.mean).all():
             raise ValueError(OUT_OF_RANGE)
         return self._made(rows, found, M, None, dtype, names)
+
+    def __radd__(self, other: object) -> Moments:
+        """For `sum`, which begins with 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def _in_order(self, names: tuple[str, ...]) -> Moments:
+        """The same with the variables in this order; as it is where they are others."""
+        if self.names is None or len(set(names)) < len(names) or set(names) != set(self.names):
+            return self
+        at = np.array([self.names.index(name) for name in names])
+        f, whole = self.found, self._whole
+        found = replace(f, mean=f.mean[at], square=f.square[at], low=f.low[at], high=f.high[at])
+        return self._made(
+            self.shape[0], found, self.scatter[np.ix_(at, at)],
+            None if whole is None else (whole[0][at], whole[1][np.ix_(at, at)]), self.dtype, names,
+        )  # fmt: skip
 
     def reduced(self, combine: Any, task: Any, *arguments: Any, each: Any = None, entries: int = 0) -> Any:
         """What `RowBlocks` reduces over its blocks, where moments are enough."""
