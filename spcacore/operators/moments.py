@@ -18,7 +18,7 @@ from .blocks import RowBlocks, locate_not_finite
 from .partition import row_blocks
 from .statistics import Statistics
 
-__all__ = ["Moments"]
+__all__ = ["OUT_OF_RANGE", "WHOLE", "Moments"]
 __dir__ = __all__.copy
 
 WHOLE = 2.0**53  # up to which a double holds every integer
