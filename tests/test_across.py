@@ -359,3 +359,40 @@ def test_resamples_and_paths_choose_together_too():
     path = spcacore.sparsity_path(X, pca(2, support="disjoint"), [2, 4])
     assert [result.cardinality.tolist() for result in path] == [[2, 2], [4, 4]]
     assert (np.count_nonzero(path[1].loadings, axis=1) <= 1).all()
+
+
+def alternating(A, r, k, starts):
+    """The most that r loadings of k other variables each explain: power steps on one, given the others."""
+    rng, best = np.random.default_rng(0), 0.0
+    for _ in range(starts):
+        x, value = np.zeros((r, len(A))), -1.0
+        for t in range(r):
+            x[t, rng.choice(np.flatnonzero(~x.any(axis=0)), k, replace=False)] = 1
+        for _ in range(60):
+            before = value
+            for t in range(r):
+                free = ~np.delete(x, t, axis=0).any(axis=0)
+                for _ in range(20):
+                    S = np.argsort(-np.abs(A @ x[t]) * free, kind="stable")[:k]
+                    same = set(S) == set(np.flatnonzero(x[t]))
+                    x[t] = 0
+                    x[t, S] = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
+                    if same:
+                        break
+            value = np.einsum("ti,ij,tj", x, A, x)
+            if value <= before * (1 + 1e-9):
+                break
+        best = max(best, value)
+    return best
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("seed", "r", "k"), [(0, 3, 6), (4, 2, 9)])
+def test_disjoint_supports_of_many_variables(seed, r, k):
+    """Hardly below twenty alternating searches from random supports; of 233 and of 210 variables."""
+    rng = np.random.default_rng(seed)
+    p, q = int(rng.integers(80, 260)), int(rng.integers(5, 30))
+    X = rng.standard_normal((150, q)) * rng.gamma(1.0, 1.0, q) @ rng.standard_normal((q, p))
+    A = np.cov((X + rng.standard_normal((150, p)) * 2).T)
+    L = sparse_pca(A, r, k, kind="covariance", support="disjoint").loadings
+    assert np.einsum("it,ij,jt", L, A, L) >= alternating(A, r, k, 20) * (1 - 3e-3)

@@ -268,7 +268,7 @@ def test_grids_that_differ_by_component():
     rings = [line for line in ax.lines if line.get_markersize() == 11]
     assert [(r.get_xdata()[0], r.get_ydata()[0]) for r in rings] == [(4, 0.36), (16, 0.6)]
     assert ax.get_xlabel() == "cardinality: nonzero loadings of each component"
-    assert ax.get_ylabel() == "logarithm of the share, less that of permuted data"
+    assert ax.get_ylabel() == "logarithm of the share, less the one of permuted data"
     for component, step in ((0, first), (1, last)):
         ax = plot.path(last, component=component)
         assert labeled(ax, "chosen").get_xdata()[0] == step.chosen

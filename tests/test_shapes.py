@@ -91,8 +91,8 @@ def test_gram_matrix_by_one_read(order, dtype):
         half = integers(rng, (DEPTHS[p % len(DEPTHS)], p), dtype)
         X = np.vstack([half, -half])
         sums, G = data(X, order).moments()
-        assert (sums[0] == 0).all()
-        np.testing.assert_allclose(G, exact(X.T, X.T), rtol=0, atol=1e-10 if dtype == np.float64 else 1e-2)
+        assert np.abs(sums[0]).max() < 1e-15  # so that singles need not be whole numbers
+        np.testing.assert_allclose(G, exact(X.T, X.T), rtol=0, atol=1e-10 if dtype == np.float64 else 2e-2)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -117,13 +117,15 @@ def test_log_densities_are_those_of_the_normal_distribution(E, scale):
 def test_sparse_input_equals_dense_input(E, options):
     S = counts()
     options = options | ({"ridge": np.inf} if E is SPCA else {})
+    away = 1e-8 if E is SPCA else 1e-12  # the joint search ends where variances agree: halfway to rounding
     sparse, dense = E(**options).fit(S), E(**options).fit(S.toarray())
-    for name in ("components_", "explained_variance_", "noise_variance_"):
-        np.testing.assert_allclose(getattr(sparse, name), getattr(dense, name), rtol=1e-10, atol=1e-12)
+    for name in ("explained_variance_", "noise_variance_"):
+        np.testing.assert_allclose(getattr(sparse, name), getattr(dense, name), rtol=1e-10)
+    np.testing.assert_allclose(sparse.components_, dense.components_, rtol=100 * away, atol=away)
     new = counts(20, seed=1)
     for M in (new, new.tocsc(), new.tocoo()):
-        np.testing.assert_allclose(sparse.transform(M), dense.transform(new.toarray()), atol=1e-12)
-        np.testing.assert_allclose(sparse.score_samples(M), dense.score_samples(new.toarray()), rtol=1e-12)
+        np.testing.assert_allclose(sparse.transform(M), dense.transform(new.toarray()), atol=10 * away)
+        np.testing.assert_allclose(sparse.score_samples(M), dense.score_samples(new.toarray()), rtol=away)
 
 
 @pytest.mark.parametrize("form", ["csr", "csc"])

@@ -437,6 +437,8 @@ def _common_option(name: str, labels: tuple[str, ...], given: list[Any]) -> Any:
                 f"results[{label!r}] is of data scaled by degrees: pass its loadings, and X so scaled"
             )
         says = hasattr(result, "loadings") and hasattr(result, "mean")
+        if says and not hasattr(result, "kind"):  # one component: without means it may be of a covariance
+            says = result.mean is not None or (name == "scale" and result.scale is not None)
         if says and not (name == "center" and option_of(result, "kind") == "covariance"):
             found.setdefault(option_of(result, name), label)
     if len(found) > 1:

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 
-from .._limits import ACROSS_RANDOM, RISE, SIGNED_ORDER, SMALL_ORDER
+from .._limits import ACROSS_RANDOM, ACROSS_RANDOM_MANY, ACROSS_RANDOM_WORK, RISE, SIGNED_ORDER, SMALL_ORDER
 from .._types import Array
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..objectives.partition import Partition
@@ -53,7 +53,8 @@ def best_disjoint(
         if more > value * (1 + RISE):
             value, best = more, search.sets(units)
     rng = np.random.default_rng(seed)
-    for _ in range(ACROSS_RANDOM if search.small else 0):
+    restarts = ACROSS_RANDOM if search.small else ACROSS_RANDOM_MANY
+    for _ in range(min(restarts, ACROSS_RANDOM_WORK // len(A) ** 2)):
         if steps.over:
             break
         kept = [None if out else one for one, out in zip(best, rng.random(r) < 0.5, strict=True)]

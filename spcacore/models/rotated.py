@@ -177,6 +177,8 @@ def sca(
     >>> [sorted(abs(y).argsort()[-10:].tolist()) for y in result.loadings.T]
     [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]]
     """
+    if center is None:
+        center = not isinstance(scale, str)
     problem = _problem(X, kind, center, scale, sample_weight, missing=True)
     r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
     shrink = _Shrinkage(
@@ -238,6 +240,8 @@ def sca_path(
     ...     int((result.loadings != 0).sum()) for result in path)
     True
     """
+    if center is None:
+        center = not isinstance(scale, str)
     problem = _problem(X, kind, center, scale, sample_weight, missing=True)
     if isinstance(l1_bounds, (str, bytes, dict)) or not np.iterable(l1_bounds):
         raise TypeError(f"l1_bounds must be a sequence of numbers, not {l1_bounds!r}")
@@ -421,8 +425,6 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
 def _problem(
     X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None, missing: bool = False
 ) -> Problem:
-    if center is None:
-        center = not isinstance(scale, str)
     if has_only_products(X):
         raise TypeError("X must be an array or a sparse matrix; the total variance of an operator is unknown")
     if not isinstance(scale, str):

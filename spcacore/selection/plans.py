@@ -282,7 +282,10 @@ class FitPlan(Plan):
             raise TypeError(f"kind must be 'data' when the sparsity of {model.name} is chosen")
         self.seed, self.method = as_seed(rng), model.name
         super().__init__(X, model.seeded(None if rng is None else self.seed), grid)
-        self.treatment = {"center": model.said("center", True), "scale": model.said("scale", False)}
+        center, scale = model.said("center", True), model.said("scale", False)
+        if center is None:  # `sca` centers, but for a graph scaled by degrees
+            center = not isinstance(scale, str)
+        self.treatment = {"center": center, "scale": scale}
         self.weight = model.keywords.get("sample_weight")
         if not all(isinstance(value, bool) for value in self.treatment.values()):
             raise TypeError("center and scale must be True or False when the sparsity is chosen")

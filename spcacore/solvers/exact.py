@@ -336,7 +336,7 @@ def solve_to_optimality(
 def _brief_proof(problem: Problem, state: DeflatedOperator, k: int, hook: Report | None) -> Proof | None:
     """By the search that `tpower` makes of a matrix of few variables, where that proves its answer."""
     finder, state = TruncatedPower.from_record(problem), state.formed()
-    A = finder.matrix(problem, state)
+    A = None if problem.working_set is not None else finder.matrix(problem, state)
     found, tol = None, finder.tolerance(state.operator)
     if A is not None and 1 < k < problem.p <= EXACT_ORDER:
         found = best_supports(A, k, finder.max_iter, tol, finder.swaps, hook)
