@@ -12,8 +12,8 @@ from ._types import RandomSource, ScreeningMode, StartLike
 from .options import Checked
 
 __all__ = [
-    "DSPCA", "METHODS", "PMD", "BranchAndBound", "GPower", "Greedy", "LeastSquares", "Method", "RatioSearch",
-    "SCoTLASS", "TPower", "Thresholding",
+    "DSPCA", "METHODS", "PMD", "BranchAndBound", "GPower", "Greedy", "Iterative", "LeastSquares", "Method",
+    "RatioSearch", "SCoTLASS", "TPower", "Thresholding",
 ]  # fmt: skip
 __dir__ = __all__.copy
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_typ
 
 from ._validation import LARGEST, check_bool, check_choice, integer, number
 
-__all__ = ["OPTIONS", "Checked", "Declared", "Option", "declared"]
+__all__ = ["OPTIONS", "Checked", "Declared", "Kind", "Option", "declared"]
 __dir__ = __all__.copy
 
 

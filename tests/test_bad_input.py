@@ -41,7 +41,7 @@ pd = optional("pandas")
 ONE_OR_SEVERAL = [f"{f}, loadings" for f in ("renormalize", "refine", "from_loadings")] + ["compare, results"]
 USED = {
     "SparseLDAResult", "SparseCCAResult", "SparsePCAResult", "SPCAResult", "StructuredPCAResult",
-    "RotatedResult", "GivenLoadings",
+    "RotatedResult", "GivenLoadings", *(name for name, _ in calls.COMPONENTS),
 }  # fmt: skip
 NOT_FINITE = re.compile(r"has \d+ entr(y that is|ies that are) NaN or infinite, the first at")
 

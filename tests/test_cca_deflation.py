@@ -198,7 +198,7 @@ def test_the_table_of_one_matrix(deflation):
     assert row(deflation, OF_ONE) in PAGE
 
 
-PAGE = (Path(__file__).parents[1] / "docs" / "generalized.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "measured" / "generalized.md").read_text(encoding="utf-8")
 
 
 def row(deflation, table):

@@ -16,7 +16,7 @@ from .report import json_result, print_result, result_fields, write, write_matri
 from .table import Arguments, UserError
 from .task import Task
 
-__all__ = ["run", "show_pitprops"]
+__all__ = ["run", "show_pitprops", "write_scores"]
 __dir__ = __all__.copy
 
 

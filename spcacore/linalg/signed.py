@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._limits import RISE, SIGNED_ORDER, SIGNED_RATIOS
 
-__all__ = ["Vector", "signed_ratio", "signed_vector"]
+__all__ = ["SIGNED_STEPS", "Vector", "signed_ratio", "signed_vector"]
 __dir__ = __all__.copy
 
 Vector = NDArray[np.float64]

@@ -33,7 +33,8 @@ from .request import Request
 from .variance import TotalShare
 
 __all__ = [
-    "check_sparsities", "explained_together", "make_solver", "prepare", "problem_of", "refine_all", "search",
+    "check_sparsities", "explained_together", "make_solver", "prepare", "problem_of", "refine_all",
+    "search", "usual_sparsity",
 ]  # fmt: skip
 __dir__ = __all__.copy
 

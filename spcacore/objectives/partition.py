@@ -17,7 +17,7 @@ from .._types import Array, Index
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Objective
 
-__all__ = ["Partition", "Places"]
+__all__ = ["PARTITION_TABLES", "Partition", "Places"]
 __dir__ = __all__.copy
 
 PARTITION_TABLES = 1024  # kept of components with a unit more: a number a unit

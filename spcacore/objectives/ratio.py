@@ -34,7 +34,7 @@ from ..operators.submatrix import rows_of, whole_matrix
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Bound, Objective
 
-__all__ = ["Ratio", "RatioOfUnits", "Support"]
+__all__ = ["Fit", "Ratio", "RatioOfUnits", "Support"]
 __dir__ = __all__.copy
 
 

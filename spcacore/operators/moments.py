@@ -20,7 +20,7 @@ from .dense import DenseCovariance
 from .partition import row_blocks
 from .statistics import Statistics
 
-__all__ = ["Moments"]
+__all__ = ["OUT_OF_RANGE", "WHOLE", "Moments"]
 __dir__ = __all__.copy
 
 WHOLE = 2.0**53  # up to which a double holds every integer

@@ -24,7 +24,7 @@ from .._types import Array, Index
 from .._validation import group_labels, real_array
 from ..choice import Choice
 
-__all__ = ["Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
+__all__ = ["KNAPSACK_FEW", "Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
 __dir__ = __all__.copy
 
 Units = NDArray[np.bool_]
