@@ -57,6 +57,9 @@ class Task:
             unknown = [one for one in known[name] if one not in place]
             if unknown:
                 raise UserError(f"argument --{name}: there is no variable {unknown[0]!r}")
+            twice = [one for one in known[name] if self.names.count(one) > 1]
+            if twice:
+                raise UserError(f"argument --{name}: more than one variable is called {twice[0]!r}")
             known[name] = [place[one] for one in known[name]]
         both = {*known.get("include", ())} & {*known.get("exclude", ())}
         if both:

@@ -338,3 +338,14 @@ def test_knowledge_of_all_components_together(output, tmp_path, file, X, method)
 )
 def test_knowledge_that_cannot_be_met(run, file, argv, message):
     assert message in one_error_line(run("fit", file, *argv))
+
+
+@pytest.mark.parametrize("option", ["--include", "--exclude"])
+def test_a_name_that_occurs_twice_says_no_variable(run, tmp_path, option):
+    """As `Choice` refuses it; a name that occurs once beside them is clear."""
+    path = tmp_path / "twice.csv"
+    path.write_text("a,a,b\n1,2,3\n2,9,5\n4,4,1\n0,7,2\n")
+    status, _, errors = run("fit", path, "-n1", "-k1", option, "a")
+    assert status == 2
+    assert f"argument {option}: more than one variable is called 'a'" in errors
+    assert run("fit", path, "-n1", "-k1", option, "b")[0] == 0
