@@ -99,7 +99,7 @@ def sparse_pca(
     >>> cells.obsm["X_spca"].shape, np.count_nonzero(cells.varm["SPCs"], axis=0).tolist()
     ((100, 2), [5, 5])
     >>> cells.uns["spca"]["variables"].groupby("component")["variable"].agg(" ".join).tolist()
-    ['0 4 2 3 1', '9 7 8 6 5']
+    ['3 1 4 2 0', '7 8 6 5 9']
     """
     asked = as_model(model, "anndata.sparse_pca", ("sparse_pca",), n_components=None, refused={})
     if asked.has_defaults:
