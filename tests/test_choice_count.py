@@ -541,3 +541,15 @@ def test_estimators_of_elastic_nets_count():
     ).fit(X)
     expected = spcacore.spca(X, 1, **flat.recorded("spca", {**COUNTED, "cardinality": 5, "ridge": np.inf}))
     np.testing.assert_array_equal(model.components_, expected.loadings.T)
+
+
+@pytest.mark.parametrize("method", [spcacore.branch_and_bound, spcacore.tpower, spcacore.dspca])
+def test_where_no_group_that_fits_has_variance(method):
+    """Of one variable there is only the group of the last, whose variance is 0: no half of another."""
+    A = np.zeros((5, 5))
+    A[np.ix_([0, 1, 3], [0, 1, 3])] = [[4, 2, 2], [2, 2, 1], [2, 1, 1]]
+    choice = spcacore.Choice(groups=[0, 0, 2, 2, 1], count="variables")
+    with pytest.warns(RuntimeWarning):
+        found = method(A, 1, choice=choice, kind="covariance")
+    assert np.flatnonzero(found.loading).tolist() == [4]
+    assert found.value == 0

@@ -329,6 +329,7 @@ class Run:
     seed: list[int]
     hook: ProgressHook | None
     found: Solution | None = None
+    cardinality: Any = None
 
     def component(self) -> SparseComponent:
         """The result of a one-component function, with its warnings."""
@@ -359,7 +360,11 @@ class Run:
             return found
         choice, dtype = problem.choice, problem.operator.dtype
         allowed = np.arange(problem.p) if choice is None else choice.wanted
-        allowed = allowed if choice is None or len(allowed) else choice.available
+        if choice is not None and not len(allowed):
+            allowed = choice.available
+            if choice.counts_variables and isinstance(self.cardinality, int):  # of groups that fit
+                units = choice.fitting(choice.included, self.cardinality)
+                allowed = choice.variables(np.flatnonzero(units)) if units.any() else allowed
         diagonal = np.zeros(problem.p) if problem.diagonal is None else problem.diagonal
         if problem.diagonal is None or all(abs(diagonal[j]) <= problem.noise(np.array([j])) for j in allowed):
             warn(f"{problem.emptiness}; the loading is the first unit vector")
@@ -437,7 +442,7 @@ def run_one(
     seed, hook = [as_seed(seed_of(record)), 0], progress_hook(callback)
     problem = formed(problem, hook)
     state = deflate(DeflatedOperator.from_problem(problem))
-    run = Run(problem, state, solver, seed, hook)
+    run = Run(problem, state, solver, seed, hook, cardinality=sparsity)
     return replaced(run, found=solver.find(problem, state, sparsity, run.seed, run.hook))
 
 

@@ -183,7 +183,7 @@ def branch_and_bound(
     if found is not None:
         entries = found.entries if problem.choice is None else problem.choice.sign(found.index, found.entries)
         found = replace(found, converged=True, entries=entries)
-    x = Run(problem, state, solver, [seed, 0], hook, found).component()
+    x = Run(problem, state, solver, [seed, 0], hook, found, k).component()
     complete = proof is None or proof.complete
     upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
     changes = {"converged": complete, "upper_bound": max(upper, x.value)}

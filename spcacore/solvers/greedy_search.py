@@ -273,7 +273,7 @@ def greedy(
     if last is None or abs(last.objective) <= problem.noise(last.index):  # as `single` says
         nothing = [np.eye(1, k + 1, dtype=dtype)[0] for k in range(K)]
         found = [Solution(np.arange(k + 1), nothing[k], 0.0, 0, True) for k in range(K)]
-    x = Run(problem, state, solver, seed, hook, last).component()
+    x = Run(problem, state, solver, seed, hook, last, K).component()
     values = np.array([new.objective for new in found], np.float64)
     return GreedyComponent(
         **x._as_fields(),

@@ -210,7 +210,7 @@ def dspca(
             relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), solver, hook)
     whole = None if cardinality is None and state.choice is not None else k
     found = None if relaxed is None else _loading(state, relaxed, whole, solver)
-    component = Run(problem, state, solver, [], hook, found).component()
+    component = Run(problem, state, solver, [], hook, found, k).component()
     if relaxed is None or found is None:
         relaxed = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True)
     dual = float(problem.in_units(relaxed.dual))
