@@ -117,22 +117,20 @@ class GeneralizedPower(IterativeSolver):
         """The best of the runs from all starts, re-fitted if asked."""
         l0, rounding = self.norm == "l0", _rounding(op)
         limits = self.max_iter, self.tolerance(op), hook
-        choice, rule, worth = state.choice, None, None
-        if choice is not None:
-            rule, worth = penalization(choice, l0, gamma)
+        rule, worth = penalization(state.supports, l0, gamma)
         best, most, runs = None, -math.inf, 0
         again, work = 0, 0.0  # starts that led to the best, and multiplications of all
         for tried, (index, entries, _) in enumerate(starts):
             enough = tried >= COLUMN_STARTS_LEAST and work > START_WORK
             if best is not None and (ended(hook) or (self._chooses and (again > SAME_ENDS or enough))):
                 break
-            if choice is None or rule is None or worth is None:
+            if not state.supports.shapes:
                 status, index, entries, objective, variance, n_iter = op.gpower(
                     index, entries, l0, gamma, *limits
                 )
             else:
                 status, index, entries, objective, variance, n_iter = ascend(
-                    op, choice, rule, index, entries, *limits, worth
+                    op, state.supports, rule, index, entries, *limits, worth
                 )
             runs += 1
             work += 2.0 * (op.p * len(index) if op.symmetric_form else problem.cost) * n_iter
