@@ -465,6 +465,11 @@ def test_lines_behind_pictures_are_faint_in_any_style(style):
             color = np.ravel(to_rgba_array(line.get_color()))[:3]
             alpha = 1 if line.get_alpha() is None else line.get_alpha()
             assert 0.05 < alpha * abs(color - background).max() < 0.3
+        (image,) = plot.heatmap(result).images
+        colors = np.array([image.cmap(0.5 + x)[:3] for x in (0, 0.1, 0.5)])
+        faint, *stronger = abs(colors - background).max(axis=1)
+        assert 0 <= faint < min(0.2, stronger[0])
+        assert stronger[0] < stronger[1]
 
 
 def test_one_component_as_it_comes_from_a_solver():
