@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._messages import counted, warn
-from .._records import record
+from .._records import record, replaced
 from .._validation import default_cardinality
 from ..supports.admissible import Supports
 from .missing import MissingData
@@ -213,7 +213,7 @@ class Problem:
 
     def unscreened(self) -> Problem:
         """The same with the plain operator."""
-        return replace(self, operator=self.operator.unscreened(), screening=Screening, working_set=None)
+        return replaced(self, operator=self.operator.unscreened(), screening=Screening, working_set=None)
 
     def in_units(self, value: Any) -> Any:
         """Operator values as the caller's variances; inf or 0 where those leave the number range."""
@@ -230,7 +230,7 @@ def of_matrix(problem: Problem, A: NDArray[Any], supports: Supports | None = Non
     """The problem of some variables, whose operator is A of them; any of them, if nothing is said."""
     operator = _core.dense(np.ascontiguousarray(A), True, None, None, 1.0, 1.0)
     diagonal = A.diagonal().copy()
-    return replace(
+    return replaced(
         problem, operator=operator, diagonal=diagonal, moment=diagonal, mean=None, scale=None, names=None,
         weight=None, degree_weight=None, cost=A.size, supports=supports or Supports.any_of(len(A)),
         working_set=None, form=False, data=None,
