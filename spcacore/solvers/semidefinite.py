@@ -38,6 +38,7 @@ from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook
+from .greedy_search import greedy_or
 from .parameters import shared_parameters
 from .refitting import refit
 from .shaped_relaxation import refuse_many, solve_shaped
@@ -90,7 +91,7 @@ class SemidefiniteRelaxation(Solver):
             if best is None or new is None or not new.objective > best.objective:
                 break
             best = replace(new, n_iter=best.n_iter + new.n_iter)
-        return best
+        return greedy_or(problem, state, best, cardinality, seed, hook) if self.renormalize else best
 
     def bound(self, state: DeflatedOperator, cardinality: int, hook: Report | None) -> float:
         if state.supports.shapes:
