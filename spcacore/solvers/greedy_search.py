@@ -177,7 +177,7 @@ def greedy_or(
 ) -> Solution | None:  # fmt: skip
     """x, or what greedy search finds of this size, if that is better, under a constraint.
 
-    What chose the support of x knows of that only roughly. Where none of this size is feasible, a larger is.
+    What chose the support of x knows of that only roughly. If none of its size is feasible, a larger one is.
     """
     if not state.constrained or state.diagonal is None or ended(hook):
         return x
