@@ -33,7 +33,8 @@ def run(args: Arguments) -> None:
     table = read(args)
     source = args.source
     facts = {
-        "format": source.kind.lstrip("."), "contents": table.contents or None, "columns_of_words": table.words,
+        "format": source.kind.lstrip("."), "contents": table.contents or None,
+        "columns_of_words": table.words,
         "bytes_on_disk": None if source.content is not None else os.path.getsize(args.file),
         "orientation": args.orientation, **facts_of(table.matrix),
     }  # fmt: skip
@@ -86,10 +87,10 @@ def facts_of(X: Any) -> dict[str, Any]:
     for start in range(0, p, step):
         block = columns[:, start : start + step]
         block = np.asarray(block.toarray() if sparse else block, np.float64)
-        nonzeros += np.count_nonzero(block)
+        nonzeros += int(np.count_nonzero(block))
         missing += np.isnan(block).sum()
         infinite += np.isinf(block).sum()
-        first += (np.argwhere(~np.isfinite(block))[:1] + [0, start]).tolist()
+        first += [(int(i), start + int(j)) for i, j in np.argwhere(~np.isfinite(block))[:1]]
         with np.errstate(all="ignore"):
             known = np.ma.masked_invalid(block)
             moments = known.count(0), known.min(0), known.max(0), known.var(0, ddof=1)

@@ -26,9 +26,9 @@ _FUNCTIONS = {name: one for name, (one, _) in FITTING.items()} | {"ppca": ppca}
 FIT = (*METHODS, "spca", "sca", "sma", "ppca", "oppca", "soppca")
 RESAMPLED = (*METHODS, "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 SPARSITY = (*SPARSITY_WORDS, "explained", "total")
-_NO_FLAGS = (  # data, records, and arrays that no word stands for
-    "X Y y grid model kind method choice prior callback sample_weight start mu priors"
-).split()
+_NO_FLAGS = re.compile(  # data, records, and arrays that no word stands for
+    "[XYy]|grid|model|kind|method|choice|prior|callback|sample_weight|start|mu|priors"
+)
 _SHORT = {"cardinality": "-k/", "n_components": "-n/"}
 _FILES = {"sparse_cca": "other", "sparse_lda": "labels"}  # besides FILE
 
@@ -43,7 +43,9 @@ class Option(NamedTuple):
 def options_of(source: Any, place: str = "") -> dict[str, Option]:
     """The parameters of a function or the fields of a record that may be flags."""
     parameters = inspect.signature(source).parameters.items()
-    return {name: Option(place, str(one.annotation)) for name, one in parameters if name not in _NO_FLAGS}
+    return {
+        name: Option(place, str(one.annotation)) for name, one in parameters if not _NO_FLAGS.fullmatch(name)
+    }
 
 
 def _function(method: str) -> Callable[..., Any]:

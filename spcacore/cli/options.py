@@ -38,9 +38,10 @@ def _value(text: str) -> Any:
 
 
 def _number(text: str) -> Any:
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
+    with contextlib.suppress(ValueError):
+        return int(text)
+    with contextlib.suppress(ValueError):
+        return float(text)
     return text
 
 

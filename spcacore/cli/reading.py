@@ -74,8 +74,8 @@ def _refuse_options(source: Source, args: Arguments) -> None:
         raise UserError(_PICKLED.format(source))
     if kind not in _READERS:
         raise UserError(
-            f"{source}: unknown extension; {listed(_READERS, 'and')} can be read, and --format says what a file "
-            "of another name holds"
+            f"{source}: unknown extension; {listed(_READERS, 'and')} can be read, and --format says what a "
+            "file of another name holds"
         )
     for names, kinds in _FOR.items():
         for name in names.split():
@@ -175,8 +175,8 @@ def _imputed(table: Table, args: Arguments) -> Table:
         args.notes.append(f"{many} of {counted(len(columns), 'variable')} replaced by means")
         return replaced(table, matrix=filled)
     axis, what = (0, "sample") if args.impute == "drop-rows" else (1, "variable")
-    kept = np.setdiff1d(np.arange(X.shape[axis]), where[:, axis])
-    if not len(kept):
+    kept = sorted({*range(X.shape[axis])} - {*where[:, axis].tolist()})
+    if not kept:
         raise UserError(f"argument --impute: every {what} has a missing entry, none is left")
     args.notes.append(f"{counted(X.shape[axis] - len(kept), what)} dropped, with {many}")
     return table.with_columns(kept) if axis else table.transposed().with_columns(kept).transposed()

@@ -30,7 +30,8 @@ __dir__ = __all__.copy
 
 _SCHEMA = 2  # of --json; grows when a field changes its meaning or goes away
 _LARGE = {  # what a result has of every variable or sample
-    "loadings", "mean", "scale", "scores", "selection_frequency", "any_frequency", "stable", "loading_interval",
+    "loadings", "mean", "scale", "scores", "selection_frequency", "any_frequency", "stable",
+    "loading_interval",
 }  # fmt: skip
 _TITLES = {"%": "variance %", "ordinary, cumulative %": "ordinary %"}
 _EXTENSIONS = {"output": (".csv", ".npz"), "scores": (".csv", ".npz"), "plot": (".png", ".pdf", ".svg")}
@@ -140,7 +141,7 @@ def check_outputs(args: Arguments) -> None:
         raise UserError("argument --plot: drawing needs matplotlib; pip install matplotlib")
 
 
-def _same(path: str, other: str | None) -> bool:
+def _same(path: str, other: Any) -> bool:
     return bool(other) and os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 

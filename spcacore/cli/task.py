@@ -35,7 +35,11 @@ class Task:
         self.names, self.matrix = self.table.variables(), self.table.matrix
         self.n, self.p = self.matrix.shape
         kind = "covariance" if args.covariance else "data"  # how all functions are to take the matrix
-        self.treatment = {"kind": kind, "center": args.center is not False, "scale": bool(args.scale)}
+        self.treatment: dict[str, Any] = {
+            "kind": kind,
+            "center": args.center is not False,
+            "scale": bool(args.scale),
+        }
 
     def choice(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is known of the variables, by their places, as an argument."""

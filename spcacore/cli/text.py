@@ -20,9 +20,11 @@ from .table import Arguments, Table, UserError
 __all__ = ["number", "place", "read_text", "table_of", "with_index"]
 __dir__ = __all__.copy
 
-# What says that a cell is missing, in any case of its letters; besides an empty one.
-_MISSING = ["na", "nan", "n/a", "n.a.", "n.a", "null", "none", "nil", "nat", "missing", "<na>", "(na)", "(null)", "(missing)", "?", "-", "--", "---", "–", "—", ".", "..", "*", "\\n", "#n/a", "#na", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "+nan", "-nan"]
-_SPELLED = ["", "#N/A N/A", "NaN", "NaT", *_MISSING, *map(str.upper, _MISSING), *map(str.title, _MISSING)]
+# What says that a cell is missing, besides what pandas knows.
+_MISSING = re.compile(
+    r"(?i)|[(<]?(na|null|missing)[)>]?|n/a|n\.a\.?|none|nil|nat|[+-]?nan|\?|-{1,3}|[–—*]|\.{1,2}|\\n|"
+    r"#(n/a|na|n/a n/a|div/0!|value!|ref!|name\?|num!|null!)|-?1\.#(qnan|ind)"
+)
 _GROUPS = re.compile(r"[+-]?\d{1,3}(?:[,.' _]\d{2,3})*([,.' _])\d{3}(?:[.,]\d+)?")  # 10,500 and 1.234,5
 _FRACTION = re.compile(r"[+-]?\d*[.,]\d+(?:[eE][+-]?\d+)?")  # 1,5
 _IDENTIFIER = re.compile(
@@ -42,7 +44,7 @@ def number(cell: Any, decimal: str = ".", thousands: str | None = None) -> float
         except (TypeError, ValueError):
             return None
     cell = _stripped(cell)
-    if cell.lower() in _MISSING or cell in _SPELLED:
+    if _MISSING.fullmatch(cell):
         return np.nan
     whole, mark = cell.split(decimal)[0], re.escape(thousands or ",")
     if thousands is not None and re.fullmatch(rf"[+-]?\d{{1,3}}({mark}\d{{2,3}})*{mark}\d{{3}}", whole):
@@ -136,7 +138,7 @@ class _Text:
             try:
                 frame = pandas.read_csv(
                     file, sep=self.delimiter, header=None, names=range(width), decimal=args.decimal,
-                    comment=args.comment, na_values=_SPELLED, keep_default_na=False, low_memory=False,
+                    comment=args.comment, low_memory=False,
                     converters=dict.fromkeys(words, str), float_precision="round_trip", index_col=False,
                 )  # fmt: skip
             except pandas.errors.ParserError as error:
@@ -228,7 +230,7 @@ def with_index(frame: Any, names: Sequence[str] | None, source: Source, args: Ar
 
 
 def table_of(
-    frame: Any, names: Sequence[str] | None, index: Sequence[int], source: Source, args: Arguments,
+    frame: Any, names: list[str] | None, index: Sequence[int], source: Source, args: Arguments,
     line: Callable[[int], int] | None = None, order: Any = "C",
 ) -> Table:  # fmt: skip
     """Columns of numbers as a matrix; those of words are left out, and a few words among numbers refused."""
@@ -241,7 +243,7 @@ def table_of(
 
     def refusal(j: int) -> UserError:
         i, cell = wrong[j]
-        where = Table(None, names and tuple(names), line=line).cell(i, j)
+        where = Table(None, None if names is None else tuple(names), line=line).cell(i, j)
         advice = _advice(cell, args)
         if not advice and line is not None:
             advice = (
@@ -277,7 +279,7 @@ def table_of(
     rows = [["" if one is None else str(one) for one in frame[j]] for j in index]
     return Table(
         np.require(frame[kept].to_numpy(np.float32 if single else np.float64), None, order),
-        names and tuple(names[j] for j in kept),
+        None if names is None else tuple(names[j] for j in kept),
         tuple(map(" ".join, zip(*rows, strict=True))) if index else None,
         words=tuple(map(title, wrong)), line=line, columns=kept,
     )  # fmt: skip
