@@ -58,7 +58,7 @@ def run(args: Arguments) -> None:
 
         left, right = figure.subplots(1, 2)
         plot.heatmap(result, names=names, ax=left)
-        plot.scree(result, task.matrix if np.isfinite(result.dense_ratio).all() else None, ax=right)
+        plot.scree(result, None if np.isnan(task.matrix.sum()) else task.matrix, ax=right)
 
     task.report(
         "Sparse PCA", "fitted", {"result": json_result(result, names)}, lambda: print_result(result, names),

@@ -12,7 +12,7 @@ from .._labels import wrong_labels
 from .._messages import counted
 from .._records import record
 from ..readable import labels
-from .reading import reading
+from .reading import refusing
 from .source import needed, source_of
 from .table import Arguments, UserError, unquoted
 
@@ -38,7 +38,7 @@ class Saved:
 
 def read_saved(path: str) -> Saved:
     refused = f"argument --loadings: {path}"
-    with reading(path):
+    with refusing(path):
         source = source_of(path)
         if source.kind == ".npz":
             fields = dict(np.load(source.file(), allow_pickle=False))

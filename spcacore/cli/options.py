@@ -68,7 +68,7 @@ def grid(text: str) -> list[Any]:
             first, last, step = Decimal(0), Decimal(-1), Decimal(1)
         if not (0 <= first <= last <= _LARGEST and step > 0):  # 0:1:0.1 holds 0.3, as decimals do
             raise click.BadParameter(f"{part!r} is neither a number nor a range of some, as 1:50 or 1:5:0.5")
-        count = int(min((last - first) / step, COMMAND_GRID_VALUES)) + 1
+        count = int(min((last - first) / step, Decimal(COMMAND_GRID_VALUES))) + 1
         values += [_number(f"{(first + i * step).normalize():f}") for i in range(count)]
         if len(values) > COMMAND_GRID_VALUES:
             raise click.BadParameter(f"{text!r} has more than {COMMAND_GRID_VALUES} values")

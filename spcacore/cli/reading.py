@@ -22,7 +22,7 @@ from .source import Source, needed, source_of
 from .table import Arguments, Table, UserError, compressed
 from .text import place, read_text, table_of, with_index
 
-__all__ = ["read", "read_lines", "reading", "symmetric"]
+__all__ = ["read", "read_lines", "refusing", "symmetric"]
 __dir__ = __all__.copy
 
 _FOR = {  # options, and the files that they are for
@@ -34,7 +34,7 @@ _FOR = {  # options, and the files that they are for
 
 def read(args: Arguments) -> Table:
     """The matrix of the file, oriented, with whatever names there are."""
-    with reading(args.file):
+    with refusing(args.file):
         source = args.source = source_of(args.file, args.format)
         _refuse_options(source, args)
         table = _READERS[source.kind](source, args)
@@ -87,7 +87,7 @@ def _refuse_options(source: Source, args: Arguments) -> None:
 
 
 @contextlib.contextmanager
-def reading(source: object) -> Iterator[None]:
+def refusing(source: object) -> Iterator[None]:
     """What goes wrong with a file, as one line that names it."""
     try:
         yield
@@ -120,7 +120,7 @@ def read_lines(
     """A name, or a group, for each variable; or a label for each sample. Of lines of several cells with tabs
     between them it is the second; the first may be what is `known`, in any order."""
     path = getattr(args, option)
-    with reading(path), source_of(path).open_text() as file:
+    with refusing(path), source_of(path).open_text() as file:
         lines = [line.split("\t") for line in re.split(r"\r\n?|\n", file.read().rstrip())]
     if len(lines) != count:
         raise UserError(f"argument --{option}: {path} has {len(lines)} {option} for {counted(count, of)}")
