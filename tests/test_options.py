@@ -68,6 +68,7 @@ BAD = {
         "max_iter n_restarts ddof first",
     ),
     "n_jobs": without(POSITIVE, -1),
+    "power": [0.5, 101, *NUMBER],
     "cardinality": [*POSITIVE, 10**30],
     **named(
         NUMBER,

@@ -20,6 +20,7 @@ from .._messages import counted, warn
 from .._types import Array
 from .._validation import check_bool, integer, number, real_array
 from ..linalg.scaling import exponent_above, largest_magnitude
+from ..operators.problem import OUT_OF_RANGE
 from ..readable import Listing, Tabular
 from .rotation import varimax
 
@@ -94,7 +95,9 @@ class ObliqueRotation(Tabular):
         return [counted(r, "factor"), counted(p, "variable"), f"largest correlation {apart:.2f}"]
 
     def _table(self) -> Listing:
-        share = self.variance / self.variance.sum()
+        P = self.pattern / abs(self.pattern).max()
+        share = (P * (P @ self.correlations)).sum(axis=0)
+        share /= share.sum()
         columns = {"variance": self.variance, "share": share, "cumulative": np.cumsum(share)}
         return Listing("factor", range(1, len(share) + 1), columns)
 
@@ -227,4 +230,8 @@ def _rotated(exponent: int, dtype: np.dtype[Any], L: Array, rotation: Array) -> 
     turn = np.eye(len(order))[:, order] * np.sign(P[abs(P).argmax(axis=0), range(len(order))])[order]
     P, C, rotation = P @ turn, turn.T @ (C + C.T) @ turn / 2, rotation @ turn
     units = (P, exponent), (P @ C, exponent), (C, 0), (rotation, 0), (variance[order], 2 * exponent)
-    return ObliqueRotation(*(np.ldexp(x, e).astype(dtype) for x, e in units))
+    with np.errstate(over="ignore", under="ignore"):
+        found = ObliqueRotation(*(np.ldexp(x, e).astype(dtype) for x, e in units))
+    if np.isinf(found.variance[0]):
+        warn(OUT_OF_RANGE)
+    return found
