@@ -237,6 +237,12 @@ CALLS: list[Call] = [
 
 
 @functools.cache
+def answer(call: Call, dtype: Any = np.float64) -> Any:
+    """What a call returns for clean input."""
+    return call.run(call.clean(dtype))
+
+
+@functools.cache
 def found(function: str) -> Any:
     """What a function returns for clean input, for the methods of its result."""
     return next(c for c in CALLS if c.name == function).run(CLEAN["data"])

@@ -406,7 +406,7 @@ def test_bad_input(arguments, options, error, message):
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("p", [12, 300, 1600])
+@pytest.mark.parametrize("p", [12, 300, 1100])
 @pytest.mark.parametrize("options", [{}, {"method": "rayleigh_flow"}, {"deflation": "generalized"}])
 def test_sparse_matrices(p, options):
     rng = np.random.default_rng(p)

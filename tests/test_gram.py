@@ -395,8 +395,9 @@ def test_every_method_and_deflation(method, deflation):
 @pytest.mark.share(10)
 @pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
 @pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.usefixtures("few_starts")
 def test_constraints_weights_and_scales(constraint, scale):
-    X, w = planted(500), np.random.default_rng(2).integers(0, 3, 500)
+    X, w = planted(200), np.random.default_rng(2).integers(0, 3, 200)
     for options in ({"sample_weight": w}, {"center": np.full(P, 0.1)}, {"certify": True}, {"refine": True}):
         if "refine" in options and constraint == "uncorrelated":
             continue
