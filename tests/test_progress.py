@@ -84,8 +84,9 @@ def test_the_page_says_which_searches_take_no_callback():
     said = set(re.findall(r"``(\w+)``", page.partition("Without one are")[2].partition("rotations.")[0]))
     steps = {
         "compare", "deflate", "explained_variance", "from_loadings", "get_num_threads", "grid_laplacian",
-        "l1_rotation", "l1_threshold", "limit_threads", "orthomax", "prs", "random_fourier_features",
-        "renormalize", "row_blocks", "set_num_threads", "soft_threshold", "truncate", "varimax",
+        "l1_rotation", "l1_threshold", "limit_threads", "oblimin", "orthomax", "promax", "prs",
+        "random_fourier_features", "renormalize", "row_blocks", "set_num_threads", "soft_threshold",
+        "truncate", "varimax",
     }  # fmt: skip
     functions = {name for name in spcacore.__all__ if inspect.isfunction(getattr(spcacore, name))}
     without = {

@@ -143,15 +143,13 @@ def _certify_loadings(task: Task, options: dict[str, Any], V: NDArray[Any]) -> N
 
 def _check_loadings(V: NDArray[Any], problem: Problem, task: Task) -> None:
     """Refuse loadings that a bound on others does not bound."""
-    choice, path = problem.choice, task.args.loadings
-    if choice is None:
-        return
+    supports, path = problem.supports, task.args.loadings
     for t, v in enumerate(V.T):
-        wrong = np.flatnonzero(choice.excluded & (v != 0))
+        wrong = np.flatnonzero(supports.excluded & (v != 0))
         if len(wrong):
             name = task.names[wrong[0]]
             raise UserError(f"argument --exclude: component {t + 1} of {path} has {name!r}")
-        if choice.signs is not None and {-1, 1} <= {*np.sign(v * choice.signs)}:
+        if supports.signs is not None and {-1, 1} <= {*np.sign(v * supports.signs)}:
             raise UserError(f"argument --signs: component {t + 1} of {path} has both signs")
 
 
@@ -160,7 +158,7 @@ def _bounds_in_turn(
 ) -> Iterator[tuple[float, float]]:
     """v'Av of each loading, A without the earlier ones, and a bound for vectors as sparse, in variances."""
     args, deflation = task.args, DEFLATIONS[name]
-    choice, dtype = problem.choice, problem.operator.dtype
+    supports, dtype = problem.supports, problem.operator.dtype
     state = DeflatedOperator.from_problem(problem, deflation)
     for t, v in enumerate(V.T):
         progress.task = f"component {t + 1} of {V.shape[1]}: "
@@ -168,14 +166,13 @@ def _bounds_in_turn(
         index = np.flatnonzero(v)
         value = np.ascontiguousarray(v[index] / np.linalg.norm(v[index]), dtype)
         variance = state.objective(index, value)
-        k = len(index) if choice is None else choice.cardinality_with(index)
+        k = supports.cardinality_with(index)
         if args.exact:
             solver = ExactSearch.from_record(problem, BranchAndBound(time_limit=args.time_limit))
             nodes = lambda n: progress(f"{n} nodes")  # noqa: E731
             proof = solve_to_optimality(problem, state, k, solver, [as_seed(args.rng), t], nodes)
             bound = variance if proof is None else proof.bound(variance, dtype)
         else:
-            most = k if choice is None else choice.most_variables(k)
-            bound = min(upper_bounds(problem, state, most).values())
+            bound = min(upper_bounds(problem, state, supports.most_variables(k)).values())
         yield float(problem.in_units(variance)), float(problem.in_units(max(bound, variance)))
         state = state.deflate(index, value, lambda index: problem.noise(index, deflation.first_order))

@@ -381,7 +381,7 @@ def soppca(
     options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _DEFLATIONS)
     known = {"choice": knowledge(choice)}
-    if choice is not None and choice.signs is not None:
+    if known["choice"].get("signs") is not None:
         raise ValueError("signs cannot be combined with soppca, whose posteriors are normal")
     return _fit(X, n_components, cardinality, "soppca", deflation, kind, options | known, [], callback)
 
@@ -409,7 +409,7 @@ def _fit(
     names = ("center", "scale", "sample_weight")
     options = options | dict(zip(names, in_order(X, *(options[name] for name in names)), strict=True))
     problem = _problem_of(X, kind, options)
-    options = options | {"choice": problem.choice}
+    options = options | {"choice": problem.supports}
     if options["sample_weight"] is not None:
         options["sample_weight"] = np.array(options["sample_weight"])  # the caller's may change
     max_iter = integer(options["max_iter"], "max_iter", 1)

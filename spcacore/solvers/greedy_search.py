@@ -86,8 +86,8 @@ class GreedySearch(Solver):
                 f"strategy={strategy!r} takes at most {BACKWARD_ORDER} variables, not {problem.p}: "
                 "use strategy='forward'"
             )
-        if strategy not in ("auto", "forward") and problem.choice is not None and problem.choice.shapes:
-            raise ValueError(f"{problem.choice.shaping} requires strategy='forward', not {strategy!r}")
+        if strategy not in ("auto", "forward") and problem.supports.shapes:
+            raise ValueError(f"{problem.supports.shaping} requires strategy='forward', not {strategy!r}")
         return cls(strategy)
 
     @classmethod
@@ -111,7 +111,7 @@ class GreedySearch(Solver):
         plain = not state.deflation.semidefinite or state.constrained or state.quotient
         if problem.working_set is not None and not plain:
             forward = partial(_forward_among, problem.working_set, problem)
-        if self.strategy == "forward" or state.choice is not None or problem.p == K:
+        if self.strategy == "forward" or state.supports.shapes or problem.p == K:
             return (forward,)
         begun = [partial(_begun, forward, j) for j in _begins(problem, state, K, seed)]
         backward = (_backward,) if problem.p <= USUAL_BACKWARD_ORDER else ()
@@ -123,7 +123,7 @@ class GreedySearch(Solver):
     ) -> Solution | None:  # fmt: skip
         best = None
         n_iter, clock = 0, ProgressClock(hook)
-        if state.choice is not None and not state.choice.simple:
+        if not state.supports.simple:
             return self._by_units(problem, state, cardinality, seed, clock, hook)
         strengths = GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
         for pencil in (Pencil.of(state, strength) for strength in strengths):
@@ -159,7 +159,7 @@ class GreedySearch(Solver):
     def path(
         self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
     ) -> Iterator[Solution] | None:
-        if state.choice is not None or state.constrained or self.strategy in ("backward", "bidirectional"):
+        if state.supports.shapes or state.constrained or self.strategy in ("backward", "bidirectional"):
             return None
         pencil, clock = Pencil.of(state, -1.0 if state.quotient else 0.0), ProgressClock(hook)
         upwards = [search for search in self.searches(problem, state, most, seed) if search is not _backward]
@@ -252,7 +252,7 @@ def greedy(
     """
     record = as_record(options, Greedy)
     strategy, known = record.strategy, choice_options(GreedySearch, choice)[0]
-    if known is not None and (known.get("groups") is not None or known.get("signs") is not None):
+    if known and (known.get("groups") is not None or known.get("signs") is not None):
         raise ValueError(
             "greedy has a path with one variable more in each step, which groups and signs do not allow: "
             "sparse_pca(X, 1, cardinality, method='greedy', choice=...)"
@@ -360,8 +360,8 @@ def _forward(
     support, free = np.empty(K, np.intp), np.ones(op.p, bool)
     known = [] if begun is None else begun.tolist()
     wanted = np.zeros(op.p, bool)  # what is included comes first
-    if state.choice is not None:
-        wanted[state.choice.wanted] = True
+    if state.supports.shapes:
+        wanted[state.supports.wanted] = True
         if first is None or not wanted[first]:
             first = int(np.argmax(np.where(wanted, diagonal, -np.inf)))
     new = known[0] if known else first if first is not None else _first(state, pencil, seed)
