@@ -319,6 +319,8 @@ def test_knowledge_of_all_components_together(output, tmp_path, file, X, method)
     output("fit", file, *named, *argv, "-o", tmp_path / "r.npz")
     expected = getattr(spcacore, method)(X, 2, cardinality=2, choice=spcacore.Choice(**known))
     np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected.loadings)
+    if method == "spca":
+        return
     argv[0] = "-k5"
     output("fit", file, *argv, *named, "--count", "variables", "-o", tmp_path / "v.npz")
     choice = spcacore.Choice(count="variables", **known)

@@ -148,7 +148,7 @@ label = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), m
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.data())
 def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, data):
     n, p = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
