@@ -282,6 +282,7 @@ def many_rows(kind, p, r, seed=0):
     return y @ random_orthogonal(rng, r)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(4096, 2), (6000, 7), (5000, 20)])
 @pytest.mark.parametrize("kind", ["one entry a row", "sparse", "heavy tails", "counts", "orthonormal"])
