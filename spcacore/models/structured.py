@@ -267,7 +267,10 @@ def oppca(
     prior : Prior, optional
         The covariance C of a loading, or its inverse, as in ``Prior(precision=L)``. Default: C = I.
     deflation : {"orthogonal", "naive"}, default "orthogonal"
-        "naive" subtracts `x m'` from the data, and does not make later means orthogonal.
+        "orthogonal" projects the data onto the complement of the earlier means. The paper subtracts `x m'`
+        instead, which leaves the part that the prior shrinks away, and restricts the later posteriors. What
+        components explain of other data hardly differs (docs/measured/probabilistic.md). "naive" subtracts
+        `x m'`, and does not make later means orthogonal.
     max_iter : int, default 500
         Iterations of each component.
     tol : float, optional
@@ -361,6 +364,13 @@ def soppca(
     ------
     ValueError, TypeError
         As in `oppca`, and for a cardinality out of range.
+
+    Notes
+    -----
+    The posterior on a support S is an information projection: of all distributions on S, the nearest to the
+    posterior on all variables, N(m, K^-1), by the Kullback-Leibler divergence. It is the restriction
+    `N(K_S^-1 (Km)_S, K_S^-1)`, in NumPy ``D = inv(K[np.ix_(S, S)])`` and ``D @ (K @ m)[S]``. The projection
+    onto given signs, a normal distribution truncated to an orthant, has no closed form; so signs are refused.
 
     References
     ----------
