@@ -495,7 +495,7 @@ PICKLED = np.array([[{}]])
         ("m.npz", npz(X=PICKLED), (), "m.npz holds pickled Python objects"),
         ("m.npz", npz(X=PICKLED, Y=np.ones(2)), ("--array", "X"), "m.npz holds pickled Python objects"),
         ("m.npz", npz(format=PICKLED, shape=1, data=1), (), "m.npz holds pickled Python objects"),
-        ("m.npz", npz(**{"\x1b[31mred": np.eye(3), "b\u202e": np.eye(2)}), (), "among: ?[31mred 3x3, b? 2"),
+        ("m.npz", npz(X=np.eye(3), Y=np.eye(2)), ("--array", "Z"), "no array 'Z'; --array chooses among: X"),
         ("m.npz", npz(A=np.eye(3), B=np.eye(2)), (), "several matrices; --array chooses among: A 3x3"),
         ("m.npz", npz(a=np.ones(3), b=1.0), (), "has no array 'X'; --array chooses among: a 3, b scalar"),
         ("m.npz", npz(**{"\x1b[31mred": np.eye(3), "b\u202e": np.eye(2)}), (), "among: ?[31mred 3x3, b? 2"),
