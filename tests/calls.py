@@ -227,6 +227,8 @@ CALLS: list[Call] = [
     Call("varimax", spcacore.varimax, "loadings", **DENSE),
     Call("orthomax", lambda V: spcacore.orthomax(V, 0.5, normalize=True), "loadings", **DENSE),
     Call("l1_rotation", spcacore.l1_rotation, "loadings", **DENSE),
+    Call("promax", spcacore.promax, "loadings", **DENSE),
+    Call("oblimin", lambda V: spcacore.oblimin(V, normalize=True), "loadings", **DENSE),
     Call("prs", lambda V: spcacore.prs(V, 3.0), "loadings", **DENSE),
     Call("truncate", lambda x: spcacore.truncate(x, K), "vector", **DENSE),
     Call("soft_threshold", lambda x: spcacore.soft_threshold(x, 0.3), "vector", **DENSE),

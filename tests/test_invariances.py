@@ -105,6 +105,7 @@ POWERS_OF = {
     "varimax": {"0": 1},
     "orthomax": {"0": 1},
     "l1_rotation": {"0": 1},
+    **{name: {"pattern": 1, "structure": 1, "variance": 2} for name in ("promax", "oblimin")},
     "truncate": {"": 1},
     "soft_threshold": {"": 1},
     "l1_threshold": {"1": 1},

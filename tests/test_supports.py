@@ -242,6 +242,7 @@ def test_partitions_against_enumeration(seed, known, total):
     assert found == pytest.approx(best, rel=1e-9)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("deflation", ["orthogonal", "uncorrelated"])
 def test_groups_under_a_constraint_are_proved(seed, deflation):
