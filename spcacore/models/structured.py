@@ -267,7 +267,10 @@ def oppca(
     prior : Prior, optional
         The covariance C of a loading, or its inverse, as in ``Prior(precision=L)``. Default: C = I.
     deflation : {"orthogonal", "naive"}, default "orthogonal"
-        "naive" subtracts `x m'` from the data, and does not make later means orthogonal.
+        "orthogonal" projects the data onto the complement of the earlier means. The paper subtracts `x m'`
+        instead, which leaves the part that the prior shrinks away, and restricts the later posteriors. What
+        components explain of other data hardly differs (docs/measured/probabilistic.md). "naive" subtracts
+        `x m'`, and does not make later means orthogonal.
     max_iter : int, default 500
         Iterations of each component.
     tol : float, optional
@@ -362,6 +365,13 @@ def soppca(
     ValueError, TypeError
         As in `oppca`, and for a cardinality out of range.
 
+    Notes
+    -----
+    The posterior on a support S is an information projection: of all distributions on S, the nearest to the
+    posterior on all variables, N(m, K^-1), by the Kullback-Leibler divergence. It is the restriction
+    `N(K_S^-1 (Km)_S, K_S^-1)`, in NumPy ``D = inv(K[np.ix_(S, S)])`` and ``D @ (K @ m)[S]``. The projection
+    onto given signs, a normal distribution truncated to an orthant, has no closed form; so signs are refused.
+
     References
     ----------
     R. Khanna, J. Ghosh, R. Poldrack and O. Koyejo (2017). A deflation method for structured probabilistic
@@ -381,7 +391,7 @@ def soppca(
     options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _DEFLATIONS)
     known = {"choice": knowledge(choice)}
-    if choice is not None and choice.signs is not None:
+    if known["choice"].get("signs") is not None:
         raise ValueError("signs cannot be combined with soppca, whose posteriors are normal")
     return _fit(X, n_components, cardinality, "soppca", deflation, kind, options | known, [], callback)
 
@@ -409,7 +419,7 @@ def _fit(
     names = ("center", "scale", "sample_weight")
     options = options | dict(zip(names, in_order(X, *(options[name] for name in names)), strict=True))
     problem = _problem_of(X, kind, options)
-    options = options | {"choice": problem.choice}
+    options = options | {"choice": problem.supports}
     if options["sample_weight"] is not None:
         options["sample_weight"] = np.array(options["sample_weight"])  # the caller's may change
     max_iter = integer(options["max_iter"], "max_iter", 1)

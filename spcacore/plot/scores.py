@@ -190,8 +190,8 @@ def _scatter_numbers(
     from matplotlib.colors import ListedColormap
 
     known = ~np.isnan(values)
-    ends = (0.2, 1) if drawing.is_dark(ax) else (0, 0.92)
-    colors = ListedColormap(colormaps["viridis"](np.linspace(*ends, 256)))
+    low, high = (0.2, 1.0) if drawing.is_dark(ax) else (0.0, 0.92)
+    colors = ListedColormap(colormaps["viridis"](np.linspace(low, high, 256)))
     if not known.all():
         ax.scatter(*Z[~known].T, color="0.6", **style)
     image = ax.scatter(*Z[known].T, c=values[known], cmap=colors, **style)

@@ -230,7 +230,7 @@ class FieldSearch:
         """
         assert self.state.diagonal is not None
         diagonal, reaching = self.state.diagonal[few], 0
-        read = len(rows) / max(np.count_nonzero(self.state.diagonal > 0), 1)
+        read = len(rows) / max(int(np.count_nonzero(self.state.diagonal > 0)), 1)
         count, known = max(1, round((self.cardinality - 1) * read)), np.isin(rows, best.index)
         columns = np.where(rows == few[:, None], 0, columns)
         for column, variance in zip(columns, diagonal, strict=True):
