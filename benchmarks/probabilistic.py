@@ -292,7 +292,8 @@ IN_SHORT = """\
   Among 65,598 points it adds much: without it, a dense component is mostly noise.
 * Without a prior, `soppca` is truncated power with orthogonalized projection deflation, and explains nearly
   the same. A prior made from the correlations of 36 samples adds next to nothing.
-* Greedy paths explain less on the genes, and about as much on the maps.
+* Greedy paths explain less on the genes and the regions, and about as much on the single points of maps. EM
+  with a threshold (emPCA) and supports from a subspace of rank 3 (LRPCA) explain less everywhere.
 * Loadings that are both sparse and orthogonal explain less. So do those after Hotelling's deflation or the
   Schur complement; after naive deflation they do not.
 * GPower chooses how many variables each component has, within the same total. This puts it ahead in some
@@ -323,6 +324,9 @@ def main():
         "1000 genes that vary most; its prior covariance is half the identity and half the correlation of",
         "the training half. PMD and GPower take a bound or a penalty and no cardinality; it was chosen to",
         "come near k, and parentheses show what was reached.",
+        "",
+        "The last columns are maps of 60×80 points, averaged over regions that Ward's clustering of",
+        "neighbors finds in the training half. The prior says that near regions are alike.",
         "",
         *figure_4(), "",
         "## Time by the number of components", "",

@@ -285,15 +285,12 @@ BRIEF_TIE = 1e-12  # share of a value by which a proved one may be below the opt
 BRIEF_SECONDS = 0.05  # that a search must be given, to begin with that
 BRIEF_FORMING = 2e7  # of forming its matrix from data
 CHOICE_SWAPS = 32  # groups, or variables with signs, that are tried in the place of one; and swaps in all
-CHOICE_STARTS = 32  # single variables that such a search starts from, since its steps are not compiled
+CHOICE_STARTS = 32  # single variables that such a search starts from
 GREEDY_STARTS = 8  # variables that forward search tries to begin with, on a field
 GREEDY_BEGINS = 3  # and those of them that it does, each best at some cardinality
 GREEDY_RANKED = 64  # the largest cardinality at which these are compared
 GREEDY_UNITS = 128  # groups, or variables with signs, that each step of a greedy search tries
 CHOICE_NODES, CHOICE_ORDER = 100, 40  # nodes of the tree that ends it, and variables up to which it does
-KNAPSACK_CELLS = (
-    2**18
-)  # groups times cardinality up to which the groups kept of a vector are the best that fit
 SHAPED_ORDER, SHAPED_CHECKS = 500, 10  # variables of a relaxation under groups or signs; steps between bounds
 SHAPED_NET_ROUNDS, SHAPED_NET_TOL = 1000, 1e-9  # sweeps of an elastic net by units, and where they end
 CCA_CHOICE_TURNS = 1000  # of values with signs of both sides, on given supports

@@ -267,10 +267,9 @@ def oppca(
     prior : Prior, optional
         The covariance C of a loading, or its inverse, as in ``Prior(precision=L)``. Default: C = I.
     deflation : {"orthogonal", "naive"}, default "orthogonal"
-        "orthogonal" projects the data onto the complement of the earlier means. The paper subtracts `x m'`
-        instead, which leaves the part that the prior shrinks away, and restricts the later posteriors. What
-        components explain of other data hardly differs (docs/measured/probabilistic.md). "naive" subtracts
-        `x m'`, and does not make later means orthogonal.
+        "orthogonal" projects the data onto the complement of the earlier means. "naive" subtracts `x m'`, and
+        does not make later means orthogonal. The paper subtracts and restricts the later posteriors: of
+        other data, components explain at most 0.3 % more or less (docs/measured/probabilistic.md).
     max_iter : int, default 500
         Iterations of each component.
     tol : float, optional
@@ -294,8 +293,7 @@ def oppca(
     ------
     ValueError
         For a singular or indefinite prior covariance, an indefinite precision, more components than the
-        rank, a single sample, no variance, NaN, infinite or empty
-        input, or an option out of range.
+        rank, a single sample, no variance, NaN, infinite or empty input, or an option out of range.
     {type_error}
 
     References
@@ -328,15 +326,14 @@ def soppca(
     prior: Prior | None = None, choice: Choice | None = None,
     deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal", max_iter: int = 500,
     tol: float | None = None,
-    kind: Kind = "data", center: bool = True, scale: bool = False,
-    sample_weight: Weights = None, n_samples: int | None = None,
-    callback: Callback | None = None,
+    kind: Kind = "data", center: bool = True, scale: bool = False, sample_weight: Weights = None,
+    n_samples: int | None = None, callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
     """Sparse probabilistic components with a prior, one at a time.
 
     Like `oppca`, but each posterior is supported on k variables. A greedy search for these maximizes the free
-    energy of the best posterior on a support S, `r_S'(K_S)^-1 r_S - log det K_S` with `r = Z'x/s2`. With
-    C = I this is truncated power with orthogonalized projection deflation.
+    energy of the best posterior on a support S, `r_S'(K_S)^-1 r_S - log det K_S`, `r = Z'x/s2`. With C = I
+    this is truncated power with orthogonalized projection deflation.
 
     Parameters
     ----------
@@ -367,10 +364,8 @@ def soppca(
 
     Notes
     -----
-    The posterior on a support S is an information projection: of all distributions on S, the nearest to the
-    posterior on all variables, N(m, K^-1), by the Kullback-Leibler divergence. It is the restriction
-    `N(K_S^-1 (Km)_S, K_S^-1)`, in NumPy ``D = inv(K[np.ix_(S, S)])`` and ``D @ (K @ m)[S]``. The projection
-    onto given signs, a normal distribution truncated to an orthant, has no closed form; so signs are refused.
+    The posterior on S is the information projection of the one on all variables, N(m, K^-1): the restriction
+    `N(D (Km)_S, D)`, ``D = inv(K[np.ix_(S, S)])``. Onto given signs it has no closed form: they are refused.
 
     References
     ----------
