@@ -27,6 +27,7 @@ from ..operators.low_rank import LowRank
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
 from ..operators.sparse_format import compressed
+from ..operators.transform import scores
 from ..supports.admissible import Supports
 from .form import Array, Form
 
@@ -243,6 +244,10 @@ class Side:
         kept = ~self.choice.excluded
         return np.where(kept, ridge * float(diagonal[kept].mean()), 0.0)
 
+    def scores(self, given: Any, loadings: NDArray[Any]) -> Any:
+        """Of the rows that the side was made of."""
+        return scores(given, loadings, self.mean, self.scale)
+
     @property
     def shaped(self) -> Supports | None:
         """What is known beside which variables are excluded, whose columns are zero."""
@@ -285,6 +290,9 @@ class BlockSide(Side):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.problem.operator.dtype
+
+    def scores(self, given: Any, loadings: NDArray[Any]) -> Any:
+        return scores(self.blocks, loadings, self.mean, self.scale)
 
     def matvec(self, v: Array) -> Array:
         """Z v, of one vector, in one pass."""

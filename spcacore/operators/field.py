@@ -150,6 +150,7 @@ class Field:
         op = self._problem.operator.unscreened()
         chosen = dict.fromkeys(int(j) for variables, _ in self._removed for j in variables)
         at_once = max(1, min(FIELD_IMAGES, FIELD_IMAGE_ENTRIES // self._problem.p))
+        at_once = len(supports) if op.by_passes else at_once  # in one pass
         for first in range(0, len(supports), at_once):
             some = supports[first : first + at_once]
             for S, image in zip(some, self._images(op, some).T, strict=True):

@@ -48,7 +48,14 @@ def variable_names(X: Any) -> tuple[str, ...] | None:
 
 def as_fitted(X: Any, kind: str, names: tuple[str, ...] | None) -> Any:
     """X, its columns in the order of the fit, and the rows of a covariance too."""
-    return symmetric(X, names, "X", "the fit") if kind == "covariance" else aligned(X, names)
+    if kind == "covariance":
+        return symmetric(X, names, "X", "the fit")
+    X = aligned(X, names)
+    if not is_row_blocks(X):
+        return X
+    from .partition import row_blocks
+
+    return row_blocks(X)
 
 
 def in_order(X: Any, center: Any, scale: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -79,7 +86,8 @@ def as_problem(
 
     `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries. The caller
     asks for single columns of products if `columnwise`, and can search in a working set if `restrictable`;
-    `form` says that A as a matrix serves as well. `choice` is what the caller knows of the variables, as a
+    `form` says that A as a matrix serves as well, which data in blocks of rows then become, where there is
+    room. `choice` is what the caller knows of the variables, as a
     record or as the arguments of `Supports.checked`. A function without `kind` leaves it UNASKED: X are data.
     """
     check_choice(screening, "screening", _screening.MODES)
