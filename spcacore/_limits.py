@@ -369,6 +369,7 @@ JOINT_SAME = 1e-6  # share of what they explain
 JOINT_WORK = 1e7  # multiplications for each variable, which end it too: half a second for a hundred
 JOINT_SMALL = 60  # variables, if there are fewer
 JOINT_SHARE = 0.15  # of that, for one population
+JOINT_BITS = 30  # of each entry of A that a joint search sees, beside the deviations of its variables
 JOINT_CHECKS = 5  # searches among more variables, as long as one outside would enter
 JOINT_ENTRANTS = 256  # variables that join
 SMALL_ORDER = 64  # variables up to which supports that are chosen together are sought from random ones too

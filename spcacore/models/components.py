@@ -211,8 +211,8 @@ def sparse_pca(
         penalty. "pmd" (`PMD`): penalized matrix decomposition, for an l1 bound. "scotlass" (`SCoTLASS`): the
         same, with loadings orthogonal to the earlier ones except under deflation "generalized".
         "least_squares" (`LeastSquares`): maximizes `x'A^2 x / x'Ax`, the variance of all variables that a
-        regression on the score explains, instead of `x'Ax`; on a deflated matrix that of the deflated
-        variables, with deflation "schur" what the score adds to the earlier ones. "thresholding"
+        regression on the score explains, instead of `x'Ax`. On a deflated matrix it is the variance of the
+        deflated variables, with deflation "schur" what the score adds to the earlier ones. "thresholding"
         (`Thresholding`): the leading eigenvector, truncated; a baseline for the others.
     choice : Choice, optional
         What is known of the variables: which every component must have, which none may have, which go
@@ -222,8 +222,8 @@ def sparse_pca(
         "schur", "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur",
         "generalized" and "naive"; see `deflate`. "generalized" maximizes the additional variance directly:
         `max x'Ax` subject to `x'Bx = 1`, where `B` is the projection away from the earlier loadings. An l1
-        bound is then that of a unit vector, and the l1 penalty of "gpower" applies to this x. "thresholding"
-        chooses supports as with "projection", and only fits the values to this problem. Method
+        bound then holds for x divided by its length, and the l1 penalty of "gpower" applies to this x.
+        "thresholding" chooses supports as with "projection", and only fits the values to this problem. Method
         "least_squares" needs a deflation that leaves no negative variances, so neither "hotelling" nor
         "orthogonalized_hotelling". "naive" keeps the residual `X - d u x'` of "pmd"; it differs from
         "projection" where u has a bound or entries are missing. "schur" with ``renormalize=False`` keeps the
@@ -237,7 +237,7 @@ def sparse_pca(
         one set of `cardinality` variables for all components. The loadings are the leading eigenvectors of A
         on this set, hence orthogonal. The search maximizes the sum of their eigenvalues by swaps of one
         variable, from several starts. Method "branch_and_bound" proves how good the set is, as `joint_bound`
-        reports; `tol`, `time_limit` and `node_limit` are then those of the whole search. "disjoint": no
+        reports; `tol`, `time_limit` and `node_limit` are then limits of the whole search. "disjoint": no
         variable belongs to two components. The search maximizes the sum of the variances by swaps, also
         between components, and by choosing each component again given the others; the cardinality may be a
         `Total`. For up to about 15 variables it tries all supports; ``certify="jointly"`` shows this. With
@@ -270,9 +270,9 @@ def sparse_pca(
         the deviation is the root mean square about it, with divisor n - 1. True turns a covariance into the
         correlation.
     sample_weight : array-like of shape (n,), optional
-        How many samples each row stands for, at least 0. Means and covariances are those of data in which
-        each row is repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of
-        weight 0 are left out. X is not copied, and dense X is not screened.
+        How many samples each row stands for, at least 0. Means and covariances are the same as if each row
+        were repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of weight 0
+        are left out. X is not copied, and dense X is not screened.
     callback : callable or True, optional
         Called with a `Progress` after each component, and at most twenty times a second in between; with
         ``refine=True`` after each round too. Raising StopIteration ends the search early, see `Progress`.

@@ -37,7 +37,7 @@ PARAGRAPHS = {
     "    A result of any function, if it has loadings; an estimator with `components_`, of this package or\n"
     "    another; any object with `loadings`; or the loadings.",
     "names": "names : sequence of p str, optional\n"
-    "    Names of the variables. Default: those of the result, else x1, x2, ...",
+    "    Names of the variables. Default: the names in the result, else x1, x2, ...",
     "components": "components : int or sequence of int, optional\n"
     "    Which components to draw, in this order. Default: all.",
     "axes": "ax : matplotlib.axes.Axes, optional\n    Where to draw. Default: a new figure.\n\n"

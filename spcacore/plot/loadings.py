@@ -103,8 +103,8 @@ def heatmap(
     """Draw the loadings as a table of colors, with a row for each variable and a column for each component.
 
     Only variables that at least one of these components selects are shown. Zero loadings have no color.
-    If there is no room for all names, those of the largest loadings are written. Variables of two sets, as of
-    `sparse_cca`, stand one below the other, with a line between the sets.
+    If there is no room for all names, the names of the largest loadings are written. Variables of two sets,
+    as of `sparse_cca`, stand one below the other, with a line between the sets.
 
     Parameters
     ----------

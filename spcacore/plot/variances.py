@@ -1,4 +1,4 @@
-"""Shares of the variance, beside those of ordinary principal components."""
+"""Shares of the variance, beside the shares of ordinary principal components."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def scree(
     scale: bool | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the shares of the variance of the components, beside those of ordinary principal components.
+    """Draw the shares of the variance of the components, beside the shares of ordinary principal components.
 
     Bars show the share of each component, and lines the cumulative shares. Shares of sparse components are
     additional variances (`explained_variance`, definition "cumulative"), so their sum is what the components
@@ -154,7 +154,7 @@ def comparison(
     X : array-like of shape (n, p), sparse matrix, optional
         The data, or the covariance, if `results` is no comparison yet. `compare` has options.
     definition : str, default "cumulative"
-        Definition of the variance, one of those of the function `explained_variance`.
+        Definition of the variance, as in the function `explained_variance`.
     {axes}
 
     {wrong}

@@ -167,8 +167,8 @@ def dspca(
     With groups, M also meets what `M = xx'` does for whole groups u, v of m_u variables as the cardinality
     counts them, k being what it leaves beside those that are included, which have no part in the sums:
     `sum_(u!=v) sqrt(m_u m_v) ||M_uv||_F <= sum_u (k - m_u) Tr M_uu`; and with signs s, `s_i s_j M_ij >= 0`.
-    Each bound is that of a dual matrix (alternating directions, Boyd et al. 2011), and `matrix` meets the
-    constraints to `tol`. The loading has the groups in which the eigenvector is largest. A penalty is on
+    Each bound is the value of a dual matrix (alternating directions, Boyd et al. 2011), and `matrix` meets
+    the constraints to `tol`. The loading has the groups in which the eigenvector is largest. A penalty is on
     the sum of the norms of groups that are not included.
 
     References
