@@ -52,12 +52,24 @@ def test_noise(shape, dtype, seed):
         )
 
 
-def test_blocks_are_read_once_for_any_number_of_components():
+READ_ONCE = {
+    "sparse_pca": lambda X: spcacore.sparse_pca(X, 10, cardinality=20),
+    "spca": lambda X: spcacore.spca(X, 2, cardinality=20),
+    "sca": lambda X: spcacore.sca(X, 2, l1_bound=6.0),
+    "sca_path": lambda X: spcacore.sca_path(X, 2, [4.0, 6.0])[-1],
+    "oppca": lambda X: spcacore.oppca(X, 2),
+    "soppca": lambda X: spcacore.soppca(X, 2, 20),
+}
+
+
+@pytest.mark.parametrize("name", READ_ONCE)
+def test_blocks_are_read_once_for_any_number_of_components(name):
     X = np.random.default_rng(0).standard_normal((900, 600))
     X[:, :20] += np.random.default_rng(1).standard_normal((900, 1))
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 5)
-    spcacore.sparse_pca(blocks, 10, cardinality=20)
+    found = READ_ONCE[name](blocks)
     assert blocks.passes == 1
+    np.testing.assert_allclose(found.loadings, READ_ONCE[name](X).loadings, atol=1e-4)
 
 
 @pytest.mark.slow

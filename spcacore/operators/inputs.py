@@ -189,7 +189,10 @@ def _storage(
 
         if not covariance:
             return BlockData(X)
-        X = row_blocks(X).whole()
+        blocks = row_blocks(X)
+        if blocks.summed:
+            raise TypeError("X are moments of rows, which are taken as rows are: leave out kind='covariance'")
+        X = blocks.whole()
     if is_sparse(X):
         return CompressedCovariance(X, definite) if covariance else CompressedData(X)
     if has_only_products(X):
