@@ -52,6 +52,22 @@ def test_noise(shape, dtype, seed):
         )
 
 
+@pytest.mark.share(4)
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(("n", "p"), [(300, 3200), (150, 8400)])
+def test_weak_components_of_blocks_that_become_no_matrix(n, p, seed):
+    """Two factors, and two components of noise: the search in passes ends where that in memory does."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    for a, size in enumerate((1.2, 0.8)):
+        X[:, 10 * a : 10 * a + 10] += size * rng.standard_normal((n, 1))
+    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 3)
+    expected, found = (spcacore.sparse_pca(Y, 4, 10) for Y in (X, blocks))
+    assert np.array_equal(found.loadings != 0, expected.loadings != 0)
+    np.testing.assert_allclose(found.explained_variance, expected.explained_variance, rtol=1e-10)
+    assert blocks.passes <= (20 if p < 8192 else 50)
+
+
 READ_ONCE = {
     "sparse_pca": lambda X: spcacore.sparse_pca(X, 10, cardinality=20),
     "spca": lambda X: spcacore.spca(X, 2, cardinality=20),

@@ -66,10 +66,10 @@ def is_wanted(storage: Any, screening: str) -> bool:
                 f"screening='gram' is for at most {BLOCKS_SUBMATRIX_ORDER} variables, not {p}: leave it out"
             )
         return bool(storage.has_gram)
-    if storage.one_pass and screening != "working_set":
-        return p <= GRAM_BLOCKS_ORDER and bool(storage.has_room)
     if screening != "auto" or not storage.has_gram:
         return False
+    if storage.one_pass:
+        return p <= GRAM_BLOCKS_ORDER and bool(storage.has_room)
     if not is_tall((n, p), storage.dense):  # to count pairs takes some reads
         return False
     stored, pairs = storage.pairs()

@@ -75,7 +75,7 @@ def as_problem(
     scale: Any = False,
     sample_weight: Any = None,
     definite: bool = True,
-    screening: str = "none",
+    screening: str | None = None,
     columnwise: bool = True,
     restrictable: bool = False,
     form: bool = False,
@@ -86,10 +86,12 @@ def as_problem(
 
     `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries. The caller
     asks for single columns of products if `columnwise`, and can search in a working set if `restrictable`;
-    `form` says that A as a matrix serves as well, which data in blocks of rows then become, where there is
-    room. `choice` is what the caller knows of the variables, as a
+    `form` says that A as a matrix serves as well. A function without `screening` leaves it None: of data in
+    blocks of rows, A is formed by default then. `choice` is what the caller knows of the variables, as a
     record or as the arguments of `Supports.checked`. A function without `kind` leaves it UNASKED: X are data.
     """
+    if screening is None:
+        screening = "auto" if form and is_row_blocks(X) else "none"
     check_choice(screening, "screening", _screening.MODES)
     if screening == "working_set" and not restrictable:
         raise ValueError("screening='working_set' is not possible with this method or its options")
