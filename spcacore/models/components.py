@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -316,10 +316,11 @@ def sparse_pca(
     ... )
     SparsePCAResult(method='least_squares', deflation='schur', p=13, 3 components, cardinality=[3, 3, 3], 62.4 % of the variance explained)
     """  # noqa: E501
-    asked = sparsity_asked(as_method(method), cardinality)
+    record = as_method(method)
     problem, solver, r, (request,) = prepare(
-        X, n_components, [asked], method=method, choice=choice, deflation=deflation, support=support,
-        refine=refine, certify=certify, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
+        X, n_components, [sparsity_asked(record, cardinality)], method=record, choice=choice,
+        deflation=deflation, support=support, refine=refine, certify=certify, kind=kind, center=center,
+        scale=scale, sample_weight=sample_weight,
     )  # fmt: skip
     hook = check_callback(callback)
     problem = formed(problem, hook_of_component(hook, 0, r))
@@ -327,8 +328,7 @@ def sparse_pca(
     if request.attempts and found:
         found = refine_all(problem, found, request, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
-    result = components_result(problem, found, read, request)
-    return replace(result, scores=fitted_scores(X, problem, result.loadings))
+    return components_result(problem, found, read, request, rows=X)
 
 
 def _tally(result: SparsePCAResult, t: int) -> Tally:
@@ -368,7 +368,7 @@ def extend(
         sparsity = earlier[0]
     request.refuse_sparsity(sparsity)
     later = check_sparsities(request.solver, sparsity, more, problem)
-    request = replace(request, sparsity=earlier + later, total_share=None)
+    request = request.having(sparsity=earlier + later, total_share=None)
     given = np.asarray(result.loadings, problem.operator.dtype)
     known = [
         Solution(index, x[index], 0.0, int(n_iter), bool(converged), tally=_tally(result, t))
@@ -380,8 +380,7 @@ def extend(
     problem = formed(problem, hook_of_component(hook, before, before + more))
     found = search(problem, solver, request, known, before + more, hook)
     read, problem = problem.screening(), problem.unscreened()
-    longer = components_result(problem, found, read, request)
-    return replace(longer, scores=fitted_scores(X, problem, longer.loadings))
+    return components_result(problem, found, read, request, rows=X)
 
 
 def components_result(
@@ -390,7 +389,9 @@ def components_result(
     screening: Screening,
     request: Request,
     quiet: bool = False,
+    rows: Any = None,
 ) -> SparsePCAResult:
+    """The result of what was found, with the scores of these rows."""
     method = request.method.name
     V = np.zeros((problem.p, len(found)), problem.operator.dtype)
     for t, f in enumerate(found):
@@ -442,6 +443,7 @@ def components_result(
         dense_ratio=cheap_dense_shares(problem, len(found)),
         joint_bound=joint_bound,
         joint_gap=joint_gap,
+        scores=None if rows is None else fitted_scores(rows, problem, V),
         missing_entries=problem.missing_entries,
         n_starts=np.array([f.tally.starts for f in found], np.intp),
         n_ends=np.array([f.tally.ends for f in found], np.intp),
