@@ -137,8 +137,9 @@ class Moments(RowBlocks):
         -------
         Moments
         """
-        if len(shape := getattr(X, "shape", ())) == 2 and shape[0] == 0 < shape[1]:
-            if np.size(sample_weight) and sample_weight is not None:
+        shape: Any = getattr(X, "shape", ())
+        if len(shape) == 2 and shape[0] == 0 < shape[1]:
+            if sample_weight is not None and np.size(sample_weight):
                 check_weights(sample_weight, 0)
             return cls._of_nothing(0, shape[1], np.dtype(np.float64), own_names(X))
         blocks = row_blocks(X)
