@@ -33,7 +33,7 @@ from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one
 from .brief_tree import brief_search
-from .choosing import ascend, truncation
+from .choosing import Step, UnitSteps
 from .field_search import FieldSearch
 from .matrix_search import best_supports
 from .noise import rises_above_noise
@@ -275,7 +275,7 @@ class TruncatedPower(IterativeSolver):
                 return ends[0], run[0][0], run[1][0], run[2][0], run[3][0]
             if not supports.shapes:
                 return op.truncated_power(index, entries, width, *limits, self.nonnegative)
-            found = ascend(op, supports, truncation(supports, width), index, entries, *limits)
+            found = UnitSteps(supports, Step.TRUNCATION, width).ascend(op, index, entries, *limits)
             return *found[:4], found[5]
 
         for width in path[-1:] if supports.shapes else path:
