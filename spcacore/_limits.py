@@ -301,7 +301,6 @@ SWAP_WORK = 1e8  # of one round of swaps
 SWAPS_AT_A_TIME = 64  # of which each takes some ten or hundred microseconds
 SWAP_GAP = 1e-8  # of the two largest eigenvalues on a support, that bounds of swaps divide by
 SWAP_SLACK = Precision(1e-9, 1e-4)  # of such a bound: the share that rounding may hide
-SWAP_WORK_OUTSIDE = 1e7  # the same after a search in a working set, which has swapped its own variables
 TIE_WORK = 1e9  # of trying first variables of equal variance
 TIED_VARIABLES = 256  # first variables of equal variance that are tried
 PENCIL_TIED_VARIABLES = 64  # first variables of equal ratio that are tried

@@ -30,7 +30,7 @@ def largest_submatrix(op: _core.Operator) -> int:
 
 def columns_of(op: _core.Operator, index: NDArray[np.intp]) -> NDArray[Any]:
     """A[:, index]; of a stored matrix each column by itself, since products would read all of it."""
-    if op.symmetric_form:
+    if op.symmetric_form and not op.by_passes:
         W, one = np.empty((op.p, len(index)), op.dtype, order="F"), np.ones(1, op.dtype)
         for i in range(len(index)):
             W[:, i] = op.apply(index[i : i + 1], one)
@@ -49,7 +49,7 @@ def columns_cost(problem: Problem) -> float:
 def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
     """A[S, :]."""
     C = np.empty((len(S), op.p), op.dtype)
-    step = 1 if op.symmetric_form else 4  # of data, four in one read
+    step = len(S) if op.by_passes else 1 if op.symmetric_form else 4  # of data, four in one read
     for start in range(0, len(S), step):
         part = S[start : start + step]
         if len(part) == 1:  # reads less, with the same bits

@@ -119,12 +119,22 @@ def best_swap(
         if whole is None:
             new = refit(state, replace(x, index=index, entries=np.ones(k, op.dtype)))
         else:
-            basis = _basis(state, pencil, index)
+            known = _exchanged(C, S, i, j, diagonal) if op.by_passes else op.submatrix(index)
+            basis = pencil.basis(known.astype(np.float64), index)
             objective, entries = float(basis.eigenvalues[0]), basis.W[:, 0].astype(op.dtype)
             new = replace(x, index=index, entries=entries, objective=objective)
         if new.objective > enough:
             return new, basis
     return None
+
+
+def _exchanged(C: NDArray[Any], S: Index, i: int, j: int, diagonal: Array) -> NDArray[Any]:
+    """A between the variables of S, j in place of S[i], by C = A[S, :]; so blocks need not be read."""
+    kept = np.delete(np.arange(len(S)), i)
+    own = C[np.ix_(kept, S[kept])]
+    G = np.block([[own, C[kept, j][:, None]], [C[kept, j], diagonal[j]]])
+    order = np.argsort(np.append(S[kept], j))
+    return G[np.ix_(order, order)]
 
 
 def within_reach(
