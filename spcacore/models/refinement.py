@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._limits import ORTHOGONAL_STARTS, REFINEMENT_RISE, REFINEMENT_ROUNDS, ROUND_RISE
+from .._limits import ORTHOGONAL_STARTS, REFINEMENT_RISE, REFINEMENT_ROUNDS, ROUND_RISE, SIGNED_ROUND_RISE
 from .._messages import warn
 from .._records import record
 from .._types import Kind, MatrixLike, RandomSource, Switch, Weights
@@ -103,7 +103,8 @@ def refine(
         Largest number of rounds: over all loadings or, of the search of other loadings, of twenty changes.
     tol : float, default 1e-7
         With a constraint, or a choice that is not only `exclude`: when a round gains no more than this
-        fraction, the search tries all of its starts, and ends if these do not gain more either.
+        fraction, the search tries all of its starts, and ends if these do not gain more either. With signs at
+        least 1e-4, because loadings of given signs may near each other without end, which explains ever more.
     {matrix}
     rng : None, int or numpy Generator, optional
         For the search. None is a fixed seed.
@@ -229,9 +230,8 @@ def refined(
     if constraint is not None:
         start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
     rng = np.random.default_rng(seed)
-    rounds = _Rounds(
-        problem, sizes, constraint, max_iter, max(tol, _rounding(problem)), 1 + n_restarts, hook, rng
-    )
+    rise = max(tol, _rounding(problem), SIGNED_ROUND_RISE if problem.supports.signs is not None else 0.0)
+    rounds = _Rounds(problem, sizes, constraint, max_iter, rise, 1 + n_restarts, hook, rng)
     best, most, converged = rounds.ascend([*start], joint_variance(problem, start), 0)
     for attempt in range(1, 1 + n_restarts):
         if rounds.ended:
