@@ -65,6 +65,7 @@ class UnitRule:
         self, A: Operator, start: _Double, max_iter: int, tol: float, progress: _Hook = None
     ) -> tuple[int, _Double, NDArray[np.bool_], float, float, int]: ...
 
+@disjoint_base
 class Operator:
     single: bool
     dense: bool

@@ -15,7 +15,6 @@ from .. import _core
 from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE
 from .._records import replaced
 from ..linalg.eigen import largest_eigenpairs
-from ..linalg.orthogonal import fix_sign
 from ..linalg.signed import raised_ratio, signed_vector
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
@@ -142,11 +141,9 @@ def refit(state: DeflatedOperator, x: Solution, nonnegative: bool = False) -> So
     They maximize x'Ax over unit vectors, subject to Q'x = 0 where the state is constrained, or x'Ax/x'Bx
     under generalized deflation. The objective is -inf where no vector of this support is feasible.
     """
-    signs = state.supports.signs
+    signs = np.ones(state.operator.p, np.int8) if nonnegative else state.supports.signs
     if signs is not None:
         value, objective = _signed_vector(state, x, signs[x.index])
-    elif nonnegative:
-        value, objective = _nonnegative_vector(state, x)
     else:
         value, objective = leading_vector(state.operator, x.index, x.entries, _feasible_span(state, x.index))
     return replaced(x, entries=value, objective=objective)
@@ -253,26 +250,3 @@ def _signed_vector(
         return vector.astype(dtype), -math.inf
     value = (vector / np.linalg.norm(vector)).astype(dtype)
     return value, state.objective(x.index, value)
-
-
-def _nonnegative_vector(state: DeflatedOperator, x: Solution) -> tuple[NDArray[Any], float]:
-    """A maximizer of x'Ax over x >= 0 on the support: x <- (A x)_+/||.||, which ascends, to its limit."""
-    op, k = state.operator, len(x.index)
-    if k > largest_submatrix(op) or state.quotient:
-        return x.entries, x.objective
-    G = op.submatrix(x.index).astype(np.float64)
-    eigenvalues, vectors = np.linalg.eigh(G)
-    vector = fix_sign(vectors[:, -1])
-    if vector.min() < -1e-12:
-        shift, objective = max(0.0, -eigenvalues[0]), -np.inf
-        vector = x.entries.astype(np.float64)
-        for _ in range(100 * k + 1000):
-            y = G @ vector
-            previous, objective = objective, float(vector @ y)
-            y = np.maximum(y + shift * vector, 0)
-            if not objective - previous > 1e-15 * abs(objective) or not y.any():
-                break
-            vector = y / np.linalg.norm(y)
-    vector = np.maximum(vector, 0)
-    vector /= np.linalg.norm(vector)
-    return vector.astype(op.dtype), float(vector @ (G @ vector))

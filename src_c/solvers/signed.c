@@ -61,7 +61,7 @@ static double multiply(const signed_t *o, const double *x, double *y)
     double value = 0;
     for (spca_int i = 0; i < o->k; i++) y[i] = 0;
     for (spca_int j = 0; j < o->k; j++)
-        for (spca_int i = 0; x[j] != 0 && i < o->k; i++) y[i] += x[j] * o->G[j * o->k + i];
+        if (x[j] != 0) axpy(o->k, x[j], o->G + j * o->k, y);
     for (spca_int i = 0; i < o->k; i++) value += x[i] * y[i];
     return value;
 }
