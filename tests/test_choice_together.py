@@ -129,6 +129,39 @@ def test_rounds_of_loadings_of_given_signs_end():
     assert (found.loadings * signs[:, None] >= 0).all()
 
 
+@pytest.mark.parametrize("known", [{"groups": [0, 0, 1, 1, 2, 2, 3, 3]}, {"include": [2]}])
+def test_refined_orthogonal_loadings_of_groups_or_with_what_is_included(known):
+    """Beside all pairs of supports, with the best loading on one, and the best orthogonal to it on the other."""
+    shares = []
+    for seed in range(6):
+        A = np.cov(np.random.default_rng(seed).standard_normal((12, 8)), rowvar=False)
+        unit, k = np.array(known.get("groups", range(8))), 2 if "groups" in known else 3
+        units = itertools.combinations(np.unique(unit), k)
+        supports = [
+            S for S in (np.flatnonzero(np.isin(unit, u)) for u in units) if "groups" in known or 2 in S
+        ]
+        best = 0.0
+        for S, T in itertools.product(supports, repeat=2):
+            first, V = np.linalg.eigh(A[np.ix_(S, S)])
+            x = np.zeros(8)
+            x[S] = V[:, -1]
+            N = scipy.linalg.null_space(x[None, T])
+            best = max(best, first[-1] + np.linalg.eigvalsh(N.T @ A[np.ix_(T, T)] @ N)[-1])
+        found = sparse_pca(
+            A, 2, k, kind="covariance", deflation="orthogonal", refine=True, choice=spcacore.Choice(**known)
+        )
+        V = found.loadings
+        assert abs(V[:, 0] @ V[:, 1]) < 1e-9
+        for v in V.T:
+            assert len(np.unique(unit[np.flatnonzero(v)])) <= k
+            assert "groups" in known or v[2] != 0
+        shares.append(np.trace(V.T @ A @ V) / best)
+    assert min(shares) > 0.9
+    assert np.mean(shares) > 0.98
+    with pytest.raises(ValueError, match="signs"):
+        spcacore.refine(A, V, kind="covariance", constraint="orthogonal", choice=spcacore.Choice(signs=1))
+
+
 def test_refinement_makes_wrong_signs_zero():
     A = covariance(12)
     free = sparse_pca(A, 2, cardinality=5, kind="covariance").loadings  # explain more than can be reached

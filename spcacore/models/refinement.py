@@ -93,7 +93,7 @@ def refine(
         growing penalty makes loadings orthogonal. After each round it chooses all values together, and swaps
         variables. If the supports have too few variables for orthogonal loadings, a ValueError is raised.
     choice : Choice, optional
-        What is known of the variables. Only `exclude` can be combined with a constraint.
+        What is known of the variables. All but signs can be combined with a constraint.
         If a loading lacks an included variable, that variable first replaces one with a small entry; entries
         of a wrong sign become zero. Of the choices, only `exclude` leaves the search of other loadings.
     n_restarts : int, default 0
@@ -183,10 +183,12 @@ def with_sign(problem: Problem, index: NDArray[np.intp], value: NDArray[Any]) ->
 
 
 def refuse_constraint(problem: Problem) -> None:
-    """Raise where orthogonal loadings would have to respect more than that variables are excluded."""
-    if problem.supports.shapes:
-        what = problem.supports.shaping
-        raise ValueError(f"constraint='orthogonal' cannot be combined with {what} in refinement")
+    """Raise where orthogonal loadings would have to have given signs."""
+    if problem.supports.signs is not None:
+        raise ValueError(
+            "constraint='orthogonal' cannot be combined with signs in refinement: loadings of the same signs "
+            "are orthogonal only where they share no variable, as with support='disjoint'"
+        )
 
 
 def _made_feasible(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) -> list[Loading]:
@@ -345,7 +347,11 @@ class _Rounds:
 def _orthogonal_start(
     problem: Problem, start: list[Loading], sizes: tuple[int, ...], max_iter: int, tol: float, seed: int
 ) -> list[Loading]:
-    """The best orthogonal loadings on the supports given, on those refined freely, or on others nearby."""
+    """The best orthogonal loadings on the supports given, on those refined freely, or on others nearby; on
+    the first alone where supports are of groups, or have included variables."""
+    if problem.supports.shapes:
+        ways = (on_supports(problem, start), _orthogonal(problem, start))
+        return _best_feasible(problem, [x for x in ways if x is not None])
     free = _ordered(problem, searched(problem, start, sizes, 1, max_iter, seed, None)[0], sizes)
     turn = in_turn(problem, sizes, seed)
     begin = list({supports_of(x): x for x in (turn, free, start) if len(x) == len(start)}.values())
@@ -355,19 +361,24 @@ def _orthogonal_start(
     nearby = [_orthogonal(problem, x) for x in begin]
     nearby += [on_supports(problem, x) for x in (*begin, *nearby, *on_the_way.values()) if x is not None]
     feasible = [x for x in nearby if x is not None]
-    if not feasible:
-        raise ValueError("no orthogonal loadings exist on the supports given; allow more variables")
+    _best_feasible(problem, feasible)
     few = {round(joint_variance(problem, x), 9): x for x in feasible}
     for key in sorted(few, reverse=True)[:ORTHOGONAL_STARTS]:
         better = swapped(problem, few[key], sizes)
         feasible += [] if better is None else [better]
-    return max(feasible, key=lambda x: joint_variance(problem, x))
+    return _best_feasible(problem, feasible)
+
+
+def _best_feasible(problem: Problem, found: list[list[Loading]]) -> list[Loading]:
+    if not found:
+        raise ValueError("no orthogonal loadings exist on the supports given; allow more variables")
+    return max(found, key=lambda x: joint_variance(problem, x))
 
 
 def _together(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...], wide: bool) -> list[Loading]:
     """Orthogonal loadings with all values chosen together; wide: variables exchanged too."""
     ways = [on_supports(problem, loadings)]
-    if wide:
+    if wide and not problem.supports.shapes:
         ways.append(swapped(problem, ways[0] or loadings, sizes))
     return max((x for x in (loadings, *ways) if x is not None), key=lambda x: joint_variance(problem, x))
 
