@@ -131,7 +131,7 @@ def test_rounds_of_loadings_of_given_signs_end():
 
 @pytest.mark.parametrize("known", [{"groups": [0, 0, 1, 1, 2, 2, 3, 3]}, {"include": [2]}])
 def test_refined_orthogonal_loadings_of_groups_or_with_what_is_included(known):
-    """Beside all pairs of supports, with the best loading on one, and the best orthogonal to it on the other."""
+    """Beside all pairs of supports: the best loading on one, and the best orthogonal to it on the other."""
     shares = []
     for seed in range(6):
         A = np.cov(np.random.default_rng(seed).standard_normal((12, 8)), rowvar=False)
@@ -454,7 +454,6 @@ def test_a_matrix_without_variance():
             {"nonnegative": MIXED, "method": "least_squares", "constraint": "uncorrelated"},
             "deflation='uncorrelated' cannot be met",
         ),
-        ({"include": [0], "refine": True, "constraint": "orthogonal"}, "cannot be combined with include"),
         (
             {"include": [0], "method": "greedy", "strategy": "backward"},
             "include requires strategy='forward'",
