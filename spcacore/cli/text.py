@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._limits import INDEX_ROWS
+from .._limits import INDEX_ROWS, INFO_NAMES
 from .._messages import counted
 from .._rendering import shortened
 from .source import Source, needed
@@ -266,10 +266,11 @@ def table_of(
     if not kept:
         raise refusal(next(iter(wrong))) if wrong else UserError(f"{source} has row names only")
     if wrong:
-        shown = ", ".join(f"{title(j)!r} ({shortened(cell)!r})" for j, (_, cell) in wrong.items())
+        shown = [f"{title(j)!r} ({shortened(cell)!r})" for j, (_, cell) in wrong.items()][:INFO_NAMES]
+        shown += ["..."] * (len(wrong) > INFO_NAMES)
         advice = next(filter(None, (_advice(cell, args) for _, cell in wrong.values())), "")
         args.notes.append(
-            f"left out {counted(len(wrong), 'column')} of {source} without numbers: {shown}"
+            f"left out {counted(len(wrong), 'column')} of {source} without numbers: {', '.join(shown)}"
             f"{advice or '; --index-column takes one as names of the rows'}"
         )
     single = all(dtype.name in ("float32", "float16") for dtype in frame[kept].dtypes)
