@@ -87,6 +87,7 @@ MOST_THREADS = 1024  # for which pool.c has room
 
 # How large a matrix may be formed or decomposed as a whole
 ALL_VECTORS_ORDER = 256  # LAPACK computes all eigenvectors in milliseconds
+ROWS_ENTRIES = 1 << 25  # of rows of A that a search keeps
 SUBMATRIX_ORDER = 1024  # of a submatrix that is formed and decomposed in a tenth of a second: Ctrl-C waits
 SUBMATRIX_ENTRIES = 1 << 24  # of the columns of X gathered for it
 SUBMATRIX_WORK = 4e9  # multiplications of their product
@@ -185,8 +186,6 @@ WORKING_SET_START = 256  # at least, where the cardinality is not given
 WORKING_SET_DENSE = 0.25  # of all columns that exceed a level that is fixed: the component is not sparse
 WORKING_SET_ALL = 8  # multiplications for each entry of A[W, W], to search all of W from one start more
 WORKING_SET_PROBES = 8  # single variables, of which those that go with them are there too, if that is cheap
-WORKING_SET_GREEDY = 24  # variables over the cardinality among which a greedy search still pays
-OUTSIDE_REFERENCES = 8  # products that bound those of the next steps
 WORKING_SET_ENTRANTS = 1  # that join after a check, over the cardinality
 WORKING_SET_CHECKS = 100  # of all columns for one component, after which the search goes on among all
 WORKING_SET_NOISE = 64  # units of rounding of the largest variance that the Gram matrix cannot resolve
@@ -302,7 +301,6 @@ SWAP_WORK = 1e8  # of one round of swaps
 SWAPS_AT_A_TIME = 64  # of which each takes some ten or hundred microseconds
 SWAP_GAP = 1e-8  # of the two largest eigenvalues on a support, that bounds of swaps divide by
 SWAP_SLACK = Precision(1e-9, 1e-4)  # of such a bound: the share that rounding may hide
-SWAP_WORK_OUTSIDE = 1e7  # the same after a search in a working set, which has swapped its own variables
 TIE_WORK = 1e9  # of trying first variables of equal variance
 TIED_VARIABLES = 256  # first variables of equal variance that are tried
 PENCIL_TIED_VARIABLES = 64  # first variables of equal ratio that are tried

@@ -235,8 +235,9 @@ def elastic_nets(
             f"count={known['count']!r} says what a cardinality counts; leave it out with a penalty"
         )
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True, choice=known
-    )
+        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True, choice=known,
+        form=True,
+    )  # fmt: skip
     op = problem.operator
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
     if cardinality is None and penalty is None:

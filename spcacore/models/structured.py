@@ -403,7 +403,7 @@ def checked_prior(prior: Any) -> dict[str, Any]:
 
 def _problem_of(X: Any, kind: str, options: dict[str, Any]) -> Problem:
     treatment = {name: options[name] for name in ("center", "scale", "sample_weight")}
-    return as_problem(X, kind=kind, choice=options.get("choice"), **treatment)
+    return as_problem(X, kind=kind, choice=options.get("choice"), form=True, **treatment)
 
 
 def _fit(
