@@ -448,11 +448,9 @@ COMMAND_RELAXATION_ORDER = 100  # variables up to which the semidefinite relaxat
 INDEX_ROWS = 5  # from which a first column of whole numbers that count is taken for numbers of the rows
 INFO_ENTRIES = 1 << 20  # of a matrix that are looked at together
 INFO_NAMES = 5  # that are printed of many
-INFO_TIMED_ENTRIES = 1 << 22  # from which the time of a fit is mostly that of products with the matrix
 INFO_VARIANCE_RATIO = 10  # largest over median variance from which scaling is worth a thought
 ERROR_LETTERS = 200  # of what a library says of a damaged file
 TABLE_ROWS, TABLE_COLUMNS = 40, 10  # of a printed table; more variables or components are listed instead
-LISTED_FREQUENCIES = 30  # variables of one component of resamples on the screen
 LISTED_LOADINGS = 50  # of one component on the screen
 
 __all__ = ["Precision", *(name for name in dir() if name.isupper())]

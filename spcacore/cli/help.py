@@ -241,7 +241,6 @@ examples:
   spcacore fit cells.h5ad --array counts --plot loadings.pdf
   spcacore fit data.csv --method pmd --l1-bound 2.5 --refine --json > result.json
 @fit.json
-  cardinality, explained, l1_bound or penalty        as it was given
 @path.description
 Find components for each of several numbers of variables, or of several bounds, and print how much variance
 they explain. Also print the index of sparseness, which is large if few variables explain much. --select
@@ -281,7 +280,6 @@ examples:
   spcacore stability genes.csv --method sparse_cca --other proteins.csv --scale --l1-bound 4,2
   spcacore stability genes.csv --method sparse_lda --labels classes.txt -k 20 --shrinkage auto
 @stability.json
-  cardinality, explained, l1_bound or penalty        as it was given
   other, other_names                                 with --other: that file, and its variables
   variables    for each that is ever chosen: variable, component (from 1), loading, frequency, low and high
                of its interval, and stable

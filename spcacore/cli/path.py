@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -50,19 +49,21 @@ def run(args: Arguments) -> None:
         function = sparsity_path if args.criterion is None else select_sparsity
         curve: Any = function(task.matrix, model, given, callback=work, **choosing)
     path, names = getattr(curve, "path", curve), task.names
-    steps = [replace(one, earlier=()) for one in (*curve.earlier, curve)] if path is not curve else [curve]
-    tables = [
-        step.to_frame() if step is path else step.path.to_frame().join(step.to_frame()) for step in steps
-    ]
+    fields = fields_of(curve)
+    if path is not curve:
+        earlier = [fields_of(one) | {"path": fields_of(one.path)} for one in curve.earlier]
+        fields |= {"path": fields_of(path), "earlier": earlier, "result": json_result(curve.result, names)}
+        fields["chosen_by_component"] = curve.chosen_by_component
+    if args.output:
+        more = {} if path is curve else fit_fields(curve.result, names)
+        write_table(args.output, curve.to_frame(), more | fields_of(curve))
 
     def show() -> None:
-        for step, table in zip(steps, tables, strict=True):
-            shares = table["explained_variance_ratio"].map(percent)
-            table = table.assign(explained_variance_ratio=shares).rename(columns=_title)
-            print(f"{step._title()}\n\n{table.to_string(float_format='{:.4g}'.format)}\n")
+        print(f"{path.summary()}\n")
         r = counted(path.n_components, "ordinary principal component")
-        print(f"{percent(path.dense_ratio.sum())} % by {r}\n")
+        print(f"{percent(path.dense_ratio.sum())} % by {r}")
         if path is not curve:
+            print(f"\n{curve.summary()}\n")
             print_result(curve.result, names)
 
     def draw(figure: Any) -> None:
@@ -70,20 +71,4 @@ def run(args: Arguments) -> None:
 
         plot.path(curve, ax=figure.subplots())
 
-    fields = fields_of(path)
-    if path is not curve:
-        earlier = [fields_of(step) | {"path": fields_of(step.path)} for step in steps]
-        fields = earlier.pop() | {"chosen_by_component": curve.chosen_by_component, "earlier": earlier}
-        fields["result"] = json_result(curve.result, names)
-    if args.output:
-        import pandas
-
-        rows = pandas.concat([table.assign(component=t + 1) for t, table in enumerate(tables)])
-        more = {} if path is curve else fit_fields(curve.result, names)
-        arrays = {name: v for name, v in fields.items() if name not in ("earlier", "path", "result")}
-        write_table(args.output, rows if len(tables) > 1 else tables[0], more | arrays)
     task.report("Sparsity path", fields, show, draw)
-
-
-def _title(column: str) -> str:
-    return "variance %" if column == "explained_variance_ratio" else column.replace("_", " ")

@@ -148,8 +148,9 @@ def _refuse_gaps(table: Table, args: Arguments) -> None:
         what = "missing" if np.isnan(table.matrix[i, j]) else "infinite"
         what += " in single precision" * bool(args.float32)
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        advice = "; say what becomes of it: --impute mean, or drop-rows" if what == "missing" else ""
-        raise UserError(f"{args.source}: {table.cell(i, j)} is {what}{more}{advice}")
+        advice = "say what becomes of it: --impute mean, or drop-rows"
+        advice = advice if what == "missing" else "replace it, or leave its row or column out"
+        raise UserError(f"{args.source}: {table.cell(i, j)} is {what}{more}; {advice}")
 
 
 def _imputed(table: Table, args: Arguments) -> Table:

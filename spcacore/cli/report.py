@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import LISTED_LOADINGS, READ_COMPONENTS, TABLE_COLUMNS, TABLE_ROWS
-from .._messages import counted, listed
-from .._rendering import aligned_lines, component_columns, leading, printable
+from .._limits import LISTED_LOADINGS, TABLE_COLUMNS, TABLE_ROWS
+from .._messages import listed
+from .._rendering import leading, printable
 from .table import Arguments, UserError, quoted
 
 __all__ = [
@@ -33,7 +33,6 @@ _LARGE = {  # what a result has of every variable or sample
     "loadings", "mean", "scale", "scores", "selection_frequency", "any_frequency", "stable",
     "loading_interval",
 }  # fmt: skip
-_TITLES = {"%": "variance %", "ordinary, cumulative %": "ordinary %"}
 _EXTENSIONS = {"output": (".csv", ".npz"), "scores": (".csv", ".npz"), "plot": (".png", ".pdf", ".svg")}
 
 # ---- text -------------------------------------------------------------------------------------------
@@ -41,21 +40,16 @@ _EXTENSIONS = {"output": (".csv", ".npz"), "scores": (".csv", ".npz"), "plot": (
 
 def print_result(result: Any, names: Sequence[str]) -> None:
     """Variances, and the loadings of what is chosen: a table where it fits, else a list of each component."""
-    V = result.loadings[:, :READ_COMPONENTS]
-    if V.shape[1] == 0:
+    if result.n_components == 0:
         print("no component: the variables do not vary")
         return
-    rows = [["component", *(str(t + 1) for t in range(V.shape[1]))]]
-    known = [[_TITLES.get(title, title), *words] for title, words in component_columns(result).items()]
-    chosen = np.flatnonzero(V.any(axis=1)).tolist()
-    if len(chosen) <= TABLE_ROWS and V.shape[1] <= TABLE_COLUMNS:
-        rows += [[printable(names[j]), *("." if v == 0 else f"{v:.3f}" for v in V[j])] for j in chosen]
-        if len(chosen) < len(names):
-            rows.append([f"({counted(len(names) - len(chosen), 'other')})"])
-        print("\n".join(aligned_lines([*rows, [""], *known])))
+    print(result.summary(0).partition("\n\n")[2])
+    chosen = np.flatnonzero(result.loadings.any(axis=1)).tolist()
+    if len(chosen) <= TABLE_ROWS and result.n_components <= TABLE_COLUMNS:
+        table = result.to_frame().iloc[chosen].set_axis([printable(names[j]) for j in chosen])
+        print("\n" + table.map(lambda v: f"{v:.3f}" if v else ".").to_string())
         return
-    print("\n".join(aligned_lines([*zip(*rows, *known, strict=True)])))
-    for t, v in enumerate(V.T):
+    for t, v in enumerate(result.loadings.T):
         print(f"\ncomponent {t + 1}")
         print_loading(v, names)
 

@@ -117,10 +117,9 @@ class Task:
 
     def document(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         args = self.args
-        asked = {name: args.of_model[name] for name in SPARSITY if name in args.of_model}
         return {
             "command": args.command, "file": args.file, "samples": self.n, "variables": self.p,
-            **self.treatment, "names": self.names if self.table.names else None, **asked, **fields,
+            **self.treatment, "names": self.names if self.table.names else None, **fields,
             "warnings": self.warnings, "notes": args.notes,
             "seconds": {"reading": self.reading, "computing": self.done.seconds},
         }  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._limits import INDEX_ROWS
+from .._limits import INDEX_ROWS, INFO_NAMES
 from .._messages import counted
 from .._rendering import shortened
 from .source import Source, needed
@@ -195,12 +195,11 @@ def _has_header(top: list[list[str]], args: Arguments) -> bool:
     if args.header is not None:
         return bool(args.header)
     first, second = top[0], top[-1]
-    cells = (first[1:] if _is_label(first[0]) else first) or first
-    values = [number(cell, args.decimal) for cell in cells]
-    short, blank = len(first) + 1 == len(second), len(first) > 1 and not first[0].strip()
-    counts = blank and (_steps(first[1:]) == 1).all()
-    names = (short or blank) and (_is_label(second[0]) or counts)
-    return bool(values.count(None) > sum(map(_is_number, values)) or names)
+    blank, short = len(first) > 1 and not first[0].strip(), len(first) + 1 == len(second)
+    if (short or blank) and (_is_label(second[0]) or (not short and (_steps(first[1:]) == 1).all())):
+        return True
+    values = [number(cell, args.decimal) for cell in first[_is_label(first[0]) :] or first]
+    return values.count(None) > sum(map(_is_number, values))
 
 
 def with_index(frame: Any, names: Sequence[str] | None, source: Source, args: Arguments) -> list[int]:
@@ -267,10 +266,11 @@ def table_of(
     if not kept:
         raise refusal(next(iter(wrong))) if wrong else UserError(f"{source} has row names only")
     if wrong:
-        shown = ", ".join(f"{title(j)!r} ({shortened(cell)!r})" for j, (_, cell) in wrong.items())
+        shown = [f"{title(j)!r} ({shortened(cell)!r})" for j, (_, cell) in wrong.items()][:INFO_NAMES]
+        shown += ["..."] * (len(wrong) > INFO_NAMES)
         advice = next(filter(None, (_advice(cell, args) for _, cell in wrong.values())), "")
         args.notes.append(
-            f"left out {counted(len(wrong), 'column')} of {source} without numbers: {shown}"
+            f"left out {counted(len(wrong), 'column')} of {source} without numbers: {', '.join(shown)}"
             f"{advice or '; --index-column takes one as names of the rows'}"
         )
     single = all(dtype.name in ("float32", "float16") for dtype in frame[kept].dtypes)
