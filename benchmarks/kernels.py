@@ -40,7 +40,7 @@ kernels, and any function of two blocks of rows; dense and sparse data, float32 
 ## When to use it
 
 Use it when what matters is not a linear function of the variables, as with points near a curve or in rings.
-The components of a Gaussian kernel follow such data; those of PCA cannot. See [noise off a
+The components of a Gaussian kernel follow such data; ordinary components cannot. See [noise off a
 knot](../examples/nonlinear_manifold.py).
 
 Kernel PCA has limits. It gives scores, not loadings, so it does not say which variables matter. And it does
@@ -75,8 +75,8 @@ place. Only one of its two triangles is made. A copy of the data is kept beside 
 
 ## Measured
 
-{n} samples, {p} variables, {r} components, Gaussian kernel, one BLAS thread. Peak memory is that of the
-call, beyond the data; K is {size:.0f} MB.
+{n} samples, {p} variables, {r} components, Gaussian kernel, one BLAS thread. Peak memory is what the
+call takes beyond the data; K is {size:.0f} MB.
 
 {table}
 
@@ -85,7 +85,7 @@ components: **{seconds:.0f} s of CPU time, and {peak:.0f} MB above the data**, o
 In float32 {single:.0f} s and {small:.0f} MB.
 
 Random features approximate the kernel. The table has the root mean square error over 500 of these samples. It
-falls with the square root of the number of features, and is the same as that of scikit-learn's `RBFSampler`.
+falls with the square root of the number of features, and equals the error of scikit-learn's `RBFSampler`.
 
 {errors}
 

@@ -258,6 +258,11 @@ FIELD_LIFTED = 4  # ends from which the search goes on among all variables
 # Columns of A, entries of each, and of X at once, that tell whether a part of A hides supports,
 PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
 PROBE_RUN = 8  # neighbors that are read together
+PROBE_PART = 256  # entries of each column at a time
+PROBE_FIRST, PROBE_LEAST = (
+    4,
+    4,
+)  # one part in so many comes first, where it has so many of the largest entries
 PROBE_SHARE = 0.5  # by what these explain at least, over the best value,
 PROBE_AGAIN = 4  # of so many columns: one may be of another planted component
 COLUMN_ORDER = 4096  # variables at most whose columns of A are compared for where to start,
@@ -369,6 +374,7 @@ JOINT_SAME = 1e-6  # share of what they explain
 JOINT_WORK = 1e7  # multiplications for each variable, which end it too: half a second for a hundred
 JOINT_SMALL = 60  # variables, if there are fewer
 JOINT_SHARE = 0.15  # of that, for one population
+JOINT_BITS = 30  # of each entry of A that a joint search sees, beside the deviations of its variables
 JOINT_CHECKS = 5  # searches among more variables, as long as one outside would enter
 JOINT_ENTRANTS = 256  # variables that join
 SMALL_ORDER = 64  # variables up to which supports that are chosen together are sought from random ones too

@@ -85,6 +85,11 @@ def test_shares_of_an_indefinite_matrix():
     np.testing.assert_allclose(heights(ax)["sparse"], [0.5, 0.375])
 
 
+def test_dense_components_are_not_called_sparse():
+    V = np.linalg.eigh(PROPS.correlation)[1][:, :-3:-1]
+    assert set(heights(plot.scree(V, PROPS.correlation, kind="covariance"))) == {"dense", "ordinary"}
+
+
 def test_shares_that_the_result_does_not_know():
     A = PROPS.correlation
     V = sparse(16, 13, 3)

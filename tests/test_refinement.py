@@ -571,3 +571,17 @@ def test_loadings_without_variance_end():
     X, V = np.ones((8, 5)), np.eye(5)[:, :2]
     found = refine(X, V, constraint="orthogonal")
     np.testing.assert_allclose(found.T @ found, np.eye(2), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1, 4, 7, 9])
+def test_last_bits_decide_nothing(seed):
+    """Of a search of many steps: rows in another order, and the last bit of each entry, up or down."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(10, 150))
+    X = rng.standard_normal((80, 8)) @ rng.standard_normal((8, p)) + rng.standard_normal((80, p))
+    found = sparse_pca(X, 3, 5, refine=True)
+    for _ in range(6):
+        Y = np.nextafter(X, np.where(rng.random(X.shape) < 0.5, np.inf, -np.inf))[rng.permutation(80)]
+        again = sparse_pca(Y, 3, 5, refine=True)
+        assert np.array_equal(again.loadings != 0, found.loadings != 0)
+        np.testing.assert_allclose(again.explained_variance, found.explained_variance, rtol=1e-9)

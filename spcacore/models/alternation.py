@@ -25,7 +25,7 @@ from ..solvers.base import Solver, check_choice_of, hook_of_component
 from ..solvers.certificates import upper_bounds
 from ..solvers.proving import better_support
 from ..solvers.share import Share, fewest_variables
-from ..solvers.solution import Ended, Report, Solution, ended
+from ..solvers.solution import Ended, Solution, ended
 from ..supports.admissible import Supports
 from .across import check_sizes, search_together, tell_found
 from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint, with_sign
@@ -174,15 +174,6 @@ def _all_at_once(
     return None
 
 
-def _found(
-    problem: Problem, state: DeflatedOperator, solver: Solver, sparsity: Any, seed: list[int],
-    report: Report | None,
-) -> Solution | None:  # fmt: skip
-    if isinstance(sparsity, Share):
-        return fewest_variables(problem, state, solver, sparsity, seed, report)
-    return solver.find(problem, state, sparsity, seed, report)
-
-
 def _in_turn(
     problem: Problem, state: DeflatedOperator, solvers: list[Solver], request: Request,
     known: list[Solution], hook: Hook | None, found: list[Solution],
@@ -196,12 +187,13 @@ def _in_turn(
         else:
             report = hook_of_component(hook, t, r, whole=True)
             sparsity, seed = request.sparsity[t], [request.seed, t]
-            new = _found(problem, state, solver, sparsity, seed, report)
+            find = partial(fewest_variables, solver) if isinstance(sparsity, Share) else solver.find
+            new = find(problem, state, sparsity, seed, report)
             if is_rounding(problem, 0.0 if new is None else new.objective):
                 assert problem.data is not None
                 problem = problem.data
                 state = _after(problem, state, solver, found)
-                new = _found(problem, state, solver, sparsity, seed, report)
+                new = find(problem, state, sparsity, seed, report)
             if new is not None and not new.objective > problem.noise(new.index, first_order):
                 new = None
         if new is None:

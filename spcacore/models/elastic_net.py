@@ -162,9 +162,9 @@ def spca(
         With `cardinality`: improve the loadings at the end, jointly, by the rounds of the function `refine`,
         from the loadings found and from components found in turn. No step lowers the
         variance that the loadings explain together. Values are then those that explain most on their
-        supports, and loadings of as many nonzeros are in order of variance. Of more than 1024 variables,
-        those of which the loadings and the variances promise most take part. False: the elastic nets alone.
-        Data of which only products are known are not refined.
+        supports, and loadings of as many nonzeros are in order of variance. Of more than 1024 variables, only
+        the most promising take part, by loadings and variances. False: the elastic nets alone. Where only
+        products with X are known, nothing is refined.
     max_iter : int, default 1000
     tol : float, optional
         Stop when no entry of a unit loading changes by more than this. Default: 1e-5; for float32, and for

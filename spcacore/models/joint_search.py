@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import (
     JOINT_AGREEING,
+    JOINT_BITS,
     JOINT_CHECKS,
     JOINT_COMBINED_PATIENCE,
     JOINT_ENTRANTS,
@@ -27,6 +28,7 @@ from .._limits import (
     JOINT_SHARE,
     JOINT_SMALL,
     JOINT_WORK,
+    RISE,
     SUBMATRIX_ENTRIES,
     TOGETHER_ORDER,
 )  # fmt: skip
@@ -124,7 +126,7 @@ def searched(
     for check in range(JOINT_CHECKS):
         A, best, most = problem.operator.submatrix(among), start, -np.inf
         for attempt in range(1 if check else attempts):
-            search = JointSearch(A, sizes, _inside(among, start), seed + 1009 * attempt)
+            search = JointSearch(_rounded(A), sizes, _inside(among, start), seed + 1009 * attempt)
             for n_iter, _ in enumerate(search.rounds()):
                 if search.best[0][0] > most:
                     most, best = search.best[0]
@@ -134,12 +136,29 @@ def searched(
                 if n_iter + 1 == max_iter:
                     ended = ended and attempt > 0
                     break
+        A, given = np.ascontiguousarray(A), _inside(among, start)
+        ((most, best), (least, given)) = (
+            _Population(A, sizes, [x], 0, True).best(1)[0] for x in (best, given)
+        )
+        best = best if most > least * (1 + RISE) else given  # which may be what loadings in turn are
         start = _outside(among, best, problem.operator.dtype)
         entrants = _entrants(problem, start, among) if len(among) < problem.p else among[:0]
         if len(entrants) == 0:
             break
         among = np.union1d(among, entrants)
     return start, ended
+
+
+def _rounded(A: Array) -> Array:
+    """A to some thirty bits of the standard deviations of each pair.
+
+    So last bits, which differ between processors, storages and threads, decide nothing in a search of many
+    steps. The values of what it finds are those of A.
+    """
+    unit = np.exp2(np.frexp(np.abs(A.diagonal()))[1] // 2)
+    with np.errstate(under="ignore", divide="ignore", invalid="ignore", over="ignore"):
+        unit = np.multiply.outer(unit, unit) * 2.0**-JOINT_BITS
+        return np.where(unit > np.finfo(float).tiny, np.round(A / unit) * unit, A)
 
 
 def ascended(

@@ -170,7 +170,7 @@ class StructuredPCAResult(LoadingsResult):
         ----------
         component : int
         index : array-like of int, optional
-            The variables to return. Default: those of the support; for `oppca` these are all.
+            The variables to return. Default: the support; for `oppca` all variables.
 
         Returns
         -------
@@ -275,7 +275,8 @@ def oppca(
         or cannot raise the free energy. Default 1e-8 for float64, 1e-4 for float32.
     {switches}
     sample_weight : array-like of shape (n,), optional
-        How many samples each row stands for, at least 0. Components are those of rows repeated that often.
+        How many samples each row stands for, at least 0. Components are the same as if each row were repeated
+        that often.
     n_samples : int, optional
         Number of samples behind a covariance with divisor `n_samples - 1`; it weighs data against the prior.
     {each_iteration}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._messages import counted, warn
-from .._records import record
+from .._records import record, replaced
 from .._validation import default_cardinality
 from ..supports.admissible import Supports
 from .missing import MissingData
@@ -218,7 +218,7 @@ class Problem:
 
     def unscreened(self) -> Problem:
         """The same with the plain operator."""
-        return replace(self, operator=self.operator.unscreened(), screening=Screening, working_set=None)
+        return replaced(self, operator=self.operator.unscreened(), screening=Screening, working_set=None)
 
     def in_units(self, value: Any) -> Any:
         """Operator values as the caller's variances; inf or 0 where those leave the number range."""
@@ -235,7 +235,7 @@ def of_matrix(problem: Problem, A: NDArray[Any]) -> Problem:
     """The problem of some variables, whose operator is A of them."""
     operator = _core.dense(np.ascontiguousarray(A), True, None, None, 1.0, 1.0)
     diagonal = A.diagonal().copy()
-    return replace(
+    return replaced(
         problem, operator=operator, diagonal=diagonal, moment=diagonal, mean=None, scale=None, names=None,
         weight=None, degree_weight=None, cost=A.size, working_set=None, form=False, data=None,
     )  # fmt: skip

@@ -122,7 +122,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         self.noise_variance_ = result.noise_variance
 
     def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
-        """Fit to these rows together with those of earlier calls.
+        """Fit to these rows together with the rows of earlier calls.
 
         {batches}
 

@@ -118,9 +118,9 @@ def branch_and_bound(
     ----------
     X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
-        indefinite, or a LinearOperator. The search holds matrices of the variables that the
-        variances and a few columns of A do not rule out, in float64, of which there may be up to 3000.
-        Up to that p, any X will do. Beyond it the matrix must be positive semidefinite, and have entries.
+        indefinite, or a LinearOperator. The search holds matrices of the variables that the variances and a
+        few columns of A do not rule out, in float64; there may be up to 3000 of these variables. Up to that
+        p, any X will do. Beyond it the matrix must be positive semidefinite, and have entries.
     cardinality : int
         Number of nonzeros, in [1, p].
     start : array-like of shape (p,), optional

@@ -57,7 +57,7 @@ from .starts import power_start, promising_variables
 from .swaps import swap_search
 from .unit_search import forward_by_units
 
-__all__ = ["GreedySearch", "Search", "greedy"]
+__all__ = ["GreedySearch", "Search", "greedy", "greedy_or"]
 __dir__ = __all__.copy
 
 Search = Callable[..., Iterator[Solution]]
@@ -169,6 +169,26 @@ class GreedySearch(Solver):
             refit(state, replace(new, entries=new.entries.astype(dtype)))
             for new in (reduce(partial(_better, state), found) for found in zip(*runs, strict=False))
         )
+
+
+def greedy_or(
+    problem: Problem, state: DeflatedOperator, x: Solution | None, size: int, seed: list[int],
+    hook: Report | None,
+) -> Solution | None:  # fmt: skip
+    """x, or what greedy search finds of this size, if that is better, under a constraint.
+
+    What chose the support of x knows of that only roughly. If none of its size is feasible, a larger one is.
+    """
+    if not state.constrained or state.diagonal is None or ended(hook):
+        return x
+    sizes = range(size, size + 1)
+    if x is None or x.objective == -np.inf:
+        sizes, x = range(size, min(size + len(state.basis), problem.n_variables) + 1), None
+    else:
+        x = swap_search(problem, state, x, SWAP_WORK, hook)
+    found = (GreedySearch("auto").solve(problem, state, k, seed, hook) for k in sizes)
+    new = next((y for y in found if y is not None), None)
+    return x if new is None or (x is not None and not is_better(state, new, x, 0)) else new
 
 
 @shared_parameters

@@ -38,6 +38,7 @@ from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook
+from .greedy_search import greedy_or
 from .parameters import shared_parameters
 from .refitting import refit
 from .shaped_relaxation import refuse_many, solve_shaped
@@ -90,7 +91,7 @@ class SemidefiniteRelaxation(Solver):
             if best is None or new is None or not new.objective > best.objective:
                 break
             best = replace(new, n_iter=best.n_iter + new.n_iter)
-        return best
+        return greedy_or(problem, state, best, cardinality, seed, hook) if self.renormalize else best
 
     def bound(self, state: DeflatedOperator, cardinality: int, hook: Report | None) -> float:
         if state.choice is not None:
@@ -167,8 +168,8 @@ def dspca(
     With groups, M also meets what `M = xx'` does for whole groups u, v of m_u variables as the cardinality
     counts them, k being what it leaves beside those that are included, which have no part in the sums:
     `sum_(u!=v) sqrt(m_u m_v) ||M_uv||_F <= sum_u (k - m_u) Tr M_uu`; and with signs s, `s_i s_j M_ij >= 0`.
-    Each bound is that of a dual matrix (alternating directions, Boyd et al. 2011), and `matrix` meets the
-    constraints to `tol`. The loading has the groups in which the eigenvector is largest. A penalty is on
+    Each bound is the value of a dual matrix (alternating directions, Boyd et al. 2011), and `matrix` meets
+    the constraints to `tol`. The loading has the groups in which the eigenvector is largest. A penalty is on
     the sum of the norms of groups that are not included.
 
     References

@@ -49,7 +49,7 @@ class Share(NamedTuple):
 
 
 def fewest_variables(
-    problem: Problem, state: DeflatedOperator, solver: Solver, share: Share, seed: list[int],
+    solver: Solver, problem: Problem, state: DeflatedOperator, share: Share, seed: list[int],
     hook: Report | None,
 ) -> Solution | None:  # fmt: skip
     """The component of the fewest variables, among those that the solver finds, that explains the share.

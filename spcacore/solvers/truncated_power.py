@@ -174,9 +174,12 @@ class TruncatedPower(IterativeSolver):
         search, best = FieldSearch(self, near, state, sparsity, seed, hook, ground), None
         formed = state.matrix is not None  # then all columns race there
         at_once = not formed and self.start is None and search.at_once()
-        if at_once:
+        A = None if near.working_set is not None or problem.choice is not None else self.matrix(near, state)
+        if A is not None:
+            best = self._best_of_matrix(near, state, A, sparsity, hook)
+        elif at_once:
             best = search.improved(None)
-        if best is None:
+        if best is None and A is None:
             few = formed or problem.p <= BRIEF_ORDER or self.start is not None
             first = self if few else replaced(self, n_starts=1)  # a race follows
             best = super(TruncatedPower, first).find(problem, state, sparsity, seed, hook)
