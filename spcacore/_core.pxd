@@ -18,7 +18,7 @@ Otherwise the status is SPCACORE_NONFINITE.  What it has no need of it does not 
 change, and read, only the rows and columns of A, or the columns of X, where x is not zero.
 
 A may be zero or indefinite.  No arrays may overlap, but where that is said.  A call takes at most 16 KB of stack,
-that of BLAS and LAPACK by one thread included (measured with OpenBLAS).
+that of BLAS by one thread included (measured with OpenBLAS).
 
 stop may be NULL; otherwise it is called with ctx once an iteration and every few milliseconds of
 long ones, and what is not zero ends the call.  It runs without the GIL.
@@ -31,7 +31,7 @@ cdef enum:
     SPCACORE_STOPPED = -1
     SPCACORE_ZERO_VECTOR = -2   # x, or A x, is zero
     SPCACORE_NONFINITE = -3     # a product, or the input, is NaN or infinite
-    SPCACORE_LAPACK_FAILED = -5
+    SPCACORE_LAPACK_FAILED = -5  # no longer returned
     SPCACORE_INVALID = -6       # a size or parameter out of range; nothing was done
     SPCACORE_HOTELLING = 1      # deflations of spca_components_*
     SPCACORE_PROJECTION = 2

@@ -1,6 +1,6 @@
 """What C, C++ and _core.pyx know of the functions that _core.pxd exports: `interface.py _core.pxd OUT`.
 
-OUT is spcacore.h, or a .pxi. Both have the table of them: each for float and for double, in the order of the .pxd.
+OUT is spcacore.h, or a .pxi. Both have a table: each function for float and for double, in that order.
 """
 
 import re
@@ -13,9 +13,9 @@ REALS = {"s": "float", "d": "double"}
 VERSION = 1  # of the table; another one where a function is changed or removed, not where one is added
 
 HEADER = """\
-/* spcacore.h - the kernels of spcacore for extensions in C and C++: a table of functions, which spcacore_import() finds
- * at run time, so that nothing is linked.  Include Python.h first.  Made from _core.pxd: what is spca_NAME
- * there is sNAME here for float, dNAME for double, or NAME where it is one function.
+/* spcacore.h - the kernels of spcacore for extensions in C and C++: a table of functions, which
+ * spcacore_import() finds at run time, so that nothing is linked.  Include Python.h first.  Made from
+ * _core.pxd: spca_NAME is sNAME here for float, dNAME for double, or NAME where it is one function.
  *
 {about}
  */
@@ -33,8 +33,8 @@ extern "C" {{
 typedef ptrdiff_t spcacore_int;
 typedef int (*spcacore_stop)(void *ctx);
 
-/* Functions are added at the end, and never changed or removed: an extension works with every later table of the
- * same version. */
+/* Functions are added at the end, and never changed or removed: an extension works with every later
+ * table of the same version. */
 typedef struct {{
     int version;
     size_t size; /* of the table, in bytes */
@@ -48,7 +48,8 @@ static inline const spcacore_table *spcacore_import(void)
     const spcacore_table *table = (const spcacore_table *)PyCapsule_Import("spcacore._core.table", 0);
     if (table && (table->version != SPCACORE_TABLE_VERSION || table->size < sizeof(spcacore_table))) {{
         PyErr_Format(PyExc_ImportError,
-                     "built for a table of spcacore of version %d and %zu bytes; this one has version %d and %zu bytes",
+                     "built for a table of spcacore of version %d and %zu bytes, "
+                     "but this one has version %d and %zu bytes",
                      SPCACORE_TABLE_VERSION, sizeof(spcacore_table), table->version, table->size);
         return NULL;
     }}
@@ -105,7 +106,9 @@ def for_c(pxd: str) -> str:
     return HEADER.format(
         about="\n".join(f" * {line}".rstrip() for line in about.splitlines()),
         version=VERSION,
-        constants="enum {\n" + re.sub(r"(-?\d+)( *#)? ?(.*)", r"\1, /* \3 */", constants).replace(" /*  */", "") + "};",
+        constants="enum {\n"
+        + re.sub(r"(-?\d+)( *#)? ?(.*)", r"\1, /* \3 */", constants).replace(" /*  */", "")
+        + "};",
         functions=text.replace("~", " "),
     )
 
@@ -113,7 +116,9 @@ def for_c(pxd: str) -> str:
 def for_cython(pxd: str) -> str:
     """The table for _core.pyx."""
     return TABLE.format(
-        functions=table(pxd, "    {result} (*{name})({arguments}) noexcept nogil").replace("spcacore_stop stop", STOP),
+        functions=table(pxd, "    {result} (*{name})({arguments}) noexcept nogil").replace(
+            "spcacore_stop stop", STOP
+        ),
         version=VERSION,
         entries=table(pxd, "_table.{name} = {function}"),
     )

@@ -1,4 +1,4 @@
-"""The C functions of `spcacore._core`, as other packages call them: by cimport, from C and C++, by ctypes and numba."""
+"""The C functions of `spcacore._core`, as other packages call them: from Cython, C, C++, ctypes and numba."""
 
 import ctypes
 import doctest
@@ -30,7 +30,7 @@ PXD = Path(_core.__file__).with_name("_core.pxd")
 PXD = PXD if PXD.exists() else HERE.parent / "spcacore" / "_core.pxd"  # of an editable install
 
 # Name and signature of each function; T is float or double. Packages compiled against an earlier version of
-# this list must go on to work, so within a major version lines may be added at its end, never changed or removed.
+# this list must go on to work, so within a major version lines may be added at its end, never changed.
 FROZEN = """
 spca_truncate: int (Py_ssize_t, Py_ssize_t, T *, T *)
 spca_soft_threshold: int (Py_ssize_t, T const *, T, T *)
@@ -143,15 +143,25 @@ def padded(a, order, extra=3):
 def work_sizes(name, n, p, k, r, varimax):
     """Lengths of `work` and `iwork`, as the .pxd says."""
     return {
-        "truncate": (p, 0), "l1_threshold": (p, 0), "varimax": (varimax, 0), "orthogonal_parts": (p * r, 0),
-        "deflate_hotelling": (p, p), "deflate_projection": (3 * p, p), "deflate_schur": (2 * p, p),
-        "deflate_data_projection": (n + p, p), "deflate_data_schur": (n + 2 * p, p), "column_statistics": (3 * p, 0),
-        "tpower_covariance": (6 * p, 2 * p), "tpower_data": (n + 5 * p, 2 * p),
-        "pmd_covariance": (5 * p, 2 * p), "pmd_data": (n + 4 * p, 2 * p),
+        "truncate": (p, 0),
+        "l1_threshold": (p, 0),
+        "varimax": (varimax, 0),
+        "orthogonal_parts": (p * r, 0),
+        "deflate_hotelling": (p, p),
+        "deflate_projection": (3 * p, p),
+        "deflate_schur": (2 * p, p),
+        "deflate_data_projection": (n + p, p),
+        "deflate_data_schur": (n + 2 * p, p),
+        "column_statistics": (3 * p, 0),
+        "tpower_covariance": (6 * p, 2 * p),
+        "tpower_data": (n + 5 * p, 2 * p),
+        "pmd_covariance": (5 * p, 2 * p),
+        "pmd_data": (n + 4 * p, 2 * p),
         "refit_covariance": (k * k + 28 * k + 2 * p, p + 12 * k),
         "refit_data": (k * k + 28 * k + n * k + p, p + 12 * k),
-        "explained_covariance": (p * (2 * r + 2), 0), "explained_data": (p * (2 * r + 1) + n, 0),
-    }.get(name, (0, 0))  # fmt: skip
+        "explained_covariance": (p * (2 * r + 2), 0),
+        "explained_data": (p * (2 * r + 1) + n, 0),
+    }.get(name, (0, 0))
 
 
 DOUBLE = "column_statistics", "varimax"  # whose scratch is double in both precisions
@@ -185,8 +195,17 @@ def prepared(name, dtype=np.float64, order="C", **given):
     k, r = np.count_nonzero(given["x"]) if name.startswith("refit") else values["k"], max(values["r"], 0)
     work, iwork = work_sizes(name, n, p, k, r, library.varimax_work(p, r))
     variances = p if name == "column_statistics" else r
-    lengths = {"work": work, "iwork": iwork, "R": r * r, "Q": p * r, "V": p * r, "mean": p, "variance": variances,
-               "out": p, "w": p}  # fmt: skip
+    lengths = {
+        "work": work,
+        "iwork": iwork,
+        "R": r * r,
+        "Q": p * r,
+        "V": p * r,
+        "mean": p,
+        "variance": variances,
+        "out": p,
+        "w": p,
+    }
     out = SimpleNamespace()
     for argument, declared in ARGUMENTS[name].items():
         if declared == "void *work":
@@ -237,9 +256,15 @@ RNG = np.random.default_rng(0)
 N, P, R = 6, 4, 2
 X = RNG.standard_normal((N, P))
 USUAL = {
-    "X": X, "A": X.T @ X, "mean": X.mean(axis=0), "weight": np.array([1, 2, 0.5, 1]), "a": RNG.standard_normal(P),
-    "x": np.array([0.6, 0.8, 0, 0]), "V": RNG.standard_normal((R, P)), "Y": RNG.standard_normal((R, P)),
-}  # fmt: skip
+    "X": X,
+    "A": X.T @ X,
+    "mean": X.mean(axis=0),
+    "weight": np.array([1, 2, 0.5, 1]),
+    "a": RNG.standard_normal(P),
+    "x": np.array([0.6, 0.8, 0, 0]),
+    "V": RNG.standard_normal((R, P)),
+    "Y": RNG.standard_normal((R, P)),
+}
 DEFLATIONS = [name for name in CALLED if name.startswith("deflate")]
 SEARCHES = [name for name in CALLED if name.startswith(("tpower", "pmd"))]
 WRITTEN = {"X", "A", "x", "V", "Y"}  # where it is no input alone, which the call may not change either
@@ -257,7 +282,7 @@ def usual(name, **changed):
     return {**inputs, **{a: v for a, v in changed.items() if a in ARGUMENTS[name]}}
 
 
-ENDED = {name: ZERO_VECTOR for name in SEARCHES}
+ENDED = dict.fromkeys(SEARCHES, ZERO_VECTOR)
 TOLD = {name: STOPPED for name in CALLED if "stop" in ARGUMENTS[name]}
 SAYS_STOP = STOP(lambda _: 1)
 CONDITIONS = {  # what is changed, and the statuses that are not OK
@@ -269,15 +294,18 @@ CONDITIONS = {  # what is changed, and the statuses that are not OK
     "A negative": ({"A": -np.eye(P) - 1}, {}),
     "one sample": ({"X": X[:1]}, {}),
     "one sample, about itself": ({"X": X[:1], "mean": X[0], "A": np.zeros((P, P))}, ENDED),
-    "entries nearly overflow": ({"A": 1e37 * USUAL["A"], "X": 1e18 * X, "mean": 0 * X[0], "weight": np.ones(P)}, {}),
+    "entries nearly overflow": (
+        {"A": 1e37 * USUAL["A"], "X": 1e18 * X, "mean": 0 * X[0], "weight": np.ones(P)},
+        {},
+    ),
     "entries nearly underflow": ({"A": 1e-37 * USUAL["A"], "X": 1e-18 * X, "mean": 0 * X[0]}, {}),
     "loadings zero": ({"V": np.zeros((R, P)), "Y": np.zeros((R, P))}, {}),
     "loadings in one line": ({"V": np.ones((R, P)), "Y": np.ones((R, P))}, {}),
     "no loadings": ({"V": np.zeros((0, P))}, {}),
-    "all variables": ({"k": P, "bound": 9.0, "r": P}, {}),
-    "no iteration": ({"max_iter": 0}, {name: NOT_CONVERGED for name in (*SEARCHES, "varimax")}),
+    "all variables": ({"k": P, "bound": 9.0, "r": P, "V": np.eye(P), "Y": np.eye(P)}, {}),
+    "no iteration": ({"max_iter": 0}, dict.fromkeys((*SEARCHES, "varimax"), NOT_CONVERGED)),
     "stop says so": ({"stop": SAYS_STOP}, TOLD),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CALLED)
@@ -296,10 +324,22 @@ def test_status(name, condition):
 
 
 OUT_OF_RANGE = {
-    "n": [0], "p": [0, -1], "ld": [1], "k": [0, P + 1], "r": [-1, P + 1], "bound": [0.5, np.nan], "tol": [-1, np.nan],
-    "max_iter": [-1], "level": [-1, np.nan], "gamma": [-1, np.inf], "deflation": [0, 4],
-    ("truncate", "p"): [-1], ("truncate", "k"): [-1, P + 1], ("soft_threshold", "p"): [-1], ("varimax", "r"): [0, -1],
-}  # fmt: skip
+    "n": [0],
+    "p": [0, -1],
+    "ld": [1],
+    "k": [0, P + 1],
+    "r": [-1, P + 1],
+    "bound": [0.5, np.nan],
+    "tol": [-1, np.nan],
+    "max_iter": [-1],
+    "level": [-1, np.nan],
+    "gamma": [-1, np.inf],
+    "deflation": [0, 4],
+    ("truncate", "p"): [-1],
+    ("truncate", "k"): [-1, P + 1],
+    ("soft_threshold", "p"): [-1],
+    ("varimax", "r"): [0, -1],
+}
 
 
 @pytest.mark.parametrize("name", CALLED)
@@ -591,8 +631,10 @@ def test_deflations(dtype):
     v[[1, 4, 8]] = np.array([2, -1, 2]) / 3
     Pv, w, u = np.eye(9) - np.outer(v, v), A @ v, (B - mean) @ v
     for name, expected in {
-        "hotelling": A - v @ w * np.outer(v, v), "projection": Pv @ A @ Pv, "schur": A - np.outer(w, w) / (v @ w),
-    }.items():  # fmt: skip
+        "hotelling": A - v @ w * np.outer(v, v),
+        "projection": Pv @ A @ Pv,
+        "schur": A - np.outer(w, w) / (v @ w),
+    }.items():
         out = run(f"deflate_{name}", dtype, A=A, x=v)
         assert out.status == OK
         np.testing.assert_allclose(out.A, expected, atol=tight)
@@ -662,7 +704,7 @@ def test_varimax(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_several_components_by_one_call(dtype):
-    """The supports of `sparse_pca`, of data and of their covariance, by each deflation; fewer where the rank is less."""
+    """Those of `sparse_pca`, of data and of their covariance; fewer where the rank is less."""
     rng, tight = np.random.default_rng(3), 1e-10 if dtype == np.float64 else 1e-4
     for shape, k in (((30, 12), 3), ((50, 60), 5), ((6, 20), 4)):
         X = rng.standard_normal(shape) * np.linspace(3, 1, shape[1])
@@ -670,13 +712,13 @@ def test_several_components_by_one_call(dtype):
         A, mean, r = covariance(X).astype(dtype), X.mean(axis=0, dtype=np.float64), 7 if shape[0] == 6 else 3
         for code, deflation in enumerate(("hotelling", "projection", "schur"), 1):
             expected = sparse_pca(A, min(r, shape[0] - 1), k, kind="covariance", deflation=deflation)
-            for name, given in (("covariance", {"A": A}), ("data", {"X": X, "mean": mean})):
-                out = run(f"components_{name}", dtype, **given, r=r, k=k, deflation=code, max_iter=300)
+            for name, matrix in (("covariance", {"A": A}), ("data", {"X": X, "mean": mean})):
+                out = run(f"components_{name}", dtype, **matrix, r=r, k=k, deflation=code, max_iter=300)
                 V = out.V.reshape(r, -1)
                 rank = int(out.count[0])
                 assert out.status == OK
                 assert (V[rank:] == 0).all()
-                assert deflation == "hotelling" or rank == min(r, shape[0] - 1)
+                assert rank == (min(r, shape[0] - 1) if deflation == "schur" else r)
                 same = min(rank, expected.loadings.shape[1])
                 np.testing.assert_allclose(V[:same].T, expected.loadings[:, :same], atol=100 * tight)
                 np.testing.assert_allclose(
@@ -695,7 +737,7 @@ def test_a_component_is_the_best():
 
 
 def test_orthogonal_deflation():
-    """By the last of the orthogonal parts, as sparse_pca's, which are loadings orthogonal to none but spans."""
+    """By the last of the orthogonal parts: what is left is orthogonal to the span of the loadings."""
     A = covariance(data(40, 8))
     x, y = np.eye(8)[:2] * 0.6 + np.eye(8)[1:3] * 0.8
     B = run("deflate_projection", A=A, x=x).A
@@ -725,6 +767,7 @@ def test_the_page_shows_the_package_that_is_tested():
     assert block("meson", "extension_module") == (HERE / "downstream" / "meson.build").read_text(
         encoding="utf-8"
     )
+    assert block("c", "PyMODINIT_FUNC") == (HERE / "downstream" / "keep.c").read_text(encoding="utf-8")
     names = set(re.findall(r"`(spca_\w+)`", PAGE.read_text(encoding="utf-8")))
     assert names == {line.split(":")[0] for line in FROZEN.split("\n") if line.startswith("spca_")}
 
@@ -738,7 +781,7 @@ def test_the_examples_of_the_page():
 def test_numba():
     pytest.importorskip("numba", reason="numba is not installed")
     scope = {}
-    exec(block("python", "get_cython_function_address"), scope)
+    exec(block("python", "import numba"), scope)
     rows = np.random.default_rng(0).standard_normal((50, 40))
     expected = rows.copy()
     for row in expected:
@@ -751,6 +794,134 @@ def test_numba():
     assert scope["truncate_rows"](rows, 3) == OK
     np.testing.assert_array_equal(rows, expected)
     assert scope["truncate_rows"](np.full((1, 4), np.nan), 3) == NONFINITE
+    with pytest.raises(scope["numba"].TypingError, match="ArrayCTypes"):  # without a signature, too
+        scope["numba"].njit(scope["truncate_rows"].py_func)(rows.astype(np.float32), 3)
+
+
+def test_arrays_of_the_wrong_kind_are_refused():
+    a, work = np.arange(4.0), np.zeros(4)
+    constant = a.copy()
+    constant.flags.writeable = False
+    for wrong, message in (
+        (a.astype(np.float32), "an array of float64 is needed, not one of float32"), (a[::2], "side by side"),
+        (a[::-1], "side by side"), (constant, "read-only"), ([1.0, 2.0], "an array of float64 is needed"),
+    ):  # fmt: skip
+        with pytest.raises(ctypes.ArgumentError, match=message):
+            kernels.float64.truncate(2, 1, wrong, work)
+    assert kernels.float64.soft_threshold(4, constant, 1.0, work) == OK
+    assert work.tolist() == [0, 0, 1, 2]
+    with pytest.raises(AttributeError, match="no kernel 'trunkate', but .* truncate"):
+        kernels.float64.trunkate  # noqa: B018
+
+
+NEWER = "int (*dadded)(spcacore_int p);\n} spcacore_table;"
+
+
+@pytest.mark.parametrize(
+    ("compiler", "change", "works"),
+    [
+        ("cc", (r"", ""), True),
+        ("c++", (r"", ""), True),
+        ("cc", (r"    int \(\*spmd_covariance\).*?(?=\} spcacore_table)", ""), True),
+        ("cc", (r"\} spcacore_table;", NEWER), False),
+        ("cc", (r"TABLE_VERSION 1", "TABLE_VERSION 2"), False),
+    ],
+    ids=["C", "C++", "built with an older table", "built with a newer table", "of another version"],
+)
+def test_an_extension_in_c(compiler, change, works, tmp_path):
+    """What was built with a header before some functions were added works, and what asks for more says so."""
+    headers = Path(sysconfig.get_path("include"))
+    if not (shutil.which(compiler) and (headers / "Python.h").exists()):
+        pytest.skip(f"{compiler} and the headers of Python are needed")
+    header = SCRIPT.for_c(TEXT)
+    changed = re.sub(*change, header, flags=re.S) if change[0] else header
+    assert (changed == header) == (change[0] == "")
+    (tmp_path / "spcacore.h").write_text(changed, encoding="utf-8")
+    language = ["-x", "c++"] if compiler == "c++" else ["-std=c11", "-Wpedantic"]
+    built = tmp_path / f"keep{sysconfig.get_config_var('EXT_SUFFIX')}"
+    command = [
+        compiler,
+        *language,
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-missing-field-initializers",
+        "-shared",
+        "-fPIC",
+    ]
+    paths = [f"-I{headers}", f"-I{tmp_path}", str(HERE / "downstream" / "keep.c"), "-o", str(built)]
+    done = subprocess.run([*command, *paths], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    spec = importlib.util.spec_from_file_location("keep", built)
+    if not works:
+        with pytest.raises(ImportError, match="built for a table of spcacore of version"):
+            importlib.util.module_from_spec(spec)
+        return
+    keep = importlib.util.module_from_spec(spec).keep
+    row = np.array([3.0, -5.0, 4.0])
+    assert (keep(row, 1), keep(row, 4)) == (OK, INVALID)
+    assert row.tolist() == [0, -5, 0]
+
+
+def test_the_header_is_where_it_says():
+    """But of an editable install, which has none."""
+    if Path(_core.__file__).with_name("_core.pxd").exists():
+        assert (Path(kernels.get_include()) / "spcacore.h").read_text(encoding="utf-8") == SCRIPT.for_c(TEXT)
+    else:
+        with pytest.raises(FileNotFoundError, match="editable"):
+            kernels.get_include()
+
+
+# ---- many matrices -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", ["data", "covariance", "scaled"])
+def test_components_of_each_are_those_of_one(kind, dtype):
+    """Those of `sparse_pca`, and the same bits alone, among others and by any number of threads."""
+    X = np.stack([data(30, 15, dtype, seed) for seed in range(20)])
+    X[:, :, 3] = 0.1  # constant
+    tight, options = 1e-9 if dtype == np.float64 else 1e-3, {"scale": True} if kind == "scaled" else {}
+    if kind == "covariance":
+        X, options = np.stack([covariance(x).astype(dtype) for x in X]), {"kind": kind}
+    for thorough, method in ((True, "tpower"), (False, spcacore.TPower(start="diagonal"))):
+        results = []
+        for threads in (1, 2, 3):
+            with spcacore.limit_threads(threads):
+                results.append(kernels.sparse_pca_each(X, 3, 4, thorough=thorough, **options))
+        results.append(kernels.sparse_pca_each(X[4:], 3, 4, thorough=thorough, **options))
+        for result in results[1:]:
+            for got, first in zip(result, results[0], strict=True):
+                np.testing.assert_array_equal(got, first[-len(got) :])
+        for i, x in enumerate(X if thorough or kind != "scaled" else []):  # where all variances are 1
+            expected = sparse_pca(x, 3, 4, method=method, **options)
+            for name in ("loadings", "explained_variance", "total_variance", "mean", "scale"):
+                known, got = getattr(expected, name), getattr(results[0], name)[i]
+                if known is not None:
+                    np.testing.assert_allclose(got, known, rtol=tight, atol=100 * tight, err_msg=name)
+
+
+def test_what_each_refuses():
+    X = np.ones((3, 5, 4))
+    X[:2] = data(10, 4).reshape(2, 5, 4)
+    result = kernels.sparse_pca_each(X, 2)
+    assert result.n_components.tolist() == [2, 2, 0]
+    assert not result.loadings[2].any()
+    huge = X.copy()
+    huge[1, 0, 0] = 1e308
+    huge[1, 1, 0] = -1e308
+    for arguments, message in (
+        ((X[0], 2), "X must have 3 dimensions"),
+        ((X, 5), "n_components"),
+        ((X, 2, 5), "cardinality"),
+        ((huge, 1), "matrix 1 of X leaves"),
+        ((np.full((2, 2, 2), np.nan), 1), "NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            kernels.sparse_pca_each(*arguments)
+    for options, message in (({"kind": "covariance"}, "square"), ({"deflation": "naive"}, "deflation")):
+        with pytest.raises(ValueError, match=message):
+            kernels.sparse_pca_each(X, 1, **options)
 
 
 @pytest.fixture(scope="module")
