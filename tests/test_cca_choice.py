@@ -6,6 +6,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse
+from in_turn import examples
 from scipy.optimize import nnls
 
 import spcacore
@@ -164,13 +165,13 @@ def test_variables_of_whole_groups_are_counted(known):
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize(("swaps", "least"), [(False, 100), (True, 114)])
+@pytest.mark.parametrize(("swaps", "least"), [(False, 0.75), (True, 0.93)])
 def test_a_search_fills_the_room(swaps, least):
     """Of one side, given the other: against all sets of groups that have room."""
     unit = np.array([0, 0, 0, 1, 1, 2, 2, 3, 4, 5])
     choice = Supports.checked(10, None, None, None, unit, None, "variables")
-    best = 0
-    for seed in range(120):
+    best, tried = 0, examples(120)
+    for seed in range(tried):
         rng = np.random.default_rng(seed)
         F, g, k = rng.standard_normal((12, 10)), rng.standard_normal(10), 3 + seed % 4
         pencil = Pencil(Form.of(np.outer(g, g)), Form.of(F.T @ F / 12), dtype=np.dtype(float))
@@ -181,7 +182,7 @@ def test_a_search_fills_the_room(swaps, least):
         values = [np.sqrt(g[S] @ np.linalg.solve(B[np.ix_(S, S)], g[S])) for S in sets if len(S) <= k]
         assert found.objective <= max(values) * (1 + 1e-9)
         best += found.objective >= max(values) * (1 - 1e-9)
-    assert best >= least
+    assert best >= least * tried
 
 
 def test_groups_of_one_size_are_counted_either_way():

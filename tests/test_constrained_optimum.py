@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from in_turn import examples
 from oracles import covariance, optimum
 
 from spcacore import GPower, sparse_pca, tpower
@@ -57,7 +58,7 @@ def shortfalls(constraint, method, seeds):
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("method", ["tpower", "greedy", "dspca", "gpower"])
 def test_the_constrained_optimum_is_found(constraint, method):
-    assert shortfalls(constraint, method, range(40)).max() < 1e-9
+    assert shortfalls(constraint, method, range(examples(40))).max() < 1e-9
 
 
 def test_an_end_with_fewer_nonzeros_than_it_may_have_is_improved():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, data_arrays, optimum
 from scipy import sparse as sp
 from scipy.linalg import eigh
@@ -15,10 +16,16 @@ from test_tpower import PITPROPS_OPTIMA
 
 import spcacore
 from spcacore import _core, explained_variance, greedy, sparse_pca
+from spcacore.operators import submatrix
+from spcacore.solvers import greedy_search
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 STRATEGIES = ["forward", "gradient", "backward", "bidirectional"]
-CASES = {"max_examples": 200, "deadline": None, "derandomize": True}
+CASES = {"deadline": None, "derandomize": True}
+
+
+def blocks(X):
+    return spcacore.row_blocks(np.array_split(X, 3))
 
 
 # ---- loops over all variables -----------------------------------------------------------------------
@@ -93,7 +100,7 @@ def check_path(x, A):
 
 
 @given(seed=st.integers(0, 2**32), p=st.integers(1, 10), kind=st.sampled_from(KINDS))
-@settings(**CASES | {"max_examples": 100})
+@settings(**CASES | {"max_examples": examples(100)})
 def test_forward_and_gradient_are_the_loops(seed, p, kind):
     A = random_matrix(seed, p, kind)
     first = int(np.random.default_rng(seed).integers(p)) if kind == "correlation" else None
@@ -110,7 +117,7 @@ def test_forward_and_gradient_are_the_loops(seed, p, kind):
 
 
 @given(seed=st.integers(0, 2**32), p=st.integers(1, 10), kind=st.sampled_from(KINDS))
-@settings(**CASES | {"max_examples": 60})
+@settings(**CASES | {"max_examples": examples(60)})
 def test_backward_is_the_loop_and_bidirectional_the_better(seed, p, kind):
     A = random_matrix(seed, p, kind)
     x = greedy(A, p, kind="covariance", options=spcacore.Greedy(strategy="backward"))
@@ -137,6 +144,28 @@ def test_values_rise_and_stay_below_the_optimum(strategy):
         best = [optimum(A, k) for k in range(1, 10)]
         assert (x.path_value <= np.array(best) * (1 + 1e-12)).all()
         assert (x.path_value >= 0.75 * np.array(best)).all()
+
+
+@pytest.mark.parametrize("room", [0, 1 << 25])
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array, blocks], ids=["dense", "csr", "blocks"])
+def test_searches_share_the_rows_of_the_matrix(store, room, monkeypatch):
+    """Each row is computed once by all searches of a component, if there is room for it."""
+    monkeypatch.setattr(submatrix, "ROWS_ENTRIES", room)
+    rows, asked = submatrix.rows_of, []
+    monkeypatch.setattr(
+        submatrix, "rows_of", lambda op, S: (asked.extend(S) if op.p == 300 else 0, rows(op, S))[1]
+    )
+    X = np.random.default_rng(2).standard_normal((30, 300))
+    X[:, ::40] += 2 * np.random.default_rng(3).standard_normal((30, 1))
+    monkeypatch.setattr(greedy_search, "can_be_formed", lambda problem, state: False)
+    x = greedy(store(X), 10, options=spcacore.Greedy(strategy="forward"))
+    A = covariance(X)
+    np.testing.assert_array_equal(x.order, forward(A, 10, int(np.argmax(A.diagonal()))))
+    assert sorted(asked) == sorted(x.order)
+    asked.clear()
+    monkeypatch.setattr(greedy_search, "_begins", lambda *_: x.order[:3].tolist())
+    greedy(store(X), 10)
+    assert (len(asked) == len(set(asked))) == (room > 0)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -276,7 +305,7 @@ scales = st.sampled_from([1.0, 1e-150, 1e150, 1e-20])
     poles=st.lists(numbers, min_size=1, max_size=7), data=st.data(), scale=scales, corner=numbers,
     single=st.booleans(),
 )  # fmt: skip
-@settings(**CASES | {"max_examples": 600})
+@settings(**CASES | {"max_examples": examples(600)})
 def test_bordered_eigenvalues(poles, data, scale, corner, single):
     k = len(poles)
     size = scale if not single else 1.0
@@ -301,7 +330,7 @@ def test_bordered_eigenvalues(poles, data, scale, corner, single):
 
 
 @given(poles=st.lists(numbers, min_size=1, max_size=7), seed=st.integers(0, 2**32), scale=scales)
-@settings(**CASES | {"max_examples": 400})
+@settings(**CASES | {"max_examples": examples(400)})
 def test_deleted_eigenvalues(poles, seed, scale):
     rng = np.random.default_rng(seed)
     k = len(poles)
@@ -333,7 +362,7 @@ def test_roots_next_to_a_pole_and_far_from_it(far):
 
 @pytest.mark.parametrize("strategy", ["forward", "backward"])
 @given(seed=st.integers(0, 2**32), p=st.integers(4, 9), t=st.integers(1, 3), k=st.integers(1, 7))
-@settings(**CASES | {"max_examples": 60})
+@settings(**CASES | {"max_examples": examples(60)})
 def test_generalized_deflation_is_the_loop_over_pencils(strategy, seed, p, t, k):
     k = min(k, p)
     A = random_matrix(seed, p, "covariance")
@@ -359,7 +388,7 @@ def test_generalized_deflation_is_the_loop_over_pencils(strategy, seed, p, t, k)
 @given(
     seed=st.integers(0, 2**32), k=st.integers(1, 6), t=st.integers(1, 3), strength=st.sampled_from([-1, 9])
 )
-@settings(**CASES | {"max_examples": 100})
+@settings(**CASES | {"max_examples": examples(100)})
 def test_bordered_pencils(seed, k, t, strength):
     p = 12
     rng = np.random.default_rng(seed)

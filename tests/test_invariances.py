@@ -11,8 +11,9 @@ import calls
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from calls import CALLS, CLEAN, K, N, P, R, numbers
+from calls import CALLS, CLEAN, K, N, P, R, answer, numbers
 from in_turn import in_turn
+from laws import LAWS
 
 import spcacore
 from spcacore import (
@@ -44,7 +45,7 @@ COUNTED = ("n_iter", "n_starts", "n_ends", "n_best")  # on the way to the result
 
 @functools.cache
 def clean_numbers(call, dtype):
-    return numbers(call.run(call.clean(dtype)))
+    return numbers(answer(call, dtype))
 
 
 def quietly(run, *args):
@@ -105,6 +106,7 @@ POWERS_OF = {
     "varimax": {"0": 1},
     "orthomax": {"0": 1},
     "l1_rotation": {"0": 1},
+    **{name: {"pattern": 1, "structure": 1, "variance": 2} for name in ("promax", "oblimin")},
     "truncate": {"": 1},
     "soft_threshold": {"": 1},
     "l1_threshold": {"1": 1},
@@ -239,14 +241,6 @@ def test_columns_of_very_different_size(call):
 
 ROWS, COLUMNS = (np.random.default_rng(5).permutation(m) for m in (N, P))
 APART = np.r_[np.argsort(COLUMNS[:6]), 6 + np.argsort(COLUMNS[6:])]  # within each of the two sets of a CCA
-ROWS_BY_NUMBER = (  # of which some numbers are drawn, dealt or named by the number of the row
-    *("sparse_cca_permutation", "sparse_dissimilarity_gap", "sparse_kmeans_gap", "select_n_components"),
-    *("select_sparsity", "select_sparsity, permutation"),
-)
-COLUMNS_BY_NUMBER = (
-    *("sparse_cca_permutation", "sparse_dissimilarity_gap", "sparse_kmeans_gap", "random_fourier_features"),
-    *("kernel_pca, features", "select_sparsity, permutation"),
-)
 NOT_BY_ORDER = (*COUNTED, "trace", "labels", "centers", "dissimilarity")  # paths to the result; names
 BY_INDEX = (
     "order",
@@ -330,8 +324,8 @@ def reordered(call, rows, columns):
 
 
 IN_ANY_ORDER = [
-    *[("rows", c) for c in CALLS if c.takes == "data" and c.name not in ROWS_BY_NUMBER],
-    *[("columns", c) for c in CALLS if c.name not in COLUMNS_BY_NUMBER],
+    *[("rows", c) for c in LAWS["order of rows"].calls()],
+    *[("columns", c) for c in LAWS["order of columns"].calls()],
 ]
 
 
@@ -343,18 +337,6 @@ def test_order_of_rows_and_columns(which, call):
         columns = APART
     for name, out, expected in reordered(call, rows, columns):
         close(out, expected, call, np.float64, name)
-
-
-@pytest.mark.share(100)
-@pytest.mark.parametrize("dtype", DTYPES, **ids)
-@pytest.mark.parametrize("call", CALLS, ids=repr)
-def test_the_largest_entry_of_a_loading_is_positive(call, dtype):
-    """The first of those that tie; of canonical pairs in x, and y follows."""
-    for name, value in clean_numbers(call, dtype).items():
-        if name.split(".")[-1] in ("loading", "loadings", "loadings_x"):
-            W = np.abs(value.reshape(len(value), -1))
-            first = ((1 - 1e-12) * W.max(axis=0) <= W).argmax(axis=0)
-            assert (value.reshape(W.shape)[first, np.arange(W.shape[1])] > 0).all(), name
 
 
 SELECTING = [

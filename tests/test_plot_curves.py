@@ -354,6 +354,7 @@ def apart(a, b):
     return np.sqrt(np.mean(difference**2)), abs(difference).max()
 
 
+@pytest.mark.share(3)
 @pytest.mark.skipif(
     matplotlib.__version_info__ < (3, 11),
     reason="stored pictures are by matplotlib 3.11, which sets text anew",

@@ -69,6 +69,7 @@ ROUTES = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("make", [counts, genotypes, factors, noise])
 @pytest.mark.parametrize("route", ROUTES)

@@ -324,7 +324,7 @@ def sparse_cca(
     if removal.quotient and certify:
         raise ValueError("certify=True cannot be combined with deflation='generalized', whose metric changes")
     for side in sides:
-        if removal.quotient and side.choice is not None and side.choice.signs is not None:
+        if removal.quotient and side.supports.signs is not None:
             raise ValueError(
                 f"signs of {side.name} cannot be combined with deflation='generalized': leave one out"
             )

@@ -20,7 +20,6 @@ from itertools import combinations, product
 import numpy as np
 from scipy.linalg import block_diag
 
-from .. import _core
 from .._limits import (
     CCA_GENERALIZED_LEFT,
     CCA_PAIRS,
@@ -36,7 +35,6 @@ from .._limits import (
 )
 from ..operators.deflation import PROJECTION, Deflation
 from ..solvers.solution import ProgressHook, ended
-from ..supports.admissible import Supports
 from .cca_choice import Chosen, best_values
 from .form import Array, Form, Index
 from .pencil import Pencil, Solution
@@ -74,12 +72,12 @@ class Alternation:
         self.pencil = [
             Pencil(A, B, dtype=dtype, advice="use ridge") for A, B in zip(nothing, self.metric, strict=True)
         ]
-        self.choices = [s.shaped for s in (x, y)]
-        most = [k if c is None else c.most_variables(k) for k, c in zip(counts, self.choices, strict=True)]
+        supports = [s.supports for s in (x, y)]
+        most = [one.most_variables(k) for k, one in zip(counts, supports, strict=True)]
         self.counts = [min(k, len(pencil.active)) for k, pencil in zip(most, self.pencil, strict=True)]
-        chosen = [c or Supports.plain(s.p) for c, s in zip(self.choices, (x, y), strict=True)]
-        self.chosen = [Chosen(*one) for one in zip(self.pencil, chosen, counts, strict=True)]
-        self.signed = any(one.signs is not None for one in chosen)
+        self.chosen = [Chosen(*one) for one in zip(self.pencil, supports, counts, strict=True)]
+        self.shaped = any(one.shapes for one in supports)
+        self.signed = any(one.signs is not None for one in supports)
         self.first = 0.0
         self.noise = CCA_GENERALIZED_LEFT.of(dtype)
 
@@ -127,7 +125,7 @@ class Alternation:
         """Pairs whose supports grow together, from pairs of variables, with swaps; or the best of all."""
         counts, (x, y) = (self.counts[0], self.counts[1]), self.pencil
         p, q, n = len(x.active), len(y.active), float(self.cross.x.n)
-        plain = all(c is None for c in self.choices) and x.B is x.B0 and y.B is y.B0
+        plain = not self.shaped and x.B is x.B0 and y.B is y.B0
         if not plain or n * p * q > PAIR_WORK or p + q > PENCIL_BACKWARD_ORDER or ended(progress):
             return
         C, B_x, B_y = self._matrices()
@@ -184,13 +182,9 @@ class Alternation:
         v = leading_singular_vector(cross)
         if v is None:
             return []
-        k = self.counts[1]
         sparse = np.zeros_like(v)
-        kept = _core.select_largest(v, k)
+        kept = self.chosen[1].choice.truncated(v, self.chosen[1].count)
         sparse[kept] = v[kept]
-        choice = self.choices[1]
-        if choice is not None:
-            sparse = np.where(np.isin(np.arange(len(v)), choice.truncated(v, self.chosen[1].count)), v, 0)
         starts = [sparse]
         if float(cross.x.n) * cross.x.p * cross.y.p <= PAIR_WORK:
             spread = [np.sqrt(np.maximum(form.diagonal(), 0)) for form in self.metric]
@@ -237,7 +231,7 @@ class Alternation:
         g = np.where(pencil.unit > 0, g, 0)
         if not g.any():
             return None
-        if self.choices[side] is not None:
+        if self.chosen[side].choice.shapes:
             x = self.chosen[side].search(g * pencil.unit, earlier, swaps)
             return x if x.objective > 0 else None
         pencil = pencil.with_numerator(Form.of(factor=g[None]))

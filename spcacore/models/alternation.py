@@ -50,7 +50,7 @@ def prepare(
     center, scale, weight = in_order(X, request.center, request.scale, request.sample_weight)
     request = request.having(center=center, scale=scale, sample_weight=weight)
     problem = problem_of(X, request)
-    request = request.having(choice=problem.choice)
+    request = request.having(choice=problem.supports)
     check_choice_of(request.solver, problem)
     if request.attempts and request.constraint is not None:
         refuse_constraint(problem)
@@ -205,7 +205,7 @@ def _in_turn(
             return problem.exhausted(t, r).replace("no variance", what)
         if request.certify is True:
             asked, report = request.sparsity[t], hook_of_component(hook, t, r, whole=True)
-            k = _cardinality(state.choice, new, asked)
+            k = _cardinality(state.supports, new, asked)
             better, own = better_support(problem, state, new, k, request.proof_seconds, report)
             free = (
                 solver.name == "tpower"
@@ -260,8 +260,7 @@ def refine_all(
     """The components solved again, each given all the others."""
     if hook is not None and hook.ended:
         return [replace(x, converged=False) for x in found]
-    choice = problem.choice
-    sizes = tuple(len(x.index) if choice is None else choice.cardinality_with(x.index) for x in found)
+    sizes = tuple(problem.supports.cardinality_with(x.index) for x in found)
     if not any(isinstance(one, Share) for one in request.cardinality):
         sizes = (request.cardinality or sizes)[: len(found)]
     start = [(x.index, x.entries) for x in found]
@@ -288,10 +287,8 @@ def explained_together(problem: Problem, found: Sequence[Solution]) -> float:
     return joint_variance(problem, [(x.index, x.entries) for x in found])
 
 
-def _cardinality(choice: Supports | None, x: Solution, asked: Any) -> int:
+def _cardinality(choice: Supports, x: Solution, asked: Any) -> int:
     """As it is counted: what is included counts though it is zero, and groups that fit may leave room."""
-    if choice is None:
-        return len(x.index)
     if choice.counts_variables and isinstance(asked, int):
         return asked
     return choice.cardinality_with(x.index)
@@ -302,9 +299,7 @@ def _certified(
 ) -> Solution:
     """With the objective of the deflated matrix, and an upper bound on it."""
     objective = state.objective(x.index, x.entries)
-    size = _cardinality(state.choice, x, asked)
-    if state.choice is not None:
-        size = state.choice.most_variables(size)
+    size = state.supports.most_variables(_cardinality(state.supports, x, asked))
     if not bound <= objective * (1 + EXACT_SLACK.of(problem.operator.dtype)):
         bound = min(bound, *upper_bounds(problem, state, size).values())
     return replace(x, objective=objective, upper_bound=max(bound, objective))

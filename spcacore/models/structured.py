@@ -267,7 +267,9 @@ def oppca(
     prior : Prior, optional
         The covariance C of a loading, or its inverse, as in ``Prior(precision=L)``. Default: C = I.
     deflation : {"orthogonal", "naive"}, default "orthogonal"
-        "naive" subtracts `x m'` from the data, and does not make later means orthogonal.
+        "orthogonal" projects the data onto the complement of the earlier means. "naive" subtracts `x m'`, and
+        does not make later means orthogonal. The paper subtracts and restricts the later posteriors: of
+        other data, components explain at most 0.3 % more or less (docs/measured/probabilistic.md).
     max_iter : int, default 500
         Iterations of each component.
     tol : float, optional
@@ -291,8 +293,7 @@ def oppca(
     ------
     ValueError
         For a singular or indefinite prior covariance, an indefinite precision, more components than the
-        rank, a single sample, no variance, NaN, infinite or empty
-        input, or an option out of range.
+        rank, a single sample, no variance, NaN, infinite or empty input, or an option out of range.
     {type_error}
 
     References
@@ -325,15 +326,14 @@ def soppca(
     prior: Prior | None = None, choice: Choice | None = None,
     deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal", max_iter: int = 500,
     tol: float | None = None,
-    kind: Kind = "data", center: bool = True, scale: bool = False,
-    sample_weight: Weights = None, n_samples: int | None = None,
-    callback: Callback | None = None,
+    kind: Kind = "data", center: bool = True, scale: bool = False, sample_weight: Weights = None,
+    n_samples: int | None = None, callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
     """Sparse probabilistic components with a prior, one at a time.
 
     Like `oppca`, but each posterior is supported on k variables. A greedy search for these maximizes the free
-    energy of the best posterior on a support S, `r_S'(K_S)^-1 r_S - log det K_S` with `r = Z'x/s2`. With
-    C = I this is truncated power with orthogonalized projection deflation.
+    energy of the best posterior on a support S, `r_S'(K_S)^-1 r_S - log det K_S`, `r = Z'x/s2`. With C = I
+    this is truncated power with orthogonalized projection deflation.
 
     Parameters
     ----------
@@ -362,6 +362,11 @@ def soppca(
     ValueError, TypeError
         As in `oppca`, and for a cardinality out of range.
 
+    Notes
+    -----
+    The posterior on S is the information projection of the one on all variables, N(m, K^-1): the restriction
+    `N(D (Km)_S, D)`, ``D = inv(K[np.ix_(S, S)])``. Onto given signs it has no closed form: they are refused.
+
     References
     ----------
     R. Khanna, J. Ghosh, R. Poldrack and O. Koyejo (2017). A deflation method for structured probabilistic
@@ -381,7 +386,7 @@ def soppca(
     options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _DEFLATIONS)
     known = {"choice": knowledge(choice)}
-    if choice is not None and choice.signs is not None:
+    if known["choice"].get("signs") is not None:
         raise ValueError("signs cannot be combined with soppca, whose posteriors are normal")
     return _fit(X, n_components, cardinality, "soppca", deflation, kind, options | known, [], callback)
 
@@ -409,7 +414,7 @@ def _fit(
     names = ("center", "scale", "sample_weight")
     options = options | dict(zip(names, in_order(X, *(options[name] for name in names)), strict=True))
     problem = _problem_of(X, kind, options)
-    options = options | {"choice": problem.choice}
+    options = options | {"choice": problem.supports}
     if options["sample_weight"] is not None:
         options["sample_weight"] = np.array(options["sample_weight"])  # the caller's may change
     max_iter = integer(options["max_iter"], "max_iter", 1)

@@ -96,22 +96,20 @@ def as_problem(
     if kind == "data" and storage.resembles_covariance():
         warn(AS_DATA.format(storage.shape[0]), UserWarning)
     treatment = Standardization.checked(storage.shape, center, scale, sample_weight)
-    if isinstance(choice, dict):
-        choice = Supports.checked(storage.shape[1], storage.names, **choice)
-    if choice is not None:
-        if not choice.allowed.all():
-            treatment = replaced(treatment, excluded=choice.excluded)
-        if choice.shapes and screening == "working_set":
-            raise ValueError(f"screening='working_set' cannot be combined with {choice.shaping}")
-        restrictable = restrictable and not choice.shapes
+    supports = choice
+    if not isinstance(supports, Supports):
+        supports = Supports.checked(storage.shape[1], storage.names, **(supports or {}))
+    if not supports.allowed.all():
+        treatment = replaced(treatment, excluded=supports.excluded)
+    if supports.shapes and screening == "working_set":
+        raise ValueError(f"screening='working_set' cannot be combined with {supports.shaping}")
+    restrictable = restrictable and not supports.shapes
     problem = _wrapped(storage, treatment, screening, columnwise, restrictable, form)
     problem = replaced(problem, ground=Ground())
     if treatment.scale and treatment.deviation is None:
         _tell_constant(problem, treatment)
-    if choice is None:
-        return problem
-    data = None if problem.data is None else replaced(problem.data, choice=choice)
-    return replaced(problem, choice=choice, data=data)
+    data = None if problem.data is None else replaced(problem.data, supports=supports)
+    return replaced(problem, supports=supports, data=data)
 
 
 def _tell_constant(problem: Problem, treatment: Standardization) -> None:

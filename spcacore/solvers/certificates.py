@@ -229,8 +229,7 @@ def optimality_bound(
         cardinality, "cardinality", r, lambda value, name: Solver.check_sparsity(value, name, problem)
     )
     asked = sizes[0]
-    if problem.choice is not None:
-        sizes = tuple(problem.choice.most_variables(k) for k in sizes)
+    sizes = tuple(problem.supports.most_variables(k) for k in sizes)
     if constraint is not None:
         check_choice(constraint, "constraint", ("orthogonal",))
     if problem.diagonal is None:
@@ -341,8 +340,8 @@ def upper_bounds(
     else:
         A = op.submatrix(np.arange(p)).astype(np.float64)
         bounds = _from_all_entries(A, k)
-        if state.choice is not None and not state.quotient:
-            bounds = _with_choice(state.choice, A, k, bounds, _rounding(problem, whole, "included", k))
+        if state.supports.shapes and not state.quotient:
+            bounds = _with_choice(state.supports, A, k, bounds, _rounding(problem, whole, "included", k))
     bounds = {name: bound + _rounding(problem, whole, name, k) for name, bound in bounds.items()}
     return bounds | ({"strong variables": strong} if strong < np.inf else {})
 

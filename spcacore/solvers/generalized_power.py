@@ -38,7 +38,7 @@ from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one
 from .candidates import begin_among
-from .choosing import ascend, penalization
+from .choosing import Step, UnitSteps
 from .column_starts import Columns, ThresholdedEntries
 from .greedy_search import greedy_or
 from .parameters import shared_parameters
@@ -110,7 +110,7 @@ class GeneralizedPower(IterativeSolver):
             starts = itertools.chain(ends, _starts(problem, state, self, gamma, seed))
             best = self._search(problem, state, state.operator.with_quotient(), starts, gamma, hook)
         if best is not None and self.renormalize:
-            size = len(best.index) if state.choice is None else state.choice.cardinality_with(best.index)
+            size = state.supports.cardinality_with(best.index)
             best = greedy_or(problem, state, best, size, seed, hook)
         return drop_zeros(best)
 
@@ -121,23 +121,20 @@ class GeneralizedPower(IterativeSolver):
         """The best of the runs from all starts, re-fitted if asked; of minus infinity if none is feasible."""
         l0, rounding = self.norm == "l0", _rounding(op)
         limits = self.max_iter, self.tolerance(op), hook
-        choice, rule, worth = state.choice, None, None
-        if choice is not None:
-            rule, worth = penalization(choice, l0, gamma)
         best, lacking, most, runs = None, None, -math.inf, 0
         again, work = 0, 0.0  # starts that led to the best, and multiplications of all
         for tried, (index, entries, _) in enumerate(starts):
             enough = tried >= COLUMN_STARTS_LEAST and work > START_WORK
             if best is not None and (ended(hook) or (self._chooses and (again > SAME_ENDS or enough))):
                 break
-            if choice is None or rule is None or worth is None:
+            if not state.supports.shapes:
                 status, index, entries, objective, variance, n_iter = op.gpower(
                     index, entries, l0, gamma, *limits
                 )
             else:
-                status, index, entries, objective, variance, n_iter = ascend(
-                    op, choice, rule, index, entries, *limits, worth
-                )
+                steps = UnitSteps(state.supports, Step.L0 if l0 else Step.L1, level=gamma)
+                found = steps.ascend(op, index, entries, *limits)
+                status, index, entries, objective, variance, n_iter = found
             runs += 1
             work += 2.0 * (op.p * len(index) if op.symmetric_form else problem.cost) * n_iter
             first_term = abs(variance) if l0 else math.sqrt(abs(variance))

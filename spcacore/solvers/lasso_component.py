@@ -24,11 +24,9 @@ from ..operators.inputs import variable_names
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from ..supports.admissible import Supports
 from .base import IterativeSolver, drop_zeros, run_one
 from .candidates import begin_among
-from .choosing import ascend
-from .orthogonal_choice import orthogonal_bounding
+from .orthogonal_choice import ascend_orthogonally
 from .parameters import shared_parameters
 from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros
 from .refitting import best_of_bounded, refit
@@ -63,23 +61,16 @@ class LassoComponent(IterativeSolver):
         op, tol = state.operator, self.tolerance(state.operator)
         if not state.quotient:
             state = _constrained(state)
-        Q, choice = _columns_of(state), state.choice
-
-        def run_chosen(
-            choice: Supports, operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
-        ) -> Solution | None:
-            outside = (Q if operator is op else Q[:, :0]).astype(np.float64)
-            rule = orthogonal_bounding(choice, l1_bound, outside)
-            status, index, v, objective, _, n_iter = ascend(
-                operator, choice, rule, index, entries, self.max_iter, tol, hook
-            )
-            return None if status < 0 else Solution(index, v, objective, n_iter, status == 0)
+        Q, supports = _columns_of(state), state.supports
 
         def run(
             operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]
         ) -> Solution | None:
-            if choice is not None:
-                return run_chosen(choice, operator, index, entries)
+            if supports.shapes:
+                outside = (Q if operator is op else Q[:, :0]).astype(np.float64)
+                way = operator, supports, l1_bound, outside, index, entries, self.max_iter, tol, hook
+                status, index, v, objective, n_iter = ascend_orthogonally(*way)
+                return None if status < 0 else Solution(index, v, objective, n_iter, status == 0)
             dense = np.zeros(op.p, op.dtype)
             dense[index] = entries
             limits = l1_bound, self.max_iter, tol, hook
@@ -92,14 +83,14 @@ class LassoComponent(IterativeSolver):
         begin = partial(
             bounded_starts, problem, state, l1_bound, self.start, self.n_starts, self.max_iter, seed
         )
-        signed = choice is not None and choice.signs is not None and state.constrained
+        signed = supports.signs is not None and state.constrained
         best = best_of_bounded(state, begin, run, hook, self.renormalize and not signed)
-        if signed and self.renormalize and choice is not None and best is not None:
-            on_support = choice.only(best.index)
-            rule = orthogonal_bounding(on_support, math.sqrt(op.p), Q.astype(np.float64))
-            status, index, v, objective, _, _ = ascend(
-                op, on_support, rule, best.index, best.entries, self.max_iter, tol, hook
-            )
+        if signed and self.renormalize and best is not None:
+            on_support = supports.only(best.index)
+            status, index, v, objective, _ = ascend_orthogonally(
+                op, on_support, math.sqrt(op.p), Q.astype(np.float64), best.index, best.entries,
+                self.max_iter, tol, hook,
+            )  # fmt: skip
             if status >= 0 and objective > best.objective:
                 best = replace(best, index=index, entries=v, objective=objective)
         return drop_zeros(best)
@@ -210,7 +201,7 @@ def scotlass(
         p, dtype = state.operator.p, state.operator.dtype
         state = replace(state, constraint="orthogonal")
         for x in _columns(earlier, p, variable_names(X)):
-            x = np.where(state.excluded, 0, x) if state.excluded is not None else x
+            x = np.where(state.supports.excluded, 0, x)
             index = np.flatnonzero(x)
             state = state.deflate(index, x[index].astype(dtype), lambda index: 0.0)
         return state

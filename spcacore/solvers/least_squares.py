@@ -109,7 +109,7 @@ class LeastSquaresSolver(Solver):
         enough = search.enough(least)
         if enough is None:
             return None
-        fewest = 1 if state.choice is None else state.choice.bounds[0]
+        fewest = state.supports.bounds[0]
         found = bisect(search.solve, lambda x: x.objective >= least, fewest, enough, hook)
         return found if found is None or sparsity.of == "variance" else _of_all_variables(state, found)
 
@@ -138,15 +138,15 @@ class LeastSquaresSearch:
         self.ratio = Ratio(problem, self.state)
         if of_score and self.ratio.usable.any():
             self.ratio = self.ratio.of_score()
-        self.choice = state.choice
+        self.supports = state.supports
         self._paths: dict[tuple[float, bool], tuple[list[Support], Iterator[Support]]] = {}
 
     def solve(self, k: int, start: Solution | None = None) -> Solution | None:
         """The best component of k variables found; None where nothing is left, or nothing feasible."""
         if not self.ratio.usable.any():
             return None
-        if self.solver.strategy == "exact" and self.choice is not None and self.choice.signs is not None:
-            most = self.choice.most_variables(k)
+        if self.solver.strategy == "exact" and self.supports.signs is not None:
+            most = self.supports.most_variables(k)
             if most > SIGNED_ORDER:
                 raise ValueError(
                     f"strategy='exact' proves loadings of given signs of at most {SIGNED_ORDER} variables, "
@@ -170,8 +170,8 @@ class LeastSquaresSearch:
         """A number of variables with which forward search reaches a value; all where it does not."""
         if not self.ratio.usable.any():
             return None
-        if self.choice is not None:
-            k, most = self.choice.bounds
+        if self.supports.shapes:
+            k, most = self.supports.bounds
             while k < most and ((one := self.solve(k)) is None or one.objective < value):
                 k = min(2 * k, most)
             return k
@@ -198,16 +198,16 @@ class LeastSquaresSearch:
 
     def _supports(self, k: int, start: Solution | None) -> Iterator[Support]:
         """What the searches of the strategy find, each improved by swaps, with its best feasible x."""
-        if self.choice is None:
+        if not self.supports.shapes:
             k = min(k, int(np.count_nonzero(self.ratio.usable)))
         for weight in (0.0,) if self.Q is None else GREEDY_PENALTIES:
             ratio = self._penalized(self.ratio, weight)
             known: set[bytes] = set()
             ways: Iterator[Iterator[Support]]
-            if self.choice is None:
+            if not self.supports.shapes:
                 ways = (self._swapped(ratio, x, known) for x in self._searches(ratio, weight, k, start))
             else:
-                ways = iter((self._of_units(ratio, self.choice, k, start),))
+                ways = iter((self._of_units(ratio, self.supports.within(k), start),))
             for way in ways:
                 for better in way:
                     fitted = self.refit(better.index)
@@ -243,21 +243,21 @@ class LeastSquaresSearch:
         if strategy in ("backward", "bidirectional") or (auto and ratio.p <= USUAL_BACKWARD_ORDER):
             yield from _last(backward_search(ratio, self.clock), k)
 
-    def _of_units(self, ratio: Ratio, choice: Supports, k: int, start: Solution | None) -> Iterator[Support]:
+    def _of_units(self, ratio: Ratio, supports: Supports, start: Solution | None) -> Iterator[Support]:
         """The same of supports that respect what is known of the variables."""
-        supports, strategy = choice.within(k), self.solver.strategy
+        strategy = self.solver.strategy
         objective, steps = RatioOfUnits(ratio, supports), Steps(sys.maxsize, self.clock)
         auto, small = strategy in ("auto", "exact"), ratio.p <= CHOICE_ORDER
         ends = []
-        if start is not None and choice.cardinality_with(start.index) <= k:
-            begin = (choice.included | choice.mask(start.index)) & choice.allowed
+        if start is not None and supports.cardinality_with(start.index) <= supports.room:
+            begin = (supports.included | supports.mask(start.index)) & supports.allowed
             ends.append(forward(objective, begin, steps))
         if auto or strategy in ("forward", "bidirectional"):
             ends.append(forward(objective, clock=steps))
         if strategy == "projection" or (auto and not ratio.single):
             ends.append(forward(RatioOfUnits(ratio.of_score(), supports), clock=steps))
         if strategy in ("backward", "bidirectional") or (
-            auto and (small or not choice.grouped) and ratio.p <= USUAL_BACKWARD_ORDER
+            auto and (small or not supports.grouped) and ratio.p <= USUAL_BACKWARD_ORDER
         ):
             ends.append(backward(objective, steps))
         for units in {one.tobytes(): one for one in ends}.values():
@@ -290,8 +290,8 @@ class LeastSquaresSearch:
     def refit(self, S: Index) -> Support | None:
         """The best feasible x on a support; None where there is none."""
         M, G = self.ratio.blocks(S)
-        if self.choice is not None and self.choice.signs is not None:
-            return RatioOfUnits(self.ratio, self.choice).best_of(S)
+        if self.supports.signs is not None:
+            return RatioOfUnits(self.ratio, self.supports).best_of(S)
         N = np.eye(len(S))
         if self.Q is not None:
             _, root, V = np.linalg.svd(self.Q[:, S])
@@ -316,7 +316,7 @@ class LeastSquaresSearch:
         def stop(n_nodes: int) -> bool:
             return self.clock(n_nodes) or time.monotonic() > end
 
-        supports = (self.choice or Supports.plain(ratio.p)).within(k)
+        supports = self.supports.within(k)
         used = supports.mask(np.flatnonzero(ratio.usable)) | supports.included
         objective = RatioOfUnits(ratio, supports.among(used), self.refit)
         begin = supports.mask(best.index) | supports.included

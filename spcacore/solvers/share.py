@@ -64,9 +64,9 @@ def fewest_variables(
     if not dense.value > problem.noise(np.arange(1), state.deflation.first_order):
         return None
     low, high, first = dense.bracket(share.of, least)
-    if problem.choice is not None:  # the truncated vector may have other variables, and be no bound
-        fewest, high = problem.choice.bounds
-        low, first = min(max(low, fewest), high) if not problem.choice.grouped else fewest, None
+    if not problem.supports.plain:  # the truncated vector may have other variables, and be no bound
+        fewest, high = problem.supports.bounds
+        low, first = min(max(low, fewest), high) if not problem.supports.grouped else fewest, None
     if getattr(solver, "nonnegative", False):  # nor does it have these signs
         high, first = problem.p, None
     path = solver.path(problem, state, high, seed, hook)

@@ -15,7 +15,7 @@ from .._types import Array, Index
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from ..operators.submatrix import largest_submatrix, rows_of
+from ..operators.submatrix import Rows, largest_submatrix
 from .bordered_pencil import Pencil
 from .refitting import refit
 from .solution import ProgressClock, Report, Solution, ended
@@ -36,14 +36,14 @@ def swap_search(
     k, p = len(x.index), problem.p
     if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(hook):
         return x
-    if state.choice is not None and not state.choice.simple:
+    if not state.supports.simple:
         return swap_units(state, x, budget, hook)
     if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
         return x
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
-    pencil, rows, clock = Pencil.of(state, strength), _Rows(state.operator), ProgressClock(hook)
+    pencil, rows, clock = Pencil.of(state, strength), Rows(state.operator), ProgressClock(hook)
     begin = x
-    if state.matrix is not None and state.choice is None and pencil.Q is None:
+    if state.matrix is not None and not state.supports.shapes and pencil.Q is None:
         x, complete = _swapped(state.matrix, state, x, clock)
         if complete:
             return x if x is begin else refit(state, x)
@@ -78,7 +78,7 @@ def _basis(state: DeflatedOperator, pencil: Pencil, index: Index) -> PencilBasis
 
 
 def best_swap(
-    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: _Rows, x: Solution,
+    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: Rows, x: Solution,
     whole: PencilBasis | None, budget: float,
 ) -> tuple[Solution, PencilBasis | None] | None:  # fmt: skip
     """x with one variable swapped for a better one, the smallest entry first; None if there is none.
@@ -110,8 +110,7 @@ def best_swap(
     else:
         return None
     leaving = np.argsort(np.abs(x.entries), kind="stable")
-    if state.choice is not None:
-        leaving = leaving[~state.choice.included[S[leaving]]]
+    leaving = leaving[~state.supports.included[S[leaving]]]
     exchanges = _in_turn(pencil, C, place, leaving, candidate, diagonal, enough)
     if whole is not None and enough - whole.eigenvalues[1] > SWAP_GAP * abs(enough):
         exchanges = _bounded(whole, C, leaving, candidate, diagonal, enough)
@@ -178,21 +177,3 @@ def _in_turn(
         value = pencil.bordered_eigenvalues(part, place[rest], candidate, diagonal, basis)
         if value.max() > level:
             yield i, int(candidate[ties(value)[0]])
-
-
-class _Rows:
-    """Rows of A, kept from one support to the next."""
-
-    def __init__(self, op: _core.Operator):
-        self.op, self.rows = op, dict[int, NDArray[Any]]()
-
-    def would_read(self, S: NDArray[np.intp]) -> bool:
-        """Whether more of them would be computed from data than one product costs."""
-        return not self.op.symmetric_form and len(self.rows.keys() & S.tolist()) < len(S) - 4
-
-    def of(self, S: NDArray[np.intp]) -> NDArray[Any]:
-        """A[S, :]."""
-        new = np.array([j for j in S.tolist() if j not in self.rows], np.intp)
-        known = self.rows | dict(zip(new.tolist(), rows_of(self.op, new), strict=True))
-        self.rows = {j: known[j] for j in S.tolist()}
-        return np.stack([*self.rows.values()])

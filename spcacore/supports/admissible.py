@@ -16,25 +16,24 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from .._labels import matched
-from .._limits import KNAPSACK_CELLS
 from .._messages import counted
 from .._records import record, replaced
 from .._types import Array, Index
 from .._validation import group_labels, real_array
 from ..choice import Choice
 
-__all__ = ["KNAPSACK_FEW", "Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
+__all__ = ["Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
 __dir__ = __all__.copy
 
 Units = NDArray[np.bool_]
-KNAPSACK_FEW = 24  # things up to which the exact way costs no more than to look for what is sure
 Unit = int | np.integer[Any]
 
 
 @record
 class Supports:
-    """The supports of p variables that are allowed, checked once; `Supports.plain(p, k)` for any k of them.
+    """The supports of p variables that are allowed, checked once; `Supports.any_of(p, k)` for any k of them.
 
     Attributes
     ----------
@@ -48,6 +47,8 @@ class Supports:
         Whether units are groups.
     size : ndarray of shape (number of units,), int
         What the cardinality counts of each: 1, or the number of its variables.
+    shapes : bool
+        Whether it says more than which variables are excluded.
     room : int
         The largest cardinality. Of several components it differs: `within` sets it.
     """
@@ -58,17 +59,18 @@ class Supports:
     signs: NDArray[np.int8] | None
     grouped: bool
     size: Index
+    shapes: bool
     room: int = 0
 
     @classmethod
     def checked(
         cls, p: int, names: tuple[str, ...] | None, include: Any = None, exclude: Any = None,
         groups: Any = None, signs: Any = None, count: Any = "groups",
-    ) -> Self | None:  # fmt: skip
-        """From what the caller gave; None where that is nothing."""
+    ) -> Self:  # fmt: skip
+        """From what the caller gave."""
         signs = _signs(signs, p, names)
         if include is None and exclude is None and groups is None and signs is None:
-            return None
+            return cls.any_of(p)
         inside = variables_of(include, "include", p, names)
         outside = variables_of(exclude, "exclude", p, names)
         unit = np.arange(p)
@@ -96,12 +98,14 @@ class Supports:
         if not allowed.any():
             raise ValueError("exclude leaves no variable")
         size = np.bincount(unit) if count == "variables" else np.ones(n_units, np.intp)
-        return cls(unit, allowed, included, signs, groups is not None, size)
+        shapes = groups is not None or signs is not None or len(inside) > 0
+        return cls(unit, allowed, included, signs, groups is not None, size, shapes)
 
     @classmethod
-    def plain(cls, p: int, k: int = 0) -> Self:
+    def any_of(cls, p: int, k: int = 0) -> Self:
         """Any k of p variables."""
-        return cls(np.arange(p), np.ones(p, bool), np.zeros(p, bool), None, False, np.ones(p, np.intp), k)
+        everything, nothing, one = (np.broadcast_to(x, p) for x in (True, False, np.intp(1)))
+        return cls(np.arange(p), everything, nothing, None, False, one, False, k)
 
     def within(self, k: int) -> Self:
         """The same of another cardinality."""
@@ -111,7 +115,8 @@ class Supports:
         """The signs, with these variables alone."""
         allowed = np.zeros(len(self.unit), bool)
         allowed[index] = True
-        return replaced(Supports.plain(len(self.unit)), allowed=allowed, signs=self.signs)
+        shapes = self.signs is not None
+        return replaced(Supports.any_of(len(self.unit)), allowed=allowed, signs=self.signs, shapes=shapes)
 
     def among(self, units: Units) -> Self:
         """The same, where no others than these may be."""
@@ -169,9 +174,9 @@ class Supports:
         return units
 
     @property
-    def shapes(self) -> bool:
-        """Whether it says more than which variables are excluded."""
-        return self.grouped or self.signs is not None or bool(self.included.any())
+    def plain(self) -> bool:
+        """Whether any of the variables are allowed."""
+        return not self.shapes and bool(self.allowed.all())
 
     @property
     def shaping(self) -> str:
@@ -211,6 +216,8 @@ class Supports:
 
     def why(self) -> str:
         """The reason of these bounds, for a message."""
+        if self.plain:
+            return f": X has {counted(len(self.unit), 'variable')}"
         what = "group" if self.grouped else "variable"
         n_in, n_out = int(self.included.sum()), int(self.allowed.sum())
         words = [f"{counted(n_in, what)} included"] if n_in else []
@@ -222,7 +229,7 @@ class Supports:
 
     def most_variables(self, count: int) -> int:
         """Variables that a component of this cardinality has at most."""
-        if self.counts_variables:
+        if self.counts_variables or not self.grouped:
             return count
         return int(np.sort(np.bincount(self.unit)[self.allowed])[::-1][:count].sum())
 
@@ -236,6 +243,8 @@ class Supports:
 
     def cardinality_with(self, index: Index) -> int:
         """Of a support and what is included."""
+        if not self.shapes:
+            return len(index)
         return self.cardinality(np.union1d(self.units(index), np.flatnonzero(self.included)))
 
     def units(self, index: Index) -> Index:
@@ -257,6 +266,8 @@ class Supports:
 
     def oriented(self, x: NDArray[Any]) -> NDArray[Any]:
         """The one of x and -x of which more is left by the signs, without the rest."""
+        if self.plain:
+            return x
         if self.signs is None:
             return self.projected(x)
         return self.projected(x if self.sides(x) else -x)
@@ -277,89 +288,40 @@ class Supports:
         weight = entries * self.signs[index]
         return -entries if weight.sum() < 0 else entries
 
+    def ones(self, index: Index) -> Array:
+        """1 for each of these variables, or -1 where no positive entry is allowed."""
+        return np.ones(len(index)) if self.signs is None else np.where(self.signs[index] < 0, -1.0, 1.0)
+
     def norms(self, y: NDArray[Any]) -> Array:
         """Of the entries of each unit."""
         return np.sqrt(np.bincount(self.unit, y.astype(np.float64) ** 2, minlength=len(self.allowed)))
 
+    def rule(self, step: int, count: int = 0, level: float = 0.0) -> _core.UnitRule:
+        """A step among these supports (solvers/choosing)."""
+        allowed, included = (np.array(mask, np.uint8) for mask in (self.allowed, self.included))
+        size = np.ascontiguousarray(self.size)
+        return _core.UnitRule(self.unit, size, allowed, included, self.signs, step, count, level)
+
     def largest(self, norms: Array, count: int) -> Index:
         """The included units and, up to this cardinality, those of largest norms; ties to the first."""
-        if self.counts_variables:
-            free = np.flatnonzero(self.allowed & ~self.included)
-            room = count - int(self.size[self.included].sum())
-            kept = free[_packed(norms[free] ** 2, self.size[free], room)]
-            return np.union1d(np.flatnonzero(self.included), kept)
-        weight = np.where(self.included, np.inf, np.where(self.allowed, norms, -1.0))
-        return np.sort(np.argsort(-weight, kind="stable")[:count])
+        return np.flatnonzero(self.rule(0, count).largest(np.ascontiguousarray(norms, np.float64)))
 
     def truncated(self, x: NDArray[Any], count: int) -> Index:
         """The variables that are kept of a vector."""
+        if self.plain:
+            return _core.select_largest(x, count)
         return self.variables(self.largest(self.norms(self.oriented(x)), count))
 
 
-def _packed(value: Array, size: Index, room: int) -> Index:
-    """Of things of these sizes those of largest total value that have room: exactly, by the best value of
-    each room (Bellman), or, of many, by value over size or by value, whichever is better.
-
-    With the last one in part, the sum is no less than any. A thing whose change costs that sum more than
-    what it is above the best of the two ways is in or out for sure.
-    """
-    if room <= 0:
-        return np.empty(0, np.intp)
-    if len(value) <= KNAPSACK_FEW:
-        return _filled_exactly(value, size, room)
-    ratio = value / size
-    ways = [_in_turn(np.argsort(-rank, kind="stable"), size, room) for rank in (ratio, value)]
-    way = max(ways, key=lambda way: float(value[way].sum()))
-    order = np.argsort(-ratio, kind="stable")
-    over = np.flatnonzero(np.cumsum(size[order]) > room)
-    if len(over) == 0:
-        return np.flatnonzero(value > 0)
-    before, last = order[: over[0]], order[over[0]]
-    most = float(value[before].sum()) + (room - int(size[before].sum())) * float(ratio[last])
-    sure = np.abs(value - ratio[last] * size) > most - float(value[way].sum()) + 1e-12 * most
-    kept = np.flatnonzero(sure & (ratio > ratio[last]))
-    core, room = np.flatnonzero(~sure), room - int(size[kept].sum())
-    if len(core) * (room + 1) > KNAPSACK_CELLS:
-        return np.sort(way)
-    return np.sort(np.append(kept, core[_filled_exactly(value[core], size[core], room)]))
-
-
-def _filled_exactly(value: Array, size: Index, room: int) -> Index:
-    """The things of largest total value that have room."""
-    best = np.zeros(room + 1)
-    taken = np.zeros((len(value), room + 1), bool)
-    for i in np.flatnonzero(size <= room).tolist():
-        with_it = best[: room + 1 - size[i]] + value[i]
-        taken[i, size[i] :] = with_it > best[size[i] :]
-        best[size[i] :] = np.maximum(with_it, best[size[i] :])
-    kept = []
-    for i in range(len(value) - 1, -1, -1):
-        if taken[i, room]:
-            kept.append(i)
-            room -= int(size[i])
-    return np.array(kept[::-1], np.intp)
-
-
-def _in_turn(order: Index, size: Index, room: int) -> Index:
-    """One after another, each if it has room."""
-    kept = []
-    for i in order.tolist():
-        if size[i] <= room:
-            kept.append(i)
-            room -= int(size[i])
-    return np.array(kept, np.intp)
-
-
-def knowledge(choice: Choice | None, name: str = "choice") -> dict[str, Any] | None:
-    """The arguments of `Supports.checked`; None where they say nothing."""
-    if choice is None:
-        return None
-    if not isinstance(choice, Choice):
+def knowledge(choice: Choice | None, name: str = "choice") -> dict[str, Any]:
+    """The arguments of `Supports.checked`: none where they say nothing."""
+    if not isinstance(choice, Choice | None):
         raise TypeError(f"{name} must be Choice(...), not {choice!r:.60}")
-    given = {word: getattr(choice, word) for word in ("include", "exclude", "groups", "signs")}
+    given = {word: getattr(choice, word, None) for word in ("include", "exclude", "groups", "signs")}
     if all(value is None for value in given.values()):
-        return None
-    return given if choice.count == "groups" else given | {"count": choice.count}
+        return {}
+    count = getattr(choice, "count", "groups")
+    return given if count == "groups" else given | {"count": count}
 
 
 def variables_of(given: Any, name: str, p: int, names: tuple[str, ...] | None) -> Index:
