@@ -158,7 +158,15 @@ def compressed(
 ) -> Operator: ...
 def products(owner: Any, n: int, p: int, symmetric_form: bool, factor: float, single: bool) -> Operator: ...
 def components_of_each(
-    X: Any, covariance: bool, center: bool, scale: bool, r: int, k: int, deflation: int, thorough: bool, max_iter: int,
+    X: Any,
+    covariance: bool,
+    center: bool,
+    scale: bool,
+    r: int,
+    k: int,
+    deflation: int,
+    thorough: bool,
+    max_iter: int,
     tol: float,
 ) -> tuple[Any, Any, Any, Any, Any, Any, Any]: ...
 def leading_eigenvector(G: _Real) -> tuple[float, _Real]: ...

@@ -1,6 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The one extension: thin wrappers of src_c that release the GIL.  No policy, no validation."""
-from cpython.pycapsule cimport PyCapsule_New
 from cpython.ref cimport PyObject
 from cython cimport floating
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t

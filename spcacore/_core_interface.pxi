@@ -278,6 +278,7 @@ cdef void double_of_batch(void *context, spca_int i) noexcept nogil:
     b.status[i] = SPCA_PRODUCT_FAILED if work == NULL else one_of_batch(b, i, <const double *> b.X, work)
     free(work)
 
+
 def components_of_each(const floating[:, :, ::1] X, bint covariance, bint center, bint scale, Py_ssize_t r,
                        Py_ssize_t k, int deflation, bint thorough, Py_ssize_t max_iter, double tol):
     """(loadings (m, r, p), variances (m, r), means, weights and variances of columns (m, p), counts and statuses (m))."""

@@ -69,7 +69,7 @@ def _pointer(scalar: Any, constant: bool) -> Any:
     return type(name, (ctypes._Pointer,), {"_type_": scalar, "from_param": classmethod(from_param)})
 
 
-_POINTERS = {(name, constant): _pointer(_SCALARS[name], constant) for name in _SCALARS for constant in (False, True)}
+_POINTERS = {(name, const): _pointer(_SCALARS[name], const) for name in _SCALARS for const in (False, True)}
 
 
 def _prototype(signature: str) -> Any:

@@ -65,6 +65,8 @@ static inline const spcacore_table *spcacore_import(void)
 
 TABLE = """\
 # Written by interface.py.
+from cpython.pycapsule cimport PyCapsule_New
+
 cdef struct spcacore_table:
     int version
     size_t size

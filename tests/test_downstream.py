@@ -810,7 +810,7 @@ def test_arrays_of_the_wrong_kind_are_refused():
             kernels.float64.truncate(2, 1, wrong, work)
     assert kernels.float64.soft_threshold(4, constant, 1.0, work) == OK
     assert work.tolist() == [0, 0, 1, 2]
-    with pytest.raises(AttributeError, match="no kernel 'trunkate', but .* truncate"):
+    with pytest.raises(AttributeError, match=r"no kernel 'trunkate', but .* truncate"):
         kernels.float64.trunkate  # noqa: B018
 
 

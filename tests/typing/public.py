@@ -3,8 +3,9 @@
 from typing import Any, assert_type
 
 import numpy as np
-import spcacore
 from numpy.typing import NDArray
+
+import spcacore
 from spcacore import kernels
 
 X, labels = np.zeros((20, 6)), np.zeros(20, int)
