@@ -7,6 +7,7 @@ SPCACORE_MAY_SKIP=1 in the environment, lets it be skipped, which the summary th
 import ast
 import atexit
 import glob
+import json
 import os
 import re
 import shutil
@@ -180,9 +181,15 @@ def lint(session):
 
 @nox.session(python=USUAL)
 def types(session):
-    """The annotations, by mypy."""
-    environment(session, "mypy>=1.15", "numpy>=2.1", "scipy>=1.14")
+    """The annotations, by mypy; what users see of them, by mypy --strict and pyright."""
+    environment(session, ".[sklearn]", "mypy>=1.15", "pyright[nodejs]>=1.1.400")
     session.run("mypy", "spcacore")
+    session.run("mypy", "--strict", "tests/typing")
+    asked = "pyright", "--verifytypes", "spcacore", "--ignoreexternal", "--outputjson"
+    told = session.run(*asked, silent=True, success_codes=[0, 1])
+    share = json.loads(told[told.index("{") :])["typeCompleteness"]["completenessScore"]
+    if share < 0.98:
+        session.error(f"pyright knows the types of {share:.1%} of the symbols, of 98 %")
 
 
 @nox.session(python=USUAL)

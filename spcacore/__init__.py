@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 try:
     from . import _core  # noqa: F401  a core that does not load says so at once
-except ImportError as error:
+except ImportError as _error:
     from pathlib import Path
 
     if (Path(__file__).parents[1] / "meson.build").exists():  # no file of what is installed
         raise ImportError(
             f"this is the source of spcacore, in {Path(__file__).parents[1]}, which has no compiled core and "
             "hides the installed package: start Python in another directory"
-        ) from error
+        ) from _error
     raise
 from ._messages import meant, with_advice
 

@@ -18,7 +18,7 @@ Otherwise the status is SPCACORE_NONFINITE.  What it has no need of it does not 
 change, and read, only the rows and columns of A, or the columns of X, where x is not zero.
 
 A may be zero or indefinite.  No arrays may overlap, but where that is said.  A call takes at most 16 KB of stack,
-that of BLAS and LAPACK by one thread included (measured with OpenBLAS).
+that of BLAS by one thread included (measured with OpenBLAS).
 
 stop may be NULL; otherwise it is called with ctx once an iteration and every few milliseconds of
 long ones, and what is not zero ends the call.  It runs without the GIL.
@@ -31,8 +31,11 @@ cdef enum:
     SPCACORE_STOPPED = -1
     SPCACORE_ZERO_VECTOR = -2   # x, or A x, is zero
     SPCACORE_NONFINITE = -3     # a product, or the input, is NaN or infinite
-    SPCACORE_LAPACK_FAILED = -5
+    SPCACORE_LAPACK_FAILED = -5  # no longer returned
     SPCACORE_INVALID = -6       # a size or parameter out of range; nothing was done
+    SPCACORE_HOTELLING = 1      # deflations of spca_components_*
+    SPCACORE_PROJECTION = 2
+    SPCACORE_SCHUR = 3
 
 # x <- its k entries of largest magnitude, ties to the lower index, 0 <= k <= p.  work (p)
 cdef int spca_truncate(Py_ssize_t p, Py_ssize_t k, floating *x, floating *work) noexcept nogil
@@ -112,3 +115,37 @@ cdef int spca_explained_covariance(Py_ssize_t p, const floating *A, Py_ssize_t l
 cdef int spca_explained_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
                              const floating *mean, const floating *weight, Py_ssize_t r, const floating *V,
                              floating *work, floating *variance) noexcept nogil
+
+# x <- argmax (A x)'w over ||w|| <= 1, ||w||_1 <= bound (nonnegative: and w >= 0) from the start x, again and again, until
+# x'A x grows by no more than a fraction tol; bound >= 1.  value = x'A x.  The l1 solver: Witten, Tibshirani &
+# Hastie (2009), Biostatistics 10(3), section 3.2.  work (5p; data: n + 4p), iwork (2p)
+cdef int spca_pmd_covariance(Py_ssize_t p, const floating *A, Py_ssize_t ld, double bound, bint nonnegative,
+                             Py_ssize_t max_iter, floating tol, int (*stop)(void *) noexcept nogil, void *ctx,
+                             floating *x, floating *work, Py_ssize_t *iwork, floating *value,
+                             Py_ssize_t *n_iter) noexcept nogil
+cdef int spca_pmd_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
+                       const floating *mean, const floating *weight, double bound, bint nonnegative,
+                       Py_ssize_t max_iter, floating tol, int (*stop)(void *) noexcept nogil, void *ctx,
+                       floating *x, floating *work, Py_ssize_t *iwork, floating *value,
+                       Py_ssize_t *n_iter) noexcept nogil
+
+# Q (p, r): the parts q_t of spca_explained_*, 0 where that is 0; V and Q in Fortran order, 0 <= r <= p.  For orthogonal
+# deflation, remove the last column of Q, of which the last of V is the new loading.  work (p*r)
+cdef int spca_orthogonal_parts(Py_ssize_t p, Py_ssize_t r, const floating *V, floating *work, floating *Q) noexcept nogil
+
+# Up to r components of k variables each, one after another: the support is searched, the best values on it are found,
+# and the component is removed, by a deflation, from a copy of A.  thorough: the search of sparse_pca, by races, swaps and
+# a brief tree (r = 1: of one component); else truncated power from the variable of largest variance.  count
+# components were found, fewer than r where no variable has more variance left than rounding; V (p, r), in Fortran
+# order, and variance (r), that of spca_explained_*, are 0 from there on.  1 <= k <= p, 0 <= r <= p.
+# A of p variables is formed from data: few variables are meant.  work (spca_components_work bytes, aligned for
+# double; n = 0 for a covariance)
+cdef int spca_components_covariance(Py_ssize_t p, const floating *A, Py_ssize_t ld, Py_ssize_t r, Py_ssize_t k,
+                                    int deflation, bint thorough, Py_ssize_t max_iter, floating tol,
+                                    int (*stop)(void *) noexcept nogil, void *ctx, void *work, floating *V,
+                                    floating *variance, Py_ssize_t *count) noexcept nogil
+cdef int spca_components_data(Py_ssize_t n, Py_ssize_t p, const floating *X, Py_ssize_t ld, bint row_major,
+                              const floating *mean, const floating *weight, Py_ssize_t r, Py_ssize_t k, int deflation,
+                              bint thorough, Py_ssize_t max_iter, floating tol, int (*stop)(void *) noexcept nogil,
+                              void *ctx, void *work, floating *V, floating *variance, Py_ssize_t *count) noexcept nogil
+cdef Py_ssize_t spca_components_work(Py_ssize_t n, Py_ssize_t p, Py_ssize_t r, Py_ssize_t k, bint thorough) noexcept nogil

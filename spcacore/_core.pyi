@@ -12,6 +12,7 @@ _Hook = Callable[[int], object] | None
 
 SHADOW_BLOCK: int
 __pyx_capi__: dict[str, Any]
+table: Any
 
 def clones() -> tuple[str, ...]: ...
 def clone() -> str: ...
@@ -157,6 +158,18 @@ def compressed(
     factor: float,
 ) -> Operator: ...
 def products(owner: Any, n: int, p: int, symmetric_form: bool, factor: float, single: bool) -> Operator: ...
+def components_of_each(
+    X: Any,
+    covariance: bool,
+    center: bool,
+    scale: bool,
+    r: int,
+    k: int,
+    deflation: int,
+    thorough: bool,
+    max_iter: int,
+    tol: float,
+) -> tuple[Any, Any, Any, Any, Any, Any, Any]: ...
 def leading_eigenvector(G: _Real) -> tuple[float, _Real]: ...
 def dense_statistics(
     X: _Real, center: bool, shadow: NDArray[np.int8] | None = None

@@ -3,14 +3,16 @@
 from cpython.ref cimport PyObject
 from cython cimport floating
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.math cimport INFINITY, sqrt
+from libc.float cimport DBL_EPSILON, FLT_EPSILON
+from libc.math cimport INFINITY, log2, sqrt
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 cimport scipy.linalg.cython_blas as blas
 cimport scipy.linalg.cython_lapack as lapack
 include "_blas_int.pxi"
 import os
 import numpy as np
+from . import _limits
 
 
 cdef extern from "spca.h" nogil:
@@ -349,3 +351,4 @@ include "_core_screen.pxi"
 include "_core_operator.pxi"
 include "_core_kernels.pxi"
 include "_core_interface.pxi"
+include "_table.pxi"

@@ -637,9 +637,8 @@ def leading_eigenvector(floating[:, ::1] G):
     cdef spca_status status
     cdef floating value = 0
     dtype = np.float32 if floating is float else np.float64
-    cdef floating[::1] vector = np.empty(k, dtype), work = np.empty(28 * k, dtype)
-    cdef char[::1] iwork = np.empty(12 * k * sizeof(blas_int), np.int8)
+    cdef floating[::1] vector = np.empty(k, dtype), work = np.empty(6 * k, dtype)
     with nogil:
-        status = kernel_leading_eigenvector(k, &G[0, 0], &work[0], <blas_int *> &iwork[0], &value, &vector[0])
+        status = kernel_leading_eigenvector(k, &G[0, 0], &work[0], &value, &vector[0])
     call.check(status)
     return value, np.asarray(vector)

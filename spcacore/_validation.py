@@ -350,8 +350,8 @@ class Hook:
     """The caller's callback, for one call: True, then and ever after, once it raised StopIteration."""
 
     def __init__(self, callback: Callable[..., object]):
-        self.callback = callback
-        self.ended = False
+        self.callback: Callable[..., object] = callback
+        self.ended: bool = False
 
     def __call__(self, progress: Any) -> bool:
         if not self.ended:

@@ -321,7 +321,7 @@ class GreedyComponent(SparseComponent):
     [1.0, 1.95, 2.48, 2.94]
     """
 
-    path_value: NDArray[Any]
+    path_value: NDArray[np.float64]
     order: NDArray[np.intp] | None
     path_index: NDArray[np.intp]
     path_loading: NDArray[Any]

@@ -1,8 +1,9 @@
-/* direct.c - one component for callers who hold plain arrays: an operator is made on the stack, and
+/* direct.c - components for callers who hold plain arrays: an operator is made on the stack, and
  * vectors are dense.  Other Cython packages get these by _core.pxd.
  *
  * A power of two brings the entries near 1, as linalg/scaling.py does for the Python functions. */
 #include "real.h"
+#include "room.h"
 
 /* h with 4^h near the largest; 0 where that is 0 or not finite. */
 static int half_exponent(real largest)
@@ -99,19 +100,21 @@ static spca_status nonzeros(spca_int p, const real *x, spca_int *nnz, spca_int *
     return *nnz == 0 ? SPCA_ZERO_VECTOR : SPCA_OK;
 }
 
-static spca_status power(const operator_t *A, spca_int k, int nonnegative, spca_int max_iter,
-                         real tol, spca_stop stop, void *ctx, real *x, real *work, spca_int *iwork,
-                         real *objective, spca_int *n_iter)
+/* An ascent from x: with at most k nonzeros or, where k is 0, within a bound of the l1 norm. */
+static spca_status ascend(const operator_t *A, spca_int k, double bound, int nonnegative,
+                          spca_int max_iter, real tol, spca_stop stop, void *ctx, real *x,
+                          real *work, spca_int *iwork, real *objective, spca_int *n_iter)
 {
-    real *value = work;
-    spca_int *index = iwork, nnz;
-    spca_status status = nonzeros(A->p, x, &nnz, index, value);
+    spca_int *index = iwork, nnz, p = A->p;
+    spca_status status = nonzeros(p, x, &nnz, index, work);
     *objective = 0;
     *n_iter = 0;
     if (status < 0) return status;
-    status = SPCA(truncated_power)(A, k, nonnegative, max_iter, tol, stop, ctx, &nnz, index, value,
-                                   work + A->p, iwork + A->p, objective, n_iter);
-    if (status >= 0) scatter(A->p, nnz, index, value, x);
+    status = k > 0 ? SPCA(truncated_power)(A, k, nonnegative, max_iter, tol, stop, ctx, &nnz, index,
+                                           work, work + p, iwork + p, objective, n_iter)
+                   : SPCA(pmd)(A, bound, nonnegative, max_iter, tol, stop, ctx, &nnz, index, work,
+                               work + p, iwork + p, objective, n_iter);
+    if (status >= 0) scatter(p, nnz, index, work, x);
     return status;
 }
 
@@ -147,7 +150,7 @@ static spca_status refit(const operator_t *A, real *x, real *work, spca_int *iwo
     if (status < 0) return status;
     status = block_of(A, k, index, rest, G);
     if (status < 0) return status;
-    status = SPCA(leading_eigenvector)(k, G, rest, (blas_int *)(index + A->p), objective, vector);
+    status = SPCA(leading_eigenvector)(k, G, rest, objective, vector);
     if (status >= 0) scatter(A->p, k, index, vector, x);
     return status;
 }
@@ -224,6 +227,119 @@ static spca_status explained(const operator_t *A, spca_int r, const real *V, rea
     return status;
 }
 
+/* ---- several components: a support is searched, the best values on it found, and the component
+ * removed from a copy of A, until there are as many, or nothing is left but rounding ---- */
+
+typedef struct {
+    spca_int p, k;
+    const spca_search_plan *plan;
+    real *B, *G, *score, *vector, *value, *work; /* B: what is left of A */
+    spca_int *index, *iwork, *runs;
+    double *objective;
+    void *search_work;
+} components_t;
+
+static void components_room(components_t *c, spca_int n, spca_int r, room_t *room)
+{
+    spca_int p = c->p, k = c->k, ends = c->plan->starts ? c->plan->ends : 1;
+    spca_int forming = n > 0 ? n * p + p : 2 * p, ascent = 3 * p + k * k + 2 * k;
+    spca_int most = max_int(6 * k, p * (2 * r + 1) + max_int(n, p));
+    size_t search = c->plan->starts ? SPCA(search_work)(p, k, 0, 0, c->plan) : 0;
+    c->B = TAKE(room, p * p, real);
+    c->G = TAKE(room, k * k, real);
+    c->score = TAKE(room, p, real);
+    c->vector = TAKE(room, k, real);
+    c->value = TAKE(room, p, real);
+    c->work = TAKE(room, max_int(most, max_int(forming, ascent)), real);
+    c->index = TAKE(room, max_int(ends * k, p), spca_int);
+    c->iwork = TAKE(room, 2 * k, spca_int);
+    c->runs = TAKE(room, ends, spca_int);
+    c->objective = TAKE(room, ends, double);
+    c->search_work = take(room, (spca_int)search, 1);
+}
+
+size_t SPCA(components_work)(spca_int n, spca_int p, spca_int k, spca_int r,
+                             const spca_search_plan *plan)
+{
+    components_t c = {.p = p, .k = k, .plan = plan};
+    room_t room = {NULL, 0};
+    components_room(&c, n, r, &room);
+    return room.used;
+}
+
+/* The largest entry of the diagonal, and where it is. */
+static real top_variance(spca_int p, const real *B, spca_int *at)
+{
+    *at = 0;
+    for (spca_int j = 1; j < p; j++)
+        if (B[j * (p + 1)] > B[*at * (p + 1)]) *at = j;
+    return B[*at * (p + 1)];
+}
+
+/* The support of the next component, in c->index; how many variables. */
+static spca_status support(components_t *c, spca_int top, spca_stop stop, void *ctx, spca_int *nnz)
+{
+    spca_search_counts counts;
+    spca_int p = c->p, k = c->k, found = 0, n_iter;
+    real objective;
+    spca_status status;
+    *nnz = 1;
+    c->index[0] = top;
+    c->value[0] = 1;
+    if (c->plan->starts == 0)
+        return SPCA(truncated_power_of_matrix)(p, k, c->B, c->plan->max_iter, (real)c->plan->tol,
+                                               stop, ctx, nnz, c->index, c->value, c->work,
+                                               c->iwork, &objective, &n_iter);
+    status = SPCA(search)(p, k, c->B, NULL, c->score, 0, c->plan, stop, ctx, c->search_work,
+                          c->index, c->objective, c->runs, &found, &counts);
+    *nnz = found > 0 ? k : 0;
+    return status;
+}
+
+static spca_status remove(components_t *c, spca_deflation deflation, vector_t x)
+{
+    if (deflation == SPCA_HOTELLING) return SPCA(deflate_hotelling)(c->p, x, c->B);
+    if (deflation == SPCA_SCHUR) return SPCA(deflate_schur)(c->p, c->p, x, c->B, c->work);
+    return SPCA(deflate_projection)(c->p, c->p, x, c->B, c->work);
+}
+
+static spca_status components(const operator_t *A, spca_int n, spca_int r, spca_int k,
+                              spca_deflation deflation, const spca_search_plan *plan,
+                              spca_stop stop, void *ctx, void *work, real *V, real *variance,
+                              spca_int *count)
+{
+    spca_int p = A->p, top, nnz;
+    components_t c = {.p = p, .k = k, .plan = plan};
+    room_t room = {work, 0};
+    spca_status status;
+    real floor, value;
+    int late = 0;
+    components_room(&c, n, r, &room);
+    *count = 0;
+    for (spca_int a = 0; a < p * r; a++) V[a] = 0;
+    for (spca_int j = 0; j < p; j++) c.index[j] = j;
+    status = block_of(A, p, c.index, c.work, c.B);
+    if (status >= 0 && !is_finite(p * p, c.B)) status = SPCA_NONFINITE;
+    if (status < 0) return status;
+    floor = 4 * REAL_EPSILON * (real)k * top_variance(p, c.B, &top);
+    for (; *count < r; ++*count) {
+        if (!(top_variance(p, c.B, &top) > floor)) break;
+        status = support(&c, top, stop, ctx, &nnz);
+        if (status == SPCA_ZERO_VECTOR || nnz == 0) break;
+        if (status < 0) return status;
+        late |= status == SPCA_NOT_CONVERGED;
+        SPCA(principal_submatrix)(nnz, c.index, c.B, p, c.G);
+        status = SPCA(leading_eigenvector)(nnz, c.G, c.work, &value, c.vector);
+        if (status < 0) return status;
+        scatter(p, nnz, c.index, c.vector, V + *count * p);
+        status = remove(&c, deflation, (vector_t){nnz, c.index, c.vector});
+        if (status < 0) return status;
+    }
+    status = explained(A, *count, V, c.work, variance);
+    for (spca_int t = *count; t < r; t++) variance[t] = 0;
+    return status == SPCA_OK && late ? SPCA_NOT_CONVERGED : status;
+}
+
 spca_status SPCA(tpower_covariance)(spca_int p, const real *A, spca_int ld, spca_int k,
                                     int nonnegative, spca_int max_iter, real tol, spca_stop stop,
                                     void *ctx, real *x, real *work, spca_int *iwork, real *value,
@@ -232,7 +348,7 @@ spca_status SPCA(tpower_covariance)(spca_int p, const real *A, spca_int ld, spca
     int h;
     operator_t op = of_covariance(p, A, ld, &h);
     spca_status status =
-        power(&op, k, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter);
+        ascend(&op, k, 0, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter);
     *value = ldexp(*value, 2 * h);
     return status;
 }
@@ -245,7 +361,33 @@ spca_status SPCA(tpower_data)(spca_int n, spca_int p, const real *X, spca_int ld
     int h;
     operator_t op = of_data(n, p, X, ld, row_major, mean, weight, &h);
     spca_status status =
-        power(&op, k, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter);
+        ascend(&op, k, 0, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter);
+    *value = ldexp(*value, 4 * h);
+    return status;
+}
+
+spca_status SPCA(pmd_covariance)(spca_int p, const real *A, spca_int ld, double bound,
+                                 int nonnegative, spca_int max_iter, real tol, spca_stop stop,
+                                 void *ctx, real *x, real *work, spca_int *iwork, real *value,
+                                 spca_int *n_iter)
+{
+    int h;
+    operator_t op = of_covariance(p, A, ld, &h);
+    spca_status status =
+        ascend(&op, 0, bound, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter);
+    *value = ldexp(*value, 2 * h);
+    return status;
+}
+
+spca_status SPCA(pmd_data)(spca_int n, spca_int p, const real *X, spca_int ld, int row_major,
+                           const real *mean, const real *weight, double bound, int nonnegative,
+                           spca_int max_iter, real tol, spca_stop stop, void *ctx, real *x,
+                           real *work, spca_int *iwork, real *value, spca_int *n_iter)
+{
+    int h;
+    operator_t op = of_data(n, p, X, ld, row_major, mean, weight, &h);
+    spca_status status =
+        ascend(&op, 0, bound, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter);
     *value = ldexp(*value, 4 * h);
     return status;
 }
@@ -288,6 +430,33 @@ spca_status SPCA(explained_data)(spca_int n, spca_int p, const real *X, spca_int
     int h;
     operator_t op = of_data(n, p, X, ld, row_major, mean, weight, &h);
     spca_status status = explained(&op, r, V, work, variance);
+    for (spca_int t = 0; t < r; t++) variance[t] = ldexp(variance[t], 4 * h);
+    return status;
+}
+
+spca_status SPCA(components_covariance)(spca_int p, const real *A, spca_int ld, spca_int r,
+                                        spca_int k, spca_deflation deflation,
+                                        const spca_search_plan *plan, spca_stop stop, void *ctx,
+                                        void *work, real *V, real *variance, spca_int *count)
+{
+    int h;
+    operator_t op = of_covariance(p, A, ld, &h);
+    spca_status status =
+        components(&op, 0, r, k, deflation, plan, stop, ctx, work, V, variance, count);
+    for (spca_int t = 0; t < r; t++) variance[t] = ldexp(variance[t], 2 * h);
+    return status;
+}
+
+spca_status SPCA(components_data)(spca_int n, spca_int p, const real *X, spca_int ld, int row_major,
+                                  const real *mean, const real *weight, spca_int r, spca_int k,
+                                  spca_deflation deflation, const spca_search_plan *plan,
+                                  spca_stop stop, void *ctx, void *work, real *V, real *variance,
+                                  spca_int *count)
+{
+    int h;
+    operator_t op = of_data(n, p, X, ld, row_major, mean, weight, &h);
+    spca_status status =
+        components(&op, n, r, k, deflation, plan, stop, ctx, work, V, variance, count);
     for (spca_int t = 0; t < r; t++) variance[t] = ldexp(variance[t], 4 * h);
     return status;
 }

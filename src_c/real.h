@@ -32,6 +32,11 @@ static inline spca_int min_int(spca_int a, spca_int b)
     return a < b ? a : b;
 }
 
+static inline spca_int max_int(spca_int a, spca_int b)
+{
+    return a > b ? a : b;
+}
+
 static inline int asked_to_stop(spca_stop stop, void *ctx)
 {
     return stop && stop(ctx);

@@ -225,11 +225,11 @@ void SPCA(principal_submatrix)(spca_int k, const spca_int *index, const REAL *A,
 spca_status SPCA(outer)(const SPCA(operator) * A, spca_stop stop, void *ctx, REAL *work,
                         spca_int *iwork, REAL *K);
 
-/* Largest eigenvalue and unit eigenvector of symmetric G (k x k, destroyed), LAPACK syevr.
- * Variables with zeros alone in G have no loading, whatever rounding says, but the first of them
- * where all other eigenvalues are negative.  work (28k), iwork (12k). */
-spca_status SPCA(leading_eigenvector)(spca_int k, REAL *G, REAL *work, blas_int *iwork, REAL *value,
-                                      REAL *vector);
+/* Largest eigenvalue and unit eigenvector of symmetric G (k x k, destroyed), whose bits no number
+ * of threads changes (leading_eigenvector.c).  Variables with zeros alone in G have no loading,
+ * whatever rounding says, but the first of them where all other eigenvalues are negative.  work
+ * (6k). */
+spca_status SPCA(leading_eigenvector)(spca_int k, REAL *G, REAL *work, REAL *value, REAL *vector);
 
 /* ---- statistics of the input (statistics.c) ------------------------------------------------- */
 
@@ -550,8 +550,18 @@ spca_status SPCA(tpower_data)(spca_int n, spca_int p, const REAL *X, spca_int ld
                               spca_int max_iter, REAL tol, spca_stop stop, void *ctx, REAL *x,
                               REAL *work, spca_int *iwork, REAL *value, spca_int *n_iter);
 
-/* x <- leading_eigenvector of A on the support of x, of k variables.  work (k^2 + k + max(28k, 2p;
- * data: nk + p)), iwork (p + 12k). */
+/* pmd from x in place of it, 1 <= bound <= sqrt(p).  work (5p; data: 4p + n), iwork (2p). */
+spca_status SPCA(pmd_covariance)(spca_int p, const REAL *A, spca_int ld, double bound,
+                                 int nonnegative, spca_int max_iter, REAL tol, spca_stop stop,
+                                 void *ctx, REAL *x, REAL *work, spca_int *iwork, REAL *value,
+                                 spca_int *n_iter);
+spca_status SPCA(pmd_data)(spca_int n, spca_int p, const REAL *X, spca_int ld, int row_major,
+                           const REAL *mean, const REAL *weight, double bound, int nonnegative,
+                           spca_int max_iter, REAL tol, spca_stop stop, void *ctx, REAL *x,
+                           REAL *work, spca_int *iwork, REAL *value, spca_int *n_iter);
+
+/* x <- leading_eigenvector of A on the support of x, of k variables.  work (k^2 + k + max(6k, 2p;
+ * data: nk + p)), iwork (p). */
 spca_status SPCA(refit_covariance)(spca_int p, const REAL *A, spca_int ld, REAL *x, REAL *work,
                                    spca_int *iwork, REAL *value);
 spca_status SPCA(refit_data)(spca_int n, spca_int p, const REAL *X, spca_int ld, int row_major,
@@ -565,6 +575,23 @@ spca_status SPCA(explained_covariance)(spca_int p, const REAL *A, spca_int ld, s
 spca_status SPCA(explained_data)(spca_int n, spca_int p, const REAL *X, spca_int ld, int row_major,
                                  const REAL *mean, const REAL *weight, spca_int r, const REAL *V,
                                  REAL *work, REAL *variance);
+
+/* Up to r components of k variables: V (p x r by columns), 0 from the count on, which is less than
+ * r where no variable has more variance left than rounding.  Each is refitted and removed before
+ * the next is sought: by the search of the plan (spca_dsearch, spca_ssearch) or, where it has no
+ * starts, by truncated power from the variable of largest variance.  Variances as explained.  work
+ * (components_work bytes, aligned for double; n = 0: covariance). */
+spca_status SPCA(components_covariance)(spca_int p, const REAL *A, spca_int ld, spca_int r,
+                                        spca_int k, spca_deflation deflation,
+                                        const spca_search_plan *plan, spca_stop stop, void *ctx,
+                                        void *work, REAL *V, REAL *variance, spca_int *count);
+spca_status SPCA(components_data)(spca_int n, spca_int p, const REAL *X, spca_int ld, int row_major,
+                                  const REAL *mean, const REAL *weight, spca_int r, spca_int k,
+                                  spca_deflation deflation, const spca_search_plan *plan,
+                                  spca_stop stop, void *ctx, void *work, REAL *V, REAL *variance,
+                                  spca_int *count);
+size_t SPCA(components_work)(spca_int n, spca_int p, spca_int k, spca_int r,
+                             const spca_search_plan *plan);
 
 /* q_t: the unit part of v_t orthogonal to v_1 .. v_(t-1); zero where entries rounded to a share
  * epsilon may have no such part.  V, Q (p x r by columns), work (p x r).  SPCA_NONFINITE: an entry

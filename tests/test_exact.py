@@ -390,7 +390,7 @@ def test_callback(clock):
     )
     assert seen[-1].value == x.value
     assert seen[-1].n_iter == x.n_nodes
-    assert 2 < len(seen) < 10
+    assert 2 < len(seen) <= 10  # eight twentieths of a second, the first and the last
     assert (np.diff([p.n_iter for p in seen]) >= 0).all()
     assert np.diff(at)[:-1].min() > 0.045  # a twentieth of a second, but for the end
 

@@ -101,8 +101,8 @@ class SparsePCAResult(LoadingsResult):
     """
 
     loadings: NDArray[Any]
-    explained_variance: NDArray[Any]
-    explained_variance_ratio: NDArray[Any] | None
+    explained_variance: NDArray[np.float64]
+    explained_variance_ratio: NDArray[np.float64] | None
     total_variance: float | None
     cardinality: NDArray[np.intp]
     mean: NDArray[Any] | None
@@ -116,9 +116,9 @@ class SparsePCAResult(LoadingsResult):
     names: tuple[str, ...] | None
     screening: Screening
     options: Request = field(repr=False)
-    upper_bound: NDArray[Any] | None = None
-    gap: NDArray[Any] | None = None
-    dense_ratio: NDArray[Any] | None = None
+    upper_bound: NDArray[np.float64] | None = None
+    gap: NDArray[np.float64] | None = None
+    dense_ratio: NDArray[np.float64] | None = None
     joint_bound: float | None = None
     joint_gap: float | None = None
     scores: NDArray[Any] | None = None

@@ -89,9 +89,9 @@ class SPCAResult(LoadingsResult):
     """
 
     loadings: NDArray[Any]
-    explained_variance: NDArray[Any]
-    explained_variance_ratio: NDArray[Any] | None
-    adjusted_variance: NDArray[Any]
+    explained_variance: NDArray[np.float64]
+    explained_variance_ratio: NDArray[np.float64] | None
+    adjusted_variance: NDArray[np.float64]
     total_variance: float | None
     cardinality: NDArray[np.intp]
     penalty: NDArray[np.float64]
@@ -105,7 +105,7 @@ class SPCAResult(LoadingsResult):
     kind: str
     n_samples: int | None
     names: tuple[str, ...] | None
-    dense_ratio: NDArray[Any] | None = None
+    dense_ratio: NDArray[np.float64] | None = None
     scores: NDArray[Any] | None = None
     missing_entries: int = 0
 

@@ -50,15 +50,15 @@ class GivenLoadings(LoadingsResult):
     loadings: NDArray[Any]
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
-    explained_variance: NDArray[Any]
-    explained_variance_ratio: NDArray[Any] | None
+    explained_variance: NDArray[np.float64]
+    explained_variance_ratio: NDArray[np.float64] | None
     total_variance: float | None
     cardinality: NDArray[np.intp]
     kind: str
     n_samples: int | None
     names: tuple[str, ...] | None
     method: str
-    dense_ratio: NDArray[Any] | None
+    dense_ratio: NDArray[np.float64] | None
     scores: NDArray[Any] | None = None
 
 

@@ -73,7 +73,7 @@ class RotatedResult(LoadingsResult):
     scale: NDArray[Any] | None = None
     total_variance: float = 0.0
     row_shift: float | None = None
-    dense_ratio: NDArray[Any] | None = None
+    dense_ratio: NDArray[np.float64] | None = None
     kind: str = "data"
     missing_entries: int = 0
 

@@ -70,17 +70,18 @@ class RowBlocks:
     ) -> None:
         if len(shape) != 2:
             raise ValueError(f"X must have 2 dimensions, not shape {tuple(shape)}")
-        self.shape = int(shape[0]), int(shape[1])
+        self.shape: tuple[int, int] = int(shape[0]), int(shape[1])
         if 0 in self.shape[self.summed :]:
             raise ValueError(f"X is empty: shape {self.shape}")
-        self.dtype = np.dtype(dtype)
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
         if self.dtype.kind not in "fiub":
             raise TypeError(f"X has dtype {self.dtype}; real numbers are needed")
-        self.starts, self._passes = starts, [0]
+        self.starts: list[int] = starts
+        self._passes = [0]
         self.prints: list[int | None] = [None] * len(starts)  # of each block, from the first read of it
         if names is not None and not hasattr(names, "__iter__"):
             raise TypeError(f"names must be a sequence of names or None, not {names!r}")
-        self.names = None if names is None else tuple(str(name) for name in names)
+        self.names: tuple[str, ...] | None = None if names is None else tuple(str(name) for name in names)
         warn_repeated(self.names)
         if self.names is not None and len(self.names) != self.shape[1]:
             raise ValueError(

@@ -108,7 +108,9 @@ class Moments(RowBlocks):
     ) -> None:  # fmt: skip
         """Of so many rows; `whole` has the exact sums of integers and of their products."""
         super().__init__((rows, len(M)), dtype, [0], names)
-        self.found, self.scatter, self._whole = found, M, whole
+        self.found: Statistics = found
+        self.scatter: Array = M
+        self._whole = whole
         for a in (self.mean, self.scatter):
             a.flags.writeable = False
 

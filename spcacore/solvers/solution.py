@@ -32,7 +32,10 @@ class ProgressHook:
     """
 
     def __init__(self, hook: Hook, t: int, r: int, whole: bool = False):
-        self.hook, self.t, self.r, self.whole = hook, t, r, whole
+        self.hook: Hook = hook
+        self.t: int = t
+        self.r: int = r
+        self.whole: bool = whole
 
     @property
     def ended(self) -> bool:
@@ -54,7 +57,8 @@ class ProgressClock:
     """Reports progress, twenty times a second at most; True where the search is to end."""
 
     def __init__(self, hook: Report | None):
-        self.hook, self.due = hook, time.monotonic() + CALLBACK_SECONDS
+        self.hook: Report | None = hook
+        self.due: float = time.monotonic() + CALLBACK_SECONDS
 
     def __call__(self, n_iter: int) -> bool:
         if self.hook is not None and time.monotonic() >= self.due:

@@ -27,7 +27,7 @@ enum {
     LANES = 64 / sizeof(real),
     BLOCK = 16 * LANES, /* a power of two */
     STRETCH = 8 * BLOCK,
-    SAMPLE = 1024,
+    SAMPLE = 896,
     WHOLE = SAMPLE, /* a set up to this size is its own sample */
     FEW = 100,      /* a bracket is collected when it holds up to 1/FEW of the sample */
     ATTEMPTS = 8,

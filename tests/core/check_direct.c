@@ -139,6 +139,62 @@ void SPCA(check_direct)(trial_t *t)
     }
 }
 
+/* Several components, by either search: unit loadings of k variables, and zeros behind them. */
+static void check_components(trial_t *t, const plain_t *d)
+{
+    spca_int p = d->p, k = between(t, 1, p), r = between(t, 1, p), count = -1;
+    spca_deflation how = (spca_deflation)between(t, SPCA_HOTELLING, SPCA_SCHUR);
+    spca_search_plan plan = {.max_iter = 20, .tol = 1e-5};
+    real *V = WORK(t, p * r), *variance = WORK(t, r);
+    if (chance(t, 50))
+        plan = (spca_search_plan){.starts = p,
+                                  .rounds = 1,
+                                  .steps = {2},
+                                  .keep = {2},
+                                  .max_iter = 20,
+                                  .tol = 1e-5,
+                                  .ends = 2,
+                                  .swapped = 2,
+                                  .rise = 1e-10,
+                                  .gap = 1e-8,
+                                  .slack = 1e-4,
+                                  .tie = 1e-6,
+                                  .nodes = 3,
+                                  .hopeless = 1};
+    char *work = SCRATCH(t, (spca_int)SPCA(components_work)(d->n, p, k, r, &plan), char);
+    spca_status status =
+        d->n ? SPCA(components_data)(d->n, p, d->data, d->ld, d->row_major, d->mean, d->weight, r,
+                                     k, how, &plan, NULL, NULL, work, V, variance, &count)
+             : SPCA(components_covariance)(p, d->data, d->ld, r, k, how, &plan, NULL, NULL, work, V,
+                                           variance, &count);
+    CHECK(t, status >= 0 || d->style >= SPREAD);
+    for (spca_int c = 0; c < r && d->style < SPREAD; c++) {
+        spca_int nnz = 0;
+        for (spca_int j = 0; j < p; j++) nnz += V[j + c * p] != 0;
+        if (c < count) check_unit(t, p, V + c * p);
+        CHECK(t, c < count ? nnz <= k : nnz == 0 && variance[c] == 0);
+    }
+}
+
+/* The l1 solver: within the bound, and its value. */
+static void check_bounded(trial_t *t, const plain_t *d)
+{
+    spca_int p = d->p, n_iter;
+    double bound = 1 + (sqrt((double)p) - 1) / (double)between(t, 1, 4), sum = 0;
+    real *x = SPCA(copy_of)(t, p, SPCA(numbers)(t, PLAIN, p)), value;
+    spca_status status =
+        d->n ? SPCA(pmd_data)(d->n, p, d->data, d->ld, d->row_major, d->mean, d->weight, bound, 0,
+                              9, (real)1e-5, NULL, NULL, x, WORK(t, 4 * p + d->n + p),
+                              SCRATCH(t, 2 * p, spca_int), &value, &n_iter)
+             : SPCA(pmd_covariance)(p, d->data, d->ld, bound, 0, 9, (real)1e-5, NULL, NULL, x,
+                                    WORK(t, 5 * p), SCRATCH(t, 2 * p, spca_int), &value, &n_iter);
+    CHECK(t, status >= 0 || status == SPCA_ZERO_VECTOR || d->style >= SPREAD);
+    if (status < 0 || d->style >= SPREAD) return;
+    for (spca_int j = 0; j < p; j++) sum += (double)fabs(x[j]);
+    check_unit(t, p, x);
+    CHECK(t, sum <= bound * (1 + 1e-5) && NEAR(value, form(d, x), d->size));
+}
+
 void SPCA(check_refit)(trial_t *t)
 {
     plain_t d = plain_of(t);
@@ -173,6 +229,8 @@ void SPCA(check_refit)(trial_t *t)
                                                variance);
     SPCA(digest)(t, status, r, variance);
     CHECK(t, status == SPCA_OK || (status == SPCA_NONFINITE && !tame));
+    check_components(t, &d);
+    check_bounded(t, &d);
     if (!tame) return;
     double *Q = zeros(t, p * r);
     spca_int rank = 0;

@@ -238,8 +238,7 @@ static void check_submatrix(trial_t *t, problem_t *q)
             CHECK(t, NEAR(G[a], q->dense[index[a % k] + index[a / k] * p], q->size * (double)p));
     }
     copy = SPCA(copy_of)(t, k * k, G);
-    CHECK(t, SPCA(leading_eigenvector)(k, G, WORK(t, 28 * k), SCRATCH(t, 12 * k, blas_int), &value,
-                                       vector) == SPCA_OK);
+    CHECK(t, SPCA(leading_eigenvector)(k, G, WORK(t, 6 * k), &value, vector) == SPCA_OK);
     if (q->exact) {
         CHECK(t, NEAR(norm_of((vector_t){k, NULL, vector}), 1, 1));
         for (spca_int a = 0; a < k; a++)
