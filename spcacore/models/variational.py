@@ -19,6 +19,7 @@ from ..linalg.orthogonal import append_orthonormal, column_span, project_out
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.truncated_power import TruncatedPower
+from ..supports.admissible import Supports
 from .prior_choice import chosen_support, log_binomial, log_supports
 from .priors import Banded, Diagonal, Isotropic, PriorMatrix, Sparse, Spectral
 
@@ -345,10 +346,8 @@ class Search:
         return self.n * self.problem.n_variables
 
     def _best_support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
-        choice = self.problem.choice
-        if choice is None:
-            return self.prior.support(r, a, k)
-        return chosen_support(self.prior, choice, r, a, k)
+        supports = self.problem.choice or Supports.plain(self.prior.p)
+        return chosen_support(self.prior, supports.within(k), r, a)
 
     @property
     def exact(self) -> float:
