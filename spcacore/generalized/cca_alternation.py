@@ -255,7 +255,7 @@ class Alternation:
             fit=None if supports.signs is None else lambda S: self._fit(side, S, g[S]),
         )  # fmt: skip
         found = forward_ways(objective)
-        if earlier is not None:
+        if earlier is not None and not np.array_equal(earlier, found[0]):
             found.append(earlier)
         if swaps:
             found = [swap(objective, units)[1] for units in found]

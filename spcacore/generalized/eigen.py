@@ -68,7 +68,7 @@ class SparseEigenResult(Named):
     cardinality : ndarray of shape (r,), int
         Nonzeros of each loading.
     n_iter : ndarray of shape (r,), int
-        The number of supports that were examined, or of iterations of the flow.
+        Variables added or removed and swaps made by all searches, or iterations of the flow.
     converged : ndarray of shape (r,), bool
         Whether swaps of variables ended at a support that none improves, among those considered, and
         the flow within `max_iter`.

@@ -38,6 +38,7 @@ from .rows import KeptRows
 __all__ = ["Fit", "Quotient", "Ratio", "RatioOfUnits", "Support"]
 __dir__ = __all__.copy
 
+STEEPEST = 16  # units up to which the best swap of all is sought, and beyond which the first that helps
 KEPT_BASES = 64  # of the supports that a step of a search asks for again
 
 
@@ -210,9 +211,8 @@ class RatioOfUnits(Objective):
         self.quotient, self.fit, self.tie = quotient, fit, TIE.of(quotient.dtype)
         self.bounded = fit is not None or supports.signs is not None
         self.exact = not self.bounded and bool(quotient.known.all())
-        self.steepest = not supports.simple and (
-            supports.signs is None or len(supports.allowed) <= self.most_tried
-        )
+        few = supports.signs is None or len(supports.allowed) <= self.most_tried
+        self.steepest = few and supports.room <= STEEPEST
         if supports.simple:
             self.most_tried = quotient.entering
         self.work = np.inf  # multiplications left to swaps

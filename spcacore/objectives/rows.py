@@ -18,29 +18,19 @@ class KeptRows:
     """Rows of matrices of order p, kept once they were asked for."""
 
     def __init__(self, rows: Callable[[Index], tuple[Array, ...]], p: int):
-        self.rows, self.p = rows, p
-        self.place, self.count = np.full(p, -1), 0
-        self.kept: tuple[Array, ...] = ()
+        self.rows, self.all = rows, np.arange(p)
+        self.kept: dict[int, tuple[Array, ...]] = {}
 
-    def between(self, S: Index, T: Index | slice = slice(None)) -> tuple[Array, ...]:
-        """Rows S, columns T, of each of the matrices."""
-        new = S[self.place[S] < 0]
-        if len(new) or not self.kept:
-            if self.count > len(S) + SPARE_ROWS:
-                self.place[:], self.count, new = -1, 0, S
-            self._keep(new)
-        at = self.place[S]
-        if isinstance(T, slice):
-            return tuple(one[at] for one in self.kept)
-        return tuple(one[at[:, None], T] for one in self.kept)
-
-    def _keep(self, new: Index) -> None:
-        more, end = self.rows(new), self.count + len(new)
-        if not self.kept or end > len(self.kept[0]):
-            room = [np.empty((max(16, 2 * end), self.p)) for _ in more]
-            for large, one in zip(room, self.kept, strict=False):
-                large[: self.count] = one[: self.count]
-            self.kept = tuple(room)
-        for large, one in zip(self.kept, more, strict=True):
-            large[self.count : end] = one
-        self.place[new], self.count = np.arange(self.count, end), end
+    def between(self, S: Index, T: Index | None = None) -> list[Array]:
+        """Rows S, columns T or all, of each of the matrices."""
+        members = S.tolist()
+        new = [j for j in members if j not in self.kept]
+        if new or not members:
+            if len(self.kept) > len(members) + SPARE_ROWS:
+                self.kept, new = {}, members
+            parts = self.rows(np.array(new, np.intp))
+            self.kept.update(zip(new, zip(*parts, strict=True), strict=True))
+            if not members:
+                return [part[:, self.all if T is None else T] for part in parts]
+        each = zip(*(self.kept[j] for j in members), strict=True)
+        return [np.array(rows if T is None else [row[T] for row in rows]) for rows in each]
