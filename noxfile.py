@@ -4,6 +4,8 @@ A check that cannot run here, for want of a compiler or a version of Python, fai
 SPCACORE_MAY_SKIP=1 in the environment, lets it be skipped, which the summary then counts.
 """
 
+import ast
+import atexit
 import glob
 import os
 import re
@@ -38,6 +40,10 @@ MAY_SKIP = os.environ.get("SPCACORE_MAY_SKIP", "") not in ("", "0")
 PYENV = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
 os.environ["PATH"] += "".join(f":{path}" for path in sorted(glob.glob(f"{PYENV}/versions/3.1[1-9].*/bin")))
 os.environ |= {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1"}
+WORK = Path(tempfile.mkdtemp(prefix="spcacore-"))  # what one session leaves to the next
+atexit.register(shutil.rmtree, WORK, ignore_errors=True)
+os.environ["PYTHONPYCACHEPREFIX"] = str(WORK / "bytecode")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 nox.needs_version = ">=2024.4"
 nox.options.default_venv_backend = "venv"
 nox.options.sessions = ["readme", "bare", "kernels", "docs", "lint", "types"]
@@ -67,6 +73,13 @@ CLANG = "clang-14", "clang-14", "libclang-rt-14-dev"
 VALGRIND = "valgrind", "valgrind"
 
 
+def wheel_of(session):
+    """The package, built once for the sessions that ask for no options: one wheel serves every Python."""
+    if not list(WORK.glob("*.whl")):
+        session.run("pip", "wheel", "--no-deps", "--wheel-dir", WORK, ROOT)
+    return str(next(WORK.glob("*.whl")))
+
+
 def environment(session, *packages, build=(), groups=()):
     """Install packages for a session, without isolation where `build` has options; return a directory."""
     session.install("--upgrade", "pip")
@@ -76,7 +89,8 @@ def environment(session, *packages, build=(), groups=()):
         session.install(*BUILD)
         session.install("--no-build-isolation", *build, *packages)
     elif packages:
-        session.install(*packages)
+        built = wheel_of(session) if any(package.startswith(".[") for package in packages) else ""
+        session.install(*(re.sub(r"^\.(?=\[)", built, package) for package in packages))
     return Path(tempfile.mkdtemp(prefix=f"spcacore-{session.name}-"))
 
 
@@ -99,29 +113,54 @@ def readme(session):
 
 
 def of_extras():
-    """The files of tests that, or helpers of which, import what may not be installed."""
-    texts = {path.stem: path.read_text() for path in (ROOT / "tests").glob("*.py")}
-    imports = {name: set(re.findall(r"^(?:from|import) (\w+)", text, re.M)) for name, text in texts.items()}
-    found = {"extras", *(name for name, text in texts.items() if "importorskip" in text)}
-    while more := {name for name in imports if name not in found and imports[name] & found}:
+    """The tests that use what may not be installed: their text names tests/extras.py, or what does so."""
+    trees = {path.stem: ast.parse(path.read_text()) for path in (ROOT / "tests").glob("*.py")}
+    uses, tests = {}, []
+    for module, tree in trees.items():
+        known = {}  # what is imported from another file of tests
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module in trees:
+                known |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
+        for node in tree.body:
+            own, names, used = getattr(node, "name", ""), [], set()
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Name):
+                    used.add(known.get(inner.id, (module, inner.id)))
+                    names += [inner.id] * (isinstance(inner.ctx, ast.Store) and not own)
+                elif isinstance(inner, ast.Attribute):
+                    owner = "extras" if inner.attr == "importorskip" else getattr(inner.value, "id", "")
+                    used.add((owner, inner.attr))
+                elif isinstance(inner, ast.arg):  # a fixture
+                    used |= {(module, inner.arg), ("conftest", inner.arg)}
+            for name in names or [own]:
+                uses.setdefault((module, name), set()).update(used)
+            tests += [(module, own)] * own.startswith("test_")
+    found = {name for used in uses.values() for name in used if name[0] == "extras"}
+    while more := {name for name, used in uses.items() if name not in found and used & found}:
         found |= more
-    return sorted(f"tests/{name}.py" for name in found if name.startswith("test_"))
+    whole = {module for module, name in found if not name}  # skipped as a file
+    chosen = {f"tests/{module}.py" + f"::{name}" * (module not in whole) for module, name in tests
+              if module in whole or (module, name) in found}  # fmt: skip
+    return sorted(chosen)
 
 
 @nox.session(python=NEWEST)
 def bare(session):
-    """Tests that a lack of extras could decide, on the newest Python, in random order, BLAS by one thread."""
+    """What a lack of extras could decide, on the newest Python, in random order, BLAS by one thread.
+
+    That is: every call, the command, and the tests that use an extra.
+    """
     environment(session, ".[test]", "pytest-randomly")
-    files = *of_extras(), "tests/test_components.py", "tests/test_operator.py", "tests/cli"
-    session.run("pytest", "-n", "auto", *files, *session.posargs, env=ONE_THREAD)
+    files = "tests/test_components.py", "tests/test_operator.py", "tests/test_calls.py", "tests/cli"
+    session.run("pytest", "-n", "auto", *of_extras(), *files, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(python=NEWEST)
 def docs(session):
-    """The documentation, with warnings as errors, and its examples, those that are slow too."""
+    """The documentation, with warnings as errors, and the examples that the default run leaves out."""
     work = environment(session, ".[all,test]", groups=["docs"])
     session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", work / "html")
-    session.run("pytest", "-n", "auto", "-m", "slow or not slow", *EXAMPLES)
+    session.run("pytest", "-n", "auto", "-m", "slow", *EXAMPLES)
 
 
 @nox.session(python=USUAL)

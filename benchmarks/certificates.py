@@ -94,7 +94,7 @@ def ratios():
     head = ["problem", "p", "k", "found", "dense above", "bound above", "s"]
     return (
         "## Ratios and canonical correlations\n\n"
-        "Simulated classes (`sparse_lda`) and simulated sides (`sparse_cca`). The time is that of the\n"
+        "Simulated classes (`sparse_lda`) and simulated sides (`sparse_cca`). Times are for the\n"
         "call with `certify=True`.\n\n" + pages.table(head, rows) + "\n\n"
     )
 

@@ -180,7 +180,7 @@ PAGE = """# Defaults on real data
 
 {short}
 
-Sets are those of scikit-learn, those that come with the package, leukemias and embryos; of each at most
+Sets come from scikit-learn, those that come with the package, leukemias and embryos; of each at most
 {rows} rows and the {variables} variables of largest variance.
 
 ## How many nonzeros

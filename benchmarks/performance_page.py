@@ -255,7 +255,7 @@ def peers_section(m):
         f"seconds of one thread, the median over at most {peers.DRAWS} draws (as many as a package finishes "
         f"in {m['limit']:g} s). Recall is the share of the planted variables that is found: 1 is all.",
         "All packages find equally many nonzeros: a penalty was bisected until they agreed to 5 %. The time "
-        "is that of the last fit alone; the column beside it counts the fits it took to get there. A package "
+        "is for the last fit alone; the column beside it counts the fits it took to get there. A package "
         f"may use {peers.MEMORY >> 30} GiB.",
         table(["", "small: CPU s", "fits", "recall", "large: CPU s", "fits", "recall"], rows),
         f"For scale, `X.T @ u` takes {1e3 * m['unit large']:.1f} ms on the large set. "

@@ -183,7 +183,7 @@ whole call.
 
 ## S&P 500, four loadings
 
-Variance as a share of the total: `Tr(V'AV)` of orthogonal loadings, and that of the span of free ones. The
+Variance as a share of the total: `Tr(V'AV)` of orthogonal loadings, and of the span of free ones. The
 published figures for free loadings are raw variances, which count shared variance twice. "Violation" is the
 sum of the inner products of different loadings.
 

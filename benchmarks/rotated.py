@@ -213,7 +213,7 @@ def page(m):
         "centered copy: singular value decompositions, the usual varimax, a sort. `sparse-decomposition`\n"
         "0.1.0 is from its repository, since its files on PyPI lack the modules; it was repaired at run\n"
         'time for today\'s scikit-learn. "pve" is the share of the variance that is explained. On dense\n'
-        "data the time is that of the products, and the loops of `sca`, which add in a fixed order, are\n"
+        "data the time goes into the products, and the loops of `sca`, which add in a fixed order, are\n"
         "no faster than the BLAS at twenty columns.",
         table(["", "dense: s", "iterations", "pve", "graph: s", "iterations", "pve"], peers),
     ]

@@ -81,7 +81,7 @@ def report(counts, shape=SHAPE):
         f"{shape[0]} x {shape[1]}; a loop wakes others in {wake * 1e6:.0f} us; reads in GB/s, by threads:",
         "  ".join(f"{count}: {rate / 1e9:.1f}" for count, rate in bandwidth.items()),
         "",
-        f"{'time over that of one thread (model)':36s}" + "".join(f"{count:>14d}" for count in counts),
+        f"{'time over one thread (model)':36s}" + "".join(f"{count:>14d}" for count in counts),
     ]
     for name, (size, _, n_loops) in calls.items():
         alone = times[name, 1]

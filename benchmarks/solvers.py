@@ -124,7 +124,7 @@ def page():
         "",
         f"The data have {R} planted components of {K} nonzeros each. Bounds and penalties were bisected",
         f"until the components had {R * K} nonzeros together. Times are CPU times of one thread: the last",
-        'fit alone, the median of five (of scikit-learn, one). "× tpower" is the time over that of',
+        'fit alone, the median of five (of scikit-learn, one). "× tpower" is the time divided by the time of',
         "`tpower`. Values are fitted again on the variables chosen, except scikit-learn's. Recall is the",
         "share of the planted variables that was found.",
         "",

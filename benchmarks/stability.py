@@ -203,7 +203,7 @@ def page():
         "multiplies the probability of an edge by a number of either node. In these graphs of 2000 nodes in",
         "10 blocks, five times as dense inside a block as between two, the numbers are equal, or their",
         "density falls as the fifth power. With unequal degrees, the leading directions of the counts",
-        "are those of single nodes of high degree, and the search ends before it has found all blocks.",
+        "are single nodes of high degree, and the search ends before it has found all blocks.",
         '`scale="degree"` divides by the roots of the degrees, and finds the rank no later than with equal',
         "degrees. The last columns say how many of 20 graphs got a rank below 10, of 10, and above 10.",
         "",

@@ -201,7 +201,7 @@ def tiles():
                     call()
                     times[name].append(time.process_time() - start)
         blas, own = (min(t) for t in times.values())
-        what = f"Gram matrix of {n} rows over that of BLAS, CPU time of one thread"
+        what = f"Gram matrix of {n} rows, ours over the BLAS, CPU time of one thread"
         yield row(what, "≤ 1.1", blas, own, own / blas, own <= 1.1 * blas)
 
 

@@ -9,7 +9,7 @@ how sparse, how many select_sparsity, select_n_components, sparsity_path, cross_
 how sure             stability, optimality_bound, ``certify=True`` of sparse_pca
 other models         ppca, oppca, soppca, kernel_pca; sparse_cca, sparse_lda, sparse_eigen; sparse_kmeans
 data                 row_blocks (files, clusters), datasets, spcacore.anndata
-tools                explained_variance, renormalize, from_loadings, deflate, varimax, limit_threads
+tools                explained_variance, renormalize, from_loadings, deflate, varimax, oblimin, limit_threads
 elsewhere            spcacore.sklearn (estimators), spcacore.plot (pictures), `spcacore --help` (a command)
 """
 
@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from .solvers.semidefinite import dspca
     from .solvers.truncated_power import tpower
     from .tools.deflating import deflate
+    from .tools.oblique import ObliqueRotation, oblimin, promax
     from .tools.rotation import l1_rotation, orthomax, varimax
     from .tools.thresholding import l1_threshold, soft_threshold, truncate
 
@@ -153,6 +154,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "solvers.semidefinite": ("dspca",),
     "solvers.truncated_power": ("tpower",),
     "tools.deflating": ("deflate",),
+    "tools.oblique": ("ObliqueRotation", "oblimin", "promax"),
     "tools.rotation": ("l1_rotation", "orthomax", "varimax"),
     "tools.thresholding": ("l1_threshold", "soft_threshold", "truncate"),
 }
@@ -180,6 +182,7 @@ __all__ = [
     "LeastSquares",
     "Method",
     "Moments",
+    "ObliqueRotation",
     "OptimalityBound",
     "PMDComponent",
     "PPCAResult",
@@ -224,11 +227,13 @@ __all__ = [
     "l1_threshold",
     "least_squares_component",
     "limit_threads",
+    "oblimin",
     "oppca",
     "optimality_bound",
     "orthomax",
     "pmd",
     "ppca",
+    "promax",
     "prs",
     "random_fourier_features",
     "refine",

@@ -258,6 +258,11 @@ FIELD_LIFTED = 4  # ends from which the search goes on among all variables
 # Columns of A, entries of each, and of X at once, that tell whether a part of A hides supports,
 PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
 PROBE_RUN = 8  # neighbors that are read together
+PROBE_PART = 256  # entries of each column at a time
+PROBE_FIRST, PROBE_LEAST = (
+    4,
+    4,
+)  # one part in so many comes first, where it has so many of the largest entries
 PROBE_SHARE = 0.5  # by what these explain at least, over the best value,
 PROBE_AGAIN = 4  # of so many columns: one may be of another planted component
 COLUMN_ORDER = 4096  # variables at most whose columns of A are compared for where to start,

@@ -229,8 +229,8 @@ def make_spiked(
     """Gaussian data with sparse planted components.
 
     Component t has equal loadings on variables `t * cardinality` to `(t + 1) * cardinality - 1`, and
-    variance `variances[t]`. In every other direction the variance is `noise`. The default variances and
-    cardinality are those of Shen and Huang.
+    variance `variances[t]`. In every other direction the variance is `noise`. Shen and Huang use the default
+    variances and cardinality.
 
     Parameters
     ----------

@@ -36,7 +36,8 @@ class RatioSearch(Checked):
     swaps : bool, default True
         After the search, swap one variable for another as long as this raises the ratio. If a round of swaps
         would cost more than 1e9 multiplications, only the most promising variables may enter. Swaps end after
-        2e10 multiplications from each start; for "greedy", after twice those of its search if these are more.
+        2e10 multiplications from each start; for "greedy", after twice as many as its search took if this is
+        more.
     max_iter : int, default 1000
         Steps of the flow from each start.
     tol : float, default 1e-8
@@ -207,8 +208,8 @@ class GPower(Iterative):
         With ``block=True``, a positive weight for each component (default 1); different weights order
         components that would otherwise be found only up to a rotation.
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
-        None (default): the variables whose columns of A promise most after one step, of which none is
-        reached from another, then single variables by decreasing variance; where X offers products alone, a
+        None (default): the variables whose columns of A promise most after one step, without those that
+        another one reaches; then single variables by decreasing variance; where X offers products alone, a
         dense vector near the leading eigenvector. "diagonal": the variable of largest variance, the first if
         tied. "eigenvector": the leading eigenvector. An array, for a single component, is the first z.
     n_starts : int, optional

@@ -135,9 +135,10 @@ class _Tqdm:
         from tqdm.auto import tqdm
 
         self.total, self.n = total, 0
-        self._bar = tqdm(total=total, **options)
+        self._bar = tqdm(**options)
 
     def show(self, done: int, text: str) -> None:
+        self._bar.total = self.total if done else None
         self._bar.set_postfix_str(text, refresh=False)
         self._bar.update(done - self.n)
         self._bar.refresh()
@@ -154,11 +155,12 @@ class _Rich:
 
         self.total, self.n = total, 0
         self._bar = RichProgress(console=Console(stderr=True))
-        self._task = self._bar.add_task("", total=total)
+        self._task = self._bar.add_task("", total=None)
         self._bar.start()
 
     def show(self, done: int, text: str) -> None:
-        self._bar.update(self._task, completed=done, description=f"{done}/{self.total}, {text}")
+        total, text = (self.total, f"{done}/{self.total}, {text}") if done else (None, text)
+        self._bar.update(self._task, total=total, completed=done, description=text)
         self.n = done
 
     def close(self) -> None:
@@ -170,7 +172,7 @@ class _Line:
         self.total, self.n, self._width = total, 0, 0
 
     def show(self, done: int, text: str) -> None:
-        line = f"{done}/{self.total}, {text}"
+        line = f"{done}/{self.total}, {text}" if done else text
         print(f"\r{line:{self._width}}", end="", file=sys.stderr, flush=True)
         self.n, self._width = done, len(line)
 
@@ -183,7 +185,8 @@ class ProgressBar:
 
     It is a bar of tqdm (``pip install tqdm``) or of rich where one of them is installed, and else a line that
     is written again. It counts components, or the searches of `sparsity_path`, `stability` and the
-    selections, and shows the current iteration or value. One bar can be used for several calls, one after
+    selections, and shows the current iteration or value. It has no end as long as none is finished, as where
+    components are found together (`spca`, `sca`). One bar can be used for several calls, one after
     another; `with` closes it at the end.
 
     Parameters

@@ -136,7 +136,7 @@ class LoadingsResult(Named):
         Raises
         ------
         ValueError
-            If the columns of a dataframe are not those of the fit.
+            If a dataframe has other columns than in the fit.
 
         Examples
         --------

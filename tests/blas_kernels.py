@@ -1,6 +1,7 @@
 """The kernels that OpenBLAS may choose by processor, and which of them this processor has instructions for.
 
 Run as a program: for each, its name and what is to be done with it, beside which clone of the kernels here.
+With an argument, also for what this processor chooses itself.
 """
 
 import os
@@ -49,10 +50,11 @@ def used(kernel: str) -> str:
     return done.stdout.strip()
 
 
-def main() -> None:
+def main(own: bool) -> None:
     """`run KERNEL CLONE` for each, `skip NAME: why`; an error where BLAS runs something else than asked for.
 
-    `all` after the first run with a clone: the tests of what clones do are to be run, too.
+    `all` after the first run with a clone: the tests of what clones do are to be run, too. Without `own`,
+    what this processor runs where nothing is asked for is left to the default run of the tests.
     """
     tried: dict[str, str] = {}
     for kernel in FLAGS:
@@ -71,6 +73,9 @@ def main() -> None:
     plan += [(plan[-1][0], clone) for clone in here if clone not in {other for _, other in plan}]
     seen: set[str] = set()
     for kernel, clone in plan:
+        if not own and (used(""), here[-1]) == (kernel, clone):
+            print(f"skip {kernel} with {clone}: the default run has them")
+            continue
         print(f"run {kernel} {clone}{'' if clone in seen else ' all'}")
         seen.add(clone)
     for clone in sorted({*BESIDE.values()} - {*here}):
@@ -78,4 +83,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(own=len(sys.argv) > 1)

@@ -227,11 +227,19 @@ CALLS: list[Call] = [
     Call("varimax", spcacore.varimax, "loadings", **DENSE),
     Call("orthomax", lambda V: spcacore.orthomax(V, 0.5, normalize=True), "loadings", **DENSE),
     Call("l1_rotation", spcacore.l1_rotation, "loadings", **DENSE),
+    Call("promax", spcacore.promax, "loadings", **DENSE),
+    Call("oblimin", lambda V: spcacore.oblimin(V, normalize=True), "loadings", **DENSE),
     Call("prs", lambda V: spcacore.prs(V, 3.0), "loadings", **DENSE),
     Call("truncate", lambda x: spcacore.truncate(x, K), "vector", **DENSE),
     Call("soft_threshold", lambda x: spcacore.soft_threshold(x, 0.3), "vector", **DENSE),
     Call("l1_threshold", lambda x: spcacore.l1_threshold(x, 1.5), "vector", **DENSE),
 ]
+
+
+@functools.cache
+def answer(call: Call, dtype: Any = np.float64) -> Any:
+    """What a call returns for clean input."""
+    return call.run(call.clean(dtype))
 
 
 @functools.cache

@@ -65,9 +65,10 @@ def api(matrix, **options):
 
 
 def loadings_of(components, p):
+    """Of lists of the nonzero entries of each component."""
     V = np.zeros((p, len(components)))
     for t, component in enumerate(components):
-        for entry in component["loadings"]:
+        for entry in component:
             V[entry["index"], t] = entry["loading"]
     return V
 

@@ -1,5 +1,6 @@
 """Several processes of tests have one BLAS thread each; properties have 25 examples, or 100, or 5,000."""
 
+import gc
 import os
 import signal
 import zlib
@@ -30,7 +31,13 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)  # before those that are slow are left out
 def pytest_collection_modifyitems(config, items):
-    """Of a test with the mark `share(n)`, one case in n and each value of a parameter; others are slow."""
+    """Of a test with the mark `share(n)`, one case in n and each value of a parameter; others are slow.
+
+    Tests that ask how many `examples` there are count as properties: `-m hypothesis`.
+    """
+    for item in items:
+        if "examples" in getattr(getattr(item.obj, "__code__", None), "co_names", ()):
+            item.add_marker("hypothesis")
     if config.getoption("all_cases") or any("[" in argument for argument in config.args):
         return  # all, or those that are named
     tests = {}
@@ -49,6 +56,10 @@ def pytest_collection_modifyitems(config, items):
                 met, chosen = met | values, chosen + 1
             else:
                 case.add_marker("slow")
+
+
+def pytest_collection_finish():
+    gc.freeze()  # each collection of garbage would go through all tests, which stay
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from calls import pca
+from in_turn import examples
 from oracles import covariance, planted, reference, samples
 from test_joint_bound import best_on
 
@@ -120,7 +121,7 @@ def test_disjoint_supports_are_the_best_of_all(seed, p, sizes):
 @pytest.mark.parametrize("limit", ["SUPPORTS", "NODES"])
 def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_relaxation(monkeypatch, limit):
     monkeypatch.setattr(f"spcacore.supports.enumeration.DISJOINT_{limit}", 0)
-    for seed in range(4):
+    for seed in range(examples(8)):
         A = random_covariance(seed, 10)
         x = sparse_pca(A, 2, cardinality=[4, 3], support="disjoint", kind="covariance", certify="jointly")
         best = best_disjoint(A, (4, 3))

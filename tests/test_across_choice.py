@@ -7,6 +7,7 @@ import flat
 import numpy as np
 import pytest
 from calls import pca
+from in_turn import examples
 from known_variables import signed_optimum
 from oracles import covariance, samples
 from test_joint_bound import best_on
@@ -52,7 +53,7 @@ DISJOINT = [
 ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(5)
 @pytest.mark.parametrize(("known", "sizes"), DISJOINT)
 @pytest.mark.parametrize("total", [False, True])
 @pytest.mark.parametrize("enumerates", [False, True])
@@ -61,7 +62,7 @@ def test_disjoint_supports_are_the_best_that_are_allowed(known, sizes, total, en
         monkeypatch.setattr("spcacore.supports.enumeration.DISJOINT_SUPPORTS", 0)
     rest = {name: value for name, value in known.items() if name != "nonnegative"}
     ratios = []
-    for seed in range(3):
+    for seed in range(examples(6)):
         A, signs = random_covariance(20 + seed), known.get("nonnegative")
         one = cache(
             lambda S, A=A, signs=signs: (

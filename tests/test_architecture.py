@@ -40,10 +40,15 @@ FILES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
 @functools.cache
+def tree_of(name):
+    return ast.parse(FILES[name].read_text(encoding="utf-8"))
+
+
+@functools.cache
 def imports(name):
     """(module imported, whether at the top) for each import of the package's own modules."""
     package = FILES[name].parent.relative_to(ROOT).parts
-    tree = ast.parse(FILES[name].read_text(encoding="utf-8"))
+    tree = tree_of(name)
     typing = {
         id(inner)
         for node in ast.walk(tree)
@@ -72,10 +77,10 @@ def floor(name):
     return FLOORS.index(name.split(".")[0])
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_imports_go_down_and_stand_at_the_top(name):
-    assert not {target for target, _ in imports(name) if floor(target) > floor(name)}
-    assert not {target for target, top in imports(name) if not top and (name, target) not in LATE}
+def test_imports_go_down_and_stand_at_the_top():
+    all_of_them = {(name, target, top) for name in MODULES for target, top in imports(name)}
+    assert not {(name, target) for name, target, _ in all_of_them if floor(target) > floor(name)}
+    assert {(name, target) for name, target, top in all_of_them if not top} == LATE
 
 
 def test_no_circle():
@@ -85,27 +90,25 @@ def test_no_circle():
     assert not below
 
 
-def test_late_imports_exist():
-    assert {(name, target) for name in MODULES for target, top in imports(name) if not top} == LATE
+def test_names_at_the_top_of_a_module():
+    """No function has that of the module, and none is assigned twice: the second would replace the first."""
+    for name in FILES:
+        body = tree_of(name).body
+        assert name.rpartition(".")[2] not in {n.name for n in body if isinstance(n, ast.FunctionDef)}, name
+        targets = [t for node in body if isinstance(node, ast.Assign) for t in node.targets]
+        names = [t.id for t in targets if isinstance(t, ast.Name)]
+        assert len(names) == len(set(names)), name
 
 
-@pytest.mark.parametrize("name", sorted(FILES))
-def test_a_module_is_not_named_as_a_function_that_it_holds(name):
-    tree = ast.parse(FILES[name].read_text(encoding="utf-8"))
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert name.rpartition(".")[2] not in functions
-
-
-@pytest.mark.parametrize("name", sorted(FILES))
-def test_size(name):
+def test_size():
     """No file above 600 lines, no function above 80 beside its docstring."""
-    text = FILES[name].read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 600
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef):
-            documented = ast.get_docstring(node) is not None
-            code = node.end_lineno - (node.body[0].end_lineno if documented else node.lineno)
-            assert code <= 80, node.name
+    for name, path in FILES.items():
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 600, name
+        for node in ast.walk(tree_of(name)):
+            if isinstance(node, ast.FunctionDef):
+                documented = ast.get_docstring(node) is not None
+                code = node.end_lineno - (node.body[0].end_lineno if documented else node.lineno)
+                assert code <= 80, (name, node.name)
 
 
 def test_the_build_names_every_file():
@@ -119,13 +122,3 @@ def test_the_build_names_every_file():
     there = [*root.glob("spcacore/**/*.py*"), *root.glob("src_c/**/*.c")]
     files = {path.relative_to(root).as_posix() for path in there if path.suffix in (".py", ".pyi", ".c")}
     assert {name for name in named if not name.endswith((".pxd", "externs.py"))} == files
-
-
-@pytest.mark.parametrize("name", sorted(FILES))
-def test_no_name_is_assigned_twice(name):
-    """At the top of a module: the second would silently replace the first."""
-    body = ast.parse(FILES[name].read_text(encoding="utf-8")).body
-    names = [
-        t.id for node in body if isinstance(node, ast.Assign) for t in node.targets if isinstance(t, ast.Name)
-    ]
-    assert len(names) == len(set(names))

@@ -85,6 +85,7 @@ def check_refused(call, kind, dtype):
     assert message is None or "sparse" in said or re.search(message, said), said
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("call", "shares"), list(eighths(TAKES)))
 def test_refused(call, shares):
     each(check_refused, call, among([k for k in BAD if applies(call, k)], shares))

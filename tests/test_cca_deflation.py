@@ -6,6 +6,7 @@ from pathlib import Path
 import flat
 import numpy as np
 import pytest
+from in_turn import examples
 from oracles import deflations
 from scipy.linalg import sqrtm
 from test_cca import data, standardized
@@ -49,7 +50,7 @@ def test_pairs_of_a_deflated_matrix(deflation, method):
     """Each value is that of the explicitly deflated matrix, in the explicit metrics."""
     if (method, deflation) == ("pmd", "generalized"):
         pytest.skip("bounds of the l1 norm need a norm")
-    for seed in range(4):
+    for seed in range(examples(8)):
         rng = np.random.default_rng(seed)
         X, Y = data(50, 8, 6, rng)
         X, Y = X @ rng.standard_normal((8, 8)), Y @ rng.standard_normal((6, 6))  # so that supports overlap
@@ -96,7 +97,7 @@ def best_pair(C, Bx, By, counts):
 def test_first_pairs_against_enumeration(tried, monkeypatch):
     """With few samples, so that many supports are nearly as good; whether all are tried, or none."""
     monkeypatch.setattr(cca_alternation, "PENCIL_ENUMERATED", tried)
-    for seed in range(12):
+    for seed in range(examples(16)):
         rng = np.random.default_rng(1000 + seed)
         p, q, n = *rng.integers(5, 9, 2), int(rng.integers(12, 50))
         X, Y = rng.standard_normal((n, p)), rng.standard_normal((n, q))

@@ -10,6 +10,7 @@ import scipy.optimize
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, data_arrays, deflated, deflations, optimum
 
 import spcacore
@@ -159,7 +160,7 @@ def test_vectors_need_not_be_eigenvectors(monkeypatch):
     """Any orthonormal vectors give valid bounds: near ones, rotated ones, random ones."""
     bounds_by("lanczos", monkeypatch)
     rng = np.random.default_rng(5)
-    for trial in range(40):
+    for trial in range(examples(40)):
         X, A, V = data_and_eigenvectors(rng)
         V = V + 10.0 ** rng.uniform(-3, 1) * rng.standard_normal(V.shape)
         monkeypatch.setattr(certificates, "_lanczos", lambda op, m, V=V: np.asfortranarray(V))
@@ -173,7 +174,7 @@ def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
     """On explicit matrices, with the knapsack by linear programming; its parts bound what they stand for."""
     bounds_by("lanczos", monkeypatch)
     rng = np.random.default_rng(7)
-    for _ in range(20):
+    for _ in range(examples(20)):
         X, A, V = data_and_eigenvectors(rng)
         p, m = V.shape
         V = np.linalg.qr(V + 0.3 * rng.standard_normal((p, m)))[0]
@@ -426,7 +427,7 @@ def test_a_threshold_with_few_entries(entries, monkeypatch):
     monkeypatch.setattr(certificates, "BOUND_ORDER", 0)
     monkeypatch.setattr(covariance_threshold, "THRESHOLD_ENTRIES", entries)
     monkeypatch.setattr(covariance_threshold, "THRESHOLD_COLUMNS", 3)
-    for seed in range(20):
+    for seed in range(examples(20)):
         X = np.random.default_rng(seed).standard_normal((12, 10))
         A = np.corrcoef(X.T)
         for k in (1, 2, 4):

@@ -14,6 +14,7 @@ import scipy.linalg
 import scipy.sparse
 from calls import pca
 from extras import optional, skipping
+from in_turn import examples
 from known_variables import EACH, LABELS, MIXED, P, assert_feasible, components, covariance, data, optimum
 
 import spcacore
@@ -188,7 +189,7 @@ def test_certificates_of_mixtures_hold(seed):
 
 def test_a_bound_counts_what_is_included_though_it_is_zero():
     """Thresholding is rarely the best, so that the bound is not just what was found."""
-    for seed in range(60):
+    for seed in range(examples(60)):
         A, j = np.cov(np.random.default_rng(seed).standard_normal((6, 12))), seed % 6
         A[j] = A[:, j] = 0
         A[j, j] = 0.1
@@ -273,16 +274,20 @@ def _spca_of_few(X, r=2, **options):
         return spcacore.spca(X, r, **flat.recorded("spca", {**options, "ridge": 3.0, "tol": 0}))
 
 
-@pytest.mark.parametrize("knowledge", [*EACH, {"groups": LABELS, "include": [8], "nonnegative": MIXED}])
-def test_elastic_nets_among_some_variables(knowledge, monkeypatch):
+NETS = [
+    pytest.param(known, how, marks=pytest.mark.slow if "cardinality" in how and i > 1 else [])
+    for i, known in enumerate([*EACH, {"groups": LABELS, "include": [8], "nonnegative": MIXED}])
+    for how in ({"penalty": 60.0, "max_iter": 10}, {"cardinality": 3, "max_iter": 2})
+]  # by a cardinality, groups and signs take seconds
+
+
+@pytest.mark.parametrize(("knowledge", "how"), NETS)
+def test_elastic_nets_among_some_variables(knowledge, how, monkeypatch):
     X = data(22, n=12)
-    ways = ({"penalty": 60.0, "max_iter": 10}, {"cardinality": 3, "max_iter": 3})
-    expected = [_spca_of_few(X, **how, **knowledge) for how in ways]
+    whole = _spca_of_few(X, **how, **knowledge)
     monkeypatch.setattr("spcacore.models.net_steps.WORKING_SET_VARIABLES", 3)
     monkeypatch.setattr("spcacore.models.net_steps.JOINING_VARIABLES", 1)
-    for how, whole in zip(ways, expected, strict=True):
-        some = _spca_of_few(X, **how, **knowledge)
-        np.testing.assert_allclose(some.loadings, whole.loadings, atol=1e-6)
+    np.testing.assert_allclose(_spca_of_few(X, **how, **knowledge).loadings, whole.loadings, atol=1e-6)
 
 
 @pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])

@@ -4,9 +4,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from in_turn import examples
 from oracles import covariance, optimum
 
-from spcacore import sparse_pca, tpower
+from spcacore import GPower, sparse_pca, tpower
 from spcacore.solvers import greedy_search, truncated_power
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
@@ -37,7 +38,12 @@ def shortfalls(constraint, method, seeds):
     out = []
     for seed in seeds:
         A, k, r = random_case(seed)
-        V = sparse_pca(A, r, cardinality=k, kind="covariance", method=method, deflation=constraint).loadings
+        options = {"method": method, "cardinality": k}
+        if method == "gpower":
+            r, options = 2, {"method": GPower(penalty=0.3 * np.sqrt(A.diagonal().max()))}
+        V = sparse_pca(A, r, kind="covariance", deflation=constraint, **options).loadings
+        if method == "gpower":  # of how many variables, its penalty says
+            k = np.count_nonzero(V[:, -1])
         earlier, v = V[:, :-1], V[:, -1]
         forbidden = earlier if constraint == "orthogonal" else A @ earlier
         assert V.shape[1] == r
@@ -50,9 +56,9 @@ def shortfalls(constraint, method, seeds):
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-@pytest.mark.parametrize("method", ["tpower", "greedy"])
+@pytest.mark.parametrize("method", ["tpower", "greedy", "dspca", "gpower"])
 def test_the_constrained_optimum_is_found(constraint, method):
-    assert shortfalls(constraint, method, range(40)).max() < 1e-9
+    assert shortfalls(constraint, method, range(examples(40))).max() < 1e-9
 
 
 def test_an_end_with_fewer_nonzeros_than_it_may_have_is_improved():

@@ -73,7 +73,7 @@ def check(A, k, x, best, limited=False):
 @pytest.mark.filterwarnings("ignore:X has no variance")
 def test_optimum_and_bound_of_small_matrices(kind):
     """From the support of tpower and from a random one, which the tree has to leave."""
-    for seed in range(40):
+    for seed in range(examples(40)):
         rng = np.random.default_rng([seed, KINDS.index(kind)])
         p = int(rng.integers(1, 9))
         A = matrix(kind, rng, p)
@@ -422,7 +422,7 @@ def test_variables_ruled_out_without_their_columns(monkeypatch):
         searched(self, state, A, *more, **options)
 
     monkeypatch.setattr(exact.Search, "__init__", note)
-    for seed in range(60):
+    for seed in range(examples(60)):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((30, 14)) * np.exp(1.5 * rng.standard_normal(14))
         X += rng.standard_normal((30, 1)) * (rng.random(14) < 0.4) * 2

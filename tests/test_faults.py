@@ -90,7 +90,7 @@ def in_thread(run, *args, **options):
         return pool.submit(run, *args, **options).result()
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("call", "form"), every(heavy=("refine", "spca")))
 def test_no_memory(call, form):
     in_thread(refuse_in_turn, call, form, 5)
@@ -143,13 +143,13 @@ def raise_no_flag(call, X):
     assert np.geterr() == old
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("call", "form"), every())
 def test_floating_point(call, form):
     raise_no_flag(call, FORMS[form](call))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of variances beyond the range
 @pytest.mark.parametrize(("call", "end"), in_turn(calls.CALLS, [("f64", -1060), ("f64", 900), ("f32", -140)]))
 def test_floating_point_at_the_ends_of_the_range(call, end):
@@ -176,7 +176,7 @@ def test_import_keeps_the_floating_point_modes(tmp_path):
 # ---- limits of time -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", [200, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("p", [120, pytest.param(3000, marks=pytest.mark.slow)])
 def test_time_limit(p, monkeypatch):
     """Kept at the start of the search and in the tree: what comes after it is short beside the first node."""
     monkeypatch.setattr(exact, "time", types.SimpleNamespace(monotonic=time.process_time))
@@ -229,7 +229,7 @@ SEVERAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("call", "form", "threads", "times", "shared"), SEVERAL)
 def test_threads(call, form, threads, times, shared):
     """At the same time as in turn, to the bit."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_turn import examples
 from oracles import covariance, data_arrays, optimum
 from scipy import sparse as sp
 from scipy.linalg import eigh
@@ -18,7 +19,7 @@ from spcacore import _core, explained_variance, greedy, sparse_pca
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 STRATEGIES = ["forward", "gradient", "backward", "bidirectional"]
-CASES = {"max_examples": 200, "deadline": None, "derandomize": True}
+CASES = {"deadline": None, "derandomize": True}
 
 
 # ---- loops over all variables -----------------------------------------------------------------------
@@ -93,7 +94,7 @@ def check_path(x, A):
 
 
 @given(seed=st.integers(0, 2**32), p=st.integers(1, 10), kind=st.sampled_from(KINDS))
-@settings(**CASES | {"max_examples": 100})
+@settings(**CASES | {"max_examples": examples(100)})
 def test_forward_and_gradient_are_the_loops(seed, p, kind):
     A = random_matrix(seed, p, kind)
     first = int(np.random.default_rng(seed).integers(p)) if kind == "correlation" else None
@@ -110,7 +111,7 @@ def test_forward_and_gradient_are_the_loops(seed, p, kind):
 
 
 @given(seed=st.integers(0, 2**32), p=st.integers(1, 10), kind=st.sampled_from(KINDS))
-@settings(**CASES | {"max_examples": 60})
+@settings(**CASES | {"max_examples": examples(60)})
 def test_backward_is_the_loop_and_bidirectional_the_better(seed, p, kind):
     A = random_matrix(seed, p, kind)
     x = greedy(A, p, kind="covariance", options=spcacore.Greedy(strategy="backward"))
@@ -276,7 +277,7 @@ scales = st.sampled_from([1.0, 1e-150, 1e150, 1e-20])
     poles=st.lists(numbers, min_size=1, max_size=7), data=st.data(), scale=scales, corner=numbers,
     single=st.booleans(),
 )  # fmt: skip
-@settings(**CASES | {"max_examples": 600})
+@settings(**CASES | {"max_examples": examples(600)})
 def test_bordered_eigenvalues(poles, data, scale, corner, single):
     k = len(poles)
     size = scale if not single else 1.0
@@ -301,7 +302,7 @@ def test_bordered_eigenvalues(poles, data, scale, corner, single):
 
 
 @given(poles=st.lists(numbers, min_size=1, max_size=7), seed=st.integers(0, 2**32), scale=scales)
-@settings(**CASES | {"max_examples": 400})
+@settings(**CASES | {"max_examples": examples(400)})
 def test_deleted_eigenvalues(poles, seed, scale):
     rng = np.random.default_rng(seed)
     k = len(poles)
@@ -333,7 +334,7 @@ def test_roots_next_to_a_pole_and_far_from_it(far):
 
 @pytest.mark.parametrize("strategy", ["forward", "backward"])
 @given(seed=st.integers(0, 2**32), p=st.integers(4, 9), t=st.integers(1, 3), k=st.integers(1, 7))
-@settings(**CASES | {"max_examples": 60})
+@settings(**CASES | {"max_examples": examples(60)})
 def test_generalized_deflation_is_the_loop_over_pencils(strategy, seed, p, t, k):
     k = min(k, p)
     A = random_matrix(seed, p, "covariance")
@@ -359,7 +360,7 @@ def test_generalized_deflation_is_the_loop_over_pencils(strategy, seed, p, t, k)
 @given(
     seed=st.integers(0, 2**32), k=st.integers(1, 6), t=st.integers(1, 3), strength=st.sampled_from([-1, 9])
 )
-@settings(**CASES | {"max_examples": 100})
+@settings(**CASES | {"max_examples": examples(100)})
 def test_bordered_pencils(seed, k, t, strength):
     p = 12
     rng = np.random.default_rng(seed)

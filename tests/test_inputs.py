@@ -10,7 +10,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from calls import ARGUMENTS, CALLS, CLEAN, numbers
+from calls import ARGUMENTS, CALLS, CLEAN, answer, numbers
 from extras import optional
 from oracles import other_kinds, spiked
 from scipy.sparse.linalg import aslinearoperator
@@ -102,11 +102,6 @@ def test_the_covariance(call):
     assert stated(call)["covariance"] == ("yes" if takes else "no")
 
 
-@functools.cache
-def of_clean(call):
-    return call.run(call.clean())
-
-
 @pytest.mark.share(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("call", MATRICES, ids=repr)
@@ -120,7 +115,7 @@ def test_taken_or_refused(call, kind):
         formed = kind == "operator" and call.takes == "covariance" and call.function not in ENTRIES
         formed |= kind == "store" and call.name.startswith(READ)
         if stated(call)[COLUMN.get(kind, kind)] == "yes" or formed:
-            same(call, kind, call.run(given), of_clean(call))
+            same(call, kind, call.run(given), answer(call))
             return
         with pytest.raises((TypeError, ValueError)) as refused:
             call.run(given)

@@ -5,6 +5,7 @@ from itertools import combinations, combinations_with_replacement
 import flat
 import numpy as np
 import pytest
+from in_turn import examples
 from oracles import covariance
 from test_certificates import matrices
 
@@ -134,7 +135,7 @@ def test_no_disjoint_or_shared_supports_exceed_the_bound(seeds):
 
 
 def test_components_of_different_cardinality():
-    for seed in range(8):
+    for seed in range(examples(8)):
         A = np.corrcoef(np.random.default_rng(seed).standard_normal((12, 6)).T)
         sizes = (3, 2, 1)
         for orthogonal in ("orthogonal", None):
@@ -209,7 +210,7 @@ def test_bounds_of_data_by_few_vectors(way, dtype, monkeypatch):
     }[way]  # fmt: skip
     for name, value in (limits | {"BOUND_VECTORS": 3}).items():
         monkeypatch.setattr(certificates, name, value)
-    for seed in range(30):
+    for seed in range(examples(30)):
         rng = np.random.default_rng(seed)
         X = (rng.standard_normal((9, 7)) * rng.uniform(0.2, 3, 7)).astype(dtype)
         A = covariance(X)

@@ -293,7 +293,6 @@ def same(found, right):
 def test_labels_decide_what_goes_together(case):
     call, array, label = CASES[case]
     right, table = call(X.copy(), array), label(array)
-    assert same(call(data(X), table), right)
     order = np.roll(np.arange(len(array)), 1)
     assert not np.array_equal(permuted(table, order).to_numpy(), array)
     assert same(call(data(X), permuted(table, order)), right)

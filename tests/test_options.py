@@ -68,6 +68,7 @@ BAD = {
         "max_iter n_restarts ddof first",
     ),
     "n_jobs": without(POSITIVE, -1),
+    "power": [0.5, 101, *NUMBER],
     "cardinality": [*POSITIVE, 10**30],
     **named(
         NUMBER,
@@ -134,7 +135,7 @@ BASE = {
     **{f: ((X0, 1.5), {}) for f in ("gpower", "pmd", "scotlass", "sparse_dissimilarity")},
     **{f: ((X0, V0), {}) for f in ("explained_variance", "renormalize")},
     **{f: ((X0, R), {}) for f in ("oppca", "ppca", "kernel_pca")},
-    **{f: ((V0,), {}) for f in ("varimax", "orthomax", "l1_rotation")},
+    **{f: ((V0,), {}) for f in ("varimax", "orthomax", "l1_rotation", "oblimin", "promax")},
     "refine": ((X0, SPARSE), {}),
     "compare": (([SPARSE, V0], X0), {}),
     "from_loadings": ((SPARSE, X0), {}),

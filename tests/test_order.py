@@ -143,18 +143,14 @@ def same(found, what, case, clones):
     return len({v.tobytes() for v in values}) == 1
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
-def test_additions_have_one_order(found, case):
-    order = found["generic"]["/".join(map(str, ("order", *case, 1)))].reshape(PAIRS, -1)
-    if "means" not in case[0]:  # those of blocks are merged by their weights, so that ones are no counts
-        assert np.isin(order, np.arange(N - 1)).all()
-    assert len(np.unique(order)) > 5  # so that it says something
-    assert same(found, "order", case, found)
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
-def test_bits_are_the_same(found, case):
+def test_additions_have_one_order_and_sums_the_same_bits(found):
     """With every clone; where products are fused with their sums, with all that have the instruction."""
     fused = [clone for clone in found if clone != "generic"]
-    groups = [["generic"], fused] if case[0] in FUSED else [[*found]]
-    assert all(same(found, "bits", case, clones) for clones in groups if clones)
+    for case in CASES:
+        order = found["generic"]["/".join(map(str, ("order", *case, 1)))].reshape(PAIRS, -1)
+        if "means" not in case[0]:  # those of blocks are merged by their weights, so that ones are no counts
+            assert np.isin(order, np.arange(N - 1)).all(), case
+        assert len(np.unique(order)) > 5, case  # so that it says something
+        assert same(found, "order", case, found), case
+        groups = [["generic"], fused] if case[0] in FUSED else [[*found]]
+        assert all(same(found, "bits", case, clones) for clones in groups if clones), case

@@ -85,6 +85,11 @@ def test_shares_of_an_indefinite_matrix():
     np.testing.assert_allclose(heights(ax)["sparse"], [0.5, 0.375])
 
 
+def test_dense_components_are_not_called_sparse():
+    V = np.linalg.eigh(PROPS.correlation)[1][:, :-3:-1]
+    assert set(heights(plot.scree(V, PROPS.correlation, kind="covariance"))) == {"dense", "ordinary"}
+
+
 def test_shares_that_the_result_does_not_know():
     A = PROPS.correlation
     V = sparse(16, 13, 3)
@@ -349,6 +354,7 @@ def apart(a, b):
     return np.sqrt(np.mean(difference**2)), abs(difference).max()
 
 
+@pytest.mark.share(3)
 @pytest.mark.skipif(
     matplotlib.__version_info__ < (3, 11),
     reason="stored pictures are by matplotlib 3.11, which sets text anew",

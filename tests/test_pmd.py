@@ -225,7 +225,7 @@ def test_no_point_of_the_sphere_is_better(bound, nonnegative):
     if nonnegative:
         grid = np.abs(grid)
     grid = np.concatenate([grid, np.eye(3)])
-    for seed in range(8):
+    for seed in range(examples(16)):
         B = np.random.default_rng(seed).standard_normal((3, 3))
         A = B.T @ B - (1.0 if seed % 2 else 0.0) * np.eye(3)  # half of them indefinite
         x = pmd(
@@ -444,6 +444,7 @@ def test_residual_with_any_left_side():
         np.testing.assert_allclose(problem.in_units(state.operator.submatrix(np.arange(60))), A, atol=1e-11)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize("options", [{}, {"sample_l1_bound": 4.0}], ids=["one-way", "two-way"])
 @pytest.mark.parametrize("missing", [False, True])

@@ -69,6 +69,7 @@ ROUTES = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("make", [counts, genotypes, factors, noise])
 @pytest.mark.parametrize("route", ROUTES)
@@ -90,6 +91,15 @@ def test_no_start_is_better_than_the_default(make, scale, route, monkeypatch):
         assert tpower(kept[storage], 10, scale=scale).value >= least, storage
     if route == "at once":
         assert tpower(A, 10, kind="covariance").value >= least
+
+
+@pytest.mark.parametrize("rows", [48, 300])
+def test_one_start_is_enough_where_no_column_leads_elsewhere(rows, monkeypatch):
+    """Two tens of 400 variables have a signal; a variance does not stand for the entries not read."""
+    X, _ = spcacore.datasets.make_spiked(100, 400, cardinality=10, variances=(12, 8), rng=0)
+    for name, value in (SMALL | {"PROBE_ROWS": rows, "PROBE_COLUMNS": 200}).items():
+        monkeypatch.setattr(field_search, name, value)
+    assert sparse_pca(X, 2, 10).n_starts.tolist() == [65, 65]
 
 
 @pytest.mark.parametrize("seed", [0, 8])

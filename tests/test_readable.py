@@ -57,6 +57,7 @@ TABLES = {  # what else functions return
     "cross_validated_eigenvalues": lambda: spcacore.cross_validated_eigenvalues(RNG.poisson(3, (30, 8)), 3),
     "optimality_bound": lambda: spcacore.optimality_bound(X, 3),
     "random_fourier_features": lambda: spcacore.random_fourier_features(3, 100, bandwidth=2.0),
+    "oblimin": lambda: spcacore.oblimin(X[:, :3]),
     "compare": lambda: spcacore.compare({"<b>": np.eye(8)[:, :2], "c": np.eye(8)}, X),
 }
 

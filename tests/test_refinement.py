@@ -339,8 +339,8 @@ def test_pit_props_with_orthogonal_loadings(r, k, least):
 
 def test_no_step_lowers_the_variance_of_orthogonal_values():
     """From random orthogonal loadings, of which nothing is known, to a point that a step does not leave."""
-    reached = 0
-    for seed in range(60):
+    reached, tried = 0, examples(60)
+    for seed in range(tried):
         rng = np.random.default_rng(seed)
         A = covariance(rng.standard_normal((9, 8)))
         pattern = Pattern(np.argsort(rng.random((8, 3)), axis=0) < 4)
@@ -354,7 +354,7 @@ def test_no_step_lowers_the_variance_of_orthogonal_values():
             values.append(explained(A, V))
         assert (np.diff(values) >= 0).all()
         reached += values[-1] == pytest.approx(values[-2], rel=1e-9)
-    assert reached > 40
+    assert reached > tried * 2 / 3
 
 
 def test_a_growing_penalty_leads_to_nearly_orthogonal_loadings():
@@ -491,11 +491,11 @@ def test_callback_ends_it():
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("constraint", [None, "orthogonal"])
-@pytest.mark.parametrize("n_restarts", [0, 1, 4])
+@pytest.mark.parametrize("n_restarts", [0, 1, 3])
 @few()
 def test_attempts(n_restarts, constraint):
     """As many as asked for, and a callback is told which; the best of all is returned."""
-    V = sparse_pca(PITPROPS, 4, cardinality=4, kind="covariance", deflation=constraint).loadings
+    V = sparse_pca(PITPROPS, 3, cardinality=4, kind="covariance", deflation=constraint).loadings
     seen = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

@@ -1,11 +1,9 @@
 """Orthomax rotations against closed forms, exhaustive angles, R's stats::varimax and planted structure."""
 
-import doctest
 import itertools
 import signal
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -284,6 +282,7 @@ def many_rows(kind, p, r, seed=0):
     return y @ random_orthogonal(rng, r)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(4096, 2), (6000, 7), (5000, 20)])
 @pytest.mark.parametrize("kind", ["one entry a row", "sparse", "heavy tails", "counts", "orthonormal"])
@@ -535,19 +534,80 @@ def test_threads_sharing_one_input_agree_to_the_bit():
     assert y.tobytes() == before
 
 
-def test_promax_of_the_guide():
-    """Pattern and correlations are those of factor_analyzer, whose varimax ends earlier."""
+def eigenvectors(name, r):
+    """Loadings of r principal components of a correlation matrix."""
+    data = spcacore.datasets
+    A = data.load_pitprops().correlation if name == "pit props" else data.load_stocks().correlation[:30, :30]
+    values, vectors = np.linalg.eigh(A)
+    return vectors[:, -r:] * np.sqrt(values[-r:])
+
+
+def crossed(P):
+    """The quartimin criterion, four times."""
+    squares = P**2
+    return (squares.sum(axis=1) ** 2).sum() - (squares**2).sum()
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("method", ["promax", "oblimin"])
+@pytest.mark.parametrize(("name", "r"), [("pit props", 3), ("pit props", 5), ("stocks", 4)])
+def test_oblique_rotations(name, r, method, normalize):
+    """Against factor_analyzer, whose varimax ends earlier, and whose oblimin does not normalize."""
     rotator = pytest.importorskip("factor_analyzer.rotator", reason="needs factor-analyzer")
-    text = (Path(__file__).parents[1] / "docs" / "guide" / "recipes.md").read_text(encoding="utf-8")
-    (block,) = [block for block in text.split("```python\n")[1:] if "def promax" in block]
-    found = {"np": np, "spcacore": spcacore}
-    for example in doctest.DocTestParser().get_examples(block.split("```")[0]):
-        exec(compile(example.source, "recipes.md", "exec"), found)
-    pattern, correlations = found["pattern"], found["correlations"]
-    theirs = rotator.Rotator(method="promax", normalize=False, power=4)
-    other = theirs.fit_transform(found["loadings"])
-    places = abs(other.T @ pattern).argmax(axis=0)
-    signs = np.sign((other[:, places] * pattern).sum(axis=0))
-    np.testing.assert_allclose(other[:, places] * signs, pattern, atol=2e-3)
+    L = eigenvectors(name, r)
+    found = getattr(spcacore, method)(L, normalize=normalize)
+    rows = np.linalg.norm(L, axis=1, keepdims=True)
+    own = normalize and method == "oblimin"
+    theirs = rotator.Rotator(method=method, normalize=normalize, power=4, max_iter=5000, tol=1e-9)
+    other = theirs.fit_transform(L / rows if own else L) * (rows if own else 1)
+    places = abs(other.T @ found.pattern).argmax(axis=0)
+    signs = np.sign((other[:, places] * found.pattern).sum(axis=0))
+    np.testing.assert_allclose(other[:, places] * signs, found.pattern, atol=1e-4)
     phi = theirs.phi_[np.ix_(places, places)] * np.outer(signs, signs)
-    np.testing.assert_allclose(phi, correlations, atol=2e-3)
+    np.testing.assert_allclose(phi, found.correlations, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["promax", "oblimin"])
+def test_laws_of_oblique_rotations(method):
+    """Whatever the factors, they say the same of the variables, and have the variance 1."""
+    rng = np.random.default_rng(0)
+    for p, r in ((3, 1), (6, 3), (40, 8)):
+        L = rng.standard_normal((p, r)) ** 3
+        found = getattr(spcacore, method)(L)
+        P, C = found.pattern, found.correlations
+        np.testing.assert_allclose(P @ C @ P.T, L @ L.T, atol=1e-9 * (L**2).sum())
+        np.testing.assert_allclose(C.diagonal(), 1)
+        np.testing.assert_allclose(P, L @ found.rotation)
+        np.testing.assert_allclose(found.structure, P @ C)
+        np.testing.assert_allclose(found.variance.sum(), (L**2).sum())
+        assert (np.diff(found.variance) <= 0).all()
+        assert (P[abs(P).argmax(axis=0), range(r)] > 0).all()
+        assert found.to_frame().cumulative.iloc[-1] == pytest.approx(1)
+
+
+def test_oblimin_finds_simple_structure_and_no_neighbor_is_better():
+    rng = np.random.default_rng(1)
+    simple = np.kron(np.eye(3), [[0.9], [0.8], [0.7], [0.6]])
+    C = np.array([[1, 0.5, 0.3], [0.5, 1, 0.4], [0.3, 0.4, 1]])
+    found = spcacore.oblimin(simple @ np.linalg.cholesky(C) @ np.linalg.qr(rng.standard_normal((3, 3)))[0])
+    assert crossed(found.pattern) < 1e-12  # 0 is the least possible
+    np.testing.assert_allclose(np.sort(found.correlations[np.triu_indices(3, 1)]), [0.3, 0.4, 0.5], atol=1e-6)
+    L = eigenvectors("stocks", 4)
+    best = spcacore.oblimin(L)
+    T = np.linalg.inv(best.rotation).T
+    for _ in range(200):
+        near = T + 1e-3 * rng.standard_normal((4, 4))
+        near /= np.linalg.norm(near, axis=0)
+        assert crossed(L @ np.linalg.inv(near).T) > crossed(best.pattern)
+
+
+def test_dependent_columns_have_no_oblique_rotation():
+    for L in (np.ones((5, 2)), np.eye(2, 3), np.zeros((3, 2))):
+        for rotate in (spcacore.promax, spcacore.oblimin):
+            with pytest.raises(ValueError, match="independent columns"):
+                rotate(L)
+
+
+def test_oblimin_that_ends_early_says_so():
+    with pytest.warns(RuntimeWarning, match="did not converge in 1 step"):
+        spcacore.oblimin(eigenvectors("stocks", 4), max_iter=1)

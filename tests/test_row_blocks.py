@@ -101,7 +101,7 @@ def in_turn():
                 yield pytest.param(name, kind, dtype, id=f"{name}-{kind}-{dtype.__name__}", marks=slow)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("name", "kind", "dtype"), list(in_turn()))
 def test_the_same_result_as_in_memory(name, kind, dtype):
     result = CALLS[name](KINDS[kind](data(dtype=dtype)))
@@ -134,9 +134,7 @@ def test_canonical_pairs(kind, options):
     kinds = [KINDS[kind]] if kind != "one row at a time" else []
     for make in kinds:
         for x, y in (
-            (make(X), make(Y)), (make(X), Y), (X, make(Y)), (make(X), sp.csr_array(Y)),
-            (make(X), spcacore.row_blocks(Y, block_bytes=Y.nbytes // 7)),
-            (spcacore.row_blocks(X, block_bytes=X.nbytes // 7), make(Y)),
+            (make(X), Y), (X, make(Y)), (make(X), spcacore.row_blocks(Y, block_bytes=Y.nbytes // 7)),
         ):  # fmt: skip
             result = spcacore.sparse_cca(x, y, 2, **flat.recorded("sparse_cca", options))
             for name in names:

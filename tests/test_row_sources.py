@@ -24,7 +24,7 @@ pytestmark = [
 # ---- any source ------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", METHODS)
 def test_the_same_result_as_in_memory(name):
     X = data()

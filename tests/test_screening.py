@@ -165,7 +165,7 @@ def sweep(kind, seeds):
 
 @pytest.mark.parametrize("kind", DATA)
 def test_small_cases(kind):
-    sweep(kind, range(30))
+    sweep(kind, range(examples(60)))
 
 
 @pytest.mark.slow

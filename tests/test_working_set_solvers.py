@@ -1,5 +1,6 @@
 """Components of the other solvers from a working set: steps of the plain iteration over all columns."""
 
+import itertools
 import warnings
 
 import flat
@@ -200,9 +201,16 @@ def test_values_are_fitted_to_the_data_on_the_same_support(method):
         assert fitted.explained_variance[0] == pytest.approx(best)
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize("kind", ["noise", "sparse"])
-@pytest.mark.parametrize("method", OPTIONS)
+FAST = ("l0", "sparse"), ("pmd", "sparse"), ("scotlass", "noise")  # of seconds, not of many
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        pytest.param(*case, marks=[] if case in FAST else pytest.mark.slow)
+        for case in itertools.product(OPTIONS, ("noise", "sparse"))
+    ],
+)
 def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch):
     """By what the solver maximizes, with sets as large as they are."""
     for name in ("WORKING_SET_START", "WORKING_SET_PROBES"):

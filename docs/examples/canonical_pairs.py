@@ -1,7 +1,7 @@
 """Canonical pairs: what the left half of a digit tells about its right half.
 
-The data are 1797 handwritten digits of 8 x 8 pixels. X has the pixels of the left half and Y those of the
-right half, except for pixels that hardly vary. Canonical correlation analysis uses all pixels of both halves.
+The data are 1797 handwritten digits of 8 x 8 pixels. X has the pixels of the left half and Y of the right
+half, except for pixels that hardly vary. Canonical correlation analysis uses all pixels of both halves.
 `sparse_cca` in the generalized form takes five pixels on each side, in pairs of scores that are correlated as
 strongly as possible, one pair after another.
 

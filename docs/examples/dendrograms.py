@@ -14,8 +14,8 @@ With all genes, the first branch separates two samples from the other 70. Its ad
 diagnoses is -0.02, where 0 is chance. The diagnoses are in that tree, but behind outliers: only a cut into
 six shows them, with 24 AML, 44 ALL and four samples by themselves. The gap statistic is largest at a bound of
 2.64, where ten genes have weight. The first branch of their tree has an index of 0.78: 21 AML on one side,
-all 47 ALL and four AML on the other. The silhouette, which needs no tree, says the same: that of the
-diagnoses rises from 0.17 to 0.63, where 1 means that groups lie far apart.
+all 47 ALL and four AML on the other. The silhouette, which needs no tree, says the same: for the diagnoses it
+rises from 0.17 to 0.63, where 1 means that groups lie far apart.
 
 Hematologists know these ten genes. Of myeloid cells: CST3 (M27891), CFD (M84526), S100A9 (M26311), MPO
 (M19507), ELANE (M20203) and CXCL8 (twice: Y00787, M28130). Of early lymphocytes: TCL1A (X82240), VPREB1
@@ -29,7 +29,7 @@ In the picture: branches are blue where all samples below are ALL, orange for AM
 statistic, with one standard deviation. Below is the expression of the ten genes, relative to their means, the
 gene of largest weight first.
 
-The data are those of Golub et al. (1999), Science 286, 531-537, as an .npz with X, genes and labels:
+The data are from Golub et al. (1999), Science 286, 531-537, as an .npz with X, genes and labels:
 
     python dendrograms.py --data golub_leukemia.npz
 """

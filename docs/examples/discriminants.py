@@ -4,8 +4,8 @@ Linear discriminant analysis uses all variables. `sparse_lda` takes a few of the
 with the largest ratio of the scatter between the classes to the scatter within them.
 
 Left: 178 wines of three cultivars, by two directions of three measurements each, out of thirteen. The first
-direction has flavanoids, od280 and proline; the second has flavanoids, color and hue. The regions are those
-of the nearest centroid. They classify 96 % of these wines correctly, and all thirteen measurements 99 %.
+direction has flavanoids, od280 and proline; the second has flavanoids, color and hue. The regions belong to
+the nearest centroid. They classify 96 % of these wines correctly, and all thirteen measurements 99 %.
 
 Right: handwritten digits of 8 x 8 pixels. The curve is the share of held-out digits classified correctly, in
 three folds, by the number of pixels in each of the nine directions. With six pixels in each it is 92 %, with

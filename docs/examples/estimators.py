@@ -14,7 +14,7 @@ Digits: twelve components of ten of the 64 pixels, then a logistic regression, g
 components of all pixels give 93.8 %.
 
 Everything is done within each fold: nothing is standardized or chosen with the rows held out. Expression is
-prepared as in `dendrograms.py`. The data of the leukemias are those of Golub et al. (1999), Science 286,
+prepared as in `dendrograms.py`. The data of the leukemias are from Golub et al. (1999), Science 286,
 531-537, as an .npz with X, genes and labels:
 
     python estimators.py --data golub_leukemia.npz

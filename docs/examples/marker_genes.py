@@ -14,7 +14,7 @@ CD8 T cells, natural killer cells, and the rare dendritic cells and platelets. O
 about thirty cells that show two of their markers. The other components are what cells do, not what they are:
 ribosomal proteins, mitochondria, the response to stress, cytoskeleton, and division. 97 % of the loadings are
 zero. Helper T cells, the most numerous, have no component. Their markers CD3D and IL7R have their largest
-loadings, negative ones, in that of the B cells, which lack them.
+loadings, negative ones, in the component of the B cells, which lack them.
 
 `sparse_pca`, which finds components one by one, here with 200 genes each, leads with the markers of four
 kinds. It explains a little more of the variance, 2.2 % rather than 2.1 %. To explain the most and to tell

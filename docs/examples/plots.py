@@ -5,7 +5,7 @@ deviation. Three components of three measurements each explain 49 % of the varia
 components, of all thirteen, explain 67 %. The sparse ones can be read: the first is phenols; the second
 alcohol, color and proline; the third malic acid and alkaline ash against hue. No cultivar was used to find
 them. Yet the first two scores, of six measurements, tell the cultivars apart: for 94 % of the wines the
-nearest center is that of the right cultivar. For two ordinary components it is 97 %.
+nearest center belongs to the right cultivar. For two ordinary components it is 97 %.
 
 Of digits of 8 x 8 pixels, six components of twelve pixels each explain 50 % of the variance, and six ordinary
 ones, of all 64 pixels, 59 %.

@@ -4,7 +4,7 @@ X (100 x 100) is S Y' + E: 16 scores S from N(0, 1); loadings Y of unit length, 
 at random places; noise E from N(0, 0.04), a fifth of the variance. How much of the variance do 16 sparse
 components explain, and how much do they depend on the bound? `sca` bounds the l1 norm of all
 loadings by gamma; the penalized matrix decomposition (PMD) finds one component at a time, each with an
-l1 norm of at most gamma / 16. Variance explained is that of the projection on all the loadings,
+l1 norm of at most gamma / 16. Variance explained is the variance of the projection on all the loadings,
 ||X Y (Y'Y)^-1 Y'||^2 over ||X||^2, with X centered.
 
 Means of 50 replicates:
@@ -17,8 +17,8 @@ Means of 50 replicates:
     the same nonzeros    PMD             73.9    79.7    83.1 %
 
 At each budget, `sca` explains more in every replicate. PMD's loadings turn by 35 degrees from the first
-budget to the second and by 27 to the third, those of `sca` by 10 and 7. This is expected here: the singular
-vectors are not sparse, but one rotation of them is.
+budget to the second and by 27 to the third, the loadings of `sca` by 10 and 7. That is expected here: the
+singular vectors are not sparse, but one rotation of them is.
 
 The budgets are not quite equal. `sca` shrinks a loading and does not lengthen it again. At 24 its length is
 0.7, so the same loadings at unit length have a norm of 33, and twice as many nonzeros as PMD's. With as many

@@ -14,7 +14,7 @@ Each recovered picture has a correlation of 0.999 or more with one of the photog
 principal components is 0.57 to 0.88, and of `sca` on the gray values, without differences, 0.55 to 0.80. The
 weights do not matter: with as many mixtures as photographs and no noise, any invertible weights give the same
 recovered pictures, and the loadings are an independent component analysis. An unmixed picture may come out as
-a negative and in any order, as in every such analysis. Here signs and order are those of the best match.
+a negative and in any order, as in every such analysis. Here signs and order follow the best match.
 
 In the picture, each column follows one photograph: the photograph, a mixture, the principal component and
 the component of `sca` that match it best, with their correlations.

@@ -20,16 +20,15 @@ rows = np.concatenate([np.argsort(-abs(v))[:STOCKS] for v in result.loadings.T])
 shown = np.ma.masked_equal(abs(result.loadings[rows]), 0)
 
 for name, ink, colors in ("light", "#1f2328", "Blues"), ("dark", "#e6edf3", "YlGnBu_r"):
-    with plt.rc_context({"text.color": ink, "xtick.color": ink, "ytick.color": ink, "axes.labelcolor": ink}):
-        figure, axis = plt.subplots(figsize=(7.2, 3.7), layout="constrained")
-        image = axis.pcolormesh(shown, cmap=colors, vmin=0, vmax=0.4, edgecolor="none")
-        axis.set_xticks(np.arange(6) + 0.5, INDUSTRIES, fontsize=9)
-        axis.set_yticks(np.arange(len(rows)) + 0.5, [stocks.names[j] for j in rows], fontsize=6.5)
+    with plt.rc_context({"text.color": ink, "xtick.color": ink, "ytick.color": ink}):
+        figure, axis = plt.subplots(figsize=(6.4, 4), layout="constrained")
+        axis.pcolormesh(shown, cmap=colors, vmin=0, vmax=0.4, edgecolor="none")
+        axis.set_xticks(np.arange(6) + 0.5, INDUSTRIES, fontsize=11)
+        axis.set_yticks(np.arange(len(rows)) + 0.5, [stocks.names[j] for j in rows], fontsize=8)
         axis.hlines(range(0, len(rows) + 1, STOCKS), 0, 6, color=ink, alpha=0.25, linewidth=0.6)
         axis.tick_params(length=0)
         axis.xaxis.tick_top()
         axis.spines[:].set_visible(False)
         axis.invert_yaxis()
-        figure.colorbar(image, ax=axis, shrink=0.7, label="loading").outline.set_visible(False)
-        figure.savefig(f"stocks-{name}.png", transparent=True)
+        figure.savefig(f"stocks-{name}.png", transparent=True, dpi=130)
         plt.close(figure)

@@ -17,7 +17,7 @@ __dir__ = __all__.copy
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments (default: those of the process); the exit status."""
+    """Run the command with these arguments (default: what the shell passed); return the exit status."""
     lacking = [package for package in ("click", "pandas") if find_spec(package) is None]
     if lacking:
         say(f"the command needs {' and '.join(lacking)}: pip install {' '.join(lacking)}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..models.comparison import Comparison, compare
+from ..models.comparison import compare
 from ..models.given import from_loadings
-from .reading import adopt, placed, read_saved
+from .loadings import adopt, read_saved, rows_for
 from .report import write_frame
 from .table import Arguments, UserError
 from .task import Task
@@ -27,41 +27,25 @@ def run(args: Arguments) -> None:
     files = list(map(read_saved, args.loadings))
     adopt(args, files)
     task = Task(args)
-    with task.work() as progress:
+    with task.work() as work:
         results = {}
         for label, saved in zip(labels, files, strict=True):
-            progress(saved.path)
-            V = placed(saved, task.names, args.source)
+            work(saved.path)
+            V = rows_for(saved, task.names, args.source)
             results[label] = from_loadings(V, task.matrix, names=task.names, label=label, **task.treatment)
         found = compare(results, task.matrix, reference=args.reference - 1, **task.treatment)
+
+    def output(path: str) -> None:
+        if path.lower().endswith(".html"):
+            Path(path).write_text(found._repr_html_(), encoding="utf-8")
+        else:
+            write_frame(path, found.to_frame())
 
     def draw(figure: Any) -> None:
         from .. import plot
 
         plot.comparison(found, ax=figure.subplots())
 
-    task.report(
-        "Comparison", "compared", _json(found), lambda: print(found), lambda path: _write(path, found),
-        draw, 8,
-    )  # fmt: skip
-
-
-def _write(path: str, found: Comparison) -> None:
-    if path.lower().endswith(".html"):
-        Path(path).write_text(found._repr_html_(), encoding="utf-8")
-    else:
-        write_frame(path, found.to_frame())
-
-
-def _json(found: Comparison) -> dict[str, Any]:
-    measures = ["component", "matched", "shared", "overlap", "angle", "correlation"]
-    matched = found.to_frame()[measures].rename(columns={"matched": "like"}).reset_index()
-    results = [
-        {"label": label, "cardinality": found.cardinality[i],
-         "explained_variance": {name: v[i] for name, v in found.explained_variance.items()}}
-        for i, label in enumerate(found.labels)
-    ]  # fmt: skip
-    return {
-        "reference": found.labels[found.reference], "total_variance": found.total_variance,
-        "results": results, "matched": matched.to_dict("records"),
-    }  # fmt: skip
+    fields = {"reference": found.labels[found.reference], "total_variance": found.total_variance}
+    fields["components"] = found.to_frame()
+    task.report("Comparison", "compared", fields, lambda: print(found.summary()), output, draw, 8)

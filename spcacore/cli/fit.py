@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from .. import datasets
+from .._records import replaced
 from ..models.components import sparse_pca
+from ..readable import frame
+from ..results import LoadingsResult
 from .console import Work
 from .models import call_of, takes
-from .reading import where_not_finite
-from .report import json_result, print_result, result_fields, write, write_matrix, write_npz
+from .report import fields_of, json_result, print_result, write, write_frame, write_npz
 from .table import Arguments, UserError
 from .task import Task
 
-__all__ = ["run", "show_pitprops", "write_scores"]
+__all__ = ["fit_fields", "run", "show_pitprops", "write_scores"]
 __dir__ = __all__.copy
 
 
 def show_pitprops() -> None:
     pitprops = datasets.load_pitprops()
-    work = Work(False)
-    with work() as progress:
-        result = sparse_pca(
-            pitprops.correlation, 6, cardinality=[7, 4, 4, 1, 1, 1], kind="covariance", callback=progress
-        )
+    sizes = [7, 4, 4, 1, 1, 1]
+    with Work(False) as work:
+        result = sparse_pca(pitprops.correlation, 6, sizes, kind="covariance", callback=work)
     print(
         "Sparse PCA of the pit props: correlations of 13 measurements of 180 mine timbers (Jeffers 1967)\n"
         "6 components of 7, 4, 4, 1, 1 and 1 variables, as in Zou, Hastie and Tibshirani (2006)\n"
@@ -44,12 +44,9 @@ def run(args: Arguments) -> None:
         raise UserError("argument --scores: a covariance has no samples to score")
     task = Task(args)
     names = task.names
-    gap = where_not_finite(task.table, args)
-    if args.scores and gap is not None:
-        raise UserError(f"argument --scores: {args.source}: {gap}")
     r, keywords = task.components(call, 5), task.keywords(call)
-    with task.work() as progress:
-        result = call.function(task.matrix, r, **keywords, callback=progress)
+    with task.work() as work:
+        result = call.function(task.matrix, r, **keywords, callback=work)
     if args.plot and result.n_components == 0:
         raise UserError(f"cannot write {args.plot}: there is no component to draw")
     if args.scores:
@@ -61,7 +58,7 @@ def run(args: Arguments) -> None:
 
         left, right = figure.subplots(1, 2)
         plot.heatmap(result, names=names, ax=left)
-        plot.scree(result, task.matrix if gap is None else None, ax=right)
+        plot.scree(result, None if np.isnan(task.matrix.sum()) else task.matrix, ax=right)
 
     task.report(
         "Sparse PCA", "fitted", {"result": json_result(result, names)}, lambda: print_result(result, names),
@@ -69,22 +66,34 @@ def run(args: Arguments) -> None:
     )  # fmt: skip
 
 
+def fit_fields(result: Any, names: list[str]) -> dict[str, Any]:
+    """What an .npz of a fit holds; scores have a file of their own."""
+    fields = fields_of(result) | {"gap": getattr(result, "gap", None), "names": np.array(names, np.str_)}
+    if type(result).transform is not LoadingsResult.transform:  # then a unit row of data has the weights
+        eye = scipy.sparse.csr_array(scipy.sparse.identity(len(names), format="csr"))
+        fields["weights"] = replaced(result, mean=None, scale=None).transform(eye)
+    return fields | {"scores": None}
+
+
 def _write(path: str, result: Any, names: list[str], raw: bool) -> None:
-    """Loadings, with columns that say what the fit did to its data; or all."""
-    if Path(path).suffix.lower() == ".npz":
-        write_npz(path, result_fields(result, names))
+    """All that the fit has found; or loadings, with columns that say what it did to its data."""
+    if path.lower().endswith(".npz"):
+        write_npz(path, fit_fields(result, names))
         return
-    p, kind, more = len(names), getattr(result, "kind", None), {}
-    if kind == "data":
-        more["center"] = np.zeros(p) if result.mean is None else result.mean
+    table, kind = replaced(result, names=names).to_frame(), getattr(result, "kind", None)
     if kind is not None:
-        more |= {"scale": np.ones(p) if result.scale is None else result.scale, "kind": [kind] * p}
-    write_matrix(path, "variable", names, result.loadings, raw, **more)
+        mean, scale = (
+            (0.0 if result.mean is None else result.mean),
+            (1.0 if result.scale is None else result.scale),
+        )
+        table = table.assign(center=mean, scale=scale, kind=kind)
+    write_frame(path, table, raw)
 
 
 def write_scores(path: Any, scores: Any, samples: list[str], raw: bool) -> None:
     """To a file, by its extension, or as CSV to an open one."""
-    if isinstance(path, str) and path.lower().endswith(".npz"):
-        write_npz(path, {"scores": scores, "names": np.array(samples, dtype=np.str_)})
+    if str(path).lower().endswith(".npz"):
+        write_npz(path, {"scores": scores, "names": np.array(samples, np.str_)})
     else:
-        write_matrix(path, "sample", samples, scores, raw)
+        columns = {f"component_{t + 1}": score for t, score in enumerate(scores.T)}
+        write_frame(path, frame(columns, samples, "sample"), raw)

@@ -63,7 +63,7 @@ certify
   bound what any other components can explain
 loadings FILE
   loadings as written by fit -o (.csv or .npz); of compare, one file after another
-reference N
+reference I
   number of the file that the others are matched with (default: 1, the first)
 exact
   find and prove the best, by branch and bound
@@ -153,7 +153,7 @@ build
 orientation {rows|columns}
   which are the samples (default: rows)
 format {csv|tsv|npy|npz|mtx|parquet|h5ad}
-  what FILE holds, whatever its name (default: by its extension; for -: csv)
+  what FILE holds (default: by its first bytes, or its extension; for -: csv)
 names FILE
   names of the variables, one per line
 array NAME
@@ -257,9 +257,10 @@ examples:
 A:B is all whole numbers from A to B, A:B:S goes in steps of S; several may be joined by commas.
 With --select a stroke divides the values of one component from those of the next.
 @path.json
-  parameter, values, method, deflation               m values, the sparsest first, of r components
+  parameter, values, method, deflation, kind         m values, the sparsest first, of r components
   explained_variance_ratio, cardinality              m lists of r numbers
   index_of_sparseness, dense_ratio                   m numbers; r of ordinary principal components
+  n_samples
 or with --select
   criterion, rule, score, standard_error, scores     m numbers; scores of each fold or permutation
   best, one_se, chosen, chosen_index                 values, and the index of the one chosen
@@ -281,15 +282,11 @@ examples:
   spcacore stability genes.csv --method sparse_lda --labels classes.txt -k 20 --shrinkage auto
 @stability.json
   cardinality, explained, l1_bound or penalty        as it was given
-  model                                              the function of the package that was used
-  other, other_variables, other_names                with --other: that file, and what it has
-  resampling, resamples, level, max_false            how often, and what was asked for
-  assumption                                         what the bounds assume of false variables
-  average_any, any_threshold                         for variables in at least one component
-  components   for each: index, threshold, expected_false, average_selected, explained_interval (two
-               shares), cosine (the mean with that of all the samples), and variables: index, variable,
-               frequency, loading, interval and stable of each that is ever chosen; those of FILE before
-               those of --other
+  other, other_names                                 with --other: that file, and its variables
+  variables    for each that is ever chosen: variable, component (from 1), loading, frequency, low and high
+               of its interval, and stable
+  loadings     for each component: index, variable and loading of each that is not zero
+  and the other attributes of spcacore.Stability that are not of every variable
 @certify.description
 Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
 and compare it with the best component found. With --loadings, print what given loadings explain, and how far
@@ -303,11 +300,11 @@ examples:
   spcacore certify data.csv -k 10 --exclude a,b --signs 1         components without a, b and minus
                                                               signs
 @certify.json
-  components   for each cardinality: cardinality, bounds by name, upper_bound, value, gap, optimal and nodes
-               (with --exact), and loadings: index, variable and loading of each that is not zero
+  components   for each cardinality: cardinality, the bounds by name or (with --exact) nodes, upper_bound,
+               value, gap, and loadings: index, variable and loading of each that is not zero
 or with --loadings, besides loadings, deflation and total_variance,
-  components   for each: index, cardinality, the variances cumulative, adjusted and raw, value (its variance
-               once the earlier ones are removed), upper_bound, gap
+  components   for each: component, cardinality, the variances cumulative, adjusted and raw, value (its
+               variance once the earlier ones are removed), upper_bound, gap
 @transform.description
 Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.
 Variables are matched by name, in any order; FILE may have more of them. Loadings that fit
@@ -319,7 +316,7 @@ examples:
   spcacore transform new.csv --loadings fitted.npz -o scores.csv
   zcat new.csv.gz | spcacore transform - --loadings fitted.npz > scores.csv
 @transform.json
-  loadings, components, sample_names, scores         scores: a list of numbers for each sample
+  loadings, sample_names, scores                     scores: a list of numbers for each sample
 @compare.description
 Put components of several methods, or of other programs, side by side: what they explain of the matrix in
 FILE by each definition, how many variables they use and share, and the angles between them.
@@ -330,10 +327,7 @@ examples:
   spcacore compare data.csv --loadings a.csv b.csv -o comparison.html
 @compare.json
   reference, total_variance
-  results      for each file: label, cardinality, and explained_variance: cumulative, adjusted, raw and
-               regression of each component
-  matched      for each component: result, component, like (that of the reference), shared, overlap, angle
-               in degrees, correlation
+  components   for each: result, and the columns of spcacore.Comparison.to_frame
 @info.description
 Look at FILE before you compute anything: sizes, names, missing entries, variables that do not vary, and how
 different the variances are.
@@ -342,8 +336,8 @@ different the variances are.
   sparse (its format, or null), orientation,
   samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (sample and
   variable), constant_variables, empty_variables, smallest_variance, median_variance, largest_variance
-  (without constant variables), symmetric, unit_diagonal, seconds_per_product, notes; with --build: python,
-  numpy, scipy, blas, threads, clone (of the kernels, which runs), clones (that could run here)
+  (without constant variables), symmetric, unit_diagonal, notes; with --build: python, numpy, scipy, blas,
+  threads, clone (of the kernels, which runs), clones (that could run here)
 
 @formats
 file formats:
@@ -356,14 +350,15 @@ file formats:
                    of words of the right length gives the names. Or a matrix of scipy.sparse.save_npz.
   .mtx             A Matrix Market file, sparse or dense, also compressed (.mtx.gz).
   .parquet         Columns of numbers (needs pandas and pyarrow), otherwise as .csv.
-  .h5ad            Annotated data (needs h5py): X, or the layer of --array; "raw" is the raw X.
-  -                The standard input, which holds what --format says. Pipes are read once, whole.
+  .h5ad            Annotated data (needs anndata): X, or the layer of --array; "raw" is the raw X.
+  -                The standard input. Pipes are read once, whole.
+Other names need --format, unless the first bytes say what the file is.
 @counting
 The variance of a component is what it adds to the earlier ones. Variables and components are counted from
 1, and a variable without a name is called x1, x2, ...
 @json
 --json prints one object. Numbers read back exactly, what is unknown is null, and indices count from 0. Fields
-may be added. "schema", now 1, grows when a field changes its meaning or goes away.
+may be added. "schema", now 2, grows when a field changes its meaning or goes away.
 @status
 exit status: 0 success, 2 wrong usage or input, 130 interrupted.
 @json.matrix
@@ -371,9 +366,8 @@ exit status: 0 success, 2 wrong usage or input, 130 interrupted.
   samples, variables, kind, center, scale, names     the matrix
   warnings, notes, seconds                           what stderr says, and the time it took
 @json.result
-  result       method, deflation, total_variance, and for each of components: index, cardinality,
-               explained_variance, explained_variance_ratio, upper_bound and gap (with --certify), n_iter,
-               converged, and loadings: index, variable and loading of each that is not zero
+  result       the attributes of the result in Python, as method, explained_variance and upper_bound; but
+               loadings: for each component index, variable and loading of each that is not zero
 """
 _PARTS = re.split(r"(?m)^@([\w.]+)\n", _TEXT)[1:]
 PAGES = dict(zip(_PARTS[::2], _PARTS[1::2], strict=True))

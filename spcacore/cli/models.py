@@ -8,12 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-import scipy.sparse
-from numpy.typing import NDArray
-
 from .._messages import listed
-from .._records import replaced
 from ..choice import Choice, Explained, Prior, Total
 from ..methods import METHODS, RatioSearch
 from ..models.components import sparse_pca
@@ -22,61 +17,65 @@ from ..selection.model import FITTING, SPARSITY_WORDS
 from .table import Arguments, UserError
 
 __all__ = [
-    "FIT", "FUNCTIONS", "NO_FLAGS", "RESAMPLED", "SPARSITY", "Call", "Option", "call_of", "flag_of",
-    "in_flags", "long_flag", "options_of", "refusal", "refuse", "takes", "weights_of",
+    "FIT", "RESAMPLED", "SPARSITY", "Call", "Option", "call_of", "flag_of", "in_flags", "long_flag",
+    "options_of", "refusal", "refuse", "takes",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
-FUNCTIONS = {name: one for name, (one, _) in FITTING.items() if name != "sparse_pca"} | {"ppca": ppca}
+_FUNCTIONS = {name: one for name, (one, _) in FITTING.items()} | {"ppca": ppca}
 FIT = (*METHODS, "spca", "sca", "sma", "ppca", "oppca", "soppca")
 RESAMPLED = (*METHODS, "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 SPARSITY = (*SPARSITY_WORDS, "explained", "total")
-NO_FLAGS = {  # data, records, and arrays that no word stands for
-    "X", "Y", "y", "grid", "model", "kind", "method", "choice", "prior", "callback", "sample_weight", "start",
-    "mu", "priors",
-}  # fmt: skip
+_NO_FLAGS = re.compile(  # data, records, and arrays that no word stands for
+    "[XYy]|grid|model|kind|method|choice|prior|callback|sample_weight|start|mu|priors"
+)
 _SHORT = {"cardinality": "-k/", "n_components": "-n/"}
 _FILES = {"sparse_cca": "other", "sparse_lda": "labels"}  # besides FILE
 
 
 class Option(NamedTuple):
-    """The argument in whose record it is, "" for one of the function; its type in words, and what says so."""
+    """The argument in whose record it is, "" for one of the function; and its type in words."""
 
     place: str
     words: str
-    source: Any
 
 
 def options_of(source: Any, place: str = "") -> dict[str, Option]:
     """The parameters of a function or the fields of a record that may be flags."""
     parameters = inspect.signature(source).parameters.items()
-    return {n: Option(place, str(one.annotation), source) for n, one in parameters if n not in NO_FLAGS}
+    return {
+        name: Option(place, str(one.annotation)) for name, one in parameters if not _NO_FLAGS.fullmatch(name)
+    }
+
+
+def _function(method: str) -> Callable[..., Any]:
+    return _FUNCTIONS.get(method, sparse_pca)
 
 
 @cache
 def takes(method: str) -> Mapping[str, Option]:
     """The options of a method."""
-    function = FUNCTIONS.get(method, sparse_pca)
+    function = _function(method)
     own, found = inspect.signature(function).parameters, options_of(function)
     if method in METHODS:
         record = METHODS[method]
         found |= options_of(record, "method")
         if record.sparsity == "cardinality":
-            found["explained"] = Option("cardinality", "float | ArrayLike", Explained)
-            found["explained_of"] = Option("cardinality", "ShareOf", Explained)
-            found["total"] = Option("cardinality", "int", Total)
+            found["explained"] = Option("cardinality", "float | ArrayLike")
+            found["explained_of"] = Option("cardinality", "ShareOf")
+            found["total"] = Option("cardinality", "int")
         else:
             del found["cardinality"]
     elif method == "sparse_lda":
         found |= options_of(RatioSearch, "method")
     if "prior" in own:
         found["rng"] = options_of(Prior, "prior")["rng"]
-    if "choice" in own and method not in _FILES:
+    if method in _FILES:
+        found[_FILES[method]] = Option("file", "FILE")
+    elif "choice" in own:
         found |= options_of(Choice, "choice")
     if "kind" in own:
-        found["covariance"] = Option("", "bool", function)
-    if method in _FILES:
-        found[_FILES[method]] = Option("file", "FILE", function)
+        found["covariance"] = Option("", "bool")
     return found
 
 
@@ -90,15 +89,8 @@ class Call(NamedTuple):
 
 def call_of(args: Arguments, given: Mapping[str, Any]) -> Call:
     """The call of the method with the options that were given, of which it has each."""
-    try:
-        return _call(args, given)
-    except (TypeError, ValueError) as error:
-        raise refusal(args, error) from None
-
-
-def _call(args: Arguments, given: Mapping[str, Any]) -> Call:
     method, known = args.method, takes(args.method)
-    parts: dict[str, dict[str, Any]] = {"": {}}
+    parts: dict[str, dict[str, Any]] = {"": {}, "cardinality": {}, "choice": {}}
     for name, value in given.items():
         if name not in known:
             refuse(args, name)
@@ -106,26 +98,28 @@ def _call(args: Arguments, given: Mapping[str, Any]) -> Call:
     several = [flag_of(name) for name in SPARSITY if name in given]
     if len(several) > 1:
         raise UserError(f"argument {several[1]}: not with {several[0]}")
-    keywords, sparse = parts[""], parts.get("cardinality", {})
-    if "explained_of" in sparse and "explained" not in sparse:
+    keywords, share = parts[""], parts["cardinality"]
+    if "explained_of" in share and "explained" not in share:
         raise UserError("argument --explained-of: requires --explained")
-    if "total" in sparse:
-        keywords["cardinality"] = Total(sparse["total"])
-    if "explained" in sparse:
-        keywords["cardinality"] = Explained(sparse["explained"], sparse.get("explained_of", "variance"))
-    if method in METHODS:
-        keywords["method"] = METHODS[method](**parts.get("method", {}))
-    elif "method" in parts:
-        keywords["method"] = RatioSearch(**parts["method"])
-    if "prior" in parts:
-        keywords["prior"] = Prior(**parts["prior"])
+    try:
+        if share:
+            of = share.get("explained_of", "variance")
+            keywords["cardinality"] = (
+                Total(share["total"]) if "total" in share else Explained(share["explained"], of)
+            )
+        if method in METHODS or "method" in parts:
+            keywords["method"] = METHODS.get(method, RatioSearch)(**parts.get("method", {}))
+        if "prior" in parts:
+            keywords["prior"] = Prior(**parts["prior"])
+    except (TypeError, ValueError) as error:
+        raise refusal(args, error) from None
     if keywords.pop("covariance", False):
         keywords["kind"] = "covariance"
-    own = inspect.signature(FUNCTIONS.get(method, sparse_pca)).parameters
+    own = inspect.signature(_function(method)).parameters
     for name in ("center", "scale"):
         if getattr(args, name) is None:
             setattr(args, name, own[name].default if name in own else True)
-    return Call(FUNCTIONS.get(method, sparse_pca), keywords, parts.get("choice", {}))
+    return Call(_function(method), keywords, parts["choice"])
 
 
 def refuse(args: Arguments, name: str) -> None:
@@ -170,10 +164,3 @@ def in_flags(text: str) -> str:
         return long_flag(match[1]) + ("" if value in ("True", "...") else f" {value}")
 
     return re.sub(r"\b([a-z]\w*)=('\w+'|[\w.-]*\w|\.\.\.)", flag, text)
-
-
-def weights_of(result: Any) -> NDArray[Any]:
-    """What the centered and scaled data are multiplied by for the scores, (p, r)."""
-    eye = scipy.sparse.csr_array(scipy.sparse.identity(len(result.loadings), format="csr"))
-    plain = replaced(result, mean=None, scale=None)
-    return np.asarray(plain.transform(eye)).astype(result.loadings.dtype)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from importlib import import_module
 from typing import Any, get_args
@@ -19,7 +20,7 @@ from ..options import OPTIONS
 from ..selection.criteria import select_sparsity
 from ..selection.stable_variables import stability
 from . import help
-from .models import FIT, RESAMPLED, Option, flag_of, in_flags, long_flag, options_of, takes
+from .models import FIT, RESAMPLED, flag_of, in_flags, long_flag, options_of, takes
 from .table import Arguments, UserError
 
 __all__ = ["COMMANDS", "arguments", "cli", "grid", "in_words"]
@@ -30,26 +31,18 @@ _LARGEST = Decimal("1e300")
 # ---- values -----------------------------------------------------------------------------------------
 
 
-def _number(words: str) -> Callable[[str], Any]:
-    """What reads a number of a type, or several where it may be a sequence."""
-    kinds = [kind for kind in (int, float) if kind.__name__ in words]
+def _value(text: str) -> Any:
+    """A number or a word, or several; what it may be is for the function to say."""
+    values = [_number(part.strip()) for part in text.split(",")]
+    return values if len(values) > 1 else values[0]
 
-    def one(text: str) -> Any:
-        for kind in kinds:
-            try:
-                return kind(text)
-            except ValueError:
-                pass
-        if "str" in words:
-            return text
-        raise click.BadParameter(f"{text!r} is not a {'whole ' * (kinds == [int])}number")
 
-    def numbers(text: str) -> Any:
-        several = "ArrayLike" in words or "tuple" in words
-        found = [one(part.strip()) for part in text.split(",")] if several else [one(text)]
-        return found[0] if len(found) == 1 else found
-
-    return numbers
+def _number(text: str) -> Any:
+    with contextlib.suppress(ValueError):
+        return int(text)
+    with contextlib.suppress(ValueError):
+        return float(text)
+    return text
 
 
 def _mark(text: str) -> str:
@@ -70,33 +63,23 @@ def grid(text: str) -> list[Any]:
     values: list[Any] = []
     for part in text.split(","):
         try:
-            numbers = [Decimal(number.strip()) for number in part.split(":")]  # so that 0:1:0.1 holds 0.3
-        except InvalidOperation:
-            numbers = []
-        if not 1 <= len(numbers) <= 3 or not all(n.is_finite() and 0 <= n <= _LARGEST for n in numbers):
-            raise click.BadParameter(
-                f"{part!r} is neither a number of at least 0 nor a range of such, as 1:50 or 1:5:0.5"
-            )
-        first, last = numbers[0], numbers[min(1, len(numbers) - 1)]
-        step = numbers[2] if len(numbers) == 3 else Decimal(1)
-        if step == 0 or last < first:
-            raise click.BadParameter(f"{part!r} is a range without values")
-        if len(values) + (last - first) / step >= COMMAND_GRID_VALUES:
+            first, last, step = map(Decimal, (*part.split(":"), *(part, "1")[part.count(":") :]))
+        except (InvalidOperation, ValueError):
+            first, last, step = Decimal(0), Decimal(-1), Decimal(1)
+        if not (0 <= first <= last <= _LARGEST and step > 0):  # 0:1:0.1 holds 0.3, as decimals do
+            raise click.BadParameter(f"{part!r} is neither a number nor a range of some, as 1:50 or 1:5:0.5")
+        count = int(min((last - first) / step, Decimal(COMMAND_GRID_VALUES))) + 1
+        values += [_number(f"{(first + i * step).normalize():f}") for i in range(count)]
+        if len(values) > COMMAND_GRID_VALUES:
             raise click.BadParameter(f"{text!r} has more than {COMMAND_GRID_VALUES} values")
-        found = (first + i * step for i in range(int((last - first) / step) + 1))
-        values += [int(value) if value == int(value) else float(value) for value in found]
     return values
 
 
-_PATH, _SEED = click.Path(readable=False, allow_dash=True), _number("int")
-_READ: dict[str, tuple[str, Any]] = {  # what stands for a value in the table, or its type, and what reads it
-    "FILE": ("FILE", _PATH), "Groups": ("FILE", _PATH), "NAMES": ("NAMES", _names),
-    "Variables": ("NAMES", _names), "MARK": ("MARK", _mark), "GRID": ("GRID", grid), "NAME": ("NAME", str),
-    "N": ("N", _SEED), "RandomSource": ("N", _SEED),
+_READ: dict[str, Any] = {  # what reads the values that stand for so much in the table
+    "FILE": click.Path(readable=False, allow_dash=True), "NAMES": _names, "MARK": _mark, "GRID": grid,
+    "NAME": str, "I": int,
 }  # fmt: skip
 _DEFAULTS = {"orientation": "rows", "decimal": ".", "reference": 1}
-
-_METHODS = tuple(dict.fromkeys((*FIT, *RESAMPLED)))
 
 # ---- options ----------------------------------------------------------------------------------------
 
@@ -109,49 +92,38 @@ class _Option(click.Option):
 
 def _rows() -> Iterator[tuple[str, tuple[str, list[str], str, str]]]:
     """Of each row of the table: the heading, other flags, what stands for a value, and the text."""
-    for part in re.split(r"(?m)^\[", help.OPTIONS)[1:]:
-        heading, rows = part.split("]\n", 1)
-        for row in re.split(r"\n(?=\w)", rows.strip()):
-            first, _, text = row.partition("\n")
-            name, *flags = first.split()
-            metavar = flags.pop() if flags and not flags[-1].startswith("-") else ""
-            yield name, (heading, flags, metavar, " ".join(text.split()))
+    heading, row = "", r"(?m)^(?:\[(.*)\]\n)?(\w\S*)((?: -\S+)*)(?: ([^\s-].*))?\n((?:  .*\n)*)"
+    for title, name, flags, metavar, text in re.findall(row, help.OPTIONS):
+        heading = title or heading
+        yield name, (heading, flags.split(), metavar, " ".join(text.split()))
 
 
 _ROWS = dict(_rows())
 
 
-def _choices(words: str) -> tuple[str, ...]:
-    """The words that a type allows, or those in the table."""
-    found = words[1:-1].split("|") if words.startswith("{") else re.findall(r"['\"]([\w-]+)['\"]", words)
-    for word in words.split(" | "):
-        found += [one for one in get_args(getattr(_types, word, None)) if isinstance(one, str)]
-    return tuple(dict.fromkeys(found))
-
-
-def _option(name: str, command: str, takers: dict[str, Option], methods: tuple[str, ...]) -> _Option:
-    """A flag of a command; `takers` are the methods that take it, none where that is not asked."""
+def _option(name: str, command: str, takers: dict[str, str], methods: tuple[str, ...]) -> _Option:
+    """A flag of a command; `takers` are the methods that take it, and its type there in words."""
     heading, flags, metavar, text = _ROWS.get(name, ("search", [], "", ""))
-    own = _ROWS.get(f"{name}.{command}", (heading, [], "", text))
-    heading, metavar, text = own[0], own[2] or metavar, own[3] or OPTIONS[name].meaning
-    types = " | ".join(dict.fromkeys(one.words for one in takers.values())) or metavar
-    choices = methods if name == "method" else _choices(types)
+    _, _, other, own = _ROWS.get(f"{name}.{command}", ("", [], "", ""))
+    metavar, text = other or metavar, own or text or OPTIONS[name].meaning
+    words = " | ".join(takers.values()).split(" | ")
     settings: dict[str, Any] = {"required": name == "loadings" and command != "certify"}
-    if name in _DEFAULTS:
-        settings["default"] = _DEFAULTS[name]
-    flag, read = long_flag(name), metavar if metavar == "GRID" else types.split(" | ")[0]
-    if {"bool", "Switch", "YES"} & {*types.split(" | ")}:
-        flag = f"{flag}/--no-{flag[2:]}"
+    settings |= {"default": _DEFAULTS[name]} if name in _DEFAULTS else {}
+    choices = re.findall(r"[{|]([^}|]+)", metavar) + re.findall(r"['\"]([\w-]+)['\"]", " ".join(words))
+    choices += [
+        one for word in words for one in get_args(getattr(_types, word, None)) if isinstance(one, str)
+    ]
+    choices = list(methods if name == "method" else dict.fromkeys(choices))
+    flag = long_flag(name)
+    if metavar == "YES" or {"bool", "Switch"} & {*words}:
+        flag += f"/--no-{flag[2:]}"
         settings["default"] = None
     elif choices:
         few = f"{{{','.join(choices)}}}" if len(choices) < 6 else ""
         settings |= {"type": click.Choice(choices), "metavar": few or "NAME"}
         text = text if few else f"{text}: {', '.join(choices)}"
-    elif read in _READ:
-        kind, settings["type"] = _READ[read]
-        settings |= {"metavar": metavar or kind}
-    elif types:
-        settings |= {"type": _number(types), "metavar": metavar or ("S" if "float" in types else "N")}
+    elif metavar or takers:
+        settings |= {"type": _READ.get(metavar, _value), "metavar": metavar or "N"}
     else:
         settings["is_flag"] = True
     if 0 < len(takers) < 5 and len(methods) > 8 and "" not in takers:
@@ -167,28 +139,27 @@ class _Command(click.Command):
     It takes the options of its methods, those of the function that runs them, and others by name.
     """
 
-    def __init__(self, name: str, takes_also: str, methods: tuple[str, ...] = (), function: Any = None):
-        own = options_of(function) if function else {}
-        found: dict[str, dict[str, Option]] = {one: {"": option} for one, option in own.items()}
-        for method in _METHODS:
+    def __init__(self, name: str, others: str, methods: tuple[str, ...] = (), function: Any = None):
+        self.methods, self.of_function = methods, options_of(function) if function else {}
+        takers: dict[str, dict[str, str]] = {one: {"": by.words} for one, by in self.of_function.items()}
+        takers |= {one: {} for one in [*others.split(), *["method"] * bool(methods)]}
+        for method in dict.fromkeys((*FIT, *RESAMPLED)):
             for one, option in takes(method).items():
-                if one not in own and (method in methods or one in takes_also.split()):
-                    found.setdefault(one, {})[method] = option
-        for one in [*takes_also.split(), *["method"] * bool(methods)]:
-            found.setdefault(one, {})
+                if one not in self.of_function and (method in methods or one in others.split()):
+                    takers.setdefault(one, {})[method] = option.words
         if function is stability:  # which draws rows
-            del found["covariance"]
+            del takers["covariance"]
+        self.of_models = {one for one, by in takers.items() if by} - self.of_function.keys()
         rows = [*_ROWS]
-        order = sorted(found, key=lambda one: rows.index(one if one in rows else "block"))
-        params = [click.Argument(["file"], type=_PATH, required=name != "info")]
+        order = sorted(takers, key=lambda one: rows.index(one if one in rows else "block"))
+        files = [click.Argument(["file"], type=_READ["FILE"], required=name != "info")]
         if name == "compare":
-            params.append(click.Argument(["others"], type=_PATH, nargs=-1))
+            files.append(click.Argument(["others"], type=_READ["FILE"], nargs=-1))
         super().__init__(
-            name, params=[*params, *(_option(one, name, found[one], methods) for one in order)],
+            name, params=[*files, *(_option(one, name, takers[one], methods) for one in order)],
             callback=self.run, help=help.PAGES[f"{name}.description"], epilog=help.epilog(name),
-            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+            context_settings=_SETTINGS,
         )  # fmt: skip
-        self.methods, self.of_function = methods, set(own)
 
     def run(self, **given: Any) -> None:
         import_module(f".{self.name}", __package__).run(arguments(self, given))
@@ -213,19 +184,19 @@ def arguments(command: _Command, given: dict[str, Any]) -> Arguments:
     args = Arguments(**given, command=command.name, methods=command.methods, notes=[])
     args.nan = args.keep_going = command.name == "info"
     args.method = args.method or "tpower"
-    every = {one for method in _METHODS for one in takes(method)}
     said = {one: value for one, value in given.items() if value is not None}
-    args.of_function = {one: v for one, v in said.items() if one in command.of_function}
-    args.of_model = {one: v for one, v in said.items() if one in every - command.of_function}
+    args.of_function = {one: value for one, value in said.items() if one in command.of_function}
+    args.of_model = {one: value for one, value in said.items() if one in command.of_models}
     return args
 
 
+_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _FILE = """orientation format names array drop index_column row_names header delimiter decimal thousands
 comment json"""
 _OUT = f"float32 {_FILE} impute output quiet"
 _KNOWN = "include exclude groups signs count covariance"
-COMMANDS = {
-    one.name: one for one in (
+COMMANDS: dict[str, click.Command] = {
+    str(one.name): one for one in (
         _Command("fit", f"{_OUT} scores plot raw_names", FIT),
         _Command("path", f"{_OUT} plot", tuple(METHODS), select_sparsity),
         _Command("stability", f"{_OUT} plot", RESAMPLED, stability),
@@ -251,10 +222,7 @@ class _Group(click.Group):
         formatter.write(f"\n{help.PAGES['status']}")
 
 
-@click.group(
-    cls=_Group, commands=COMMANDS, invoke_without_command=True,
-    context_settings=COMMANDS["fit"].context_settings,
-)  # fmt: skip
+@click.group(cls=_Group, commands=COMMANDS, invoke_without_command=True, context_settings=_SETTINGS)
 @click.version_option(package_name="spcacore", message="%(prog)s %(version)s")
 @click.option(
     "--completion", metavar="SHELL", type=click.Choice(("bash", "zsh", "fish")), help="print completions"
@@ -262,8 +230,7 @@ class _Group(click.Group):
 @click.pass_context
 def cli(ctx: click.Context, completion: str | None) -> None:
     if completion is not None:
-        shell = get_completion_class(completion)
-        assert shell is not None  # the choices are those that click has
+        shell: Any = get_completion_class(completion)
         click.echo(shell(cli, {}, "spcacore", "_SPCACORE_COMPLETE").source())
         ctx.exit()
     elif ctx.invoked_subcommand is None:
@@ -272,17 +239,15 @@ def cli(ctx: click.Context, completion: str | None) -> None:
 
 def in_words(error: click.UsageError) -> str:
     """What the user did wrong, as one line."""
+    message = error.message.rstrip(".")
     if isinstance(error, click.MissingParameter) and error.param is not None:
         name = "FILE" if isinstance(error.param, click.Argument) else error.param.opts[0]
-        message = f"the following arguments are required: {name}"
+        message = f"{error.ctx.info_name if error.ctx else ''} needs {name}"
     elif isinstance(error, click.BadParameter) and error.param is not None:
-        message = f"argument {flag_of(error.param.name or '')}: {error.message.rstrip('.')}"
+        message = f"argument {flag_of(error.param.name or '')}: {message}"
     elif isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        word = error.option_name.lstrip("-").split("=")[0].replace("-", "_")
-        short = lambda flag: len(flag) > 2  # noqa: E731
-        flags = {param.name or "": min(param.opts, key=short) for param in error.ctx.command.params}
+        word = error.option_name.lstrip("-").replace("-", "_")
+        flags = {param.name or "": long_flag(param.name or "") for param in error.ctx.command.params}
         say = f"; say {in_flags(IN_RECORDS[word])}" if word in IN_RECORDS and word not in flags else ""
-        message = f"unrecognized arguments: {error.option_name}{say or instead_of(word, flags)}"
-    else:
-        message = error.message.rstrip(".")
+        message = f"there is no option {error.option_name}{say or instead_of(word, flags)}"
     return f"{message}; see {error.ctx.command_path if error.ctx else 'spcacore'} --help"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from .._messages import counted
 from .._rendering import percent
 from ..selection.criteria import select_sparsity, sparsity_path
+from .fit import fit_fields
 from .models import SPARSITY, call_of, flag_of, refuse, takes
-from .report import json_result, print_result, result_fields, write_frame, write_npz
+from .report import fields_of, json_result, print_result, write_frame, write_npz
 from .table import Arguments, UserError
 from .task import Task
 
@@ -31,9 +31,9 @@ def run(args: Arguments) -> None:
             refuse(args, name)
     name, grid = next(iter(grids.items()), ("cardinality", None))
     args.grid_of = name
-    if args.criterion is None:
-        seed = {"rng": choosing.pop("rng")} if "rng" in choosing else {}
-        asked |= seed if "rng" in takes(args.method) else {}
+    if args.criterion is None and "rng" in choosing:
+        seed = choosing.pop("rng")
+        asked |= {"rng": seed} if "rng" in takes(args.method) else {}
     for option in choosing:
         needed = _OF_CRITERIA.get(option, args.criterion)
         if args.criterion is None or args.criterion != needed:
@@ -46,86 +46,50 @@ def run(args: Arguments) -> None:
     task = Task(args)
     model = partial(call.function, n_components=task.components(call, 1), **task.keywords(call))
     given = None if grid is None else {name: grid}
-    with task.work() as progress:
-        if args.criterion is None:
-            curve: Any = sparsity_path(task.matrix, model, given, callback=progress)
+    with task.work() as work:
+        function = sparsity_path if args.criterion is None else select_sparsity
+        curve: Any = function(task.matrix, model, given, callback=work, **choosing)
+    path, names = getattr(curve, "path", curve), task.names
+    steps = [replace(one, earlier=()) for one in (*curve.earlier, curve)] if path is not curve else [curve]
+    tables = [
+        step.to_frame() if step is path else step.path.to_frame().join(step.to_frame()) for step in steps
+    ]
+
+    def show() -> None:
+        for step, table in zip(steps, tables, strict=True):
+            shares = table["explained_variance_ratio"].map(percent)
+            table = table.assign(explained_variance_ratio=shares).rename(columns=_title)
+            print(f"{step._title()}\n\n{table.to_string(float_format='{:.4g}'.format)}\n")
+        r = counted(path.n_components, "ordinary principal component")
+        print(f"{percent(path.dense_ratio.sum())} % by {r}\n")
+        if path is not curve:
+            print_result(curve.result, names)
+
+    def output(file: str) -> None:
+        if file.lower().endswith(".csv"):
+            import pandas
+
+            many = [table.assign(component=t + 1) for t, table in enumerate(tables)]
+            write_frame(file, pandas.concat(many) if len(many) > 1 else tables[0])
         else:
-            curve = select_sparsity(task.matrix, model, given, callback=progress, **choosing)
+            more = {} if path is curve else fit_fields(curve.result, names) | {"scores": curve.scores}
+            write_npz(
+                file,
+                more | {name: v for name, v in fields.items() if name not in ("earlier", "path", "result")},
+            )
 
     def draw(figure: Any) -> None:
         from .. import plot
 
         plot.path(curve, ax=figure.subplots())
 
-    task.report(
-        "Sparsity path", "computed", _json(curve, task.names), lambda: _print(curve, task.names),
-        lambda path: _write(path, curve, task.names), draw,
-    )  # fmt: skip
-
-
-def _print(curve: Any, names: list[str]) -> None:
-    path = getattr(curve, "path", curve)
-    for step in [*getattr(curve, "earlier", ()), curve]:
-        frame = _frame(step)
-        frame["explained_variance_ratio"] *= 100
-        titles = {name: name.replace("_", " ") for name in frame if not name[-1].isdigit()}
-        frame = frame[[*titles]].rename(columns=titles | {"explained_variance_ratio": "variance %"})
-        print(f"{step._title()}\n\n{frame.to_string(float_format='{:.4g}'.format)}\n")
-    r = counted(path.n_components, "ordinary principal component")
-    print(f"{percent(path.dense_ratio.sum())} % by {r}")
+    fields = fields_of(path)
     if path is not curve:
-        print()
-        print_result(curve.result, names)
+        earlier = [fields_of(step) | {"path": fields_of(step.path)} for step in steps]
+        fields = earlier.pop() | {"chosen_by_component": curve.chosen_by_component, "earlier": earlier}
+        fields["result"] = json_result(curve.result, names)
+    task.report("Sparsity path", "computed", fields, show, output, draw)
 
 
-def _frame(curve: Any) -> Any:
-    """A row for each value: what is explained together, by each component, and the score."""
-    path = getattr(curve, "path", curve)
-    frame = path.to_frame()
-    for t in range(path.n_components):
-        frame[f"nonzeros_{t + 1}"] = path.cardinality[:, t]
-        frame[f"explained_variance_ratio_{t + 1}"] = path.explained_variance_ratio[:, t]
-    return frame if path is curve else frame.join(replace(curve, earlier=()).to_frame())
-
-
-_PATH_FIELDS = (
-    "parameter", "values", "explained_variance_ratio", "cardinality", "index_of_sparseness", "dense_ratio",
-)  # fmt: skip
-_SELECTION_FIELDS = (
-    "parameter", "criterion", "values", "score", "standard_error", "scores", "best", "one_se", "chosen",
-    "chosen_index", "rule",
-)  # fmt: skip
-
-
-def _write(path: str, curve: Any, names: list[str]) -> None:
-    if Path(path).suffix.lower() == ".csv":
-        import pandas
-
-        frames = [_frame(step) for step in [*getattr(curve, "earlier", ()), curve]]
-        if len(frames) > 1:
-            frames = [frame.assign(component=t + 1) for t, frame in enumerate(frames)]
-        write_frame(path, pandas.concat(frames))
-        return
-    fields = _fields(curve)
-    if "path" in fields:  # whose fields would have the names of those of the result
-        del fields["path"]
-        for t, step in enumerate(fields.pop("earlier", ())):
-            fields |= {f"{name}_{t + 1}": value for name, value in step.items() if name != "path"}
-        fields |= result_fields(curve.result, names)
-    write_npz(path, fields)
-
-
-def _fields(curve: Any) -> dict[str, Any]:
-    if not hasattr(curve, "path"):
-        return {name: getattr(curve, name) for name in _PATH_FIELDS}
-    fields = {name: getattr(curve, name) for name in _SELECTION_FIELDS} | {"path": _fields(curve.path)}
-    if curve.earlier:
-        fields["chosen_by_component"] = curve.chosen_by_component
-        fields["earlier"] = [_fields(one) for one in curve.earlier]
-    return fields
-
-
-def _json(curve: Any, names: list[str]) -> dict[str, Any]:
-    path = getattr(curve, "path", curve)
-    fields = {"method": path.method, "deflation": path.deflation, **_fields(curve)}
-    return fields if path is curve else fields | {"result": json_result(curve.result, names)}
+def _title(column: str) -> str:
+    return "variance %" if column == "explained_variance_ratio" else column.replace("_", " ")

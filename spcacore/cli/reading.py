@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import re
-import sys
 import warnings
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,43 +16,44 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .._limits import ERROR_LETTERS
-from .._messages import counted, repeated
-from .._records import record, replaced
-from .console import ProgressLine
-from .source import Source, source_of
-from .stores import read_h5ad, read_parquet
-from .table import Arguments, Table, UserError, compressed, unquoted
-from .text import place, read_text
+from .._messages import counted, listed, repeated
+from .._records import replaced
+from .source import Source, needed, source_of
+from .table import Arguments, Table, UserError, compressed
+from .text import place, read_text, table_of, with_index
 
-__all__ = [
-    "Saved", "adopt", "known_names", "placed", "places", "read", "read_lines", "read_saved", "symmetric",
-    "where_not_finite",
-]  # fmt: skip
+__all__ = ["read", "read_lines", "refusing", "symmetric"]
 __dir__ = __all__.copy
 
-_TABLES = (".csv", ".tsv", ".parquet")
-_OF_TEXT = ("header", "delimiter", "decimal", "thousands", "comment")
+_FOR = {  # options, and the files that they are for
+    "header delimiter decimal thousands comment": (".csv", ".tsv"),
+    "row_names index_column": (".csv", ".tsv", ".parquet"),
+    "array": (".npz", ".h5ad"),
+}
 
 
 def read(args: Arguments) -> Table:
     """The matrix of the file, oriented, with whatever names there are."""
-    progress = ProgressLine(sys.stderr, args.quiet)
-    try:
-        with _reading(args.file):
-            source = args.source = source_of(args.file, args.format, progress)
-        _check_format(source, args)
-        table = _checked(source, args)
-    finally:
-        progress.clear()
-    if args.drop and source.kind not in _TABLES:
-        p = table.matrix.shape[1]
-        dropped = {place(source, one, table.variables(), p, "drop") for one in args.drop}
-        table = table.with_columns([j for j in range(p) if j not in dropped])
+    with refusing(args.file):
+        source = args.source = source_of(args.file, args.format)
+        _refuse_options(source, args)
+        table = _READERS[source.kind](source, args)
+        X = table.matrix
+        if X.ndim != 2 or 0 in X.shape:
+            raise UserError(
+                f"{source}: a matrix that is not empty is needed, not an array of shape {X.shape}"
+            )
+        if X.dtype.kind not in "fiub":
+            raise UserError(f"{source}: real numbers are needed, not dtype {X.dtype}")
+    if args.drop and table.columns is None:
+        dropped = {place(source, one, table.variables(), X.shape[1], "drop") for one in args.drop}
+        table = table.with_columns([j for j in range(X.shape[1]) if j not in dropped])
     if args.float32:
         with np.errstate(over="ignore"):
             table = replaced(table, matrix=table.matrix.astype(np.float32, copy=False))
-    if args.orientation == "columns":
-        table = table.transposed()
+    if args.command != "info":
+        _refuse_gaps(table, args)
+    table = table.transposed() if args.orientation == "columns" else table
     if args.names is not None:
         table = replaced(table, names=read_lines(args, "names", table.matrix.shape[1]))
     if args.impute is not None:
@@ -68,45 +68,26 @@ def read(args: Arguments) -> Table:
     return table
 
 
-def _check_format(source: Source, args: Arguments) -> None:
-    """Whether it can be read, and the arguments go with it."""
+def _refuse_options(source: Source, args: Arguments) -> None:
     kind = source.kind
     if kind in (".pkl", ".pickle", ".joblib"):
-        raise UserError(_pickled(source))
+        raise UserError(_PICKLED.format(source))
     if kind not in _READERS:
         raise UserError(
-            f"{source}: unknown extension; .csv, .tsv, .npy, .npz and .mtx can be read, and .parquet and "
-            ".h5ad where pyarrow and h5py are installed; --format says what another name holds"
+            f"{source}: unknown extension; {listed(_READERS, 'and')} can be read, and --format says what a "
+            "file of another name holds"
         )
-    if args.array is not None and kind not in (".npz", ".h5ad"):
-        raise UserError(f"argument --array: {source} is not an .npz file, nor .h5ad")
-    for options, kinds in ((_OF_TEXT, _TABLES[:2]), (("row_names", "index_column"), _TABLES)):
-        given = [name for name in options if getattr(args, name) not in (None, ".")]
-        if given and kind not in kinds:
-            what = "is neither .csv nor .tsv" + ", nor .parquet" * (kinds is _TABLES)
-            raise UserError(f"argument --{given[0].replace('_', '-')}: {source} {what}")
-    if args.delimiter == args.decimal:
-        raise UserError("argument --delimiter: a comma separates cells or decimals, not both")
-    if args.thousands == args.decimal:
-        raise UserError(f"argument --thousands: {args.decimal!r} is the decimal mark")
-
-
-def _checked(source: Source, args: Arguments) -> Table:
-    """A matrix of real numbers."""
-    with _reading(source):
-        table = _READERS[source.kind](source, args)
-    matrix = table.matrix
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        raise UserError(
-            f"{source}: a matrix that is not empty is needed, not an array of shape {matrix.shape}"
-        )
-    if matrix.dtype.kind not in "fiub":
-        raise UserError(f"{source}: real numbers are needed, not dtype {matrix.dtype}")
-    return table
+    for names, kinds in _FOR.items():
+        for name in names.split():
+            if getattr(args, name) not in (None, ".") and kind not in kinds:
+                raise UserError(f"argument --{name.replace('_', '-')}: {source} is not {listed(kinds)}")
+    for name in ("delimiter", "thousands"):
+        if getattr(args, name) == args.decimal is not None:
+            raise UserError(f"argument --{name}: {args.decimal!r} is the decimal mark")
 
 
 @contextlib.contextmanager
-def _reading(source: Any) -> Iterator[None]:
+def refusing(source: object) -> Iterator[None]:
     """What goes wrong with a file, as one line that names it."""
     try:
         yield
@@ -119,19 +100,18 @@ def _reading(source: Any) -> Iterator[None]:
     except Exception as error:  # of a damaged file, whatever the library that reads it comes upon
         why = str(error)  # with data in it
         if "Python objects" in why or "allow_pickle" in why:
-            raise UserError(_pickled(source)) from None
+            raise UserError(_PICKLED.format(source)) from None
         why = f"{why[:ERROR_LETTERS]}..." if len(why) > ERROR_LETTERS else why
-        raise UserError(f"{source} cannot be read as {source.kind}: {why}") from None
+        raise UserError(f"cannot read {source}: {why}") from None
 
 
 def symmetric(matrix: Any) -> bool:
     """Whether it equals its transpose to the rounding of single precision."""
     if matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 1:
         return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        if scipy.sparse.issparse(matrix):
-            return bool(abs(matrix - matrix.T).max() <= 1e-5 * abs(matrix).max())
-        return all(np.allclose(m, m.T, rtol=1e-5, atol=0) for m in (matrix[:9, :9], matrix))
+    if scipy.sparse.issparse(matrix):
+        return bool(abs(matrix - matrix.T).max() <= 1e-5 * abs(matrix).max())
+    return all(np.allclose(part, part.T, rtol=1e-5, atol=0) for part in (matrix[:9, :9], matrix))
 
 
 def read_lines(
@@ -140,7 +120,7 @@ def read_lines(
     """A name, or a group, for each variable; or a label for each sample. Of lines of several cells with tabs
     between them it is the second; the first may be what is `known`, in any order."""
     path = getattr(args, option)
-    with _reading(path), source_of(path).open_text() as file:
+    with refusing(path), source_of(path).open_text() as file:
         lines = [line.split("\t") for line in re.split(r"\r\n?|\n", file.read().rstrip())]
     if len(lines) != count:
         raise UserError(f"argument --{option}: {path} has {len(lines)} {option} for {counted(count, of)}")
@@ -153,180 +133,58 @@ def read_lines(
     return tuple(cells[several].strip() for cells in lines)
 
 
-# ---- loadings ---------------------------------------------------------------------------------------
-
-
-@record
-class Saved:
-    """Loadings as `fit -o` writes them, with a row for each variable, and what the fit did to its data, where
-    the file says so: its kind, means and divisors."""
-
-    path: str
-    names: list[str] | None
-    loadings: NDArray[Any]
-    weights: NDArray[Any]
-    kind: str | None = None
-    mean: NDArray[Any] | None = None
-    scale: NDArray[Any] | None = None
-
-
-def read_saved(path: str) -> Saved:
-    args = Arguments(array="loadings", notes=[], header=True, row_names=True, decimal=".")
-    with _reading(path):
-        source = source_of(path)
-        if source.kind not in (".csv", ".npz"):
-            raise UserError(f"argument --loadings: {path} is neither .csv nor .npz")
-        table = _READERS[source.kind](source, args)
-        fields = {} if source.kind == ".csv" else dict(np.load(source.file(), allow_pickle=False))
-    V, names = table.matrix, table.row_names
-    if source.kind == ".npz":
-        names = table.names or names
-    if set(table.words.get("kind", ())) in ({"data"}, {"covariance"}):
-        fields["kind"] = table.words.pop("kind")[0]
-        for name, plain in (("scale", 1), ("center", 0)):
-            if table.names and name == table.names[V.shape[1] - 1]:
-                if (V[:, -1] != plain).any():
-                    fields["mean" if name == "center" else name] = V[:, -1]
-                V = V[:, :-1]
-    if V.ndim != 2 or V.dtype.kind not in "fiub" or not np.isfinite(V).all() or table.words:
-        raise UserError(f"argument --loadings: {path} does not hold a matrix of finite numbers")
-    for name in {"weights", "mean", "scale"} & fields.keys():
-        if len(fields[name]) != len(V) or not np.isfinite(fields[name]).all():
-            raise UserError(f"argument --loadings: {path}: {name} does not fit {counted(len(V), 'variable')}")
-    known = [name.strip() or f"x{j + 1}" for j, name in enumerate(names or [""] * len(V))]
-    kind = str(fields["kind"]) if "kind" in fields else None
-    return Saved(
-        path, known if names or source.kind == ".csv" else None, V, fields.get("weights", V), kind,
-        fields.get("mean"), fields.get("scale"),
-    )  # fmt: skip
-
-
-def adopt(args: Arguments, files: Sequence[Saved]) -> None:
-    """Take the matrix as the loadings were fitted; refuse options that contradict that."""
-    recorded = [one for one in files if one.kind is not None]
-    for name, was in (("center", "centered"), ("scale", "scaled")):
-        treated: dict[bool, str] = {}
-        for one in recorded:
-            if name == "scale" or one.kind == "data":
-                treated.setdefault((one.mean if name == "center" else one.scale) is not None, one.path)
-        asked = getattr(args, name)
-        if len(treated) == 2 and asked is None:
-            raise UserError(
-                f"argument --loadings: the variables of {treated[True]} were {was}, those of "
-                f"{treated[False]} were not; say --{name} or --no-{name}"
-            )
-        if len(treated) == 1 and asked not in (None, *treated):
-            raise UserError(
-                f"argument --{'no-' * (not asked)}{name}: {treated[not asked]} says that its variables were "
-                f"{'not ' * asked}{was}"
-            )
-        value, path = (
-            next(iter(treated.items()), (name == "center", None)) if asked is None else (asked, None)
-        )
-        setattr(args, name, value)
-        if path is not None and value != (name == "center"):
-            args.notes.append(f"--{'no-' * (not value)}{name}, as {path} says")
-    if not args.covariance and recorded and all(one.kind == "covariance" for one in recorded):
-        args.covariance = "auto"
-
-
-def known_names(saved: Saved, names: Sequence[str]) -> list[str]:
-    """Those in the file of loadings, without what was put before formulas where these names lack it."""
-    known = saved.names or [f"x{j + 1}" for j in range(len(saved.loadings))]
-    return known if set(known) <= set(names) else list(map(unquoted, known))
-
-
-def places(wanted: Sequence[str], names: Sequence[str], of: object, path: object) -> list[int]:
-    """Where the names that `of` has are among those of `path`."""
-    if list(wanted) == list(names):  # in their order, though some may be the same
-        return [*range(len(names))]
-    at = {name: j for j, name in enumerate(names)}
-    lost = [name for name in wanted if name not in at]
-    if lost:
-        more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-        raise UserError(f"{path} has no variable {lost[0]!r}{more}, as {of} has")
-    count = Counter(names) | Counter(wanted)
-    twice = next((name for name in wanted if count[name] > 1), None)
-    if twice is not None:
-        raise UserError(f"variables cannot be matched: {twice!r} is the name of several")
-    return [at[name] for name in wanted]
-
-
-def placed(saved: Saved, names: Sequence[str], source: object) -> NDArray[np.float64]:
-    """The loadings with a row for each of these variables, whatever the order of the file."""
-    V, path = saved.loadings, saved.path
-    if len(V) != len(names):
-        raise UserError(
-            f"argument --loadings: {path} has {counted(len(V), 'variable')}, {source} has {len(names)}"
-        )
-    if saved.names is not None:
-        V = V[places(names, known_names(saved, names), source, path)]
-    empty = np.flatnonzero(~V.any(axis=0))
-    if V.shape[1] == 0 or len(empty):
-        which = f"component {empty[0] + 1} of {path} has" if len(empty) else f"{path} has"
-        raise UserError(f"argument --loadings: {which} no loading that is not zero")
-    return V.astype(np.float64)
-
-
 # ---- what is missing --------------------------------------------------------------------------------
 
 
-def _entries(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Those that are not finite: row and column of each, and the value."""
-    if scipy.sparse.issparse(X):
-        entries = X.tocoo()
-        at = np.flatnonzero(~np.isfinite(entries.data))
-        return np.stack([entries.row[at], entries.col[at]], axis=1), entries.data[at]
-    bad = np.argwhere(~np.isfinite(X))
-    return bad, X[tuple(bad.T)]
+def _places(X: Any, found: Callable[[Any], Any]) -> NDArray[Any]:
+    """Row and column of each entry that is found."""
+    if not scipy.sparse.issparse(X):
+        return np.argwhere(found(X))
+    entries = X.tocoo()
+    return np.transpose([entries.row, entries.col])[found(entries.data)]
+
+
+def _refuse_gaps(table: Table, args: Arguments) -> None:
+    """Refuse what is infinite, or missing unless that is allowed."""
+    allowed = args.nan or args.impute
+    bad = _places(table.matrix, np.isinf if allowed else lambda x: ~np.isfinite(x))
+    if len(bad):
+        i, j = bad[0]
+        what = "missing" if np.isnan(table.matrix[i, j]) else "infinite"
+        what += " in single precision" * bool(args.float32)
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        advice = "; say what becomes of it: --impute mean, or drop-rows" if what == "missing" else ""
+        raise UserError(f"{args.source}: {table.cell(i, j)} is {what}{more}{advice}")
 
 
 def _imputed(table: Table, args: Arguments) -> Table:
-    """The table without missing entries, and a note of what was done; infinite entries stay."""
+    """The table without missing entries, and a note of what was done."""
     if args.covariance:
         raise UserError("argument --impute: not with --covariance, whose entries are no samples")
-    where, values = _entries(table.matrix)
-    where = where[np.isnan(values)]
+    X, where = table.matrix, _places(table.matrix, np.isnan)
     if not len(where):
         return table
-    many, X = counted(len(where), "missing entry"), table.matrix
+    many = counted(len(where), "missing entry")
     if args.impute == "mean":
         filled, columns = X.copy(), np.unique(where[:, 1])
         for j in columns:
             x = X[:, [j]].toarray() if scipy.sparse.issparse(X) else X[:, [j]]
             if np.isnan(x).all():
-                name = table.variables()[j]
-                raise UserError(
-                    f"argument --impute: variable {name} has no entry to take the mean of; drop it"
-                )
-            with np.errstate(over="ignore"):
-                filled[where[where[:, 1] == j, 0], j] = np.nanmean(x, dtype=np.float64)
+                raise UserError(f"argument --impute: variable {table.variables()[j]} has no entry; drop it")
+            filled[where[where[:, 1] == j, 0], j] = np.nanmean(x, dtype=np.float64)
         args.notes.append(f"{many} of {counted(len(columns), 'variable')} replaced by means")
         return replaced(table, matrix=filled)
-    axis = 0 if args.impute == "drop-rows" else 1
-    kept = np.setdiff1d(np.arange(X.shape[axis]), where[:, axis])
-    what = "sample" if axis == 0 else "variable"
-    if not len(kept):
+    axis, what = (0, "sample") if args.impute == "drop-rows" else (1, "variable")
+    kept = sorted({*range(X.shape[axis])} - {*where[:, axis].tolist()})
+    if not kept:
         raise UserError(f"argument --impute: every {what} has a missing entry, none is left")
     args.notes.append(f"{counted(X.shape[axis] - len(kept), what)} dropped, with {many}")
-    return (table.with_columns if axis else table.with_rows)(kept.tolist())
+    return table.with_columns(kept) if axis else table.transposed().with_columns(kept).transposed()
 
 
-def where_not_finite(table: Table, args: Arguments, nan: bool = False) -> str | None:
-    """Where the first entry that is infinite, or NaN unless that is allowed, stands in the file."""
-    if args.orientation == "columns":
-        table = table.transposed()
-    bad, values = _entries(table.matrix)
-    if nan:
-        bad, values = bad[np.isinf(values)], values[np.isinf(values)]
-    if len(bad) == 0:
-        return None
-    more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-    single = " in single precision" if args.float32 else ""
-    return f"{table.cell(*bad[0])} is {values[0]}{single}{more}; impute or drop such entries"
+# ---- formats ----------------------------------------------------------------------------------------
 
-
-# ---- arrays -----------------------------------------------------------------------------------------
+_PICKLED = "{} holds pickled Python objects, which are not loaded, for safety; save an array of numbers"
 
 
 def _read_npy(source: Source, args: Arguments) -> Table:
@@ -335,83 +193,73 @@ def _read_npy(source: Source, args: Arguments) -> Table:
     return Table(np.lib.format.open_memmap(source.path, mode="r"))
 
 
-def _pickled(where: object) -> str:
-    return f"{where} holds pickled Python objects, which are not loaded, for safety; save an array of numbers"
-
-
 def _read_npz(source: Source, args: Arguments) -> Table:
+    """A sparse matrix, or one of several arrays; the only array of words of the right length has names."""
     if not zipfile.is_zipfile(source.file()):
         raise UserError(f"{source} is not an .npz file")
-    arrays: dict[str, Any] = {}
     with np.load(source.file(), allow_pickle=False) as file:
         if {"format", "shape", "data"} <= set(file.files):
-            if args.array is not None:
-                raise UserError(f"argument --array: {source} holds one sparse matrix")
             return Table(compressed(scipy.sparse.load_npz(source.file())))
+        arrays: dict[str, Any] = {}
         for name in file.files:
-            try:
-                arrays[name] = file[name]
-            except ValueError as error:
-                if "allow_pickle" not in str(error):
-                    raise
-                arrays[name] = None
-    arrays = {name: a for name, a in arrays.items() if not isinstance(a, bytes)}  # as other files are
-    shapes = ", ".join(
-        f"{name} {'pickled' if a is None else 'x'.join(map(str, a.shape)) or 'scalar'}"
-        for name, a in arrays.items()
-    )
-    matrices = [name for name, a in arrays.items() if a is not None and a.ndim == 2]
-    name = args.array or (matrices[0] if len(matrices) == 1 else "X")
-    if args.array is None and name not in arrays and not matrices and len(arrays) == 1:
-        (name,) = arrays
-    if name not in arrays:
-        raise UserError(
-            f"argument --array: {source} has no array {name!r}, but: {shapes}" if args.array
-            else f"{source} has several matrices, choose one with --array: {shapes}" if matrices
-            else f"{source} has no matrix: {shapes or 'it is empty'}"
-        )  # fmt: skip
-    X = arrays[name]
-    if X is None:
-        raise UserError(_pickled(f"{source}: array {name}"))
-
-    def words(count: int) -> tuple[str, ...] | None:
-        """The only array of so many words, if there is one."""
-        found = [
-            a for a in arrays.values() if getattr(a, "dtype", X.dtype).kind == "U" and a.shape == (count,)
-        ]
-        return tuple(found[0].tolist()) if len(found) == 1 else None
-
+            with contextlib.suppress(ValueError):  # of pickled objects
+                arrays[name] = np.asarray(file[name])
+        shapes = ", ".join(f"{name} {'x'.join(map(str, a.shape)) or 'scalar'}" for name, a in arrays.items())
+        matrices = [name for name, a in arrays.items() if a.ndim == 2]
+        only = matrices if len(matrices) == 1 else [*arrays][: len(arrays) == 1]
+        name = args.array or ([*only, "X"])[0]
+        if name not in file.files:
+            what = (
+                f"no array {args.array!r}, but:"
+                if args.array
+                else ("several matrices, choose one with --array:" if matrices else "no matrix, but:")
+            )
+            raise UserError(f"{source} has {what} {shapes or 'nothing'}")
+        X = arrays[name] if name in arrays else file[name]
+    words = {a.shape: tuple(a.tolist()) for a in arrays.values() if a.dtype.kind == "U"}
     n, p = X.shape if X.ndim == 2 else (0, 0)
-    return Table(X, words(p), words(n) if n != p else None, shapes)
+    return Table(X, words.get((p,)), words.get((n,)) if n != p else None, shapes)
 
 
 def _read_mtx(source: Source, args: Arguments) -> Table:
     with warnings.catch_warnings(), source.open_bytes() as stream:
         warnings.simplefilter("ignore", DeprecationWarning)  # of sparse matrices in favor of arrays
-        matrix = scipy.io.mmread(_Lines(stream))
+        text = stream.read()
+        if b"\0" in text:  # at which mmread reads on beyond its memory, as without an end of the last line
+            raise ValueError("it has a NUL, which is not text")
+        matrix = scipy.io.mmread(io.BytesIO(text + b"\n"))
     return Table(compressed(matrix) if scipy.sparse.issparse(matrix) else matrix)
 
 
-class _Lines:
-    """A stream whose last line has an end, and no line a NUL: mmread looks for the one, in vain after the
-    other, and on beyond its memory."""
+def _read_parquet(source: Source, args: Arguments) -> Table:
+    """Columns of numbers; an index, or a first column of words or of numbers of the rows, names these."""
+    needed(source, "pyarrow")
+    pandas = needed(source, "pandas")
+    frame = pandas.read_parquet(source.file())
+    names, levels = [str(name) or "?" for name in frame.columns], frame.index.nlevels
+    if isinstance(frame.index, pandas.RangeIndex) or args.index_column is not None:
+        return table_of(frame, names, with_index(frame, names, source, args), source, args, order="F")
+    frame = frame.set_axis(range(len(names)), axis=1).reset_index(names=[f"-{i}" for i in range(levels)])
+    return table_of(frame, [""] * levels + names, range(levels), source, args, order="F")
 
-    def __init__(self, stream: Any):
-        self.stream, self.ended = stream, True
 
-    def read(self, size: int = -1) -> bytes:
-        piece: bytes = self.stream.read(size)
-        if b"\0" in piece:
-            raise ValueError("it has a NUL, which is not text")
-        if piece:
-            self.ended = piece.endswith(b"\n")
-        elif size != 0 and not self.ended:
-            self.ended = True
-            return b"\n"
-        return piece
+def _read_h5ad(source: Source, args: Arguments) -> Table:
+    """X, a layer, or the raw X of annotated data, with the names of the variables and observations."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = needed(source, "anndata").read_h5ad(source.file())
+    matrices = {"X": data.X, "raw": getattr(data.raw, "X", None), **data.layers}
+    matrices = {name: X for name, X in matrices.items() if X is not None}
+    X, contents = matrices.get(args.array or "X"), ", ".join(sorted(matrices))
+    if X is None:
+        what = f"no {args.array or 'X'}; --array chooses among: {contents or 'nothing'}"
+        raise UserError(f"{source} has {what}")
+    of = data.raw if args.array == "raw" else data
+    X = compressed(X) if scipy.sparse.issparse(X) else X
+    return Table(X, tuple(of.var_names), tuple(data.obs_names), contents)
 
 
 _READERS: dict[str, Callable[[Source, Arguments], Table]] = {
     ".csv": read_text, ".tsv": read_text, ".npy": _read_npy, ".npz": _read_npz, ".mtx": _read_mtx,
-    ".parquet": read_parquet, ".h5ad": read_h5ad,
+    ".parquet": _read_parquet, ".h5ad": _read_h5ad,
 }  # fmt: skip

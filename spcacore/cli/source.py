@@ -10,22 +10,19 @@ import lzma
 import os
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from .._records import record
-from .console import ProgressLine
 from .table import UserError
 
-__all__ = ["STDIN", "Source", "source_of"]
+__all__ = ["STDIN", "Source", "needed", "source_of"]
 __dir__ = __all__.copy
 
 STDIN = "-"
-_SMALL = 100_000  # bytes of a file whose reading needs no progress
-_TEXT = (".csv", ".tsv", ".mtx")  # formats that may be read through what packs them
-_UNPACK: dict[str, tuple[bytes, Any]] = {
-    ".gz": (b"\x1f\x8b", gzip.open), ".bz2": (b"BZh", bz2.open), ".xz": (b"\xfd7zXZ\0", lzma.open),
-}  # fmt: skip
+_PACKED = (".gz", ".bz2", ".xz")
+_UNPACK: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
 _MAGIC = {
     b"\x93NUMPY": ".npy", b"PK\3\4": ".npz", b"\x89HDF": ".h5ad", b"PAR1": ".parquet", b"%%MatrixM": ".mtx",
 }  # fmt: skip
@@ -36,11 +33,10 @@ class Source:
     """A file on disk, or the bytes of one that can be read only once; its name in messages, and its format,
     as an extension."""
 
-    path: str
     name: str
+    path: str
     kind: str
-    content: bytes | None = None
-    progress: ProgressLine | None = None
+    content: bytes | None
 
     def __str__(self) -> str:
         return self.name
@@ -50,18 +46,14 @@ class Source:
         return self.path if self.content is None else io.BytesIO(self.content)
 
     @contextlib.contextmanager
-    def open_bytes(self) -> Iterator[io.BufferedReader]:
+    def open_bytes(self) -> Iterator[Any]:
         """The file as it is unpacked."""
         with contextlib.ExitStack() as stack:
-            raw: Any = io.BytesIO(self.content or b"")
-            if self.content is None:
-                raw = _Watched(self.path, self.progress)
-            stream: Any = stack.enter_context(io.BufferedReader(raw))
-            for extension, (magic, unpack) in _UNPACK.items():
-                if stream.peek(9).startswith(magic) or self.name.lower().endswith(extension):
-                    stream = io.BufferedReader(stack.enter_context(unpack(stream)))
-                    break
-            yield stream
+            raw: Any = io.FileIO(self.path) if self.content is None else io.BytesIO(self.content)
+            stream = stack.enter_context(io.BufferedReader(raw))
+            head = stream.peek(9)
+            unpack = next((how for magic, how in _UNPACK.items() if head.startswith(magic)), None)
+            yield stream if unpack is None else stack.enter_context(unpack(stream))
 
     @contextlib.contextmanager
     def open_text(self) -> Iterator[io.TextIOWrapper]:
@@ -72,39 +64,29 @@ class Source:
                 yield text
 
 
-class _Watched(io.FileIO):
-    """A file that tells how far it was read."""
+def source_of(path: str, kind: str | None = None) -> Source:
+    """What an option names: pipes, devices and the standard input (`-`) are read here, once.
 
-    def __init__(self, path: str, progress: ProgressLine | None):
-        super().__init__(path)
-        self.size, self.progress = os.path.getsize(path), progress
-
-    def readinto(self, buffer: Any) -> int | None:
-        count = super().readinto(buffer)
-        if self.progress is not None and self.size > _SMALL:
-            share = 100 * self.tell() // self.size
-            self.progress(f"read {share} % of {self.size / 1e6:.0f} MB")
-        return count
-
-
-def source_of(path: str, kind: str | None = None, progress: ProgressLine | None = None) -> Source:
-    """What an option names: pipes, devices and the standard input (`-`) are read here, once."""
+    What a file is, its first bytes say or, of text, its name.
+    """
     name, content = path, None
     if path == STDIN:
         if sys.stdin is None or sys.stdin.isatty():
             raise UserError("FILE is -, and nothing is piped into the standard input")
         name, content = "standard input", sys.stdin.buffer.read()
-    elif os.path.isdir(path):
-        raise UserError(f"cannot read {path}: it is a directory")
-    else:
-        with open(path, "rb") as file:
-            content = None if os.path.isfile(path) else file.read()
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes[-2:]]
-    if len(suffixes) > 1 and suffixes[-1] in _UNPACK and suffixes[-2] in _TEXT:
-        del suffixes[-1]
-    kind = f".{kind}" if kind else suffixes[-1] if suffixes else ""
-    if content is not None and not kind:
-        with Source(path, name, kind, content).open_bytes() as stream:
-            head = stream.peek(9)
-        kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), ".csv")
-    return Source(path, name, kind, content, progress)
+    elif not os.path.isfile(path):
+        content = Path(path).read_bytes()
+    suffixes = [suffix for suffix in Path(path.lower()).suffixes if suffix not in _PACKED]
+    source = Source(name, path, "".join(suffixes[-1:]) or ".csv" * (content is not None), content)
+    with source.open_bytes() as stream:
+        head = stream.peek(9)
+    known = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), source.kind)
+    return Source(name, path, f".{kind}" if kind else known, content)
+
+
+def needed(source: Source, package: str) -> Any:
+    """The package that reads such files."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise UserError(f"{source}: reading such files needs {package}; pip install {package}") from None

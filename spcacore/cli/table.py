@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
 from types import SimpleNamespace
 from typing import Any
 
-from .._records import record
+from .._records import record, replaced
+from ..readable import labels
 
 __all__ = ["Arguments", "Table", "UserError", "compressed", "quoted", "unquoted"]
 __dir__ = __all__.copy
@@ -33,45 +33,31 @@ class Table:
     names: tuple[str, ...] | None = None
     row_names: tuple[str, ...] | None = None
     contents: str = ""  # of a file of several arrays
-    unit: str = "row"  # what a row is in the file, of text a line
-    line: Callable[[int], int] | None = None  # of each row in the file, from 1
-    column: Callable[[int], int] | None = None
-    words: dict[str, list[Any]] = field(default_factory=dict)  # columns that hold no numbers, left out
+    words: tuple[str, ...] = ()  # columns that hold no numbers, left out
+    line: Callable[[int], int] | None = None  # of a row of a text
+    columns: Sequence[int] | None = None  # where they stand in the file, from 0
 
     def transposed(self) -> Table:
-        return replace(
-            self, matrix=self.matrix.T, names=self.row_names, row_names=self.names, line=self.column,
-            column=self.line,
-        )  # fmt: skip
+        return replaced(self, matrix=self.matrix.T, names=self.row_names, row_names=self.names)
 
     def with_columns(self, index: Sequence[int]) -> Table:
         names = self.names and tuple(self.names[j] for j in index)
-        before = self.column or _counted
-        return replace(self, matrix=self.matrix[:, index], names=names, column=lambda j: before(index[j]))
-
-    def with_rows(self, index: Sequence[int]) -> Table:
-        return self.transposed().with_columns(index).transposed()
+        return replaced(self, matrix=self.matrix[:, index], names=names, columns=index)
 
     def cell(self, i: int, j: int) -> str:
         """Where an entry stands in the file."""
         name = f" ({self.names[j]!r})" if self.names and self.names[j].strip() else ""
-        return f"{self.unit} {(self.line or _counted)(i)}, column {(self.column or _counted)(j)}{name}"
+        row = f"row {i + 1}" if self.line is None else f"line {self.line(i)}"
+        return f"{row}, column {(j if self.columns is None else self.columns[j]) + 1}{name}"
 
     def variables(self, letter: str = "x") -> list[str]:
         """A name for each column."""
-        return _labels(self.names, self.matrix.shape[1], letter)
+        plain = labels(None, self.matrix.shape[1], letter)
+        return [own.strip() or name for own, name in zip(self.names or plain, plain, strict=True)]
 
     def samples(self) -> list[str]:
         """A name for each row."""
-        return _labels(self.row_names, self.matrix.shape[0], "")
-
-
-def _counted(place: int) -> int:
-    return place + 1
-
-
-def _labels(names: Sequence[str] | None, count: int, prefix: str) -> list[str]:
-    return [name.strip() or f"{prefix}{i + 1}" for i, name in enumerate(names or [""] * count)]
+        return self.transposed().variables("")
 
 
 def compressed(matrix: Any) -> Any:

@@ -13,9 +13,9 @@ from .._messages import counted
 from ..choice import Choice
 from .console import Work, say
 from .models import SPARSITY, Call, in_flags, refusal
-from .reading import read, read_lines, where_not_finite
+from .reading import read, read_lines
 from .report import check_outputs, print_json, write
-from .table import Arguments, Table, UserError
+from .table import Arguments, UserError
 
 __all__ = ["Task"]
 __dir__ = __all__.copy
@@ -28,42 +28,32 @@ class Task:
 
     def __init__(self, args: Arguments):
         check_outputs(args)
-        self.args = args
-        args.nan = args.method in _MISSING and args.command in ("fit", "path")
+        args.nan = args.method in _MISSING and args.command in ("fit", "path") and not args.scores
         started = time.perf_counter()
-        self.table: Table = read(args)
+        self.args, self.table = args, read(args)
         self.reading = time.perf_counter() - started
-        self.names = self.table.variables()
-        self.matrix = self.table.matrix
+        self.names, self.matrix = self.table.variables(), self.table.matrix
         self.n, self.p = self.matrix.shape
-        where = where_not_finite(self.table, args, args.nan)
-        if where is not None:
-            raise UserError(f"{args.source}: {where}")
-        self.size = f"{args.source} has {counted(self.n, 'sample')} of {counted(self.p, 'variable')}"
-        self.warnings: list[str] = []
-        self.computing = 0.0
-
-    @property
-    def treatment(self) -> dict[str, Any]:
-        """How all functions of the library are to take the matrix."""
-        args = self.args
-        kind = "covariance" if args.covariance else "data"
-        return {"kind": kind, "center": args.center is not False, "scale": bool(args.scale)}
+        kind = "covariance" if args.covariance else "data"  # how all functions are to take the matrix
+        self.treatment: dict[str, Any] = {
+            "kind": kind,
+            "center": args.center is not False,
+            "scale": bool(args.scale),
+        }
 
     def choice(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is known of the variables, by their places, as an argument."""
-        place, known = {name: j for j, name in enumerate(self.names)}, dict(given)
+        known = dict(given)
         for name in {"include", "exclude"} & known.keys():
-            unknown = [one for one in known[name] if one not in place]
-            if unknown:
-                raise UserError(f"argument --{name}: there is no variable {unknown[0]!r}")
-            twice = [one for one in known[name] if self.names.count(one) > 1]
-            if twice:
-                raise UserError(f"argument --{name}: more than one variable is called {twice[0]!r}")
-            known[name] = [place[one] for one in known[name]]
+            for one in known[name]:
+                if self.names.count(one) != 1:
+                    many = "more than one variable is" if one in self.names else "no variable is"
+                    raise UserError(f"argument --{name}: {many} called {one!r}")
         both = {*known.get("include", ())} & {*known.get("exclude", ())}
         if both:
-            raise UserError(f"argument --exclude: {self.names[min(both)]!r} is in --include too")
+            raise UserError(f"argument --exclude: {min(both)!r} is in --include too")
+        for name in {"include", "exclude"} & known.keys():
+            known[name] = [self.names.index(one) for one in known[name]]
         if "groups" in known:
             known["groups"] = read_lines(self.args, "groups", self.p, known=self.names)
         elif "count" in known:
@@ -83,34 +73,23 @@ class Task:
             return len(several[0])
         count = min(default, self.n, self.p)
         if count < default:
-            self.args.notes.append(f"{counted(count, 'component')} instead of {default}: {self.size}")
+            size = f"{counted(self.n, 'sample')} of {counted(self.p, 'variable')}"
+            why = f"{self.args.source} has {size}"
+            self.args.notes.append(f"{counted(count, 'component')} instead of {default}: {why}")
         return count
 
     @contextmanager
-    def work(self) -> Iterator[Any]:
+    def work(self) -> Iterator[Work]:
         """Time it, and turn what is wrong with the matrix or the options into one line."""
-        work = Work(self.args.quiet)
         try:
-            with work() as progress:
-                yield progress
+            with Work(self.args.quiet) as self.done:
+                yield self.done
         except (TypeError, ValueError) as error:
-            where = where_not_finite(self.table, self.args, self.args.nan)
-            if where is not None:
-                raise UserError(f"{self.args.source}: {where}") from None
             raise refusal(self.args, error) from None
-        self.warnings = work.warn(self._reworded)
-        self.computing = work.seconds
-        for note in () if self.args.quiet else self.args.notes:
-            say(f"note: {note}")
-
-    def _reworded(self, message: str) -> str:
-        """A warning of the library, which counts components from 0, in the words of the command."""
-        missed = re.fullmatch(r"(components? )([\d, ]+)( not converged in (.*))", message)
-        if missed is None:
-            return in_flags(message)
-        some = ", ".join(str(int(t) + 1) for t in missed[2].split(","))
-        flag = "--max-iter" if missed[4].endswith("iterations") else "--time-limit"
-        return f"{missed[1]}{some}{missed[3]}; raise {flag}"
+        self.warnings = list(map(_reworded, self.done.warnings))
+        lines = [f"warning: {one}" for one in self.warnings] + [f"note: {one}" for one in self.args.notes]
+        for line in lines[: len(self.warnings) if self.args.quiet else None]:
+            say(line)
 
     def report(
         self, title: str, verb: str, fields: Mapping[str, Any], show: Callable[[], object],
@@ -125,8 +104,7 @@ class Task:
             from matplotlib.figure import Figure  # no window is opened, whatever the settings of matplotlib
 
             figure = Figure(figsize=(width, 5), layout="constrained")
-            with warnings.catch_warnings():  # of letters that the font lacks
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):  # of letters that the font lacks
                 draw(figure)
                 write(args.plot, lambda path: figure.savefig(path, dpi=150))
         if args.json:
@@ -134,7 +112,7 @@ class Task:
         elif not args.quiet:
             print(f"{title} of {args.source}: {self._matrix()}\n")
             show()
-            print(f"\nread in {self.reading:.2f} s, {verb} in {self.computing:.2f} s")
+            print(f"\nread in {self.reading:.2f} s, {verb} in {self.done.seconds:.2f} s")
             for path in filter(None, (args.output, args.scores, args.plot)):
                 print(f"wrote {path}")
 
@@ -146,13 +124,21 @@ class Task:
         return f"{counted(self.n, 'sample')}, {variables}, {treatment}"
 
     def document(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        args, treatment = self.args, self.treatment
+        args = self.args
         asked = {name: args.of_model[name] for name in SPARSITY if name in args.of_model}
         return {
-            "command": args.command, "file": args.file,
-            "samples": None if args.covariance else self.n, "variables": self.p, **treatment,
-            "center": treatment["center"] and not args.covariance,
-            "names": None if self.table.names is None else self.names, **asked, **fields,
+            "command": args.command, "file": args.file, "samples": self.n, "variables": self.p,
+            **self.treatment, "names": self.names if self.table.names else None, **asked, **fields,
             "warnings": self.warnings, "notes": args.notes,
-            "seconds": {"reading": self.reading, "computing": self.computing},
+            "seconds": {"reading": self.reading, "computing": self.done.seconds},
         }  # fmt: skip
+
+
+def _reworded(message: str) -> str:
+    """A warning of the library, which counts components from 0, in the words of the command."""
+    missed = re.fullmatch(r"(components? )([\d, ]+)( not converged in (.*))", message)
+    if missed is None:
+        return in_flags(message)
+    some = ", ".join(str(int(t) + 1) for t in missed[2].split(","))
+    flag = "--max-iter" if missed[4].endswith("iterations") else "--time-limit"
+    return f"{missed[1]}{some}{missed[3]}; raise {flag}"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from .._messages import counted
 from ..operators.inputs import as_problem
 from ..operators.transform import scores
 from .fit import write_scores
-from .reading import Saved, adopt, known_names, places, read_saved
+from .loadings import Saved, adopt, known_names, places, read_saved
 from .report import print_json, write
-from .table import Arguments, Table, UserError
+from .table import Arguments, UserError
 from .task import Task
 
 __all__ = ["run"]
@@ -22,36 +23,30 @@ def run(args: Arguments) -> None:
     adopt(args, [saved])
     args.notes.clear()  # which this command need not say
     task = Task(args)
-    table = _matched(task, saved)
-    X, samples, raw = table.matrix, table.samples(), args.raw_names
+    X, samples, fields = _matched(task, saved), task.table.samples(), saved.fields
     with task.work():
-        mean, scale = saved.mean, saved.scale
-        if saved.kind is None:  # then the moments of the samples themselves
-            problem = as_problem(X, center=args.center is not False, scale=bool(args.scale))
+        mean, scale = fields.get("mean"), fields.get("scale")
+        if not fields["kind"]:  # then the moments of the samples themselves
+            problem = as_problem(X, center=task.treatment["center"], scale=task.treatment["scale"])
             mean, scale = problem.mean, problem.scale
-        values = scores(X, saved.weights, mean, scale)
+        values = scores(X, fields.get("weights", saved.loadings), mean, scale)
     if args.output:
-        write(args.output, lambda path: write_scores(path, values, samples, raw))
+        write(args.output, lambda path: write_scores(path, values, samples, args.raw_names))
     if args.json:
-        fields = {
-            "loadings": args.loadings, "components": values.shape[1], "sample_names": samples,
-            "scores": values,
-        }  # fmt: skip
-        print_json(task.document(fields))
+        print_json(task.document({"loadings": args.loadings, "sample_names": samples, "scores": values}))
     elif not args.output:
-        write_scores(sys.stdout, values, samples, raw)
+        write_scores(sys.stdout, values, samples, args.raw_names)
 
 
-def _matched(task: Task, saved: Saved) -> Table:
-    """The table with the variables of the fit alone, in their order."""
+def _matched(task: Task, saved: Saved) -> Any:
+    """The variables of the fit alone, in their order."""
     args, names, p = task.args, task.names, len(saved.loadings)
     wanted = known_names(saved, names)
-    numbered = wanted == [f"x{j + 1}" for j in range(p)]
-    if task.table.names is None or (numbered and not set(wanted) <= set(names)):
+    if task.table.names is None or (saved.names is None and not set(wanted) <= set(names)):
         if task.p != p:
             raise UserError(
                 f"{args.source} has {counted(task.p, 'variable')}, {args.loadings} has {p}, and they cannot "
                 "be matched without names"
             )
-        return task.table
-    return task.table.with_columns(places(wanted, names, args.loadings, args.source))
+        return task.matrix
+    return task.matrix[:, places(wanted, names, args.loadings, args.source)]

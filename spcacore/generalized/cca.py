@@ -82,7 +82,7 @@ class SparseCCAResult(HasLoadings):
     ----------
     loadings_x, loadings_y : ndarray of shape (p, r) and (q, r)
         Columns of unit 2-norm, for the centered and scaled variables. In each of X the entry of largest
-        magnitude is positive; those of Y have the sign that makes the covariance of the scores positive.
+        magnitude is positive. Columns of Y have the sign that makes the covariance of the scores positive.
     scores_x, scores_y : ndarray of shape (n, r)
         The centered and scaled data times the loadings.
     correlations : ndarray of shape (r,)
@@ -247,8 +247,8 @@ def sparse_cca(
     scale : bool, default True
         Divide each column by its standard deviation.
     sample_weight : array-like of shape (n,), optional
-        How many samples each row stands for, at least 0: the pairs are those of data in which each row is
-        repeated that often. The sum must be above 1. `scores_x` and `scores_y` are of the rows themselves.
+        How many samples each row stands for, at least 0: the pairs are the same as if each row were repeated
+        that often. The sum must be above 1. `scores_x` and `scores_y` are of the rows themselves.
     callback : callable or True, optional
         Called with a `Progress` after each iteration, and with the correlation once a pair is found.
         Raising StopIteration ends the search early, see `Progress`.
@@ -324,7 +324,7 @@ def sparse_cca(
     if removal.quotient and certify:
         raise ValueError("certify=True cannot be combined with deflation='generalized', whose metric changes")
     for side in sides:
-        if removal.quotient and side.choice is not None and side.choice.signs is not None:
+        if removal.quotient and side.supports.signs is not None:
             raise ValueError(
                 f"signs of {side.name} cannot be combined with deflation='generalized': leave one out"
             )

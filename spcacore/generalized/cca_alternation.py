@@ -79,9 +79,7 @@ class Alternation:
         self.pencil = [
             Pencil(A, B, dtype=dtype, advice="use ridge") for A, B in zip(nothing, self.metric, strict=True)
         ]
-        self.supports = [
-            (s.choice or Supports.plain(s.p)).within(k) for s, k in zip((x, y), counts, strict=True)
-        ]
+        self.supports = [s.supports.within(k) for s, k in zip((x, y), counts, strict=True)]
         self.signed = any(one.signs is not None for one in self.supports)
         self._keep_rows()
         self.first = 0.0
@@ -320,7 +318,7 @@ class Sided(Supports):
     def of(cls, part: Index, counts: tuple[int, int]) -> Sided:
         p = len(part)
         none, one = np.zeros(p, bool), np.ones(p, np.intp)
-        return cls(np.arange(p), ~none, none, None, False, one, sum(counts), counts, part)
+        return cls(np.arange(p), ~none, none, None, False, one, False, sum(counts), counts, part)
 
     def joining(self, units: Units) -> Units:
         full = np.bincount(self.part[units], minlength=2) >= self.counts

@@ -53,8 +53,8 @@ class PenalizedDecomposition:
         self.deflation, self.first = deflation, 0.0
         self.bases: tuple[list[Array], list[Array]] = ([], [])
         self.cross, self.bounds, self.max_iter, self.tol = CrossCovariance(x, y, stop), bounds, max_iter, tol
-        self.choices = x.shaped, y.shaped
-        self.signed = any(one is not None and one.signs is not None for one in self.choices)
+        self.supports = x.supports, y.supports
+        self.signed = any(one.signs is not None for one in self.supports)
         self.noise = CCA_LEFT.of(common_dtype(x, y))
 
     def next(self, progress: ProgressHook | None, starts: list[Array] | None = None) -> Pair | None:
@@ -91,9 +91,9 @@ class PenalizedDecomposition:
     def _run(self, v: Array, progress: ProgressHook | None) -> Pair:
         u, strength, n_iter, converged = np.zeros(self.cross.x.p), 0.0, 0, False
         for n_iter in range(1, self.max_iter + 1):
-            u = _l1_bounded(self.cross.matvec(v), self.bounds[0], self.choices[0])
+            u = _l1_bounded(self.cross.matvec(v), self.bounds[0], self.supports[0])
             slope = self.cross.transpose_matvec(u)
-            v = _l1_bounded(slope, self.bounds[1], self.choices[1])
+            v = _l1_bounded(slope, self.bounds[1], self.supports[1])
             before, strength = strength, float(v @ slope)
             enough = progress is not None and progress(n_iter)
             converged = strength - before <= self.tol * strength
@@ -114,9 +114,9 @@ def pmd_starts(cross: CrossCovariance) -> list[Array]:
     return [v, np.eye(1, cross.y.p, first)[0]]
 
 
-def _l1_bounded(a: Array, bound: float, choice: Supports | None) -> Array:
+def _l1_bounded(a: Array, bound: float, choice: Supports) -> Array:
     """The unit vector of bounded l1 norm with the largest product with a; 0 where no entry has its sign."""
-    if choice is not None:
+    if choice.shapes:
         a = choice.projected(a)
         if a.any():
             a = bounding(choice, bound)(a, 1.0)[1]

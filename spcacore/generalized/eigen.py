@@ -273,7 +273,7 @@ def _method(pencil: Pencil, k: int, options: Options) -> str:
 
 def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | None) -> Solution:
     """The best support of k variables that the searches find."""
-    objective = ratio_of(pencil, Supports.plain(pencil.p, k))
+    objective = ratio_of(pencil, Supports.any_of(pencil.p, k))
     steps, whole = Steps(sys.maxsize, progress or never), k == len(pencil.active)
     flow = _method(pencil, k, options) == "rayleigh_flow" and not whole
     work = 0.0 if flow else 2 * (4 / 3 * k**3 * len(pencil.active) + 6 * k**4)

@@ -224,7 +224,7 @@ def sparse_lda(
         k, in [1, p]. Default: the root of the number of variables, rounded up.
     priors : array-like of shape (c,), optional
         Proportions of the classes, in the order of the sorted labels, positive and with sum 1. They weigh the
-        classes in both scatters and in the classification. Default: those of y.
+        classes in both scatters and in the classification. Default: the proportions in y.
     shrinkage : "auto", float or None, default "auto"
         a in [0, 1]: `B = (1 - a) S_w + a diag(S_w)`, so that the units of X do not matter. "auto": a by the
         formula of Ledoit and Wolf, for variables of unit variance within classes. None is 0, which does for
@@ -234,8 +234,8 @@ def sparse_lda(
     method, deflation, certify, callback
         As in `sparse_eigen`.
     sample_weight : array-like of shape (n,), optional
-        How many samples each row stands for, at least 0: the result is that of data in which each row is
-        repeated that often. The sum must be above 1. Classes without weight are left out.
+        How many samples each row stands for, at least 0: the result is the same as if each row were repeated
+        that often. The sum must be above 1. Classes without weight are left out.
 
     Returns
     -------

@@ -152,7 +152,7 @@ class Side:
     scale: NDArray[Any] | None
     exponent: int
     name: str
-    choice: Supports | None
+    supports: Supports
 
     @classmethod
     def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
@@ -187,7 +187,7 @@ class Side:
             offset = None
         return cls(
             Z, offset, root, None, problem.mean, problem.scale, problem.exponent // 2, name,
-            problem.choice,
+            problem.supports,
         )  # fmt: skip
 
     @property
@@ -238,21 +238,13 @@ class Side:
 
     def _levels(self, ridge: float, diagonal: Array) -> Array:
         """The ridge times the mean diagonal entry, for each variable that is not excluded."""
-        if self.choice is None:
-            return np.full(self.p, ridge * float(diagonal.mean()))
-        kept = ~self.choice.excluded
+        kept = ~self.supports.excluded
         return np.where(kept, ridge * float(diagonal[kept].mean()), 0.0)
-
-    @property
-    def shaped(self) -> Supports | None:
-        """What is known beside which variables are excluded, whose columns are zero."""
-        return self.choice if self.choice is not None and self.choice.shapes else None
 
     def count(self, value: Any, name: str) -> int:
         """A cardinality, of variables or of groups."""
-        if self.choice is None:
-            return integer(value, name, 1, self.p)
-        return integer(value, name, *self.choice.bounds, self.choice.why())
+        why = "" if self.supports.plain else self.supports.why()
+        return integer(value, name, *self.supports.bounds, why)
 
 
 @record
@@ -271,7 +263,7 @@ class BlockSide(Side):
         assert problem.mean is not None
         return cls(
             None, None, _roots(sample_weight), None, problem.mean, problem.scale, problem.exponent // 2, name,
-            problem.choice, problem, blocks, _column_weights(problem),
+            problem.supports, problem, blocks, _column_weights(problem),
         )  # fmt: skip
 
     @property
@@ -429,5 +421,5 @@ class Pair:
 
     def with_sign(self, x: Side, y: Side) -> Pair:
         """The entry of u of largest magnitude becomes positive, unless signs are given; v turns with u."""
-        given = any(s.choice is not None and s.choice.signs is not None for s in (x, y))
+        given = any(s.supports.signs is not None for s in (x, y))
         return self if given or sign_of(self.u) > 0 else replace(self, u=-self.u, v=-self.v)

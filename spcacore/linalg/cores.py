@@ -113,7 +113,7 @@ def get_num_threads() -> int:
     Returns
     -------
     int
-        What `limit_threads` says, else `set_num_threads`. By default that of the cores that the process may
+        What `limit_threads` says, else `set_num_threads`. By default the number of cores that the process may
         use: its affinity and the limits of its control groups count. The environment variable
         ``SPCACORE_NUM_THREADS`` sets another number, and ``OMP_NUM_THREADS``, which joblib sets for its
         workers, is a ceiling for both; they are read once, at import.

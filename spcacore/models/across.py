@@ -115,7 +115,7 @@ def search_together(
     def of_some(A: Array, active: Index, before: list[Loading]) -> list[Loading]:
         supports, begin = problem.supports, [np.searchsorted(active, index) for index, _ in before]
         if len(active) < problem.p:
-            supports = replaced(Supports.plain(len(active)), allowed=supports.allowed[active])
+            supports = replaced(Supports.any_of(len(active)), allowed=supports.allowed[active])
         masks = [supports.mask(index) for index in begin]
         if request.support == "common":
             objective = LeadingSum(A, supports.within(sizes[0]), r)
@@ -145,7 +145,7 @@ def search_together(
                     proved[:] = [value, 1.0]
                 return [(S, x) for S, x in start if x.any()]
         assert total is not None
-        inside, seed = of_matrix(problem, A), request.seed
+        inside, seed = of_matrix(problem, A, supports), request.seed
         return best_budget(inside, total, r, [start] if start else [], steps, seed, bool(before))[0]
 
     loadings = _among_some(problem, request, r, exact, of_some)

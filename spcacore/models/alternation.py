@@ -25,7 +25,7 @@ from ..solvers.base import Solver, check_choice_of, hook_of_component
 from ..solvers.certificates import upper_bounds
 from ..solvers.proving import better_support
 from ..solvers.share import Share, fewest_variables
-from ..solvers.solution import Ended, Report, Solution, ended
+from ..solvers.solution import Ended, Solution, ended
 from ..supports.admissible import Supports
 from .across import check_sizes, search_together, tell_found
 from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint, with_sign
@@ -50,7 +50,7 @@ def prepare(
     center, scale, weight = in_order(X, request.center, request.scale, request.sample_weight)
     request = request.having(center=center, scale=scale, sample_weight=weight)
     problem = problem_of(X, request)
-    request = request.having(choice=problem.choice)
+    request = request.having(choice=problem.supports)
     check_choice_of(request.solver, problem)
     if request.attempts and request.constraint is not None:
         refuse_constraint(problem)
@@ -174,15 +174,6 @@ def _all_at_once(
     return None
 
 
-def _found(
-    problem: Problem, state: DeflatedOperator, solver: Solver, sparsity: Any, seed: list[int],
-    report: Report | None,
-) -> Solution | None:  # fmt: skip
-    if isinstance(sparsity, Share):
-        return fewest_variables(problem, state, solver, sparsity, seed, report)
-    return solver.find(problem, state, sparsity, seed, report)
-
-
 def _in_turn(
     problem: Problem, state: DeflatedOperator, solvers: list[Solver], request: Request,
     known: list[Solution], hook: Hook | None, found: list[Solution],
@@ -196,12 +187,13 @@ def _in_turn(
         else:
             report = hook_of_component(hook, t, r, whole=True)
             sparsity, seed = request.sparsity[t], [request.seed, t]
-            new = _found(problem, state, solver, sparsity, seed, report)
+            find = partial(fewest_variables, solver) if isinstance(sparsity, Share) else solver.find
+            new = find(problem, state, sparsity, seed, report)
             if is_rounding(problem, 0.0 if new is None else new.objective):
                 assert problem.data is not None
                 problem = problem.data
                 state = _after(problem, state, solver, found)
-                new = _found(problem, state, solver, sparsity, seed, report)
+                new = find(problem, state, sparsity, seed, report)
             if new is not None and not new.objective > problem.noise(new.index, first_order):
                 new = None
         if new is None:
@@ -213,7 +205,7 @@ def _in_turn(
             return problem.exhausted(t, r).replace("no variance", what)
         if request.certify is True:
             asked, report = request.sparsity[t], hook_of_component(hook, t, r, whole=True)
-            k = _cardinality(state.choice, new, asked)
+            k = _cardinality(state.supports, new, asked)
             better, own = better_support(problem, state, new, k, request.proof_seconds, report)
             free = (
                 solver.name == "tpower"
@@ -268,8 +260,7 @@ def refine_all(
     """The components solved again, each given all the others."""
     if hook is not None and hook.ended:
         return [replace(x, converged=False) for x in found]
-    choice = problem.choice
-    sizes = tuple(len(x.index) if choice is None else choice.cardinality_with(x.index) for x in found)
+    sizes = tuple(problem.supports.cardinality_with(x.index) for x in found)
     if not any(isinstance(one, Share) for one in request.cardinality):
         sizes = (request.cardinality or sizes)[: len(found)]
     start = [(x.index, x.entries) for x in found]
@@ -296,10 +287,8 @@ def explained_together(problem: Problem, found: Sequence[Solution]) -> float:
     return joint_variance(problem, [(x.index, x.entries) for x in found])
 
 
-def _cardinality(choice: Supports | None, x: Solution, asked: Any) -> int:
+def _cardinality(choice: Supports, x: Solution, asked: Any) -> int:
     """As it is counted: what is included counts though it is zero, and groups that fit may leave room."""
-    if choice is None:
-        return len(x.index)
     if choice.counts_variables and isinstance(asked, int):
         return asked
     return choice.cardinality_with(x.index)
@@ -310,9 +299,7 @@ def _certified(
 ) -> Solution:
     """With the objective of the deflated matrix, and an upper bound on it."""
     objective = state.objective(x.index, x.entries)
-    size = _cardinality(state.choice, x, asked)
-    if state.choice is not None:
-        size = state.choice.most_variables(size)
+    size = state.supports.most_variables(_cardinality(state.supports, x, asked))
     if not bound <= objective * (1 + EXACT_SLACK.of(problem.operator.dtype)):
         bound = min(bound, *upper_bounds(problem, state, size).values())
     return replace(x, objective=objective, upper_bound=max(bound, objective))

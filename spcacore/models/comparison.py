@@ -280,8 +280,8 @@ def compare(
 ) -> Comparison:
     """Compare methods or parameters: variances, supports, scores and angles side by side.
 
-    The components of each result are matched one to one with those of the reference. The matching maximizes
-    the sum of the magnitudes of the cosines.
+    The components of each result are matched one to one with the components of the reference. The matching
+    maximizes the sum of the magnitudes of the cosines.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def compare(
     Raises
     ------
     ValueError
-        For results whose variables are not those of X; for results that read their data in different ways, if
+        For results with other variables than X; for results that read their data in different ways, if
         no option says how to read X; for invalid X.
     TypeError
         If `results` is neither a sequence nor a mapping, or a result has no loadings.

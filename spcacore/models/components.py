@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -211,8 +211,8 @@ def sparse_pca(
         penalty. "pmd" (`PMD`): penalized matrix decomposition, for an l1 bound. "scotlass" (`SCoTLASS`): the
         same, with loadings orthogonal to the earlier ones except under deflation "generalized".
         "least_squares" (`LeastSquares`): maximizes `x'A^2 x / x'Ax`, the variance of all variables that a
-        regression on the score explains, instead of `x'Ax`; on a deflated matrix that of the deflated
-        variables, with deflation "schur" what the score adds to the earlier ones. "thresholding"
+        regression on the score explains, instead of `x'Ax`. On a deflated matrix it is the variance of the
+        deflated variables, with deflation "schur" what the score adds to the earlier ones. "thresholding"
         (`Thresholding`): the leading eigenvector, truncated; a baseline for the others.
     choice : Choice, optional
         What is known of the variables: which every component must have, which none may have, which go
@@ -222,8 +222,8 @@ def sparse_pca(
         "schur", "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur",
         "generalized" and "naive"; see `deflate`. "generalized" maximizes the additional variance directly:
         `max x'Ax` subject to `x'Bx = 1`, where `B` is the projection away from the earlier loadings. An l1
-        bound is then that of a unit vector, and the l1 penalty of "gpower" applies to this x. "thresholding"
-        chooses supports as with "projection", and only fits the values to this problem. Method
+        bound then holds for x divided by its length, and the l1 penalty of "gpower" applies to this x.
+        "thresholding" chooses supports as with "projection", and only fits the values to this problem. Method
         "least_squares" needs a deflation that leaves no negative variances, so neither "hotelling" nor
         "orthogonalized_hotelling". "naive" keeps the residual `X - d u x'` of "pmd"; it differs from
         "projection" where u has a bound or entries are missing. "schur" with ``renormalize=False`` keeps the
@@ -237,7 +237,7 @@ def sparse_pca(
         one set of `cardinality` variables for all components. The loadings are the leading eigenvectors of A
         on this set, hence orthogonal. The search maximizes the sum of their eigenvalues by swaps of one
         variable, from several starts. Method "branch_and_bound" proves how good the set is, as `joint_bound`
-        reports; `tol`, `time_limit` and `node_limit` are then those of the whole search. "disjoint": no
+        reports; `tol`, `time_limit` and `node_limit` are then limits of the whole search. "disjoint": no
         variable belongs to two components. The search maximizes the sum of the variances by swaps, also
         between components, and by choosing each component again given the others; the cardinality may be a
         `Total`. For up to about 15 variables it tries all supports; ``certify="jointly"`` shows this. With
@@ -270,9 +270,9 @@ def sparse_pca(
         the deviation is the root mean square about it, with divisor n - 1. True turns a covariance into the
         correlation.
     sample_weight : array-like of shape (n,), optional
-        How many samples each row stands for, at least 0. Means and covariances are those of data in which
-        each row is repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of
-        weight 0 are left out. X is not copied, and dense X is not screened.
+        How many samples each row stands for, at least 0. Means and covariances are the same as if each row
+        were repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of weight 0
+        are left out. X is not copied, and dense X is not screened.
     callback : callable or True, optional
         Called with a `Progress` after each component, and at most twenty times a second in between; with
         ``refine=True`` after each round too. Raising StopIteration ends the search early, see `Progress`.
@@ -316,10 +316,11 @@ def sparse_pca(
     ... )
     SparsePCAResult(method='least_squares', deflation='schur', p=13, 3 components, cardinality=[3, 3, 3], 62.4 % of the variance explained)
     """  # noqa: E501
-    asked = sparsity_asked(as_method(method), cardinality)
+    record = as_method(method)
     problem, solver, r, (request,) = prepare(
-        X, n_components, [asked], method=method, choice=choice, deflation=deflation, support=support,
-        refine=refine, certify=certify, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
+        X, n_components, [sparsity_asked(record, cardinality)], method=record, choice=choice,
+        deflation=deflation, support=support, refine=refine, certify=certify, kind=kind, center=center,
+        scale=scale, sample_weight=sample_weight,
     )  # fmt: skip
     hook = check_callback(callback)
     problem = formed(problem, hook_of_component(hook, 0, r))
@@ -327,8 +328,7 @@ def sparse_pca(
     if request.attempts and found:
         found = refine_all(problem, found, request, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
-    result = components_result(problem, found, read, request)
-    return replace(result, scores=fitted_scores(X, problem, result.loadings))
+    return components_result(problem, found, read, request, rows=X)
 
 
 def _tally(result: SparsePCAResult, t: int) -> Tally:
@@ -368,7 +368,7 @@ def extend(
         sparsity = earlier[0]
     request.refuse_sparsity(sparsity)
     later = check_sparsities(request.solver, sparsity, more, problem)
-    request = replace(request, sparsity=earlier + later, total_share=None)
+    request = request.having(sparsity=earlier + later, total_share=None)
     given = np.asarray(result.loadings, problem.operator.dtype)
     known = [
         Solution(index, x[index], 0.0, int(n_iter), bool(converged), tally=_tally(result, t))
@@ -380,8 +380,7 @@ def extend(
     problem = formed(problem, hook_of_component(hook, before, before + more))
     found = search(problem, solver, request, known, before + more, hook)
     read, problem = problem.screening(), problem.unscreened()
-    longer = components_result(problem, found, read, request)
-    return replace(longer, scores=fitted_scores(X, problem, longer.loadings))
+    return components_result(problem, found, read, request, rows=X)
 
 
 def components_result(
@@ -390,7 +389,9 @@ def components_result(
     screening: Screening,
     request: Request,
     quiet: bool = False,
+    rows: Any = None,
 ) -> SparsePCAResult:
+    """The result of what was found, with the scores of these rows."""
     method = request.method.name
     V = np.zeros((problem.p, len(found)), problem.operator.dtype)
     for t, f in enumerate(found):
@@ -442,6 +443,7 @@ def components_result(
         dense_ratio=cheap_dense_shares(problem, len(found)),
         joint_bound=joint_bound,
         joint_gap=joint_gap,
+        scores=None if rows is None else fitted_scores(rows, problem, V),
         missing_entries=problem.missing_entries,
         n_starts=np.array([f.tally.starts for f in found], np.intp),
         n_ends=np.array([f.tally.ends for f in found], np.intp),

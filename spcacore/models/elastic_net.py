@@ -162,9 +162,9 @@ def spca(
         With `cardinality`: improve the loadings at the end, jointly, by the rounds of the function `refine`,
         from the loadings found and from components found in turn. No step lowers the
         variance that the loadings explain together. Values are then those that explain most on their
-        supports, and loadings of as many nonzeros are in order of variance. Of more than 1024 variables,
-        those of which the loadings and the variances promise most take part. False: the elastic nets alone.
-        Data of which only products are known are not refined.
+        supports, and loadings of as many nonzeros are in order of variance. Of more than 1024 variables, only
+        the most promising take part, by loadings and variances. False: the elastic nets alone. Where only
+        products with X are known, nothing is refined.
     max_iter : int, default 1000
     tol : float, optional
         Stop when no entry of a unit loading changes by more than this. Default: 1e-5; for float32, and for
@@ -229,9 +229,9 @@ def elastic_nets(
 ) -> SPCAResult:  # fmt: skip
     """As `spca`, where V starts from loadings (p, r), or None; `treatment` is of the columns and rows."""
     known = knowledge(choice)
-    if choice is not None and choice.count != "groups" and penalty is not None:
+    if "count" in known and penalty is not None:
         raise ValueError(
-            f"count={choice.count!r} says what a cardinality counts; leave it out with a penalty"
+            f"count={known['count']!r} says what a cardinality counts; leave it out with a penalty"
         )
     problem = as_problem(X, kind=kind, missing=True, choice=known, **treatment)
     op = problem.operator
@@ -249,10 +249,10 @@ def elastic_nets(
     V = leading_vectors(problem, r) if start is None else _start(problem, r, start)
 
     space = space_of(problem)
-    shaping = problem.choice if problem.choice is not None and problem.choice.shapes else None
-    if shaping is not None:
-        V = V * np.where([shaping.sides(c) for c in op.apply_block(V).T.astype(np.float64)], 1, -1)
-    nets = Thresholds(wanted, shaping) if lam == math.inf else ElasticNets(op, space, wanted, lam, shaping)
+    supports = problem.supports
+    if supports.shapes:
+        V = V * np.where([supports.sides(c) for c in op.apply_block(V).T.astype(np.float64)], 1, -1)
+    nets = Thresholds(wanted, supports) if lam == math.inf else ElasticNets(op, space, wanted, lam, supports)
     found = _alternated(problem, V, space, nets, lam, max_iter, tol, hook)
     if refine and cardinality is not None and not (hook is not None and hook.ended):
         found = _refined(problem, found, tuple(w.limit for w in wanted[: V.shape[1]]), start is None)
@@ -332,8 +332,7 @@ def _refined(problem: Problem, found: _Found, sizes: tuple[int, ...], anew: bool
     if problem.diagonal is None or not found.B.any(axis=0).all():
         return found
     V, among = found.B.astype(problem.operator.dtype), np.arange(problem.p)
-    shaped = problem.choice is not None and problem.choice.shapes
-    inside = problem if shaped else replace(problem, choice=None)
+    inside, shaped = problem, problem.supports.shapes
     if not shaped and (problem.p > REFINED_ORDER or not problem.operator.symmetric_form):
         promise = np.linalg.norm(problem.operator.apply_block(V), axis=1), problem.diagonal
         best = [
@@ -359,10 +358,9 @@ def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[W
         raise ValueError("give either penalty or cardinality")
     p = problem.p
     if cardinality is not None:
-        choice = problem.choice
-        least, most, why = (1, p, "") if choice is None else (*choice.bounds, choice.why())
+        supports = problem.supports
         counts = per_component(
-            cardinality, "cardinality", r, lambda v, name: integer(v, name, least, most, why)
+            cardinality, "cardinality", r, lambda v, name: integer(v, name, *supports.bounds, supports.why())
         )
         return tuple(Wanted(k, 0.0) for k in counts)
     penalties = per_component(penalty, "penalty", r, lambda v, name: number(v, name, 0, np.finfo(float).max))
@@ -408,7 +406,7 @@ def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
 def _result(problem: Problem, found: _Found, ridge: float, kind: str, given: Any) -> SPCAResult:
     B, objective, converged = found.B, found.objective, found.converged
     dtype = problem.operator.dtype
-    signed = problem.choice is not None and problem.choice.signs is not None
+    signed = problem.supports.signs is not None
     loadings = (B if signed else np.stack([fix_sign(b) for b in B.T], axis=1)) + 0.0  # no zero with a sign
     empty = np.flatnonzero(~loadings.any(axis=0))
     if len(empty):

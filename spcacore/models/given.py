@@ -79,14 +79,15 @@ def from_loadings(
     ----------
     loadings : array-like of shape (p, r) or (p,), result or fitted estimator
         Columns of any length, orthogonal or not. They are normalized here, and keep their signs. If a
-        dataframe has the names of the variables as its index, its rows are put in the order of those of X.
+        dataframe has the names of the variables as its index, its rows are put in the order of the variables
+        of X.
     X : array-like of shape (n, p), sparse matrix or LinearOperator
         What the loadings belong to: data or, with ``kind="covariance"``, a symmetric matrix, as in
         `sparse_pca`. Not copied.
     kind, center, scale, sample_weight
         How to read X, as in `sparse_pca`.
     names : sequence of p str, optional
-        Names of the variables. Default: those of X, else the index of `loadings` if that holds words.
+        Names of the variables. Default: the names in X, else the index of `loadings` if that holds words.
     label : str, default "given"
         Where the loadings come from. It becomes the `method` of the result, which tables show.
 
@@ -97,7 +98,7 @@ def from_loadings(
     Raises
     ------
     ValueError
-        For NaN, infinite or empty input, shapes that do not match, or names that are not those of X.
+        For NaN, infinite or empty input, shapes that do not match, or other names than in X.
     TypeError
         For input that is not real numbers, or an option of the wrong type.
 

@@ -112,21 +112,21 @@ class Wanted:
     floor: float
 
 
-def _cost(B: NDArray[np.float64], choice: Supports | None) -> NDArray[np.float64]:
+def _cost(B: NDArray[np.float64], choice: Supports) -> NDArray[np.float64]:
     """What the penalty of each column counts."""
-    return np.abs(B).sum(axis=0) if choice is None else np.array([choice.cost(b) for b in B.T])
+    return np.array([choice.cost(b) for b in B.T]) if choice.shapes else np.abs(B).sum(axis=0)
 
 
 class Thresholds:
     """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
 
-    def __init__(self, wanted: tuple[Wanted, ...], choice: Supports | None):
+    def __init__(self, wanted: tuple[Wanted, ...], choice: Supports):
         self.wanted, self.choice = wanted, choice
 
     def solve(self, C: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """B, and half of the penalties."""
         levels = np.array([w.floor for w in self.wanted[: C.shape[1]]])
-        if self.choice is not None:
+        if self.choice.shapes:
             B = np.stack([self._chosen(self.choice, c, w) for c, w in zip(C.T, self.wanted, strict=False)], 1)
             return B, levels
         B = np.sign(C) * np.maximum(np.abs(C) - levels, 0)
@@ -161,7 +161,7 @@ class ElasticNets:
 
     def __init__(
         self, op: _core.Operator, space: Space, wanted: tuple[Wanted, ...], ridge: float,
-        choice: Supports | None = None,
+        choice: Supports,
     ):  # fmt: skip
         self.op, self.space, self.wanted, self.ridge, self.choice = op, space, wanted, ridge, choice
         self.levels = np.zeros(len(wanted))
@@ -199,7 +199,7 @@ class ElasticNets:
     def _excess(self, C: NDArray[np.float64], levels: Any) -> NDArray[np.float64]:
         """By how much products exceed the levels: their magnitudes, or the norms of their units."""
         choice = self.choice
-        if choice is None:
+        if not choice.shapes:
             return np.abs(C) - levels
         norms = np.stack([choice.norms(choice.projected(c)) for c in C.T], axis=1)
         return (norms - np.where(choice.included[:, None], 0, levels))[choice.unit]
@@ -242,10 +242,10 @@ class ElasticNets:
         self.working = (
             np.unique(np.concatenate(joining)) if self.op.p > WORKING_SET_VARIABLES else np.arange(self.op.p)
         )
-        if self.choice is not None:
+        if self.choice.shapes:
             included = np.flatnonzero(self.choice.included)
             self.working = self.choice.variables(np.union1d(self.choice.units(self.working), included))
         self.G = np.ascontiguousarray(self.op.submatrix(self.working), np.float64)
-        if self.choice is not None:
+        if self.choice.shapes:
             K = self.G + self.ridge * np.eye(len(self.G))
             self.shaped = ShapedNet(K, self.choice, self.working)

@@ -22,8 +22,8 @@ def chosen_support(prior: PriorMatrix, supports: Supports, r: Array, a: float) -
 
     Where K is a multiple of I, the largest norms are best.
     """
-    if isinstance(prior, Sparse) and not supports.grouped and not supports.included.any():
-        return prior.support(supports.projected(r), a, supports.room)
+    if isinstance(prior, Sparse) and supports.plain:
+        return prior.support(r, a, supports.room)
     ends = []
     if isinstance(prior, Isotropic):
         best = supports.variables(supports.largest(supports.norms(r), supports.room))

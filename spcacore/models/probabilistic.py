@@ -63,8 +63,8 @@ class PPCAResult(LoadingsResult):
 
     `reconstruct` gives the means `W z + mean` of rows with given z.
 
-    With ``scale=True``, loadings, variances and noise are those of `(x - mean) / scale`. Likelihoods, samples
-    and filled entries are always those of x itself.
+    With ``scale=True``, loadings, variances and noise describe `(x - mean) / scale`. Likelihoods, samples and
+    filled entries always describe x itself.
 
     Attributes
     ----------
@@ -391,9 +391,9 @@ def ppca(
         First divide each variable by its standard deviation, or by these positive numbers. The noise is then
         a share of each variance. True turns a covariance into the correlation.
     sample_weight : array-like of shape (n,), optional
-        How many samples each row stands for, at least 0. Means and covariances are those of data in which
-        each row is repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of
-        weight 0 are left out. Not with missing entries.
+        How many samples each row stands for, at least 0. Means and covariances are the same as if each row
+        were repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of weight 0
+        are left out. Not with missing entries.
     n_samples : int, optional
         The number of samples from which a covariance, with divisor `n_samples - 1`, was computed. Needed for
         its likelihood.

@@ -105,7 +105,7 @@ class RandomFeatures(Result):
         return framed(X, features, [f"feature_{j + 1}" for j in range(self.n_features)])
 
     def kernel(self, X: MatrixLike, Y: MatrixLike | None = None) -> NDArray[Any]:
-        """The approximate kernel between the rows of X and those of Y.
+        """The approximate kernel between the rows of X and the rows of Y.
 
         Parameters
         ----------

@@ -147,12 +147,10 @@ def refine(
     counts = np.count_nonzero(V, axis=0)
     if not counts.all():
         raise ValueError(f"column {int(np.argmin(counts))} of loadings is zero")
-    least, most = 1, problem.p
-    if problem.choice is not None:
-        if V[problem.choice.excluded].any():
-            raise ValueError("loadings has nonzeros for variables in exclude")
-        counts = np.array([problem.choice.cardinality_of(np.flatnonzero(v)) for v in V.T])
-        least, most = problem.choice.bounds
+    if V[problem.supports.excluded].any():
+        raise ValueError("loadings has nonzeros for variables in exclude")
+    counts = np.array([problem.supports.cardinality_of(np.flatnonzero(v)) for v in V.T])
+    least, most = problem.supports.bounds
     if cardinality is None:
         sizes = tuple(max(int(k), least) for k in counts)
     else:
@@ -180,21 +178,20 @@ def refine(
 
 def with_sign(problem: Problem, index: NDArray[np.intp], value: NDArray[Any]) -> NDArray[Any]:
     """The entry of largest magnitude positive, unless signs are given."""
-    signed = problem.choice is not None and problem.choice.signs is not None
-    return value if signed else fix_sign(value)
+    return fix_sign(value) if problem.supports.signs is None else value
 
 
 def refuse_constraint(problem: Problem) -> None:
     """Raise where orthogonal loadings would have to respect more than that variables are excluded."""
-    if problem.choice is not None and problem.choice.shapes:
-        what = problem.choice.shaping
+    if problem.supports.shapes:
+        what = problem.supports.shaping
         raise ValueError(f"constraint='orthogonal' cannot be combined with {what} in refinement")
 
 
 def _made_feasible(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) -> list[Loading]:
     """With what is included, on supports of so many units."""
-    choice, state = problem.choice, DeflatedOperator.from_problem(problem)
-    if choice is None or not choice.shapes:
+    choice, state = problem.supports, DeflatedOperator.from_problem(problem)
+    if not choice.shapes:
         return loadings
     out: list[Loading] = []
     for (index, value), size in zip(loadings, sizes, strict=True):
@@ -247,7 +244,7 @@ def refined(
 
 def _searchable(problem: Problem, constraint: str | None) -> bool:
     """Whether only the cardinalities of the loadings are given."""
-    return constraint is None and (problem.choice is None or not problem.choice.shapes)
+    return constraint is None and not problem.supports.shapes
 
 
 def quickly_refined(

@@ -43,7 +43,7 @@ class Request:
     attempts: int  # to refine
     certify: bool | str
     proof_seconds: float
-    choice: dict[str, Any] | Supports | None
+    choice: dict[str, Any] | Supports
     kind: Kind
     center: bool | Array
     scale: bool | Array
@@ -73,7 +73,7 @@ class Request:
             check_choice(start, "start", ("diagonal", "eigenvector"))
         new = cls(
             record, name, constraint, check_choice(support, "support", SUPPORTS), _attempts(refine),
-            bounded, seconds, None, kind, center, scale, sample_weight, record.screening,
+            bounded, seconds, {}, kind, center, scale, sample_weight, record.screening,
             as_seed(seed_of(record)), (), totals[0] if totals else None, _share(n_components),
         )  # fmt: skip
         known, nonnegative = choice_options(solver, choice, kernels=not (new.attempts or new.together))

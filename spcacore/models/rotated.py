@@ -139,7 +139,7 @@ def sca(
         the deviation is the root mean square about it, with divisor n - 1. "degree" is for nonnegative X such
         as the adjacency matrix of a graph: entries become `X_ij / sqrt((d_i + tau) (g_j + tau'))`, where d
         and g are the sums of rows and columns, tau is the mean of d, and tau' the mean of g (for square X,
-        tau' = tau). The means that `center` subtracts are those of the scaled matrix.
+        tau' = tau). `center` subtracts the means of the scaled matrix.
     {sample_weight}
     {each_iteration}
 

@@ -170,7 +170,7 @@ class StructuredPCAResult(LoadingsResult):
         ----------
         component : int
         index : array-like of int, optional
-            The variables to return. Default: those of the support; for `oppca` these are all.
+            The variables to return. Default: the support; for `oppca` all variables.
 
         Returns
         -------
@@ -275,7 +275,8 @@ def oppca(
         or cannot raise the free energy. Default 1e-8 for float64, 1e-4 for float32.
     {switches}
     sample_weight : array-like of shape (n,), optional
-        How many samples each row stands for, at least 0. Components are those of rows repeated that often.
+        How many samples each row stands for, at least 0. Components are the same as if each row were repeated
+        that often.
     n_samples : int, optional
         Number of samples behind a covariance with divisor `n_samples - 1`; it weighs data against the prior.
     {each_iteration}
@@ -380,7 +381,7 @@ def soppca(
     options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _DEFLATIONS)
     known = {"choice": knowledge(choice)}
-    if choice is not None and choice.signs is not None:
+    if known["choice"].get("signs") is not None:
         raise ValueError("signs cannot be combined with soppca, whose posteriors are normal")
     return _fit(X, n_components, cardinality, "soppca", deflation, kind, options | known, [], callback)
 
@@ -408,7 +409,7 @@ def _fit(
     names = ("center", "scale", "sample_weight")
     options = options | dict(zip(names, in_order(X, *(options[name] for name in names)), strict=True))
     problem = _problem_of(X, kind, options)
-    options = options | {"choice": problem.choice}
+    options = options | {"choice": problem.supports}
     if options["sample_weight"] is not None:
         options["sample_weight"] = np.array(options["sample_weight"])  # the caller's may change
     max_iter = integer(options["max_iter"], "max_iter", 1)

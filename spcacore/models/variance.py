@@ -43,15 +43,15 @@ def explained_variance(
 
     * "cumulative": `q_t'A q_t`, where q_t is the normalized part of v_t orthogonal to the earlier
       loadings. The sum over t is the variance of the projection onto their span,
-      `Tr(A V (V'V)^-1 V')`, at most that of r principal components. Shen and Huang call it the cumulative
-      percentage, Mackey the additional variance.
+      `Tr(A V (V'V)^-1 V')`, at most the variance of r principal components. Shen and Huang call it the
+      cumulative percentage, Mackey the additional variance.
     * "adjusted": `R_tt^2`, from the QR decomposition of the scores `A^(1/2) V = QR`. This is what a score
       adds to the earlier scores (Zou, Hastie and Tibshirani). It depends on the order.
     * "raw": `v_t'A v_t`. Variance that correlated components share is counted more than once.
     * "regression": what each score adds to a least squares regression of all variables on the earlier scores:
       `|A_t v_t|^2 / v_t'A_t v_t`, where A_t is the Schur complement of the earlier loadings. The sum is
-      `Tr(A V (V'AV)^+ V'A)`, at most that of r principal components, and at least the cumulative one. It
-      depends only on the span of V. This is Rao's redundancy index of the scores, and Merola's variance
+      `Tr(A V (V'AV)^+ V'A)`, at most the variance of r principal components, and at least the cumulative one.
+      It depends only on the span of V. This is Rao's redundancy index of the scores, and Merola's variance
       explained, which method "least_squares" of `sparse_pca` maximizes.
 
     Parameters

@@ -20,8 +20,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.low_rank import LowRank
 from ..operators.problem import Problem
 from ..solvers.truncated_power import TruncatedPower
-from ..supports.admissible import Supports
-from .prior_choice import chosen_support, log_binomial, log_supports
+from .prior_choice import chosen_support, log_supports
 from .priors import Banded, Diagonal, Isotropic, PriorMatrix, Sparse, Spectral
 
 __all__ = [
@@ -341,8 +340,7 @@ class Search:
         return self.n * self.problem.n_variables
 
     def _best_support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
-        supports = self.problem.choice or Supports.plain(self.prior.p)
-        return chosen_support(self.prior, supports.within(k), r, a)
+        return chosen_support(self.prior, self.problem.supports.within(k), r, a)
 
     @property
     def exact(self) -> float:
@@ -376,15 +374,9 @@ class Search:
             solver = TruncatedPower.from_record(self.problem)
             solution = solver.find(self.problem, state, k, [self.seed[0], self.seed[1] - 1], None)
             if solution is not None:
-                index, choice = solution.index, self.problem.choice
-                if choice is not None:
-                    dense = np.zeros(self.problem.p)
-                    dense[index] = solution.entries
-                    index = choice.truncated(dense, k)
-                elif len(index) < k:
-                    others = np.setdiff1d(np.arange(self.problem.p), index)[: k - len(index)]
-                    index = np.sort(np.concatenate((index, others)))
-                supports.append(index)
+                dense = np.zeros(self.problem.p)
+                dense[solution.index] = solution.entries
+                supports.append(self.problem.supports.truncated(dense, k))
         none = np.zeros((self.problem.p, 0))
         residual = self.residual
         em = ExpectationMaximization(
@@ -405,8 +397,7 @@ class Search:
 
         Of k variables or groups alone, these are one of so many choices.
         """
-        p, choice = self.problem.n_variables, self.problem.choice
-        choices = log_binomial(p, k) if choice is None else log_supports(choice, np.flatnonzero(new.m), k)
+        choices = log_supports(self.problem.supports, np.flatnonzero(new.m), k)
         noise = self.residual.square / self.entries
         alone = -0.5 * self.entries * (_LOG_2PI + math.log(noise) + 1)
         return (

@@ -39,7 +39,7 @@ class Places(Supports):
         r, n = len(sizes), len(one.allowed)
         allowed, size = np.tile(one.allowed, r), np.tile(one.size, r)
         none = np.zeros(r * n, bool)
-        return cls(np.arange(r * n), allowed, none, None, False, size, sum(sizes), one, sizes, total)
+        return cls(np.arange(r * n), allowed, none, None, False, size, False, sum(sizes), one, sizes, total)
 
     def joining(self, units: Units) -> Units:
         """Units in no component that have room in one, so that enough is left for those that are empty."""

@@ -13,6 +13,7 @@ from .. import _core
 from .._limits import CHUNK
 from .._records import record
 from ..linalg.scaling import exponent_of, power_of_two_scale
+from ..supports.admissible import Supports
 from .column_bounds import ColumnBounds
 from .problem import Problem
 from .standardization import Standardization
@@ -255,6 +256,7 @@ def data_problem(storage: DataStorage, columns: ColumnStatistics, treatment: Sta
         scale=scale,
         names=storage.names,
         cost=storage.cost,
+        supports=Supports.any_of(storage.shape[1]),
         weight=weight,
         row_weight=row_weight,
         range=range_,
@@ -321,4 +323,5 @@ def covariance_problem(storage: CovarianceStorage, largest: float, treatment: St
         scale=scale,
         names=storage.names,
         cost=storage.cost,
+        supports=Supports.any_of(len(diagonal)),
     )

@@ -149,7 +149,7 @@ class RowBlocks:
         return self.stacked(named, task, *arguments, each=self.starts)
 
     def split(self, a: Any) -> list[Any]:
-        """The rows of `a`, of which there are n, block by block."""
+        """The n rows of `a`, block by block."""
         return [a[i:j] for i, j in pairwise([*self.starts, self.shape[0]])]
 
     def split_or_none(self, a: Any) -> list[Any]:

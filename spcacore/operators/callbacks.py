@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._validation import float_type, is_operator
 from ..linalg.scaling import exponent_of, power_of_two_scale
+from ..supports.admissible import Supports
 from .base import Affine, Storage, divisor_and_weight
 from .problem import Problem
 from .standardization import Standardization
@@ -100,6 +101,7 @@ class Products(Storage):
             scale=scale,
             names=None,
             cost=self.cost,
+            supports=Supports.any_of(p),
             weight=weight,
             row_weight=row_weight,
             range=range_,

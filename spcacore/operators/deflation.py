@@ -85,16 +85,14 @@ class DeflatedOperator:
         Orthonormal, of what the earlier components span, where the deflation or the constraint needs it: Q.
     original : _core.Operator
         Before any deflation.
+    supports : Supports
+        What the caller knows of the variables; the operator lacks those that are excluded.
     loadings : tuple of (ndarray, ndarray)
         The nonzeros, as positions and values, of each loading removed.
     filled : MissingData or None
         Where entries of the data are missing.
-    choice : Supports or None
-        What the caller knows of the variables, but for those that are excluded, which the operator lacks.
     matrix : ndarray of shape (p, p) or None
         A itself with the components removed, where it is formed.
-    excluded : ndarray of bool of shape (p,) or None
-        Variables in which every component is zero.
     """
 
     operator: _core.Operator
@@ -103,11 +101,10 @@ class DeflatedOperator:
     constraint: str | None
     basis: tuple[NDArray[Any], ...]
     original: _core.Operator
+    supports: Supports
     loadings: tuple[tuple[NDArray[np.intp], NDArray[Any]], ...] = ()
     filled: MissingData | None = None
-    choice: Supports | None = None
     matrix: NDArray[Any] | None = None
-    excluded: NDArray[np.bool_] | None = None
 
     @classmethod
     def from_problem(
@@ -115,12 +112,7 @@ class DeflatedOperator:
     ) -> DeflatedOperator:
         """Before the first component."""
         op = problem.operator
-        known = problem.choice
-        choice = known if known is not None and known.shapes else None
-        return cls(
-            op, problem.diagonal, deflation, constraint, (), op, (), problem.filled, choice,
-            excluded=None if known is None or known.allowed.all() else known.excluded,
-        )  # fmt: skip
+        return cls(op, problem.diagonal, deflation, constraint, (), op, problem.supports, (), problem.filled)
 
     @property
     def quotient(self) -> bool:
@@ -177,8 +169,7 @@ class DeflatedOperator:
         """What of a loading a component must be orthogonal to: its entries at variables allowed."""
         x = np.zeros(self.operator.p)
         x[index] = entries
-        if self.excluded is not None:
-            x[self.excluded] = 0
+        x[self.supports.excluded] = 0
         return x
 
     def submatrix(self, index: NDArray[np.intp]) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import BLOCKS_SUBMATRIX_ORDER, FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES
 from .._types import Index
+from ..supports.admissible import Supports
 from .deflation import PROJECTION, DeflatedOperator
 from .problem import Problem
 
@@ -139,7 +140,8 @@ class Field:
     def as_state(self) -> DeflatedOperator:
         """A between these variables, of which nothing has been removed yet."""
         op = _core.dense(self.matrix, True, None, None, 1.0, 1.0)
-        return DeflatedOperator(op, self.matrix.diagonal().astype(float), PROJECTION, None, (), op)
+        anyone = Supports.any_of(op.p)
+        return DeflatedOperator(op, self.matrix.diagonal().astype(float), PROJECTION, None, (), op, anyone)
 
     def around(self, supports: list[Index], each: int, most: int) -> Field:
         """The field of the variables whose products with leading vectors on these supports are largest.
@@ -236,7 +238,7 @@ def _some(problem: Problem, state: DeflatedOperator, count: int, by_variance: bo
 
 def can_be_formed(problem: Problem, state: DeflatedOperator) -> bool:
     """Whether A between some variables can be had, in the form that searches of plain cardinality take."""
-    if problem.diagonal is None or problem.filled is not None or state.choice is not None:
+    if problem.diagonal is None or problem.filled is not None or state.supports.shapes:
         return False
     if state.deflation.residual and state.loadings:
         return False

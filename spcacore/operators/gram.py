@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +25,7 @@ from .._limits import (
     GRAM_TALL,
     SCATTER_COST,
 )
+from .._records import replaced
 from .problem import Problem, Screening
 from .standardization import Standardization
 from .statistics import Statistics
@@ -105,7 +105,7 @@ def with_matrix(problem: Problem, A: NDArray[Any], passes: int) -> Problem:
     A = np.ascontiguousarray(A, problem.operator.dtype)
     told = partial(Screening, "gram", float(passes))
     operator = _core.dense(A, True, None, None, 1.0, 1.0)
-    return replace(problem, operator=operator, cost=problem.p, screening=told, form=False, data=problem)
+    return replaced(problem, operator=operator, cost=problem.p, screening=told, form=False, data=problem)
 
 
 def with_moments(

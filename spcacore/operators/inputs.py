@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from .._labels import columns_of, joined, matched, symmetric
 from .._limits import CALLABLE_ORDER, WORKING_SET_COST
 from .._messages import counted, warn
+from .._records import replaced
 from .._validation import (
     aligned,
     check_choice,
@@ -96,22 +96,20 @@ def as_problem(
     if kind == "data" and storage.resembles_covariance():
         warn(AS_DATA.format(storage.shape[0]), UserWarning)
     treatment = Standardization.checked(storage.shape, center, scale, sample_weight)
-    if isinstance(choice, dict):
-        choice = Supports.checked(storage.shape[1], storage.names, **choice)
-    if choice is not None:
-        if not choice.allowed.all():
-            treatment = replace(treatment, excluded=choice.excluded)
-        if choice.shapes and screening == "working_set":
-            raise ValueError(f"screening='working_set' cannot be combined with {choice.shaping}")
-        restrictable = restrictable and not choice.shapes
+    supports = choice
+    if not isinstance(supports, Supports):
+        supports = Supports.checked(storage.shape[1], storage.names, **(supports or {}))
+    if not supports.allowed.all():
+        treatment = replaced(treatment, excluded=supports.excluded)
+    if supports.shapes and screening == "working_set":
+        raise ValueError(f"screening='working_set' cannot be combined with {supports.shaping}")
+    restrictable = restrictable and not supports.shapes
     problem = _wrapped(storage, treatment, screening, columnwise, restrictable, form)
-    problem = replace(problem, ground=Ground())
+    problem = replaced(problem, ground=Ground())
     if treatment.scale and treatment.deviation is None:
         _tell_constant(problem, treatment)
-    if choice is None:
-        return problem
-    data = None if problem.data is None else replace(problem.data, choice=choice)
-    return replace(problem, choice=choice, data=data)
+    data = None if problem.data is None else replaced(problem.data, supports=supports)
+    return replaced(problem, supports=supports, data=data)
 
 
 def _tell_constant(problem: Problem, treatment: Standardization) -> None:
@@ -144,7 +142,7 @@ def _wrapped(
     problem = storage.problem(treatment)
     if storage.one_pass or problem.data is not None:
         return problem
-    return replace(problem, form=gram.keeps_digits(problem, storage.dense, screening))
+    return replaced(problem, form=gram.keeps_digits(problem, storage.dense, screening))
 
 
 def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: bool) -> Problem:
@@ -166,7 +164,9 @@ def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: b
     working_set = kind(problem)
     working_set.bounds = storage.bounds(problem)
     working_set.reads += storage is not given
-    return replace(problem, working_set=working_set, screening=partial(working_set.report, problem.screening))
+    return replaced(
+        problem, working_set=working_set, screening=partial(working_set.report, problem.screening)
+    )
 
 
 def _storage(

@@ -32,9 +32,9 @@ class Moments(RowBlocks):
 
     Pass it in place of X. The functions center and scale as they do the rows, their results know the means
     and the number of samples, and `transform` takes rows. What needs single rows (folds, bootstraps,
-    clusters) refuses it. Add those of other rows with `+`, in any order, on any machine; they can be pickled.
-    Up to rounding, the sum does not depend on how the rows were divided; of integers it is exact, and the
-    same to the last bit, while no sum of squares exceeds 2**53.
+    clusters) refuses it. Add the moments of other rows with `+`, in any order, on any machine; they can be
+    pickled. Up to rounding, the sum does not depend on how the rows were divided; of integers it is exact,
+    and the same to the last bit, while no sum of squares exceeds 2**53.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def row_blocks(
         Computations on a dask array or dask dataframe run where its
         blocks are stored, by the distributed client if there is one.
     block_bytes : int, optional
-        Bytes of X in a block, of a sparse matrix in memory those of its entries, rounded to whole chunks if
+        Bytes of X in a block (of a sparse matrix in memory, bytes of its entries), rounded to whole chunks if
         the file has chunks. Default: 16 MB if these hold at least 16 p rows, else 128 MB. The blocks of a
         dask array are its chunks.
     persist : bool, optional

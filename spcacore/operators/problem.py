@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._messages import counted, warn
-from .._records import record
+from .._records import record, replaced
 from .._validation import default_cardinality
 from ..supports.admissible import Supports
 from .missing import MissingData
@@ -91,6 +91,8 @@ class Problem:
     names : tuple of str or None
     cost : int
         Multiplications of one product, for deciding how many starts to afford.
+    supports : Supports
+        Those that are allowed, by what the caller knows of the variables.
     weight : ndarray of shape (p,) or None
         What the operator multiplies each centered column by, besides `range`**2.
     row_weight : ndarray of shape (n,) or None
@@ -112,8 +114,6 @@ class Problem:
         Whether A is to be formed before the search, see `gram.formed`.
     data : Problem or None
         The problem of the data that A as a matrix was formed from.
-    choice : Supports or None
-        What the caller knows of the variables.
     rounding : float
         Share of each entry that rounding may have changed, where the operator knows more digits.
     ground : Ground or None
@@ -130,6 +130,7 @@ class Problem:
     scale: NDArray[Any] | None
     names: tuple[str, ...] | None
     cost: int
+    supports: Supports
     weight: NDArray[Any] | None = None
     row_weight: NDArray[Any] | None = None
     degree_weight: NDArray[Any] | None = None
@@ -141,14 +142,8 @@ class Problem:
     working_set: Any = None
     form: bool = False
     data: Problem | None = None
-    choice: Supports | None = None
     rounding: float = 0.0
     ground: Any = None
-
-    @property
-    def supports(self) -> Supports:
-        """Those that are allowed: any of the variables where nothing is known of them."""
-        return Supports.plain(self.p) if self.choice is None else self.choice
 
     @property
     def p(self) -> int:
@@ -157,7 +152,7 @@ class Problem:
     @property
     def n_variables(self) -> int:
         """Those that are not excluded."""
-        return self.p if self.choice is None else len(self.choice.available)
+        return len(self.supports.available)
 
     @property
     def is_matrix(self) -> bool:
@@ -218,7 +213,7 @@ class Problem:
 
     def unscreened(self) -> Problem:
         """The same with the plain operator."""
-        return replace(self, operator=self.operator.unscreened(), screening=Screening, working_set=None)
+        return replaced(self, operator=self.operator.unscreened(), screening=Screening, working_set=None)
 
     def in_units(self, value: Any) -> Any:
         """Operator values as the caller's variances; inf or 0 where those leave the number range."""
@@ -231,20 +226,18 @@ class Problem:
             return np.ldexp(value, -self.exponent)
 
 
-def of_matrix(problem: Problem, A: NDArray[Any]) -> Problem:
-    """The problem of some variables, whose operator is A of them."""
+def of_matrix(problem: Problem, A: NDArray[Any], supports: Supports | None = None) -> Problem:
+    """The problem of some variables, whose operator is A of them; any of them, if nothing is said."""
     operator = _core.dense(np.ascontiguousarray(A), True, None, None, 1.0, 1.0)
     diagonal = A.diagonal().copy()
-    return replace(
+    return replaced(
         problem, operator=operator, diagonal=diagonal, moment=diagonal, mean=None, scale=None, names=None,
-        weight=None, degree_weight=None, cost=A.size, working_set=None, form=False, data=None,
+        weight=None, degree_weight=None, cost=A.size, supports=supports or Supports.any_of(len(A)),
+        working_set=None, form=False, data=None,
     )  # fmt: skip
 
 
 def usual_cardinality(problem: Problem) -> int:
     """Where none is given."""
-    k = default_cardinality(problem.p)
-    if problem.choice is None:
-        return k
-    least, most = problem.choice.bounds
-    return min(max(k, least), most)
+    least, most = problem.supports.bounds
+    return min(max(default_cardinality(problem.p), least), most)

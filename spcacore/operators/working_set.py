@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import WORKING_SET_BYTES, WORKING_SET_LANES, WORKING_SET_PAIRS
 from .._types import Index
+from ..supports.admissible import Supports
 from .gram import keeps_digits
 from .problem import Problem, Screening
 
@@ -176,7 +177,7 @@ class WorkingSet:
         inside = replace(
             problem, operator=_symmetric(gram), diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, weight=None, degree_weight=None,
-            cost=min(gram.size, problem.cost), working_set=None,
+            cost=min(gram.size, problem.cost), supports=Supports.any_of(len(gram)), working_set=None,
         )  # fmt: skip
         restricted = type(state).from_problem(inside, state.deflation, state.constraint)
         if state.by_loadings:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "ABOVE", "BELOW", "CHOSEN", "COLORS", "DENSE", "DIVERGING", "LETTER_WIDTH", "NO_LOADINGS", "ORDINARY",
-    "PARAGRAPHS", "SPARSE", "VERBATIM", "add_color_bar", "add_grid", "chosen_components", "faint",
-    "given_or_new_axes", "hide_spines", "label_rows", "legend_above", "loadings_of", "percent",
-    "points_per_row", "text_color", "variable_names", "variance_shares", "write_in_the_middle",
+    "ABOVE", "BELOW", "CHOSEN", "COLORS", "DENSE", "LETTER_WIDTH", "NO_LOADINGS", "ORDINARY",
+    "PARAGRAPHS", "SPARSE", "VERBATIM", "add_color_bar", "add_grid", "chosen_components", "diverging",
+    "faint", "given_or_new_axes", "hide_spines", "is_dark", "label_rows", "legend_above", "loadings_of",
+    "percent", "points_per_row", "text_color", "variable_names", "variance_shares", "write_in_the_middle",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
-DIVERGING, ABOVE, BELOW = "RdBu_r", "#b2182b", "#2166ac"
+ABOVE, BELOW = "#b2182b", "#2166ac"
 SPARSE, DENSE, ORDINARY, CHOSEN = "#0072b2", "#7d7d7d", "#c4c4c4", "#d55e00"
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c564b", "#4d4d4d")
 VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}  # a name may contain $ and _
@@ -37,7 +37,7 @@ PARAGRAPHS = {
     "    A result of any function, if it has loadings; an estimator with `components_`, of this package or\n"
     "    another; any object with `loadings`; or the loadings.",
     "names": "names : sequence of p str, optional\n"
-    "    Names of the variables. Default: those of the result, else x1, x2, ...",
+    "    Names of the variables. Default: the names in the result, else x1, x2, ...",
     "components": "components : int or sequence of int, optional\n"
     "    Which components to draw, in this order. Default: all.",
     "axes": "ax : matplotlib.axes.Axes, optional\n    Where to draw. Default: a new figure.\n\n"
@@ -146,6 +146,20 @@ def text_color() -> str:
     import matplotlib
 
     return matplotlib.rcParams["text.color"]
+
+
+def is_dark(ax: Any) -> bool:
+    from matplotlib.colors import to_rgb
+
+    return sum(to_rgb(ax.get_facecolor())) < 1.5
+
+
+def diverging(ax: Any) -> Any:
+    """From blue to red by way of a color near the background, so that small loadings are faint."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    bright = ("#a6d3f2", BELOW, "#303030", ABOVE, "#f9b8a0")
+    return LinearSegmentedColormap.from_list("diverging", bright) if is_dark(ax) else "RdBu_r"
 
 
 def faint(alpha: float) -> dict[str, Any]:

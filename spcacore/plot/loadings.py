@@ -103,8 +103,8 @@ def heatmap(
     """Draw the loadings as a table of colors, with a row for each variable and a column for each component.
 
     Only variables that at least one of these components selects are shown. Zero loadings have no color.
-    If there is no room for all names, those of the largest loadings are written. Variables of two sets, as of
-    `sparse_cca`, stand one below the other, with a line between the sets.
+    If there is no room for all names, the names of the largest loadings are written. Variables of two sets,
+    as of `sparse_cca`, stand one below the other, with a line between the sets.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def heatmap(
     largest = float(magnitude[rows].max())
     table = np.ma.masked_equal(V[rows], 0)
     image = ax.imshow(
-        table, cmap=drawing.DIVERGING, vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest"
+        table, cmap=drawing.diverging(ax), vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest"
     )
     if drawing.points_per_row(ax, m) > 4:
         ax.hlines(np.arange(m + 1) - 0.5, -0.5, r - 0.5, linewidth=0.6, **drawing.faint(0.1))
@@ -252,7 +252,7 @@ def images(
         left, top = i % across * (1 + gap), i // across * (tall + head)
         picture = np.ma.masked_equal(V[:, t].reshape(rows, columns), 0)
         image = ax.imshow(
-            picture, cmap=drawing.DIVERGING, vmin=-limit, vmax=limit, interpolation="nearest",
+            picture, cmap=drawing.diverging(ax), vmin=-limit, vmax=limit, interpolation="nearest",
             extent=(left, left + 1, top + tall, top),
         )  # fmt: skip
         edge = [(left, top), (left + 1, top), (left + 1, top + tall), (left, top + tall), (left, top)]

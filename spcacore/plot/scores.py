@@ -187,13 +187,11 @@ def _scatter_numbers(
 ) -> None:
     """From dark to light, but for what the background would hide."""
     from matplotlib import colormaps
-    from matplotlib.colors import ListedColormap, to_rgb
+    from matplotlib.colors import ListedColormap
 
     known = ~np.isnan(values)
-    dark = sum(to_rgb(ax.get_facecolor())) < 1.5
-    colors = ListedColormap(
-        colormaps["viridis"](np.linspace(0.2, 1, 256) if dark else np.linspace(0, 0.92, 256))
-    )
+    low, high = (0.2, 1.0) if drawing.is_dark(ax) else (0.0, 0.92)
+    colors = ListedColormap(colormaps["viridis"](np.linspace(low, high, 256)))
     if not known.all():
         ax.scatter(*Z[~known].T, color="0.6", **style)
     image = ax.scatter(*Z[known].T, c=values[known], cmap=colors, **style)

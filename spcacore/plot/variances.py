@@ -1,4 +1,4 @@
-"""Shares of the variance, beside those of ordinary principal components."""
+"""Shares of the variance, beside the shares of ordinary principal components."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ __all__ = ["comparison", "scree"]
 __dir__ = __all__.copy
 
 _HATCHES = ("", "//", "..", "xx")
-_SCREE = ("sparse", "sparse, cumulative", "ordinary", "ordinary, cumulative")
 
 
 @filled(drawing.PARAGRAPHS)
@@ -42,7 +41,7 @@ def scree(
     scale: bool | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the shares of the variance of the components, beside those of ordinary principal components.
+    """Draw the shares of the variance of the components, beside the shares of ordinary principal components.
 
     Bars show the share of each component, and lines the cumulative shares. Shares of sparse components are
     additional variances (`explained_variance`, definition "cumulative"), so their sum is what the components
@@ -103,18 +102,17 @@ def scree(
         shares = own if shares is None else shares
     assert shares is not None
     ax = drawing.given_or_new_axes(ax, (min(4.4 + 0.35 * r, 10), 4))
-    x = np.arange(1, r + 1)
+    x, what = np.arange(1, r + 1), "dense" if V.all() else "sparse"
     width = 0.38 if ordinary is not None else 0.6
     ax.bar(
         x - (width / 2 if ordinary is not None else 0),
         100 * shares,
         width,
         color=drawing.SPARSE,
-        label="sparse",
+        label=what,
     )
-    ax.plot(
-        x, 100 * np.cumsum(shares), "o-", color=drawing.SPARSE, markersize=4.5, label="sparse, cumulative"
-    )
+    together = f"{what}, cumulative"
+    ax.plot(x, 100 * np.cumsum(shares), "o-", color=drawing.SPARSE, markersize=4.5, label=together)
     if ordinary is not None:
         at = x[: len(ordinary)]
         ax.bar(at + width / 2, 100 * ordinary, width, color=drawing.ORDINARY, label="ordinary")
@@ -130,7 +128,8 @@ def scree(
     ax.set_ylabel("share of the variance, %")
     drawing.add_grid(ax, "y")
     drawn, said = ax.get_legend_handles_labels()
-    order = [said.index(label) for label in _SCREE if label in said]
+    places = (what, together, "ordinary", "ordinary, cumulative")
+    order = [said.index(label) for label in places if label in said]
     drawing.legend_above(ax, [drawn[i] for i in order], [said[i] for i in order])
     drawing.hide_spines(ax)
     return ax
@@ -154,7 +153,7 @@ def comparison(
     X : array-like of shape (n, p), sparse matrix, optional
         The data, or the covariance, if `results` is no comparison yet. `compare` has options.
     definition : str, default "cumulative"
-        Definition of the variance, one of those of the function `explained_variance`.
+        Definition of the variance, as in the function `explained_variance`.
     {axes}
 
     {wrong}

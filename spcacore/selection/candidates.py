@@ -91,7 +91,7 @@ class CandidateRefits:
             isinstance(request.method, TPower)
             and request.deflation is PROJECTION
             and request.constraint is None
-            and problem.choice is None
+            and problem.supports.plain
             and not (request.attempts or request.together)
             and not request.nonnegative
             and request.method.start is request.method.n_starts is None

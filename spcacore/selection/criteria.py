@@ -75,7 +75,7 @@ class SparsitySelection(Judged, ByValue):
         The path of all the data over the values; None for numbers of components.
     earlier : tuple of SparsitySelection
         Where grids differ by component, the selections for all components but the last. The other attributes
-        are those of the last, given the values chosen for the earlier components.
+        describe the last, given the values chosen for the earlier components.
 
     Examples
     --------
@@ -148,9 +148,10 @@ def sparsity_path(
     """Sparse components for each of several values of their sparsity.
 
     Of `sparse_pca` each value gives what that function gives, or a first component with a better objective of
-    the method: components are sought from its starts and from those of the neighboring, denser value. X is
-    checked, summarized and screened once. With "tpower", the variance of the first component never falls as
-    it becomes denser, unless ``refine=True`` changes it afterwards. Other models are fitted anew.
+    the method: components are sought from its starts and from the components of the neighboring, denser
+    value. X is checked, summarized and screened once. With "tpower", the variance of the first component
+    never falls as it becomes denser, unless ``refine=True`` changes it afterwards. Other models are fitted
+    anew.
 
     Parameters
     ----------
@@ -223,10 +224,10 @@ def select_sparsity(
         in memory.
     model : function, functools.partial or estimator
         As in `sparsity_path`. The number of components is in [1, min(n, p)], where n is the number of rows
-        without those of a fold. "stability" is not for `sma`.
+        that are left without a fold. "stability" is not for `sma`.
     grid : sequence of numbers, or of r sequences of numbers, or mapping, optional
         As in `sparsity_path`; for `sca` and `sma` the bounds on all components together. A sequence for each
-        component: those of the first are tried with one component, those of the second with two, given the
+        component: values of the first are tried with one component, values of the second with two, given the
         choice for the first, and so on. Not for `sca` and `sma`.
     criterion : {"cv", "permutation", "sparseness", "bic", "stability"}, default "cv"
         "cv": the share of the variance of left-out entries that is predicted. A model is fitted to the rows

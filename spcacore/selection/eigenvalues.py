@@ -137,7 +137,7 @@ def cross_validated_eigenvalues(
     kind : {"counts", "graph", "normal"}, default "counts"
         Columns of "normal" are centered; counts are not, so that the first component is mostly the mean.
     scale : {False, "degree"}, default False
-        "degree": directions are those of X_1 with entries divided by the roots of the sums of their row and
+        "degree": directions are found in X_1 with entries divided by the roots of the sums of their row and
         column, regularized as in `sca`. For unequal degrees.
     noise : float, optional
         Positive, s of "normal". Default: from the median singular value, as if at most half of the

@@ -56,7 +56,7 @@ class PriorSelection(Judged, Tabular):
 
     @property
     def result(self) -> StructuredPCAResult:
-        """That of the best prior."""
+        """The result of the best prior."""
         return self.results[int(np.argmax(self.evidence))]
 
     def _facts(self) -> list[str]:
@@ -83,9 +83,9 @@ def select_prior(
 
     The free energy of a component is the logarithm of the density of the deflated data given the scores of
     the samples, with the loading integrated out under its prior. The gain of a component is its free energy
-    minus that of noise alone, minus log(p)/2 for each score and, with a cardinality, minus the logarithm of
-    the number of supports. The evidence for a prior is the sum of the gains of all components. Multiples of a
-    covariance are the same prior.
+    minus the free energy of noise alone, minus log(p)/2 for each score and, with a cardinality, minus the
+    logarithm of the number of supports. The evidence for a prior is the sum of the gains of all components.
+    Multiples of a covariance are the same prior.
 
     Parameters
     ----------

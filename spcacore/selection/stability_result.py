@@ -35,7 +35,7 @@ class Stability(Judged, Tabular):
     """How often each variable is chosen again, from `stability`.
 
     With B resamples, p variables and r components; the components of each resample are given the order and
-    the signs of those of all the data.
+    the signs of the components of all the data.
 
     `to_frame()` has a row for each variable and component where it is ever chosen, the most frequent first in
     each component: component (from 1), loading, frequency, low, high, stable.
@@ -66,8 +66,8 @@ class Stability(Judged, Tabular):
     explained_interval : ndarray of shape (r, 2) or None
         The same quantiles of these shares.
     cosine : ndarray of shape (B, r)
-        Magnitudes of cosines of the loadings with those of all the data; 0 where a resample had no such
-        component.
+        Magnitudes of cosines of the loadings with the loadings of all the data; 0 where a resample had no
+        such component.
     loadings : ndarray of shape (p, r)
         The loadings of all the data, of unit length.
     result : object
@@ -80,7 +80,7 @@ class Stability(Judged, Tabular):
     max_false : float
     n_samples : int
     names : tuple of str or None
-        Names of the variables, if the input had any; for "sparse_cca" those of X, then those of Y.
+        Names of the variables, if the input had any; for "sparse_cca" the names of X, then of Y.
     chosen : tuple of B tuples of r ndarrays, int
         The variables of each component of each resample, ascending.
 
@@ -141,12 +141,12 @@ class Stability(Judged, Tabular):
         return np.where(chance > 0, 1 - variance.mean(axis=0) / np.where(chance > 0, chance, 1), 0.0)
 
     def false_selections(self, threshold: float, component: int | None = None) -> float:
-        """The bound on the expected number of false variables among those of at least this frequency.
+        """The bound on the expected number of false variables of at least this frequency.
 
         A variable is false if a half-sample chooses it with a probability of at most q/p, as a blind choice
         would. For any r the bound holds for the variables in at least one component, which needs no matching.
-        For single components it assumes that the components of each resample have the order of those of all
-        the data.
+        For single components it assumes that the components of each resample have the order of the components
+        of all the data.
 
         Parameters
         ----------

@@ -49,8 +49,8 @@ def stability(
     """Which variables of sparse components would be chosen again: stability selection, or a bootstrap.
 
     The model is fitted to all the data and to resamples of the rows. The components of each resample are
-    matched with those of all the data by the largest sum of `|cosines|`, and take their order and signs. The
-    function then counts how often a variable has a nonzero loading.
+    matched with the components of all the data by the largest sum of `|cosines|`, and take their order and
+    signs. The function then counts how often a variable has a nonzero loading.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def stability(
         within each class.
     resampling : {"complementary", "half", "bootstrap"}, default "complementary"
         "half": floor(n/2) rows without replacement. "complementary": the same in pairs without a common row.
-        Both bound the expected number of false variables. "bootstrap": n rows with replacement, whose
-        quantiles are those of components of n rows.
+        Both bound the expected number of false variables. "bootstrap": n rows with replacement, so that
+        quantiles describe components of n rows.
     n_resamples : int, default 100
         B, at least 2; even for "complementary".
     threshold : float, optional
@@ -84,8 +84,8 @@ def stability(
     level : float, default 0.95
         The level of the intervals, in (0, 1).
     alignment : {"assignment", "procrustes"}, default "assignment"
-        "procrustes": the intervals are those of loadings rotated to those of all the data, for components
-        that mix because their variances are close. Frequencies are those of components in any case.
+        "procrustes": for the intervals, loadings are rotated to the loadings of all the data, for components
+        that mix because their variances are close. Frequencies are counted by components in any case.
     warm_start : bool, optional
         Whether resamples are searched from the components of all the data, and quickly: with fewer starts of
         their own, and of "tpower" without swaps unless ``swaps=True``. Default: True for a bootstrap. The
@@ -97,8 +97,8 @@ def stability(
         seed.
     callback : callable or True, optional
         Called with a `SelectionProgress` after each resample, in the thread of the caller. Raising
-        StopIteration ends the search early: the result then uses the finished resamples, at least two of
-        which are needed.
+        StopIteration ends the search early: the result then uses the finished resamples; there must be two of
+        them.
 
     Returns
     -------

@@ -70,7 +70,7 @@ class WeightedBatches(Batches):
     """The same, of rows that may have weights."""
 
     def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
-        """Fit to these rows together with those of earlier calls.
+        """Fit to these rows together with the rows of earlier calls.
 
         {batches}
 

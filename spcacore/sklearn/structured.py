@@ -122,7 +122,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         self.noise_variance_ = result.noise_variance
 
     def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
-        """Fit to these rows together with those of earlier calls.
+        """Fit to these rows together with the rows of earlier calls.
 
         {batches}
 
@@ -151,7 +151,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
             "sample_weight": sample_weight, "callback": callback,
         }  # fmt: skip
         if self.cardinality is None:
-            if self.choice is not None:
+            if self.choice:
                 raise ValueError("choice needs a cardinality, without which loadings are dense")
             return oppca(X, self.n_components, **options)
         choice = self._choice_by_place(X.shape[1])

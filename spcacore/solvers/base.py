@@ -99,9 +99,7 @@ class Solver(Restrictable):
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
         """Validate how sparse one component is to be."""
-        if problem.choice is not None:
-            return integer(value, name, *problem.choice.bounds, problem.choice.why())
-        return integer(value, name, 1, problem.p, f": X has {counted(problem.p, 'variable')}")
+        return integer(value, name, *problem.supports.bounds, problem.supports.why())
 
     @classmethod
     def needs_whole_products(cls, record: Any) -> bool:
@@ -159,7 +157,7 @@ class Solver(Restrictable):
         if problem.working_set is not None and self.restrictable(state):
             x = search_in_working_set(problem.working_set, self, problem, state, sparsity, seed, hook)
         x = self.solve(problem, state, sparsity, seed, hook) if x is None else x
-        return x if problem.choice is None else _chosen(problem.choice, x)
+        return _chosen(problem.supports, x)
 
     def find_from(
         self, problem: Problem, state: DeflatedOperator, begins: list[Begin], sparsity: Any,
@@ -200,18 +198,18 @@ class Solver(Restrictable):
         return "the limits given"
 
 
-def _chosen(choice: Supports, x: Solution | None) -> Solution | None:
+def _chosen(supports: Supports, x: Solution | None) -> Solution | None:
     """x without what a search of no steps has left of excluded variables, and with the signs asked for."""
-    if x is None:
-        return None
-    entries = np.where(choice.excluded[x.index], x.entries.dtype.type(0), x.entries)
+    if x is None or supports.plain:
+        return x
+    entries = np.where(supports.excluded[x.index], x.entries.dtype.type(0), x.entries)
     if not entries.any():
         return None
     if np.count_nonzero(entries) < np.count_nonzero(x.entries):
         entries = entries / np.linalg.norm(entries)
     kept = np.flatnonzero(entries)
     index = x.index[kept]
-    return replaced(x, index=index, entries=choice.sign(index, entries[kept]))
+    return replaced(x, index=index, entries=supports.sign(index, entries[kept]))
 
 
 @record
@@ -358,13 +356,13 @@ class Run:
         problem, state, found = self.problem, self.state, self.found
         if found is not None and found.objective > problem.noise(found.index):
             return found
-        choice, dtype = problem.choice, problem.operator.dtype
-        allowed = np.arange(problem.p) if choice is None else choice.wanted
-        if choice is not None and not len(allowed):
-            allowed = choice.available
-            if choice.counts_variables and isinstance(self.cardinality, int):  # of groups that fit
-                units = choice.fitting(choice.included, self.cardinality)
-                allowed = choice.variables(np.flatnonzero(units)) if units.any() else allowed
+        supports, dtype = problem.supports, problem.operator.dtype
+        allowed = supports.wanted
+        if not len(allowed):
+            allowed = supports.available
+            if supports.counts_variables and isinstance(self.cardinality, int):  # of groups that fit
+                units = supports.fitting(supports.included, self.cardinality)
+                allowed = supports.variables(np.flatnonzero(units)) if units.any() else allowed
         diagonal = np.zeros(problem.p) if problem.diagonal is None else problem.diagonal
         if problem.diagonal is None or all(abs(diagonal[j]) <= problem.noise(np.array([j])) for j in allowed):
             warn(f"{problem.emptiness}; the loading is the first unit vector")
@@ -376,30 +374,26 @@ class Run:
                 return found
             if found is None and value > problem.noise(best):
                 warn("no component was found: the loading is the variable of largest variance")
-        one = np.ones(1, dtype)
-        one = one if choice is None or choice.signs is None else one * (1 | choice.signs[best])
-        return Solution(best, one, value, 0, True)
+        return Solution(best, supports.ones(best).astype(dtype), value, 0, True)
 
 
 def check_choice_of(method: type[Solver], problem: Problem) -> None:
     """Refuse knowledge of the variables that the method has no way to respect."""
-    choice = problem.choice
-    if choice is None or not choice.shapes or method.chooses:
-        return
-    raise ValueError(f"{choice.shaping} cannot be combined with {method.name}")
+    if problem.supports.shapes and not method.chooses:
+        raise ValueError(f"{problem.supports.shaping} cannot be combined with {method.name}")
 
 
 def choice_options(
     method: type[Solver], choice: Choice | None, kernels: bool = False
-) -> tuple[dict[str, Any] | None, bool]:
+) -> tuple[dict[str, Any], bool]:
     """The arguments of `Supports.checked`; and whether `signs=1` alone is left to the `kernels` instead, of
     a method that has them for it."""
     known = knowledge(choice)
-    if known is None or choice is None:
-        return None, False
-    if choice.count != "groups" and method.sparsity != "cardinality":
+    if not known:
+        return known, False
+    if "count" in known and method.sparsity != "cardinality":
         raise ValueError(
-            f"count={choice.count!r} says what a cardinality counts; method {method.name!r} takes "
+            f"count={known['count']!r} says what a cardinality counts; method {method.name!r} takes "
             f"{method.sparsity}"
         )
     signs = known["signs"]
@@ -408,8 +402,7 @@ def choice_options(
     nonnegative = alone and kernels and method.nonnegative_kernel
     if nonnegative:
         known["signs"] = None
-    nothing = all(known[word] is None for word in ("include", "exclude", "groups", "signs"))
-    return None if nothing else known, nonnegative
+    return known, nonnegative
 
 
 def run_one(

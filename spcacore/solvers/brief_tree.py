@@ -23,8 +23,8 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
     op = state.operator
     p = op.p
     left = min(BRIEF_NODES, int(BRIEF_WORK / (p * k) ** 2))
-    few = len(x.index) if state.choice is None else state.choice.cardinality_with(x.index)
-    lacks = few < k and not state.constrained  # as it does where nothing else has any variance
+    # as it does where nothing else has any variance
+    lacks = state.supports.cardinality_with(x.index) < k and not state.constrained
     if left == 0 or p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or lacks:
         return x
     if (
@@ -34,7 +34,7 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
     ):
         return x
     A = op.submatrix(np.arange(p)).astype(np.float64)
-    if state.choice is not None and not state.choice.simple:
+    if not state.supports.simple:
         return _among_units(state, A, x, k)
     tree = Search(state, (A + A.T) / 2, np.arange(p), k, x, 0.0)
     while left > 0 and tree.open():

@@ -139,8 +139,8 @@ def optimality_bound(
     - "blocks", where "threshold" is: the largest sum of what j variables of one block reach and k - j times a
       level, which no covariance of two blocks exceeds; by short trees in the blocks;
     - "strong variables", beyond 2000 variables, where some have more variance than others: what j of the 128
-      of largest variance, or of a component found, reach, with k - j of the others, of which the variances
-      and the covariances with the strong ones are known;
+      of largest variance, or of a component found, reach with k - j of the others, whose variances and
+      covariances with the strong ones are known;
     - "relaxation", if requested: the dual of the semidefinite relaxation, see `dspca`, usually the tightest.
 
     With `n_components` r > 1, the bound is on what any r loadings explain together: the variance of the
@@ -166,8 +166,8 @@ def optimality_bound(
     choice : Choice, optional
         What is known of the variables; the bound is on loadings that respect it. Excluded variables and
         groups lower every bound: groups by the number of variables that they can have together. Included
-        variables and signs lower the bound of one component with up to 2000 variables; "relaxation" is that
-        of `dspca` under what is known, with up to 500 variables that are not excluded.
+        variables and signs lower the bound of one component with up to 2000 variables; "relaxation" is the
+        bound of `dspca` under what is known, with up to 500 variables that are not excluded.
     {matrix}
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it, or 1000 in all for
@@ -229,8 +229,7 @@ def optimality_bound(
         cardinality, "cardinality", r, lambda value, name: Solver.check_sparsity(value, name, problem)
     )
     asked = sizes[0]
-    if problem.choice is not None:
-        sizes = tuple(problem.choice.most_variables(k) for k in sizes)
+    sizes = tuple(problem.supports.most_variables(k) for k in sizes)
     if constraint is not None:
         check_choice(constraint, "constraint", ("orthogonal",))
     if problem.diagonal is None:
@@ -341,8 +340,8 @@ def upper_bounds(
     else:
         A = op.submatrix(np.arange(p)).astype(np.float64)
         bounds = _from_all_entries(A, k)
-        if state.choice is not None and not state.quotient:
-            bounds = _with_choice(state.choice, A, k, bounds, _rounding(problem, whole, "included", k))
+        if state.supports.shapes and not state.quotient:
+            bounds = _with_choice(state.supports, A, k, bounds, _rounding(problem, whole, "included", k))
     bounds = {name: bound + _rounding(problem, whole, name, k) for name, bound in bounds.items()}
     return bounds | ({"strong variables": strong} if strong < np.inf else {})
 

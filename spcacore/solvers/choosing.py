@@ -33,7 +33,7 @@ def truncation(choice: Supports, count: int) -> Rule:
         if y.any() and not x.any():  # only units without room have entries
             norms = (choice.size <= count).astype(np.float64)
             kept = choice.variables(choice.largest(norms, count))
-            x[kept] = 1 if choice.signs is None else choice.signs[kept] + (choice.signs[kept] == 0)
+            x[kept] = choice.ones(kept)
         return kept, x
 
     return rule

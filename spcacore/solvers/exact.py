@@ -118,9 +118,9 @@ def branch_and_bound(
     ----------
     X : array-like of shape (n, p), sparse matrix or LinearOperator
         Data, one row per sample; with ``kind="covariance"`` a symmetric (p, p) matrix, which may be
-        indefinite, or a LinearOperator. The search holds matrices of the variables that the
-        variances and a few columns of A do not rule out, in float64, of which there may be up to 3000.
-        Up to that p, any X will do. Beyond it the matrix must be positive semidefinite, and have entries.
+        indefinite, or a LinearOperator. The search holds matrices of the variables that the variances and a
+        few columns of A do not rule out, in float64; there may be up to 3000 of these variables. Up to that
+        p, any X will do. Beyond it the matrix must be positive semidefinite, and have entries.
     cardinality : int
         Number of nonzeros, in [1, p].
     start : array-like of shape (p,), optional
@@ -170,18 +170,17 @@ def branch_and_bound(
     if isinstance(start, str):
         refuse_no_array(start, "start")
     if start is not None:
-        begin, known = check_start(problem, start, None)[0], problem.choice
-        support = _core.select_largest(begin, k) if known is None else known.truncated(begin, k)
+        support = problem.supports.truncated(check_start(problem, start, None)[0], k)
     seed, hook = as_seed(seed_of(record)), progress_hook(callback)
     if kind == "covariance" and problem.p > EXACT_ORDER and problem.diagonal is not None:
         problem = as_problem(
-            X, kind=kind, scale=scale, sample_weight=sample_weight, definite=True, choice=problem.choice
+            X, kind=kind, scale=scale, sample_weight=sample_weight, definite=True, choice=problem.supports
         )
     state = DeflatedOperator.from_problem(problem)
     proof = solve_to_optimality(problem, state, k, solver, [seed, 0], hook, support, began)
     found = None if proof is None else drop_zeros(proof.found)
     if found is not None:
-        entries = found.entries if problem.choice is None else problem.choice.sign(found.index, found.entries)
+        entries = problem.supports.sign(found.index, found.entries)
         found = replace(found, converged=True, entries=entries)
     x = Run(problem, state, solver, [seed, 0], hook, found, k).component()
     complete = proof is None or proof.complete
@@ -259,10 +258,8 @@ def solve_to_optimality(
     exact = solver.tol == 0 and limits.most == LARGEST and limits.seconds > BRIEF_SECONDS
     if exact and (proof := _brief_proof(problem, state, k, hook)) is not None:
         return proof
-    choice, most = state.choice, k
-    if choice is not None:
-        most = choice.most_variables(k)
-        _refuse_choice(state, choice, most)
+    supports, most = state.supports, state.supports.most_variables(k)
+    _refuse_choice(state, supports, most)
     best = best_on_support(state, support)
     if best is None:
         best = TruncatedPower.from_record(problem, TPower(n_starts=1)).find(problem, state, k, seed, None)
@@ -306,7 +303,7 @@ def solve_to_optimality(
             problem, state, k, best, solver.tol, limits.check, limits.most, others
         )
         A = _matrix(state, kept, limits.check)
-        if choice is None or choice.simple:
+        if supports.simple:
             search = Search(state, A, kept, k, best, solver.tol, check_limits=limits.check)
         else:
             search = UnitTree(state, A, k, best, solver.tol)
@@ -365,8 +362,7 @@ def refuse_large(problem: Problem, state: DeflatedOperator) -> None:
 
 def _refuse_choice(state: DeflatedOperator, choice: Supports, most: int) -> None:
     """Raise where the tree has no bounds for what is known of the variables, or no best values."""
-    p = state.operator.p
-    if p > EXACT_ORDER:
+    if choice.shapes and state.operator.p > EXACT_ORDER:
         raise ValueError(
             f"branch_and_bound takes include, groups and signs for at most {EXACT_ORDER} variables"
         )
@@ -391,7 +387,7 @@ def _trace_bound(problem: Problem, state: DeflatedOperator, k: int) -> float:
 def _may_split(problem: Problem, state: DeflatedOperator, k: int, seconds: float) -> bool:
     """Whether to look for blocks of a large matrix, of which all entries are read."""
     op, most = problem.operator, min(THRESHOLD_WORK, seconds * BOUND_SPEED)
-    plain = op.symmetric_form and state.operator.t == 0 and state.choice is None
+    plain = op.symmetric_form and state.operator.t == 0 and not state.supports.shapes
     return plain and k > 1 and problem.p > EXACT_ORDER and columns_cost(problem) <= most
 
 
@@ -415,8 +411,8 @@ def surviving_variables(
     """
     p, op = problem.p, state.operator
     if p <= EXACT_ORDER:
-        choice = problem.choice
-        return np.arange(p) if choice is None or not choice.simple else choice.available, best
+        supports = problem.supports
+        return supports.available if supports.simple else np.arange(p), best
     assert state.diagonal is not None  # refuse_large
     assert problem.diagonal is not None
     assert problem.moment is not None

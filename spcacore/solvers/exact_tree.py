@@ -49,8 +49,8 @@ class Search:
         self.free: list[int] = []
         self.heap: list[Node] = [(-self._root_bound(check_limits), 0, 0)]
         self.stack: list[Node] = []
-        if state is not None and state.choice is not None:
-            wanted = np.searchsorted(kept, state.choice.wanted)
+        if state is not None:
+            wanted = np.searchsorted(kept, state.supports.wanted)
             self.pool[0, wanted] = 2
             if len(wanted) == self.k:  # there is nothing to divide
                 self.heap = []

@@ -27,6 +27,9 @@ from .._limits import (
     PROBE_AGAIN,
     PROBE_COLUMNS,
     PROBE_ENTRIES,
+    PROBE_FIRST,
+    PROBE_LEAST,
+    PROBE_PART,
     PROBE_ROWS,
     PROBE_RUN,
     PROBE_SHARE,
@@ -38,7 +41,7 @@ from .._limits import (
     TALLY_TIE,
 )
 from .._records import record, replaced
-from .._types import Index
+from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
 from ..operators.problem import Problem
@@ -194,29 +197,48 @@ class FieldSearch:
     def _hidden(self, best: Solution) -> bool:
         """Whether columns of A tell of supports that a part of A hides.
 
-        Of x = T_k(a_j)/||T_k(a_j)||, x'Ax >= ||T_k(a_j)||^2/a_jj, as (e_j'A x)^2 <= a_jj x'Ax.  Where only
-        a part of a column is read, its largest entries stand for as many times more.
+        Of data only some entries of each column are read, and at first few: that they lead to half as much
+        is mostly enough to rule it out.
         """
-        op, k, diagonal = self.state.operator, self.cardinality, self.state.diagonal
+        op, diagonal = self.state.operator, self.state.diagonal
         assert diagonal is not None
         rng = np.random.default_rng([*self.seed[:1], PROBE_COLUMNS])
-        some, many = np.flatnonzero(diagonal > 0), np.arange(op.p)
+        some = np.flatnonzero(diagonal > 0)
         few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
-        if not op.symmetric_form:
-            many = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.m, 1)), rng)
-            rows = op.columns(many).astype(np.float32)
-            columns = float(op.factor) * (op.columns(few).astype(np.float32) @ rows.T)
-        else:
-            columns = columns_of(op, few).T
-        share = len(many) / max(len(some), 1)
-        count = max(1, round(k * share))
-        known, as_good = np.isin(many, best.index), 0
-        for column, variance in zip(columns, diagonal[few], strict=True):
-            largest = _core.select_largest(np.ascontiguousarray(column), min(count, len(column)))
-            explained = float(np.square(column[largest].astype(np.float64)).sum()) / share / float(variance)
-            apart = 2 * known[largest].sum() < count
-            as_good += bool(apart and explained >= PROBE_SHARE * best.objective)
-        return as_good >= PROBE_AGAIN
+        if op.symmetric_form:
+            return self._apart(best, few, columns_of(op, few).T, np.arange(op.p), 1) >= PROBE_AGAIN
+        many = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.m, 1)), rng)
+        first = many[np.arange(len(many)) // PROBE_RUN % PROBE_FIRST == 0]
+        F = float(op.factor) * op.columns(few).astype(np.float32)
+        stages = (
+            [(first, 0.5), (many, 1.0)]
+            if len(first) * self.cardinality >= PROBE_LEAST * len(some)
+            else [(many, 1.0)]
+        )
+        for rows, share in stages:
+            parts = (rows[at : at + PROBE_PART] for at in range(0, len(rows), PROBE_PART))
+            columns = np.concatenate([F @ op.columns(part).astype(np.float32).T for part in parts], axis=1)
+            if self._apart(best, few, columns, rows, share) < share * PROBE_AGAIN:
+                return False
+        return True
+
+    def _apart(self, best: Solution, few: Index, columns: Array, rows: Index, share: float) -> int:
+        """How many columns, of which these rows are read, lead to other supports that explain as much.
+
+        Of x = T_k(a_j)/||T_k(a_j)||, x'Ax >= ||T_k(a_j)||^2/a_jj, as (e_j'A x)^2 <= a_jj x'Ax.  The largest
+        entries that are read, but for a_jj, stand for as many times more.
+        """
+        assert self.state.diagonal is not None
+        diagonal, reaching = self.state.diagonal[few], 0
+        read = len(rows) / max(int(np.count_nonzero(self.state.diagonal > 0)), 1)
+        count, known = max(1, round((self.cardinality - 1) * read)), np.isin(rows, best.index)
+        columns = np.where(rows == few[:, None], 0, columns)
+        for column, variance in zip(columns, diagonal, strict=True):
+            largest = _core.select_largest(column, min(count, len(column)))
+            others = float(np.square(column[largest].astype(np.float64)).sum()) / read / float(variance)
+            enough = variance + others >= share * PROBE_SHARE * best.objective
+            reaching += bool(enough and 2 * known[largest].sum() < count)
+        return reaching
 
 
 def _moved(new: Solution | None, best: Solution) -> bool:

@@ -40,6 +40,7 @@ from .base import IterativeSolver, drop_zeros, run_one
 from .candidates import begin_among
 from .choosing import ascend, penalization
 from .column_starts import Columns, ThresholdedEntries
+from .greedy_search import greedy_or
 from .parameters import shared_parameters
 from .refitting import refit
 from .solution import ProgressClock, Report, Solution, Tally, ended
@@ -108,31 +109,32 @@ class GeneralizedPower(IterativeSolver):
             ends = [] if best is None else [(best.index, best.entries, ())]
             starts = itertools.chain(ends, _starts(problem, state, self, gamma, seed))
             best = self._search(problem, state, state.operator.with_quotient(), starts, gamma, hook)
+        if best is not None and self.renormalize:
+            size = state.supports.cardinality_with(best.index)
+            best = greedy_or(problem, state, best, size, seed, hook)
         return drop_zeros(best)
 
     def _search(
         self, problem: Problem, state: DeflatedOperator, op: _core.Operator, starts: Iterator[Start],
         gamma: float, hook: Report | None,
     ) -> Solution | None:  # fmt: skip
-        """The best of the runs from all starts, re-fitted if asked."""
+        """The best of the runs from all starts, re-fitted if asked; of minus infinity if none is feasible."""
         l0, rounding = self.norm == "l0", _rounding(op)
         limits = self.max_iter, self.tolerance(op), hook
-        choice, rule, worth = state.choice, None, None
-        if choice is not None:
-            rule, worth = penalization(choice, l0, gamma)
-        best, most, runs = None, -math.inf, 0
+        rule, worth = penalization(state.supports, l0, gamma)
+        best, lacking, most, runs = None, None, -math.inf, 0
         again, work = 0, 0.0  # starts that led to the best, and multiplications of all
         for tried, (index, entries, _) in enumerate(starts):
             enough = tried >= COLUMN_STARTS_LEAST and work > START_WORK
             if best is not None and (ended(hook) or (self._chooses and (again > SAME_ENDS or enough))):
                 break
-            if choice is None or rule is None or worth is None:
+            if not state.supports.shapes:
                 status, index, entries, objective, variance, n_iter = op.gpower(
                     index, entries, l0, gamma, *limits
                 )
             else:
                 status, index, entries, objective, variance, n_iter = ascend(
-                    op, choice, rule, index, entries, *limits, worth
+                    op, state.supports, rule, index, entries, *limits, worth
                 )
             runs += 1
             work += 2.0 * (op.p * len(index) if op.symmetric_form else problem.cost) * n_iter
@@ -147,7 +149,9 @@ class GeneralizedPower(IterativeSolver):
                 new = refit(state, new)
             if new.objective > -math.inf:
                 best, most, again = new, objective, 1
-        return None if best is None else replaced(best, tally=Tally(runs, runs, again))
+            elif best is None:
+                lacking = new
+        return lacking if best is None else replaced(best, tally=Tally(runs, runs, again))
 
     def candidates(
         self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int]

@@ -57,7 +57,7 @@ from .starts import power_start, promising_variables
 from .swaps import swap_search
 from .unit_search import forward_by_units
 
-__all__ = ["GreedySearch", "Search", "greedy"]
+__all__ = ["GreedySearch", "Search", "greedy", "greedy_or"]
 __dir__ = __all__.copy
 
 Search = Callable[..., Iterator[Solution]]
@@ -86,8 +86,8 @@ class GreedySearch(Solver):
                 f"strategy={strategy!r} takes at most {BACKWARD_ORDER} variables, not {problem.p}: "
                 "use strategy='forward'"
             )
-        if strategy not in ("auto", "forward") and problem.choice is not None and problem.choice.shapes:
-            raise ValueError(f"{problem.choice.shaping} requires strategy='forward', not {strategy!r}")
+        if strategy not in ("auto", "forward") and problem.supports.shapes:
+            raise ValueError(f"{problem.supports.shaping} requires strategy='forward', not {strategy!r}")
         return cls(strategy)
 
     @classmethod
@@ -111,7 +111,7 @@ class GreedySearch(Solver):
         plain = not state.deflation.semidefinite or state.constrained or state.quotient
         if problem.working_set is not None and not plain:
             forward = partial(_forward_among, problem.working_set, problem)
-        if self.strategy == "forward" or state.choice is not None or problem.p == K:
+        if self.strategy == "forward" or state.supports.shapes or problem.p == K:
             return (forward,)
         begun = [partial(_begun, forward, j) for j in _begins(problem, state, K, seed)]
         backward = (_backward,) if problem.p <= USUAL_BACKWARD_ORDER else ()
@@ -123,7 +123,7 @@ class GreedySearch(Solver):
     ) -> Solution | None:  # fmt: skip
         best = None
         n_iter, clock = 0, ProgressClock(hook)
-        if state.choice is not None and not state.choice.simple:
+        if not state.supports.simple:
             return self._by_units(problem, state, cardinality, seed, clock, hook)
         strengths = GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
         for pencil in (Pencil.of(state, strength) for strength in strengths):
@@ -159,7 +159,7 @@ class GreedySearch(Solver):
     def path(
         self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
     ) -> Iterator[Solution] | None:
-        if state.choice is not None or state.constrained or self.strategy in ("backward", "bidirectional"):
+        if state.supports.shapes or state.constrained or self.strategy in ("backward", "bidirectional"):
             return None
         pencil, clock = Pencil.of(state, -1.0 if state.quotient else 0.0), ProgressClock(hook)
         upwards = [search for search in self.searches(problem, state, most, seed) if search is not _backward]
@@ -169,6 +169,26 @@ class GreedySearch(Solver):
             refit(state, replace(new, entries=new.entries.astype(dtype)))
             for new in (reduce(partial(_better, state), found) for found in zip(*runs, strict=False))
         )
+
+
+def greedy_or(
+    problem: Problem, state: DeflatedOperator, x: Solution | None, size: int, seed: list[int],
+    hook: Report | None,
+) -> Solution | None:  # fmt: skip
+    """x, or what greedy search finds of this size, if that is better, under a constraint.
+
+    What chose the support of x knows of that only roughly. If none of its size is feasible, a larger one is.
+    """
+    if not state.constrained or state.diagonal is None or ended(hook):
+        return x
+    sizes = range(size, size + 1)
+    if x is None or x.objective == -np.inf:
+        sizes, x = range(size, min(size + len(state.basis), problem.n_variables) + 1), None
+    else:
+        x = swap_search(problem, state, x, SWAP_WORK, hook)
+    found = (GreedySearch("auto").solve(problem, state, k, seed, hook) for k in sizes)
+    new = next((y for y in found if y is not None), None)
+    return x if new is None or (x is not None and not is_better(state, new, x, 0)) else new
 
 
 @shared_parameters
@@ -232,7 +252,7 @@ def greedy(
     """
     record = as_record(options, Greedy)
     strategy, known = record.strategy, choice_options(GreedySearch, choice)[0]
-    if known is not None and (known.get("groups") is not None or known.get("signs") is not None):
+    if known and (known.get("groups") is not None or known.get("signs") is not None):
         raise ValueError(
             "greedy has a path with one variable more in each step, which groups and signs do not allow: "
             "sparse_pca(X, 1, cardinality, method='greedy', choice=...)"
@@ -340,8 +360,8 @@ def _forward(
     support, free = np.empty(K, np.intp), np.ones(op.p, bool)
     known = [] if begun is None else begun.tolist()
     wanted = np.zeros(op.p, bool)  # what is included comes first
-    if state.choice is not None:
-        wanted[state.choice.wanted] = True
+    if state.supports.shapes:
+        wanted[state.supports.wanted] = True
         if first is None or not wanted[first]:
             first = int(np.argmax(np.where(wanted, diagonal, -np.inf)))
     new = known[0] if known else first if first is not None else _first(state, pencil, seed)

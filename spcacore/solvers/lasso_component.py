@@ -24,7 +24,6 @@ from ..operators.inputs import variable_names
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from ..supports.admissible import Supports
 from .base import IterativeSolver, drop_zeros, run_one
 from .candidates import begin_among
 from .choosing import ascend
@@ -63,23 +62,23 @@ class LassoComponent(IterativeSolver):
         op, tol = state.operator, self.tolerance(state.operator)
         if not state.quotient:
             state = _constrained(state)
-        Q, choice = _columns_of(state), state.choice
+        Q, supports = _columns_of(state), state.supports
 
         def run_chosen(
-            choice: Supports, operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
+            operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
         ) -> Solution | None:
             outside = (Q if operator is op else Q[:, :0]).astype(np.float64)
-            rule = orthogonal_bounding(choice, l1_bound, outside)
+            rule = orthogonal_bounding(supports, l1_bound, outside)
             status, index, v, objective, _, n_iter = ascend(
-                operator, choice, rule, index, entries, self.max_iter, tol, hook
+                operator, supports, rule, index, entries, self.max_iter, tol, hook
             )
             return None if status < 0 else Solution(index, v, objective, n_iter, status == 0)
 
         def run(
             operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]
         ) -> Solution | None:
-            if choice is not None:
-                return run_chosen(choice, operator, index, entries)
+            if supports.shapes:
+                return run_chosen(operator, index, entries)
             dense = np.zeros(op.p, op.dtype)
             dense[index] = entries
             limits = l1_bound, self.max_iter, tol, hook
@@ -92,10 +91,10 @@ class LassoComponent(IterativeSolver):
         begin = partial(
             bounded_starts, problem, state, l1_bound, self.start, self.n_starts, self.max_iter, seed
         )
-        signed = choice is not None and choice.signs is not None and state.constrained
+        signed = supports.signs is not None and state.constrained
         best = best_of_bounded(state, begin, run, hook, self.renormalize and not signed)
-        if signed and self.renormalize and choice is not None and best is not None:
-            on_support = choice.only(best.index)
+        if signed and self.renormalize and best is not None:
+            on_support = supports.only(best.index)
             rule = orthogonal_bounding(on_support, math.sqrt(op.p), Q.astype(np.float64))
             status, index, v, objective, _, _ = ascend(
                 op, on_support, rule, best.index, best.entries, self.max_iter, tol, hook
@@ -210,7 +209,7 @@ def scotlass(
         p, dtype = state.operator.p, state.operator.dtype
         state = replace(state, constraint="orthogonal")
         for x in _columns(earlier, p, variable_names(X)):
-            x = np.where(state.excluded, 0, x) if state.excluded is not None else x
+            x = np.where(state.supports.excluded, 0, x)
             index = np.flatnonzero(x)
             state = state.deflate(index, x[index].astype(dtype), lambda index: 0.0)
         return state

@@ -6,7 +6,6 @@ from typing import Self
 
 import numpy as np
 
-from .. import _core
 from .._records import record
 from ..methods import Thresholding
 from ..operators.deflation import DeflatedOperator
@@ -45,11 +44,8 @@ class TruncatedEigenvector(Solver):
             raise Ended
         op = state.operator
         dense, _ = leading_vector(op, np.arange(op.p), power_start(op, np.random.default_rng(seed)))
-        if state.choice is None:
-            index = _core.select_largest(dense, cardinality)
-        else:
-            dense = state.choice.oriented(dense)
-            index = state.choice.truncated(dense, cardinality)
+        dense = state.supports.oriented(dense)
+        index = state.supports.truncated(dense, cardinality)
         if not dense[index].any():
             return None
         entries = dense[index] / np.linalg.norm(dense[index])

@@ -36,7 +36,7 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from ..supports.admissible import Supports, Units
+from ..supports.admissible import Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
 from .base import Solver, drop_zeros, run_one
@@ -109,7 +109,7 @@ class LeastSquaresSolver(Solver):
         enough = search.enough(least)
         if enough is None:
             return None
-        fewest = 1 if state.choice is None else state.choice.bounds[0]
+        fewest = state.supports.bounds[0]
         found = bisect(search.solve, lambda x: x.objective >= least, fewest, enough, hook)
         return found if found is None or sparsity.of == "variance" else _of_all_variables(state, found)
 
@@ -139,11 +139,8 @@ class LeastSquaresSearch:
         self.ratio = Ratio(problem, self.state)
         if of_score and self.ratio.usable.any():
             self.ratio = self.ratio.of_score()
-        self.choice = state.choice
-        self.supports = self.choice or Supports.plain(self.ratio.p)
-        self.supports = self.supports.among(
-            self.supports.mask(np.flatnonzero(self.ratio.usable)) | self.supports.included
-        )
+        supports = state.supports
+        self.supports = supports.among(supports.mask(np.flatnonzero(self.ratio.usable)) | supports.included)
         self._objectives: dict[tuple[float, bool, int], RatioOfUnits] = {}
         self._paths: dict[RatioOfUnits, tuple[list[Units], Iterator[Units]]] = {}
 
@@ -151,8 +148,8 @@ class LeastSquaresSearch:
         """The best component of k variables found; None where nothing is left, or nothing feasible."""
         if not self.ratio.usable.any():
             return None
-        if self.solver.strategy == "exact" and self.choice is not None and self.choice.signs is not None:
-            most = self.choice.most_variables(k)
+        if self.solver.strategy == "exact" and self.supports.signs is not None:
+            most = self.supports.most_variables(k)
             if most > SIGNED_ORDER:
                 raise ValueError(
                     f"strategy='exact' proves loadings of given signs of at most {SIGNED_ORDER} variables, "
@@ -264,8 +261,8 @@ class LeastSquaresSearch:
     def refit(self, S: Index) -> Support | None:
         """The best feasible x on a support; None where there is none."""
         M, G = self.ratio.blocks(S)
-        if self.choice is not None and self.choice.signs is not None:
-            return RatioOfUnits(self.ratio, self.choice).best_of(S)
+        if self.supports.signs is not None:
+            return RatioOfUnits(self.ratio, self.supports).best_of(S)
         N = np.eye(len(S))
         if self.Q is not None:
             _, root, V = np.linalg.svd(self.Q[:, S])

@@ -9,8 +9,8 @@ __dir__ = __all__.copy
 
 _WEIGHT = """\
 sample_weight : array-like of shape (n,), optional
-    How many samples each row stands for, at least 0. Means and covariances are those of data in which each
-    row is repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of weight 0 are
+    How many samples each row stands for, at least 0. Means and covariances are the same as if each row were
+    repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of weight 0 are
     left out. X is not copied, and dense X is not screened."""
 _STANDARDIZATION = """\
 kind : {"data", "covariance"}, default "data"

@@ -121,16 +121,16 @@ class PenalizedDecomposition(IterativeSolver):
         )  # fmt: skip
         weights = () if two_way else CONTINUATION  # two-way steps know no penalty
 
-        choice = state.choice
-        if choice is not None and two_way:
+        supports = state.supports
+        if supports.shapes and two_way:
             raise ValueError("sample_l1_bound cannot be combined with include, groups or signs of variables")
 
         def steps(
             op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
         ) -> tuple[int, NDArray[np.intp], NDArray[Any], float, int]:
-            if choice is None:
+            if not supports.shapes:
                 return op.pmd(index, entries, *limits)
-            found = ascend(op, choice, bounding(choice, l1_bound), index, entries, *limits[2:5])
+            found = ascend(op, supports, bounding(supports, l1_bound), index, entries, *limits[2:5])
             return *found[:4], found[5]
 
         def run(
@@ -266,7 +266,7 @@ def bounded_starts(
         start is None
         and n_starts is None
         and p > COLUMN_LEAST
-        and state.choice is None
+        and not state.supports.shapes
         and not state.constrained
     ):
         columns = Columns.of(problem, state, seed)

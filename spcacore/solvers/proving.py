@@ -32,9 +32,9 @@ def better_support(
     p, op = problem.p, state.operator
     if x.proved:
         return x, x.objective
-    plain = state.choice is None or state.choice.simple
     forming = 0.0 if op.symmetric_form else float(op.m) * p**2
-    if not plain or k >= p or p > EXACT_ORDER or not forming < seconds * FORMING_SPEED or ended(hook):
+    few = k < p <= EXACT_ORDER and forming < seconds * FORMING_SPEED
+    if not (few and state.supports.simple) or ended(hook):
         return x, math.inf
     solver = ExactSearch(0.0, seconds, None)
     proof = solve_to_optimality(problem, state, k, solver, [0, 0], hook, x.index, bounded=False)

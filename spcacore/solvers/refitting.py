@@ -142,7 +142,7 @@ def refit(state: DeflatedOperator, x: Solution, nonnegative: bool = False) -> So
     They maximize x'Ax over unit vectors, subject to Q'x = 0 where the state is constrained, or x'Ax/x'Bx
     under generalized deflation. The objective is -inf where no vector of this support is feasible.
     """
-    signs = None if state.choice is None else state.choice.signs
+    signs = state.supports.signs
     if signs is not None:
         value, objective = _signed_vector(state, x, signs[x.index])
     elif nonnegative:

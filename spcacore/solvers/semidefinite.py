@@ -38,6 +38,7 @@ from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook
+from .greedy_search import greedy_or
 from .parameters import shared_parameters
 from .refitting import refit
 from .shaped_relaxation import refuse_many, solve_shaped
@@ -90,10 +91,10 @@ class SemidefiniteRelaxation(Solver):
             if best is None or new is None or not new.objective > best.objective:
                 break
             best = replace(new, n_iter=best.n_iter + new.n_iter)
-        return best
+        return greedy_or(problem, state, best, cardinality, seed, hook) if self.renormalize else best
 
     def bound(self, state: DeflatedOperator, cardinality: int, hook: Report | None) -> float:
-        if state.choice is not None:
+        if state.supports.shapes:
             return shaped_bound(state, cardinality, hook)
         with suppress(ValueError):  # more variables remain than it solves for
             return dual_bound(state, cardinality, hook)
@@ -167,8 +168,8 @@ def dspca(
     With groups, M also meets what `M = xx'` does for whole groups u, v of m_u variables as the cardinality
     counts them, k being what it leaves beside those that are included, which have no part in the sums:
     `sum_(u!=v) sqrt(m_u m_v) ||M_uv||_F <= sum_u (k - m_u) Tr M_uu`; and with signs s, `s_i s_j M_ij >= 0`.
-    Each bound is that of a dual matrix (alternating directions, Boyd et al. 2011), and `matrix` meets the
-    constraints to `tol`. The loading has the groups in which the eigenvector is largest. A penalty is on
+    Each bound is the value of a dual matrix (alternating directions, Boyd et al. 2011), and `matrix` meets
+    the constraints to `tol`. The loading has the groups in which the eigenvector is largest. A penalty is on
     the sum of the norms of groups that are not included.
 
     References
@@ -192,9 +193,9 @@ def dspca(
     record = as_record(options, DSPCA)
     SemidefiniteRelaxation.checked_screening(record)
     known = choice_options(SemidefiniteRelaxation, choice)[0]
-    if choice is not None and choice.count != "groups" and penalty is not None:
+    if "count" in known and penalty is not None:
         raise ValueError(
-            f"count={choice.count!r} says what a cardinality counts; leave it out with a penalty"
+            f"count={known['count']!r} says what a cardinality counts; leave it out with a penalty"
         )
     problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, choice=known)
     solver = SemidefiniteRelaxation.from_record(problem, record)
@@ -208,7 +209,7 @@ def dspca(
         charge = number(penalty, "penalty", 0, float(np.finfo(np.float64).max))
         with np.errstate(over="ignore", under="ignore"):
             relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), solver, hook)
-    whole = None if cardinality is None and state.choice is not None else k
+    whole = None if cardinality is None and state.supports.shapes else k
     found = None if relaxed is None else _loading(state, relaxed, whole, solver)
     component = Run(problem, state, solver, [], hook, found, k).component()
     if relaxed is None or found is None:
@@ -226,9 +227,7 @@ def dspca(
 def _counted(state: DeflatedOperator, loading: NDArray[Any]) -> int:
     """What a penalty counts: nonzeros, or units that are not included."""
     index = np.flatnonzero(loading)
-    if state.choice is None:
-        return len(index)
-    return int(np.count_nonzero(~state.choice.included[state.choice.units(index)]))
+    return int(np.count_nonzero(~state.supports.included[state.supports.units(index)]))
 
 
 def shaped_bound(state: DeflatedOperator, cardinality: int, hook: Report | None = None) -> float:
@@ -236,7 +235,7 @@ def shaped_bound(state: DeflatedOperator, cardinality: int, hook: Report | None 
 
     Infinite where these are too many, or the metric changes.
     """
-    if state.choice is None or state.quotient or len(_candidates(state, cardinality)) > SHAPED_ORDER:
+    if not state.supports.shapes or state.quotient or len(_candidates(state, cardinality)) > SHAPED_ORDER:
         return math.inf
     relaxed = _shaped(state, cardinality, 0.0, SemidefiniteRelaxation(1000, 1e-3, False), hook)
     return 0.0 if relaxed is None else relaxed.dual
@@ -250,7 +249,7 @@ def dual_bound(
 
     A ValueError where a relaxation takes more than that work before it tells anything.
     """
-    cardinality, state = state.reach(cardinality), replace(state, choice=None)
+    cardinality, state = state.reach(cardinality), replace(state, supports=Supports.any_of(state.operator.p))
     relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False, work, column), hook)
     return 0.0 if relaxed is None else relaxed.dual
 
@@ -264,8 +263,8 @@ def _loading(
     if direction is None:
         direction = _core.leading_eigenvector(relaxed.matrix.copy())[1]
     vector[relaxed.kept] = direction
-    if state.choice is not None:
-        return _chosen_loading(state, state.choice, relaxed, k, solver, vector)
+    if state.supports.shapes:
+        return _chosen_loading(state, state.supports, relaxed, k, solver, vector)
     index = _core.select_largest(vector, min(k or len(vector), len(relaxed.kept)))
     size = np.abs(vector[index])
     if not size.max() > 0:
@@ -291,8 +290,7 @@ def _chosen_loading(
     index = choice.variables(units)
     entries = vector[index]
     if not entries.any():  # in units without room
-        entries = np.ones(len(index)) if choice.signs is None else choice.signs[index].astype(float)
-        entries[entries == 0] = 1
+        entries = choice.ones(index)
     entries = (entries / np.linalg.norm(entries)).astype(state.operator.dtype)
     x = Solution(index, entries, 0.0, relaxed.n_iter, relaxed.converged)
     x = refit(state, x) if solver.renormalize else replace(x, objective=state.objective(index, entries))
@@ -348,7 +346,7 @@ def _above_quotient(
 def _constrained(
     state: DeflatedOperator, k: int, solver: SemidefiniteRelaxation, hook: Report | None
 ) -> _Relaxed | None:
-    if state.choice is not None:
+    if state.supports.shapes:
         return _shaped(state, k, 0.0, solver, hook)
     kept, limit = _with_variance(state), float(k - 1)
     if len(kept) > REDUCED_ORDER and state.diagonal is not None and _definite(state):
@@ -433,7 +431,7 @@ def _off_diagonal(relaxed: _Relaxed) -> float:
 def _penalized(
     state: DeflatedOperator, rho: float, solver: SemidefiniteRelaxation, hook: Report | None
 ) -> _Relaxed | None:
-    if state.choice is not None:
+    if state.supports.shapes:
         return _shaped(state, None, rho, solver, hook)
     kept = _survivors(state, rho)
     _check_order(len(kept), "at this penalty", "raise it")
@@ -464,8 +462,7 @@ def _relax(
 
 def _candidates(state: DeflatedOperator, k: int | None) -> NDArray[np.intp]:
     """The variables of units that have room."""
-    choice = state.choice
-    assert choice is not None
+    choice = state.supports
     fits = choice.allowed if k is None else choice.included | choice.fitting(choice.included, k)
     return choice.variables(np.flatnonzero(fits))
 
@@ -475,8 +472,7 @@ def _shaped(
     hook: Report | None,
 ) -> _Relaxed | None:  # fmt: skip
     """The relaxation under what is known of the variables, of a cardinality or a penalty."""
-    choice, op = state.choice, state.operator
-    assert choice is not None
+    choice, op = state.supports, state.operator
     if state.quotient:
         raise ValueError("dspca takes include, groups and signs without deflation='generalized'")
     kept = _candidates(state, k)

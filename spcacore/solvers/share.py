@@ -49,7 +49,7 @@ class Share(NamedTuple):
 
 
 def fewest_variables(
-    problem: Problem, state: DeflatedOperator, solver: Solver, share: Share, seed: list[int],
+    solver: Solver, problem: Problem, state: DeflatedOperator, share: Share, seed: list[int],
     hook: Report | None,
 ) -> Solution | None:  # fmt: skip
     """The component of the fewest variables, among those that the solver finds, that explains the share.
@@ -64,9 +64,9 @@ def fewest_variables(
     if not dense.value > problem.noise(np.arange(1), state.deflation.first_order):
         return None
     low, high, first = dense.bracket(share.of, least)
-    if problem.choice is not None:  # the truncated vector may have other variables, and be no bound
-        fewest, high = problem.choice.bounds
-        low, first = min(max(low, fewest), high) if not problem.choice.grouped else fewest, None
+    if not problem.supports.plain:  # the truncated vector may have other variables, and be no bound
+        fewest, high = problem.supports.bounds
+        low, first = min(max(low, fewest), high) if not problem.supports.grouped else fewest, None
     if getattr(solver, "nonnegative", False):  # nor does it have these signs
         high, first = problem.p, None
     path = solver.path(problem, state, high, seed, hook)

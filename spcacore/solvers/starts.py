@@ -73,7 +73,7 @@ def search_starts(
                 if diagonal is None
                 else START_WORK / (20 * problem.cost * (1 if _reads_samples(problem) else k))
             )
-            n_starts = 1 + min(p if state.choice is None else CHOICE_STARTS, int(runs))
+            n_starts = 1 + min(CHOICE_STARTS if state.supports.shapes else p, int(runs))
         singles = 0
         if diagonal is not None and n_starts > 1:
             singles = min(n_starts - 1, p)

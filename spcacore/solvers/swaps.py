@@ -36,14 +36,14 @@ def swap_search(
     k, p = len(x.index), problem.p
     if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(hook):
         return x
-    if state.choice is not None and not state.choice.simple:
+    if not state.supports.simple:
         return swap_units(state, x, budget, hook)
     if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
         return x
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
     pencil, rows, clock = Pencil.of(state, strength), _Rows(state.operator), ProgressClock(hook)
     begin = x
-    if state.matrix is not None and state.choice is None and pencil.Q is None:
+    if state.matrix is not None and not state.supports.shapes and pencil.Q is None:
         x, complete = _swapped(state.matrix, state, x, clock)
         if complete:
             return x if x is begin else refit(state, x)
@@ -110,8 +110,7 @@ def best_swap(
     else:
         return None
     leaving = np.argsort(np.abs(x.entries), kind="stable")
-    if state.choice is not None:
-        leaving = leaving[~state.choice.included[S[leaving]]]
+    leaving = leaving[~state.supports.included[S[leaving]]]
     exchanges = _in_turn(pencil, C, place, leaving, candidate, diagonal, enough)
     if whole is not None and enough - whole.eigenvalues[1] > SWAP_GAP * abs(enough):
         exchanges = _bounded(whole, C, leaving, candidate, diagonal, enough)

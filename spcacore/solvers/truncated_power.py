@@ -120,7 +120,7 @@ class TruncatedPower(IterativeSolver):
     def matrix(self, problem: Problem, state: DeflatedOperator) -> NDArray[Any] | None:
         """A where it is in memory, or quickly formed of few variables, and all starts are ours to choose."""
         free = self.n_starts is None and (self.start is None or self.nearby() is not None)
-        if not free or self.max_iter < RACE_ITERATIONS or self.nonnegative or state.choice is not None:
+        if not free or self.max_iter < RACE_ITERATIONS or self.nonnegative or state.supports.shapes:
             return None
         if state.constrained or state.quotient:
             return None
@@ -174,9 +174,12 @@ class TruncatedPower(IterativeSolver):
         search, best = FieldSearch(self, near, state, sparsity, seed, hook, ground), None
         formed = state.matrix is not None  # then all columns race there
         at_once = not formed and self.start is None and search.at_once()
-        if at_once:
+        A = None if near.working_set is not None or not problem.supports.plain else self.matrix(near, state)
+        if A is not None:
+            best = self._best_of_matrix(near, state, A, sparsity, hook)
+        elif at_once:
             best = search.improved(None)
-        if best is None:
+        if best is None and A is None:
             few = formed or problem.p <= BRIEF_ORDER or self.start is not None
             first = self if few else replaced(self, n_starts=1)  # a race follows
             best = super(TruncatedPower, first).find(problem, state, sparsity, seed, hook)
@@ -251,22 +254,23 @@ class TruncatedPower(IterativeSolver):
         entries: NDArray[Any], path: tuple[int, ...], tol: float, hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         """From one start, through the cardinalities of the path; None where A maps a vector to zero."""
-        choice, limits = state.choice, (self.max_iter, tol, hook)
-        A = state.matrix if self.max_iter > 0 and not self.nonnegative else None
+        supports, limits = state.supports, (self.max_iter, tol, hook)
+        plain = self.max_iter > 0 and not (self.nonnegative or supports.shapes)
+        A = state.matrix if plain else None
 
         def steps(
             op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], width: int
         ) -> tuple[int, NDArray[np.intp], NDArray[Any], float, int]:
-            if choice is None and op is running and A is not None and not ended(hook):  # which leaves no run
+            if A is not None and op is running and not ended(hook):  # which leaves no run
                 S, x = index[None], np.ascontiguousarray(entries[None])
                 *run, ends = _core.truncated_power_of_matrix(A, S, x, width, self.max_iter, tol, hook)
                 return ends[0], run[0][0], run[1][0], run[2][0], run[3][0]
-            if choice is None:
+            if not supports.shapes:
                 return op.truncated_power(index, entries, width, *limits, self.nonnegative)
-            found = ascend(op, choice, truncation(choice, width), index, entries, *limits)
+            found = ascend(op, supports, truncation(supports, width), index, entries, *limits)
             return *found[:4], found[5]
 
-        for width in path if choice is None else path[-1:]:
+        for width in path[-1:] if supports.shapes else path:
             status, index, entries, objective, n_iter = steps(running, index, entries, width)
             if status < 0:
                 return None

@@ -36,8 +36,7 @@ class Variance(Objective):
         self, state: DeflatedOperator, k: int, A: Array | None = None, seed: tuple[int, ...] = (),
         most_tried: int = GREEDY_UNITS,
     ):  # fmt: skip
-        assert state.choice is not None
-        super().__init__(state.choice.within(k))
+        super().__init__(state.supports.within(k))
         self.state, self.op, self.seed, self.most_tried = state, state.operator, seed, most_tried
         self.rise = self.slack = REFIT_RISE.of(self.op.dtype)
         self.known: dict[bytes, Solution] = {}
@@ -58,8 +57,7 @@ class Variance(Objective):
             S = self.supports.index(units)
             start = self.near[S]
             if not start.any():
-                signs = self.supports.signs
-                start = np.ones(len(S)) if signs is None else signs[S] + (signs[S] == 0.0)
+                start = self.supports.ones(S)
             start = (start / np.linalg.norm(start)).astype(self.op.dtype)
             self.known[key] = refit(self.state, Solution(S, start, -np.inf, 0, True))
         return self.known[key]
@@ -107,12 +105,10 @@ def forward_by_units(
 
 def swap_units(state: DeflatedOperator, x: Solution, budget: float, hook: Report | None) -> Solution:
     """Units swapped, one for one, for others of large entries of A x, for as long as that helps."""
-    choice = state.choice
-    assert choice is not None
     if budget <= 0 or x.objective == -np.inf:
         return x
-    objective = Variance(state, choice.cardinality_of(x.index), most_tried=CHOICE_SWAPS)
-    units, clock = choice.mask(x.index), ProgressClock(hook)
+    objective = Variance(state, state.supports.cardinality_of(x.index), most_tried=CHOICE_SWAPS)
+    units, clock = objective.supports.mask(x.index), ProgressClock(hook)
     objective.known[units.tobytes()] = x
     new = objective.solution(swap(objective, units, lambda n: n == CHOICE_SWAPS or clock(n))[1])
     return x if new is x else replace(x, index=new.index, entries=new.entries, objective=new.objective)

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from .._labels import matched
 from .._limits import KNAPSACK_CELLS
 from .._messages import counted
@@ -34,7 +35,7 @@ Unit = int | np.integer[Any]
 
 @record
 class Supports:
-    """The supports of p variables that are allowed, checked once; `Supports.plain(p, k)` for any k of them.
+    """The supports of p variables that are allowed, checked once; `Supports.any_of(p, k)` for any k of them.
 
     Attributes
     ----------
@@ -48,6 +49,8 @@ class Supports:
         Whether units are groups.
     size : ndarray of shape (number of units,), int
         What the cardinality counts of each: 1, or the number of its variables.
+    shapes : bool
+        Whether it says more than which variables are excluded.
     room : int
         The largest cardinality. Of several components it differs: `within` sets it.
     """
@@ -58,17 +61,18 @@ class Supports:
     signs: NDArray[np.int8] | None
     grouped: bool
     size: Index
+    shapes: bool
     room: int = 0
 
     @classmethod
     def checked(
         cls, p: int, names: tuple[str, ...] | None, include: Any = None, exclude: Any = None,
         groups: Any = None, signs: Any = None, count: Any = "groups",
-    ) -> Self | None:  # fmt: skip
-        """From what the caller gave; None where that is nothing."""
+    ) -> Self:  # fmt: skip
+        """From what the caller gave."""
         signs = _signs(signs, p, names)
         if include is None and exclude is None and groups is None and signs is None:
-            return None
+            return cls.any_of(p)
         inside = variables_of(include, "include", p, names)
         outside = variables_of(exclude, "exclude", p, names)
         unit = np.arange(p)
@@ -96,12 +100,14 @@ class Supports:
         if not allowed.any():
             raise ValueError("exclude leaves no variable")
         size = np.bincount(unit) if count == "variables" else np.ones(n_units, np.intp)
-        return cls(unit, allowed, included, signs, groups is not None, size)
+        shapes = groups is not None or signs is not None or len(inside) > 0
+        return cls(unit, allowed, included, signs, groups is not None, size, shapes)
 
     @classmethod
-    def plain(cls, p: int, k: int = 0) -> Self:
+    def any_of(cls, p: int, k: int = 0) -> Self:
         """Any k of p variables."""
-        return cls(np.arange(p), np.ones(p, bool), np.zeros(p, bool), None, False, np.ones(p, np.intp), k)
+        everything, nothing, one = (np.broadcast_to(x, p) for x in (True, False, np.intp(1)))
+        return cls(np.arange(p), everything, nothing, None, False, one, False, k)
 
     def within(self, k: int) -> Self:
         """The same of another cardinality."""
@@ -111,7 +117,8 @@ class Supports:
         """The signs, with these variables alone."""
         allowed = np.zeros(len(self.unit), bool)
         allowed[index] = True
-        return replaced(Supports.plain(len(self.unit)), allowed=allowed, signs=self.signs)
+        shapes = self.signs is not None
+        return replaced(Supports.any_of(len(self.unit)), allowed=allowed, signs=self.signs, shapes=shapes)
 
     def among(self, units: Units) -> Self:
         """The same, where no others than these may be."""
@@ -169,9 +176,9 @@ class Supports:
         return units
 
     @property
-    def shapes(self) -> bool:
-        """Whether it says more than which variables are excluded."""
-        return self.grouped or self.signs is not None or bool(self.included.any())
+    def plain(self) -> bool:
+        """Whether any of the variables are allowed."""
+        return not self.shapes and bool(self.allowed.all())
 
     @property
     def shaping(self) -> str:
@@ -211,6 +218,8 @@ class Supports:
 
     def why(self) -> str:
         """The reason of these bounds, for a message."""
+        if self.plain:
+            return f": X has {counted(len(self.unit), 'variable')}"
         what = "group" if self.grouped else "variable"
         n_in, n_out = int(self.included.sum()), int(self.allowed.sum())
         words = [f"{counted(n_in, what)} included"] if n_in else []
@@ -222,7 +231,7 @@ class Supports:
 
     def most_variables(self, count: int) -> int:
         """Variables that a component of this cardinality has at most."""
-        if self.counts_variables:
+        if self.counts_variables or not self.grouped:
             return count
         return int(np.sort(np.bincount(self.unit)[self.allowed])[::-1][:count].sum())
 
@@ -236,6 +245,8 @@ class Supports:
 
     def cardinality_with(self, index: Index) -> int:
         """Of a support and what is included."""
+        if not self.shapes:
+            return len(index)
         return self.cardinality(np.union1d(self.units(index), np.flatnonzero(self.included)))
 
     def units(self, index: Index) -> Index:
@@ -257,6 +268,8 @@ class Supports:
 
     def oriented(self, x: NDArray[Any]) -> NDArray[Any]:
         """The one of x and -x of which more is left by the signs, without the rest."""
+        if self.plain:
+            return x
         if self.signs is None:
             return self.projected(x)
         return self.projected(x if self.sides(x) else -x)
@@ -277,6 +290,10 @@ class Supports:
         weight = entries * self.signs[index]
         return -entries if weight.sum() < 0 else entries
 
+    def ones(self, index: Index) -> Array:
+        """1 for each of these variables, or -1 where no positive entry is allowed."""
+        return np.ones(len(index)) if self.signs is None else np.where(self.signs[index] < 0, -1.0, 1.0)
+
     def norms(self, y: NDArray[Any]) -> Array:
         """Of the entries of each unit."""
         return np.sqrt(np.bincount(self.unit, y.astype(np.float64) ** 2, minlength=len(self.allowed)))
@@ -293,6 +310,8 @@ class Supports:
 
     def truncated(self, x: NDArray[Any], count: int) -> Index:
         """The variables that are kept of a vector."""
+        if self.plain:
+            return _core.select_largest(x, count)
         return self.variables(self.largest(self.norms(self.oriented(x)), count))
 
 
@@ -350,16 +369,15 @@ def _in_turn(order: Index, size: Index, room: int) -> Index:
     return np.array(kept, np.intp)
 
 
-def knowledge(choice: Choice | None, name: str = "choice") -> dict[str, Any] | None:
-    """The arguments of `Supports.checked`; None where they say nothing."""
-    if choice is None:
-        return None
-    if not isinstance(choice, Choice):
+def knowledge(choice: Choice | None, name: str = "choice") -> dict[str, Any]:
+    """The arguments of `Supports.checked`: none where they say nothing."""
+    if not isinstance(choice, Choice | None):
         raise TypeError(f"{name} must be Choice(...), not {choice!r:.60}")
-    given = {word: getattr(choice, word) for word in ("include", "exclude", "groups", "signs")}
+    given = {word: getattr(choice, word, None) for word in ("include", "exclude", "groups", "signs")}
     if all(value is None for value in given.values()):
-        return None
-    return given if choice.count == "groups" else given | {"count": choice.count}
+        return {}
+    count = getattr(choice, "count", "groups")
+    return given if count == "groups" else given | {"count": count}
 
 
 def variables_of(given: Any, name: str, p: int, names: tuple[str, ...] | None) -> Index:

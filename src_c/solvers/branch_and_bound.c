@@ -153,7 +153,8 @@ static int within(node_t *node, double bound)
             const double *row = node->H + j * node->p;
             double *g = G + j * c;
             for (spca_int l = j; l < c; l++) {
-                double over = fmax(fabs(row[l]) - rho, 0);
+                double over = fabs(row[l]) - rho;
+                over = over > 0 ? over : 0;
                 g[l] = row[l] > 0 ? -over : over;
             }
             g[j] = bound - share - rounding;
@@ -163,6 +164,15 @@ static int within(node_t *node, double bound)
     return 0;
 }
 
+/* Whether r-_l + |H_lj| r_j <= 1 for all l. */
+static int discs_within(const node_t *node, spca_int j)
+{
+    const double *row = node->H + j * node->p, r = node->r[j];
+    for (spca_int l = 0; l < node->count; l++)
+        if (!(node->less[l] + fabs(row[l]) * r <= 1)) return 0;
+    return 1;
+}
+
 /* A bound on lambda_1(H_TT), after dropping all candidates that step 4 eliminates; none where no
  * more than m are left. */
 static double bound_after_elimination(node_t *node)
@@ -170,7 +180,7 @@ static double bound_after_elimination(node_t *node)
     for (;;) {
         spca_int p = node->p, m = node->m, c = node->count, s = m - 1, before = c;
         double bound, fewer, weighted = 0, disc = 0, disc_less = 0, *x = node->rest;
-        double order = (double)m, *worst = node->rest + p;
+        double order = (double)m, *out = node->rest + p;
         if (c <= m || halted(node)) return DBL_MAX;
         for (spca_int j = 0; j < c; j++) {
             double r = 0, f = 0, last;
@@ -192,23 +202,16 @@ static double bound_after_elimination(node_t *node)
         fewer = sqrt((order - 2) / (order - 1) * sum_of_largest(c, node->lessf, s, node->top));
         fewer = fmin(disc_less, fewer);
         if (bound <= 1) return bound;
+        for (spca_int j = 0; j < c; j++) out[j] = node->f[j] <= 1 - fewer || discs_within(node, j);
+        for (spca_int j = c - 1; j >= 0; j--)
+            if (out[j]) drop(node, j);
+        if (node->count < before) continue;
         for (spca_int j = 0; j < c; j++) {
             const double *row = node->H + j * p;
             for (spca_int l = 0; l < c; l++) x[l] = fabs(row[l]) * node->r[l];
             weighted = fmax(weighted, sum_of_largest(c, x, s, node->top));
         }
-        bound = fmin(bound, sqrt(weighted));
-        if (bound <= 1) return bound;
-        for (spca_int j = 0; j < c; j++) {
-            const double *row = node->H + j * p;
-            double most = 0;
-            for (spca_int l = 0; l < c; l++)
-                most = fmax(most, node->less[l] + fabs(row[l]) * node->r[j]);
-            worst[j] = most;
-        }
-        for (spca_int j = c - 1; j >= 0; j--)
-            if (node->f[j] <= 1 - fewer || worst[j] <= 1) drop(node, j);
-        if (node->count == before) return bound;
+        return fmin(bound, sqrt(weighted));
     }
 }
 

@@ -2,8 +2,13 @@
 
 import inspect
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
+from cli_tools import COMMAND, one_error_line
+from click.shell_completion import ShellComplete
 from processes import output_of
 
 import spcacore
@@ -61,47 +66,24 @@ def test_help_of_each_command(capsys, command):
     assert max(map(len, out.split("file formats:")[1].splitlines())) <= 110
 
 
-def test_help_names_every_field_of_the_json(capsys, as_json, file, tmp_path):
+@pytest.mark.parametrize(
+    ("command", "calls"),
+    [
+        ("path", [("-k1:3",), ("-k1:3", "--select", "cv"), ("-k2/3", "--select", "cv")]),
+        ("certify", [("-k3", "--exact"), ("--loadings", "l.csv")]),
+        ("transform", [("--loadings", "l.csv")]),
+        ("info", [()]),
+    ],
+)
+def test_help_names_every_field_of_the_json(as_json, file, tmp_path, monkeypatch, command, calls):
     """And those that it names are there."""
-    as_json("fit", file, "-k3", "-n1", "-o", tmp_path / "l.csv")
-    described = set(re.findall(r"[a-z]\w*", help.PAGES["json.matrix"]))
-    for command, text, calls in (
-        ("fit", help.PAGES["fit.json"] + help.PAGES["json.result"], [("-k3", "-n1", "--certify")]),
-        (
-            "path",
-            help.PAGES["path.json"] + help.PAGES["json.result"],
-            [("-k1:3",), ("-k1:3", "--select", "cv"), ("-k2/3", "--select", "cv")],
-        ),
-        (
-            "stability",
-            help.PAGES["stability.json"] + help.PAGES["json.result"],
-            [
-                ("-k3", "-n1", "--resamples", "4"),
-                ("--method", "sparse_cca", "--other", file, "--l1-bound", "1.5", "--resamples", "4"),
-            ],
-        ),
-        ("certify", help.PAGES["certify.json"], [("-k3", "--exact"), ("--loadings", tmp_path / "l.csv")]),
-        ("transform", help.PAGES["transform.json"], [("--loadings", tmp_path / "l.csv")]),
-        ("compare", help.PAGES["compare.json"], [("--loadings", tmp_path / "l.csv")]),
-        ("info", help.PAGES["info.json"], [()]),
-    ):
-        words, found = described | set(re.findall(r"[a-z]\w*", text)), set()
-        for argv in calls:
-            fields(as_json(command, file, *argv), found)
-        if command == "info":
-            fields(as_json("info", "--build"), found)
-        assert found - {"reading", "computing", "branch and bound"} <= words
-        named = {word for word in words if "_" in word} - {"l1_bound"}
-        assert named <= found | (set() if command != "path" else {"n_iter"})
-    capsys.readouterr()
-
-
-def fields(value, found):
-    """The names of all fields, however deep."""
-    if isinstance(value, dict):
-        found |= set(value)
-    for entry in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        fields(entry, found)
+    monkeypatch.chdir(tmp_path)
+    as_json("fit", file, "-k3", "-n1", "-o", "l.csv")
+    found = set().union(*(as_json(command, file, *argv) for argv in calls))
+    found |= set(as_json("info", "--build")) if command == "info" else set()
+    text = help.PAGES["json.matrix"] + help.PAGES[f"{command}.json"] + "result"
+    assert found <= set(re.findall(r"[a-z]\w*", text))
+    assert {*re.findall(r"[a-z]\w*_\w+", help.PAGES[f"{command}.json"])} <= found | {"upper_bound"}
 
 
 def test_help_lists_the_commands(capsys):
@@ -125,3 +107,56 @@ def test_the_command_imports_what_it_needs_and_no_more():
         "'spcacore.cli.info'} & set(sys.modules))"
     )
     assert output_of(script) == "\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("", options.COMMANDS.keys()),
+        ("t", {"transform"}),
+        ("fit x.csv --orient", {"--orientation"}),
+        ("fit x.csv --orientation ", {"rows", "columns"}),
+        ("fit --method=gre", {"greedy"}),
+        ("path x.csv --criterion b", {"bic"}),
+        ("--completion ", {"bash", "zsh", "fish"}),
+        ("fit da", {"da"}),  # a file, which the shell completes
+        ("compare x.csv --loadings a.csv da", {"da"}),
+    ],
+)
+def test_completions(line, words):
+    """Of commands, options and choices."""
+    *args, last = line.split(" ")
+    found = ShellComplete(options.cli, {}, "spcacore", "_SPCACORE_COMPLETE").get_completions(args, last)
+    assert {one.value for one in found} == set(words)
+
+
+def test_completions_in_a_shell(run, output, tmp_path):
+    for shell in ("bash", "zsh", "fish"):
+        script = output("--completion", shell)
+        assert "_SPCACORE_COMPLETE" in script
+    error = one_error_line(run("--completion", "cmd"))
+    assert "--completion: 'cmd' is not one of 'bash', 'zsh', 'fish'; see" in error
+    if shutil.which("bash") is None or COMMAND[-1] == "spcacore.cli":
+        return
+    (tmp_path / ".script").write_text(output("--completion", "bash"))
+    call = 'COMP_WORDS=(spcacore fit x.csv --method gre); COMP_CWORD=4; _spcacore_completion "$1"'
+    argv = ["bash", "-c", f'source .script; {call}; printf "%s\\n" "${{COMPREPLY[@]}}"', "bash", *COMMAND]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("greedy\n", "")
+
+
+def test_a_file_name_as_the_command_gets_the_right_advice(run):
+    for argv, words in (
+        (["data.csv"], "unknown command 'data.csv'; to analyze a file: spcacore fit data.csv"),
+        (["fit"], "fit needs FILE; see spcacore fit --help"),
+        (["--nonsense"], "there is no option --nonsense; see spcacore --help"),
+        (["info", "data.csv", "--scale"], "there is no option --scale; see spcacore info --help"),
+    ):
+        assert words in one_error_line(run(*argv))
+
+
+@pytest.mark.parametrize("argv", [["fit", "missing.csv"], ["certify", "-k0"]])
+def test_without_a_stderr_errors_do_not_go_to_stdout(monkeypatch, capsys, argv):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert cli.main(argv) == 2
+    assert capsys.readouterr().out == ""

@@ -118,9 +118,17 @@ def test_info_of_a_constant_matrix(output, as_json, tmp_path):
     assert as_json("info", tmp_path / "x.npy")["constant_variables"] == [0, 1, 2]
 
 
-def test_info_times_a_product(as_json, tmp_path, monkeypatch):
-    monkeypatch.setattr(info, "INFO_TIMED_ENTRIES", 10)
-    np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((5, 3)))
-    assert 0 < as_json("info", tmp_path / "x.npy")["seconds_per_product"] < 60
-    np.save(tmp_path / "x.npy", np.full((5, 3), np.nan))
-    assert as_json("info", tmp_path / "x.npy")["seconds_per_product"] is None
+def test_info_names_the_option_that_a_column_needs(output, tmp_path):
+    for text, words in (
+        ('a,b\n"10,500",8\n"2,300",5\n', "'a' ('10,500'); if , separates thousands, say --thousands ,"),
+        ("a;b\n1,5;8\n2,5;5\n", "'a' ('1,5'); if the comma is the decimal mark, say --decimal ,"),
+        (
+            "a,site,b\n1,north,2\n3,south,4\n",
+            "'site' ('north'); --index-column takes one as names of the rows",
+        ),
+        ("a,b\n1,2\n3,oops\n5,7\n", "'b' ('oops'); --index-column"),
+    ):
+        (tmp_path / "m.csv").write_text(text)
+        found = output("info", tmp_path / "m.csv")
+        assert "left out\n" in found
+        assert words in found

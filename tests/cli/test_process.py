@@ -131,3 +131,20 @@ def test_the_installed_command(tmp_path, X):
     done = subprocess.run([*COMMAND, "fit", "no.csv"], capture_output=True, cwd=tmp_path, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "spcacore: error: cannot read no.csv: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["path", "-k1:9"], r"\d of 9 done"),
+        (["path", "-k1:9", "--select", "permutation"], r"\d+ of \d{3} done"),
+        (["certify", "-k1:5"], r"cardinality [1-5]: (bounds|\d+ iterations)"),
+        (["certify", "-k1:5", "--exact"], r"cardinality [1-5]: (bounds|\d+ nodes)"),
+    ],
+)
+def test_long_work_tells_how_far_it_is(run, file, slow_clock, argv, line):
+    status, _, err = run(argv[0], file, *argv[1:])
+    assert status == 0
+    assert len(err.splitlines()) >= 2
+    for said in err.splitlines():
+        assert re.fullmatch(rf"spcacore: {line}, \d+ s", said)

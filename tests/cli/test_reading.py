@@ -1,154 +1,144 @@
-"""Files as matrices: arrays, text, headers and row names."""
+"""Files as matrices: text in every layout, arrays, stores, pipes; and what is said of bad ones."""
 
+import contextlib
 import csv
 import gzip
 import importlib
 import io
+import os
+import sys
+import threading
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-from cli_tools import OPTIONS, api, assert_same, one_error_line, read, read_and_told, results
+from cli_tools import one_error_line, read, read_and_told
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
 
-import spcacore
+from spcacore import cli
 from spcacore.cli.text import number
 
 P = 12  # columns of X
-
-
-def write_text(path, matrix, delimiter):
-    text = "".join(delimiter.join(map(repr, row)) + "\n" for row in matrix.tolist()).encode()
-    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
-
-
-@pytest.mark.parametrize(
-    ("name", "write"),
-    [
-        ("m.csv", lambda path, X: write_text(path, X, ",")),
-        ("semicolon.CSV", lambda path, X: write_text(path, X, ";")),
-        ("m.tsv", lambda path, X: write_text(path, X, "\t")),
-        ("m.csv.gz", lambda path, X: write_text(path, X, ",")),
-        ("m.tsv.gz", lambda path, X: write_text(path, X, "\t")),
-        ("with.dots.npy", np.save),
-        ("only.npz", lambda path, X: np.savez(path, whatever=X, labels=np.arange(7))),
-        ("called_X.npz", lambda path, X: np.savez(path, X=X, other=X[:4])),
-        ("packed.npz", lambda path, X: np.savez_compressed(path, X=X)),
-        ("dense.mtx", lambda path, X: scipy.io.mmwrite(path, X, precision=17)),
-    ],
-)
-def test_dense_formats_give_the_loadings_of_the_api(run, tmp_path, X, name, write):
-    write(tmp_path / name, X)
-    status, out, err = run("fit", tmp_path / name, *OPTIONS, "-o", tmp_path / "r.npz", "-q")
-    assert (status, out, err) == (0, "", "")
-    assert_same(results(tmp_path / "r.npz"), api(X), [f"x{j + 1}" for j in range(12)])
-
-
-@pytest.mark.parametrize("format_", ["csr", "csc", "coo", "bsr", "dia"])
-def test_sparse_npz(run, tmp_path, counts, format_):
-    scipy.sparse.save_npz(tmp_path / "m.npz", counts.asformat(format_))
-    assert run("fit", tmp_path / "m.npz", *OPTIONS, "-o", tmp_path / "r.npz", "-q") == (0, "", "")
-    matrix = counts.asformat("csc") if format_ == "csc" else counts
-    assert_same(results(tmp_path / "r.npz"), api(matrix))
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_sparse_matrix_market(run, tmp_path, counts, packed):
-    path = tmp_path / "m.mtx"
-    scipy.io.mmwrite(path, counts, precision=17)
-    if packed:
-        (tmp_path / "m.mtx.gz").write_bytes(gzip.compress(path.read_bytes()))
-        path = tmp_path / "m.mtx.gz"
-    assert run("fit", path, *OPTIONS, "-o", tmp_path / "r.npz", "-q") == (0, "", "")
-    assert_same(results(tmp_path / "r.npz"), api(counts))
-
-
-def test_array_chooses_among_several(run, tmp_path, X):
-    np.savez(tmp_path / "m.npz", a=X[:10], b=X)
-    assert run("fit", tmp_path / "m.npz", "--array", "b", *OPTIONS, "-q", "-o", tmp_path / "r.npz")[0] == 0
-    assert_same(results(tmp_path / "r.npz"), api(X))
-
-
-def test_words_in_an_npz_are_names(run, tmp_path, X):
-    genes, patients = [f"gene {j}" for j in range(12)], [f"patient {i}" for i in range(30)]
-    np.savez(tmp_path / "m.npz", X=X, genes=genes, patients=patients, n=3)
-    path, scores = tmp_path / "r.npz", tmp_path / "s.npz"
-    assert run("fit", tmp_path / "m.npz", *OPTIONS, "-q", "-o", path, "--scores", scores)[0] == 0
-    assert_same(results(path), api(X), genes)
-    assert results(scores)["names"].tolist() == patients
+INDEX = "was read as row names; if it is a variable, say --no-row-names"
+RISES = "rises from row to row and was read as a variable; if it names the rows, say --row-names"
+AB = ("a", "b")
+TWO = [[1, 2], [3, 5]]
 
 
 @pytest.mark.parametrize(
-    ("text", "argv", "matrix", "names", "row_names"),
+    ("text", "argv", "matrix", "names", "row_names", "told"),
     [
-        ("1,2\n3,4\n5,7\n", (), [[1, 2], [3, 4], [5, 7]], None, None),
-        ("a,b\n1,2\n3,5\n", (), [[1, 2], [3, 5]], ("a", "b"), None),
-        ("id,a,b\ns,1,2\nt,3,5\n", (), [[1, 2], [3, 5]], ("a", "b"), ("s", "t")),
-        ("a,b\ns,1,2\nt,3,5\n", (), [[1, 2], [3, 5]], ("a", "b"), ("s", "t")),
-        ("2001,2002\ns,1,2\nt,3,5\n", (), [[1, 2], [3, 5]], ("2001", "2002"), ("s", "t")),
-        (",a,b\n1,7,2\n2,3,5\n", (), [[7, 2], [3, 5]], ("a", "b"), ("1", "2")),
-        (",0,1\n0,7.5,2\n1,3,5\n", (), [[7.5, 2], [3, 5]], ("0", "1"), ("0", "1")),
-        (",2001,2007\ns,1,2\nt,3,5\n", (), [[1, 2], [3, 5]], ("2001", "2007"), ("s", "t")),
-        ("s,1,2\nt,3,5\n", (), [[1, 2], [3, 5]], None, ("s", "t")),
-        ("1_0,1,2\n1_1,3,5\n", (), [[1, 2], [3, 5]], None, ("1_0", "1_1")),
-        ("s,1,2\n7,3,5\n", (), [[1, 2], [3, 5]], None, ("s", "7")),
-        ("a\n1\n2\n", (), [[1], [2]], ("a",), None),
-        ("a\ns,1\nt,2\n", (), [[1], [2]], ("a",), ("s", "t")),
-        ("1,2\n3,5\n", ("--header",), [[3, 5]], ("1", "2"), None),
-        ("1,2\n3,5\n", ("--row-names",), [[2], [5]], None, ("1", "3")),
-        ("id,1,2\n7,3,4\n", ("--header",), [[7, 3, 4]], ("id", "1", "2"), None),
-        ("id,1,2\ns,3,4\n", ("--header",), [[3, 4]], ("1", "2"), ("s",)),
-        ("1,2\n3,4,5\n", ("--header", "--row-names"), [[4, 5]], ("1", "2"), ("3",)),
-        ("id,a\n1,2\n3,5\n", ("--row-names",), [[2], [5]], ("a",), ("1", "3")),
-        ('"a,1";"b ""q"""\n"1";2\n3;5\n', (), [[1, 2], [3, 5]], ("a,1", 'b "q"'), None),
-        ('a,"b\nc"\n1,2\n3,5\n', (), [[1, 2], [3, 5]], ("a", "b\nc"), None),
-        ("\n \na,b\r\n\r\n1,2\r\n3,5", (), [[1, 2], [3, 5]], ("a", "b"), None),
-        ("\ufeffa,b\n1,2\n3,5\n", (), [[1, 2], [3, 5]], ("a", "b"), None),
-        ("\ufeff1,2\n3,5\n", (), [[1, 2], [3, 5]], None, None),
-        ("a\tb\n1\t2\n", (), [[1, 2]], ("a", "b"), None),
-        (" 1 , -2e3\n+3.,.5\n", (), [[1, -2000], [3, 0.5]], None, None),
+        # headers and row names
+        ("1,2\n3,4\n5,7\n", (), [[1, 2], [3, 4], [5, 7]], None, None, ""),
+        ("a,b\n1,2\n3,5\n", (), TWO, AB, None, ""),
+        ("id,a,b\ns,1,2\nt,3,5\n", (), TWO, AB, ("s", "t"), ""),
+        ("a,b\ns,1,2\nt,3,5\n", (), TWO, AB, ("s", "t"), ""),
+        ("2001,2002\ns,1,2\nt,3,5\n", (), TWO, ("2001", "2002"), ("s", "t"), ""),
+        (",a,b\n1,7,2\n2,3,5\n", (), [[7, 2], [3, 5]], AB, ("1", "2"), ""),
+        (",0,1\n0,7.5,2\n1,3,5\n", (), [[7.5, 2], [3, 5]], ("0", "1"), ("0", "1"), ""),
+        (",2001,2007\ns,1,2\nt,3,5\n", (), TWO, ("2001", "2007"), ("s", "t"), ""),
+        ("s,1,2\nt,3,5\n", (), TWO, None, ("s", "t"), ""),
+        ("1_0,1,2\n1_1,3,5\n", (), TWO, None, ("1_0", "1_1"), ""),
+        ("a\n1\n2\n", (), [[1], [2]], ("a",), None, ""),
+        ("a\ns,1\nt,2\n", (), [[1], [2]], ("a",), ("s", "t"), ""),
+        ("1,2\n3,5\n", ("--header",), [[3, 5]], ("1", "2"), None, ""),
+        ("1,2\n3,5\n", ("--row-names",), [[2], [5]], None, ("1", "3"), ""),
+        ("id,1,2\ns,3,4\n", ("--header",), [[3, 4]], ("1", "2"), ("s",), ""),
+        ("1,2\n3,4,5\n", ("--header", "--row-names"), [[4, 5]], ("1", "2"), ("3",), ""),
+        ('"a,1";"b ""q"""\n"1";2\n3;5\n', (), TWO, ("a,1", 'b "q"'), None, ""),
+        ('a,"b\nc"\n1,2\n3,5\n', (), TWO, ("a", "b\nc"), None, ""),
+        ("\n \na,b\r\n\r\n1,2\r\n3,5", (), TWO, AB, None, ""),
+        ("\ufeffa,b\n1,2\n3,5\n", (), TWO, AB, None, ""),
+        ("a\tb\n1\t2\n", (), [[1, 2]], AB, None, ""),
+        (" 1 , -2e3\n+3.,.5\n", (), [[1, -2000], [3, 0.5]], None, None, ""),
+        ("day,a\n2020-01-01,5\n2020-01-02,7\n", (), [[5], [7]], ("a",), ("2020-01-01", "2020-01-02"), ""),
+        ("iso,a\nNA,5\nFR,7\n", (), [[5], [7]], ("a",), ("NA", "FR"), ""),
+        # a comma at the end of each row, of the header, or of both
+        ("a,b\n1,2,\n3,5,\n", (), TWO, AB, None, ""),
+        ("a,b\n1,2,,\n3,5,,\n", (), TWO, AB, None, ""),
+        ("a,b,\n1,2\n3,5\n", (), TWO, AB, None, ""),
+        ("a,b,,\n1,2,,\n3,5,,\n", (), TWO, AB, None, ""),
+        ("id,a,b\ns,1,2,\nt,3,5,\n", (), TWO, AB, ("s", "t"), ""),
+        ("a,b\n7,1,2\n9,3,5\n", (), TWO, AB, ("7", "9"), ""),
+        # other marks
+        ('a,b\n"10,500",870\n"1,234.5",2\n', ("--thousands", ","), [[10500, 870], [1234.5, 2]], AB, None, ""),
+        ("a;b\n10.500;870\n1.234,5;2\n", ("--thousands", ".", "--decimal", ","),
+         [[10500, 870], [1234.5, 2]], AB, None, ""),
+        ("a\tb\n10 500\t1\n-2\u00a0000\t3\n", ("--thousands", " "), [[10500, 1], [-2000, 3]], AB, None, ""),
+        ("a;b\n12,34,567;9\n2;3\n", ("--thousands", ","), [[1234567, 9], [2, 3]], AB, None, ""),
+        ("a;b\n1,5;2\n-0,25;3e2\n", ("--decimal", ","), [[1.5, 2], [-0.25, 300]], AB, None, ""),
+        ("1,5\t2\n3\t,5\n", ("--decimal", ","), [[1.5, 2], [3, 0.5]], None, None, ""),
+        ("a|b\n1.5|2\n", ("--delimiter", "|"), [[1.5, 2]], AB, None, ""),
+        ("x,y\t2\n3\t4\n", ("--delimiter", "tab", "--header"), [[3, 4]], ("x,y", "2"), None, ""),
+        ("v1.5;v2,5\n1;2\n", ("--decimal", ","), [[1, 2]], ("v1.5", "v2,5"), None, ""),
+        ("a,b\n1,\u22122\n3,5\n", (), [[1, -2], [3, 5]], AB, None, ""),
+        # columns of words
+        ("a,site,b\n1,north,2\n3,south,5\n", (), TWO, AB, None, "'site' ('north'); --index-column"),
+        ("a,b,day\n1,2,2020-01-31\n3,5,2020-02-28\n", (), TWO, AB, None, "'day'"),
+        ("1,x,2\n3,y,5\n", (), TWO, None, None, "'column 2' ('x')"),
+        ("a,site,b\n1,north,2\n3,south,5\n", ("--drop", "site"), TWO, AB, None, ""),
+        ("a,site,b\n1,north,2\n3,south,5\n", ("--drop", "2,b"), [[1], [3]], ("a",), None, ""),
+        ("a,site,b\n1,north,2\n3,south,5\n", ("--index-column", "site"), TWO, AB, ("north", "south"), ""),
+        ("a,room\n1,4b\n2,7\n3,9c\n", (), [[1], [2], [3]], ("a",), None, "'room' ('4b')"),
+        ("a,room\n1,2\n2,7\n3,oops\n", ("--drop", "room"), [[1], [2], [3]], ("a",), None, ""),
+        ("a,ok\n1,True\n2,False\n3,\n", ("--impute", "drop-rows"), [[1, 1], [2, 0]], ("a", "ok"), None,
+         "1 sample dropped, with 1 missing entry"),
+        # a first column that numbers the rows
+        ("id,a\n93,5\n12,7\n45,1\n2,2\n1,9\n", (), [[5], [7], [1], [2], [9]], ("a",),
+         ("93", "12", "45", "2", "1"), INDEX),
+        ("n,a\n0,5\n1,7\n2,1\n3,2\n4,9\n", (), [[5], [7], [1], [2], [9]], ("a",), tuple("01234"), INDEX),
+        ("id,a\n1,5\n2,7\n3,1\n4,2\n5,9\n", ("--no-row-names",), [[1, 5], [2, 7], [3, 1], [4, 2], [5, 9]],
+         ("id", "a"), None, ""),
+        ("dose,a\n1,5\n2,7\n5,1\n10,2\n20,9\n", (), [[1, 5], [2, 7], [5, 1], [10, 2], [20, 9]],
+         ("dose", "a"), None, RISES),
+        ("acid,a\n9,5\n4,7\n3,1\n8,2\n6,9\n", (), [[9, 5], [4, 7], [3, 1], [8, 2], [6, 9]], ("acid", "a"),
+         None, ""),
+        ("id,a\n1,5\n1,7\n2,1\n2,2\n3,9\n", (), [[1, 5], [1, 7], [2, 1], [2, 2], [3, 9]], ("id", "a"),
+         None, ""),
+        ("1990,1991,1992,1993\n5,3,8,1\n", (), [[1990, 1991, 1992, 1993], [5, 3, 8, 1]], None, None,
+         "line 1 of"),
+        # comments
+        ("# made by hand\na,b\n1,2\n", (), [[1, 2]], AB, None, ""),
+        ("# by\n#ID\ts1\ts2\ng1\t1\t2\ng2\t3\t5\n", (), TWO, ("s1", "s2"), ("g1", "g2"), ""),
+        ("# a,b\n1,2\n", (), [[1, 2]], AB, None, ""),
+        ("a;b\n% a comment\n1;2 % another\n", ("--comment", "%"), [[1, 2]], AB, None, ""),
     ],
 )  # fmt: skip
-def test_layout_of_text(tmp_path, text, argv, matrix, names, row_names):
-    path = tmp_path / "m.csv"
-    path.write_bytes(text.encode())
-    table = read(path, *argv)
+def test_text(tmp_path, text, argv, matrix, names, row_names, told):
+    (tmp_path / "m.csv").write_text(text, encoding="utf-8", newline="")
+    table, notes = read_and_told(tmp_path / "m.csv", *argv)
     np.testing.assert_array_equal(table.matrix, np.array(matrix, float))
     assert (table.names, table.row_names) == (names, row_names)
+    assert told in notes
+    assert bool(told) == bool(notes)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("1990,1991,1992,1993\n5,3,8,1\n2,9,4,2\n", "say --header"),
-        ("s,1990,1991,1992,1993\nt,3,8,1,7\nu,9,4,2,0\n", "say --header"),
-        ("n,a\n1,5\n2,7\n3,1\n", "say --row-names"),
-        ("0,5\n1,7\n2,1\n", "say --row-names"),
-        ("a,b,c\n$1,2,3\n3,4,6\n", "as row names, though 3 is a number; if it is a variable, say --no-row"),
-    ],
-)
-def test_numbers_that_may_be_names_are_pointed_out(run, tmp_path, text, words):
-    path = tmp_path / "m.csv"
-    path.write_text(text)
-    err = run("fit", path, "-n1", "-k1")[2]
-    assert words in err
-    assert err.count("\n") == 1
-    flag = "--no-header" if "header" in words else "--row-names" if "$" in text else "--no-row-names"
-    assert run("fit", path, "-n1", "-k1", flag)[2] == ""
+SPELLED = """#N/A|#DIV/0!|<NA>|\\N|1.#QNAN|N.A.|NaT|(null)|NA|nan|NaN|null|NULL|None|?|-|.|..|#VALUE!|#REF!|\
+#NAME?|#NUM!|-1.#IND|-nan|n/a|N/A|--|missing|| | NA """
+
+
+@pytest.mark.parametrize("word", SPELLED.split("|"))
+def test_spellings_of_missing(tmp_path, word):
+    (tmp_path / "m.csv").write_text(f"a,b\n1.5,2\n{word},{word}\n5,7\n")
+    matrix = read(tmp_path / "m.csv", "--impute", "mean").matrix
+    np.testing.assert_array_equal(matrix, [[1.5, 2], [3.25, 4.5], [5, 7]])
 
 
 label = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), min_size=1, max_size=8).filter(
-    lambda text: number(text) is None and text.strip() == text
+    lambda text: (
+        number(text) is None and text.strip() == text and text[0] not in "#$€£%" and text[-1] not in "€£%$"
+    )
 )
-
-
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, data):
     n, p = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
@@ -170,155 +160,6 @@ def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, data):
     assert (table.names, table.row_names) == (names, row_names)
 
 
-def test_pandas_and_this_read_a_large_table_alike(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(
-        np.random.default_rng(0).standard_normal((72, 1500)),
-        [f"s{i}" for i in range(72)],
-        [f"g{j}" for j in range(1500)],
-    )
-    frame.to_csv(tmp_path / "m.csv")
-    table = read(tmp_path / "m.csv")
-    again = pandas.read_csv(tmp_path / "m.csv", index_col=0, dtype=str)
-    np.testing.assert_array_equal(table.matrix, frame.to_numpy())
-    np.testing.assert_array_equal(table.matrix, again.to_numpy().astype(float))
-    assert table.names == tuple(again.columns)
-    assert table.row_names == tuple(again.index)
-
-
-def test_compressed_text_may_have_a_byte_order_mark(tmp_path):
-    path = tmp_path / "m.tsv.gz"
-    path.write_bytes(gzip.compress("a\tb\n1\t2\n".encode("utf-8-sig")))
-    assert read(path).names == ("a", "b")
-
-
-NOT = np.nan
-INDEX = "was read as row names; if it is a variable, say --no-row-names"
-
-
-@pytest.mark.parametrize(
-    ("text", "argv", "matrix", "names", "row_names", "told"),
-    [
-        # a comma at the end of each row, of the header, or of both
-        ("a,b,c\n1,9,3,\n4,5,6,\n", (), [[1, 9, 3], [4, 5, 6]], ("a", "b", "c"), None, ""),
-        ("a,b\n1,9,,\n4,5,,\n", (), [[1, 9], [4, 5]], ("a", "b"), None, ""),
-        ("a,b,\n1,9\n4,5\n", (), [[1, 9], [4, 5]], ("a", "b"), None, ""),
-        ("a,b,,\n1,9,,\n4,5,,\n", (), [[1, 9], [4, 5]], ("a", "b"), None, ""),
-        ("id,a,b\ns,1,2,\nt,3,4,\n", (), [[1, 2], [3, 4]], ("a", "b"), ("s", "t"), ""),
-        ("a;b\n1;9;\n4;5;\n", (), [[1, 9], [4, 5]], ("a", "b"), None, ""),
-        ("a,b\n7,1,2\n9,3,4\n", (), [[1, 2], [3, 4]], ("a", "b"), ("7", "9"), ""),
-        # thousands, and decimals beside them
-        ('a,b\n"10,500",870\n"1,234.5",2\n', ("--thousands", ","), [[10500, 870], [1234.5, 2]], ("a", "b"),
-         None, ""),
-        ("a;b\n10.500;870\n1.234,5;2\n", ("--thousands", ".", "--decimal", ","), [[10500, 870], [1234.5, 2]],
-         ("a", "b"), None, ""),
-        ("a\tb\n10 500\t1\n-2\u00a0000\t3\n", ("--thousands", " "), [[10500, 1], [-2000, 3]], ("a", "b"),
-         None, ""),
-        ("a;b\n1'234'567;1\n2;3\n", ("--thousands", "'"), [[1234567, 1], [2, 3]], ("a", "b"), None, ""),
-        ("a;b\n12,34,567;1\n2;3\n", ("--thousands", ","), [[1234567, 1], [2, 3]], ("a", "b"), None, ""),
-        # columns of words
-        ("a,site,b\n1,north,2\n3,south,4\n", (), [[1, 2], [3, 4]], ("a", "b"), None, "'site' ('north')"),
-        ("s,a\nx,1\ny,2\n", (), [[1], [2]], ("a",), ("x", "y"), ""),
-        ("a,b,day\n1,2,2020-01-31\n3,4,2020-02-28\n", (), [[1, 2], [3, 4]], ("a", "b"), None, "'day'"),
-        ("1,x,2\n3,y,4\n", (), [[1, 2], [3, 4]], None, None, "'column 2' ('x')"),
-        ("a,site,b\n1,north,2\n3,south,4\n", ("--drop", "site"), [[1, 2], [3, 4]], ("a", "b"), None, ""),
-        ("a,site,b\n1,north,2\n3,south,4\n", ("--drop", "2,b"), [[1], [3]], ("a",), None, ""),
-        ("a,site,b\n1,north,2\n3,south,4\n", ("--index-column", "site"), [[1, 2], [3, 4]], ("a", "b"),
-         ("north", "south"), ""),
-        ("a,room\n1,4b\n2,7\n3,9c\n", (), [[1], [2], [3]], ("a",), None, "'room' ('4b')"),
-        ("a,room\n1,2\n2,7\n3,oops\n", ("--drop", "room"), [[1], [2], [3]], ("a",), None, ""),
-        ("a,ok\n1,True\n2,False\n3,\n", ("--method", "pmd", "--l1-bound", "1", "--impute", "drop-rows"),
-         [[1, 1], [2, 0]], ("a", "ok"), None, ""),
-        # a first column that numbers the rows
-        ("id,a\n1001,5\n1002,7\n1003,1\n1004,2\n1005,9\n", (), [[5], [7], [1], [2], [9]], ("a",),
-         ("1001", "1002", "1003", "1004", "1005"), INDEX),
-        ("n,a\n0,5\n1,7\n2,1\n3,2\n4,9\n", (), [[5], [7], [1], [2], [9]], ("a",), ("0", "1", "2", "3",
-         "4"), INDEX),
-        ("day,a\n20200130,5\n20200131,7\n20200201,1\n20200202,2\n20200203,9\n", (),
-         [[5], [7], [1], [2], [9]], ("a",), tuple(map(str, (20200130, 20200131, 20200201, 20200202,
-         20200203))), INDEX),
-        ("patientID,a\n0093,5\n0012,7\n0045,1\n0002,2\n0001,9\n", (), [[5], [7], [1], [2], [9]], ("a",),
-         ("0093", "0012", "0045", "0002", "0001"), INDEX),
-        ("2001,5\n2003,7\n2005,1\n2007,2\n2010,9\n", (), [[5], [7], [1], [2], [9]], None,
-         ("2001", "2003", "2005", "2007", "2010"), INDEX),
-        ("id,a\n1,5\n2,7\n3,1\n4,2\n5,9\n", ("--no-row-names",), [[1, 5], [2, 7], [3, 1], [4, 2], [5, 9]],
-         ("id", "a"), None, ""),
-        ("dose,a\n1,5\n2,7\n5,1\n10,2\n20,9\n", (), [[1, 5], [2, 7], [5, 1], [10, 2], [20, 9]], ("dose",
-         "a"), None,
-         "if it is not a variable, say --row-names or --index-column 1"),
-        ("acid,a\n9,5\n4,7\n3,1\n8,2\n6,9\n", (), [[9, 5], [4, 7], [3, 1], [8, 2], [6, 9]], ("acid", "a"),
-         None, ""),
-        ("id,a\n1,5\n1,7\n2,1\n2,2\n3,9\n", (), [[1, 5], [1, 7], [2, 1], [2, 2], [3, 9]], ("id", "a"),
-         None, ""),
-        ("day,a\n2020-01-01,5\n2020-01-02,7\n", (), [[5], [7]], ("a",), ("2020-01-01", "2020-01-02"), ""),
-        ("iso,a\nNA,5\nFR,7\n", (), [[5], [7]], ("a",), ("NA", "FR"), ""),
-        # comments
-        ("# made by hand\na,b\n1,2\n", (), [[1, 2]], ("a", "b"), None, ""),
-        ("# Constructed\n#OTU ID\ts1\ts2\ng1\t1\t2\ng2\t3\t4\n", (), [[1, 2], [3, 4]], ("s1", "s2"), ("g1",
-         "g2"), ""),
-        ("# a,b\n1,2\n", (), [[1, 2]], ("a", "b"), None, ""),
-        ("a;b\n% a comment\n1;2 % another\n", ("--comment", "%"), [[1, 2]], ("a", "b"), None, ""),
-        ("a,b\n1,\u22122\n3,1.#INF\n", ("--impute", "mean"), [[1, -2], [3, np.inf]], ("a", "b"), None, ""),
-    ],
-)  # fmt: skip
-def test_tables_of_other_programs(tmp_path, text, argv, matrix, names, row_names, told):
-    (tmp_path / "m.csv").write_text(text, encoding="utf-8")
-    table, notes = read_and_told(tmp_path / "m.csv", *argv)
-    np.testing.assert_array_equal(table.matrix, np.array(matrix, float))
-    assert (table.names, table.row_names) == (names, row_names)
-    assert told in notes
-    assert bool(told) == bool(notes) or "dropped" in notes
-
-
-@pytest.mark.parametrize(
-    "word",
-    [
-        "#N/A", "#DIV/0!", "<NA>", "\\N", "1.#QNAN", "N.A.", "NaT", "(null)", "", " ", "NA", "nan", "NaN",
-        "null", "NULL",
-        "None", "?", "-", ".", "..", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "-1.#IND", "-nan", "n/a",
-        "N/A", "--", "missing",
-        " NA ",
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("place", [0, 1])
-def test_spellings_of_missing(tmp_path, word, place):
-    cells = [["1.5", "2"], ["3", "4"], ["5", "7"]]
-    cells[1][place] = word
-    (tmp_path / "m.csv").write_text("a,b\n" + "\n".join(map(",".join, cells)))
-    expected = np.array([[1.5, 2], [3, 4], [5, 7]])
-    expected[1, place] = expected[[0, 2], place].mean()
-    np.testing.assert_array_equal(read(tmp_path / "m.csv", "--impute", "mean").matrix, expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "argv", "words"),
-    [
-        ("a\tb\n10,500\t870\n", (), "say --thousands ,; if the comma is the decimal mark, say --decimal ,"),
-        ("a\tb\n1,5\t870\n", (), "decimals need a point, or say --decimal ,"),
-        ("a;b\n1.234.567;1\n", (), "if . separates thousands, say --thousands . --decimal ,"),
-        ("a;b\n1 234;1\n", (), "if ' ' separates thousands, say --thousands ' '"),
-        (
-            "a;b\n1.234,5;1\n",
-            ("--decimal", ","),
-            "a number has no point; if . separates thousands, say --thousands .",
-        ),
-        ("a;b\n1,5;1\n", ("--thousands", ","), "'1,5'"),
-        ("a;b\n1,23;1\n", ("--thousands", ","), "'1,23'"),
-        ("a,b\n1,2,\n3,4,5\n", (), "line 2, column 3 ('b') is missing"),
-    ],
-)
-def test_what_may_be_read_in_two_ways_is_refused(run, tmp_path, text, argv, words):
-    (tmp_path / "m.csv").write_text(text)
-    assert words in one_error_line(run("fit", tmp_path / "m.csv", "-n1", "-k1", *argv))
-
-
-def test_info_lists_columns_of_words_and_goes_on(run, as_json, tmp_path):
-    (tmp_path / "m.csv").write_text("a,site,b,c\n1,north,2,3\n3,south,4,oops\n5,east,1,2\n")
-    facts = as_json("info", tmp_path / "m.csv")
-    assert (facts["names"], facts["columns_of_words"]) == (["a", "b"], ["site", "c"])
-    assert "2 (site, c), left out" in run("info", tmp_path / "m.csv")[1]
-
-
 @pytest.mark.parametrize("pack", ["gzip", "bz2", "lzma"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_packed_text_in_other_encodings(tmp_path, pack, encoding):
@@ -327,18 +168,404 @@ def test_packed_text_in_other_encodings(tmp_path, pack, encoding):
     assert read(path).names == ("größe", "b")
 
 
-def test_names_of_10x(run, tmp_path, X):
-    """Identifier, symbol and kind of each gene, of which the symbol is the name; groups in any order."""
+# ---- arrays and stores ------------------------------------------------------------------------------
+
+
+def packed_mtx(path, matrix):
+    text = io.BytesIO()
+    scipy.io.mmwrite(text, matrix, precision=17)
+    path.write_bytes(gzip.compress(text.getvalue()))
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "argv"),
+    [
+        ("m.csv", lambda path, X: np.savetxt(path, X, delimiter=",", fmt="%.17g"), ()),
+        ("m.dat", lambda path, X: np.savetxt(path, X, delimiter="\t", fmt="%.17g"), ("--format", "tsv")),
+        ("with.dots.npy", np.save, ()),
+        ("any.name", lambda path, X: path.write_bytes(packed(np.save, X)), ()),
+        ("only.npz", lambda path, X: np.savez(path, whatever=X, labels=np.arange(7)), ()),
+        ("called_X.npz", lambda path, X: np.savez_compressed(path, X=X, other=X[:4]), ()),
+        ("chosen.npz", lambda path, X: np.savez(path, a=X[:10], b=X), ("--array", "b")),
+        ("dense.mtx", lambda path, X: scipy.io.mmwrite(path, X, precision=17), ()),
+        ("turned.npy", lambda path, X: np.save(path, X.T), ("--orientation", "columns")),
+    ],
+)
+def test_dense_formats(tmp_path, X, name, write, argv):
+    write(tmp_path / name, X)
+    np.testing.assert_array_equal(read(tmp_path / name, *argv).matrix, X)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "dia"])
+@pytest.mark.parametrize("kind", ["npz", "mtx", "mtx.gz"])
+def test_sparse_formats(tmp_path, counts, form, kind):
+    path, matrix = tmp_path / f"m.{kind}", counts.asformat(form)
+    if kind == "npz":
+        scipy.sparse.save_npz(path, matrix)
+    else:
+        scipy.io.mmwrite(path, matrix, precision=17) if kind == "mtx" else packed_mtx(path, matrix)
+    found = read(path).matrix
+    assert found.format == ("csc" if (form, kind) == ("csc", "npz") else "csr")
+    np.testing.assert_array_equal(found.toarray(), counts.toarray())
+
+
+def test_words_in_an_npz_are_names(tmp_path, X):
+    genes, patients = [f"gene {j}" for j in range(12)], [f"patient {i}" for i in range(30)]
+    np.savez(tmp_path / "m.npz", X=X, genes=genes, patients=patients, n=3)
+    table = read(tmp_path / "m.npz")
+    assert (table.names, table.row_names) == (tuple(genes), tuple(patients))
+    table = read(tmp_path / "m.npz", "--orientation", "columns")
+    assert (table.names, table.row_names) == (tuple(patients), tuple(genes))
+
+
+def test_names_of_10x(tmp_path, X):
+    """Identifier, symbol and kind of each gene, of which the symbol is the name."""
     lines = [f"ENSG{j:05d}\tgene{j}\tGene Expression\n" for j in range(12)]
     (tmp_path / "features.tsv.gz").write_bytes(gzip.compress("".join(lines).encode()))
     np.save(tmp_path / "m.npy", X)
     table, notes = read_and_told(tmp_path / "m.npy", "--names", tmp_path / "features.tsv.gz")
     assert table.names == tuple(f"gene{j}" for j in range(12))
     assert "column 2 of" in notes
-    groups = [f"x{j}\tset {j % 3}\n" for j in range(12, 0, -1)]
-    (tmp_path / "groups.tsv").write_text("".join(groups))
-    argv = ["-n1", "-k1", "--groups", tmp_path / "groups.tsv", "-q", "-o", tmp_path / "r.npz"]
-    assert run("fit", tmp_path / "m.npy", *argv)[0] == 0
-    labels = [f"set {j % 3}" for j in range(1, 13)]
-    expected = spcacore.sparse_pca(X, 1, cardinality=1, choice=spcacore.Choice(groups=labels))
-    np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected.loadings)
+    (tmp_path / "n.txt").write_bytes("\r\n".join(f"größe {j}" for j in range(12)).encode("utf-8-sig"))
+    assert read(tmp_path / "m.npy", "--names", tmp_path / "n.txt").names[1] == "größe 1"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.uint8, np.bool_])
+def test_parquet(tmp_path, X, dtype):
+    pandas = pytest.importorskip("pandas", reason="pandas writes the file")
+    pytest.importorskip("pyarrow", reason="pyarrow reads the file")
+    data = (X * 4 > 3) if dtype is np.bool_ else np.abs(X * 4).astype(dtype)
+    names, patients = [f"v{j}" for j in range(P)], [f"p{i}" for i in range(30)]
+    for index, columns in ((None, {}), (patients, {}), (None, {"who": patients})):
+        frame = pandas.DataFrame(data, index, names)
+        for place, (name, column) in enumerate(columns.items()):
+            frame.insert(place, name, column)
+        frame.to_parquet(tmp_path / "m.parquet")
+        table = read(tmp_path / "m.parquet")
+        assert table.matrix.dtype == (np.float32 if dtype in (np.float16, np.float32) else np.float64)
+        np.testing.assert_array_equal(table.matrix, data.astype(table.matrix.dtype))
+        assert table.names == tuple(names)
+        assert table.row_names == (tuple(patients) if index or columns else None)
+    frame.assign(day=pandas.Timestamp(0)).to_parquet(tmp_path / "m.parquet")
+    assert "left out 1 column" in read_and_told(tmp_path / "m.parquet")[1]
+
+
+@pytest.mark.share(3)
+@pytest.mark.filterwarnings("ignore")  # of anndata
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.csc_matrix])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_h5ad(run, tmp_path, X, form, dtype):
+    anndata = pytest.importorskip("anndata", reason="anndata writes and reads the file")
+    data = np.where(np.abs(X) > 1, X * 4, 0).astype(dtype)
+    file, raw = anndata.AnnData(form(data)), anndata.AnnData(form(data[:, ::-1].copy()))
+    file.var_names, raw.var_names = ([f"{name}{j}" for j in range(P)] for name in ("gene", "raw"))
+    file.obs_names = [f"cell{i}" for i in range(30)]
+    file.layers["counts"], file.raw = form(data * 2), raw
+    file.write_h5ad(tmp_path / "m.h5ad")
+    for array, matrix, gene in (
+        (None, data, "gene"),
+        ("counts", data * 2, "gene"),
+        ("raw", data[:, ::-1], "raw"),
+    ):
+        table = read(tmp_path / "m.h5ad", *(["--array", array] if array else []))
+        found = table.matrix if form is np.asarray else table.matrix.toarray()
+        np.testing.assert_array_equal(found, matrix)
+        assert (table.names[3], table.row_names[7]) == (f"{gene}3", "cell7")
+    error = one_error_line(run("fit", tmp_path / "m.h5ad", "--array", "spliced"))
+    assert "m.h5ad has no spliced; --array chooses among: X, counts, raw" in error
+
+
+# ---- missing entries --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("how", ["mean", "drop-rows", "drop-columns"])
+def test_missing_entries(tmp_path, X, how, sparse):
+    """Against NumPy: nanmean of the column, or what is complete."""
+    holes = np.where(abs(X) > 0.5, X, 0) if sparse else X.copy()
+    holes[[0, 3, 3, 17], [2, 2, 7, 11]] = np.nan
+    path = tmp_path / ("m.npz" if sparse else "m.npy")
+    scipy.sparse.save_npz(path, scipy.sparse.csc_matrix(holes)) if sparse else np.save(path, holes)
+    expected = {
+        "mean": np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes),
+        "drop-rows": holes[~np.isnan(holes).any(axis=1)],
+        "drop-columns": holes[:, ~np.isnan(holes).any(axis=0)],
+    }[how]
+    found = read(path, "--impute", how).matrix
+    np.testing.assert_allclose(found.toarray() if sparse else found, expected, rtol=1e-14)
+
+
+def test_names_go_with_what_is_left(tmp_path):
+    (tmp_path / "m.csv").write_text("id,a,b,c\nr,1,2,3\ns,4,,6\nt,7,9,8\nu,1,5,2\n")
+    rows, told = read_and_told(tmp_path / "m.csv", "--impute", "drop-rows")
+    assert (rows.row_names, rows.names, told) == (
+        ("r", "t", "u"), ("a", "b", "c"), "1 sample dropped, with 1 missing entry"
+    )  # fmt: skip
+    columns = read(tmp_path / "m.csv", "--impute", "drop-columns")
+    assert (columns.row_names, columns.names) == (("r", "s", "t", "u"), ("a", "c"))
+    told = read_and_told(tmp_path / "m.csv", "--impute", "mean")[1]
+    assert told == "1 missing entry of 1 variable replaced by means"
+
+
+# ---- pipes ------------------------------------------------------------------------------------------
+
+
+def packed(save, *args):
+    stream = io.BytesIO()
+    save(stream, *args)
+    return stream.getvalue()
+
+
+def test_the_standard_input_in_each_format(run, X, monkeypatch):
+    text = "\n".join(",".join(map(repr, row)) for row in X.tolist()).encode()
+    for data, argv in [
+        (text, []), (gzip.compress(text), []), (text.replace(b",", b"\t"), ["--format", "tsv"]),
+        (packed(np.save, X), []), (packed(np.savez, X), []),
+    ]:  # fmt: skip
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False))
+        np.testing.assert_array_equal(read("-", *argv).matrix, X)
+    for data, argv, words in [
+        (b"", [], "standard input is empty"),
+        (b"1,2\n3,x\n", [], "standard input: line 2, column 2"),
+        (b"1,2\n3,4\n", ["--format", "npz"], "standard input is not an .npz file"),
+    ]:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False))
+        assert words in one_error_line(run("fit", "-", *argv))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+    assert "nothing is piped" in one_error_line(run("info", "-"))
+
+
+@pytest.fixture
+def pipe():
+    """What a shell makes of <(..): a path that gives its bytes once."""
+    with contextlib.ExitStack() as stack:
+
+        def made(data):
+            reader, writer = os.pipe()
+            stack.callback(os.close, reader)
+            thread = threading.Thread(target=write_all, args=(writer, data))
+            thread.start()
+            stack.callback(thread.join)
+            return f"/dev/fd/{reader}"
+
+        yield made
+
+
+def write_all(descriptor, data):
+    with open(descriptor, "wb") as file:
+        file.write(data)
+
+
+def test_a_pipe_gives_all_its_bytes_to_every_option_that_names_a_file(run, as_json, tmp_path, pipe, X):
+    X = np.tile(X, (70, 1)) + 1e-3 * np.random.default_rng(0).standard_normal((2100, 12))
+    text = "\n".join(",".join(map(repr, row)) for row in X.tolist()).encode()
+    for data in (text, packed(np.save, X)):
+        assert as_json("info", pipe(data))["samples"] == 2100
+    path = tmp_path / "m.npy"
+    np.save(path, X)
+    names = "\n".join(f"{'n' * 400}{j}" for j in range(12)).encode()
+    groups = "\n".join(f"{'g' * 400}{j % 3}" for j in range(12)).encode()
+    found = as_json("fit", path, "-n1", "-k1", "--names", pipe(names), "--groups", pipe(groups))
+    assert found["names"] == names.decode().splitlines()
+    assert len(found["result"]["loadings"][0]) == 4
+    common = ["stability", path, "-n1", "-k2", "--resamples", "4"]
+    labels = pipe(b"aaaa\nbbbb\n" * 1050)
+    assert as_json(*common, "--method", "sparse_lda", "--labels", labels)["variables"]
+    assert len(as_json(*common, "--method", "sparse_cca", "--other", pipe(text))["other_names"]) == 12
+    for kind in ("csv", "npz"):
+        run("fit", path, "-n2", "-k3", "--names", pipe(names), "-o", tmp_path / f"l.{kind}")
+        loadings = (tmp_path / f"l.{kind}").read_bytes()
+        argv = ["certify", path, "--loadings", pipe(loadings), "--names", pipe(names)]
+        assert len(as_json(*argv)["components"]) == 2
+
+
+# ---- what is wrong ----------------------------------------------------------------------------------
+
+PMD = ("--method", "pmd", "--l1-bound", "1.2", "-n1")
+BAD_TEXT = [
+    ("", (), "m.csv is empty"),
+    ("\n\n", (), "m.csv is empty"),
+    ("a,b\n", (), "has a header but no rows"),
+    ("s\nt\n", ("--no-header",), "line 1, column 1 is not a number: 's'"),
+    ("1\n2\n", ("--row-names",), "row names only"),
+    ("a,b\n1,2\n3\n", (), "line 3 has 1 cell, line 2 has 2"),
+    ("1,2,3\n4,5,6\n\n7,8,9,10\n", (), "line 4 has 4 cells, line 1 has 3"),
+    ('a,b\n"1\n",2\n3,4,5\n', (), "line 4 has 3 cells, line 3 has 2"),
+    ("id,a,b\ns,1,2\nt,3,4,5,6\n", (), "line 3 has 5 cells, line 2 has 3"),
+    ("a,b\n1,2,3,4\n", (), "line 2 has 4 cells, line 1 has 2"),
+    ("!made,by,r\na,b\n1,2\n", (), "line 1 has 3; if ! begins a comment, say --comment '!'"),
+    ('a,b\n1,2\n3,"4\n', (), "line 3: unexpected end of data"),
+    ("a,b\n1,2\n3,oops\n", (), "line 3, column 2 ('b') is not a number: 'oops'; correct it, or leave the "),
+    ("id,a,b\n\ns,1,2\nt,3,x\n", (), "line 4, column 3 ('b') is not a number: 'x'"),
+    ("1.5,oops,3\n4,5,6\n", (), "line 1, column 2 is not a number: 'oops'; if line 1 is a header"),
+    ("1,2\nb2,4\n", (), "line 2, column 1 is not a number: 'b2'; if column 1 is row names"),
+    ("a,b\n$1,2\n$3,4\n", (), "line 2, column 1 ('a') is not a number: '$1'; if column 1 is row names"),
+    ("a,b\n1,10%\n3,20%\n", (), "line 2, column 2 ('b') is not a number: '10%'"),
+    ("1,1_000\n3,4\n", (), "line 1, column 2 is not a number: '1_000'"),
+    ("a b\n1 2\n", (), "is not a number: '1 2'; commas, semicolons or tabs must separate cells"),
+    ("a;b\n1,5;2\n", (), "line 2, column 1 ('a') is not a number: '1,5'; if the comma is the decimal mark"),
+    ("a\tb\n10,500\t870\n", (), "say --thousands ,; if the comma is the decimal mark, say --decimal ,"),
+    ("a;b\n1.234.567;1\n", (), "if . separates thousands, say --thousands . --decimal ,"),
+    ("a;b\n1 234;1\n", (), "if ' ' separates thousands, say --thousands ' '"),
+    ("a;b\n1.234,5;1\n", ("--decimal", ","), "a number has no point; if . separates thousands, say --thou"),
+    ("a;b\n1,5;1\n", ("--thousands", ","), "'1,5'"),
+    ("a,b\n1,\n3,NA\n4,nan\n", (), "line 2, column 2 ('b') is missing (and 2 more); say what becomes of it"),
+    ("id,a,b\ns,1,2\nt,-inf,3\n", (), "line 3, column 2 ('a') is infinite"),
+    ("id,a,b\n\ns,1,2\nt,1e300,4\n", ("--float32",), "column 2 ('a') is infinite in single precision"),
+    ("id,a,b\n\ns,1,2\nt,inf,\n", PMD, "line 4, column 2 ('a') is infinite"),
+    ("id,a,b\ns,1,2\nt,3,NA\nu,4,3\n", (*PMD, "--scores", "s.csv"), "line 3, column 3 ('b') is missing"),
+    ("1,inf\n2,\n", ("--impute", "mean"), "line 1, column 2 is infinite"),
+    ("1,\n,2\n", ("--impute", "drop-rows"), "every sample has a missing entry"),
+    ("1,\n,2\n", ("--impute", "drop-columns"), "every variable has a missing entry"),
+    ("1,\n2,\n", ("--impute", "mean"), "variable x2 has no entry"),
+    ("1,\n2,3\n", ("--impute", "mean", "--covariance"), "--impute: not with --covariance"),
+    ("1,2\n", ("--thousands", "."), "argument --thousands: '.' is the decimal mark"),
+    ("1,2\n", ("--decimal", ",", "--delimiter", ","), "argument --delimiter: ',' is the decimal mark"),
+    ("1,2\n", ("--delimiter", "ab"), "--delimiter: 'ab' is not one character"),
+    ("1,2\n", ("--drop", "b"), "argument --drop: m.csv has no column 'b'"),
+    ("1,2\n", ("--index-column", "3"), "argument --index-column: m.csv has no column '3'"),
+    ("1,2\n3,4\n", ("--array", "X"), "--array: m.csv is not .npz or .h5ad"),
+    ("1,2,3\n4,5,6\n", ("--covariance",), "m.csv: a covariance must be square, not of shape (2, 3)"),
+    ("2,1\n0,2\n", ("--covariance",), "m.csv: a covariance must be symmetric"),
+    ("1,2\n2,1\n", ("--covariance",), "m.csv: a covariance must be positive semidefinite"),
+    ("1,2\n3,4\n", ("--names", "no.txt"), "cannot read no.txt: No such file"),
+    ("1,2\n3,4\n5,6\n", ("--names", "m.csv"), "--names: m.csv has 3 names for 2 variables"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "argv", "words"), BAD_TEXT)
+def test_bad_text(run, tmp_path, monkeypatch, text, argv, words):
+    monkeypatch.chdir(tmp_path)
+    Path("m.csv").write_text(text)
+    assert words in one_error_line(run("fit", "m.csv", *argv))
+    assert os.listdir() == ["m.csv"]
+
+
+def raw(content):
+    return lambda path: path.write_bytes(content)
+
+
+def npy(array):
+    return lambda path: np.save(path, array, allow_pickle=True)
+
+
+def npz(**arrays):
+    return lambda path: np.savez(path, **arrays)
+
+
+def sparse(matrix, index=1):
+    matrix = scipy.sparse.csr_array(matrix)
+    matrix.indices[1] = index  # scipy saves and loads any
+    return lambda path: scipy.sparse.save_npz(path, matrix)
+
+
+def with_entry(value, columns=1):
+    a = np.random.default_rng(0).standard_normal((5, 4))
+    a[2, columns] = value
+    return a
+
+
+def misnamed(path):
+    """An archive that names its member otherwise, in a thousand letters, in its table of contents."""
+    name = "n" * 1000
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr(name, b"")
+    path.write_bytes(path.read_bytes().replace(name.encode(), b"X.npy" + b"\x80" * 995, 1))
+
+
+MTX = b"%%MatrixMarket matrix coordinate real general\n2 2 1\n"
+PICKLED = np.array([[{}]])
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "argv", "words"),
+    [
+        ("missing.csv", None, (), "cannot read missing.csv: No such file or directory"),
+        ("dir.csv", Path.mkdir, (), "cannot read dir.csv: Is a directory"),
+        ("m.txt", raw(b""), (), "m.txt: unknown extension; .csv, .tsv, .npy, .npz, .mtx, .parquet and .h5ad"),
+        ("m.feather", raw(b""), (), "--format says what a file of another name holds"),
+        ("m.npy", raw(b""), (), "cannot read m.npy: "),
+        ("m.npz", raw(b""), (), "m.npz is not an .npz file"),
+        ("m.h5ad", raw(b"\x89HDF\r\n\x1a\n" + b"junk" * 50), (), "m.h5ad"),
+        ("m.parquet", raw(b"PAR1junkPAR1"), (), "m.parquet"),
+        ("m.mtx", raw(b"1 2\n3 4\n"), (), "cannot read m.mtx: "),
+        ("m.mtx", raw(MTX + b"5 1 3\n"), (), "cannot read m.mtx: "),
+        ("m.mtx", raw(MTX + b"1 1 3\0 4\n"), (), "cannot read m.mtx: it has a NUL"),
+        ("m.csv", raw(b"a,b\n\xe9,2\n"), (), "m.csv: not UTF-8 text"),
+        ("m.csv.gz", raw(gzip.compress(b"1,2\n" * 99)[:-9]), (), "cannot read m.csv.gz: "),
+        ("m.npy", raw(b"junk" * 50), (), "cannot read m.npy: the magic string"),
+        ("m.npy", npy(PICKLED), (), "m.npy holds pickled Python objects"),
+        ("m.pkl", raw(b""), (), "m.pkl holds pickled Python objects"),
+        ("m.npz", npz(X=PICKLED), (), "m.npz holds pickled Python objects"),
+        ("m.npz", npz(X=PICKLED, Y=np.ones(2)), ("--array", "X"), "m.npz holds pickled Python objects"),
+        ("m.npz", npz(format=PICKLED, shape=1, data=1), (), "m.npz holds pickled Python objects"),
+        ("m.npz", npz(X=np.eye(3), Y=np.eye(2)), ("--array", "Z"), "has no array 'Z', but: X 3x3, Y 2x2"),
+        ("m.npz", npz(A=np.eye(3), B=np.eye(2)), (), "choose one with --array: A 3x3, B 2x2"),
+        ("m.npz", npz(a=np.ones(3), b=1.0), (), "m.npz has no matrix, but: a 3, b scalar"),
+        ("m.npz", npz(**{"\x1b[31mred": np.eye(3), "b\u202e": np.eye(2)}), (), "--array: ?[31mred 3x3, b? 2"),
+        ("m.npz", sparse(np.eye(3), 900), (), "cannot read m.npz: "),
+        ("m.npz", misnamed, (), "cannot read m.npz: File name in directory 'nnn"),
+        ("m.npy", npy(np.ones(3)), (), "a matrix that is not empty is needed, not an array of shape (3,)"),
+        ("m.npz", npz(X=np.ones((0, 4))), (), "not an array of shape (0, 4)"),
+        ("m.npy", npy(np.eye(3) * 1j), (), "m.npy: real numbers are needed, not dtype complex128"),
+        ("m.npy", npy(np.array([["a"]])), (), "real numbers are needed, not dtype <U1"),
+        ("m.npy", npy(np.eye(3)), ("--header",), "--header: m.npy is not .csv or .tsv"),
+        ("m.npy", npy(np.eye(3)), ("--delimiter", ";"), "--delimiter: m.npy is not .csv or .tsv"),
+        ("m.npy", npy(with_entry(np.nan)), (), "m.npy: row 3, column 2 is missing"),
+        ("m.npy", npy(with_entry(-np.inf)), ("--orientation", "columns"), "row 3, column 2 is infinite"),
+        ("m.npy", npy(with_entry(np.nan, slice(1, 4))), (), "row 3, column 2 is missing (and 2 more)"),
+        ("m.npy", npy(with_entry(np.nan, 3)), ("--drop", "1,2"), "row 3, column 4 is missing"),
+        ("m.npz", sparse(with_entry(np.nan)), (), "m.npz: row 3, column 2 is missing"),
+        ("m.npy", npy(with_entry(1e60)), ("--float32",), "row 3, column 2 is infinite in single precision"),
+    ],
+)  # fmt: skip
+def test_bad_files(run, tmp_path, monkeypatch, name, write, argv, words):
+    monkeypatch.chdir(tmp_path)
+    if write is not None:
+        write(Path(name))
+    line = one_error_line(run("fit", name, "-n1", "-k1", *argv))
+    assert words in line
+    assert len(line) < 300
+
+
+@pytest.mark.parametrize(("name", "package"), [("m.h5ad", "anndata"), ("m.parquet", "pyarrow")])
+def test_packages_that_are_not_installed(run, tmp_path, monkeypatch, name, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    (tmp_path / name).write_bytes(b"")
+    assert f"needs {package}; pip install {package}" in one_error_line(run("fit", tmp_path / name))
+
+
+@pytest.mark.parametrize("end", ["", " ", "\r", "\t ", "\n", "\r\n", "\n \n"])
+def test_the_last_line_of_matrix_market_may_end_in_any_way(tmp_path, end):
+    """SciPy alone reads on beyond its memory after a space that no line end follows."""
+    (tmp_path / "a.mtx").write_bytes(MTX + b"2 1 3.5" + end.encode())
+    np.testing.assert_array_equal(read(tmp_path / "a.mtx").matrix.toarray(), [[0, 0], [3.5, 0]])
+
+
+@settings(derandomize=True, deadline=None, max_examples=examples(100))
+@given(
+    kind=st.sampled_from([".csv", ".csv.gz", ".npy", ".npz", ".mtx", ".mtx.gz"]),
+    where=st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=4),
+    byte=st.sampled_from(b'\0\n\r 09-.,"en\x80\xff'),
+    keep=st.floats(0.2, 1),
+)
+def test_a_damaged_file_is_read_or_is_one_line(tmp_path_factory, kind, where, byte, keep):
+    path = tmp_path_factory.mktemp("damaged") / f"m{kind}"
+    matrix, text = np.arange(12.0).reshape(4, 3) ** 2, io.BytesIO()
+    if kind.startswith(".csv"):
+        np.savetxt(text, matrix, delimiter=",", header="a,b,c", comments="")
+    elif kind.startswith(".mtx"):
+        scipy.io.mmwrite(text, scipy.sparse.coo_array(matrix))
+    else:
+        (np.save if kind == ".npy" else np.savez_compressed)(text, matrix)
+    damaged = bytearray((gzip.compress if kind.endswith(".gz") else bytes)(text.getvalue()))
+    for place in where:
+        damaged[int(place * len(damaged))] = byte
+    path.write_bytes(damaged[: int(keep * len(damaged))])
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = cli.main(["info", str(path)])
+    if status == 2:
+        assert err.getvalue().startswith("spcacore: error: ")
+        assert err.getvalue().count("\n") == 1
+    assert bool(out.getvalue()) == (status == 0)

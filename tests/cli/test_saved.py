@@ -1,19 +1,16 @@
-"""`spcacore transform` and `spcacore compare`, and completions."""
+"""`spcacore transform` and `spcacore compare`: loadings in files."""
 
 import csv
 import json
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
-from cli_tools import COMMAND, one_error_line, results, rows_of, saved
-from click.shell_completion import ShellComplete
+from cli_tools import one_error_line, results, rows_of, saved
 
 import spcacore
-from spcacore.cli.options import COMMANDS, cli
 
 P = 12  # columns of X
+NAMES = [f"g{j}" for j in range(11)] + ["=x"]  # one that is quoted for spreadsheets
 
 
 def table(path, X, names, order=None):
@@ -23,9 +20,6 @@ def table(path, X, names, order=None):
         writer.writerow([names[j] for j in order])
         writer.writerows([[repr(float(row[j])) for j in order] for row in X])
     return path
-
-
-NAMES = [f"g{j}" for j in range(11)] + ["=x"]  # one that is quoted for spreadsheets
 
 
 @pytest.mark.parametrize("kind", ["npz", "csv"])
@@ -50,12 +44,9 @@ def test_scores_of_new_samples(run, output, tmp_path, X, scale, kind):
 
 def test_scores_by_loadings_without_means(run, tmp_path, X):
     file = table(tmp_path / "m.csv", X, NAMES)
-    run("fit", file, "-n2", "-k5", "-q", "-o", tmp_path / "v.csv")
-    with open(tmp_path / "v.csv", newline="") as f:
-        rows = [row[:3] for row in csv.reader(f)]
-    with open(tmp_path / "v.csv", "w", newline="") as f:
-        csv.writer(f).writerows(rows)
     V = spcacore.sparse_pca(X, 2, cardinality=5).loadings
+    rows = [",".join([name, *map(repr, v.tolist())]) for name, v in zip(NAMES, V, strict=True)]
+    (tmp_path / "v.csv").write_text("\n".join(["variable,a,b", *rows]))
     for flags, Z in (
         ([], X - X.mean(axis=0)),
         (["--no-center"], X),
@@ -65,33 +56,29 @@ def test_scores_by_loadings_without_means(run, tmp_path, X):
         np.testing.assert_allclose(results(tmp_path / "s.npz")["scores"], Z @ V, atol=1e-11)
 
 
-def test_more_variables_than_the_loadings_have(run, as_json, tmp_path, X):
-    table(tmp_path / "few.csv", X[:, :6], NAMES[:6])
-    run("fit", tmp_path / "few.csv", "-n1", "-k3", "-q", "-o", tmp_path / "v.npz")
-    file = table(tmp_path / "all.csv", X, NAMES, [7, 3, 1, 0, 11, 2, 5, 4])
-    found = as_json("transform", file, "--loadings", tmp_path / "v.npz")
-    V = results(tmp_path / "v.npz")["loadings"]
-    np.testing.assert_allclose(found["scores"], (X[:, :6] - X[:, :6].mean(axis=0)) @ V, atol=1e-11)
-
-
-def test_what_cannot_be_transformed(run, tmp_path, X):
+def test_what_can_and_cannot_be_transformed(run, as_json, tmp_path, X):
     file = table(tmp_path / "m.csv", X, NAMES)
+    few = table(tmp_path / "few.csv", X[:, :6], NAMES[:6])
+    run("fit", few, "-n1", "-k3", "-q", "-o", tmp_path / "few.npz")
+    found = as_json(
+        "transform",
+        table(tmp_path / "all.csv", X, NAMES, [7, 3, 1, 0, 11, 2, 5, 4]),
+        "--loadings",
+        tmp_path / "few.npz",
+    )
+    V = results(tmp_path / "few.npz")["loadings"]
+    np.testing.assert_allclose(found["scores"], (X[:, :6] - X[:, :6].mean(axis=0)) @ V, atol=1e-11)
     run("fit", file, "-n1", "-k3", "-q", "-o", tmp_path / "v.npz")
     npz = ["--loadings", tmp_path / "v.npz"]
     for matrix, argv, words in [
-        (table(tmp_path / "a.csv", X[:, 1:], NAMES[1:]), npz, "has no variable 'g0'"),
+        (few, npz, "few.csv does not have the variables of"),
         (saved(tmp_path / "b.npy", X[:, 1:]), npz, "has 11 variables, "),
-        (table(tmp_path / "c.csv", X, ["g0", *NAMES[:11]]), npz, "has no variable '=x'"),
-        (
-            table(tmp_path / "d.csv", np.hstack((X, X[:, :1])), [*NAMES, "g0"]),
-            npz,
-            "'g0' is the name of several",
-        ),
+        (table(tmp_path / "c.csv", X, ["g0", *NAMES[:11]]), npz, "without '=x', with more than one 'g0'"),
         (file, [*npz, "--scale"], "argument --scale: "),
         (file, ["--loadings", tmp_path / "no.npz"], "cannot read"),
-        (file, [*npz, "-o", tmp_path / "v.npz"], "it is the file of --loadings"),
-        (saved(tmp_path / "e.npy", np.where(X > 2, np.nan, X)), npz, "is nan"),
-        (file, [], "the following arguments are required: --loadings"),
+        (file, [*npz, "-o", tmp_path / "v.npz"], "it is a file to read"),
+        (saved(tmp_path / "e.npy", np.where(X > 2, np.nan, X)), npz, "is missing"),
+        (file, [], "transform needs --loadings"),
     ]:
         assert words in one_error_line(run("transform", matrix, *argv))
 
@@ -100,25 +87,20 @@ def test_files_of_loadings_side_by_side(output, as_json, tmp_path, X):
     """The numbers of `compare`, in each form."""
     file = table(tmp_path / "m.csv", X, NAMES)
     V = {}
-    for name, argv in {"a": ["-k3"], "b": ["-k6", "--method", "greedy"]}.items():
-        output("fit", file, "-n2", "-q", *argv, "-o", tmp_path / f"{name}.csv")
-        method = argv[2] if len(argv) > 1 else "tpower"
-        V[name] = spcacore.sparse_pca(X, 2, cardinality=int(argv[0][2:]), method=method).loadings
+    for name, (k, method) in {"a": (3, "tpower"), "b": (6, "greedy")}.items():
+        output("fit", file, "-n2", "-q", "-k", k, "--method", method, "-o", tmp_path / f"{name}.csv")
+        V[name] = spcacore.sparse_pca(X, 2, cardinality=k, method=method).loadings
     argv = ["compare", file, "--loadings", tmp_path / "a.csv", tmp_path / "b.csv", "--reference", "2"]
     expected = spcacore.compare(V, X, reference="b")
     assert str(expected) in output(*argv)
     found = as_json(*argv)
     assert found["reference"] == "b"
-    for i, result in enumerate(found["results"]):
-        for name, variance in result["explained_variance"].items():
-            np.testing.assert_allclose(variance, expected.explained_variance[name][i], rtol=1e-12)
-    np.testing.assert_allclose([m["angle"] for m in found["matched"]], np.concatenate(expected.angle))
     output(*argv, "-q", "-o", tmp_path / "c.csv")
-    rows = rows_of(tmp_path / "c.csv")
-    assert [row["result"] for row in rows] == ["a", "a", "b", "b"]
-    np.testing.assert_allclose(
-        [float(row["overlap"]) for row in rows], np.concatenate(expected.overlap), rtol=1e-12
-    )
+    index, columns = expected.columns()
+    for rows in (found["components"], rows_of(tmp_path / "c.csv")):
+        assert [row["result"] for row in rows] == index
+        for name, values in columns.items():
+            np.testing.assert_allclose([float(row[name]) for row in rows], values, rtol=1e-12)
     output(*argv, "-q", "-o", tmp_path / "c.html")
     assert "<table" in (tmp_path / "c.html").read_text()
 
@@ -128,7 +110,7 @@ def test_files_of_loadings_side_by_side(output, as_json, tmp_path, X):
     ("fitted", "same", "against", "words"),
     [
         (["--scale"], [], ["--no-center"], "argument --no-center: "),
-        ([], [], ["--scale"], "says that its variables were not scaled"),
+        ([], [], ["--scale"], "was fitted with --no-scale"),
         (["--no-center"], ["--no-center"], None, ""),
         (["--no-center", "--scale"], ["--scale"], None, ""),
     ],
@@ -136,20 +118,15 @@ def test_files_of_loadings_side_by_side(output, as_json, tmp_path, X):
 def test_loadings_say_what_the_fit_did(run, as_json, tmp_path, X, kind, fitted, same, against, words):
     """Without options as with those of the fit; a contradiction is refused."""
     file, path = table(tmp_path / "m.csv", X + 3, NAMES), tmp_path / f"v.{kind}"
-    fit = as_json("fit", file, "-n2", "-k4", *fitted, "--certify", "-o", path)["result"]["components"]
-    for argv in ([], same):
-        found = [json.loads(run("certify", file, "--loadings", path, *argv, "--exact", "--json")[1])]
-        found.append(json.loads(run("compare", file, "--loadings", path, *argv, "--json")[1]))
-        for document in found:
-            assert (document["center"], document["scale"]) == (
-                "--no-center" not in fitted,
-                "--scale" in fitted,
-            )
-        cumulative = [one["cumulative"] for one in found[0]["components"]]
-        np.testing.assert_allclose(cumulative, [one["explained_variance"] for one in fit], rtol=1e-9)
-        np.testing.assert_allclose(
-            [one["gap"] for one in found[0]["components"]], [one["gap"] for one in fit], atol=1e-9
-        )
+    fit = as_json("fit", file, "-n2", "-k4", *fitted, "-o", path)["result"]
+    for command in ("certify", "compare"):
+        for argv in ([], same):
+            document = json.loads(run(command, file, "--loadings", path, *argv, "--json")[1])
+            assert document["center"] is ("--no-center" not in fitted)
+            assert document["scale"] is ("--scale" in fitted)
+            if command == "certify":
+                cumulative = [one["cumulative"] for one in document["components"]]
+                np.testing.assert_allclose(cumulative, fit["explained_variance"], rtol=1e-9)
     for command in ("certify", "compare") if against else ():
         assert words in one_error_line(run(command, file, "--loadings", path, *against))
 
@@ -164,68 +141,17 @@ def test_loadings_say_that_they_are_of_a_covariance(as_json, pitprops, tmp_path,
     np.testing.assert_allclose([one["raw"] for one in found["components"]], np.diag(V.T @ A @ V))
 
 
-def test_loadings_that_contradict_each_other(run, as_json, tmp_path, X):
+def test_what_cannot_be_compared(run, as_json, tmp_path, X):
     file = table(tmp_path / "m.csv", X, NAMES)
     for name, argv in (("a", ["--scale"]), ("b", [])):
         as_json("fit", file, "-n1", "-k3", *argv, "-o", tmp_path / f"{name}.csv")
-    argv = ["compare", file, "--loadings", tmp_path / "a.csv", tmp_path / "b.csv"]
-    assert "a.csv were scaled, those of" in one_error_line(run(*argv))
-    assert as_json(*argv, "--scale")["scale"] is True
-
-
-def test_what_cannot_be_compared(run, tmp_path, X):
-    file = table(tmp_path / "m.csv", X, NAMES)
-    run("fit", file, "-n1", "-k3", "-q", "-o", tmp_path / "v.csv")
-    v = str(tmp_path / "v.csv")
+    a, b = str(tmp_path / "a.csv"), str(tmp_path / "b.csv")
     for argv, words in [
-        (["--loadings", v, v], "--loadings: names a file twice"),
-        (["--loadings", v, "--reference", "2"], "--reference: 2 is too many, of 1 files"),
-        (["--loadings", v, "-o", tmp_path / "c.txt"], "unknown extension"),
+        (["--loadings", a, a], "--loadings: names a file twice"),
+        (["--loadings", a, "--reference", "2"], "--reference: 2 is too many, of 1 files"),
+        (["--loadings", a, "-o", tmp_path / "c.txt"], "unknown extension"),
         (["--loadings", tmp_path / "m.csv"], "argument --loadings"),
+        (["--loadings", a, b], "a.csv was fitted with --scale, "),
     ]:
         assert words in one_error_line(run("compare", file, *argv))
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("", COMMANDS.keys()),
-        ("t", {"transform"}),
-        ("fit x.csv --orient", {"--orientation"}),
-        ("fit x.csv --orientation ", {"rows", "columns"}),
-        ("fit x.csv --method gre", {"greedy"}),
-        ("fit --method=gre", {"greedy"}),
-        ("path x.csv --criterion b", {"bic"}),
-        ("--completion ", {"bash", "zsh", "fish"}),
-    ],
-)
-def test_completions(line, words):
-    """Of commands, options and choices."""
-    *args, last = line.split(" ")
-    found = ShellComplete(cli, {}, "spcacore", "_SPCACORE_COMPLETE").get_completions(args, last)
-    assert {one.value for one in found} == set(words)
-
-
-def test_files_are_completed_by_the_shell():
-    complete = ShellComplete(cli, {}, "spcacore", "_SPCACORE_COMPLETE").get_completions
-    for args in (["fit"], ["fit", "x.csv", "--output"], ["compare", "x.csv", "--loadings", "a.csv"]):
-        assert [(one.type, one.value) for one in complete(args, "da")] == [("file", "da")]
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completions_in_a_shell(output, tmp_path, shell):
-    script = output("--completion", shell)
-    assert "_SPCACORE_COMPLETE" in script
-    if shell != "bash" or shutil.which(shell) is None or COMMAND[-1] == "spcacore.cli":
-        return
-    (tmp_path / ".script").write_text(script)
-    call = 'COMP_WORDS=(spcacore fit x.csv --method gre); COMP_CWORD=4; _spcacore_completion "$1"'
-    argv = ["bash", "-c", f'source .script; {call}; printf "%s\\n" "${{COMPREPLY[@]}}"', "bash", *COMMAND]
-    done = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
-    assert (done.stdout, done.stderr) == ("greedy\n", "")
-
-
-def test_completions_of_no_shell(run):
-    assert "--completion: 'cmd' is not one of 'bash', 'zsh', 'fish'; see" in one_error_line(
-        run("--completion", "cmd")
-    )
+    assert as_json("compare", file, "--loadings", a, b, "--scale")["scale"] is True

@@ -1,0 +1,702 @@
+"""`spcacore fit`, `path` and `stability`: what they print and write against the API, and what they refuse."""
+
+import csv
+import decimal
+import json
+import os
+import re
+import sys
+from functools import partial
+from pathlib import Path
+
+import flat
+import numpy as np
+import pytest
+import scipy.sparse
+from calls import pca
+from cli_tools import (
+    OPTIONS,
+    api,
+    assert_same,
+    loadings_of,
+    one_error_line,
+    parsed,
+    results,
+    rows_of,
+    saved,
+)  # fmt: skip
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+
+import spcacore
+from spcacore.cli import options, report, task
+from spcacore.cli.models import FIT, RESAMPLED, call_of, takes
+from spcacore.methods import METHODS
+from spcacore.selection import stable_variables
+
+
+def recorded(text, p=9):
+    """The result in JSON, and its loadings."""
+    found = json.loads(text, parse_constant=pytest.fail)["result"]
+    return found, loadings_of(found["loadings"], p)
+
+
+# ---- what is printed --------------------------------------------------------------------------------
+
+
+def test_without_arguments_prints_the_pit_props_result_of_the_api(run, output, pitprops):
+    status, out, err = run()
+    assert (status, err) == (0, "")
+    props = spcacore.datasets.load_pitprops()
+    result = spcacore.sparse_pca(props.correlation, 6, cardinality=[7, 4, 4, 1, 1, 1], kind="covariance")
+    rows = {line[:12].strip(): line[12:].split() for line in out.splitlines()}
+    for name, loadings in zip(props.names, result.loadings, strict=True):
+        assert [cell == "." for cell in rows[name]] == [v == 0 for v in loadings]
+        printed = [0.0 if cell == "." else float(cell) for cell in rows[name]]
+        np.testing.assert_allclose(printed, loadings, rtol=0, atol=5.001e-4)
+    assert rows["nonzeros"] == ["7", "4", "4", "1", "1", "1"]
+    np.testing.assert_allclose(np.array(rows["variance"], float), result.explained_variance, rtol=5.001e-4)
+    share = 100 * result.explained_variance_ratio
+    np.testing.assert_allclose(np.array(rows["variance %"], float), share, atol=0.05001)
+    np.testing.assert_allclose(np.array(rows["cumulative %"], float), np.cumsum(share), atol=0.05001)
+    assert out.splitlines()[-1] == "Your own data: spcacore fit FILE      More: spcacore --help"
+    text = output("fit", *pitprops, "-k", "7,4,4,1,1,1")
+    assert text.splitlines()[2:21] == out.splitlines()[3:22]
+    assert text.startswith(f"Sparse PCA of {pitprops[0]}: 13 variables, covariance matrix\n")
+
+
+def test_chosen_variables_are_printed_and_many_are_listed(output, tmp_path, file):
+    lines = output("fit", file, "-n2", "-k3").splitlines()
+    assert lines[2].split() == ["component", "1", "2"]
+    assert re.search(r"^\(\d others\)$", "\n".join(lines), re.M)
+    X, _ = spcacore.datasets.make_spiked(40, 200, cardinality=70, rng=1)
+    X[:, ::3] *= -1
+    np.savez(tmp_path / "m.npz", X=X, names=[f"n\x1b[31m{j}" for j in range(200)])
+    out = output("fit", tmp_path / "m.npz", "-n2", "-k", "6,60")
+    result = spcacore.sparse_pca(X, 2, cardinality=[6, 60])
+    for t, count in ((0, 6), (1, 50)):
+        lines = out.split(f"component {t + 1}\n")[1].split("\n\n")[0].splitlines()
+        v = result.loadings[:, t]
+        order = sorted(np.flatnonzero(v), key=lambda j: -abs(v[j]))[:count]
+        assert [line.split() for line in lines[:count]] == [[f"{v[j]:.3f}", f"n?[31m{j}"] for j in order]
+        assert (lines[-1] == "  and 10 more; -o FILE writes all") is (t == 1)
+    assert re.search(rf"^1 +6 +{result.explained_variance[0]:.4g} ", out, re.M)
+
+
+def test_certify_adds_two_rows(output, pitprops):
+    text = output("fit", *pitprops, "-k4", "-n3", "--certify")
+    rows = {line[:12].strip(): line[12:].split() for line in text.splitlines()}
+    A = spcacore.datasets.load_pitprops().correlation
+    expected = spcacore.sparse_pca(A, 3, cardinality=4, kind="covariance", certify=True)
+    np.testing.assert_allclose(np.array(rows["upper bound"], float), expected.upper_bound, rtol=5.001e-4)
+    np.testing.assert_allclose(np.array(rows["gap %"], float), 100 * expected.gap, rtol=0.05001, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "argv", "said"),
+    [
+        (np.ones((4, 3)), ["-n1"], "warning: no variance is left after 0 of the 1 component requested"),
+        (None, ["-n2", "-k4", "--max-iter", "0"],
+         "warning: components 1, 2 not converged in 0 iterations; raise --max-iter"),
+        (np.random.default_rng(0).standard_normal((60, 60)),
+         ["--method", "branch_and_bound", "-k", "12", "-n1", "--time-limit", "0"],
+         "warning: component 1 not converged in the limits given; raise --time-limit"),
+        (np.corrcoef(np.random.default_rng(0).standard_normal((9, 30))), [],
+         "note: m.npy is symmetric; if it holds covariances or correlations, say --covariance"),
+        (np.random.default_rng(0).standard_normal((4, 7)), ["-k3"],
+         "note: 4 components instead of 5: m.npy has 4 samples of 7 variables"),
+    ],
+)  # fmt: skip
+def test_warnings_and_notes(run, tmp_path, monkeypatch, X, matrix, argv, said):
+    monkeypatch.chdir(tmp_path)
+    np.save("m.npy", X if matrix is None else matrix)
+    status, out, err = run("fit", "m.npy", *argv, "--json")
+    document = json.loads(out)
+    lines = [*(f"warning: {w}" for w in document["warnings"]), *(f"note: {n}" for n in document["notes"])]
+    assert status == 0
+    assert [f"spcacore: {line}" for line in lines] == err.splitlines()
+    assert said in lines
+    assert "note: " not in run("fit", "m.npy", *argv, "-q")[2]
+
+
+def test_a_constant_matrix_has_no_component(run, tmp_path):
+    path = saved(tmp_path / "m.npy", np.ones((4, 3)))
+    status, out, _ = run("fit", path, "-n1", "-o", tmp_path / "l.csv", "--scores", tmp_path / "s.npz")
+    assert status == 0
+    assert "no component: the variables do not vary" in out
+    assert (tmp_path / "l.csv").read_text().splitlines()[1:] == [f"x{j},1.0,1.0,data" for j in (1, 2, 3)]
+    assert results(tmp_path / "s.npz")["scores"].shape == (4, 0)
+
+
+# ---- fit against the API ----------------------------------------------------------------------------
+
+METHOD_OPTIONS = [
+    (["-k", "4", "-n3", "--signs", "1"], {"cardinality": 4, "nonnegative": True}),
+    (["-k", "4", "-n3", "--include", "x2", "--exclude", "x1,x5"],
+     {"cardinality": 4, "include": [1], "exclude": [0, 4]}),
+    (["-k", "4,3,2", "--certify"], {"cardinality": [4, 3, 2], "certify": True}),
+    (["-k", "4", "-n3", "--refine"], {"cardinality": 4, "refine": True}),
+    (["-k", "4", "-n3", "--deflation", "orthogonal"], {"cardinality": 4, "constraint": "orthogonal"}),
+    (["--method", "greedy", "-k4", "-n3", "--strategy", "backward"],
+     {"cardinality": 4, "strategy": "backward"}),
+    (["--method", "branch_and_bound", "-k3", "-n3", "--time-limit", "60"],
+     {"cardinality": 3, "time_limit": 60.0}),
+    (["--method", "dspca", "-k3", "-n3", "--tol", "0.01"], {"cardinality": 3, "tol": 0.01}),
+    (["--method", "pmd", "--l1-bound", "1.7,1.5,1.3"], {"l1_bound": [1.7, 1.5, 1.3]}),
+    (["--method", "scotlass", "--l1-bound", "1.7", "-n3"], {"l1_bound": 1.7}),
+    (["--method", "thresholding", "-k4", "-n3"], {"cardinality": 4}),
+    (["--method", "least_squares", "--explained", "0.9,0.8,0.7"], {"explained": [0.9, 0.8, 0.7]}),
+    (["--method", "gpower", "--penalty", "0.1", "-n3", "--relative", "--norm", "l0"],
+     {"penalty": 0.1, "relative": True, "norm": "l0"}),
+]  # fmt: skip
+
+
+def sample(param):
+    """A value of an option, in words and as it is read."""
+    if param.secondary_opts:
+        return [param.secondary_opts[0]], False
+    words = param.type.choices[1] if hasattr(param.type, "choices") else "1"
+    return [param.opts[0], words], param.type_cast_value(None, words)
+
+
+@pytest.mark.parametrize("method", FIT)
+def test_every_option_of_every_method_is_a_flag_that_reaches_it(method):
+    """Fields of records and parameters of functions; but arrays, and files, which other tests read."""
+    flags = {param.name: param for param in options.COMMANDS["fit"].params}
+    named = {"explained", "explained_of", "total", "covariance", "include", "exclude", "groups", "count"}
+    named |= {"renormalize"}  # which some take only as it is by default
+    assert takes(method).keys() <= flags.keys()
+    for name in takes(method).keys() - named:
+        argv, value = sample(flags[name])
+        exact = ["--strategy", "exact"] * (method == "least_squares" and name.endswith("_limit"))
+        args = parsed("fit", "x.csv", "--method", method, *argv, *exact)
+        call = call_of(args, args.of_model)
+        records = [call.keywords, *(vars(one) for one in call.keywords.values() if hasattr(one, "__dict__"))]
+        assert value in [one[name] for one in [*records, call.choice] if name in one], name
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("argv", "options"), METHOD_OPTIONS)
+def test_methods_and_their_options_reach_the_api_to_the_bit(output, tmp_path, file, X, argv, options):
+    method = argv[1] if argv[0] == "--method" else "tpower"
+    expected = spcacore.sparse_pca(X, 3, **flat.recorded("sparse_pca", {**options, "method": method}))
+    found, V = recorded(output("fit", file, *argv, "-o", tmp_path / "r.npz", "--json"))
+    fields = results(tmp_path / "r.npz")
+    assert found["method"] == fields["method"] == method
+    np.testing.assert_array_equal(V, expected.loadings)
+    np.testing.assert_array_equal(fields["loadings"], expected.loadings)
+    for name in ("explained_variance", "total_variance", "cardinality", "upper_bound", "n_iter", "converged"):
+        value = getattr(expected, name)
+        assert found[name] == (None if value is None else np.asarray(value).tolist())
+        assert (name in fields) == (value is not None)
+        np.testing.assert_array_equal(fields.get(name), value)
+
+
+def test_every_method_is_tested_and_offered():
+    assert {argv[1] if argv[0] == "--method" else "tpower" for argv, _ in METHOD_OPTIONS} == set(METHODS)
+    assert {*RESAMPLED} == {*METHODS, *stable_variables.RESAMPLED} - {"sparse_pca"}
+
+
+@pytest.mark.parametrize(
+    ("argv", "call"),
+    [
+        (["--method", "spca", "-k4"], lambda X: spcacore.spca(X, 2, cardinality=4)),
+        (["--method", "sca", "--l1-bound", "3"], lambda X: spcacore.sca(X, 2, l1_bound=3)),
+        (["--method", "sma", "--l1-bound", "3", "--sample-l1-bound", "6"],
+         lambda X: spcacore.sma(X, 2, l1_bound=3, sample_l1_bound=6)),
+        (["--method", "ppca"], lambda X: spcacore.ppca(X, 2)),
+        (["--method", "oppca", "--max-iter", "50"], lambda X: spcacore.oppca(X, 2, max_iter=50)),
+        (["--method", "soppca", "-k", "4,3"], lambda X: spcacore.soppca(X, 2, [4, 3])),
+        (["--float32", "-k4"], lambda X: spcacore.sparse_pca(X.astype(np.float32), 2, cardinality=4)),
+        (["-k4", "--scale"], lambda X: spcacore.sparse_pca(X, 2, cardinality=4, scale=True)),
+        (["--explained", "0.95", "--method", "least_squares"],
+         lambda X: spcacore.sparse_pca(X, 2, spcacore.Explained(0.95), method="least_squares")),
+        (["--total", "9"], lambda X: spcacore.sparse_pca(X, 2, spcacore.Total(9))),
+    ],
+)  # fmt: skip
+def test_fits_scores_and_transforms_as_the_function(run, output, tmp_path, file, X, argv, call):
+    expected = call(X)
+    out, scores = tmp_path / "r.npz", tmp_path / "s.npz"
+    output("fit", file, "-n2", *argv, "-o", out, "--scores", scores)
+    x = X.astype(np.float32) if "--float32" in argv else X
+    np.testing.assert_array_equal(results(out)["loadings"], expected.loadings)
+    assert results(out)["loadings"].dtype == expected.loadings.dtype
+    np.testing.assert_array_equal(results(scores)["scores"], expected.transform(x))
+    run("transform", file, "--loadings", out, "-o", tmp_path / "t.npz")
+    tolerance = 1e-4 if "--float32" in argv else 1e-11
+    np.testing.assert_allclose(results(tmp_path / "t.npz")["scores"], expected.transform(x), atol=tolerance)
+
+
+@pytest.mark.parametrize("method", ["sparse_pca", "spca", "soppca"])
+def test_knowledge_of_all_components_together(output, tmp_path, file, X, method):
+    labels = [*"aabbbcdde"]
+    (tmp_path / "groups.txt").write_text("\n".join(labels))
+    named = ["--method", method] * (method != "sparse_pca")
+    argv = ["-k2", "-n2", "--include", "x2", "--exclude", "x6", "--groups", tmp_path / "groups.txt"]
+    known = {"include": [1], "exclude": [5], "groups": labels}
+    if method != "soppca":
+        argv += ["--signs", "1"]
+        known["signs"] = 1
+    for k, count in ((2, "groups"), (5, "variables")):
+        argv[0] = f"-k{k}"
+        output("fit", file, *named, *argv, "--count", count, "-o", tmp_path / "r.npz")
+        choice = spcacore.Choice(count=count, **known)
+        expected = getattr(spcacore, method)(X, 2, cardinality=k, choice=choice)
+        np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected.loadings)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("argv", [(), ("--orientation", "columns"), ("--covariance",)])
+def test_all_fields_of_the_result_are_written(output, tmp_path, X, counts, sparse, argv):
+    matrix = (counts if sparse else X[:, :9]) if argv != ("--covariance",) else np.cov(X, rowvar=False)
+    stored, path = matrix.T if "columns" in argv else matrix, tmp_path / ("m.npz" if sparse else "m.npy")
+    if sparse and argv != ("--covariance",):
+        scipy.sparse.save_npz(path, stored.tocsr())
+        matrix = stored.tocsr().T if "columns" in argv else matrix
+    else:
+        path = saved(tmp_path / "m.npy", stored)
+        matrix = stored.T if "columns" in argv else matrix
+    output("fit", path, *OPTIONS, *argv, "-q", "-o", tmp_path / "r.npz")
+    p = matrix.shape[1]
+    expected = api(matrix, **({"kind": "covariance"} if argv == ("--covariance",) else {}))
+    assert_same(results(tmp_path / "r.npz"), expected, [f"x{j + 1}" for j in range(p)])
+
+
+def test_json_has_this_form(run, as_json, pitprops, tmp_path, X):
+    document = as_json("fit", *pitprops, "-k", "3,1", "-o", tmp_path / "l.csv", "-q")
+    assert (tmp_path / "l.csv").exists()
+    assert set(document.pop("seconds")) == {"reading", "computing"}
+    found, names = document.pop("result"), list(spcacore.datasets.load_pitprops().names)
+    assert document == {
+        "spcacore": document["spcacore"], "schema": 2, "command": "fit", "file": str(pitprops[0]),
+        "samples": 13, "variables": 13, "kind": "covariance", "center": True, "scale": False,
+        "names": names, "cardinality": [3, 1], "warnings": [], "notes": [],
+    }  # fmt: skip
+    [[entry]] = found["loadings"][1:]
+    assert entry == {"index": names.index(entry["variable"]), "variable": entry["variable"], "loading": 1.0}
+    out = run("fit", saved(tmp_path / "m.npy", X * 1e160), "-k4", "-n1", "--json")[1]
+    found, _ = recorded(out)  # what is beyond the range is null
+    assert found["explained_variance"] == [None]
+    assert found["explained_variance_ratio"][0] > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_csv_outputs_read_back_exactly(run, tmp_path, X, dtype):
+    X, names = X.astype(dtype), [f'odd, "name" {j}' for j in range(9)]
+    path = saved(tmp_path / "m.npy", X)
+    (tmp_path / "n.txt").write_text("\n".join(names))
+    files = {"l.csv": "-o", "s.csv": "--scores"}
+    argv = [part for name, flag in files.items() for part in (flag, tmp_path / name)]
+    out = run("fit", path, *OPTIONS, "--names", tmp_path / "n.txt", *argv)[1]
+    assert out.splitlines()[-2:] == [f"wrote {tmp_path / name}" for name in files]
+    result = api(X)
+    expected = {
+        "l.csv": ("variable", names, np.column_stack([result.loadings, result.mean, np.ones(9)])),
+        "s.csv": ("sample", [str(i + 1) for i in range(30)], result.transform(X)),
+    }
+    for name, (title, index, values) in expected.items():
+        first, *rows = csv.reader((tmp_path / name).read_text().splitlines())
+        more = ["center", "scale", "kind"] * (name == "l.csv")
+        assert first == [title, "component_1", "component_2", "component_3", *more]
+        assert [row[0] for row in rows] == index
+        numbers = [row[1 : values.shape[1] + 1] for row in rows]
+        np.testing.assert_array_equal(np.array(numbers, float).astype(dtype), values.astype(dtype))
+
+
+FORMULAS = ["=SUM(A1)", "+1", "-1", "@x", "'=SUM(A1)", "''@x", "'quoted", "plain", "a=b"]
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("turned", [1, -1])
+def test_names_that_are_formulas_are_quoted_and_found_again(output, as_json, tmp_path, X, raw, turned):
+    np.savez(tmp_path / "m.npz", X=X, names=FORMULAS, samples=[f"={i}" for i in range(30)])
+    argv = ["-k9", "-n1", "-q", "-o", tmp_path / "l.csv", "--scores", tmp_path / "s.csv"]
+    output("fit", tmp_path / "m.npz", *argv, *["--raw-names"] * raw)
+    written = [row["variable"] for row in rows_of(tmp_path / "l.csv")]
+    assert written == (FORMULAS if raw else [f"'{name}" for name in FORMULAS[:6]] + FORMULAS[6:])
+    assert rows_of(tmp_path / "s.csv")[3]["sample"] == ("=3" if raw else "'=3")
+    first, *rows = (tmp_path / "l.csv").read_text().splitlines()
+    (tmp_path / "l.csv").write_text("\n".join([first, *rows[::turned]]))
+    found = as_json("certify", tmp_path / "m.npz", "--loadings", tmp_path / "l.csv")
+    np.testing.assert_allclose(found["components"][0]["raw"], np.linalg.eigvalsh(np.cov(X.T))[-1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", [f"{before}{first}cmd" for before in ("", "'", "''") for first in "\t\r=+-@"]
+)
+def test_what_starts_a_formula_is_quoted(tmp_path, name):
+    pandas = pytest.importorskip("pandas")
+    report.write_frame(tmp_path / "l.csv", pandas.DataFrame({"a": [1.0]}, index=[name]))
+    with open(tmp_path / "l.csv", newline="") as file:
+        assert list(csv.reader(file))[1] == ["'" + name, "1.0"]
+
+
+@pytest.mark.parametrize("command", ["fit", "path", "stability"])
+@pytest.mark.parametrize(("extension", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
+@pytest.mark.share(3)
+def test_pictures(output, tmp_path, file, command, extension, start):
+    pytest.importorskip("matplotlib", reason="matplotlib draws")
+    path = tmp_path / f"f.{extension}"
+    argv = {"fit": ["-n2", "-k4"], "path": ["-k1:4"], "stability": ["-k3", "--resamples", "4"]}[command]
+    out = output(command, file, *argv, "--plot", path)
+    assert out.splitlines()[-1] == f"wrote {path}"
+    assert path.read_bytes().startswith(start)
+
+
+def test_pictures_of_other_data(run, output, tmp_path, pitprops, X):
+    pytest.importorskip("matplotlib", reason="matplotlib draws")
+    path, props = tmp_path / "f.svg", spcacore.datasets.load_pitprops()
+    output("fit", *pitprops, "-n2", "-k4", "--plot", path)
+    used = spcacore.sparse_pca(props.correlation, 2, cardinality=4, kind="covariance").loadings.any(axis=1)
+    svg = path.read_text()  # where words are curves, with the words as comments
+    assert [f"<!-- {name} -->" in svg for name in props.names] == used.tolist()
+    err = run("fit", saved(tmp_path / "c.npy", np.ones((4, 3))), "-n1", "--plot", path)[2]
+    assert "there is no component to draw" in err
+    X[0, 0] = np.nan
+    output("fit", saved(tmp_path / "g.npy", X), "--method", "pmd", "--l1-bound", "2", "-n2", "--plot", path)
+
+
+@pytest.mark.parametrize("method", ["pmd", "ppca"])
+def test_methods_that_take_missing_entries(output, tmp_path, X, method):
+    X[2, 3] = X[7, 1] = np.nan
+    argv = ["--method", method, *["--l1-bound", "1.6"] * (method == "pmd"), "-n2", "--json"]
+    _, V = recorded(output("fit", saved(tmp_path / "m.npy", X), *argv))
+    expected = (
+        spcacore.ppca(X, 2)
+        if method == "ppca"
+        else spcacore.sparse_pca(X, 2, method=spcacore.PMD(l1_bound=1.6))
+    )
+    np.testing.assert_array_equal(V, expected.loadings)
+
+
+# ---- path -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("3", [3]), ("1:5", [1, 2, 3, 4, 5]), ("1,2,5,10", [1, 2, 5, 10]), ("4:4", [4]), ("1e1", [10]),
+        ("1:3,10:30:10", [1, 2, 3, 10, 20, 30]), ("1:6:2", [1, 3, 5]), ("1:2/5", [[1, 2], [5]]),
+    ],
+)  # fmt: skip
+def test_grids(text, values):
+    assert options.grid(text) == values
+
+
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@given(st.integers(0, 500), st.integers(0, 60), st.integers(1, 99), st.sampled_from(["1", "10", "100"]))
+def test_grids_hold_the_decimals_that_they_name(first, count, step, unit):
+    """0:1:0.1 holds 0.3, not 0.30000000000000004, and its last value."""
+    d = decimal.Decimal
+    text = ":".join(str(d(n) / d(unit)) for n in (first, first + count * step, step))
+    assert options.grid(text) == [float(str(d(first + i * step) / d(unit))) for i in range(count + 1)]
+
+
+def with_grid(options):
+    """The model of these options, and the values of its sparsity."""
+    name = next(one for one in ("cardinality", "l1_bound", "penalty") if one in options)
+    return pca(**{one: value for one, value in options.items() if one != name}), options[name]
+
+
+CURVE = ("values", "explained_variance_ratio", "cardinality", "index_of_sparseness", "dense_ratio")
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(
+    ("argv", "options", "choosing"),
+    [
+        ([], {"cardinality": [*range(1, 10)]}, {}),
+        (["-k", "2,5", "-n3", "--scale"], {"cardinality": [2, 5], "n_components": 3, "scale": True}, {}),
+        (["--method", "pmd", "--l1-bound", "1:2.5:0.5", "-n2", "--deflation", "hotelling"],
+         {"l1_bound": [1, 1.5, 2, 2.5], "n_components": 2, "method": "pmd", "deflation": "hotelling"}, {}),
+        (["--method", "gpower", "--penalty", "0.1,0.2", "--relative", "--no-center"],
+         {"penalty": [0.1, 0.2], "method": "gpower", "relative": True, "center": False}, {}),
+        (["-k", "3,5", "-n2", "--refine"], {"cardinality": [3, 5], "n_components": 2, "refine": True}, {}),
+        (["-k", "1,2,4,7", "--select", "cv", "--folds", "3"], {"cardinality": [1, 2, 4, 7]},
+         {"criterion": "cv", "n_folds": 3}),
+        (["-k", "1,2,4,7", "--select", "cv", "--rule", "best", "--seed", "4", "--jobs", "2"],
+         {"cardinality": [1, 2, 4, 7]}, {"criterion": "cv", "rule": "best", "rng": 4}),
+        (["-k", "1,2,4,7", "--select", "permutation", "--permutations", "6"],
+         {"cardinality": [1, 2, 4, 7]}, {"criterion": "permutation", "n_permutations": 6}),
+        (["-k", "1,2,4,7", "--select", "sparseness", "-n2"],
+         {"cardinality": [1, 2, 4, 7], "n_components": 2}, {"criterion": "sparseness"}),
+        (["-k", "2:8:2/3,5", "--select", "cv"], {"cardinality": [[2, 4, 6, 8], [3, 5]], "n_components": 2},
+         {"criterion": "cv"}),
+        (["--method", "pmd", "--l1-bound", "1.2,2/1.5/1:2:0.5", "-n3", "--select", "sparseness"],
+         {"l1_bound": [[1.2, 2.0], [1.5], [1.0, 1.5, 2.0]], "method": "pmd", "n_components": 3},
+         {"criterion": "sparseness"}),
+    ],
+)  # fmt: skip
+def test_path_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, options, choosing):
+    function = spcacore.select_sparsity if choosing else spcacore.sparsity_path
+    expected = function(X, *with_grid(options), **choosing)
+    status, out, err = run("path", file, *argv, "-o", tmp_path / "c.npz", "--json")
+    document, fields = json.loads(out, parse_constant=pytest.fail), results(tmp_path / "c.npz")
+    assert (status, err) == (0, "")
+    curves = [(expected, document)]
+    if choosing:
+        for name in (
+            "values",
+            "score",
+            "standard_error",
+            "scores",
+            "best",
+            "one_se",
+            "chosen",
+            "chosen_index",
+        ):
+            value = getattr(expected, name)
+            assert document[name] == (None if value is None else np.asarray(value).tolist())
+            np.testing.assert_array_equal(fields.get(name), value)
+        assert document["chosen_by_component"] == [*expected.chosen_by_component]
+        np.testing.assert_array_equal(fields["loadings"], expected.result.loadings)
+        np.testing.assert_array_equal(recorded(out)[1], expected.result.loadings)
+        steps = [*expected.earlier, expected]
+        curves = [(s.path, d["path"]) for s, d in zip(steps, [*document["earlier"], document], strict=True)]
+    for curve, found in curves:
+        for name in CURVE:
+            assert found[name] == np.asarray(getattr(curve, name)).tolist()
+    out = run("path", file, *argv, "-o", tmp_path / "c.csv")[1]
+    rows, values = rows_of(tmp_path / "c.csv"), [v for curve, _ in curves for v in curve.values]
+    shares = [s for curve, _ in curves for s in curve.explained_variance_ratio.sum(axis=1)]
+    assert [float(row[expected.parameter]) for row in rows] == values
+    assert [float(row["explained_variance_ratio"]) for row in rows] == shares
+    lines = [line.split() for text in out.split("\n\n")[2::2] for line in text.splitlines()[2:]]
+    table = lines[: len(values)]
+    np.testing.assert_allclose([float(line[0]) for line in table], values)
+    np.testing.assert_allclose([float(line[2]) for line in table], 100 * np.array(shares), atol=0.05001)
+    if choosing:
+        assert [float(line[0]) for line in table if line[-1] == "True"] == [*expected.chosen_by_component]
+
+
+# ---- stability --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sides(tmp_path, monkeypatch):
+    """A file, another of the same samples, and their classes."""
+    monkeypatch.chdir(tmp_path)
+    X, _ = spcacore.datasets.make_spiked(40, 30, cardinality=4, rng=0)
+    rng = np.random.default_rng(1)
+    Y = np.round(X[:, :2] @ rng.standard_normal((2, 6)) + rng.standard_normal((40, 6)), 3)
+    labels = np.where(X[:, 0] > 0, "up", "down")
+    header = ",".join(["x1", *(f"b{j}" for j in range(1, 6))])
+    np.savetxt("Y.csv", Y, delimiter=",", header=header, comments="", fmt="%.3f")
+    Path("labels.txt").write_text("\n".join(labels) + "\n")
+    np.save("X.npy", X)
+    return X, Y, labels
+
+
+CCA, LDA = ("--method", "sparse_cca"), ("--method", "sparse_lda")
+
+
+@pytest.mark.share(5)
+@pytest.mark.parametrize(
+    ("argv", "options"),
+    [
+        (["-k4"], {"cardinality": 4}),
+        (["--method", "spca", "-k", "4,3", "--ridge", "0.5"], {"cardinality": [4, 3], "ridge": 0.5}),
+        (["--method", "spca", "-k4", "--include", "x9"], {"cardinality": 4, "include": [8]}),
+        (["--method", "spca", "--penalty", "0.1", "--tol", "0.001", "--no-center"],
+         {"penalty": 0.1, "tol": 0.001, "center": False}),
+        (["--method", "sca", "--l1-bound", "3", "--scale"], {"l1_bound": 3.0, "scale": True}),
+        (["--method", "soppca", "--max-iter", "50"], {"max_iter": 50}),
+        ([*CCA, "--l1-bound", "2,1.5"], {"l1_bound": [2, 1.5]}),
+        ([*CCA, "-k", "4,2", "--scale", "--ridge", "0.1"],
+         {"cardinality": [4, 2], "method": "generalized", "ridge": 0.1}),
+        ([*LDA, "-k3"], {"cardinality": 3}),
+        ([*LDA, "--shrinkage", "auto"], {"shrinkage": "auto"}),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:component")
+def test_every_model_as_the_function_finds_it(sides, as_json, output, argv, options):
+    X, Y, labels = sides
+    name = argv[1] if argv[0] == "--method" else "sparse_pca"
+    r, other, names = 1 + (name != "sparse_lda"), None, [f"x{j + 1}" for j in range(30)]
+    if name == "sparse_cca":
+        argv, other = [*argv, "--other", "Y.csv"], Y
+        names += ["x1 (other)", *(f"b{j}" for j in range(1, 6))]
+    elif name == "sparse_lda":
+        argv, other = [*argv, "--labels", "labels.txt"], labels
+    model = pca(r, 4) if name == "sparse_pca" else partial(getattr(spcacore, name), n_components=r, **options)
+    found = spcacore.stability(X, model, other, n_resamples=6, rng=3)
+    argv = ["X.npy", *argv, "--resamples", "6", "--seed", "3"]
+    told = as_json("stability", *argv, "-o", "f.npz")
+    assert told["model"] == name
+    np.testing.assert_array_equal(
+        np.array(told["threshold"], float), np.where(np.isinf(found.threshold), np.nan, found.threshold)
+    )
+    frequency, stable = np.zeros((2, len(names), r))
+    for one in told["variables"]:
+        place = names.index(one["variable"]), one["component"] - 1
+        frequency[place], stable[place] = one["frequency"], one["stable"]
+    np.testing.assert_array_equal(frequency, found.selection_frequency)
+    np.testing.assert_array_equal(stable, found.stable)
+    np.testing.assert_array_equal(loadings_of(told["loadings"], len(names)), found.loadings)
+    arrays = results("f.npz")
+    np.testing.assert_array_equal(arrays["loading_interval"], found.loading_interval)
+    assert arrays["names"].tolist() == names
+    text = output("stability", *argv, "-o", "f.csv")
+    assert "frequency %" in text
+    assert len(re.findall("yes$", text, re.M)) == found.stable.sum()
+    assert sum(int(row["stable"]) for row in rows_of("f.csv")) == found.stable.sum()
+
+
+# ---- what is refused --------------------------------------------------------------------------------
+
+
+WRONG = [
+    ("fit", ["-k", "10"], "-k/--cardinality: must be in [1, 9], not 10: m.npy has 9 variables"),
+    ("fit", ["-n", "10"], "-n/--n-components: must be in [1, 9], not 10: m.npy has 30 rows of 9"),
+    ("fit", ["-n", "2", "-k", "1,1,1"], "-k/--cardinality: has 3 entries for 2 components"),
+    ("fit", ["-k", "1,"], "-k/--cardinality: cardinality[1] must be an integer, not ''"),
+    ("fit", ["--tol", "x"], "argument --tol: must be a number, not 'x'"),
+    ("fit", ["--max-iter", "1.5"], "argument --max-iter: must be an integer, not 1.5"),
+    ("fit", ["--deflation", "none"], "--deflation: 'none' is not one of 'orthogonal', "),
+    ("fit", ["--method", "lasso"], "argument --method: 'lasso' is not one of 'tpower', "),
+    ("fit", ["--random-state=3"], "--random-state; do you mean --rng?; see spcacore fit --help"),
+    ("fit", ["--ncomp", "2"], "--ncomp; do you mean --n-components?; see"),
+    ("fit", ["--alpha", "1"], "--alpha; do you mean --penalty or --cardinality?; see"),
+    ("fit", ["--nonsense"], "there is no option --nonsense; see spcacore fit --help"),
+    ("fit", ["--constraint", "orthogonal"], "say --deflation orthogonal or 'uncorrelated'; see"),
+    ("fit", ["--nonnegative"], "--nonnegative; say --signs 1; see spcacore fit --help"),
+    ("fit", ["--l1-bound", "1"], "--l1-bound: not for method tpower, which takes -k/--cardinality, --ex"),
+    ("fit", ["--method", "pmd", "-k", "3"], "not for method pmd, which takes --l1-bound, but tpower, greedy"),
+    ("fit", ["--method", "gpower"], "'gpower' needs penalty, how much each component must gain by"),
+    ("fit", ["--method", "pmd", "--l1-bound", "3.5"], "--l1-bound: must be in [1, 3], not 3.5"),
+    ("fit", ["--method", "pmd", "--l1-bound", "0.5,2"], "--l1-bound: l1_bound[0] must be in [1, 3], not 0.5"),
+    ("fit", ["--method", "gpower", "--penalty", "2", "--relative"], "--penalty: must be in [0, 1], not 2"),
+    ("fit", ["--method", "sca", "--signs", "1"], "--signs: not for method sca, but tpower, "),
+    ("fit", ["--method", "sca", "--l1-bound", "2,3"], "--l1-bound: must be a number, not [2, 3]"),
+    ("fit", ["--method", "sma", "--covariance"], "--covariance: not for method sma"),
+    ("fit", ["--method", "spca", "-n", "0.5"], "-n/--n-components: must be an integer, not 0.5"),
+    ("fit", ["--ridge", "1"], "--ridge: not for method tpower, but spca"),
+    ("fit", ["--total", "9", "-k", "3"], "--total: not with -k/--cardinality"),
+    ("fit", ["--total", "2", "-n", "3"], "--total: must be in [3, 27], not 2"),
+    ("fit", ["--method", "greedy", "--max-iter", "3"], "--max-iter: not for method greedy, but tpower, gpow"),
+    ("fit", ["--deflation", "orthogonal", "--signs", "1"], "--deflation orthogonal cannot be met by loading"),
+    ("fit", ["--deflation", "uncorrelated", "--refine"], "--refine requires --renormalize, and no --deflati"),
+    ("fit", ["--explained", "0.9,1.1"], "--explained: share[1] must be in [0, 1], not 1.1"),
+    ("fit", ["--explained", "0.9,0.8", "-n", "0.8"], "must be one number when -n is a share"),
+    ("fit", ["--explained-of", "score"], "--explained-of: requires --explained"),
+    ("fit", ["--method", "least_squares", "--refine"], "--refine requires a method that maximizes the varia"),
+    ("fit", ["--include", "zz"], "argument --include: no variable is called 'zz'"),
+    ("fit", ["--names", "twice.txt", "--exclude", "a"], "--exclude: more than one variable is called 'a'"),
+    ("fit", ["--include", "x1", "--exclude", "x2,x1"], "argument --exclude: 'x1' is in --include too"),
+    ("fit", ["--count", "groups"], "argument --count: requires --groups"),
+    ("fit", ["--groups", "labels.txt"], "argument --groups: labels.txt has 40 groups for 9 variables"),
+    ("fit", ["--plot", "picture.gif"], "picture.gif: unknown extension; .png, .pdf and .svg can be written"),
+    ("fit", ["-o", "out.txt"], "out.txt: unknown extension; .csv and .npz can be written"),
+    ("fit", ["-o", "no/out.csv"], "cannot write no/out.csv: no is not a directory"),
+    ("fit", ["-o", "dir.csv"], "cannot write dir.csv: it is a directory"),
+    ("fit", ["-o", "./twice.csv", "--names", "twice.csv"], "cannot write ./twice.csv: it is a file to read"),
+    ("fit", ["-o", "a.csv", "--scores", "./a.csv"], "it is named for both --output and --scores"),
+    ("fit", ["-n1", "-k1", "-o", "full.csv"], "cannot write full.csv: No space left on device"),
+    ("path", ["-k", "0:3"], "-k/--cardinality: must be at least 1, not 0"),
+    ("path", ["-k", "5:1"], "'5:1' is neither a number nor a range of some"),
+    ("path", ["-k", "1,,2"], "'' is neither a number"),
+    ("path", ["-k", "1:x"], "'1:x' is neither a number"),
+    ("path", ["-k", "1:1e9"], "more than 10000 values"),
+    ("path", ["-k", "1:1e200:1e-200"], "more than 10000 values"),
+    ("path", ["-k", "1:3,3"], "has a value twice"),
+    ("path", ["-k", "1:4/2:5"], "-k/--cardinality: values for each component require --criterion"),
+    ("path", ["-k", "1,2/3", "-n3", "--select", "cv"], "-k/--cardinality: has 2 grids for 3 components"),
+    ("path", ["-k", "1,2/3,12", "--select", "cv"], "cardinality[1] must be in [1, 9], not 12"),
+    ("path", ["--method", "pmd", "--l1-bound", "1:4"], "--l1-bound: must be in [1, 3], not 4"),
+    ("path", ["--select", "aic"], "--criterion: 'aic' is not one of 'cv', "),
+    ("path", ["--folds", "40", "--select", "cv"], "--n-folds: must be at most the number of rows, 30, not 4"),
+    ("path", ["--folds", "3", "--select", "permutation"], "--n-folds: requires --criterion cv"),
+    ("path", ["--select", "cv", "--covariance"], "--criterion cv needs data; for a covariance, use"),
+    ("path", ["--scores", "s.csv"], "there is no option --scores"),
+    ("stability", ["--resamples", "5"], "--n-resamples: must be even for complementary pairs, not 5"),
+    ("stability", ["--assumption", "unimodal", "--resampling", "half"], "--assumption unimodal is for compl"),
+    ("stability", ["--covariance"], "there is no option --covariance"),
+    ("stability", ["--ridge", "1"], "--ridge: not for method tpower, but spca or sparse_cca"),
+    ("stability", ["--other", "Y.csv"], "--other: not for method tpower, but sparse_cca"),
+    ("stability", ["--method", "soppca", "--signs", "1"], "--signs: cannot be combined with soppca"),
+    ("stability", [*CCA, "-k3"], "--other: method sparse_cca needs it"),
+    ("stability", [*CCA, "-k3", "--other", "-"], "--other: a file is needed, not the standard input"),
+    ("stability", [*CCA, "-k3,7", "--other", "Y.csv"], "-k/--cardinality: of Y.csv must be in [1, 6], not 7"),
+    ("stability", [*CCA, "--l1-bound", "2,3", "--other", "Y.csv"], "--l1-bound: of Y.csv must be in [1, 2.4"),
+    ("stability", [*CCA, "-k2", "--no-center", "--other", "Y.csv"], "--no-center: not for method sparse_cca"),
+    ("stability", [*CCA, "-k2", "--impute", "drop-rows", "--other", "Y.csv"], "drop-rows would leave no row"),
+    ("stability", [*CCA, "-k2", "--other", "m.npy"], "must have the 40 samples of X.npy; it has 30 samples"),
+    ("stability", [*CCA, "-k2", "--other", "gap.csv"], "gap.csv: line 3, column 1 ('b1') is missing"),
+    ("stability", [*CCA, "-k2", "--other", "Y.csv", "-o", "Y.csv"], "write Y.csv: it is a file to read"),
+    ("stability", [*LDA, "-k3"], "--labels: method sparse_lda needs it"),
+    ("stability", [*LDA, "-k3", "--labels", "Y.csv"], "--labels: Y.csv has 41 labels for 40 samples"),
+    ("stability", [*LDA, "-k3", "--labels", "one.txt"], "one.txt has one class only, a; at least two are"),
+    ("stability", [*LDA, "-k3", "-n2", "--labels", "labels.txt"], "must be at most classes - 1 = 1, not 2"),
+    ("stability", [*LDA, "-k3", "--scale", "--labels", "labels.txt"], "--scale: not for method sparse_lda"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "argv", "words"), WRONG)
+def test_wrong_arguments(sides, run, X, command, argv, words):
+    np.save("m.npy", X)
+    Path("gap.csv").write_text("b1,b2\n1,2\n,2\n" + "3,1\n" * 38)
+    Path("one.txt").write_text("a\n" * 40)
+    for name in ("twice.txt", "twice.csv"):
+        Path(name).write_text("\n".join("aabcdefgh"))
+    Path("dir.csv").mkdir()
+    os.symlink("/dev/full", "full.csv")
+    before = sorted(os.listdir())
+    other = command == "stability" and ("--method" in argv or "--other" in argv)
+    assert words in one_error_line(run(command, "X.npy" if other else "m.npy", *argv))
+    assert sorted(os.listdir()) == before
+
+
+def test_samples_of_both_sides_are_the_same(sides, run):
+    X, Y, _ = sides
+    for name, data, first in (("left.csv", X, "s1"), ("right.csv", Y, "s0")):
+        samples = [first, *(f"s{i + 1}" for i in range(1, 40))]
+        lines = [",".join([sample, *map(str, row)]) for sample, row in zip(samples, data, strict=True)]
+        head = ",".join(["", *(f"{name[0]}{j}" for j in range(data.shape[1]))])
+        Path(name).write_text("\n".join([head, *lines]))
+    argv = [*CCA, "--l1-bound", "2", "--resamples", "4", "--other", "right.csv"]
+    error = one_error_line(run("stability", "left.csv", *argv))
+    assert "right.csv must have the 40 samples of left.csv; its sample 1 is 's0', not 's1'" in error
+    assert run("stability", "X.npy", *argv)[0] == 0  # whose samples have no names
+
+
+def test_what_is_written_is_checked_before_the_work(run, tmp_path, file, monkeypatch):
+    monkeypatch.setattr(task, "read", None)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda *_: False)
+        assert "permission denied" in one_error_line(run("fit", file, "-o", tmp_path / "r.csv"))
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    error = one_error_line(run("path", file, "--plot", "f.png"))
+    assert "argument --plot: drawing needs matplotlib; pip install matplotlib" in error
+
+
+def test_a_file_is_whole_or_not_there(tmp_path):
+    path = tmp_path / "out.csv"
+
+    def fails(part):
+        Path(part).write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(report.UserError, match=r"cannot write .*out.csv: No space left on device"):
+        report.write(str(path), fails)
+    assert os.listdir(tmp_path) == []
+    path.write_text("before")
+    path.chmod(0o640)
+    with pytest.raises(report.UserError):
+        report.write(str(path), fails)
+    assert path.read_text() == "before"
+    (tmp_path / "link.csv").symlink_to(path)
+    report.write(str(tmp_path / "link.csv"), lambda part: Path(part).write_text("a\n"))
+    assert path.read_text() == "a\n"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(tmp_path)) == ["link.csv", "out.csv"]
+
+
+def test_a_pipe_is_written_to(run, tmp_path, file):
+    os.mkfifo(tmp_path / "pipe.csv")
+    reader = os.open(tmp_path / "pipe.csv", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run("fit", file, "-n1", "-k3", "-q", "-o", tmp_path / "pipe.csv") == (0, "", "")
+        assert os.read(reader, 100).startswith(b"variable,component_1,center,scale,kind\n")
+    finally:
+        os.close(reader)
