@@ -47,6 +47,24 @@ class Screen:
     ) -> Self: ...
 
 @disjoint_base
+class UnitRule:
+    def __init__(
+        self,
+        unit: _Index,
+        size: _Index,
+        allowed: NDArray[np.uint8],
+        included: NDArray[np.uint8],
+        signs: NDArray[np.int8] | None = None,
+        step: int = 0,
+        count: int = 0,
+        level: float = 0,
+    ) -> None: ...
+    def largest(self, norm: _Double) -> NDArray[np.bool_]: ...
+    def step(self, y: _Double, quadratic: float) -> tuple[_Double, NDArray[np.bool_]]: ...
+    def ascend(
+        self, A: Operator, start: _Double, max_iter: int, tol: float, progress: _Hook = None
+    ) -> tuple[int, _Double, NDArray[np.bool_], float, float, int]: ...
+
 class Operator:
     single: bool
     dense: bool

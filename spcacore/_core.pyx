@@ -59,6 +59,19 @@ cdef extern from "spca.h" nogil:
         double rise, gap, slack, tie
         spca_int nodes
         double hopeless
+    ctypedef struct spca_supports:
+        spca_int p, units
+        const spca_int *unit
+        const spca_int *size
+        const uint8_t *allowed
+        const uint8_t *included
+        const int8_t *signs
+        int sized
+    ctypedef struct spca_rule:
+        spca_supports of
+        int step
+        spca_int count
+        double level
     ctypedef struct spca_search_counts:
         spca_int starts, ends, n_iter, nodes
         int proved

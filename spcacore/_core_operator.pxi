@@ -9,6 +9,77 @@ cdef inline const void *first(const floating[::1] x) noexcept nogil:
     return &x[0] if x is not None and x.shape[0] else NULL
 
 
+cdef class UnitRule:
+    """Supports of units, with signs (0: either), and a step of units.c: 0 truncation, 1 l0, 2 l1, 3 l1 bound."""
+    cdef spca_rule c
+    cdef object refs
+
+    def __init__(self, const Py_ssize_t[::1] unit, const Py_ssize_t[::1] size, const uint8_t[::1] allowed,
+                 const uint8_t[::1] included, const int8_t[::1] signs=None, int step=0, Py_ssize_t count=0,
+                 double level=0):
+        cdef Py_ssize_t u
+        self.refs = unit, size, allowed, included, signs
+        self.c.of.p, self.c.of.units = unit.shape[0], allowed.shape[0]
+        self.c.of.unit, self.c.of.size = &unit[0], &size[0]
+        self.c.of.allowed, self.c.of.included = &allowed[0], &included[0]
+        self.c.of.signs = &signs[0] if signs is not None else NULL
+        self.c.of.sized = 0
+        for u in range(size.shape[0]):
+            self.c.of.sized |= size[u] != 1
+        self.c.step, self.c.count, self.c.level = step, count, level
+
+    def largest(self, const double[::1] norm):
+        """The units that are included and, up to the cardinality, those of largest norms: a mask."""
+        kept = np.zeros(self.c.of.units, np.uint8)
+        cdef uint8_t[::1] out = kept
+        cdef double[::1] work = np.empty(spca_unit_work(&self.c.of, self.c.count))
+        cdef Py_ssize_t[::1] iwork = np.empty(self.c.of.units, np.intp)
+        with nogil:
+            spca_largest_units(&self.c.of, &norm[0], self.c.count, &work[0], &iwork[0], &out[0])
+        return kept.view(bool)
+
+    def step(self, const double[::1] y, double quadratic):
+        """The next vector from y = A x, of any norm, and a mask of its units; quadratic = x'Ax."""
+        x, kept = np.array(y), np.zeros(self.c.of.units, np.uint8)
+        cdef uint8_t[::1] units = kept
+        cdef double[::1] out = x, work = np.empty(spca_unit_work(&self.c.of, self.c.count))
+        cdef Py_ssize_t[::1] iwork = np.empty(self.c.of.units, np.intp)
+        with nogil:
+            spca_unit_step(&self.c, quadratic, &out[0], &work[0], &iwork[0], &units[0])
+        return x, kept.view(bool)
+
+    def ascend(self, Operator A, const double[::1] start, Py_ssize_t max_iter, double tol, progress=None):
+        """From a dense start: (status, x, mask of its units, objective, x'Ax, n_iter)."""
+        if A.single:
+            return unit_ascent[float](A, self, start, max_iter, tol, progress, None)
+        return unit_ascent[double](A, self, start, max_iter, tol, progress, None)
+
+
+cdef unit_ascent(Operator A, UnitRule rule, const double[::1] start, Py_ssize_t max_iter, double tol, progress,
+                 floating[::1] precision):
+    cdef Call call = Call(progress)
+    cdef spca_status status
+    cdef double objective = 0, quadratic = 0
+    x, units = np.zeros(A.p), np.zeros(rule.c.of.units, np.uint8)
+    cdef double[::1] best = x, dwork = np.empty(2 * A.p + spca_unit_work(&rule.c.of, rule.c.count))
+    cdef uint8_t[::1] support = units, kept = np.zeros(rule.c.of.units, np.uint8)
+    cdef floating[::1] work = np.empty(A.work(), A.dtype)
+    cdef Py_ssize_t[::1] iwork = np.empty(A.p, np.intp)
+    while True:
+        with nogil:
+            status = kernel_unit_ascent(A.pointer(), &rule.c, max_iter, tol, on_stop, &call.c, &start[0], &work[0],
+                                        &dwork[0], &iwork[0], &kept[0], &best[0], &support[0], &objective, &quadratic,
+                                        &call.c.n_iter)
+        if not call.again(status):
+            break
+        if objective > -np.inf:
+            status = SPCA_NOT_CONVERGED
+            break
+        max_iter = 0
+    call.check(status)
+    return <int> status, x, units.view(bool), objective, quadratic, call.c.n_iter
+
+
 cdef class Operator:
     """The symmetric p x p operator that solvers see (spca_proto.h); immutable, shared by threads.
 

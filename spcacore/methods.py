@@ -265,14 +265,13 @@ class Greedy(Method):
         150 variables. With `first`, included variables, groups or signs it is "forward".
 
         "forward": add the variable that makes the eigenvalue largest, exactly, at the cost of K products with
-        A and `K^2 p` operations; 8 (float32: 4) `K p` bytes are kept. "gradient": add the variable with the
-        largest entry of `Ax`, without reading dense data that cannot matter; K products and no such memory.
-        "backward": from all variables, at most 2000, remove the one whose removal lowers the eigenvalue
-        least; about `2 p^4` operations. "bidirectional": for each k the better of forward and backward.
+        A and `K^2 p` operations; 8 (float32: 4) `K p` bytes are kept, and at most 256 MB of rows of A.
+        "gradient": add the variable with the largest entry of `Ax`, without reading dense data that cannot
+        matter; K products and no such memory. "backward": from all variables, at most 2000, remove the one
+        whose removal lowers the eigenvalue least; about `2 p^4` operations. "bidirectional": for each k the
+        better of forward and backward.
     renormalize, screening
-        As in `Method`. "both", "shadow" and "references" are for "gradient", "working_set" for "forward": the
-        same variables in the same order, from the Gram matrix of those that bounds of `|A x|` do not rule
-        out.
+        As in `Method`. "both", "shadow" and "references" are for "gradient"; "working_set" helps none.
     rng : None, int or numpy Generator, optional
         For the dense vector that chooses the first variable where more than 256 tie, or where X offers
         only products; None is a fixed seed.

@@ -130,6 +130,28 @@ typedef struct {
     int proved;
 } spca_search_counts;
 
+/* Which supports are allowed: units of variables, and signs (units.c). */
+typedef struct {
+    spca_int p, units;
+    const spca_int *unit;              /* (p): of each variable */
+    const spca_int *size;              /* (units): what a cardinality counts of each */
+    const uint8_t *allowed, *included; /* (units) */
+    const int8_t *signs; /* (p): 1: not negative, -1: not positive, 0: either; NULL: all 0 */
+    int sized;           /* whether sizes are not all 1 */
+} spca_supports;
+typedef enum {
+    SPCA_UNITS_TRUNCATED = 0,
+    SPCA_UNITS_L0 = 1,
+    SPCA_UNITS_L1 = 2,
+    SPCA_UNITS_BOUND = 3
+} spca_unit_rule;
+typedef struct {
+    spca_supports of;
+    int step;       /* a spca_unit_rule */
+    spca_int count; /* cardinality of a truncation */
+    double level;   /* penalty or bound */
+} spca_rule;
+
 #define SPCA_TILE 256 /* rows of the tiles of moments.c */
 
 #define REAL float

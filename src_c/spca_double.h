@@ -59,6 +59,23 @@ spca_status spca_prior_support(spca_int p, const spca_int *indptr, const spca_in
                                double *value, spca_int *iwork, spca_int *entries,
                                spca_int *chosen /* k */, spca_int *count);
 
+/* ---- supports of units, and signs (units.c) ------------------------------------------------- */
+
+/* kept (units): those that are included and, up to the cardinality, those of largest norms (units):
+ * of sizes that differ, of largest sum of squares.  Ties to the first.  work (unit_work), iwork
+ * (units). */
+void spca_largest_units(const spca_supports *o, const double *norm, spca_int count, double *work,
+                        spca_int *iwork, uint8_t *kept);
+spca_int spca_unit_work(const spca_supports *o, spca_int count);
+/* x (p) <- without entries of a wrong sign or of units that are not allowed. */
+void spca_project_units(const spca_supports *o, double *x);
+/* x (p): from A v the next vector, of any norm, and kept (units) its units; quadratic = v'Av.  work
+ * (unit_work), iwork (units). */
+void spca_unit_step(const spca_rule *rule, double quadratic, double *x, double *work,
+                    spca_int *iwork, uint8_t *kept);
+/* What the steps raise, of unit x: x'Ax, or that, or its root, less the penalty.  work (units). */
+double spca_unit_objective(const spca_rule *rule, double quadratic, const double *x, double *work);
+
 /* ---- branch and bound (branch_and_bound.c) -------------------------------------------------- */
 
 /* Which supports of k variables may make a principal submatrix of symmetric N (p x p) indefinite.

@@ -339,6 +339,15 @@ spca_status SPCA(gpower)(const SPCA(operator) * A, int l0, REAL gamma, spca_int 
                          spca_stop stop, void *ctx, spca_int *nnz, spca_int *index, REAL *value,
                          REAL *work, spca_int *iwork, REAL *objective, REAL *quadratic,
                          spca_int *n_iter);
+/* The same for units and signs, truncated or with a bound, too (unit_ascent.c): from start (p), of
+ * any norm, best (p) and its units, support (units), with the objective and x'Ax; also where
+ * stopped, unless the objective is minus infinity.  work (2p + m + t), dwork (2p + unit_work),
+ * iwork (p), kept (units). */
+spca_status SPCA(unit_ascent)(const SPCA(operator) * A, const spca_rule *rule, spca_int max_iter,
+                              double tol, spca_stop stop, void *ctx, const double *start,
+                              REAL *work, double *dwork, spca_int *iwork, uint8_t *kept,
+                              double *best, uint8_t *support, double *objective, double *quadratic,
+                              spca_int *n_iter);
 /* v <- argmax (A v)'w over ||w|| = 1, ||w||_1 <= bound (and w >= 0), which maximizes v'Av.  Witten,
  * Tibshirani & Hastie (2009), Biostatistics 10(3), section 3.2 (penalized_decomposition.c).  The
  * start v (nnz nonzeros, of any norm) is overwritten by the result; index and value hold p.  work

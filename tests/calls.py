@@ -58,7 +58,7 @@ class Call:
     """`run(matrix)` calls a public function, whose name `name` starts with; `takes` is a key of CLEAN."""
 
     name: str
-    run: Callable[[Any], Any]
+    run: Callable[..., Any]  # further options, too, where the function has some that laws are about
     takes: str = "data"
     sparse: bool = True  # scipy.sparse matrices are accepted
     other: str = ""  # the argument that the matrix is, where it is not the first
@@ -97,19 +97,19 @@ def pca(n_components: int = 1, cardinality: Any = None, **options: Any) -> Calla
 def data(name: str, *arguments: Any, **options: Any) -> list[Call]:
     """This function of a matrix and these arguments."""
     given = flat.recorded(name.split(",")[0], options)
-    return [Call(name, lambda X: named(name)(X, *arguments, **given))]
+    return [Call(name, lambda X, **more: named(name)(X, *arguments, **given, **more))]
 
 
 def either(name: str, *arguments: Any, **options: Any) -> list[Call]:
     """The same of one that has `kind`."""
     given = flat.recorded(name.split(",")[0], options)
-    return both(name, lambda X, kind: named(name)(X, *arguments, kind=kind, **given))
+    return both(name, lambda X, kind, **more: named(name)(X, *arguments, kind=kind, **given, **more))
 
 
 def both(name: str, run: Callable[..., Any], **options: Any) -> list[Call]:
     """Of data and of a covariance."""
     return [
-        Call(name, lambda X: run(X, kind="data"), "data", **options),
+        Call(name, lambda X, **more: run(X, kind="data", **more), "data", **options),
         Call(f"{name}, covariance", lambda X: run(X, kind="covariance"), "covariance", **options),
     ]
 
@@ -117,7 +117,7 @@ def both(name: str, run: Callable[..., Any], **options: Any) -> list[Call]:
 def sides(name: str, *arguments: Any, **options: Any) -> list[Call]:
     """A function of two sides, which are halves of the matrix."""
     given = flat.recorded(name.split(",")[0], options)
-    return [Call(name, lambda X: named(name)(X[:, :6], X[:, 6:], *arguments, **given))]
+    return [Call(name, lambda X, **more: named(name)(X[:, :6], X[:, 6:], *arguments, **given, **more))]
 
 
 def samples(kind: str) -> dict[str, int]:
@@ -176,11 +176,15 @@ CALLS: list[Call] = [
     *data("sma", R, l1_bound=3.0, sample_l1_bound=6.0),
     *both(
         "oppca",
-        lambda X, kind: spcacore.oppca(X, R, **flat.recorded("oppca", {**samples(kind), "kind": kind})),
+        lambda X, kind, **more: spcacore.oppca(
+            X, R, **flat.recorded("oppca", {**samples(kind), "kind": kind, **more})
+        ),
     ),
     *both(
         "soppca",
-        lambda X, kind: spcacore.soppca(X, R, K, **flat.recorded("soppca", {**samples(kind), "kind": kind})),
+        lambda X, kind, **more: spcacore.soppca(
+            X, R, K, **flat.recorded("soppca", {**samples(kind), "kind": kind, **more})
+        ),
     ),
     *both(
         "select_prior",
@@ -190,7 +194,7 @@ CALLS: list[Call] = [
             {"none": None},
         ),
     ),
-    *both("ppca", lambda X, kind: spcacore.ppca(X, R, kind=kind, **samples(kind))),
+    *both("ppca", lambda X, kind, **more: spcacore.ppca(X, R, kind=kind, **samples(kind), **more)),
     *data("kernel_pca", R),
     *data("kernel_pca, features", R, random_features=20),
     *data("random_fourier_features", 20),
@@ -206,7 +210,10 @@ CALLS: list[Call] = [
     *data("sparse_kmeans_gap", 3, [1.2, 2.0], n_permutations=2, n_init=2),
     Call("sparse_eigen", lambda A: spcacore.sparse_eigen(A, METRIC, cardinality=K), "covariance"),
     Call("sparse_eigen_bound", lambda A: spcacore.sparse_eigen_bound(A, METRIC, K), "covariance"),
-    *both("sparsity_path", lambda X, kind: spcacore.sparsity_path(X, pca(R, kind=kind), [6, 3])),
+    *both(
+        "sparsity_path",
+        lambda X, kind, **more: spcacore.sparsity_path(X, pca(R, kind=kind), [6, 3], **more),
+    ),
     *data("select_sparsity", sparse_pca, [6, 3], n_folds=3),
     *data("select_sparsity, permutation", sparse_pca, [6, 3], criterion="permutation", n_permutations=3),
     *both(
@@ -214,8 +221,12 @@ CALLS: list[Call] = [
         lambda X, kind: spcacore.select_sparsity(X, pca(kind=kind), [6, 3], criterion="sparseness"),
     ),
     *data("select_n_components", pca(3, K), n_folds=3),
-    *both("compare", lambda X, kind: spcacore.compare([SPARSE, V0], X, kind=kind), other="X"),
-    *both("from_loadings", lambda X, kind: spcacore.from_loadings(abs(SPARSE), X, kind=kind), other="X"),
+    *both("compare", lambda X, kind, **more: spcacore.compare([SPARSE, V0], X, kind=kind, **more), other="X"),
+    *both(
+        "from_loadings",
+        lambda X, kind, **more: spcacore.from_loadings(abs(SPARSE), X, kind=kind, **more),
+        other="X",
+    ),
     *either("explained_variance", V0),
     *either("explained_variance, adjusted", V0, "adjusted"),
     *either("explained_variance, regression", V0, "regression"),

@@ -18,6 +18,7 @@ pytestmark = [
 
 BLOCK = 105  # rows; four blocks
 LABELS = np.arange(N) % 3
+STRUCTURED = spcacore.soppca(data(), 1, 3)
 
 
 def scaled(X):
@@ -56,21 +57,16 @@ CHANGES = [scaled, permuted, zeroed, one_entry, one_bit, rows_exchanged]
 class Counted(Rows):
     """A source whose block 2 changes from a pass on; `passes` says how often that block was read."""
 
+    ndim, at = 2, 2 * BLOCK
+
     def __init__(self, X, change, first, storage=np.asarray):
         super().__init__(storage(X))
-        self.ndim, self.data, self.change, self.first, self.passes, self.storage = (
-            2,
-            X,
-            change,
-            first,
-            0,
-            storage,
-        )
+        self.data, self.change, self.first, self.passes, self.storage = X, change, first, 0, storage
 
     def __getitem__(self, rows):
         if isinstance(rows, tuple):  # as dask asks
             rows = rows[0]
-        if rows.start != 2 * BLOCK or rows.stop - rows.start == 1:  # which no block vouches for
+        if rows.start != self.at or rows.stop - rows.start == 1:  # which no block vouches for
             return super().__getitem__(rows)
         self.passes += 1
         part = self.data[rows]
@@ -92,6 +88,7 @@ CALLS = {
     "sparse_kmeans": lambda X: spcacore.sparse_kmeans(X, 3, 2.5, n_init=2),
     "select_sparsity": lambda X: spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 4], n_folds=3),
     "ppca": lambda X: spcacore.ppca(X, 2),
+    "soppca, extended": lambda X: STRUCTURED.extend(X, 1),
     "fit and scores": lambda X: spcacore.sparse_pca(X, 1, cardinality=3).transform(X),
 }
 
@@ -103,6 +100,10 @@ def changed(X, change, first, kind):
         source = Counted(X, change, first)
         lazy = da.from_array(source, chunks=(BLOCK, P), asarray=False)
         return spcacore.row_blocks(lazy, persist=False), source
+    if kind == "list":  # as it is, in one block
+        source = Counted(X[2 * BLOCK :], change, first)
+        source.at = 0
+        return [Rows(X[: 2 * BLOCK]), source], source
     storage = {"dense": np.asarray, "csr": sp.csr_array, "Fortran": np.asfortranarray}[kind]
     source = Counted(X, change, first, storage)
     width = X.dtype.itemsize * P
@@ -112,7 +113,7 @@ def changed(X, change, first, kind):
 
 
 @pytest.mark.share(12)
-@pytest.mark.parametrize("kind", ["dense", "csr", "dask", "Fortran"])
+@pytest.mark.parametrize("kind", ["dense", "csr", "dask", "Fortran", "list"])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_that_reads_changed_rows_says_so(name, change, kind):
@@ -127,7 +128,9 @@ def test_a_call_that_reads_changed_rows_says_so(name, change, kind):
         said = str(error)
     assert (said is not None) == (source.passes >= first)
     if said is not None:
-        where = rf"block 2 of {side} \(rows 210 to 314\) holds other numbers in pass {blocks.passes} "
+        block, pass_ = ("0", r"\d+") if kind == "list" else ("2", blocks.passes)
+        rows = "0 to 419" if kind == "list" else "210 to 314"
+        where = rf"block {block} of {side} \(rows {rows}\) holds other numbers in pass {pass_} "
         assert re.search(where, said), said
 
 
@@ -152,6 +155,9 @@ def test_random_numbers_that_are_drawn_anew():
     with pytest.raises(ValueError, match=r"block \d of X .* holds other numbers in pass 2.*persist=True"):
         spcacore.sparse_pca(spcacore.row_blocks(lazy, persist=False), 1, cardinality=3)
     spcacore.sparse_pca(spcacore.row_blocks(lazy, persist=True), 1, cardinality=3)
+    scores = spcacore.sparse_cca(lazy, data()[:, :9], 1, l1_bound=2.0).scores_x
+    with pytest.raises(ValueError, match="holds other numbers"):  # of rows that were not fitted
+        scores.compute()
 
 
 def test_blocks_that_dask_computes_anew_for_two_results_are_compared():

@@ -27,7 +27,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.solvers.choosing import bounding
+from spcacore.solvers.choosing import Step, UnitSteps
 from spcacore.supports.admissible import Supports
 
 pytestmark = pytest.mark.usefixtures("few_starts")
@@ -368,7 +368,7 @@ def test_a_step_under_an_l1_bound_is_solved(knowledge):
     choice = Supports.checked(P, None, **flat.known(given))
     for seed in range(3):
         a = np.random.default_rng(seed).standard_normal(P)
-        _, x = bounding(choice, 1.3)(choice.projected(a), 1.0)
+        _, x = UnitSteps(choice, Step.L1_BOUND, level=1.3)(choice.projected(a))
         x /= np.linalg.norm(x)
         w = cp.Variable(P)
         sums = [cp.norm(w[choice.unit == u]) for u in np.flatnonzero(~choice.included)]

@@ -94,10 +94,7 @@ def test_a_group_without_room_that_is_alone():
     assert_feasible(x.loading, 2)
 
 
-@pytest.mark.parametrize("exactly", [True, False])
-def test_the_largest_norms_that_have_room(monkeypatch, exactly):
-    if not exactly:
-        monkeypatch.setattr("spcacore.supports.admissible.KNAPSACK_CELLS", 0)
+def test_the_largest_norms_that_have_room():
     rng = np.random.default_rng(0)
     for room in range(1, 16):
         unit = rng.permutation(np.repeat(np.arange(7), [1, 1, 2, 2, 3, 4, 5]))
@@ -107,8 +104,21 @@ def test_the_largest_norms_that_have_room(monkeypatch, exactly):
         ways = (list(S) for n in range(8) for S in itertools.combinations(range(7), n))
         best = max((norms[S] ** 2).sum() for S in ways if size[S].sum() <= room)
         assert size[kept].sum() <= room
-        value = (norms[kept] ** 2).sum()
-        assert value == pytest.approx(best) if exactly else value >= best / 2
+        assert (norms[kept] ** 2).sum() == pytest.approx(best)
+
+
+@pytest.mark.parametrize("room", [1, 7, 40, 90, 400])
+def test_the_largest_norms_of_many_groups(room):
+    """By the best value of each room, also where an exact search would take long."""
+    rng = np.random.default_rng(room)
+    size = rng.integers(1, 9, 60)
+    choice = Supports.checked(size.sum(), None, groups=np.repeat(np.arange(60), size), count="variables")
+    norms, best = choice.norms(rng.standard_normal(size.sum())), np.zeros(room + 1)
+    for value, m in zip(norms**2, size, strict=True):
+        best[m:] = np.maximum(best[m:], best[: max(room + 1 - m, 0)] + value)
+    kept = choice.largest(norms, room)
+    assert size[kept].sum() <= room
+    assert (norms[kept] ** 2).sum() == pytest.approx(best[-1])
 
 
 def test_groups_of_one_variable_and_equal_groups_are_as_before():

@@ -50,7 +50,7 @@ def test_a_step_of_scotlass_is_the_convex_optimum(known):
         limits = [cp.norm(w) <= 1, sum(sums) <= bound, Q.T @ w == 0, w[choice.excluded] == 0]
         limits += [] if choice.signs is None else [cp.multiply(choice.signs, w) >= 0]
         best = cp.Problem(cp.Maximize(a @ w), limits).solve(solver="CLARABEL")
-        _, x = orthogonal_bounding(choice, bound, Q)(a, 1.0)
+        _, x = orthogonal_bounding(choice, bound, Q)(a)
         if np.linalg.norm(w.value) < 1 - 1e-3:
             assert not x.any()  # the maximum is not attained on the sphere
         elif x.any():
@@ -101,7 +101,7 @@ def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
     # no other loading of the same knowledge, orthogonal to the first, is better in a small step from there
     A = np.cov(X, rowvar=False)
     if not renormalize:
-        _, again = orthogonal_bounding(choice, 1.7, V[:, :1])(A @ V[:, 1], 1.0)
+        _, again = orthogonal_bounding(choice, 1.7, V[:, :1])(A @ V[:, 1])
         np.testing.assert_allclose(again / np.linalg.norm(again), V[:, 1], atol=1e-3)
 
 

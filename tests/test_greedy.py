@@ -16,10 +16,16 @@ from test_tpower import PITPROPS_OPTIMA
 
 import spcacore
 from spcacore import _core, explained_variance, greedy, sparse_pca
+from spcacore.operators import submatrix
+from spcacore.solvers import greedy_search
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 STRATEGIES = ["forward", "gradient", "backward", "bidirectional"]
 CASES = {"deadline": None, "derandomize": True}
+
+
+def blocks(X):
+    return spcacore.row_blocks(np.array_split(X, 3))
 
 
 # ---- loops over all variables -----------------------------------------------------------------------
@@ -138,6 +144,28 @@ def test_values_rise_and_stay_below_the_optimum(strategy):
         best = [optimum(A, k) for k in range(1, 10)]
         assert (x.path_value <= np.array(best) * (1 + 1e-12)).all()
         assert (x.path_value >= 0.75 * np.array(best)).all()
+
+
+@pytest.mark.parametrize("room", [0, 1 << 25])
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array, blocks], ids=["dense", "csr", "blocks"])
+def test_searches_share_the_rows_of_the_matrix(store, room, monkeypatch):
+    """Each row is computed once by all searches of a component, if there is room for it."""
+    monkeypatch.setattr(submatrix, "ROWS_ENTRIES", room)
+    rows, asked = submatrix.rows_of, []
+    monkeypatch.setattr(
+        submatrix, "rows_of", lambda op, S: (asked.extend(S) if op.p == 300 else 0, rows(op, S))[1]
+    )
+    X = np.random.default_rng(2).standard_normal((30, 300))
+    X[:, ::40] += 2 * np.random.default_rng(3).standard_normal((30, 1))
+    monkeypatch.setattr(greedy_search, "can_be_formed", lambda problem, state: False)
+    x = greedy(store(X), 10, options=spcacore.Greedy(strategy="forward"))
+    A = covariance(X)
+    np.testing.assert_array_equal(x.order, forward(A, 10, int(np.argmax(A.diagonal()))))
+    assert sorted(asked) == sorted(x.order)
+    asked.clear()
+    monkeypatch.setattr(greedy_search, "_begins", lambda *_: x.order[:3].tolist())
+    greedy(store(X), 10)
+    assert (len(asked) == len(set(asked))) == (room > 0)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

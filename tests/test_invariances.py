@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from calls import CALLS, CLEAN, K, N, P, R, answer, numbers
 from in_turn import in_turn
+from laws import LAWS
 
 import spcacore
 from spcacore import (
@@ -240,14 +241,6 @@ def test_columns_of_very_different_size(call):
 
 ROWS, COLUMNS = (np.random.default_rng(5).permutation(m) for m in (N, P))
 APART = np.r_[np.argsort(COLUMNS[:6]), 6 + np.argsort(COLUMNS[6:])]  # within each of the two sets of a CCA
-ROWS_BY_NUMBER = (  # of which some numbers are drawn, dealt or named by the number of the row
-    *("sparse_cca_permutation", "sparse_dissimilarity_gap", "sparse_kmeans_gap", "select_n_components"),
-    *("select_sparsity", "select_sparsity, permutation"),
-)
-COLUMNS_BY_NUMBER = (
-    *("sparse_cca_permutation", "sparse_dissimilarity_gap", "sparse_kmeans_gap", "random_fourier_features"),
-    *("kernel_pca, features", "select_sparsity, permutation"),
-)
 NOT_BY_ORDER = (*COUNTED, "trace", "labels", "centers", "dissimilarity")  # paths to the result; names
 BY_INDEX = (
     "order",
@@ -331,8 +324,8 @@ def reordered(call, rows, columns):
 
 
 IN_ANY_ORDER = [
-    *[("rows", c) for c in CALLS if c.takes == "data" and c.name not in ROWS_BY_NUMBER],
-    *[("columns", c) for c in CALLS if c.name not in COLUMNS_BY_NUMBER],
+    *[("rows", c) for c in LAWS["order of rows"].calls()],
+    *[("columns", c) for c in LAWS["order of columns"].calls()],
 ]
 
 

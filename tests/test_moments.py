@@ -111,6 +111,29 @@ def test_integers_are_exact(dtype, storage):
         assert np.array_equal(M.scatter, np.array(expected, float))
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse", "frame", "weights"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_no_rows_change_nothing(kind, whole):
+    """A part without rows is the neutral element of the sum, to the last bit, from either side."""
+    given = (X * 10).astype(int) if whole else X
+    nothing = {
+        "dense": lambda: Moments.of(given[:0]),
+        "sparse": lambda: Moments.of(sp.csr_array(given[:0])),
+        "frame": lambda: Moments.of(pytest.importorskip("pandas").DataFrame(columns=[*"abcdefghijkl"])),
+        "weights": lambda: Moments.of(given, sample_weight=np.zeros(80)),
+    }[kind]()
+    total = Moments.of(given)
+    for found in (total + nothing, nothing + total, sum([nothing, total, nothing])):
+        assert found.n_samples == 80
+        assert found.scatter.tobytes() == total.scatter.tobytes()
+        assert found.mean.tobytes() == total.mean.tobytes()
+        assert found.names == nothing.names
+        assert (found + total).scatter.tobytes() == (total + total).scatter.tobytes()  # exact still
+    assert (nothing + nothing).n_samples == 0
+    with pytest.raises(ValueError, match="moments of no rows"):
+        spcacore.sparse_pca(nothing, 1, 3)
+
+
 def test_integers_beyond_doubles_are_still_right():
     A = np.array([[2**31 - 1, 1], [-(2**31) + 5, 3], [2**30, 4]] * 3)
     M = added(A, (0, 2, 3, 9))
@@ -128,6 +151,8 @@ def test_integers_beyond_doubles_are_still_right():
         (lambda M: spcacore.sparse_pca(X, 1, 2).transform(M), "needs the rows of X"),
         (lambda M: M + Moments.of(X[:, :3]), "different variables"),
         (lambda M: M + 1, "unsupported operand"),
+        (lambda M: spcacore.sparse_pca(M, 1, 2, kind="covariance"), "leave out kind='covariance'"),
+        (lambda M: Moments.of(X[:0, :0]), "X is empty"),
         (lambda M: Moments(5, [0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]]), "symmetric"),
         (lambda M: Moments(5, [0.0], [[-1.0]]), "negative diagonal"),
         (lambda M: Moments(5, [0.0], np.eye(2)), "shape"),

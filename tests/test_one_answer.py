@@ -52,12 +52,40 @@ def test_noise(shape, dtype, seed):
         )
 
 
-def test_blocks_are_read_once_for_any_number_of_components():
+@pytest.mark.share(4)
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(("n", "p"), [(300, 3200), (150, 8400)])
+def test_weak_components_of_blocks_that_become_no_matrix(n, p, seed):
+    """Two factors, and two components of noise: the search in passes ends where that in memory does."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    for a, size in enumerate((1.2, 0.8)):
+        X[:, 10 * a : 10 * a + 10] += size * rng.standard_normal((n, 1))
+    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 3)
+    expected, found = (spcacore.sparse_pca(Y, 4, 10) for Y in (X, blocks))
+    assert np.array_equal(found.loadings != 0, expected.loadings != 0)
+    np.testing.assert_allclose(found.explained_variance, expected.explained_variance, rtol=1e-10)
+    assert blocks.passes <= (20 if p < 8192 else 50)
+
+
+READ_ONCE = {
+    "sparse_pca": lambda X: spcacore.sparse_pca(X, 10, cardinality=20),
+    "spca": lambda X: spcacore.spca(X, 2, cardinality=20),
+    "sca": lambda X: spcacore.sca(X, 2, l1_bound=6.0),
+    "sca_path": lambda X: spcacore.sca_path(X, 2, [4.0, 6.0])[-1],
+    "oppca": lambda X: spcacore.oppca(X, 2),
+    "soppca": lambda X: spcacore.soppca(X, 2, 20),
+}
+
+
+@pytest.mark.parametrize("name", READ_ONCE)
+def test_blocks_are_read_once_for_any_number_of_components(name):
     X = np.random.default_rng(0).standard_normal((900, 600))
     X[:, :20] += np.random.default_rng(1).standard_normal((900, 1))
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 5)
-    spcacore.sparse_pca(blocks, 10, cardinality=20)
+    found = READ_ONCE[name](blocks)
     assert blocks.passes == 1
+    np.testing.assert_allclose(found.loadings, READ_ONCE[name](X).loadings, atol=1e-4)
 
 
 @pytest.mark.slow

@@ -662,3 +662,14 @@ def test_what_is_included_was_not_chosen():
     given = soppca(X, 1, 3, choice=spcacore.Choice(include=np.flatnonzero(free.loadings[:, 0])))
     np.testing.assert_allclose(given.free_energy[0][-1], free.free_energy[0][-1])
     np.testing.assert_allclose(given.gain - free.gain, np.log(math.comb(20, 3)))
+
+
+def test_the_information_projection_onto_a_support():
+    """As the docstring of `soppca` has it: the normal distribution given that the others are zero."""
+    rng = np.random.default_rng(0)
+    K, m, S, rest = np.cov(rng.standard_normal((6, 40))), rng.standard_normal(6), [0, 3, 4], [1, 2, 5]
+    cov = np.linalg.inv(K)
+    gain = cov[np.ix_(S, rest)] @ np.linalg.inv(cov[np.ix_(rest, rest)])
+    D = np.linalg.inv(K[np.ix_(S, S)])
+    np.testing.assert_allclose(D, cov[np.ix_(S, S)] - gain @ cov[np.ix_(rest, S)])
+    np.testing.assert_allclose(D @ (K @ m)[S], m[S] - gain @ m[rest])

@@ -403,7 +403,7 @@ def test_a_set_is_refused_where_it_does_not_help():
     for options in (
         {"penalty": 0.5, "method": "gpower", "block": True},
         {"l1_bound": 2, "method": "pmd", "sample_l1_bound": 2},
-        {"cardinality": 2, "method": "greedy", "strategy": "gradient"},
+        {"cardinality": 2, "method": "greedy"},
         {"cardinality": 2, "method": "thresholding"},
     ):
         with pytest.raises(ValueError, match=f"does not help {options['method']}"):
@@ -411,9 +411,8 @@ def test_a_set_is_refused_where_it_does_not_help():
     for name, options in (
         ("n_starts", {"n_starts": 3}), ("start", {"start": "eigenvector"}), ("max_iter", {"max_iter": 0}),
         ("deflation", {"constraint": "orthogonal"}), ("deflation", {"deflation": "hotelling"}),
-        ("deflation", {"deflation": "hotelling", "method": "greedy"}),
         ("deflation", {"constraint": "uncorrelated", "method": "branch_and_bound"}),
-        ("groups", {"groups": np.arange(30) // 2}), ("include", {"include": [3], "method": "greedy"}),
+        ("groups", {"groups": np.arange(30) // 2}), ("include", {"include": [3]}),
         ("NaN", {"X": np.where(np.eye(20, 30), np.nan, X)}),
     ):  # fmt: skip
         given = {"X": X, "n_components": 2, "cardinality": 3, "screening": "working_set"} | options
@@ -421,8 +420,6 @@ def test_a_set_is_refused_where_it_does_not_help():
             spcacore.sparse_pca(**flat.recorded("sparse_pca", given))
     with pytest.raises(ValueError, match=r"working_set' .*start"):
         spcacore.tpower(X, 3, options=spcacore.TPower(start=np.ones(30), screening="working_set"))
-    with pytest.raises(ValueError, match="does not help greedy with these options"):
-        spcacore.greedy(X, 2, options=spcacore.Greedy(strategy="gradient", screening="working_set"))
     with pytest.raises(ValueError, match="entries"):
         spcacore.tpower(
             products(lambda v: v, 500), 2, kind="covariance", options=spcacore.TPower(screening="working_set")

@@ -24,7 +24,6 @@ from spcacore.solvers import (
     base,
     candidates,
     generalized_power,
-    greedy_search,
     in_working_set,
     lasso_component,
     penalized_decomposition,
@@ -53,7 +52,7 @@ def small_sets(never_formed):
         patch.setattr(inputs, "WORKING_SET_COST", 0)
         patch.setattr(candidates, "WORKING_SET_START", 4)
         patch.setattr(candidates, "WORKING_SET_PROBES", 1)
-        for module in (penalized_decomposition, lasso_component, greedy_search, truncated_power):
+        for module in (penalized_decomposition, lasso_component, truncated_power):
             patch.setattr(module, "WORKING_SET_FACTOR", 2)
         yield
 
@@ -393,13 +392,11 @@ def test_starts_search_one_set_where_it_has_room_for_all(room, monkeypatch, no_s
     assert 1 in together
 
 
-@pytest.mark.parametrize("method", [*OPTIONS, "greedy"])
+@pytest.mark.parametrize("method", OPTIONS)
 def test_without_room_all_columns_are_searched(method, monkeypatch):
     monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 0)
     X = draw(np.random.default_rng(0), 30, 90, "noise")
-    options = {"method": "greedy", "cardinality": 5}
-    if method != "greedy":
-        options = OPTIONS[method] | sparsity(method, 0.5)
+    options = OPTIONS[method] | sparsity(method, 0.5)
     results = [
         spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "screening": mode}))
         for mode in ("none", "auto")
@@ -421,108 +418,6 @@ def test_a_penalty_that_keeps_many_variables_leaves_the_set(monkeypatch):
         np.testing.assert_array_equal(results[1].loading, results[0].loading)
 
 
-# ---- greedy search -----------------------------------------------------------------------------------
-
-
-def forward_values(A, K, first=None):
-    """The largest eigenvalues with one variable more each time, each the best of all."""
-    S, values = [int(np.argmax(A.diagonal())) if first is None else first], []
-    while True:
-        values.append(np.linalg.eigvalsh(A[np.ix_(S, S)])[-1])
-        if len(S) == K:
-            return S, np.array(values)
-        others = [j for j in range(len(A)) if j not in S]
-        S.append(max(others, key=lambda j: np.linalg.eigvalsh(A[np.ix_([*S, j], [*S, j])])[-1]))
-
-
-@pytest.mark.parametrize("kind", ["planted", "late", "dominant", "ties", "sparse", "noise"])
-@given(
-    st.integers(0, 10**6), st.integers(8, 40), st.integers(12, 60), st.integers(1, 6),
-    st.sampled_from(sorted(STORAGES)), st.booleans(),
-)  # fmt: skip
-@settings(max_examples=10)
-def test_greedy_search_adds_the_best_of_all_variables(kind, seed, n, p, K, storage, scale):
-    X = draw(np.random.default_rng(seed), n, p, kind)
-    A = covariance(X, scale=scale)
-    x = spcacore.greedy(STORAGES[storage](X), K, scale=scale, first=int(np.argmax(A.diagonal())))
-    assert x.screening.working_set > 0
-    if (
-        kind == "ties"
-    ):  # of supports that tie, another may have led elsewhere: each step is the best from there
-        for k in range(1, K):
-            S = x.order[:k]
-            most = max(np.linalg.eigvalsh(A[np.ix_([*S, j], [*S, j])])[-1] for j in set(range(p)) - set(S))
-            assert x.path_value[k] == pytest.approx(most)
-    else:
-        np.testing.assert_allclose(x.path_value, forward_values(A, K, x.order[0])[1], rtol=1e-9)
-
-
-@pytest.mark.parametrize("deflation", SEMIDEFINITE)
-@given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)))
-@settings(max_examples=5)
-def test_greedy_search_after_every_deflation(deflation, seed, storage):
-    X = draw(np.random.default_rng(seed), 40, 50, "noise")
-    given = {"cardinality": 4, "method": "greedy", "strategy": "forward", "deflation": deflation}
-    result = spcacore.sparse_pca(STORAGES[storage](X), 3, **flat.recorded("sparse_pca", given))
-    assert result.screening.working_set > 0
-    V = result.loadings
-    for x, A in zip(V.T, deflations(covariance(X), V, deflation), strict=False):
-        support, values = forward_values(A, 4)
-        assert sorted(support) == np.flatnonzero(x).tolist()
-        assert x @ A @ x == pytest.approx(values[-1])
-
-
-@pytest.mark.parametrize("storage", STORAGES)
-def test_greedy_search_asks_all_columns_seldom(storage, monkeypatch):
-    """Without a loop over all columns, unless more variables than the set is for may come next."""
-    plain = greedy_search._forward
-    monkeypatch.setattr(greedy_search, "_forward", None)
-    X = draw(np.random.default_rng(1), 60, 400, "planted")
-    X[:, :20] += 3 * np.random.default_rng(2).standard_normal((60, 1))
-    x = spcacore.greedy(STORAGES[storage](X), 20, options=spcacore.Greedy(strategy="forward"))
-    assert x.screening.checks <= 10
-    assert 40 <= x.screening.working_set < 200
-    monkeypatch.setattr(greedy_search, "_forward", plain)
-    monkeypatch.setattr(greedy_search, "WORKING_SET_GREEDY", 0)
-    X = draw(np.random.default_rng(1), 20, 60, "noise")
-    leading, sizes = greedy_search.Pencil.leading, []
-    counted = lambda self, G, *rest: (sizes.append(len(G)), leading(self, G, *rest))[1]  # noqa: E731
-    monkeypatch.setattr(greedy_search.Pencil, "leading", counted)
-    given_up = spcacore.greedy(STORAGES[storage](X), 12, options=spcacore.Greedy(strategy="forward"))
-    assert sizes == list(range(1, 13))
-    np.testing.assert_allclose(given_up.path_value, forward_values(covariance(X), 12)[1])
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_greedy_search_of_what_rounding_leaves(k):
-    """Of equal columns with opposite signs nothing is left after two components, or a zero of either sign."""
-    for seed in range(20):
-        X = np.random.default_rng(seed).standard_normal((50, 3))
-        X[:, 2] = -X[:, 0]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            warnings.filterwarnings("ignore", "no variance is left")
-            found = [
-                spcacore.sparse_pca(
-                    X, 3, cardinality=k, method=spcacore.Greedy(strategy="forward", screening=mode)
-                )
-                for mode in ("none", "working_set")
-            ]
-        assert found[1].screening.working_set > 0
-        assert found[1].explained_variance[0] == pytest.approx(forward_values(covariance(X), k)[1][-1])
-        np.testing.assert_allclose(found[1].loadings, found[0].loadings, atol=1e-9)
-
-
-def test_the_path_of_greedy_search_serves_shares():
-    X = draw(np.random.default_rng(3), 50, 80, "planted")
-    results = [
-        spcacore.sparse_pca(X, 2, cardinality=spcacore.Explained(0.7), method=spcacore.Greedy(screening=mode))
-        for mode in ("none", "auto")
-    ]
-    assert results[1].screening.working_set > 0
-    np.testing.assert_allclose(results[1].loadings, results[0].loadings, atol=1e-9)
-
-
 # ---- who takes part ----------------------------------------------------------------------------------
 
 
@@ -532,7 +427,6 @@ def test_the_path_of_greedy_search_serves_shares():
         {"method": "gpower", "penalty": 0.2, "relative": True},
         {"method": "pmd", "l1_bound": 2},
         {"method": "scotlass", "l1_bound": 2},
-        {"method": "greedy", "cardinality": 4},
         {"method": "branch_and_bound", "cardinality": 2},
     ],
 )

@@ -94,7 +94,7 @@ def _certify_cardinalities(task: Task, options: dict[str, Any]) -> None:
             print(f"\nthe component found, {state}")
             print_loading(x.loading, task.names)
 
-    task.report("Optimality", "certified", {"components": components}, show)
+    task.report("Optimality", {"components": components}, show)
 
 
 def _certify_loadings(task: Task, options: dict[str, Any], V: NDArray[Any]) -> None:
@@ -128,7 +128,7 @@ def _certify_loadings(task: Task, options: dict[str, Any], V: NDArray[Any]) -> N
         print(f"value: the variance once the earlier components are removed (deflation: {deflation})")
 
     fields = {"loadings": args.loadings, "deflation": deflation, "total_variance": total}
-    task.report("Optimality", "certified", fields | {"components": components}, show)
+    task.report("Optimality", fields | {"components": components}, show)
 
 
 def _check_loadings(V: NDArray[Any], problem: Problem, task: Task) -> None:

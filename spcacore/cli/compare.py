@@ -8,7 +8,7 @@ from typing import Any
 from ..models.comparison import compare
 from ..models.given import from_loadings
 from .loadings import adopt, read_saved, rows_for
-from .report import write_frame
+from .report import write, write_table
 from .table import Arguments, UserError
 from .task import Task
 
@@ -35,11 +35,10 @@ def run(args: Arguments) -> None:
             results[label] = from_loadings(V, task.matrix, names=task.names, label=label, **task.treatment)
         found = compare(results, task.matrix, reference=args.reference - 1, **task.treatment)
 
-    def output(path: str) -> None:
-        if path.lower().endswith(".html"):
-            Path(path).write_text(found._repr_html_(), encoding="utf-8")
-        else:
-            write_frame(path, found.to_frame())
+    if args.output and args.output.lower().endswith(".html"):
+        write(args.output, lambda path: Path(path).write_text(found._repr_html_(), encoding="utf-8"))
+    elif args.output:
+        write_table(args.output, found.to_frame(), {})
 
     def draw(figure: Any) -> None:
         from .. import plot
@@ -48,4 +47,4 @@ def run(args: Arguments) -> None:
 
     fields = {"reference": found.labels[found.reference], "total_variance": found.total_variance}
     fields["components"] = found.to_frame()
-    task.report("Comparison", "compared", fields, lambda: print(found.summary()), output, draw, 8)
+    task.report("Comparison", fields, lambda: print(found.summary()), draw, 8)

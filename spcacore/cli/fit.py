@@ -14,11 +14,11 @@ from ..readable import frame
 from ..results import LoadingsResult
 from .console import Work
 from .models import call_of, takes
-from .report import fields_of, json_result, print_result, write, write_frame, write_npz
+from .report import fields_of, json_result, print_result, write_table
 from .table import Arguments, UserError
 from .task import Task
 
-__all__ = ["fit_fields", "run", "show_pitprops", "write_scores"]
+__all__ = ["fit_fields", "run", "scores_of", "show_pitprops"]
 __dir__ = __all__.copy
 
 
@@ -50,8 +50,10 @@ def run(args: Arguments) -> None:
     if args.plot and result.n_components == 0:
         raise UserError(f"cannot write {args.plot}: there is no component to draw")
     if args.scores:
-        scores, samples = result.transform(task.matrix), task.table.samples()
-        write(args.scores, lambda path: write_scores(path, scores, samples, args.raw_names))
+        found = scores_of(result.transform(task.matrix), task.table.samples())
+        write_table(args.scores, *found, args.raw_names)
+    if args.output:
+        write_table(args.output, _frame(result, names), fit_fields(result, names), args.raw_names)
 
     def draw(figure: Any) -> None:
         from .. import plot
@@ -60,10 +62,8 @@ def run(args: Arguments) -> None:
         plot.heatmap(result, names=names, ax=left)
         plot.scree(result, None if np.isnan(task.matrix.sum()) else task.matrix, ax=right)
 
-    task.report(
-        "Sparse PCA", "fitted", {"result": json_result(result, names)}, lambda: print_result(result, names),
-        lambda path: _write(path, result, names, args.raw_names), draw, 11,
-    )  # fmt: skip
+    fields = {"result": json_result(result, names)}
+    task.report("Sparse PCA", fields, lambda: print_result(result, names), draw, 11)
 
 
 def fit_fields(result: Any, names: list[str]) -> dict[str, Any]:
@@ -75,25 +75,19 @@ def fit_fields(result: Any, names: list[str]) -> dict[str, Any]:
     return fields | {"scores": None}
 
 
-def _write(path: str, result: Any, names: list[str], raw: bool) -> None:
-    """All that the fit has found; or loadings, with columns that say what it did to its data."""
-    if path.lower().endswith(".npz"):
-        write_npz(path, fit_fields(result, names))
-        return
+def _frame(result: Any, names: list[str]) -> Any:
+    """The loadings, with columns that say what the fit did to its data."""
     table, kind = replaced(result, names=names).to_frame(), getattr(result, "kind", None)
-    if kind is not None:
-        mean, scale = (
-            (0.0 if result.mean is None else result.mean),
-            (1.0 if result.scale is None else result.scale),
-        )
-        table = table.assign(center=mean, scale=scale, kind=kind)
-    write_frame(path, table, raw)
+    if kind is None:
+        return table
+    mean, scale = (
+        (0.0 if result.mean is None else result.mean),
+        (1.0 if result.scale is None else result.scale),
+    )
+    return table.assign(center=mean, scale=scale, kind=kind)
 
 
-def write_scores(path: Any, scores: Any, samples: list[str], raw: bool) -> None:
-    """To a file, by its extension, or as CSV to an open one."""
-    if str(path).lower().endswith(".npz"):
-        write_npz(path, {"scores": scores, "names": np.array(samples, np.str_)})
-    else:
-        columns = {f"component_{t + 1}": score for t, score in enumerate(scores.T)}
-        write_frame(path, frame(columns, samples, "sample"), raw)
+def scores_of(values: Any, samples: list[str]) -> tuple[Any, dict[str, Any]]:
+    """As a table, and as arrays."""
+    columns = {f"component_{t + 1}": score for t, score in enumerate(values.T)}
+    return frame(columns, samples, "sample"), {"scores": values, "names": np.array(samples, np.str_)}

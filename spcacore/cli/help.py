@@ -332,7 +332,7 @@ examples:
 Look at FILE before you compute anything: sizes, names, missing entries, variables that do not vary, and how
 different the variances are.
 @info.json
-  format, contents, columns_of_words (left out), bytes_on_disk, bytes_in_memory, dtype,
+  format, contents, bytes_on_disk, bytes_in_memory, dtype,
   sparse (its format, or null), orientation,
   samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (sample and
   variable), constant_variables, empty_variables, smallest_variance, median_variance, largest_variance

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -16,7 +16,7 @@ from .. import _core
 from .._limits import INFO_ENTRIES, INFO_NAMES, INFO_VARIANCE_RATIO
 from .._rendering import printable, significant
 from ..linalg.cores import get_num_threads
-from .reading import read, symmetric
+from .reading import places_in, read, symmetric
 from .report import print_json
 from .table import Arguments, Table, UserError
 
@@ -28,50 +28,39 @@ def run(args: Arguments) -> None:
     if bool(args.build) == (args.file is not None):
         raise UserError("info needs either FILE or --build; see spcacore info --help")
     if args.build:
-        _tell_build(args)
-        return
-    table = read(args)
-    source = args.source
-    facts = {
-        "format": source.kind.lstrip("."), "contents": table.contents or None,
-        "columns_of_words": table.words,
-        "bytes_on_disk": None if source.content is not None else os.path.getsize(args.file),
-        "orientation": args.orientation, **facts_of(table.matrix),
-    }  # fmt: skip
-    if args.json:
-        names = {
-            "names": table.variables() if table.names else None,
-            "sample_names": table.samples() if table.row_names else None,
+        facts, table = _build(), None
+    else:
+        table = read(args)
+        size = None if args.source.content is not None else os.path.getsize(args.file)
+        facts = {
+            "file": args.file,
+            "format": args.source.kind.lstrip("."),
+            "contents": table.contents or None,
         }
-        print_json({"command": "info", "file": args.file, **facts, **names, "notes": args.notes})
-        return
-    size = "" if facts["bytes_on_disk"] is None else f", {_amount(facts['bytes_on_disk'])}"
-    print(f"{source}: {facts['format']}{size}\n")
-    _print_rows(_rows(facts, table))
-    advice = [*_advice(facts), *(f"Note: {note}." for note in args.notes)]
-    if advice:
-        print("\n" + "\n".join(advice))
-
-
-def _tell_build(args: Arguments) -> None:
-    """What decides how fast the package is here, and the last bits of its numbers."""
-    blas = scipy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
-    facts = {
-        "python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__,
-        "blas": f"{blas.get('name', '')} {blas.get('version', '')}".strip() or None,
-        "threads": get_num_threads(), "clone": _core.clone(), "clones": list(_core.clones()),
-    }  # fmt: skip
+        facts |= {"bytes_on_disk": size, "orientation": args.orientation, **facts_of(table.matrix)}
+        facts |= {"names": table.names and table.variables(), "notes": args.notes}
+        facts["sample_names"] = table.row_names and table.samples()
     if args.json:
         print_json({"command": "info", **facts})
         return
-    words = {"clone": "kernels for", "clones": "could run"}
-    told = {"spcacore": version("spcacore"), **facts, "clones": ", ".join(_core.clones())}
-    _print_rows({words.get(key, key): str(value or "unknown") for key, value in told.items()})
-
-
-def _print_rows(rows: Mapping[str, str]) -> None:
+    if table is not None:
+        on_disk = f", {_amount(facts['bytes_on_disk'])}" if facts["bytes_on_disk"] else ""
+        print(f"{args.source}: {facts['format']}{on_disk}\n")
+    rows = {"spcacore": version("spcacore"), **facts} if table is None else _rows(facts, table)
     width = max(len(title) for title, text in rows.items() if text)
-    print("\n".join(f"  {title.ljust(width)}  {text}" for title, text in rows.items() if text))
+    lines = [f"  {title.ljust(width)}  {text}" for title, text in rows.items() if text]
+    advice = [] if table is None else [*_advice(facts), *(f"Note: {note}." for note in args.notes)]
+    print("\n".join([*lines, *[""] * bool(advice), *advice]))
+
+
+def _build() -> dict[str, Any]:
+    """What decides how fast the package is here, and the last bits of its numbers."""
+    blas = scipy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+    return {
+        "python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__,
+        "blas": f"{blas.get('name')} {blas.get('version')}", "threads": get_num_threads(),
+        "clone": _core.clone(), "clones": list(_core.clones()),
+    }  # fmt: skip
 
 
 # ---- numbers ----------------------------------------------------------------------------------------
@@ -80,17 +69,11 @@ def _print_rows(rows: Mapping[str, str]) -> None:
 def facts_of(X: Any) -> dict[str, Any]:
     n, p = X.shape
     sparse, as_covariance = X.format if scipy.sparse.issparse(X) else None, symmetric(X)
-    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse else X.nbytes
-    parts, first, nonzeros, missing, infinite = [], [], 0, 0, 0
-    columns = X.tocsc() if sparse else X
-    step = max(1, INFO_ENTRIES // n)
+    entries, columns = (X.data, X.tocsc()) if sparse else (X, X)
+    parts, step = [], max(1, INFO_ENTRIES // n)
     for start in range(0, p, step):
         block = columns[:, start : start + step]
         block = np.asarray(block.toarray() if sparse else block, np.float64)
-        nonzeros += int(np.count_nonzero(block))
-        missing += np.isnan(block).sum()
-        infinite += np.isinf(block).sum()
-        first += [(int(i), start + int(j)) for i, j in np.argwhere(~np.isfinite(block))[:1]]
         with np.errstate(all="ignore"):
             known = np.ma.masked_invalid(block)
             moments = known.count(0), known.min(0), known.max(0), known.var(0, ddof=1)
@@ -99,9 +82,11 @@ def facts_of(X: Any) -> dict[str, Any]:
     constant = (count > 0) & (low == high)
     sizes = variance[(count > 1) & ~constant & np.isfinite(variance)]
     return {
-        "samples": n, "variables": p, "dtype": str(X.dtype), "sparse": sparse, "bytes_in_memory": size,
-        "nonzeros": nonzeros, "missing": missing, "infinite": infinite,
-        "first_not_finite": min(first, default=None),
+        "samples": n, "variables": p, "dtype": str(X.dtype), "sparse": sparse,
+        "bytes_in_memory": entries.nbytes + (X.indices.nbytes + X.indptr.nbytes if sparse else 0),
+        "nonzeros": int(np.count_nonzero(entries)), "missing": np.isnan(entries).sum(),
+        "infinite": np.isinf(entries).sum(),
+        "first_not_finite": min(places_in(X, lambda x: ~np.isfinite(x)).tolist(), default=None),
         "constant_variables": np.flatnonzero(constant), "empty_variables": np.flatnonzero(count == 0),
         "smallest_variance": sizes.min(initial=np.inf), "largest_variance": sizes.max(initial=-np.inf),
         "median_variance": np.median(sizes) if len(sizes) else None,
@@ -120,7 +105,6 @@ def _rows(facts: dict[str, Any], table: Table) -> dict[str, str]:
         "contents": printable(facts["contents"] or ""),
         "samples": f"{n}{_some(table.row_names)}",
         "variables": f"{p}{_some(table.names)}",
-        "words": f"{len(table.words)}{_some(table.words)}, left out" * bool(table.words),
         "numbers": f"{facts['dtype']}, {facts['sparse'] or 'dense'}",
         "nonzero": _share(facts["nonzeros"], n * p),
         "in memory": _amount(facts["bytes_in_memory"]),

@@ -26,14 +26,13 @@ _PLAIN = {"mean": 0, "scale": 1}
 
 @record
 class Saved:
-    """Loadings with a row for each variable, other fields of the file, and which of centering and scaling was
-    done to the data, as far as it says that."""
+    """Loadings, a row for each variable, the kind of matrix that was fitted, and the fields of the file."""
 
     path: str
+    kind: str  # nothing where the file does not say
     names: list[str] | None
     loadings: NDArray[Any]
     fields: dict[str, Any]
-    treatment: dict[str, bool]
 
 
 def read_saved(path: str) -> Saved:
@@ -52,9 +51,9 @@ def read_saved(path: str) -> Saved:
             fields |= {"names": frame.index.to_numpy(), "loadings": frame.to_numpy()}
         else:
             raise UserError(f"{refused} is neither .csv nor .npz")
-    V = fields.get("loadings")
-    if V is None:
+    if "loadings" not in fields:
         raise UserError(f"{refused} has no array 'loadings', but: {', '.join(fields) or 'nothing'}")
+    V = fields["loadings"]
     for name in {"loadings", "weights", "mean", "scale"} & fields.keys():
         values = fields[name]
         if (
@@ -63,21 +62,15 @@ def read_saved(path: str) -> Saved:
             or not np.isfinite(values).all()
         ):
             raise UserError(f"{refused}: {name} must be finite numbers, a row for each variable")
-    kind, treatment = str(np.ravel(fields.get("kind", ""))[0]), {}
-    if kind:
-        treatment = {"center": "mean" in fields} if kind == "data" else {}
-        treatment["scale"] = "scale" in fields
-    names = None
-    if "names" in fields:
-        plain = labels(None, len(V))
-        names = [str(own).strip() or name for own, name in zip(fields["names"], plain, strict=True)]
-    return Saved(path, names, V.reshape(len(V), -1), fields | {"kind": kind}, treatment)
+    names = [*map(str, fields["names"])] if "names" in fields else None
+    return Saved(path, str(np.ravel(fields.get("kind", ""))[0]), names, V.reshape(len(V), -1), fields)
 
 
 def adopt(args: Arguments, files: Sequence[Saved]) -> None:
     """Take the matrix as the loadings were fitted; refuse options that contradict that."""
-    for name in ("center", "scale"):
-        known = {one.treatment[name]: one.path for one in files if name in one.treatment}
+    for name, field in (("center", "mean"), ("scale", "scale")):
+        kinds = {"data", "covariance"} if name == "scale" else {"data"}
+        known = {field in one.fields: one.path for one in files if one.kind in kinds}
         asked = getattr(args, name)
         if known and (asked not in known if asked is not None else len(known) > 1):
             said = ", ".join(
@@ -89,7 +82,7 @@ def adopt(args: Arguments, files: Sequence[Saved]) -> None:
             if asked != (name == "center"):
                 args.notes.append(f"--{'no-' * (not asked)}{name}, as {known[asked]} says")
         setattr(args, name, asked)
-    if not args.covariance and {one.fields["kind"] for one in files} == {"covariance"}:
+    if not args.covariance and {one.kind for one in files} == {"covariance"}:
         args.covariance = "auto"
 
 

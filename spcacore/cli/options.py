@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from importlib import import_module
 from typing import Any, get_args
 
 import click
-from click.shell_completion import get_completion_class
 
 from .. import _types
 from .._limits import COMMAND_GRID_VALUES
@@ -25,8 +24,6 @@ from .table import Arguments, UserError
 
 __all__ = ["COMMANDS", "arguments", "cli", "grid", "in_words"]
 __dir__ = __all__.copy
-
-_LARGEST = Decimal("1e300")
 
 # ---- values -----------------------------------------------------------------------------------------
 
@@ -64,11 +61,11 @@ def grid(text: str) -> list[Any]:
     for part in text.split(","):
         try:
             first, last, step = map(Decimal, (*part.split(":"), *(part, "1")[part.count(":") :]))
-        except (InvalidOperation, ValueError):
-            first, last, step = Decimal(0), Decimal(-1), Decimal(1)
-        if not (0 <= first <= last <= _LARGEST and step > 0):  # 0:1:0.1 holds 0.3, as decimals do
+            count = int(min((last - first) / step, Decimal(COMMAND_GRID_VALUES))) + 1
+        except (ArithmeticError, ValueError):  # decimals, so that 0:1:0.1 holds 0.3
+            count = 0
+        if count < 1 or first < 0:
             raise click.BadParameter(f"{part!r} is neither a number nor a range of some, as 1:50 or 1:5:0.5")
-        count = int(min((last - first) / step, Decimal(COMMAND_GRID_VALUES))) + 1
         values += [_number(f"{(first + i * step).normalize():f}") for i in range(count)]
         if len(values) > COMMAND_GRID_VALUES:
             raise click.BadParameter(f"{text!r} has more than {COMMAND_GRID_VALUES} values")
@@ -84,10 +81,21 @@ _DEFAULTS = {"orientation": "rows", "decimal": ".", "reference": 1}
 # ---- options ----------------------------------------------------------------------------------------
 
 
-class _Option(click.Option):
-    """An option with the heading that it stands under in the help."""
+class _Helped(click.Command):
+    """A command with its options under headings, and texts printed as they are written."""
 
-    heading: str
+    usage = "FILE [options]"
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(f"usage: {ctx.command_path} {self.usage}\n\n{self.help}")
+        headings: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
+                headings.setdefault(_ROWS.get(str(param.name), ("options",))[0], []).append(record)
+        for heading, records in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl(records, col_max=26)
+        formatter.write(f"\n{self.epilog}")
 
 
 def _rows() -> Iterator[tuple[str, tuple[str, list[str], str, str]]]:
@@ -101,9 +109,9 @@ def _rows() -> Iterator[tuple[str, tuple[str, list[str], str, str]]]:
 _ROWS = dict(_rows())
 
 
-def _option(name: str, command: str, takers: dict[str, str], methods: tuple[str, ...]) -> _Option:
+def _option(name: str, command: str, takers: dict[str, str], methods: tuple[str, ...]) -> click.Option:
     """A flag of a command; `takers` are the methods that take it, and its type there in words."""
-    heading, flags, metavar, text = _ROWS.get(name, ("search", [], "", ""))
+    _, flags, metavar, text = _ROWS.get(name, ("", [], "", ""))
     _, _, other, own = _ROWS.get(f"{name}.{command}", ("", [], "", ""))
     metavar, text = other or metavar, own or text or OPTIONS[name].meaning
     words = " | ".join(takers.values()).split(" | ")
@@ -119,25 +127,19 @@ def _option(name: str, command: str, takers: dict[str, str], methods: tuple[str,
         flag += f"/--no-{flag[2:]}"
         settings["default"] = None
     elif choices:
-        few = f"{{{','.join(choices)}}}" if len(choices) < 6 else ""
-        settings |= {"type": click.Choice(choices), "metavar": few or "NAME"}
-        text = text if few else f"{text}: {', '.join(choices)}"
+        settings |= {"type": click.Choice(choices), "metavar": "NAME"}
+        text += f": {', '.join(choices)}"
     elif metavar or takers:
         settings |= {"type": _READ.get(metavar, _value), "metavar": metavar or "N"}
     else:
         settings["is_flag"] = True
     if 0 < len(takers) < 5 and len(methods) > 8 and "" not in takers:
         text = f"{', '.join(takers)}: {text}"
-    option = _Option([flag, *flags, name], help=text, **settings)
-    option.heading = heading
-    return option
+    return click.Option([flag, *flags, name], help=text, **settings)
 
 
-class _Command(click.Command):
-    """A command with its options under headings, and texts printed as they are written.
-
-    It takes the options of its methods, those of the function that runs them, and others by name.
-    """
+class _Command(_Helped):
+    """It takes the options of its methods, those of the function that runs them, and others by name."""
 
     def __init__(self, name: str, others: str, methods: tuple[str, ...] = (), function: Any = None):
         self.methods, self.of_function = methods, options_of(function) if function else {}
@@ -163,17 +165,6 @@ class _Command(click.Command):
 
     def run(self, **given: Any) -> None:
         import_module(f".{self.name}", __package__).run(arguments(self, given))
-
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write(f"usage: {ctx.command_path} FILE [options]\n\n{self.help}")
-        headings: dict[str, list[tuple[str, str]]] = {}
-        for param in self.params:
-            if isinstance(param, _Option) and (record := param.get_help_record(ctx)):
-                headings.setdefault(param.heading, []).append(record)
-        for heading, records in headings.items():
-            with formatter.section(heading):
-                formatter.write_dl(records, col_max=26)
-        formatter.write(f"\n{self.epilog}")
 
 
 # ---- commands ---------------------------------------------------------------------------------------
@@ -209,31 +200,23 @@ COMMANDS: dict[str, click.Command] = {
 }  # fmt: skip
 
 
-class _Group(click.Group):
+class _Group(_Helped, click.Group):
+    usage = "[COMMAND FILE [options]]"
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args[0] not in self.commands:
             raise UserError(f"unknown command {args[0]!r}; to analyze a file: spcacore fit {args[0]}")
         return super().resolve_command(ctx, args)
 
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write(f"usage: spcacore [COMMAND FILE [options]]\n\n{help.PAGES['description']}\n")
-        with formatter.section("options"):
-            formatter.write_dl([record for p in self.get_params(ctx) if (record := p.get_help_record(ctx))])
-        formatter.write(f"\n{help.PAGES['status']}")
 
-
-@click.group(cls=_Group, commands=COMMANDS, invoke_without_command=True, context_settings=_SETTINGS)
+@click.group(
+    cls=_Group, commands=COMMANDS, invoke_without_command=True, context_settings=_SETTINGS,
+    help=help.PAGES["description"], epilog=help.PAGES["status"],
+)  # fmt: skip
 @click.version_option(package_name="spcacore", message="%(prog)s %(version)s")
-@click.option(
-    "--completion", metavar="SHELL", type=click.Choice(("bash", "zsh", "fish")), help="print completions"
-)
 @click.pass_context
-def cli(ctx: click.Context, completion: str | None) -> None:
-    if completion is not None:
-        shell: Any = get_completion_class(completion)
-        click.echo(shell(cli, {}, "spcacore", "_SPCACORE_COMPLETE").source())
-        ctx.exit()
-    elif ctx.invoked_subcommand is None:
+def cli(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
         import_module(".fit", __package__).show_pitprops()
 
 

@@ -11,7 +11,7 @@ from .._rendering import percent
 from ..selection.criteria import select_sparsity, sparsity_path
 from .fit import fit_fields
 from .models import SPARSITY, call_of, flag_of, refuse, takes
-from .report import fields_of, json_result, print_result, write_frame, write_npz
+from .report import fields_of, json_result, print_result, write_table
 from .table import Arguments, UserError
 from .task import Task
 
@@ -65,19 +65,6 @@ def run(args: Arguments) -> None:
         if path is not curve:
             print_result(curve.result, names)
 
-    def output(file: str) -> None:
-        if file.lower().endswith(".csv"):
-            import pandas
-
-            many = [table.assign(component=t + 1) for t, table in enumerate(tables)]
-            write_frame(file, pandas.concat(many) if len(many) > 1 else tables[0])
-        else:
-            more = {} if path is curve else fit_fields(curve.result, names) | {"scores": curve.scores}
-            write_npz(
-                file,
-                more | {name: v for name, v in fields.items() if name not in ("earlier", "path", "result")},
-            )
-
     def draw(figure: Any) -> None:
         from .. import plot
 
@@ -88,7 +75,14 @@ def run(args: Arguments) -> None:
         earlier = [fields_of(step) | {"path": fields_of(step.path)} for step in steps]
         fields = earlier.pop() | {"chosen_by_component": curve.chosen_by_component, "earlier": earlier}
         fields["result"] = json_result(curve.result, names)
-    task.report("Sparsity path", "computed", fields, show, output, draw)
+    if args.output:
+        import pandas
+
+        rows = pandas.concat([table.assign(component=t + 1) for t, table in enumerate(tables)])
+        more = {} if path is curve else fit_fields(curve.result, names)
+        arrays = {name: v for name, v in fields.items() if name not in ("earlier", "path", "result")}
+        write_table(args.output, rows if len(tables) > 1 else tables[0], more | arrays)
+    task.report("Sparsity path", fields, show, draw)
 
 
 def _title(column: str) -> str:

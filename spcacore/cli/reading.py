@@ -7,7 +7,7 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from .source import Source, needed, source_of
 from .table import Arguments, Table, UserError, compressed
 from .text import place, read_text, table_of, with_index
 
-__all__ = ["read", "read_lines", "refusing", "symmetric"]
+__all__ = ["places_in", "read", "read_lines", "refusing", "symmetric"]
 __dir__ = __all__.copy
 
 _FOR = {  # options, and the files that they are for
@@ -114,11 +114,9 @@ def symmetric(matrix: Any) -> bool:
     return all(np.allclose(part, part.T, rtol=1e-5, atol=0) for part in (matrix[:9, :9], matrix))
 
 
-def read_lines(
-    args: Arguments, option: str, count: int, of: str = "variable", known: Sequence[str] = ()
-) -> tuple[str, ...]:
+def read_lines(args: Arguments, option: str, count: int, of: str = "variable") -> tuple[str, ...]:
     """A name, or a group, for each variable; or a label for each sample. Of lines of several cells with tabs
-    between them it is the second; the first may be what is `known`, in any order."""
+    between them, as 10x Genomics writes them, it is the second."""
     path = getattr(args, option)
     with refusing(path), source_of(path).open_text() as file:
         lines = [line.split("\t") for line in re.split(r"\r\n?|\n", file.read().rstrip())]
@@ -127,16 +125,13 @@ def read_lines(
     several = min(map(len, lines)) > 1
     if several:
         args.notes.append(f"column 2 of {path} was taken for the {option}")
-        place = {cells[0].strip(): cells for cells in lines}
-        if len(place) == count and place.keys() == set(known):
-            lines = [place[name] for name in known]
     return tuple(cells[several].strip() for cells in lines)
 
 
 # ---- what is missing --------------------------------------------------------------------------------
 
 
-def _places(X: Any, found: Callable[[Any], Any]) -> NDArray[Any]:
+def places_in(X: Any, found: Callable[[Any], Any]) -> NDArray[Any]:
     """Row and column of each entry that is found."""
     if not scipy.sparse.issparse(X):
         return np.argwhere(found(X))
@@ -147,7 +142,7 @@ def _places(X: Any, found: Callable[[Any], Any]) -> NDArray[Any]:
 def _refuse_gaps(table: Table, args: Arguments) -> None:
     """Refuse what is infinite, or missing unless that is allowed."""
     allowed = args.nan or args.impute
-    bad = _places(table.matrix, np.isinf if allowed else lambda x: ~np.isfinite(x))
+    bad = places_in(table.matrix, np.isinf if allowed else lambda x: ~np.isfinite(x))
     if len(bad):
         i, j = bad[0]
         what = "missing" if np.isnan(table.matrix[i, j]) else "infinite"
@@ -159,27 +154,22 @@ def _refuse_gaps(table: Table, args: Arguments) -> None:
 
 def _imputed(table: Table, args: Arguments) -> Table:
     """The table without missing entries, and a note of what was done."""
-    if args.covariance:
-        raise UserError("argument --impute: not with --covariance, whose entries are no samples")
-    X, where = table.matrix, _places(table.matrix, np.isnan)
-    if not len(where):
+    X, mean, axis = table.matrix, args.impute == "mean", int(args.impute == "drop-rows")
+    if args.covariance or scipy.sparse.issparse(X):
+        raise UserError("argument --impute: for dense data, not a covariance or a sparse matrix")
+    gaps = np.isnan(X)
+    touched, what = gaps.any(axis=axis), ("variable", "sample")[axis]
+    if not touched.any():
         return table
-    many = counted(len(where), "missing entry")
-    if args.impute == "mean":
-        filled, columns = X.copy(), np.unique(where[:, 1])
-        for j in columns:
-            x = X[:, [j]].toarray() if scipy.sparse.issparse(X) else X[:, [j]]
-            if np.isnan(x).all():
-                raise UserError(f"argument --impute: variable {table.variables()[j]} has no entry; drop it")
-            filled[where[where[:, 1] == j, 0], j] = np.nanmean(x, dtype=np.float64)
-        args.notes.append(f"{many} of {counted(len(columns), 'variable')} replaced by means")
-        return replaced(table, matrix=filled)
-    axis, what = (0, "sample") if args.impute == "drop-rows" else (1, "variable")
-    kept = sorted({*range(X.shape[axis])} - {*where[:, axis].tolist()})
-    if not kept:
-        raise UserError(f"argument --impute: every {what} has a missing entry, none is left")
-    args.notes.append(f"{counted(X.shape[axis] - len(kept), what)} dropped, with {many}")
-    return table.with_columns(kept) if axis else table.transposed().with_columns(kept).transposed()
+    if gaps.all(axis=0).any() if mean else touched.all():
+        wrong = "a variable has no entry" if mean else f"every {what} has a missing entry, none is left"
+        raise UserError(f"argument --impute: {wrong}")
+    many, some = counted(int(gaps.sum()), "missing entry"), counted(int(touched.sum()), what)
+    args.notes.append(f"{many} of {some} replaced by means" if mean else f"{some} dropped, with {many}")
+    if mean:
+        return replaced(table, matrix=np.where(gaps, np.nanmean(X, axis=0), X))
+    kept = np.flatnonzero(~touched).tolist()
+    return table.transposed().with_columns(kept).transposed() if axis else table.with_columns(kept)
 
 
 # ---- formats ----------------------------------------------------------------------------------------
@@ -209,12 +199,8 @@ def _read_npz(source: Source, args: Arguments) -> Table:
         only = matrices if len(matrices) == 1 else [*arrays][: len(arrays) == 1]
         name = args.array or ([*only, "X"])[0]
         if name not in file.files:
-            what = (
-                f"no array {args.array!r}, but:"
-                if args.array
-                else ("several matrices, choose one with --array:" if matrices else "no matrix, but:")
-            )
-            raise UserError(f"{source} has {what} {shapes or 'nothing'}")
+            what = "several matrices" if matrices and not args.array else f"no array {name!r}"
+            raise UserError(f"{source} has {what}; --array chooses among: {shapes or 'nothing'}")
         X = arrays[name] if name in arrays else file[name]
     words = {a.shape: tuple(a.tolist()) for a in arrays.values() if a.dtype.kind == "U"}
     n, p = X.shape if X.ndim == 2 else (0, 0)

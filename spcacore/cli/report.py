@@ -24,7 +24,7 @@ from .table import Arguments, UserError, quoted
 
 __all__ = [
     "check_outputs", "fields_of", "json_loading", "json_result", "print_json", "print_loading",
-    "print_result", "write", "write_frame", "write_npz",
+    "print_result", "write", "write_frame", "write_table",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
@@ -166,9 +166,17 @@ def write(path: str, how: Callable[[str], object]) -> None:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from None
 
 
-def write_npz(path: str, fields: Mapping[str, Any]) -> None:
-    with open(path, "wb") as file:
-        np.savez(file, **{name: value for name, value in fields.items() if value is not None})
+def write_table(path: str, frame: Any, fields: Mapping[str, Any], raw: bool = False) -> None:
+    """A table of pandas as .csv, or all that is known as .npz."""
+
+    def how(part: str) -> None:
+        if part.lower().endswith(".csv"):
+            write_frame(part, frame, raw)
+            return
+        with open(part, "wb") as file:
+            np.savez(file, **{name: value for name, value in fields.items() if value is not None})
+
+    write(path, how)
 
 
 def write_frame(file: Any, frame: Any, raw: bool = False) -> None:

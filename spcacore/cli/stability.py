@@ -11,7 +11,7 @@ import numpy as np
 from ..selection.stable_variables import stability
 from .models import call_of
 from .reading import read, read_lines
-from .report import fields_of, json_result, write_frame, write_npz
+from .report import fields_of, json_result, write_table
 from .source import STDIN
 from .table import Arguments, Table, UserError
 from .task import Task
@@ -37,7 +37,7 @@ def run(args: Arguments) -> None:
         fields = {"other": path, "other_names": other}
         names = [*names, *(f"{name} (other)" if name in set(names) else name for name in other)]
     elif option == "labels":
-        Y = np.array(read_lines(args, option, task.n, "sample", task.table.samples()), np.str_)
+        Y = np.array(read_lines(args, option, task.n, "sample"), np.str_)
     r = task.components(call, 1 if option == "labels" else 2)
     model = partial(call.function, n_components=r, **task.keywords(call))
     with task.work() as work:
@@ -45,11 +45,9 @@ def run(args: Arguments) -> None:
     found = replace(found, names=tuple(names))
     variables = found.to_frame()
 
-    def output(path: str) -> None:
-        if path.lower().endswith(".csv"):
-            write_frame(path, variables.astype({"stable": int}))
-        else:
-            write_npz(path, fields_of(found) | {"names": np.array(names, np.str_)})
+    if args.output:
+        arrays = fields_of(found) | {"names": np.array(names, np.str_)}
+        write_table(args.output, variables.astype({"stable": int}), arrays)
 
     def draw(figure: Any) -> None:
         from .. import plot
@@ -58,7 +56,7 @@ def run(args: Arguments) -> None:
             plot.stability(found, t, ax=ax)
 
     fields |= json_result(found, names) | {"variables": variables}
-    task.report("Stability", "computed", fields, lambda: print(found.summary()), output, draw, 5.5 * r)
+    task.report("Stability", fields, lambda: print(found.summary()), draw, 5.5 * r)
 
 
 def _other(task: Task) -> Table:

@@ -33,7 +33,6 @@ class Table:
     names: tuple[str, ...] | None = None
     row_names: tuple[str, ...] | None = None
     contents: str = ""  # of a file of several arrays
-    words: tuple[str, ...] = ()  # columns that hold no numbers, left out
     line: Callable[[int], int] | None = None  # of a row of a text
     columns: Sequence[int] | None = None  # where they stand in the file, from 0
 

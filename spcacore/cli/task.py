@@ -55,7 +55,7 @@ class Task:
         for name in {"include", "exclude"} & known.keys():
             known[name] = [self.names.index(one) for one in known[name]]
         if "groups" in known:
-            known["groups"] = read_lines(self.args, "groups", self.p, known=self.names)
+            known["groups"] = read_lines(self.args, "groups", self.p)
         elif "count" in known:
             raise UserError("argument --count: requires --groups")
         return {"choice": Choice(**known)} if known else {}
@@ -71,12 +71,7 @@ class Task:
         several = [v for name in SPARSITY if isinstance(v := self.args.of_model.get(name), list)]
         if several and self.args.method != "sparse_cca":
             return len(several[0])
-        count = min(default, self.n, self.p)
-        if count < default:
-            size = f"{counted(self.n, 'sample')} of {counted(self.p, 'variable')}"
-            why = f"{self.args.source} has {size}"
-            self.args.notes.append(f"{counted(count, 'component')} instead of {default}: {why}")
-        return count
+        return min(default, self.n, self.p)
 
     @contextmanager
     def work(self) -> Iterator[Work]:
@@ -92,14 +87,11 @@ class Task:
             say(line)
 
     def report(
-        self, title: str, verb: str, fields: Mapping[str, Any], show: Callable[[], object],
-        output: Callable[[str], object] | None = None, draw: Callable[[Any], object] | None = None,
-        width: float = 7,
+        self, title: str, fields: Mapping[str, Any], show: Callable[[], object],
+        draw: Callable[[Any], object] | None = None, width: float = 7,
     ) -> None:  # fmt: skip
-        """Write the files asked for, and print what was found."""
+        """Draw, and print what was found."""
         args = self.args
-        if args.output and output:
-            write(args.output, output)
         if args.plot and draw:
             from matplotlib.figure import Figure  # no window is opened, whatever the settings of matplotlib
 
@@ -112,7 +104,7 @@ class Task:
         elif not args.quiet:
             print(f"{title} of {args.source}: {self._matrix()}\n")
             show()
-            print(f"\nread in {self.reading:.2f} s, {verb} in {self.done.seconds:.2f} s")
+            print(f"\nread in {self.reading:.2f} s, computed in {self.done.seconds:.2f} s")
             for path in filter(None, (args.output, args.scores, args.plot)):
                 print(f"wrote {path}")
 

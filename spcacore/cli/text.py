@@ -213,16 +213,14 @@ def with_index(frame: Any, names: Sequence[str] | None, source: Source, args: Ar
     if not title or sum(map(_is_label, cells)) > sum(map(_is_number, cells)):
         return [0]
     steps = _steps(cells)
-    if len(cells) < INDEX_ROWS or len(set(cells)) < len(cells):
+    alone = len(cells) >= INDEX_ROWS and len(set(cells)) == len(cells)
+    if alone and ((steps == 1).all() or (_IDENTIFIER.fullmatch(title) and steps[0] == steps[0])):
+        read, flag = "as names of the rows; if it is a variable, say", "--no-row-names"
+    elif alone and (steps > 0).all():
+        read, flag = "as a variable, though it rises; if it names the rows, say", "--row-names"
+    else:
         return []
-    looks, flag = None, "--row-names"
-    if (steps == 1).all() or (_IDENTIFIER.fullmatch(title) and steps[0] == steps[0]):
-        looks, flag = "looks like numbers of the rows and was read as row names", "--no-row-names"
-    elif (steps > 0).all():
-        looks = "rises from row to row and was read as a variable"
-    if looks:
-        other = "it is a variable" if flag == "--no-row-names" else "it names the rows"
-        args.notes.append(f"column 1 of {source} {looks}; if {other}, say {flag}")
+    args.notes.append(f"column 1 of {source} was read {read} {flag}")
     return [0] * (flag == "--no-row-names")
 
 
@@ -250,7 +248,7 @@ def table_of(
                 "; commas, semicolons or tabs must separate cells"
                 if len(cell.split()) > 1 and all(map(_is_number, cell.split()))
                 else "; if line 1 is a header, say --header" if where.startswith("line 1,")
-                else "; if column 1 is row names, say --row-names" if j == 0 and not index
+                else "; if column 1 is row names, say --row-names" if j == 0 and not index and _is_label(cell)
                 else f"; correct it, or leave the column out: --drop {shlex.quote(title(j))}"
             )  # fmt: skip
         return UserError(f"{source}: {where} is not a number: {shortened(cell)!r}{advice}")
@@ -281,7 +279,7 @@ def table_of(
         np.require(frame[kept].to_numpy(np.float32 if single else np.float64), None, order),
         None if names is None else tuple(names[j] for j in kept),
         tuple(map(" ".join, zip(*rows, strict=True))) if index else None,
-        words=tuple(map(title, wrong)), line=line, columns=kept,
+        line=line, columns=kept,
     )  # fmt: skip
 
 

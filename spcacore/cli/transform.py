@@ -8,9 +8,9 @@ from typing import Any
 from .._messages import counted
 from ..operators.inputs import as_problem
 from ..operators.transform import scores
-from .fit import write_scores
+from .fit import scores_of
 from .loadings import Saved, adopt, known_names, places, read_saved
-from .report import print_json, write
+from .report import print_json, write_frame, write_table
 from .table import Arguments, UserError
 from .task import Task
 
@@ -26,16 +26,17 @@ def run(args: Arguments) -> None:
     X, samples, fields = _matched(task, saved), task.table.samples(), saved.fields
     with task.work():
         mean, scale = fields.get("mean"), fields.get("scale")
-        if not fields["kind"]:  # then the moments of the samples themselves
+        if not saved.kind:  # then the moments of the samples themselves
             problem = as_problem(X, center=task.treatment["center"], scale=task.treatment["scale"])
             mean, scale = problem.mean, problem.scale
         values = scores(X, fields.get("weights", saved.loadings), mean, scale)
+    table, arrays = scores_of(values, samples)
     if args.output:
-        write(args.output, lambda path: write_scores(path, values, samples, args.raw_names))
+        write_table(args.output, table, arrays, args.raw_names)
     if args.json:
         print_json(task.document({"loadings": args.loadings, "sample_names": samples, "scores": values}))
     elif not args.output:
-        write_scores(sys.stdout, values, samples, args.raw_names)
+        write_frame(sys.stdout, table, args.raw_names)
 
 
 def _matched(task: Task, saved: Saved) -> Any:

@@ -348,7 +348,7 @@ def sparse_cca(
         .T.astype(dtype, order="F")
         for side, s in (([f.u for f in found], x), ([f.v for f in found], y))
     ]
-    own = [scores(M, V, s.mean, s.scale) for M, V, s in zip((X, Y), loadings, sides, strict=True)]
+    own = [s.scores(M, V) for M, V, s in zip((X, Y), loadings, sides, strict=True)]
     strengths = np.array([f.strength for f in found])
     if method == "pmd":
         with np.errstate(over="ignore", under="ignore"):

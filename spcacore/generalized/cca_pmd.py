@@ -21,7 +21,7 @@ from .._limits import CCA_LEFT, PAIR_WORK, RISE, TIE
 from .._validation import number
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.deflation import DEFLATIONS, Deflation
-from ..solvers.choosing import bounding
+from ..solvers.choosing import Step, UnitSteps
 from ..solvers.solution import ProgressHook, ended
 from ..supports.admissible import Supports
 from .form import Array
@@ -119,7 +119,7 @@ def _l1_bounded(a: Array, bound: float, choice: Supports) -> Array:
     if choice.shapes:
         a = choice.projected(a)
         if a.any():
-            a = bounding(choice, bound)(a, 1.0)[1]
+            a = UnitSteps(choice, Step.L1_BOUND, level=bound)(a)[1]
             a /= np.linalg.norm(a)
         return a
     w = np.empty_like(a)

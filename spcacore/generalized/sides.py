@@ -27,6 +27,7 @@ from ..operators.low_rank import LowRank
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
 from ..operators.sparse_format import compressed
+from ..operators.transform import scores
 from ..supports.admissible import Supports
 from .form import Array, Form
 
@@ -241,6 +242,10 @@ class Side:
         kept = ~self.supports.excluded
         return np.where(kept, ridge * float(diagonal[kept].mean()), 0.0)
 
+    def scores(self, given: Any, loadings: NDArray[Any]) -> Any:
+        """Of the rows that the side was made of."""
+        return scores(given, loadings, self.mean, self.scale)
+
     def count(self, value: Any, name: str) -> int:
         """A cardinality, of variables or of groups."""
         why = "" if self.supports.plain else self.supports.why()
@@ -277,6 +282,9 @@ class BlockSide(Side):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.problem.operator.dtype
+
+    def scores(self, given: Any, loadings: NDArray[Any]) -> Any:
+        return scores(self.blocks, loadings, self.mean, self.scale)
 
     def matvec(self, v: Array) -> Array:
         """Z v, of one vector, in one pass."""

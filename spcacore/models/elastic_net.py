@@ -233,7 +233,7 @@ def elastic_nets(
         raise ValueError(
             f"count={known['count']!r} says what a cardinality counts; leave it out with a penalty"
         )
-    problem = as_problem(X, kind=kind, missing=True, choice=known, **treatment)
+    problem = as_problem(X, kind=kind, missing=True, choice=known, form=True, **treatment)
     op = problem.operator
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
     if cardinality is None and penalty is None:

@@ -361,7 +361,7 @@ def sma(
     >>> sorted((result.loadings != 0).astype(int).T.tolist())
     [[0, 0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0, 0]]
     """
-    problem = _problem(X, "data", center, scale)
+    problem = _problem(X, "data", center, scale, form=False)
     if problem.is_matrix:
         raise TypeError("sma scores samples, which need the rows of X, and X has their moments alone")
     op = problem.operator
@@ -423,13 +423,14 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
 
 
 def _problem(
-    X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None, missing: bool = False
-) -> Problem:
+    X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None, missing: bool = False,
+    form: bool = True,
+) -> Problem:  # fmt: skip
     if has_only_products(X):
         raise TypeError("X must be an array or a sparse matrix; the total variance of an operator is unknown")
     if not isinstance(scale, str):
         problem = as_problem(
-            X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=missing
+            X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=missing, form=form
         )
         assert problem.diagonal is not None
         warn_out_of_range(problem.diagonal.sum(), problem.total_variance)

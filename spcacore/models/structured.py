@@ -267,7 +267,9 @@ def oppca(
     prior : Prior, optional
         The covariance C of a loading, or its inverse, as in ``Prior(precision=L)``. Default: C = I.
     deflation : {"orthogonal", "naive"}, default "orthogonal"
-        "naive" subtracts `x m'` from the data, and does not make later means orthogonal.
+        "orthogonal" projects the data onto the complement of the earlier means. "naive" subtracts `x m'`, and
+        does not make later means orthogonal. The paper subtracts and restricts the later posteriors: of
+        other data, components explain at most 0.3 % more or less (docs/measured/probabilistic.md).
     max_iter : int, default 500
         Iterations of each component.
     tol : float, optional
@@ -291,8 +293,7 @@ def oppca(
     ------
     ValueError
         For a singular or indefinite prior covariance, an indefinite precision, more components than the
-        rank, a single sample, no variance, NaN, infinite or empty
-        input, or an option out of range.
+        rank, a single sample, no variance, NaN, infinite or empty input, or an option out of range.
     {type_error}
 
     References
@@ -325,15 +326,14 @@ def soppca(
     prior: Prior | None = None, choice: Choice | None = None,
     deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal", max_iter: int = 500,
     tol: float | None = None,
-    kind: Kind = "data", center: bool = True, scale: bool = False,
-    sample_weight: Weights = None, n_samples: int | None = None,
-    callback: Callback | None = None,
+    kind: Kind = "data", center: bool = True, scale: bool = False, sample_weight: Weights = None,
+    n_samples: int | None = None, callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
     """Sparse probabilistic components with a prior, one at a time.
 
     Like `oppca`, but each posterior is supported on k variables. A greedy search for these maximizes the free
-    energy of the best posterior on a support S, `r_S'(K_S)^-1 r_S - log det K_S` with `r = Z'x/s2`. With
-    C = I this is truncated power with orthogonalized projection deflation.
+    energy of the best posterior on a support S, `r_S'(K_S)^-1 r_S - log det K_S`, `r = Z'x/s2`. With C = I
+    this is truncated power with orthogonalized projection deflation.
 
     Parameters
     ----------
@@ -361,6 +361,11 @@ def soppca(
     ------
     ValueError, TypeError
         As in `oppca`, and for a cardinality out of range.
+
+    Notes
+    -----
+    The posterior on S is the information projection of the one on all variables, N(m, K^-1): the restriction
+    `N(D (Km)_S, D)`, ``D = inv(K[np.ix_(S, S)])``. Onto given signs it has no closed form: they are refused.
 
     References
     ----------
@@ -398,7 +403,7 @@ def checked_prior(prior: Any) -> dict[str, Any]:
 
 def _problem_of(X: Any, kind: str, options: dict[str, Any]) -> Problem:
     treatment = {name: options[name] for name in ("center", "scale", "sample_weight")}
-    return as_problem(X, kind=kind, choice=options.get("choice"), **treatment)
+    return as_problem(X, kind=kind, choice=options.get("choice"), form=True, **treatment)
 
 
 def _fit(

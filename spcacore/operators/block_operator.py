@@ -17,6 +17,7 @@ from .._limits import (
     DOUBLE_ORDER,
     FETCH_ALL_ORDER,
     FETCHED_NONZEROS,
+    FIELD_ORDER,
     KEPT_BYTES,
     LIKELY_BYTES,
     PASS_COLUMNS,
@@ -213,7 +214,15 @@ class Gram:
         p = self.p
         if self.capacity < p or (p > FETCH_ALL_ORDER and self.cost < p):
             return False
-        everything = np.arange(p)
+        return self._form()
+
+    def form(self) -> bool:
+        """Form A, if there is room for all of its parts; whether it is formed."""
+        room = self.p <= min(FIELD_ORDER, self.capacity) and self.blocks.has_room(8 * self.p**2)
+        return self.formed or (room and self._form())
+
+    def _form(self) -> bool:
+        everything, p = np.arange(self.p), self.p
         self.column = np.ascontiguousarray(self._submatrix(everything))
         self.slot, self.owner, self.used = everything, everything.copy(), np.zeros(p, np.int64)
         self.formed = True
@@ -327,6 +336,15 @@ class BlockOperator:
         if name in ("outer", "row_weighted", "screened"):
             raise TypeError("this needs the data in memory, and X is in blocks of rows")
         return getattr(self.inner, name)
+
+    @property
+    def formed(self) -> bool:
+        """Whether products need no pass."""
+        return self.gram.formed
+
+    def form(self) -> bool:
+        """Make it so, if there is room; whether it is."""
+        return self.gram.form()
 
     def unscreened(self) -> BlockOperator:
         return self

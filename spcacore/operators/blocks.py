@@ -71,7 +71,7 @@ class RowBlocks:
         if len(shape) != 2:
             raise ValueError(f"X must have 2 dimensions, not shape {tuple(shape)}")
         self.shape = int(shape[0]), int(shape[1])
-        if 0 in self.shape:
+        if 0 in self.shape[self.summed :]:
             raise ValueError(f"X is empty: shape {self.shape}")
         self.dtype = np.dtype(dtype)
         if self.dtype.kind not in "fiub":

@@ -114,7 +114,8 @@ class DaskBlocks(RowBlocks):
 
     def held(self) -> RowBlocks:
         self._require_scheduler()
-        if self._computed() or self.persist is False or not (self.persist or self._fits()):
+        kept = self.origin is not None or self._computed()
+        if kept or self.persist is False or not (self.persist or self._fits()):
             return self
         return self._kept()
 
@@ -125,11 +126,19 @@ class DaskBlocks(RowBlocks):
         out = copy.copy(self)
         out.prints = [None] * self.n_blocks  # of what is kept, whose dtype may be another
         with self._explaining():
-            out.blocks = list(dask.persist(*(dask.delayed(_kept)(*pair) for pair in self._pairs())))
-        found = [dict(block.__dask_graph__()).get(block.key) for block in out.blocks]
-        out.futures = found if all(map(_is_future, found)) else None
-        out.origin, out.thread = self, get_ident()
-        _KEPT.add(out)
+            pairs = list(self._pairs())
+            prints = [dask.delayed(_fingerprint)(*pair) for pair in pairs] if None in self.prints else []
+            kept = dask.persist(*(dask.delayed(_kept)(*pair) for pair in pairs), *prints)  # computed once
+            out.blocks, prints = list(kept[: len(pairs)]), list(kept[len(pairs) :])
+            found = [dict(one.__dask_graph__()).get(one.key) for one in kept]
+            out.futures = found[: len(pairs)] if all(map(_is_future, found)) else None
+            out.origin, out.thread = self, get_ident()
+            _KEPT.add(out)
+            try:
+                if prints:
+                    self.prints[:] = dask.compute(*prints)
+            finally:
+                _release(filter(_is_future, found[len(pairs) :]))
         return out
 
     def let_go(self) -> None:
@@ -248,7 +257,8 @@ class DaskBlocks(RowBlocks):
     def mapped(
         self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
     ) -> Any:
-        run = partial(_mapped, expected=self.expected(), task=task, arguments=arguments)
+        expected = (self.origin or self).expected()  # since what is kept is not kept for long
+        run = partial(_mapped, expected=expected, task=task, arguments=arguments)
         axes: dict[str, Any] = (
             {"drop_axis": 1} if len(tail) == 0 else {"new_axis": [*range(2, 1 + len(tail))]}
         )

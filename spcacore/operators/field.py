@@ -95,16 +95,19 @@ class Field:
 
     def _joined(self, state: DeflatedOperator, variables: Index) -> bool:
         """Let the variables of a component join, and remove from their rows the earlier ones."""
-        if self._columns is None or not state.by_loadings:
+        op: Any = self._problem.operator.unscreened()
+        if not state.by_loadings or (self._columns is None and not op.by_passes):
             return False
         new = variables[self._place[variables] < 0]
-        op = self._problem.operator.unscreened()
         w, total = len(self.index), len(self.index) + len(new)
-        C = np.concatenate((self._columns, op.columns(new).astype(np.float32)))
         A, rows = np.empty((total, total), np.float32), np.empty((len(new), total), np.float32)
         A[:w, :w] = self.matrix
-        _core.matrix_product(np.ascontiguousarray(C[w:]), C, float(op.factor), rows)
-        self.index, self._columns = np.concatenate((self.index, new)), C
+        self.index = np.concatenate((self.index, new))
+        if self._columns is None:
+            rows[:] = op.gram.between(new, self.index)
+        else:
+            self._columns = C = np.concatenate((self._columns, op.columns(new).astype(np.float32)))
+            _core.matrix_product(np.ascontiguousarray(C[w:]), C, float(op.factor), rows)
         self._place[new] = np.arange(w, total)
         for removed, entries in self._removed:  # none of which has nonzeros among the new
             at, x = self._place[removed], entries.astype(np.float32)
@@ -152,6 +155,7 @@ class Field:
         op = self._problem.operator.unscreened()
         chosen = dict.fromkeys(int(j) for variables, _ in self._removed for j in variables)
         at_once = max(1, min(FIELD_IMAGES, FIELD_IMAGE_ENTRIES // self._problem.p))
+        at_once = len(supports) if op.by_passes else at_once  # in one pass
         for first in range(0, len(supports), at_once):
             some = supports[first : first + at_once]
             for S, image in zip(some, self._images(op, some).T, strict=True):

@@ -48,7 +48,14 @@ def variable_names(X: Any) -> tuple[str, ...] | None:
 
 def as_fitted(X: Any, kind: str, names: tuple[str, ...] | None) -> Any:
     """X, its columns in the order of the fit, and the rows of a covariance too."""
-    return symmetric(X, names, "X", "the fit") if kind == "covariance" else aligned(X, names)
+    if kind == "covariance":
+        return symmetric(X, names, "X", "the fit")
+    X = aligned(X, names)
+    if not is_row_blocks(X):
+        return X
+    from .partition import row_blocks
+
+    return row_blocks(X)
 
 
 def in_order(X: Any, center: Any, scale: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -68,7 +75,7 @@ def as_problem(
     scale: Any = False,
     sample_weight: Any = None,
     definite: bool = True,
-    screening: str = "none",
+    screening: str | None = None,
     columnwise: bool = True,
     restrictable: bool = False,
     form: bool = False,
@@ -79,9 +86,12 @@ def as_problem(
 
     `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries. The caller
     asks for single columns of products if `columnwise`, and can search in a working set if `restrictable`;
-    `form` says that A as a matrix serves as well. `choice` is what the caller knows of the variables, as a
+    `form` says that A as a matrix serves as well. A function without `screening` leaves it None: of data in
+    blocks of rows, A is formed by default then. `choice` is what the caller knows of the variables, as a
     record or as the arguments of `Supports.checked`. A function without `kind` leaves it UNASKED: X are data.
     """
+    if screening is None:
+        screening = "auto" if form and is_row_blocks(X) else "none"
     check_choice(screening, "screening", _screening.MODES)
     if screening == "working_set" and not restrictable:
         raise ValueError("screening='working_set' is not possible with this method or its options")
@@ -181,7 +191,10 @@ def _storage(
 
         if not covariance:
             return BlockData(X)
-        X = row_blocks(X).whole()
+        blocks = row_blocks(X)
+        if blocks.summed:
+            raise TypeError("X are moments of rows, which are taken as rows are: leave out kind='covariance'")
+        X = blocks.whole()
     if is_sparse(X):
         return CompressedCovariance(X, definite) if covariance else CompressedData(X)
     if has_only_products(X):

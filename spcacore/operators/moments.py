@@ -18,6 +18,7 @@ from .block_tasks import as_kernel_input, merged_moments, moments, squares_of_sc
 from .blocks import RowBlocks, locate_not_finite
 from .dense import DenseCovariance
 from .partition import row_blocks
+from .row_sources import own_names
 from .statistics import Statistics
 
 __all__ = ["OUT_OF_RANGE", "WHOLE", "Moments"]
@@ -45,7 +46,8 @@ class Moments(RowBlocks):
     scatter : array-like of shape (p, p)
         `sum_i (x_i - mean)(x_i - mean)'`, that is the covariance matrix times `n_samples - 1`.
     names : sequence of str, optional
-        Names of the variables.
+        Names of the variables, by which sums are matched. Beside moments with names, those without go by
+        place.
 
     Attributes
     ----------
@@ -127,7 +129,7 @@ class Moments(RowBlocks):
         Parameters
         ----------
         X : array-like of shape (n, p), sparse matrix, dataframe, RowBlocks or dask array
-            Rows, read once; at most 32,768 variables.
+            Rows, read once; at most 16,384 variables. Of none, the sum is 0.
         sample_weight : array-like of shape (n,), optional
             How many samples each row stands for.
 
@@ -135,6 +137,11 @@ class Moments(RowBlocks):
         -------
         Moments
         """
+        shape: Any = getattr(X, "shape", ())
+        if len(shape) == 2 and shape[0] == 0 < shape[1]:
+            if sample_weight is not None and np.size(sample_weight):
+                check_weights(sample_weight, 0)
+            return cls._of_nothing(0, shape[1], np.dtype(np.float64), own_names(X))
         blocks = row_blocks(X)
         rows, p = blocks.shape
         if p > BLOCKS_SUBMATRIX_ORDER:
@@ -150,13 +157,19 @@ class Moments(RowBlocks):
         each = blocks.split_or_none(weight)
         found, M = blocks.reduced(merged_moments, moments, each=each, entries=p * p)
         if found is None:
-            none = np.zeros(p)
-            found, M = Statistics(0.0, 0, none, none.copy(), none, none), np.zeros((p, p))
+            return cls._of_nothing(rows, p, float_type(blocks.dtype), blocks.names)
         if not np.isfinite(found.mean).all():
             locate_not_finite(blocks)
         if M is None:
             raise ValueError(OUT_OF_RANGE)
         return cls._made(rows, found, M, None, float_type(blocks.dtype), blocks.names)
+
+    @classmethod
+    def _of_nothing(cls, rows: int, p: int, dtype: np.dtype[Any], names: Any) -> Moments:
+        """Of rows without weight, or of none: added to others, they change nothing."""
+        none = np.zeros(p)
+        found = Statistics(0.0, 0, none, none.copy(), none, none)
+        return cls._made(rows, found, np.zeros((p, p)), None, dtype, names)
 
     @classmethod
     def _of_integers(
@@ -181,16 +194,18 @@ class Moments(RowBlocks):
             other = other._in_order(self.names)
         if self.shape[1] != other.shape[1] or None is not self.names != other.names is not None:
             raise ValueError("moments of different variables cannot be added")
-        rows, dtype = self.shape[0] + other.shape[0], np.promote_types(self.dtype, other.dtype)
         names = self.names or other.names
+        for one, rest in ((self, other), (other, self)):
+            if not one.n_samples:
+                return self._made(rest.shape[0], rest.found, rest.scatter, rest._whole, rest.dtype, names)
+        rows, dtype = self.shape[0] + other.shape[0], np.promote_types(self.dtype, other.dtype)
         if self._whole is not None and other._whole is not None:
             s, G = (a + b for a, b in zip(self._whole, other._whole, strict=True))
             if float(G.diagonal().max()) < WHOLE:
                 low = np.minimum(self.found.low, other.found.low)
                 high = np.maximum(self.found.high, other.found.high)
                 return self._of_integers(rows, low, high, s, G, dtype, names)
-        parts = [(one.found, one.scatter) for one in (self, other) if one.n_samples]
-        found, M = merged_moments(parts or [(self.found, self.scatter)])
+        found, M = merged_moments([(one.found, one.scatter) for one in (self, other)])
         assert found is not None
         if M is None or not np.isfinite(found.mean).all():
             raise ValueError(OUT_OF_RANGE)

@@ -178,6 +178,8 @@ class BlockData(DataStorage):
 
     def problem(self, treatment: Standardization) -> Problem:
         if self.blocks.summed:
+            if not self.blocks.n_samples:
+                raise ValueError("X are the moments of no rows, or of rows without weight")
             treatment = replace(treatment, known_weight=self.blocks.n_samples)
         elif self.form is None:
             return self._promising(super().problem(treatment))

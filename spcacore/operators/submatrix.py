@@ -8,10 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import COLUMN_PASSES, SUBMATRIX_ENTRIES, SUBMATRIX_ORDER, SUBMATRIX_WORK
+from .._limits import (
+    COLUMN_PASSES,
+    ROWS_ENTRIES,
+    SUBMATRIX_ENTRIES,
+    SUBMATRIX_ORDER,
+    SUBMATRIX_WORK,
+)
 from .problem import Problem
 
-__all__ = ["columns_cost", "columns_of", "largest_submatrix", "rows_of", "whole_matrix"]
+__all__ = ["Rows", "columns_cost", "columns_of", "largest_submatrix", "rows_of", "whole_matrix"]
 __dir__ = __all__.copy
 
 
@@ -24,7 +30,7 @@ def largest_submatrix(op: _core.Operator) -> int:
 
 def columns_of(op: _core.Operator, index: NDArray[np.intp]) -> NDArray[Any]:
     """A[:, index]; of a stored matrix each column by itself, since products would read all of it."""
-    if op.symmetric_form:
+    if op.symmetric_form and not op.by_passes:
         W, one = np.empty((op.p, len(index)), op.dtype, order="F"), np.ones(1, op.dtype)
         for i in range(len(index)):
             W[:, i] = op.apply(index[i : i + 1], one)
@@ -43,7 +49,7 @@ def columns_cost(problem: Problem) -> float:
 def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
     """A[S, :]."""
     C = np.empty((len(S), op.p), op.dtype)
-    step = 1 if op.symmetric_form else 4  # of data, four in one read
+    step = len(S) if op.by_passes else 1 if op.symmetric_form else 4  # of data, four in one read
     for start in range(0, len(S), step):
         part = S[start : start + step]
         if len(part) == 1:  # reads less, with the same bits
@@ -53,6 +59,25 @@ def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
         V[part, np.arange(len(part))] = 1
         C[start : start + step] = op.apply_block(V).T
     return C
+
+
+class Rows:
+    """Rows of A, each computed once as long as they fit a bound."""
+
+    def __init__(self, op: _core.Operator) -> None:
+        self.op, self._known = op, dict[int, NDArray[Any]]()
+
+    def would_read(self, S: NDArray[np.intp]) -> bool:
+        """Whether more of them would be computed from data than one product costs."""
+        return not self.op.symmetric_form and len(self._known.keys() & S.tolist()) < len(S) - 4
+
+    def of(self, S: NDArray[np.intp]) -> NDArray[Any]:
+        """A[S, :]."""
+        new = [j for j in S.tolist() if j not in self._known]
+        if (len(self._known) + len(new)) * self.op.p > ROWS_ENTRIES:
+            self._known = {j: self._known[j] for j in S.tolist() if j in self._known}
+        self._known |= zip(new, rows_of(self.op, np.array(new, np.intp)), strict=True)
+        return np.stack([self._known[j] for j in S.tolist()])
 
 
 def whole_matrix(op: _core.Operator) -> NDArray[np.float64]:

@@ -118,9 +118,10 @@ def heatmap(
         "cluster": by hierarchical clustering (average linkage) of the magnitudes of the loadings, and with
         less weight of their signs. The loadings of each variable are divided by the square root of their
         norm, so that it matters more in which components a variable is than how large it is there. Of two
-        clusters that merge, the one of the earlier components comes first. More than 3000 variables are
-        ordered by "loading". "loading": by the component in which a variable has its largest magnitude, and
-        there from positive to negative. "given": as in the data.
+        clusters that merge, the one of the earlier components comes first. More than 3000 variables, and
+        variables that are in one component each, are ordered by "loading". "loading": by the component in
+        which a variable has its largest magnitude, and there from positive to negative. "given": as in the
+        data.
     {axes}
         The figure also has a color bar.
 
@@ -276,7 +277,8 @@ def _sides(result: Any, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
 
 
 def _ordered(V: NDArray[np.float64], rows: NDArray[np.intp], order: str) -> NDArray[np.intp]:
-    if order == "cluster" and 2 < len(rows) <= CLUSTERED_VARIABLES:
+    shared = np.count_nonzero(V[rows], axis=1).max(initial=0) > 1
+    if order == "cluster" and shared and 2 < len(rows) <= CLUSTERED_VARIABLES:
         return rows[_clustered(V[rows])]
     return rows if order == "given" else rows[_by_component(V[rows])]
 

@@ -93,22 +93,25 @@ class FieldSearch:
             return False
         return p <= FIELD_AT_ONCE or variances_tie(self.state.diagonal, min(4 * k, p))
 
-    def improved(self, best: Solution | None) -> Solution | None:
+    def probed(self, best: Solution) -> tuple[Solution | None, bool]:
+        """The best of this component and those from a few variables, and whether that is enough."""
+        ground = self.ground
+        if self.problem.p <= FIELD_AT_ONCE or ground.wide:
+            return best, False
+        if ground.enough >= PROBES:
+            return best, True
+        field = ground.field(self.problem, self.state, FIELD_PROBE, False, self.seed)
+        if field is None:
+            return best, True
+        new = self._from(field, best, PROBE_STARTS)
+        ground.wide = _moved(new, best) or (ground.enough == 0 and self._hidden(best))
+        enough = new is None or not ground.wide or ended(self.hook)
+        ground.enough += enough
+        return new, enough
+
+    def raced(self, best: Solution | None) -> Solution | None:
         """The best of this component and those from the ends of a race."""
-        p, ground = self.problem.p, self.ground
-        if best is not None and p > FIELD_AT_ONCE and not ground.wide:
-            if ground.enough >= PROBES:
-                return best
-            field = ground.field(self.problem, self.state, FIELD_PROBE, False, self.seed)
-            if field is None:
-                return best
-            new = self._from(field, best, PROBE_STARTS)
-            ground.wide = _moved(new, best) or (ground.enough == 0 and self._hidden(best))
-            best = new
-            if best is None or not ground.wide or ended(self.hook):
-                ground.enough += 1
-                return best
-        return self._raced(best, FIELD_ORDER if p <= FIELD_ORDER else FIELD_SOME, RACE_STARTS)
+        return self._raced(best, FIELD_ORDER if self.problem.p <= FIELD_ORDER else FIELD_SOME, RACE_STARTS)
 
     def deeper(self, best: Solution) -> Solution:
         """The best of this component, no more correlated than noise, and those where all columns lead."""

@@ -38,7 +38,7 @@ from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one
 from .candidates import begin_among
-from .choosing import ascend, penalization
+from .choosing import Step, UnitSteps
 from .column_starts import Columns, ThresholdedEntries
 from .greedy_search import greedy_or
 from .parameters import shared_parameters
@@ -121,7 +121,6 @@ class GeneralizedPower(IterativeSolver):
         """The best of the runs from all starts, re-fitted if asked; of minus infinity if none is feasible."""
         l0, rounding = self.norm == "l0", _rounding(op)
         limits = self.max_iter, self.tolerance(op), hook
-        rule, worth = penalization(state.supports, l0, gamma)
         best, lacking, most, runs = None, None, -math.inf, 0
         again, work = 0, 0.0  # starts that led to the best, and multiplications of all
         for tried, (index, entries, _) in enumerate(starts):
@@ -133,9 +132,9 @@ class GeneralizedPower(IterativeSolver):
                     index, entries, l0, gamma, *limits
                 )
             else:
-                status, index, entries, objective, variance, n_iter = ascend(
-                    op, state.supports, rule, index, entries, *limits, worth
-                )
+                steps = UnitSteps(state.supports, Step.L0 if l0 else Step.L1, level=gamma)
+                found = steps.ascend(op, index, entries, *limits)
+                status, index, entries, objective, variance, n_iter = found
             runs += 1
             work += 2.0 * (op.p * len(index) if op.symmetric_form else problem.cost) * n_iter
             first_term = abs(variance) if l0 else math.sqrt(abs(variance))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,33 +27,29 @@ from .._limits import (
     TIE_WORK,
     TIED_VARIABLES,
     USUAL_BACKWARD_ORDER,
-    WORKING_SET_FACTOR,
-    WORKING_SET_GREEDY,
 )
 from .._records import record
 from .._types import Kind, OperatorLike, Switch, Weights
 from .._validation import as_seed, integer
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
-from ..linalg.pencil import PencilBasis, ties
+from ..linalg.pencil import ties
 from ..methods import Greedy
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Ground, can_be_formed
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import largest_submatrix, whole_matrix
-from ..operators.working_set import WorkingSet
+from ..operators.submatrix import Rows, largest_submatrix, whole_matrix
 from ..progress import Callback
 from ..results import GreedyComponent
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook
 from .bordered_pencil import Pencil
 from .brief_tree import brief_search
-from .outside import Outside
 from .parameters import shared_parameters
 from .refitting import is_better, refit
 from .solution import ProgressClock, Report, Solution, ended
-from .starts import power_start, promising_variables
+from .starts import power_start
 from .swaps import swap_search
 from .unit_search import forward_by_units
 
@@ -70,7 +66,6 @@ class GreedySearch(Solver):
     strategy: str
     name = "greedy"
     maximizes_quotient = True
-    in_working_set = True
     chooses = True
 
     @classmethod
@@ -94,28 +89,22 @@ class GreedySearch(Solver):
     def needs_whole_products(cls, record: Greedy) -> bool:
         return record.strategy != "gradient"
 
-    @classmethod
-    def may_restrict(cls, record: Greedy) -> bool:
-        return record.strategy in ("auto", "forward")
-
-    def begins_in_set(self, state: DeflatedOperator) -> bool:
-        return state.deflation.semidefinite
-
     def searches(
-        self, problem: Problem, state: DeflatedOperator, K: int, seed: list[int]
+        self, problem: Problem, state: DeflatedOperator, K: int, seed: list[int], first: int | None = None
     ) -> tuple[Search, ...]:  # fmt: skip
-        """Those of the strategy, in the working set where there is one and it serves."""
-        if self.strategy not in ("auto", "forward"):
-            return _SEARCHES[self.strategy]
-        forward: Search = _forward
-        plain = not state.deflation.semidefinite or state.constrained or state.quotient
-        if problem.working_set is not None and not plain:
-            forward = partial(_forward_among, problem.working_set, problem)
-        if self.strategy == "forward" or state.supports.shapes or problem.p == K:
-            return (forward,)
-        begun = [partial(_begun, forward, j) for j in _begins(problem, state, K, seed)]
+        """Those of the strategy, which share the rows of A."""
+        forward = partial(_forward, Rows(state.operator))
+        one: Search = partial(forward, first)
+        others: dict[str, tuple[Search, ...]] = {
+            "gradient": (partial(_gradient, first),),
+            "backward": (_backward,),
+            "bidirectional": (one, _backward),
+        }
+        if self.strategy != "auto" or state.supports.shapes or problem.p == K:
+            return others.get(self.strategy, (one,))
+        begun = [partial(forward, j) for j in _begins(problem, state, K, seed)]
         backward = (_backward,) if problem.p <= USUAL_BACKWARD_ORDER else ()
-        return (forward, *begun, *backward)
+        return (one, *begun, *backward)
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
@@ -128,7 +117,7 @@ class GreedySearch(Solver):
         strengths = GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
         for pencil in (Pencil.of(state, strength) for strength in strengths):
             for search in self.searches(problem, state, cardinality, seed):
-                steps = search(state, pencil, cardinality, None, seed, clock)
+                steps = search(state, pencil, cardinality, seed, clock)
                 new = next((new for new in steps if len(new.index) == cardinality), None)
                 if new is None:
                     continue
@@ -163,7 +152,7 @@ class GreedySearch(Solver):
             return None
         pencil, clock = Pencil.of(state, -1.0 if state.quotient else 0.0), ProgressClock(hook)
         upwards = [search for search in self.searches(problem, state, most, seed) if search is not _backward]
-        runs = (search(state, pencil, most, None, seed, clock) for search in upwards)
+        runs = (search(state, pencil, most, seed, clock) for search in upwards)
         dtype = state.operator.dtype
         return (
             refit(state, replace(new, entries=new.entries.astype(dtype)))
@@ -260,7 +249,7 @@ def greedy(
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False,
         screening=GreedySearch.checked_screening(record),
-        columnwise=strategy == "gradient", form=True, restrictable=strategy in ("auto", "forward"),
+        columnwise=strategy == "gradient", form=True,
         choice=known,
     )  # fmt: skip
     K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
@@ -277,9 +266,9 @@ def greedy(
     clock = ProgressClock(hook)
     path: list[Solution | None] = [None] * K
     n_iter = 0
-    for search in solver.searches(problem, state, K, seed):
+    for search in solver.searches(problem, state, K, seed, first):
         steps = 0
-        for new in search(state, Pencil.of(state), K, first, seed, clock):
+        for new in search(state, Pencil.of(state), K, seed, clock):
             steps, k = max(steps, new.n_iter), len(new.index) - 1
             old = path[k]
             path[k] = new if old is None else _better(state, old, new)
@@ -327,12 +316,13 @@ def _begins(problem: Problem, state: DeflatedOperator, K: int, seed: list[int]) 
     if field is None:
         return []
     k, A, inside = min(K, GREEDY_RANKED, len(field.index)), field.matrix, field.as_state()
+    rows = Rows(inside.operator)
     passed, values = np.zeros(len(A), bool), {}
     for j in field.promising(k, RACE_STARTS):
         if passed[j] or not A[j, j] > 0:
             continue
         passed[_core.select_largest(A[j], k)] = True
-        steps = _forward(inside, Pencil.of(inside), k, int(j), seed, ProgressClock(None))
+        steps = _forward(rows, int(j), inside, Pencil.of(inside), k, seed, ProgressClock(None))
         values[int(field.index[j])] = [x.objective for x in steps]
         if len(values) == GREEDY_STARTS:
             break
@@ -342,46 +332,34 @@ def _begins(problem: Problem, state: DeflatedOperator, K: int, seed: list[int]) 
     return [j for j, _ in best.most_common(GREEDY_BEGINS)]
 
 
-def _begun(
-    search: Search, begin: int, state: DeflatedOperator, pencil: Pencil, K: int, _: None, *rest: Any
-) -> Iterator[Solution]:
-    """A search from a variable of our choice."""
-    return search(state, pencil, K, begin, *rest)
-
-
 def _forward(
-    state: DeflatedOperator, pencil: Pencil, K: int, first: int | None, seed: list[int], clock: ProgressClock,
-    begun: NDArray[np.intp] | None = None,
+    rows: Rows, first: int | None, state: DeflatedOperator, pencil: Pencil, K: int, seed: list[int],
+    clock: ProgressClock,
 ) -> Iterator[Solution]:  # fmt: skip
-    """Up to cardinality K, by the largest eigenvalue; if it has begun, of more variables than that."""
+    """Up to cardinality K, by the largest eigenvalue."""
     op, diagonal = state.operator, np.ascontiguousarray(state.diagonal, np.float64)
-    C, one = np.empty((K, op.p), op.dtype), np.ones(1, op.dtype)
+    C = np.empty((K, op.p), op.dtype)
     norm = np.zeros(op.p) if pencil.Q is None else None
     support, free = np.empty(K, np.intp), np.ones(op.p, bool)
-    known = [] if begun is None else begun.tolist()
     wanted = np.zeros(op.p, bool)  # what is included comes first
     if state.supports.shapes:
         wanted[state.supports.wanted] = True
         if first is None or not wanted[first]:
             first = int(np.argmax(np.where(wanted, diagonal, -np.inf)))
-    new = known[0] if known else first if first is not None else _first(state, pencil, seed)
+    new = first if first is not None else _first(state, pencil, seed)
     for k in range(K):
         if new is None:
             return
         support[k], free[new] = new, False
-        C[k] = op.apply(support[k : k + 1], one)
+        C[k] = rows.of(support[k : k + 1])
         if norm is not None:
             norm += C[k].astype(np.float64) ** 2
-        if k + 1 < len(known):
-            new = known[k + 1]
-            continue
         S = support[: k + 1]
         G = C[: k + 1, S].astype(np.float64)
         ascending = np.argsort(S)
-        if k >= len(known):
-            yield pencil.leading(G[np.ix_(ascending, ascending)], S[ascending], k + 1)
-            if clock(k + 1):
-                return
+        yield pencil.leading(G[np.ix_(ascending, ascending)], S[ascending], k + 1)
+        if clock(k + 1):
+            return
         if k + 1 < K:
             basis = pencil.basis(G, S)
             candidate = np.flatnonzero(free & wanted)
@@ -390,96 +368,8 @@ def _forward(
             new = int(candidate[ties(value)[0]])
 
 
-def _forward_among(
-    working_set: WorkingSet, problem: Problem, state: DeflatedOperator, pencil: Pencil, K: int,
-    first: int | None, seed: list[int], clock: ProgressClock,
-) -> Iterator[Solution]:  # fmt: skip
-    """The same variables in the same order, by the Gram matrix of those that may come next."""
-    new = first if first is not None else _first(state, pencil, seed)
-    if new is None:
-        return
-    S, outside = np.array([new]), Outside(problem, state)
-    begin = promising_variables(problem, state, WORKING_SET_FACTOR * K, seed)
-    some = np.unique(np.concatenate([S, begin, *(index for index, _ in state.loadings)]))
-    among = _Among(working_set, problem, state, max(WORKING_SET_GREEDY * K, len(some)))
-    if not among.admit(some):
-        yield from _forward(state, pencil, K, first, seed, clock)
-        return
-    for k in range(K):
-        G, ascending = among.rows(S)[:, among.position(S)], np.argsort(S)
-        yield pencil.leading(G[np.ix_(ascending, ascending)], S[ascending], k + 1)
-        if clock(k + 1) or k + 1 == K:
-            return
-        new = _next(among, outside, pencil, S, G)
-        if new is None:
-            yield from _forward(state, pencil, K, first, seed, clock, S)
-            return
-        S = np.append(S, new)
-
-
-def _next(
-    among: _Among, outside: Outside, pencil: Pencil, S: NDArray[np.intp], G: NDArray[np.float64]
-) -> int | None:
-    """The variable that makes the eigenvalue largest of all; None where too many others may.
-
-    Products with earlier x bound that with this x, which is asked for where they do not exclude all others.
-    Those that it does not exclude join.
-    """
-    basis, asked = pencil.basis(G, S), False
-    x = np.ascontiguousarray(basis.W[:, 0])
-    while True:
-        new, value = among.best(pencil, basis, S)
-        may = outside.may_win(outside.bounds(S, x, G), basis.eigenvalues, value)
-        may[among.active] = False
-        if not may.any():
-            return new
-        if not asked:
-            outside.ask(S, x)
-            asked = True
-            among.working_set.checks += 1
-            among.working_set.reads += 1
-        elif not among.admit(np.flatnonzero(may)):
-            return None
-
-
-class _Among:
-    """Some variables of a working set, at most so many, and A[S, active] of a support S that grows."""
-
-    def __init__(self, working_set: WorkingSet, problem: Problem, state: DeflatedOperator, most: int):
-        self.working_set, self.problem, self.state, self.most = working_set, problem, state, most
-        self.diagonal = np.asarray(state.diagonal, np.float64)
-        self.active = np.empty(0, np.intp)
-
-    def admit(self, entrants: NDArray[np.intp]) -> bool:
-        active = np.union1d(self.active, entrants)
-        if len(active) > self.most or not self.working_set.admit(active):
-            return False
-        self.active = active
-        self._operator = self.working_set.restricted(self.problem, self.state, active)[1].operator
-        self._rows = np.empty((0, len(active)))
-        return True
-
-    def position(self, S: NDArray[np.intp]) -> NDArray[np.intp]:
-        return np.searchsorted(self.active, S)
-
-    def rows(self, S: NDArray[np.intp]) -> NDArray[np.float64]:
-        op, position = self._operator, self.position(S[len(self._rows) :])
-        new = [op.apply(position[i : i + 1], np.ones(1, op.dtype)) for i in range(len(position))]
-        self._rows = np.concatenate([self._rows, *(row[None].astype(np.float64) for row in new)])
-        return self._rows
-
-    def best(self, pencil: Pencil, basis: PencilBasis, S: NDArray[np.intp]) -> tuple[int, float]:
-        """The active variable that makes the eigenvalue largest, and that."""
-        C = self.rows(S)
-        candidate = np.setdiff1d(np.arange(len(self.active)), self.position(S))
-        diagonal, norm = self.diagonal[self.active], np.square(C).sum(axis=0)
-        value = pencil.bordered_eigenvalues(C, S, candidate, diagonal, basis, norm)
-        chosen = ties(value)[0]
-        return int(self.active[candidate[chosen]]), float(value[chosen])
-
-
 def _gradient(
-    state: DeflatedOperator, pencil: Pencil, K: int, first: int | None, seed: list[int], clock: ProgressClock
+    first: int | None, state: DeflatedOperator, pencil: Pencil, K: int, seed: list[int], clock: ProgressClock
 ) -> Iterator[Solution]:
     """Up to cardinality K, by the largest slope of x'Ax/x'Bx."""
     op, one = state.operator, np.ones(1, state.operator.dtype)
@@ -517,7 +407,7 @@ def _gradient(
 
 
 def _backward(
-    state: DeflatedOperator, pencil: Pencil, K: int, first: int | None, seed: list[int], clock: ProgressClock
+    state: DeflatedOperator, pencil: Pencil, K: int, seed: list[int], clock: ProgressClock
 ) -> Iterator[Solution]:
     """From all variables, yielding from cardinality K downwards."""
     op = state.operator
@@ -566,11 +456,3 @@ def _first(state: DeflatedOperator, pencil: Pencil, seed: list[int]) -> int | No
             if pair > best + TIE_TOLERANCE * abs(best) or best == -np.inf:
                 chosen, best = int(i), pair
     return chosen
-
-
-_SEARCHES = {
-    "forward": (_forward,),
-    "gradient": (_gradient,),
-    "backward": (_backward,),
-    "bidirectional": (_forward, _backward),
-}

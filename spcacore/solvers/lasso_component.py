@@ -26,8 +26,7 @@ from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one
 from .candidates import begin_among
-from .choosing import ascend
-from .orthogonal_choice import orthogonal_bounding
+from .orthogonal_choice import ascend_orthogonally
 from .parameters import shared_parameters
 from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros
 from .refitting import best_of_bounded, refit
@@ -64,21 +63,14 @@ class LassoComponent(IterativeSolver):
             state = _constrained(state)
         Q, supports = _columns_of(state), state.supports
 
-        def run_chosen(
-            operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
-        ) -> Solution | None:
-            outside = (Q if operator is op else Q[:, :0]).astype(np.float64)
-            rule = orthogonal_bounding(supports, l1_bound, outside)
-            status, index, v, objective, _, n_iter = ascend(
-                operator, supports, rule, index, entries, self.max_iter, tol, hook
-            )
-            return None if status < 0 else Solution(index, v, objective, n_iter, status == 0)
-
         def run(
             operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]
         ) -> Solution | None:
             if supports.shapes:
-                return run_chosen(operator, index, entries)
+                outside = (Q if operator is op else Q[:, :0]).astype(np.float64)
+                way = operator, supports, l1_bound, outside, index, entries, self.max_iter, tol, hook
+                status, index, v, objective, n_iter = ascend_orthogonally(*way)
+                return None if status < 0 else Solution(index, v, objective, n_iter, status == 0)
             dense = np.zeros(op.p, op.dtype)
             dense[index] = entries
             limits = l1_bound, self.max_iter, tol, hook
@@ -95,10 +87,10 @@ class LassoComponent(IterativeSolver):
         best = best_of_bounded(state, begin, run, hook, self.renormalize and not signed)
         if signed and self.renormalize and best is not None:
             on_support = supports.only(best.index)
-            rule = orthogonal_bounding(on_support, math.sqrt(op.p), Q.astype(np.float64))
-            status, index, v, objective, _, _ = ascend(
-                op, on_support, rule, best.index, best.entries, self.max_iter, tol, hook
-            )
+            status, index, v, objective, _ = ascend_orthogonally(
+                op, on_support, math.sqrt(op.p), Q.astype(np.float64), best.index, best.entries,
+                self.max_iter, tol, hook,
+            )  # fmt: skip
             if status >= 0 and objective > best.objective:
                 best = replace(best, index=index, entries=v, objective=objective)
         return drop_zeros(best)

@@ -6,7 +6,7 @@ ones, the dual is to minimize over mu and the level l >= 0
 
     h = ||s|| + c l,    dh/dmu = -Q'w,    w = s/||s||,
 
-where l is known for each mu (`choosing.bounding`). With e = b_u/||b_u|| on the m free units that are not
+where l is known for each mu (`UnitSteps`). With e = b_u/||b_u|| on the m free units that are not
 zero, D = (1 - l/||b_u||) I + l/||b_u|| ee' there, and cost = e'w,
 
     h_mumu = Q'(D - ww')Q/||s||,    h_mul = Q'(e - cost w)/||s||,    h_ll = (m - cost^2)/||s||,
@@ -16,15 +16,20 @@ and mu is sought by Newton steps on h_mumu - h_mul h_mul'/h_ll, or h_mumu at lev
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from .._limits import ORTHOGONAL_THRESHOLD_STEPS
 from .._records import record
 from ..supports.admissible import Supports
-from .choosing import Rule, Vector, bounding
+from .choosing import Rule, Step, UnitSteps, Vector
+from .solution import ProgressClock, Report
 
-__all__ = ["orthogonal_bounding"]
+__all__ = ["ascend_orthogonally", "orthogonal_bounding"]
 __dir__ = __all__.copy
 
 _EXACT, _ENOUGH = 64 * float(np.finfo(np.float64).eps), float(np.finfo(np.float64).eps) ** 0.75
@@ -33,16 +38,51 @@ _FAR = 1e6  # steps where h is flat, in units of a
 
 def orthogonal_bounding(choice: Supports, bound: float, Q: Vector) -> Rule:
     """The rule of a bound among vectors with Q'x = 0; zeros where no such unit vector attains the maximum."""
-    threshold, begin = bounding(choice, bound), np.zeros(Q.shape[1])
-    if Q.shape[1] == 0:
-        return threshold
+    threshold, begin = UnitSteps(choice, Step.L1_BOUND, level=bound), np.zeros(Q.shape[1])
 
-    def rule(a: Vector, _: float) -> tuple[NDArray[np.intp], Vector]:
+    def rule(a: Vector) -> tuple[NDArray[np.intp], Vector]:
         nonlocal begin
         index, s, begin = _solved(_Dual(choice, threshold, a, Q), begin if begin.any() else Q.T @ a)
         return index, s
 
     return rule
+
+
+def ascend_orthogonally(
+    op: _core.Operator, choice: Supports, bound: float, Q: Vector, index: NDArray[np.intp],
+    entries: NDArray[Any], max_iter: int, tol: float, hook: Report | None,
+) -> tuple[int, NDArray[np.intp], NDArray[Any], float, int]:  # fmt: skip
+    """As `UnitSteps.ascend` by that rule, without x'Ax, which is the objective."""
+    steps = UnitSteps(choice, Step.L1_BOUND, level=bound)
+    if Q.shape[1] == 0:
+        status, index, entries, value, _, n_iter = steps.ascend(op, index, entries, max_iter, tol, hook)
+        return status, index, entries, value, n_iter
+    rule, clock = orthogonal_bounding(choice, bound, Q), ProgressClock(hook)
+    x = choice.oriented(steps.start(op, index, entries))
+    best: tuple[NDArray[np.intp], Vector, float] | None = None
+    status, n_iter, support = 1, 0, np.flatnonzero(x)
+    if max_iter == 0 and x.any():
+        support, x = rule(x)
+    while x.any():
+        x = x / np.linalg.norm(x)
+        nonzero = np.flatnonzero(x)
+        v = x[nonzero].astype(op.dtype)
+        y = op.apply(nonzero, v).astype(np.float64)
+        value = float(v @ y[nonzero])
+        if n_iter > 0 or max_iter == 0:
+            rise = math.inf if best is None else value - best[2]
+            best = best if best is not None and not rise > 0 else (support, x, value)
+            if not rise > tol * abs(value):
+                status = 0
+                break
+        if n_iter == max_iter or clock(n_iter):
+            break
+        support, x = rule(y)
+        n_iter += 1
+    if best is None:
+        return -1, index, entries, -math.inf, 0
+    support, x, value = best
+    return status, support, x[support].astype(op.dtype), value, n_iter
 
 
 @record
@@ -71,7 +111,7 @@ class _Dual:
 
     def at(self, mu: Vector) -> _Point:
         b = self.a - self.Q @ mu
-        index, s = self.threshold(b, 0.0)
+        index, s = self.threshold(b)
         w = s / (float(np.linalg.norm(s)) or 1.0)
         return _Point(mu, index, s, float(b @ w), self.Q.T @ w)
 

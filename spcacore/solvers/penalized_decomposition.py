@@ -34,7 +34,7 @@ from ..progress import Callback
 from ..results import PMDComponent
 from .base import IterativeSolver, drop_zeros, run_one
 from .candidates import begin_among
-from .choosing import ascend, bounding
+from .choosing import Step, UnitSteps
 from .column_starts import Columns, LargestEntries
 from .parameters import shared_parameters
 from .refitting import best_of_bounded, penalty_continuation, refit
@@ -130,7 +130,8 @@ class PenalizedDecomposition(IterativeSolver):
         ) -> tuple[int, NDArray[np.intp], NDArray[Any], float, int]:
             if not supports.shapes:
                 return op.pmd(index, entries, *limits)
-            found = ascend(op, supports, bounding(supports, l1_bound), index, entries, *limits[2:5])
+            bounded = UnitSteps(supports, Step.L1_BOUND, level=l1_bound)
+            found = bounded.ascend(op, index, entries, *limits[2:5])
             return *found[:4], found[5]
 
         def run(

@@ -15,7 +15,7 @@ from .._types import Array, Index
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from ..operators.submatrix import largest_submatrix, rows_of
+from ..operators.submatrix import Rows, largest_submatrix
 from .bordered_pencil import Pencil
 from .refitting import refit
 from .solution import ProgressClock, Report, Solution, ended
@@ -41,7 +41,7 @@ def swap_search(
     if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
         return x
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
-    pencil, rows, clock = Pencil.of(state, strength), _Rows(state.operator), ProgressClock(hook)
+    pencil, rows, clock = Pencil.of(state, strength), Rows(state.operator), ProgressClock(hook)
     begin = x
     if state.matrix is not None and not state.supports.shapes and pencil.Q is None:
         x, complete = _swapped(state.matrix, state, x, clock)
@@ -78,7 +78,7 @@ def _basis(state: DeflatedOperator, pencil: Pencil, index: Index) -> PencilBasis
 
 
 def best_swap(
-    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: _Rows, x: Solution,
+    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: Rows, x: Solution,
     whole: PencilBasis | None, budget: float,
 ) -> tuple[Solution, PencilBasis | None] | None:  # fmt: skip
     """x with one variable swapped for a better one, the smallest entry first; None if there is none.
@@ -119,12 +119,22 @@ def best_swap(
         if whole is None:
             new = refit(state, replace(x, index=index, entries=np.ones(k, op.dtype)))
         else:
-            basis = _basis(state, pencil, index)
+            known = _exchanged(C, S, i, j, diagonal) if op.by_passes else op.submatrix(index)
+            basis = pencil.basis(known.astype(np.float64), index)
             objective, entries = float(basis.eigenvalues[0]), basis.W[:, 0].astype(op.dtype)
             new = replace(x, index=index, entries=entries, objective=objective)
         if new.objective > enough:
             return new, basis
     return None
+
+
+def _exchanged(C: NDArray[Any], S: Index, i: int, j: int, diagonal: Array) -> NDArray[Any]:
+    """A between the variables of S, j in place of S[i], by C = A[S, :]; so blocks need not be read."""
+    kept = np.delete(np.arange(len(S)), i)
+    own = C[np.ix_(kept, S[kept])]
+    G = np.block([[own, C[kept, j][:, None]], [C[kept, j], diagonal[j]]])
+    order = np.argsort(np.append(S[kept], j))
+    return G[np.ix_(order, order)]
 
 
 def within_reach(
@@ -177,21 +187,3 @@ def _in_turn(
         value = pencil.bordered_eigenvalues(part, place[rest], candidate, diagonal, basis)
         if value.max() > level:
             yield i, int(candidate[ties(value)[0]])
-
-
-class _Rows:
-    """Rows of A, kept from one support to the next."""
-
-    def __init__(self, op: _core.Operator):
-        self.op, self.rows = op, dict[int, NDArray[Any]]()
-
-    def would_read(self, S: NDArray[np.intp]) -> bool:
-        """Whether more of them would be computed from data than one product costs."""
-        return not self.op.symmetric_form and len(self.rows.keys() & S.tolist()) < len(S) - 4
-
-    def of(self, S: NDArray[np.intp]) -> NDArray[Any]:
-        """A[S, :]."""
-        new = np.array([j for j in S.tolist() if j not in self.rows], np.intp)
-        known = self.rows | dict(zip(new.tolist(), rows_of(self.op, new), strict=True))
-        self.rows = {j: known[j] for j in S.tolist()}
-        return np.stack([*self.rows.values()])

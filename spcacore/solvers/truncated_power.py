@@ -17,7 +17,6 @@ from .._limits import (
     QUOTIENT_ROUNDS,
     RACE_ITERATIONS,
     SWAP_WORK,
-    SWAP_WORK_OUTSIDE,
     SWAPPED_ENDS,
     TALLY_TIE,
     WORKING_SET_FACTOR,
@@ -34,7 +33,7 @@ from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one
 from .brief_tree import brief_search
-from .choosing import ascend, truncation
+from .choosing import Step, UnitSteps
 from .field_search import FieldSearch
 from .matrix_search import best_supports
 from .noise import rises_above_noise
@@ -169,7 +168,11 @@ class TruncatedPower(IterativeSolver):
         state = state.formed()
         if not self._by_default(problem, state, sparsity):
             return super().find(problem, state, sparsity, seed, hook)
+        blocks: Any = problem.operator
+        if blocks.by_passes and blocks.formed:  # all variables are searched, as in memory
+            problem = replaced(problem, working_set=None)
         ground = Ground() if problem.ground is None else problem.ground
+        wide = ground.wide
         near = problem if self.restrictable(state) else replaced(problem, working_set=None)
         search, best = FieldSearch(self, near, state, sparsity, seed, hook, ground), None
         formed = state.matrix is not None  # then all columns race there
@@ -178,7 +181,7 @@ class TruncatedPower(IterativeSolver):
         if A is not None:
             best = self._best_of_matrix(near, state, A, sparsity, hook)
         elif at_once:
-            best = search.improved(None)
+            best = search.raced(None)
         if best is None and A is None:
             few = formed or problem.p <= BRIEF_ORDER or self.start is not None
             first = self if few else replaced(self, n_starts=1)  # a race follows
@@ -188,9 +191,15 @@ class TruncatedPower(IterativeSolver):
         if best is None or best.proved or ended(hook) or not best.objective > 0:
             return best
         plain = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
-        if plain and not rises_above_noise(near, state, best):
-            return search.deeper(best)
-        return best if formed or at_once else search.improved(best)
+        weak = plain and not rises_above_noise(near, state, best)
+        if not weak:
+            best, enough = (best, True) if formed or at_once else search.probed(best)
+            if best is None or enough:
+                return best
+        if blocks.by_passes and not blocks.formed and blocks.form():
+            ground.wide = wide  # this search begins anew
+            return self.find(problem, state, sparsity, seed, hook)
+        return search.deeper(best) if weak else search.raced(best)
 
     def _by_default(self, problem: Problem, state: DeflatedOperator, cardinality: int) -> bool:
         """Whether the starts are ours to choose, and A may be formed for that."""
@@ -236,11 +245,10 @@ class TruncatedPower(IterativeSolver):
         self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
     ) -> Solution | None:
         if self.renormalize:
-            swaps = self.swaps if self.swaps == math.inf else min(self.swaps, SWAP_WORK_OUTSIDE)
             assert problem.diagonal is not None
             least = GRAM_LEFT.of(state.operator.dtype) * float(problem.diagonal.max())
             best = x if x.objective > least else refit(state, x, self.nonnegative)
-            return drop_zeros(swap_search(problem, state, best, swaps, hook))
+            return drop_zeros(swap_search(problem, state, best, self.swaps, hook))
         return super().finish(problem, state, x, hook)
 
     def _from_one(
@@ -267,7 +275,7 @@ class TruncatedPower(IterativeSolver):
                 return ends[0], run[0][0], run[1][0], run[2][0], run[3][0]
             if not supports.shapes:
                 return op.truncated_power(index, entries, width, *limits, self.nonnegative)
-            found = ascend(op, supports, truncation(supports, width), index, entries, *limits)
+            found = UnitSteps(supports, Step.TRUNCATION, width).ascend(op, index, entries, *limits)
             return *found[:4], found[5]
 
         for width in path[-1:] if supports.shapes else path:

@@ -18,18 +18,16 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._labels import matched
-from .._limits import KNAPSACK_CELLS
 from .._messages import counted
 from .._records import record, replaced
 from .._types import Array, Index
 from .._validation import group_labels, real_array
 from ..choice import Choice
 
-__all__ = ["KNAPSACK_FEW", "Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
+__all__ = ["Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
 __dir__ = __all__.copy
 
 Units = NDArray[np.bool_]
-KNAPSACK_FEW = 24  # things up to which the exact way costs no more than to look for what is sure
 Unit = int | np.integer[Any]
 
 
@@ -298,75 +296,21 @@ class Supports:
         """Of the entries of each unit."""
         return np.sqrt(np.bincount(self.unit, y.astype(np.float64) ** 2, minlength=len(self.allowed)))
 
+    def rule(self, step: int, count: int = 0, level: float = 0.0) -> _core.UnitRule:
+        """A step among these supports (solvers/choosing)."""
+        allowed, included = (np.array(mask, np.uint8) for mask in (self.allowed, self.included))
+        size = np.ascontiguousarray(self.size)
+        return _core.UnitRule(self.unit, size, allowed, included, self.signs, step, count, level)
+
     def largest(self, norms: Array, count: int) -> Index:
         """The included units and, up to this cardinality, those of largest norms; ties to the first."""
-        if self.counts_variables:
-            free = np.flatnonzero(self.allowed & ~self.included)
-            room = count - int(self.size[self.included].sum())
-            kept = free[_packed(norms[free] ** 2, self.size[free], room)]
-            return np.union1d(np.flatnonzero(self.included), kept)
-        weight = np.where(self.included, np.inf, np.where(self.allowed, norms, -1.0))
-        return np.sort(np.argsort(-weight, kind="stable")[:count])
+        return np.flatnonzero(self.rule(0, count).largest(np.ascontiguousarray(norms, np.float64)))
 
     def truncated(self, x: NDArray[Any], count: int) -> Index:
         """The variables that are kept of a vector."""
         if self.plain:
             return _core.select_largest(x, count)
         return self.variables(self.largest(self.norms(self.oriented(x)), count))
-
-
-def _packed(value: Array, size: Index, room: int) -> Index:
-    """Of things of these sizes those of largest total value that have room: exactly, by the best value of
-    each room (Bellman), or, of many, by value over size or by value, whichever is better.
-
-    With the last one in part, the sum is no less than any. A thing whose change costs that sum more than
-    what it is above the best of the two ways is in or out for sure.
-    """
-    if room <= 0:
-        return np.empty(0, np.intp)
-    if len(value) <= KNAPSACK_FEW:
-        return _filled_exactly(value, size, room)
-    ratio = value / size
-    ways = [_in_turn(np.argsort(-rank, kind="stable"), size, room) for rank in (ratio, value)]
-    way = max(ways, key=lambda way: float(value[way].sum()))
-    order = np.argsort(-ratio, kind="stable")
-    over = np.flatnonzero(np.cumsum(size[order]) > room)
-    if len(over) == 0:
-        return np.flatnonzero(value > 0)
-    before, last = order[: over[0]], order[over[0]]
-    most = float(value[before].sum()) + (room - int(size[before].sum())) * float(ratio[last])
-    sure = np.abs(value - ratio[last] * size) > most - float(value[way].sum()) + 1e-12 * most
-    kept = np.flatnonzero(sure & (ratio > ratio[last]))
-    core, room = np.flatnonzero(~sure), room - int(size[kept].sum())
-    if len(core) * (room + 1) > KNAPSACK_CELLS:
-        return np.sort(way)
-    return np.sort(np.append(kept, core[_filled_exactly(value[core], size[core], room)]))
-
-
-def _filled_exactly(value: Array, size: Index, room: int) -> Index:
-    """The things of largest total value that have room."""
-    best = np.zeros(room + 1)
-    taken = np.zeros((len(value), room + 1), bool)
-    for i in np.flatnonzero(size <= room).tolist():
-        with_it = best[: room + 1 - size[i]] + value[i]
-        taken[i, size[i] :] = with_it > best[size[i] :]
-        best[size[i] :] = np.maximum(with_it, best[size[i] :])
-    kept = []
-    for i in range(len(value) - 1, -1, -1):
-        if taken[i, room]:
-            kept.append(i)
-            room -= int(size[i])
-    return np.array(kept[::-1], np.intp)
-
-
-def _in_turn(order: Index, size: Index, room: int) -> Index:
-    """One after another, each if it has room."""
-    kept = []
-    for i in order.tolist():
-        if size[i] <= room:
-            kept.append(i)
-            room -= int(size[i])
-    return np.array(kept, np.intp)
 
 
 def knowledge(choice: Choice | None, name: str = "choice") -> dict[str, Any]:

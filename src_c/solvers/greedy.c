@@ -44,13 +44,38 @@ VECTORIZED(turn,
     }
 }
 
-/* Whether the eigenvalue stays below best, as if all eigenvalues but the first were the second. */
-static int surpassed(const double *eigenvalues, double lead, double norm, double corner,
-                     double best, double *work)
+/* The largest eigenvalue that some candidate reaches beside the first eigenvector alone:
+ * [first lead; lead corner]. */
+static double best_of_pairs(spca_int count, const spca_int *candidate, double first,
+                            const double *lead, const double *diagonal)
 {
-    double e[2] = {lead, sqrt(fmax(norm * (1 + 1e-12) - lead * lead, 0))};
-    double upper = spca_bordered_eigenvalue(2, eigenvalues, e, corner, work);
-    return upper < best - 1e-11 * (fabs(eigenvalues[0]) + fabs(upper));
+    double best = -HUGE_VAL, size = fabs(first), unit;
+    for (spca_int a = 0; a < count; a++) {
+        double beside = fabs(lead[candidate[a]]), corner = fabs(diagonal[candidate[a]]);
+        size = size > beside ? size : beside;
+        size = size > corner ? size : corner;
+    }
+    unit = spca_unit_of(size);
+    for (spca_int a = 0; a < count; a++) {
+        double corner = diagonal[candidate[a]] * unit, beside = lead[candidate[a]] * unit;
+        double half = (first * unit - corner) / 2, value;
+        value = (first * unit + corner) / 2 + sqrt(half * half + beside * beside);
+        best = best > value ? best : value;
+    }
+    return best / unit;
+}
+
+/* Whether the eigenvalue stays below best, as if all eigenvalues but the first were the second: where
+ * the secular function, which falls, is negative there. */
+static int surpassed(const double *eigenvalues, double lead, double norm, double corner,
+                     double best)
+{
+    double most = best - 1e-11 * (fabs(eigenvalues[0]) + fabs(best)), gap = most - eigenvalues[0];
+    double others = norm * (1 + 1e-12) - lead * lead, sum = corner - most + 1e-11 * fabs(corner);
+    if (!(gap > 0)) return 0;
+    sum += lead / gap * lead;
+    if (others > 0) sum += others / (most - eigenvalues[1]);
+    return sum < 0;
 }
 
 spca_status SPCA(bordered_eigenvalues)(spca_int p, spca_int k, spca_int w, spca_int t,
@@ -67,14 +92,11 @@ spca_status SPCA(bordered_eigenvalues)(spca_int p, spca_int k, spca_int w, spca_
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         combine(k, p, C, W, start, min_int(p, start + 8 * TILE), lead);
     }
-    for (spca_int a = 0; norm && a < count; a++) {
-        spca_int j = candidate[a];
-        best = fmax(best, spca_bordered_eigenvalue(1, eigenvalues, lead + j, diagonal[j], rest));
-    }
+    if (norm) best = best_of_pairs(count, candidate, eigenvalues[0], lead, diagonal);
     for (spca_int a = 0; a < count; a++) {
         spca_int j = candidate[a];
         value[a] = -HUGE_VAL;
-        if (!norm || w == 1 || !surpassed(eigenvalues, lead[j], norm[j], diagonal[j], best, rest))
+        if (!norm || w == 1 || !surpassed(eigenvalues, lead[j], norm[j], diagonal[j], best))
             place[held++] = a;
         if (held < TILE && a + 1 < count) continue;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;

@@ -66,8 +66,7 @@ static double secular_root(const side_t *left, spca_int count, const double *gap
     return low;
 }
 
-/* The power of two that brings x near 1. */
-static double unit_of(double x)
+double spca_unit_of(double x)
 {
     int exponent;
     frexp(x, &exponent);
@@ -83,7 +82,7 @@ double spca_bordered_eigenvalue(spca_int w, const double *eigenvalues, const dou
     for (spca_int l = 0; l < w; l++) size = fmax(size, fabs(e[l]));
     size = fmax(size, fabs(left.offset));
     if (size == 0) return eigenvalues[0];
-    unit = unit_of(size);
+    unit = spca_unit_of(size);
     for (spca_int l = 0; l < w; l++) {
         double entry = e[l] * unit;
         gap[count] = (eigenvalues[0] - eigenvalues[l]) * unit;
@@ -99,21 +98,21 @@ spca_status spca_deleted_eigenvalues(spca_int k, spca_int w, const double *eigen
                                      double *value)
 {
     double *gap = work, *square = work + w, width = w > 1 ? eigenvalues[0] - eigenvalues[1] : 0;
-    double unit = width > 0 ? unit_of(eigenvalues[0] - eigenvalues[w - 1]) : 1;
+    double unit = width > 0 ? spca_unit_of(eigenvalues[0] - eigenvalues[w - 1]) : 1;
     for (spca_int i = 0; i < k; i++) {
         double size = 0, row;
         spca_int count = 0;
         side_t left = {.leaving = 1, .width = width * unit};
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         for (spca_int l = 0; l < w; l++) size = fmax(size, fabs(W[i + l * k]));
-        row = size > 0 ? W[i] * unit_of(size) : 0;
+        row = size > 0 ? W[i] * spca_unit_of(size) : 0;
         left.head = row * row;
         value[i] = eigenvalues[0];
         if (left.head <= NONE) continue;
         if (w == 1) value[i] = -HUGE_VAL;
         if (width == 0) continue;
         for (spca_int l = 1; l < w; l++) {
-            row = W[i + l * k] * unit_of(size);
+            row = W[i + l * k] * spca_unit_of(size);
             gap[count] = (eigenvalues[1] - eigenvalues[l]) * unit;
             square[count] = row * row;
             count += square[count] > NONE;

@@ -104,8 +104,6 @@ def test_certify_adds_two_rows(output, pitprops):
          "warning: component 1 not converged in the limits given; raise --time-limit"),
         (np.corrcoef(np.random.default_rng(0).standard_normal((9, 30))), [],
          "note: m.npy is symmetric; if it holds covariances or correlations, say --covariance"),
-        (np.random.default_rng(0).standard_normal((4, 7)), ["-k3"],
-         "note: 4 components instead of 5: m.npy has 4 samples of 7 variables"),
     ],
 )  # fmt: skip
 def test_warnings_and_notes(run, tmp_path, monkeypatch, X, matrix, argv, said):

@@ -1,0 +1,292 @@
+/* units.c - steps and power iterations among supports of whole units and of given signs.
+ *
+ * Units are groups of variables, or the variables.  From y = A x a step removes the entries of a
+ * wrong sign and of units that are excluded.  Then, with n_u the norm of unit u and I the units
+ * that are included,
+ *   truncation  keeps I and the units of largest norms up to a cardinality: where sizes differ,
+ *               those of largest sum of n_u^2 that have room;
+ *   l0, l1      keep I and the units with n_u over sqrt(gamma x'Ax), or gamma sqrt(x'Ax), for l1
+ *               diminished by that (Journee, Nesterov, Richtarik & Sepulchre 2010, by units);
+ *   l1 bound    diminishes the norms beside I until they sum to at most c times the norm of all.
+ * Each maximizes y's, or that less the penalty, so that for semidefinite A the objective rises. */
+#include "real.h"
+
+enum { FEW = 24 }; /* units up to which the exact way costs no more than to look for what is sure */
+enum { CELLS = 1 << 18 }; /* units times room up to which the exact way is taken */
+
+/* ---- sorting: pairs of a key and a place, by falling keys, ties by place --------------------- */
+
+static int comes_first(const double *a, const double *b)
+{
+    return a[0] != b[0] ? a[0] > b[0] : a[1] < b[1];
+}
+
+static void swap_pairs(double *a, double *b)
+{
+    double key = a[0], place = a[1];
+    a[0] = b[0];
+    a[1] = b[1];
+    b[0] = key;
+    b[1] = place;
+}
+
+static void sink(double *pair, spca_int at, spca_int n)
+{
+    for (spca_int child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && comes_first(pair + 2 * child, pair + 2 * child + 2)) child++;
+        if (!comes_first(pair + 2 * at, pair + 2 * child)) return;
+        swap_pairs(pair + 2 * at, pair + 2 * child);
+    }
+}
+
+static void sort(spca_int n, double *pair)
+{
+    for (spca_int i = n / 2 - 1; i >= 0; i--) sink(pair, i, n);
+    for (spca_int i = n - 1; i > 0; i--) {
+        swap_pairs(pair, pair + 2 * i);
+        sink(pair, 0, i);
+    }
+}
+
+/* ---- which units are kept ------------------------------------------------------------------- */
+
+/* Of n units those of largest total value that have room: the best value of each room (Bellman). */
+static void fill_exactly(spca_int n, const spca_int *unit, const double *value,
+                         const spca_int *size, spca_int room, double *best, uint8_t *taken,
+                         uint8_t *kept)
+{
+    const spca_int width = room + 1;
+    for (spca_int r = 0; r <= room; r++) best[r] = 0;
+    for (spca_int i = 0; i < n; i++) {
+        uint8_t *row = taken + i * width;
+        spca_int m = size[unit[i]];
+        for (spca_int r = room; r >= 0; r--) {
+            row[r] = r >= m && best[r - m] + value[unit[i]] > best[r];
+            if (row[r]) best[r] = best[r - m] + value[unit[i]];
+        }
+    }
+    for (spca_int i = n - 1; i >= 0; i--)
+        if (taken[i * width + room]) {
+            kept[unit[i]] = 1;
+            room -= size[unit[i]];
+        }
+}
+
+/* One after another, each if it has room: their total value. */
+static double fill_in_turn(spca_int n, const double *pair, const double *value,
+                           const spca_int *size, spca_int room, uint8_t *kept)
+{
+    double total = 0;
+    for (spca_int i = 0; i < n; i++) {
+        spca_int u = (spca_int)pair[2 * i + 1];
+        kept[u] = size[u] <= room;
+        if (!kept[u]) continue;
+        room -= size[u];
+        total += value[u];
+    }
+    return total;
+}
+
+/* Of n units those of largest total value that have room: exactly, or, of many, by value over size
+ * or by value, whichever is better.  With the last one in part, the sum by value over size is no
+ * less than any (Dantzig 1957).  A unit whose change costs that sum more than what it is above the
+ * better way is in or out for sure. */
+static void pack(spca_int n, spca_int *unit, const double *value, const spca_int *size,
+                 spca_int room, double *pair, double *best, uint8_t *taken, uint8_t *kept)
+{
+    double most = 0, ways[2], last = -1, slack, space = (double)room;
+    spca_int left = 0;
+    if (n <= FEW) {
+        fill_exactly(n, unit, value, size, room, best, taken, kept);
+        return;
+    }
+    for (int way = 1; way >= 0; way--) { /* by value, then over size, whose order stays */
+        for (spca_int i = 0; i < n; i++) {
+            pair[2 * i] = value[unit[i]] / (way ? 1 : (double)size[unit[i]]);
+            pair[2 * i + 1] = (double)unit[i];
+        }
+        sort(n, pair);
+        ways[way] = fill_in_turn(n, pair, value, size, room, kept);
+    }
+    for (spca_int i = 0; i < n && last < 0; i++) {
+        spca_int u = (spca_int)pair[2 * i + 1];
+        if ((double)size[u] > space)
+            last = pair[2 * i];
+        else {
+            most += value[u];
+            space -= (double)size[u];
+        }
+    }
+    if (last < 0) { /* all have room */
+        for (spca_int i = 0; i < n; i++) kept[unit[i]] = value[unit[i]] > 0;
+        return;
+    }
+    most += space * last;
+    slack = most - fmax(ways[0], ways[1]) + 1e-12 * most;
+    for (spca_int i = 0; i < n; i++) {
+        spca_int u = unit[i];
+        if (fabs(value[u] - last * (double)size[u]) > slack)
+            room -= value[u] > last * (double)size[u] ? size[u] : 0;
+        else
+            left++;
+    }
+    if (left * (room + 1) <= CELLS) {
+        left = 0;
+        for (spca_int i = 0; i < n; i++) {
+            spca_int u = unit[i];
+            int sure = fabs(value[u] - last * (double)size[u]) > slack;
+            kept[u] = sure && value[u] > last * (double)size[u];
+            if (!sure) unit[left++] = u;
+        }
+        fill_exactly(left, unit, value, size, room, best, taken, kept);
+    } else if (ways[1] > ways[0]) {
+        for (spca_int i = 0; i < n; i++) {
+            pair[2 * i] = value[unit[i]];
+            pair[2 * i + 1] = (double)unit[i];
+        }
+        sort(n, pair);
+        (void)fill_in_turn(n, pair, value, size, room, kept);
+    }
+}
+
+spca_int spca_unit_work(const spca_supports *o, spca_int count)
+{
+    spca_int cells = FEW * (count + 1) > CELLS ? FEW * (count + 1) : CELLS;
+    return 5 * o->units + count + 1 + (o->sized ? cells / (spca_int)sizeof(double) + 1 : 0);
+}
+
+void spca_largest_units(const spca_supports *o, const double *norm, spca_int count, double *work,
+                        spca_int *iwork, uint8_t *kept)
+{
+    double *value = work, *pair = value + o->units, *best = pair + 2 * o->units;
+    spca_int n = 0, room = count;
+    for (spca_int u = 0; u < o->units; u++) {
+        kept[u] = o->included[u];
+        if (kept[u]) room -= o->size[u];
+    }
+    for (spca_int u = 0; u < o->units; u++)
+        if (o->allowed[u] && !kept[u]) {
+            value[u] = norm[u] * norm[u];
+            pair[2 * n] = norm[u];
+            pair[2 * n + 1] = (double)u;
+            iwork[n++] = u;
+        }
+    if (room <= 0) return;
+    if (o->sized) {
+        pack(n, iwork, value, o->size, room, pair, best, (uint8_t *)(best + count + 1), kept);
+        return;
+    }
+    sort(n, pair);
+    for (spca_int i = 0; i < n && i < room; i++) kept[(spca_int)pair[2 * i + 1]] = 1;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static void norms_of(const spca_supports *o, const double *x, double *norm)
+{
+    for (spca_int u = 0; u < o->units; u++) norm[u] = 0;
+    for (spca_int j = 0; j < o->p; j++) norm[o->unit[j]] += x[j] * x[j];
+    for (spca_int u = 0; u < o->units; u++) norm[u] = sqrt(norm[u]);
+}
+
+void spca_project_units(const spca_supports *o, double *x)
+{
+    for (spca_int j = 0; j < o->p; j++)
+        if (!o->allowed[o->unit[j]] || (o->signs && x[j] * o->signs[j] < 0)) x[j] = 0;
+}
+
+/* By how much to diminish the norms beside those included until their sum is at most the bound
+ * times the norm of all.  Of the m largest, of sum s and sum of squares q, and with the squares
+ * beside: (s - m l)^2 = bound^2 (q - 2 l s + m l^2 + square). */
+static double level_of(const spca_supports *o, const double *norm, double bound, double *pair)
+{
+    double square = 0, s = 0, q = 0;
+    spca_int n = 0;
+    for (spca_int u = 0; u < o->units; u++) {
+        if (o->included[u]) {
+            square += norm[u] * norm[u];
+            continue;
+        }
+        pair[2 * n] = norm[u];
+        pair[2 * n + 1] = (double)u;
+        n++;
+    }
+    sort(n, pair);
+    for (spca_int i = 0; i < n; i++) {
+        double m = (double)(i + 1), lower = i + 1 < n ? pair[2 * i + 2] : 0, middle, rest;
+        s += pair[2 * i];
+        q += pair[2 * i] * pair[2 * i];
+        rest = fmax(q - 2 * lower * s + m * lower * lower, 0) + square;
+        if (!(s - m * lower > bound * sqrt(rest))) continue;
+        middle = s / m;
+        rest = (s * s - bound * bound * (q + square)) / fmax(m * (m - bound * bound), DBL_MIN);
+        rest = middle - sqrt(fmax(middle * middle - rest, 0));
+        return fmin(fmax(rest, lower), pair[2 * i]);
+    }
+    return 0;
+}
+
+/* share_u: what is left of the norm of each unit, where kept. */
+static void threshold(const spca_rule *rule, double quadratic, double *norm, double *share,
+                      double *pair, uint8_t *kept)
+{
+    const spca_supports *o = &rule->of;
+    double root = sqrt(fmax(quadratic, DBL_MIN)), level = rule->level * root, cut;
+    double most = 0, beside = 0;
+    spca_int first = -1, over = 0;
+    if (rule->step == SPCA_UNITS_L0) level = sqrt(rule->level) * root;
+    if (rule->step == SPCA_UNITS_BOUND) level = level_of(o, norm, rule->level, pair);
+    cut = rule->step == SPCA_UNITS_BOUND ? level * (1 + 1e-12) : level;
+    for (spca_int u = 0; u < o->units; u++) {
+        kept[u] = o->included[u] || (o->allowed[u] && norm[u] > cut);
+        share[u] = 1;
+        if (!o->included[u] && kept[u] && rule->step != SPCA_UNITS_L0)
+            share[u] = 1 - level / norm[u];
+        over += kept[u] && !o->included[u];
+        if (o->included[u])
+            beside = fmax(beside, norm[u]);
+        else if (norm[u] > most) {
+            most = norm[u];
+            first = u;
+        }
+    }
+    if (rule->step == SPCA_UNITS_BOUND && over == 0 && beside == 0 && first >= 0)
+        kept[first] = 1; /* norms tie beyond the bound */
+}
+
+void spca_unit_step(const spca_rule *rule, double quadratic, double *x, double *work,
+                    spca_int *iwork, uint8_t *kept)
+{
+    const spca_supports *o = &rule->of;
+    double *norm = work, *share = norm + o->units, size = 0, left = 0;
+    spca_project_units(o, x);
+    norms_of(o, x, norm);
+    if (rule->step == SPCA_UNITS_TRUNCATED) {
+        spca_largest_units(o, norm, rule->count, share, iwork, kept);
+        for (spca_int u = 0; u < o->units; u++) {
+            size = fmax(size, norm[u]);
+            left = fmax(left, kept[u] ? norm[u] : 0);
+        }
+        if (size > 0 && !(left > 0)) { /* only units without room have entries */
+            for (spca_int u = 0; u < o->units; u++) norm[u] = o->size[u] <= rule->count;
+            spca_largest_units(o, norm, rule->count, share, iwork, kept);
+            for (spca_int j = 0; j < o->p; j++) x[j] = o->signs && o->signs[j] < 0 ? -1 : 1;
+        }
+        for (spca_int j = 0; j < o->p; j++) x[j] = kept[o->unit[j]] ? x[j] : 0;
+        return;
+    }
+    threshold(rule, quadratic, norm, share, share + o->units, kept);
+    for (spca_int j = 0; j < o->p; j++) x[j] = kept[o->unit[j]] ? x[j] * share[o->unit[j]] : 0;
+}
+
+double spca_unit_objective(const spca_rule *rule, double quadratic, const double *x, double *work)
+{
+    const spca_supports *o = &rule->of;
+    double cost = 0;
+    if (rule->step == SPCA_UNITS_TRUNCATED || rule->step == SPCA_UNITS_BOUND) return quadratic;
+    norms_of(o, x, work);
+    for (spca_int u = 0; u < o->units; u++)
+        if (!o->included[u]) cost += rule->step == SPCA_UNITS_L0 ? work[u] > 0 : work[u];
+    return (rule->step == SPCA_UNITS_L0 ? quadratic : sqrt(fmax(quadratic, 0))) -
+           rule->level * cost;
+}
