@@ -13,6 +13,7 @@ from scipy.linalg import eigh
 from spcacore import sparse_cca, sparse_cca_permutation
 from spcacore._limits import Precision
 from spcacore.generalized import cca_alternation
+from spcacore.objectives.regression import Regression
 
 CCA = optional("sklearn.cross_decomposition", "CCA")
 
@@ -141,10 +142,13 @@ def test_generalized_form_by_enumeration():
 
 def test_exchanges_from_the_best_starts_only(monkeypatch):
     """Thirteen starts of two turns and two sides each would ask for 52 at least."""
-    asked, swapped = [], cca_alternation.swap_search
-    monkeypatch.setattr(
-        cca_alternation, "swap_search", lambda *a, **o: asked.append("part" not in o) or swapped(*a, **o)
-    )
+    asked, swapped = [], cca_alternation.swap
+
+    def counted(objective, units):
+        asked.append(isinstance(objective, Regression))
+        return swapped(objective, units)
+
+    monkeypatch.setattr(cca_alternation, "swap", counted)
     X, Y = data(80, 25, 20, np.random.default_rng(0), pairs=1)
     result = sparse_cca(X, Y, method="generalized", cardinality=3)
     assert np.flatnonzero(result.loadings_x).tolist() == [0, 1, 2]

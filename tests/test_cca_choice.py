@@ -6,16 +6,11 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse
-from in_turn import examples
 from scipy.optimize import nnls
 
 import spcacore
 from spcacore import sparse_cca
 from spcacore._limits import Precision
-from spcacore.generalized.cca_choice import Chosen
-from spcacore.generalized.form import Form
-from spcacore.generalized.pencil import Pencil
-from spcacore.supports.admissible import Supports
 
 P, Q = 7, 6
 GROUPS_X = np.array([0, 0, 1, 1, 2, 3, 3])
@@ -164,27 +159,6 @@ def test_variables_of_whole_groups_are_counted(known):
     assert np.mean(np.array(ratios) > 1 - 1e-6) > 0.6
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize(("swaps", "least"), [(False, 0.75), (True, 0.93)])
-def test_a_search_fills_the_room(swaps, least):
-    """Of one side, given the other: against all sets of groups that have room."""
-    unit = np.array([0, 0, 0, 1, 1, 2, 2, 3, 4, 5])
-    choice = Supports.checked(10, None, None, None, unit, None, "variables")
-    best, tried = 0, examples(120)
-    for seed in range(tried):
-        rng = np.random.default_rng(seed)
-        F, g, k = rng.standard_normal((12, 10)), rng.standard_normal(10), 3 + seed % 4
-        pencil = Pencil(Form.of(np.outer(g, g)), Form.of(F.T @ F / 12), dtype=np.dtype(float))
-        B, g = pencil.B.block(np.arange(10)), g * pencil.unit
-        found = Chosen(pencil, choice, k).search(g, None, swaps)
-        assert len(found.index) <= k
-        sets = (np.flatnonzero(np.isin(unit, U)) for n in range(1, 7) for U in combinations(range(6), n))
-        values = [np.sqrt(g[S] @ np.linalg.solve(B[np.ix_(S, S)], g[S])) for S in sets if len(S) <= k]
-        assert found.objective <= max(values) * (1 + 1e-9)
-        best += found.objective >= max(values) * (1 - 1e-9)
-    assert best >= least * tried
-
-
 def test_groups_of_one_size_are_counted_either_way():
     X, Y = both(50)
     groups = [0, 0, 1, 1, 2, 2]
@@ -281,29 +255,6 @@ def test_what_cannot_be_met_is_refused(options, message):
         sparse_cca(
             *both(0), **flat.recorded("sparse_cca", {"method": "generalized", "cardinality": 2} | options)
         )
-
-
-def test_swaps_help():
-    groups, gains, ratios = np.repeat(np.arange(5), 2), [], []
-    choice = Supports.checked(10, None, None, None, groups, None)
-    assert choice is not None
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        F, g = rng.standard_normal((12, 10)), rng.standard_normal(10)
-        B = F.T @ F / 12
-        pencil = Pencil(Form.of(np.outer(g, g)), Form.of(B.copy()), dtype=np.dtype(float))
-        side, g = Chosen(pencil, choice, 2), g * pencil.unit
-        values = [side.search(g, None, swaps).objective for swaps in (False, True)]
-        best = 0.0
-        for some in combinations(range(5), 2):
-            S = np.flatnonzero(np.isin(groups, some))
-            best = max(best, np.sqrt(g[S] @ np.linalg.solve(pencil.B.block(S), g[S])))
-        gains.append(values[1] / values[0])
-        ratios.append(values[1] / best)
-    assert min(gains) == 1
-    assert max(gains) > 1.01
-    assert max(ratios) < 1 + 1e-9
-    assert np.median(ratios) > 1 - 1e-9
 
 
 def test_a_start_of_the_wrong_sign_is_turned(monkeypatch):

@@ -368,7 +368,7 @@ def test_supports_under_a_prior_have_room(mixture, kind):
         )
         k = int(rng.integers(4, 8))
         values = {tuple(S): free_energy(a * np.eye(P) + L, r, S) for S in full_sets(k, **mixture)}
-        found = values[tuple(chosen_support(prior, choice, r, a, k))]
+        found = values[tuple(chosen_support(prior, choice.within(k), r, a))]
         best, worst = max(values.values()), min(values.values())
         ratios.append((found - worst) / (best - worst) if best > worst else 1)
         searched += len(values) > 1

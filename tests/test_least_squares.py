@@ -19,8 +19,6 @@ from scipy.sparse.linalg import aslinearoperator
 import spcacore
 from spcacore import branch_and_bound, explained_variance, least_squares_component, sparse_pca
 from spcacore.objectives import ratio as ratios
-from spcacore.operators.deflation import DeflatedOperator
-from spcacore.operators.inputs import as_problem
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -150,17 +148,6 @@ def test_each_search_is_greedy():
             X, len(S), options=spcacore.LeastSquares(strategy="backward", swaps=False)
         )
         np.testing.assert_array_equal(np.flatnonzero(x.loading), S)
-
-
-def test_values_with_one_variable_more():
-    A = covariance(samples(2, 40, 9))
-    problem = as_problem(A, kind="covariance")
-    ratio = ratios.Ratio(problem, DeflatedOperator.from_problem(problem))
-    S, others = np.array([1, 4, 7]), np.array([0, 2, 3, 5, 6, 8])
-    M, G = ratio.rows(S)
-    value = ratio.values_with(M[:, others], G[:, others], others, ratio.basis(M[:, S], G[:, S]))
-    expected = [value_on(A, [*S, j]) for j in others]
-    np.testing.assert_allclose(problem.in_units(value), expected, rtol=1e-9)
 
 
 def test_no_swap_is_left_that_explains_more():

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import combinations, product
 
 import numpy as np
 from scipy.linalg import block_diag
 
 from .._limits import (
+    CCA_CHOICE_TURNS,
     CCA_GENERALIZED_LEFT,
     CCA_PAIRS,
     CCA_REFINED_STARTS,
@@ -33,13 +34,19 @@ from .._limits import (
     PENCIL_START_WORK,
     RISE,
 )
+from .._records import record
+from ..linalg.pencil import whitening
+from ..models.shaped_net import ShapedNet
+from ..objectives.regression import Regression
+from ..objectives.rows import KeptRows
 from ..operators.deflation import PROJECTION, Deflation
-from ..solvers.solution import ProgressHook, ended
-from .cca_choice import Chosen, best_values
+from ..solvers.solution import ProgressHook, Solution, ended
+from ..supports.admissible import Supports, Units
+from ..supports.search import forward, forward_ways, swap
 from .form import Array, Form, Index
-from .pencil import Pencil, Solution
+from .pencil import Pencil
 from .ratio_bounds import pair_bounds
-from .search import best_of_all, best_pairs, forward_search, swap_search
+from .search import best_pairs, ratio_of
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
 __all__ = ["Alternation"]
@@ -72,21 +79,28 @@ class Alternation:
         self.pencil = [
             Pencil(A, B, dtype=dtype, advice="use ridge") for A, B in zip(nothing, self.metric, strict=True)
         ]
-        supports = [s.supports for s in (x, y)]
-        most = [one.most_variables(k) for k, one in zip(counts, supports, strict=True)]
-        self.counts = [min(k, len(pencil.active)) for k, pencil in zip(most, self.pencil, strict=True)]
-        self.chosen = [Chosen(*one) for one in zip(self.pencil, supports, counts, strict=True)]
-        self.shaped = any(one.shapes for one in supports)
-        self.signed = any(one.signs is not None for one in supports)
+        self.supports = [s.supports.within(k) for s, k in zip((x, y), counts, strict=True)]
+        self.signed = any(one.signs is not None for one in self.supports)
+        self._keep_rows()
         self.first = 0.0
         self.noise = CCA_GENERALIZED_LEFT.of(dtype)
+
+    def _keep_rows(self) -> None:
+        """Of the metrics."""
+        self.rows = [KeptRows(lambda S, B=one.B: (B.rows(S),), one.p) for one in self.pencil]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many variables of each side have room."""
+        kx, ky = (min(s.room, len(one.active)) for s, one in zip(self.supports, self.pencil, strict=True))
+        return kx, ky
 
     def bounds(self, nodes: int = CERTIFIED_NODES) -> dict[str, float]:
         """On the strength of the next pair, by name."""
         if self.empty:
             return {"spectral": 0.0}
         C, *metrics = self._matrices()
-        return pair_bounds(C, (metrics[0], metrics[1]), (self.counts[0], self.counts[1]), nodes)
+        return pair_bounds(C, (metrics[0], metrics[1]), self.counts, nodes)
 
     def _matrices(self) -> tuple[Array, Array, Array]:
         """C, B_x and B_y of the active variables, in units of the pencils."""
@@ -123,9 +137,9 @@ class Alternation:
 
     def _together(self, progress: ProgressHook | None) -> Iterator[Pair]:
         """Pairs whose supports grow together, from pairs of variables, with swaps; or the best of all."""
-        counts, (x, y) = (self.counts[0], self.counts[1]), self.pencil
+        counts, (x, y) = self.counts, self.pencil
         p, q, n = len(x.active), len(y.active), float(self.cross.x.n)
-        plain = not self.shaped and x.B is x.B0 and y.B is y.B0
+        plain = not any(one.shapes for one in self.supports) and x.B is x.B0 and y.B is y.B0
         if not plain or n * p * q > PAIR_WORK or p + q > PENCIL_BACKWARD_ORDER or ended(progress):
             return
         C, B_x, B_y = self._matrices()
@@ -134,32 +148,34 @@ class Alternation:
         part = np.repeat([0, 1], [p, q])
         A, B = np.block([[np.zeros((p, p)), C], [C.T, np.zeros((q, q))]]), block_diag(B_x, B_y)
         both = Pencil(Form.of(A), Form.of(B), dtype=x.dtype, advice=x.advice)
-        if math.comb(p, counts[0]) * math.comb(q, counts[1]) <= PENCIL_ENUMERATED:
+        objective = ratio_of(both, Sided.of(part, counts))
+        affordable = int(PENCIL_START_WORK / (4 / 3 * sum(counts) ** 3 * (p + q)))
+        found: Iterator[Units]
+        if few := math.comb(p, counts[0]) * math.comb(q, counts[1]) <= PENCIL_ENUMERATED:
             sides = combinations(range(p), counts[0]), combinations(range(p, p + q), counts[1])
-            best = best_of_all(both, (S + T for S, T in product(*sides)))
-            if best is not None:
-                yield self._of_supports(x.active[best[best < p]], y.active[best[best >= p] - p])
-                return
-        starts = int(PENCIL_START_WORK / (4 / 3 * sum(counts) ** 3 * (p + q)))
-        for pair in best_pairs(both, min(CCA_PAIRS, starts), part):
-            found = forward_search(both, sum(counts), None, pair, (part, counts))
-            S = swap_search(both, found, None, part=part).index
+            sets = [objective.supports.mask(np.array(S + T)) for S, T in product(*sides)]
+            found = iter([sets[int(np.argmax(objective.most(sets)))]])
+        else:
+            pairs = best_pairs(both, min(CCA_PAIRS, affordable), part)
+            found = (forward(objective, objective.supports.mask(np.array(pair))) for pair in pairs)
+        for units in found:
+            S = np.flatnonzero(units if few else swap(objective, units)[1])
             yield self._of_supports(x.active[S[p > S]], y.active[S[p <= S] - p])
             if ended(progress):
                 return
 
     def _of_supports(self, S: Index, T: Index) -> Pair:
-        x, y = (Solution(index, np.zeros(len(index)), 0.0, 0, True) for index in (S, T))
-        return Pair(*self._both(x, y), 1, True)
+        return Pair(*self._both(S, T, np.zeros(len(self.pencil[1].unit))), 1, True)
 
     def _removed(self, side: int, w: Array) -> tuple[Array, Array]:
         """The direction that a vector is removed by, and B times it; zero where it adds none."""
         pencil, index = self.pencil[side], np.flatnonzero(w)
-        known = len(pencil.basis)
+        known = len(pencil.removed)
         pencil.remove(Solution(index, w[index] / pencil.unit[index], 0.0, 0, True), self.deflation)
-        if len(pencil.basis) == known:
+        if len(pencil.removed) == known:
             return np.zeros_like(w), np.zeros_like(w)
-        q, z = pencil.basis[-1]
+        self._keep_rows()
+        q, z = pencil.removed[-1]
         return q * pencil.unit, np.divide(z, pencil.unit, out=np.zeros_like(w), where=pencil.unit > 0)
 
     def _from(
@@ -182,9 +198,8 @@ class Alternation:
         v = leading_singular_vector(cross)
         if v is None:
             return []
-        sparse = np.zeros_like(v)
-        kept = self.chosen[1].choice.truncated(v, self.chosen[1].count)
-        sparse[kept] = v[kept]
+        kept = self.supports[1].truncated(v, self.supports[1].room)
+        sparse = np.where(np.isin(np.arange(len(v)), kept), v, 0)
         starts = [sparse]
         if float(cross.x.n) * cross.x.p * cross.y.p <= PAIR_WORK:
             spread = [np.sqrt(np.maximum(form.diagonal(), 0)) for form in self.metric]
@@ -199,24 +214,26 @@ class Alternation:
         self, v: Array, swaps: bool, seen: set[bytes], progress: ProgressHook | None
     ) -> tuple[Pair | None, int]:
         """u for v, v for u, then both on their supports, until that raises nothing; and how many turns."""
-        supports: list[Index | None] = [None, None]
+        units: list[Units | None] = [None, None]
         best: Pair | None = None
         n_iter = 0
         for n_iter in range(1, self.max_iter + 1):
-            x = self._support(0, self.cross.matvec(v), supports[0], swaps)
-            if x is None:
-                return best, n_iter
-            u = np.zeros(self.cross.x.p)
-            u[x.index] = x.value * self.pencil[0].unit[x.index]
-            y = self._support(1, self.cross.transpose_matvec(u), supports[1], swaps)
-            if y is None:
-                return best, n_iter
-            supports = [x.index, y.index]
-            u, v, strength = self._both(x, y)
+            support, w = list[Index](), np.zeros(0)
+            for side, pencil in enumerate(self.pencil):
+                u = w * self.pencil[0].unit if side == 1 else w
+                g = (self.cross.transpose_matvec(u) if side == 1 else self.cross.matvec(v)) * pencil.unit
+                units[side] = chosen = self._support(side, g, units[side], swaps)
+                if chosen is None:
+                    return best, n_iter
+                S = np.intersect1d(self.supports[side].index(chosen), pencil.active)
+                w = np.zeros(pencil.p)
+                w[S] = self._values(side, S, g[S])
+                support.append(S)
+            u, v, strength = self._both(*support, w)
             enough = progress is not None and progress(n_iter)
             if best is not None and strength <= best.strength * (1 + self.tol):
                 return replace(best, n_iter=n_iter, converged=True), n_iter
-            key = x.index.tobytes() + y.index.tobytes()
+            key = b"".join(S.tobytes() for S in support)
             if key in seen:
                 return None, n_iter
             seen.add(key)
@@ -225,36 +242,87 @@ class Alternation:
                 break
         return best, n_iter
 
-    def _support(self, side: int, g: Array, earlier: Index | None, swaps: bool) -> Solution | None:
-        """The best on the supports that a forward search, and swaps from it and the earlier one, find."""
-        pencil, k = self.pencil[side], self.counts[side]
-        g = np.where(pencil.unit > 0, g, 0)
-        if not g.any():
-            return None
-        if self.chosen[side].choice.shapes:
-            x = self.chosen[side].search(g * pencil.unit, earlier, swaps)
-            return x if x.objective > 0 else None
-        pencil = pencil.with_numerator(Form.of(factor=g[None]))
-        if k == len(pencil.active):
-            if side == 0:
-                return pencil.leading(pencil.active, 0)
-            return Solution(pencil.active, np.zeros(k), 0.0, 0, True)  # its values are not asked for
-        found = [forward_search(pencil, k, None)]
-        if earlier is not None and not np.array_equal(earlier, found[0].index):
-            found.append(pencil.leading(earlier, 0))
+    def _support(self, side: int, g: Array, earlier: Units | None, swaps: bool) -> Units | None:
+        """The best that forward search, and swaps from it and the earlier one, find for given products."""
+        pencil, supports = self.pencil[side], self.supports[side]
+        supports = supports.among(supports.mask(pencil.active))
+        if supports.left(supports.allowed) >= 0:
+            return supports.allowed if g.any() else None
+        objective = Regression(
+            self.rows[side], pencil.Bd, g, supports, least=pencil.least,
+            fit=None if supports.signs is None else lambda S: self._fit(side, S, g[S]),
+        )  # fmt: skip
+        found = forward_ways(objective)
+        if earlier is not None and not np.array_equal(earlier, found[0]):
+            found.append(earlier)
         if swaps:
-            found = [swap_search(pencil, x, None) for x in found]
-        return max(found, key=lambda x: x.objective)
+            found = [swap(objective, units)[1] for units in found]
+        best = max(found, key=objective.value)
+        return best if objective.value(best) > 0 else None
 
-    def _both(self, x: Solution, y: Solution) -> tuple[Array, Array, float]:
-        """The best values on two supports."""
-        S, T, units = x.index, y.index, [pencil.unit for pencil in self.pencil]
+    def _fit(self, side: int, S: Index, g: Array) -> Array:
+        """The minimizer of u'Bu - 2 g'u on a support, of the signs."""
+        B, supports = self.pencil[side].B.block(S), self.supports[side]
+        if supports.signs is None:
+            W = self._whitened(side, S)
+            return W @ (W.T @ g)
+        return ShapedNet(B, supports, S).solve(g, 0.0, np.zeros(len(S)))
+
+    def _whitened(self, side: int, S: Index) -> Array:
+        """W with W'BW = I on a support."""
+        mu, U = np.linalg.eigh(self.pencil[side].B.block(S))
+        return whitening(mu, U, mu > self.pencil[side].cut(mu[-1]))
+
+    def _values(self, side: int, S: Index, g: Array) -> Array:
+        """The best values on a support, with u'Bu = 1, or zero where g'u is not positive."""
+        u = self._fit(side, S, g)
+        return u / math.sqrt(size) if (size := float(g @ u)) > 0 else np.zeros(len(S))
+
+    def _both(self, S: Index, T: Index, v: Array) -> tuple[Array, Array, float]:
+        """The best values on two supports: the singular vectors or, with signs, by turns from v and these."""
+        units = [pencil.unit for pencil in self.pencil]
         E = np.zeros((len(units[1]), len(T)))
         E[T, np.arange(len(T))] = units[1][T]
         C = self.cross.matvec(E)[S] * units[0][S, None]
-        u, v = np.zeros(len(units[0])), np.zeros(len(units[1]))
-        u[S], v[T], strength = best_values(self.chosen, S, T, C, y.value)
-        return u * units[0], v * units[1], strength
+        W = self._whitened(0, S), self._whitened(1, T)
+        left, value, right = np.linalg.svd(W[0].T @ C @ W[1], full_matrices=False)
+        best = W[0] @ left[:, 0], W[1] @ right[0], float(value[0])
+        if self.signed:
+            starts = v[T], best[1], -best[1]
+            best = max((self._turns(S, T, C, start) for start in starts), key=lambda one: one[2])
+        u, w = np.zeros(len(units[0])), np.zeros(len(units[1]))
+        u[S], w[T] = best[0] * units[0][S], best[1] * units[1][T]
+        return u, w, best[2]
+
+    def _turns(self, S: Index, T: Index, C: Array, v: Array) -> tuple[Array, Array, float]:
+        """u for v and v for u, as long as that helps."""
+        u, most = np.zeros(len(S)), 0.0
+        for _ in range(CCA_CHOICE_TURNS):
+            new = self._values(0, S, C @ v)
+            other = self._values(1, T, C.T @ new)
+            value = float(new @ C @ other)
+            if not value > most * (1 + RISE):
+                break
+            u, v, most = new, other, value
+        return u, v, most
+
+
+@record
+class Sided(Supports):
+    """Variables of two parts, of which each has room for so many."""
+
+    counts: tuple[int, int] = (0, 0)
+    part: Index = field(default_factory=lambda: np.zeros(0, np.intp))
+
+    @classmethod
+    def of(cls, part: Index, counts: tuple[int, int]) -> Sided:
+        p = len(part)
+        none, one = np.zeros(p, bool), np.ones(p, np.intp)
+        return cls(np.arange(p), ~none, none, None, False, one, False, sum(counts), counts, part)
+
+    def joining(self, units: Units) -> Units:
+        full = np.bincount(self.part[units], minlength=2) >= self.counts
+        return super().joining(units) & ~full[self.part]
 
 
 def _better(best: Pair | None, pair: Pair) -> Pair:

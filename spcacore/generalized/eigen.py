@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -30,13 +32,15 @@ from ..operators.sparse_format import canonical_arrays, compressed
 from ..progress import Callback, Progress, check_callback
 from ..results import Named
 from ..solvers.base import hook_of_component
-from ..solvers.solution import Ended, ProgressHook, ended
+from ..solvers.solution import Ended, ProgressHook, Solution
+from ..supports.admissible import Supports, Units
+from ..supports.search import Steps, never, swap
 from .flow import flows
 from .form import Form
 from .options import DEFLATIONS, Options, check_options
-from .pencil import Pencil, Solution
+from .pencil import Pencil
 from .ratio_bounds import pencil_bounds
-from .search import greedy_searches, swap_search
+from .search import greedy_searches, ratio_of
 
 __all__ = ["SparseEigenResult", "directions", "read_pencil", "search", "sparse_eigen"]
 __dir__ = __all__.copy
@@ -64,7 +68,7 @@ class SparseEigenResult(Named):
     cardinality : ndarray of shape (r,), int
         Nonzeros of each loading.
     n_iter : ndarray of shape (r,), int
-        The number of supports that were examined, or of iterations of the flow.
+        Variables added or removed and swaps made by all searches, or iterations of the flow.
     converged : ndarray of shape (r,), bool
         Whether swaps of variables ended at a support that none improves, among those considered, and
         the flow within `max_iter`.
@@ -240,7 +244,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
     values, norms = np.zeros(len(found)), np.zeros(len(found))
     for t, x in enumerate(found):
         exponents = np.frexp(pencil.unit[x.index])[1]
-        v = fix_sign(np.ldexp(x.value, exponents - exponents.max()))
+        v = fix_sign(np.ldexp(x.entries, exponents - exponents.max()))
         size = float(np.linalg.norm(v))
         loadings[x.index, t] = v / size
         values[t], square = pencil.ratio(x)
@@ -269,29 +273,39 @@ def _method(pencil: Pencil, k: int, options: Options) -> str:
 
 def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | None) -> Solution:
     """The best support of k variables that the searches find."""
-    active = pencil.active
-    if k == len(active):
-        return pencil.least_norm(pencil.leading(active, 1))
-    flow = _method(pencil, k, options) == "rayleigh_flow"
-    if flow:
-        runs = flows(pencil, k, options, progress)
+    objective = ratio_of(pencil, Supports.any_of(pencil.p, k))
+    steps, whole = Steps(sys.maxsize, progress or never), k == len(pencil.active)
+    flow = _method(pencil, k, options) == "rayleigh_flow" and not whole
+    work = 0.0 if flow else 2 * (4 / 3 * k**3 * len(pencil.active) + 6 * k**4)
+
+    def clock(n: int) -> bool:
+        """A support has as many variables as it may, though the callback ended the search."""
+        return steps(n) and False
+
+    runs: Iterator[tuple[Units, bool]]
+    if whole:
+        runs = iter([(pencil.usable, True)])
+    elif flow:
+        runs = flows(objective, pencil, options, steps)
     else:
-        runs = greedy_searches(pencil, k, options.strategy, progress)
-    best, n_iter, seen = None, 0, set()
-    for x in runs:
-        n_iter += x.n_iter
-        if x.index.tobytes() in seen:
+        runs = ((units, True) for units in greedy_searches(objective, pencil, options.strategy, clock))
+    best, most, converged, seen = objective.supports.included, -math.inf, True, set()
+    for units, done in runs:
+        if units.tobytes() in seen:
             continue
-        seen.add(x.index.tobytes())
-        if options.swaps and k < len(active) and not ended(progress):
-            x = swap_search(pencil, x, progress, PENCIL_ALL_SWAPS_WORK if flow else None)
-            n_iter += x.n_iter
-            seen.add(x.index.tobytes())
-        if best is None or x.objective > best.objective + TIE.double * abs(best.objective):
-            best = x
-        if ended(progress):
+        seen.add(units.tobytes())
+        value = objective.value(units)
+        if options.swaps and not whole and not steps.ended:
+            objective.work = max(PENCIL_ALL_SWAPS_WORK, work)
+            value, units = swap(objective, units, steps)
+            done = done and not objective.exhausted and not steps.ended
+            seen.add(units.tobytes())
+        if value > most + TIE.double * abs(most) or not best.any():
+            best, most, converged = units, value, done
+        if steps.ended:
             break
-    assert best is not None
-    best = pencil.least_norm(best)
-    kept = best.value != 0
-    return replace(best, index=best.index[kept], value=best.value[kept], n_iter=n_iter)
+    x = objective.best_on(best)
+    assert x is not None
+    y = pencil.least_norm(Solution(x.index, x.x, x.value, max(steps.done, 1), converged))
+    kept = y.entries != 0
+    return replace(y, index=y.index[kept], entries=y.entries[kept])

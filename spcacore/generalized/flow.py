@@ -22,53 +22,68 @@ from .._limits import (
     RISE,
 )
 from ..linalg.eigen import largest_eigenpairs
-from ..solvers.solution import ProgressHook
+from ..objectives.ratio import RatioOfUnits
+from ..solvers.solution import Solution
+from ..supports.admissible import Units
+from ..supports.search import Steps, forward
 from .form import Array, Form, Index
 from .options import Options
-from .pencil import Pencil, Solution
-from .search import gradient_search, single_ratios
+from .pencil import Pencil
+from .search import single_variables
 
 __all__ = ["flows"]
 __dir__ = __all__.copy
 
 
-def flows(pencil: Pencil, k: int, options: Options, progress: ProgressHook | None) -> Iterator[Solution]:
-    """From single variables, from what a gradient search selects, and from a dense vector."""
-    active = pencil.active
+class _BySlope(RatioOfUnits):
+    """The same, where the variable of the largest slope of the ratio alone may join."""
+
+    def entering(self, units: Units, others: Index) -> Index:
+        S, basis = self._basis(units)
+        if len(basis.eigenvalues) == 0 or len(others) == 0:
+            return others if len(S) == 0 else others[:1]
+        # |Ax - rho Bx| for x'Bx = 1, in units in which B_jj = 1
+        A, B = self._block(S, others)
+        slope = np.abs(basis.W[:, 0] @ (A - basis.eigenvalues[0] * B))
+        return others[[np.argmax(slope / np.sqrt(np.maximum(self.quotient.G_diagonal[others], 1e-3)))]]
+
+
+def flows(
+    objective: RatioOfUnits, pencil: Pencil, options: Options, steps: Steps
+) -> Iterator[tuple[Units, bool]]:
+    """From single variables, from what a search by slopes selects, and from a dense vector; whether each
+    ended by itself."""
+    active, supports = pencil.active, objective.supports
+    k = supports.room
     step = 0.9 / _step_bound(pencil.B0, active, options.seed)
-    ratio = single_ratios(pencil)
-    largest = np.sort(active[_core.select_largest(ratio - ratio.min(), k)])
-    yield _refined(pencil, largest, None, k, step, options, progress)
+
+    def refined(S: Index, v: Array | None) -> tuple[Units, bool]:
+        x = _refined(pencil, S, v, k, step, options, steps)
+        return supports.mask(x.index), x.converged
+
+    yield refined(np.sort(single_variables(objective, k)), None)
     if k <= GRADIENT_SUPPORT:
-        yield _refined(pencil, gradient_search(pencil, k), None, k, step, options, progress)
-    v = _dense_start(pencil, options.seed)
-    S = active
-    total = 0
+        yield refined(supports.index(forward(_BySlope(pencil, supports))), None)
+    S, v = active, _dense_start(pencil, options.seed)
     for size in (8 * k, 4 * k, 2 * k):
-        if size >= len(active):
-            continue
-        S, v, n_iter, _ = _flow(pencil, S, v, size, step, FLOW_ROUGH_STEPS, FLOW_ROUGH_TOL, progress)
-        total += n_iter
-    x = _refined(pencil, S, v, k, step, options, progress)
-    yield replace(x, n_iter=x.n_iter + total)
+        if size < len(active):
+            S, v, _, _ = _flow(pencil, S, v, size, step, FLOW_ROUGH_STEPS, FLOW_ROUGH_TOL, steps)
+    yield refined(S, v)
 
 
 def _refined(
-    pencil: Pencil, S: Index, v: Array | None, k: int, step: float, options: Options,
-    progress: ProgressHook | None,
-) -> Solution:  # fmt: skip
+    pencil: Pencil, S: Index, v: Array | None, k: int, step: float, options: Options, steps: Steps
+) -> Solution:
     """The flow, then the best values on its support, from which it runs again, while that pays."""
-    best: Solution | None = pencil.leading(S, 0) if v is None else None
-    total = 0
+    best = pencil.leading(S) if v is None else None
     for _ in range(FLOW_ROUNDS):
         if best is not None:
-            S, v = best.index, best.value
+            S, v = best.index, best.entries
         assert v is not None
-        S, v, n_iter, done = _flow(pencil, S, v, k, step, options.max_iter, options.tol, progress)
-        total += n_iter
-        new = pencil.leading(S, total, done)
+        S, v, _, done = _flow(pencil, S, v, k, step, options.max_iter, options.tol, steps)
+        new = replace(pencil.leading(S), converged=done)
         if best is not None and not new.objective > best.objective * (1 + RISE):
-            return replace(best, n_iter=total, converged=best.converged and done)
+            return replace(best, converged=best.converged and done)
         best = new
     assert best is not None
     return best
@@ -76,7 +91,7 @@ def _refined(
 
 def _flow(
     pencil: Pencil, S: Index, v: Array, k: int, least: float, max_iter: int, tol: float,
-    progress: ProgressHook | None,
+    steps: Steps,
 ) -> tuple[Index, Array, int, bool]:  # fmt: skip
     """Steps of at least `least`; longer ones for as long as they raise the ratio."""
     v = v / (np.linalg.norm(v) or 1.0)
@@ -111,7 +126,7 @@ def _flow(
             return T, u, n_iter, True
         S, v, Av, Bv, rho = T, u, Au, Bu, new
         eta *= 2
-        if progress is not None and progress(n_iter) and len(S) <= k:
+        if steps(n_iter) and len(S) <= k:
             return S, v, n_iter, False
         if same and rise <= tol * abs(rho):
             return S, v, n_iter, True

@@ -18,15 +18,14 @@ Deflation (operators/low_rank) never enters A or B.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
 from .._limits import (
     CHOLESKY_ORDER,
     CHUNK,
@@ -34,21 +33,22 @@ from .._limits import (
     IN_SPAN,
     NAMED_WEIGHT,
     PENCIL_DEFLATED_NULL,
+    PENCIL_ENTERING,
     PENCIL_NULL,
     PENCIL_ROUNDING,
     PENCIL_SCHUR,
     PENCIL_SLACK,
     SUBMATRIX_ORDER,
 )
-from .._records import record
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
-from ..linalg.pencil import PencilBasis, border, whitening
+from ..linalg.pencil import PencilBasis, border, bordered_values, whitening
 from ..operators.deflation import Deflation
 from ..operators.low_rank import LowRank
+from ..solvers.solution import Solution
 from .form import Array, Form, Index
 
-__all__ = ["Pencil", "Solution", "Unbounded", "unbounded"]
+__all__ = ["Pencil", "Unbounded", "unbounded"]
 __dir__ = __all__.copy
 
 
@@ -66,19 +66,10 @@ def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
     )
 
 
-@record
-class Solution:
-    """x on its support, in units of the pencil, with x'Bx = 1."""
-
-    index: Index
-    value: Array
-    objective: float
-    n_iter: int
-    converged: bool
-
-
 class Pencil:
-    """Both forms in units in which B has diagonals near 1, with what was found so far removed."""
+    """Both forms in units in which B has diagonals near 1, without what was found so far; a `Quotient`."""
+
+    nothing, largest, entering = -math.inf, math.inf, PENCIL_ENTERING
 
     def __init__(self, A: Form, B: Form, *, dtype: np.dtype, advice: str = "add to the diagonal of B"):
         self.dtype, self.advice = dtype, advice
@@ -91,13 +82,14 @@ class Pencil:
         used = variance > 0
         exponent = np.where(used, np.round(np.log2(np.where(used, variance, 1.0)) / 2), 0.0)
         unit = np.ldexp(1.0, -exponent.astype(int))
+        self.p, self.usable, self.known = B.p, used, np.ones(B.p, bool)
         self.active = np.flatnonzero(used)
         self._refuse_unused(A, B, ~used)
         if not used.any():
             raise ValueError("B is zero")
         self.B = self.B0 = B.in_units(np.where(used, unit, 0.0))
         self.unit = np.where(used, unit, 0.0)
-        self.basis: list[tuple[Array, Array]] = []
+        self.removed: list[tuple[Array, Array]] = []
         self._numerator(A)
         self._whiten: Array | None = None
         self._whitened = False
@@ -119,12 +111,6 @@ class Pencil:
             self.exponent = 2 * round(math.log2(largest) / 2)
         self.A = self.A0 = A.in_units(np.full(A.p, math.ldexp(1.0, -self.exponent // 2)))
         self._diagonals()
-
-    def with_numerator(self, A: Form) -> Pencil:
-        """The same B with another A."""
-        other = copy.copy(self)
-        other._numerator(A)
-        return other
 
     def _refuse_unused(self, A: Form, B: Form, unused: NDArray[np.bool_]) -> None:
         for start in range(0, np.count_nonzero(unused), CROSS_COLUMNS):
@@ -162,8 +148,26 @@ class Pencil:
     def _diagonals(self) -> None:
         self.Ad, self.Bd = self.A.diagonal(), self.B.diagonal()
 
-    def basis_of(self, GA: Array, GB: Array, index: Index) -> PencilBasis:
+    @property
+    def G_diagonal(self) -> Array:
+        """Of B."""
+        return self.Bd
+
+    def rows(self, S: Index) -> tuple[Array, Array]:
+        """Those of A and of B."""
+        return self.A.rows(S), self.B.rows(S)
+
+    def blocks(self, S: Index) -> tuple[Array, Array]:
+        """A and B on a support."""
+        return self.A.block(S), self.B.block(S)
+
+    def know(self, index: Index) -> None:
+        """All diagonal entries are known."""
+
+    def basis(self, GA: Array, GB: Array, index: Index) -> PencilBasis:
         """Of a support on which the matrices are GA and GB."""
+        if self.B is self.B0 and (basis := PencilBasis.definite(GA, GB)) is not None:
+            return basis
         mu, U = all_eigenpairs(GB)
         top = float(mu[-1])
         if top <= self.least:
@@ -178,11 +182,10 @@ class Pencil:
                 self._refuse_unbounded_on(index)
         return PencilBasis.of(GA, mu, U, kept)
 
-    def cut(self, top: float) -> float:
+    def cut(self, top: Any) -> Any:
         """Eigenvalues of B_S up to this are rounding; of a deflated B, the largest may be, too."""
-        return (
-            self.null * top if self.B is self.B0 else max(self.null * top, self.least, PENCIL_DEFLATED_NULL)
-        )
+        deflated = 0.0 if self.B is self.B0 else max(self.least, PENCIL_DEFLATED_NULL)
+        return np.maximum(self.null * top, deflated)
 
     def _refuse_unbounded(self, GA: Array, N: Array, index: Index) -> None:
         product = np.abs(GA @ N).max(axis=0, initial=0)
@@ -194,19 +197,12 @@ class Pencil:
         mu, U = all_eigenpairs(self.B0.block(S))
         self._refuse_unbounded(self.A0.block(S), U[:, mu <= self.null * mu[-1]], S)
 
-    def basis_on(self, S: Index) -> PencilBasis:
-        """Of a support."""
-        return self.basis_of(self.A.block(S), self.B.block(S), S)
-
-    def leading(
-        self, S: Index, n_iter: int, converged: bool = True, basis: PencilBasis | None = None
-    ) -> Solution:
-        """The leading x on a support: the first column of W."""
-        order = np.argsort(S)
-        basis = self.basis_on(S) if basis is None else basis
+    def leading(self, S: Index) -> Solution:
+        """The leading x on a support."""
+        basis = self.basis(*self.blocks(S), S)
         if len(basis.eigenvalues) == 0:
-            return Solution(S[order], np.zeros(len(S)), -np.inf, n_iter, converged)
-        return Solution(S[order], basis.W[order, 0], float(basis.eigenvalues[0]), n_iter, converged)
+            return Solution(S, np.zeros(len(S)), -np.inf, 0, True)
+        return Solution(S, basis.W[:, 0], float(basis.eigenvalues[0]), 0, True)
 
     def least_norm(self, x: Solution) -> Solution:
         """Of all x that differ by what deflation has made B map to zero, the one with least x'B_0 x."""
@@ -217,34 +213,15 @@ class Pencil:
         if not N.shape[1]:
             return x
         BN = self.B0.block(x.index) @ N
-        y = x.value - N @ np.linalg.lstsq(N.T @ BN, BN.T @ x.value, rcond=self.null)[0]
-        return replace(x, value=y)
+        y = x.entries - N @ np.linalg.lstsq(N.T @ BN, BN.T @ x.entries, rcond=self.null)[0]
+        return replace(x, entries=y)
 
-    def bordered_eigenvalues(
-        self, rows_A: Array, rows_B: Array, basis: PencilBasis, index: Index, candidate: Index,
-        rough: bool = True,
-    ) -> Array:  # fmt: skip
-        """The largest value with each candidate more; -inf where, if `rough`, it cannot be the best."""
-        lam = basis.eigenvalues
-        if len(candidate) != rows_A.shape[1]:
-            rows_A, rows_B = rows_A[:, candidate], rows_B[:, candidate]
-        b, corner, d, usable = border(
-            basis, rows_A, rows_B, self.Ad[candidate], self.Bd[candidate], self.least
-        )
+    def values_with(self, A: Array, B: Array, candidate: Index, basis: PencilBasis, index: Index) -> Array:
+        """The largest value on a support with each candidate more, of which A and B have the columns."""
+        b, corner, d, usable = border(basis, A, B, self.Ad[candidate], self.Bd[candidate], self.least)
         if not usable.all():
             self._refuse_unbounded_border(basis, index, candidate, b, corner, d, ~usable)
-        if len(lam) == 0:
-            return np.where(usable, corner, -np.inf)
-        b = np.ascontiguousarray(b)
-        norm = np.einsum("ij,ij->j", b, b) if rough else None
-        if norm is not None:
-            norm[~usable], corner[~usable] = 0, lam[0]
-            b[:, ~usable] = 0
-        value = _core.bordered_eigenvalues(
-            b, np.arange(len(candidate)), corner, lam, np.asfortranarray(np.eye(len(lam))), norm
-        )
-        value[~usable] = lam[0]
-        return value
+        return bordered_values(basis, b, corner, usable)
 
     def _refuse_unbounded_border(
         self, basis: PencilBasis, index: Index, candidate: Index, b: Array, corner: Array, d: Array,
@@ -262,11 +239,11 @@ class Pencil:
 
     def rounding(self, x: Solution) -> float:
         """Of the x'Ax that deflation has left."""
-        return PENCIL_ROUNDING * float(np.abs(x.value) @ np.abs(self.A0.block(x.index)) @ np.abs(x.value))
+        return PENCIL_ROUNDING * float(np.abs(x.entries) @ np.abs(self.A0.block(x.index)) @ np.abs(x.entries))
 
     def ratio(self, x: Solution) -> tuple[float, float]:
         """x'Ax/x'Bx of the caller's pencil, and x'Bx as it is there."""
-        v = x.value
+        v = x.entries
         square = float(v @ (self.B0.block(x.index) @ v))
         with np.errstate(under="ignore"):
             return float(np.ldexp(v @ (self.A0.block(x.index) @ v) / square, self.exponent)), square
@@ -274,19 +251,19 @@ class Pencil:
     def remove(self, x: Solution, deflation: Deflation) -> None:
         """Deflate by x."""
         q = np.zeros(self.B.p)
-        q[x.index] = x.value
-        z = self.B0.matvec(x.value, x.index)
+        q[x.index] = x.entries
+        z = self.B0.matvec(x.entries, x.index)
         if deflation.orthogonalized:
             before = math.sqrt(q @ z)
             for _ in range(2):
-                for other, z in self.basis:
+                for other, z in self.removed:
                     q = q - other * (z @ q)
             z = self.B0.matvec(q)
             if not float(q @ z) > (IN_SPAN * before) ** 2:
                 return
         size = math.sqrt(q @ z)
         q, z = q / size, z / size
-        self.basis.append((q, z))
+        self.removed.append((q, z))
         w = self.A.matvec(q)
         self.A += LowRank.removal(deflation.update, float(q @ w), (z, w))
         if deflation.quotient:

@@ -109,7 +109,7 @@ class DataScatter:
             for j, mean in enumerate(means):
                 rows[labels == j] -= mean.astype(self.dtype)
             rows *= multiple[:, None]
-            spread = _spread(np.einsum("ij,ij->j", rows, rows, dtype=np.float64), between)
+            spread = _within_spread(np.einsum("ij,ij->j", rows, rows, dtype=np.float64), between)
             rows /= spread.astype(self.dtype)
             return WithinRows(rows, None, weight, spread)
         from scipy.sparse import csr_array
@@ -123,7 +123,7 @@ class DataScatter:
         rows = csr_array((entries.astype(self.dtype), X.indices[: len(of_class)], X.indptr), shape=X.shape)
         offset = ClassOffset(labels, np.where(full.reshape(c, p), 0, means), multiple.astype(np.float64))
         squares = np.asarray(rows.multiply(rows).sum(axis=0, dtype=np.float64)).ravel()
-        spread = _spread(squares - offset.terms() @ offset.means**2, between)
+        spread = _within_spread(squares - offset.terms() @ offset.means**2, between)
         rows.data /= spread[rows.indices].astype(self.dtype)
         return WithinRows(rows, replace(offset, means=offset.means / spread), weight, spread)
 
@@ -197,7 +197,7 @@ class WithinRows:
         return form.in_units(self.spread)
 
 
-def _spread(squares: Array, between: Array) -> Array:
+def _within_spread(squares: Array, between: Array) -> Array:
     """Standard deviations within classes; where those are rounding, as of that which separates best."""
     varies = squares > NULL_DIRECTION * between
     if not varies.any():
@@ -244,7 +244,7 @@ class BlockScatter:
         (scatter,) = self.blocks.reduced(
             sum_parts, _scatter, means, factor, self.unit, each=each, entries=self.p**2
         )  # fmt: skip
-        spread = _spread(scatter.diagonal(), between)
+        spread = _within_spread(scatter.diagonal(), between)
         scatter /= spread[:, None]
         scatter /= spread
 

@@ -16,8 +16,10 @@ from .._records import record
 from .._types import Array
 from .eigen import all_eigenpairs
 
-__all__ = ["PencilBasis", "border", "ties", "whitening"]
+__all__ = ["PencilBasis", "border", "bordered_values", "ties", "whitening"]
 __dir__ = __all__.copy
+
+DEFINITE = 1e-3  # of the roots of pivots: the smallest over the largest of a matrix that is far from singular
 
 
 @record
@@ -34,11 +36,25 @@ class PencilBasis:
     @classmethod
     def of(cls, A: Array, mu: Array, U: Array, kept: NDArray[np.bool_]) -> PencilBasis:
         """Of A and B = U diag(mu) U', of which the directions `kept` count."""
-        T = whitening(mu, U, kept)
+        return cls._of(A, whitening(mu, U, kept), (U[:, ~kept] ** 2).sum(axis=1) > NULL_WEIGHT)
+
+    @classmethod
+    def _of(cls, A: Array, T: Array, null: NDArray[np.bool_]) -> PencilBasis:
         G = T.T @ A @ T
         eigenvalues, Y = all_eigenpairs((G + G.T) / 2)
-        W = np.asfortranarray(T @ Y[:, ::-1])
-        return cls(eigenvalues[::-1].copy(), W, (U[:, ~kept] ** 2).sum(axis=1) > NULL_WEIGHT)
+        return cls(eigenvalues[::-1].copy(), np.asfortranarray(T @ Y[:, ::-1]), null)
+
+    @classmethod
+    def definite(cls, A: Array, B: Array) -> PencilBasis | None:
+        """By Cholesky's factorization; None where B may be singular."""
+        try:
+            L = np.linalg.cholesky(B)
+        except np.linalg.LinAlgError:
+            return None
+        pivot = L.diagonal()
+        if not pivot.min() > DEFINITE * pivot.max():
+            return None
+        return cls._of(A, np.linalg.inv(L).T, np.zeros(len(B), bool))
 
     @classmethod
     def empty(cls, k: int) -> PencilBasis:
@@ -76,6 +92,18 @@ def border(
     usable = sigma > least
     root = np.sqrt(np.where(usable, sigma, 1.0))
     return e / root, corner / root / root, d, usable
+
+
+def bordered_values(basis: PencilBasis, e: Array, corner: Array, usable: NDArray[np.bool_]) -> Array:
+    """The largest eigenvalues with what `border` says of each variable; as before where it adds nothing."""
+    lam = basis.eigenvalues
+    if len(lam) == 0:
+        return np.where(usable, corner, -np.inf)
+    e = np.ascontiguousarray(np.where(usable, e, 0.0))
+    value = _core.bordered_eigenvalues(
+        e, np.arange(len(corner)), np.where(usable, corner, lam[0]), lam, np.asfortranarray(np.eye(len(lam)))
+    )
+    return np.where(usable, value, lam[0])
 
 
 def ties(value: Array, tolerance: float = TIE.double) -> NDArray[np.intp]:

@@ -217,27 +217,23 @@ def spca(
     """
     return elastic_nets(
         X, n_components, cardinality, None, penalty=penalty, ridge=ridge, refine=refine, max_iter=max_iter,
-        tol=tol, choice=choice, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
-        callback=callback,
+        tol=tol, choice=choice, callback=callback, kind=kind, center=center, scale=scale,
+        sample_weight=sample_weight,
     )  # fmt: skip
 
 
 def elastic_nets(
     X: Any, n_components: Any, cardinality: Any, start: Any, *, penalty: Any = None, ridge: Any = None,
     refine: Any = True, max_iter: Any = 1000, tol: Any = None, choice: Choice | None = None,
-    kind: Any = "data", center: Any = True, scale: Any = False, sample_weight: Any = None,
-    callback: Callback | None = None,
+    callback: Callback | None = None, kind: Any = "data", **treatment: Any,
 ) -> SPCAResult:  # fmt: skip
-    """As `spca`, where V starts from loadings (p, r), or None."""
+    """As `spca`, where V starts from loadings (p, r), or None; `treatment` is of the columns and rows."""
     known = knowledge(choice)
     if "count" in known and penalty is not None:
         raise ValueError(
             f"count={known['count']!r} says what a cardinality counts; leave it out with a penalty"
         )
-    problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True, choice=known,
-        form=True,
-    )  # fmt: skip
+    problem = as_problem(X, kind=kind, missing=True, choice=known, form=True, **treatment)
     op = problem.operator
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
     if cardinality is None and penalty is None:

@@ -69,8 +69,12 @@ class Isotropic:
     def restricted(self, index: NDArray[np.intp]) -> Isotropic:
         return Isotropic(len(index))
 
-    def support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
-        return np.sort(_core.select_largest(r, k))
+    @property
+    def diagonal(self) -> Vector:
+        return np.ones(self.p)
+
+    def rows(self, S: NDArray[np.intp]) -> Vector:
+        return np.equal.outer(S, np.arange(self.p)).astype(np.float64)
 
 
 @record
@@ -125,23 +129,12 @@ class Spectral:
     def restricted(self, index: NDArray[np.intp]) -> Spectral:
         return Spectral.of(self.matrix[np.ix_(index, index)])
 
-    def support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
-        """Greedy in r_S'(K_S)^-1 r_S - log det K_S, by rows of the Cholesky factor for all variables."""
-        rest, d = r.copy(), a + self.matrix.diagonal()
-        rows, chosen = np.empty((k, self.p)), np.empty(k, np.intp)
-        gain = rest**2 / d - np.log(d)
-        for s in range(k):
-            i = chosen[s] = int(np.argmax(gain))
-            row = self.matrix[i] - rows[:s, i] @ rows[:s]
-            row[i] += a
-            row /= np.sqrt(d[i])
-            rest -= row * (rest[i] / np.sqrt(d[i]))
-            d -= row**2
-            rows[s] = row
-            d[chosen[: s + 1]] = 1
-            gain = rest**2 / d - np.log(d)
-            gain[chosen[: s + 1]] = -np.inf
-        return np.sort(chosen)
+    @property
+    def diagonal(self) -> Vector:
+        return self.matrix.diagonal()
+
+    def rows(self, S: NDArray[np.intp]) -> Vector:
+        return self.matrix[S]
 
 
 class Banded:
@@ -281,8 +274,11 @@ class Sparse:
         banded = Banded.of(part) if len(index) > BANDED_LEAST else None
         return Spectral.of(part.toarray()) if banded is None else banded
 
+    def rows(self, S: NDArray[np.intp]) -> Vector:
+        return np.asarray(self.matrix[S].toarray())
+
     def support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
-        """Greedy, as `Spectral.support`."""
+        """Greedy in r_S'(K_S)^-1 r_S - log det K_S."""
         return np.sort(_core.prior_support(*self.pattern, self.matrix.data, r, a, k))
 
 

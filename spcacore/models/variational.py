@@ -17,6 +17,7 @@ from .._records import record
 from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors
 from ..linalg.orthogonal import append_orthonormal, column_span, project_out
 from ..operators.deflation import DeflatedOperator
+from ..operators.low_rank import LowRank
 from ..operators.problem import Problem
 from ..solvers.truncated_power import TruncatedPower
 from .prior_choice import chosen_support, log_supports
@@ -58,7 +59,7 @@ class Residual:
         self.total = float(problem.diagonal.sum()) * (n - 1)
         self.square = self.total
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
-        self.inner = np.zeros((0, 0))
+        self.term = LowRank.none(problem.p)
         self.FB: Vector | None = None  # of the data, once it is asked for
 
     @property
@@ -75,9 +76,7 @@ class Residual:
 
     def apply(self, v: Vector) -> Vector:
         """Z'Z v."""
-        along = self.M.T @ v
-        y = self._product(v) - self.AB @ along
-        return y - self.M @ (self.B.T @ y)
+        return self._product(v) + self.term.times(v)
 
     def leading(self) -> Vector | None:
         """The leading eigenvector once as many eigenvectors have been removed as components.
@@ -95,12 +94,8 @@ class Residual:
     def submatrix(self, index: NDArray[np.intp]) -> Vector:
         """Z'Z on a support."""
         G = self.op.submatrix(index).astype(np.float64)
-        G *= self.n - 1
-        if self.M.shape[1]:
-            cross = self.AB[index] @ self.M[index].T
-            G += self.M[index] @ self.inner @ self.M[index].T - cross - cross.T
-            G = (G + G.T) / 2
-        return G
+        G = (self.n - 1) * G + self.term.block(index)
+        return (G + G.T) / 2
 
     def factor(self, index: NDArray[np.intp]) -> Vector | None:
         """Y with YY' = Z'Z on a support, where Y is the smaller one, of data in memory."""
@@ -126,10 +121,10 @@ class Residual:
         self.B, self.M = np.column_stack([self.B, b]), np.column_stack([self.M, m])
         self.FB = None
         self.AB = np.column_stack([self.AB, self._product(b)])
-        self.inner = self.B.T @ self.AB
-        self.inner = (self.inner + self.inner.T) / 2
-        cross = np.sum(self.M * self.AB)
-        self.square = self.total - 2 * cross + np.sum(self.inner * (self.M.T @ self.M))
+        inner, one = self.B.T @ self.AB, np.eye(self.M.shape[1])
+        sides = np.hstack([self.M, self.AB])
+        self.term = LowRank(sides, np.block([[(inner + inner.T) / 2, -one], [-one, 0 * one]]), sides)
+        self.square = self.total + float(self.term.diagonal().sum())
 
 
 # ---- one component ----------------------------------------------------------------------------------
@@ -345,10 +340,7 @@ class Search:
         return self.n * self.problem.n_variables
 
     def _best_support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
-        supports = self.problem.supports
-        if supports.plain:
-            return self.prior.support(r, a, k)
-        return chosen_support(self.prior, supports, r, a, k)
+        return chosen_support(self.prior, self.problem.supports.within(k), r, a)
 
     @property
     def exact(self) -> float:

@@ -24,7 +24,7 @@ from .._limits import ACROSS_BISECTIONS, ACROSS_ENTERING, ACROSS_WORK, CHOICE_SW
 from .._types import Array, Index
 from ..linalg.signed import signed_vector
 from ..supports.admissible import Supports, Units, with_unit
-from ..supports.objective import Bound, Objective
+from ..supports.objective import Bound, Objective, of_each_size
 
 __all__ = ["LeadingSum", "leading_sum"]
 __dir__ = __all__.copy
@@ -175,10 +175,8 @@ class LeadingSum(Objective):
 
     def _sums(self, A: Array, sets: list[Index]) -> Array:
         """Of several supports: those of one size by one call of LAPACK."""
-        count, out = np.array([len(S) for S in sets], np.intp), np.zeros(len(sets))
-        for size in np.unique(count[count > 0]):
-            at = np.flatnonzero(count == size)
-            S = np.stack([sets[i] for i in at])
+        out = np.zeros(len(sets))
+        for at, S in of_each_size(sets):
             values = np.linalg.eigvalsh(A[S[:, :, None], S[:, None, :]])
             out[at] = values[:, -self.r :].sum(axis=1)
         return out

@@ -10,12 +10,12 @@ computed for the variables that the bound does not rule out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
-from .. import _core
 from .._limits import (
-    LEAST_SQUARES_EXACT_ROUNDS,
+    LEAST_SQUARES_ENTERING,
     LEAST_SQUARES_ORDER,
     LEAST_SQUARES_VECTORS,
     PENCIL_NULL,
@@ -26,16 +26,20 @@ from .._limits import (
 from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
-from ..linalg.pencil import PencilBasis, border, ties
+from ..linalg.pencil import PencilBasis, border, bordered_values
 from ..linalg.signed import signed_ratio
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import rows_of, whole_matrix
 from ..supports.admissible import Supports, Units, with_unit
-from ..supports.objective import Bound, Objective
+from ..supports.objective import Objective, of_each_size
+from .rows import KeptRows
 
-__all__ = ["Fit", "Ratio", "RatioOfUnits", "Support"]
+__all__ = ["Fit", "Quotient", "Ratio", "RatioOfUnits", "Support"]
 __dir__ = __all__.copy
+
+STEEPEST = 16  # units up to which the best swap of all is sought, and beyond which the first that helps
+KEPT_BASES = 64  # of the supports that a step of a search asks for again
 
 
 @record
@@ -65,6 +69,8 @@ class Ratio:
         Variables of which the deflation has left more than rounding.
     """
 
+    nothing, entering = 0.0, LEAST_SQUARES_ENTERING
+
     def __init__(self, problem: Problem, state: DeflatedOperator):
         assert problem.diagonal is not None
         assert state.diagonal is not None
@@ -76,7 +82,7 @@ class Ratio:
         self.A: Array | None = None
         self.Q: Array | None = None  # the penalty, as rows
         self.single = False
-        self.largest, self.u = 0.0, np.zeros(op.p)
+        self.largest, self.u, self.known = 0.0, np.zeros(op.p), np.ones(op.p, bool)
         if self.usable.any():
             self._square()
 
@@ -146,58 +152,43 @@ class Ratio:
             rows = rows_of(self.op, index).astype(np.float64)
             self.M_diagonal[index], self.known[index] = np.einsum("ij,ij->i", rows, rows), True
 
-    def basis(self, M: Array, G: Array) -> PencilBasis:
+    def cut(self, top: Any) -> Any:
+        """Eigenvalues of G up to this are rounding, where this is the largest one."""
+        return PENCIL_NULL.of(self.dtype) * top
+
+    def basis(self, M: Array, G: Array, S: Index) -> PencilBasis:
         """Of a support."""
+        if (basis := PencilBasis.definite(M, G)) is not None:
+            return basis
         mu, U = all_eigenpairs((G + G.T) / 2)
-        kept = mu > PENCIL_NULL.of(self.dtype) * mu[-1]
-        return PencilBasis.of((M + M.T) / 2, mu, U, kept)
+        return PencilBasis.of((M + M.T) / 2, mu, U, mu > self.cut(mu[-1]))
 
-    def best_on(self, S: Index, rows: tuple[Array, Array] | None = None, n_iter: int = 0) -> Support:
-        """The best x on a support, whose rows may be known."""
-        M, G = self.rows(S) if rows is None else rows
-        basis, order = self.basis(M[:, S], G[:, S]), np.argsort(S)
-        return Support(S[order], basis.W[order, 0], float(basis.eigenvalues[0]), n_iter)
-
-    def values_with(self, M: Array, G: Array, candidate: Index, basis: PencilBasis) -> Array:
-        """The values with each candidate more, of which M and G have the columns; -inf for those spanned."""
-        b, corner, _, usable = border(
+    def values_with(self, M: Array, G: Array, candidate: Index, basis: PencilBasis, S: Index) -> Array:
+        """The values with each candidate more, of which M and G have the columns."""
+        e, corner, _, usable = border(
             basis, M, G, self.M_diagonal[candidate], self.G_diagonal[candidate], self.least[candidate]
         )
-        corner = np.where(usable, np.minimum(corner, self.largest), -np.inf)
-        if len(basis.eigenvalues) == 0:
-            return corner
-        b[:, ~usable] = 0
-        value = _core.bordered_eigenvalues(
-            np.ascontiguousarray(b), np.arange(len(candidate)), np.where(usable, corner, 0.0),
-            basis.eigenvalues, np.asfortranarray(np.eye(len(b))),
-        )  # fmt: skip
-        return np.where(usable, value, -np.inf)
+        return np.minimum(bordered_values(basis, e, np.minimum(corner, self.largest), usable), self.largest)
 
-    def best_addition(
-        self, M: Array, G: Array, candidate: Index, basis: PencilBasis, more_than: float = -np.inf
-    ) -> int | None:
-        """The candidate with the largest value; None if none has more than `more_than`, or all are spanned.
 
-        M and G are the rows of the support. Bounds are replaced by values, of the most promising, until a
-        value is the largest.
-        """
-        if len(candidate) == 0:
-            return None
-        value = self.values_with(M[:, candidate], G[:, candidate], candidate, basis)
-        for _ in range(LEAST_SQUARES_EXACT_ROUNDS):
-            best = int(ties(value, TIE.of(self.dtype))[0])
-            if not value[best] > more_than:
-                return None
-            if self.known[candidate[best]]:
-                return int(candidate[best])
-            open_ = np.flatnonzero(~self.known[candidate])
-            open_ = open_[np.argsort(-value[open_], kind="stable")[:32]]
-            some = candidate[open_]
-            self.know(some)
-            value[open_] = self.values_with(M[:, some], G[:, some], some, basis)
-        value = np.where(self.known[candidate], value, -np.inf)
-        best = int(ties(value, TIE.of(self.dtype))[0])
-        return int(candidate[best]) if value[best] > more_than else None
+class Quotient(Protocol):
+    """x'Mx/x'Gx by rows of M and G: what `RatioOfUnits` asks of it."""
+
+    p: int
+    dtype: np.dtype[Any]
+    usable: Units  # the variables that may have a loading
+    known: Units  # those of which `values_with` are values, and not bounds of them
+    G_diagonal: Array
+    largest: float  # no value exceeds it
+    nothing: float  # the value of no variable
+    entering: int  # variables, at most, that may enter by a swap: those that would add most
+
+    def rows(self, S: Index) -> tuple[Array, Array]: ...
+    def blocks(self, S: Index) -> tuple[Array, Array]: ...
+    def know(self, index: Index) -> None: ...
+    def cut(self, top: Any) -> Any: ...
+    def basis(self, M: Array, G: Array, S: Index) -> PencilBasis: ...
+    def values_with(self, M: Array, G: Array, candidate: Index, basis: PencilBasis, S: Index) -> Array: ...
 
 
 class RatioOfUnits(Objective):
@@ -205,7 +196,7 @@ class RatioOfUnits(Objective):
 
     Parameters
     ----------
-    ratio : Ratio
+    quotient : Quotient
     supports : Supports
         With the cardinality as its room.
     fit : callable, optional
@@ -213,16 +204,45 @@ class RatioOfUnits(Objective):
     """
 
     slack = RISE
+    at_once = 32
 
-    def __init__(self, ratio: Ratio, supports: Supports, fit: Fit | None = None):
+    def __init__(self, quotient: Quotient, supports: Supports, fit: Fit | None = None):
         super().__init__(supports)
-        self.ratio, self.fit = ratio, fit
-        self.exact = fit is None and supports.signs is None and bool(ratio.known.all())
-        self.steepest = supports.signs is None or len(supports.allowed) <= self.most_tried
+        self.quotient, self.fit, self.tie = quotient, fit, TIE.of(quotient.dtype)
+        self.bounded = fit is not None or supports.signs is not None
+        self.exact = not self.bounded and bool(quotient.known.all())
+        few = supports.signs is None or len(supports.allowed) <= self.most_tried
+        self.steepest = few and supports.room <= STEEPEST
+        if supports.simple:
+            self.most_tried = quotient.entering
+        self.work = np.inf  # multiplications left to swaps
+        self._rows = KeptRows(quotient.rows, quotient.p)
         self._kept: dict[bytes, Support | None] = {}
+        self._bases: dict[bytes, tuple[Index, PencilBasis]] = {}
+
+    def _basis(self, units: Units) -> tuple[Index, PencilBasis]:
+        """The variables of some units, and the pencil on them whatever the signs."""
+        key = units.tobytes()
+        if key not in self._bases:
+            if len(self._bases) >= KEPT_BASES:
+                self._bases.clear()
+            S = self._usable(units)
+            basis = self.quotient.basis(*self._block(S, S), S) if len(S) else PencilBasis.empty(0)
+            self._bases[key] = S, basis
+        return self._bases[key]
+
+    def _block(self, S: Index, T: Index) -> tuple[Array, Array]:
+        """M and G between variables: of a few, by rows that are kept."""
+        if S is T and len(S) > 2 * self.supports.room:
+            return self.quotient.blocks(S)
+        M, G = self._rows.between(S, T)
+        return M, G
 
     def best_on(self, units: Units) -> Support | None:
         """The best x; None where no variable of the units is left, or no x is feasible."""
+        if not self.bounded:
+            S, basis = self._basis(units)
+            return self._support(S, basis) if len(S) else None
         key = units.tobytes()
         if key not in self._kept:
             S = self._usable(units)
@@ -233,82 +253,96 @@ class RatioOfUnits(Objective):
         """The best x on some variables."""
         if self.fit is not None:
             return self.fit(S)
-        x = self.ratio.best_on(S)
+        M, G = self.quotient.blocks(S)
+        x = self._support(S, self.quotient.basis(M, G, S))
         if self.supports.signs is None:
             return x
-        return Support(S, *signed_ratio(*self.ratio.blocks(S), self.supports.signs[S], x.x), x.n_iter)
+        return Support(S, *signed_ratio(M, G, self.supports.signs[S], x.x), x.n_iter)
+
+    def _support(self, S: Index, basis: PencilBasis) -> Support:
+        if len(basis.eigenvalues) == 0:
+            return Support(S, np.zeros(len(S)), self.quotient.nothing)
+        return Support(S, basis.W[:, 0], min(float(basis.eigenvalues[0]), self.quotient.largest))
 
     def value(self, units: Units) -> float:
         x = self.best_on(units)
         if x is not None:
             return x.value
-        return -np.inf if len(self._usable(units)) else 0.0
+        return -np.inf if self.bounded and len(self._usable(units)) else self.quotient.nothing
 
     def most(self, sets: list[Units]) -> Array:
-        """Whatever the signs, from the rows of all of them."""
+        """Whatever the signs, from the blocks of all of them: those of one size by one call of LAPACK."""
+        out = np.full(len(sets), self.quotient.nothing)
         used = self._usable(np.any(sets, axis=0)) if sets else np.zeros(0, np.intp)
-        M, G = self.ratio.blocks(used)
-        out = np.zeros(len(sets))
-        for i, units in enumerate(sets):
-            at = np.flatnonzero(units[self.supports.unit[used]])
-            if len(at):
-                out[i] = self.ratio.basis(M[np.ix_(at, at)], G[np.ix_(at, at)]).eigenvalues[0]
-        return np.minimum(out, self.ratio.largest)
+        M, G = self._block(used, used)
+        unit = self.supports.unit[used]
+        for at, S in of_each_size([np.flatnonzero(units[unit]) for units in sets]):
+            rows, columns = S[:, :, None], S[:, None, :]
+            mu, U = np.linalg.eigh(G[rows, columns])
+            kept = mu > self.quotient.cut(mu[:, -1:])
+            T = U * np.where(kept, 1 / np.sqrt(np.where(kept, mu, 1)), 0)[:, None, :]
+            H = T.transpose(0, 2, 1) @ M[rows, columns] @ T
+            below = 1 + np.abs(H).sum(axis=(1, 2))  # what G maps to zero is no larger than all else
+            H -= (np.where(kept, 0, below[:, None])[:, :, None]) * np.eye(S.shape[1])
+            out[at] = np.where(kept.any(axis=1), np.linalg.eigvalsh(H)[:, -1], self.quotient.nothing)
+        return np.minimum(out, self.quotient.largest)
 
     def with_each(self, units: Units, others: Index) -> Array:
         if self.supports.grouped:
             return self.most([with_unit(units, add=unit) for unit in others])
-        return self._with_variables(self._usable(units), others)
+        S, basis = self._basis(units)
+        self.work -= 25.0 * len(S) ** 3 + 2.0 * len(S) ** 2 * len(others)
+        return self._with_variables(S, basis, others)
 
-    def _with_variables(self, S: Index, others: Index) -> Array:
+    def _with_variables(self, S: Index, basis: PencilBasis, others: Index) -> Array:
         """By one secular equation each; those that the others span add nothing."""
-        M, G = self.ratio.rows(S)
-        basis = self.ratio.basis(M[:, S], G[:, S]) if len(S) else PencilBasis.empty(0)
-        least = basis.eigenvalues[0] if len(S) else 0.0
-        values = np.full(len(others), least)
-        usable = self.ratio.usable[others]
+        least = basis.eigenvalues[0] if len(basis.eigenvalues) else self.quotient.nothing
+        usable = self.quotient.usable[others]
         some = others[usable]
-        values[usable] = np.maximum(self.ratio.values_with(M[:, some], G[:, some], some, basis), least)
+        values = np.full(len(others), least)
+        values[usable] = np.maximum(self.quotient.values_with(*self._block(S, some), some, basis, S), least)
         return values
 
+    def added(self, units: Units, others: Index) -> Array:
+        if self.bounded:
+            return super().added(units, others)
+        self.quotient.know(self.supports.variables(others))
+        return self.with_each(units, others)
+
     def without_each(self, units: Units, members: Index) -> Array:
+        """By one root each."""
         if self.supports.grouped:
             return self.most([with_unit(units, drop=unit) for unit in members])
-        return self._without_variables(units)[1][members]
-
-    def _without_variables(self, units: Units) -> tuple[float, Array]:
-        """The value, and that without each variable, by one root each."""
-        S = self._usable(units)
-        if len(S) == 0:
-            return 0.0, np.zeros(len(units))
-        basis = self.ratio.basis(*self.ratio.blocks(S))
-        value = min(float(basis.eigenvalues[0]), self.ratio.largest)
-        values = np.full(len(units), value)
-        values[S] = basis.without_each() if len(S) > 1 else 0.0
-        return value, values
+        S, basis = self._basis(units)
+        values = np.full(len(units), self._support(S, basis).value)
+        values[S] = basis.without_each() if len(S) > 1 else self.quotient.nothing
+        return np.minimum(values, self.quotient.largest)[members]
 
     def promise(self, units: Units) -> Array:
         """With one variable more of a unit, or the variance of its part of x."""
-        S, outside = self._usable(units), np.flatnonzero(~units[self.supports.unit] & self.ratio.usable)
+        S, basis = self._basis(units)
+        outside = np.flatnonzero(~units[self.supports.unit] & self.quotient.usable)
         most = np.full(len(units), -np.inf)
-        np.maximum.at(most, self.supports.unit[outside], self._with_variables(S, outside))
-        if len(S):
-            x = np.zeros(self.ratio.p)
-            x[S] = self.ratio.best_on(S).x
-            most[units] = self.supports.per_unit(x * x * self.ratio.variance)[units]
+        np.maximum.at(most, self.supports.unit[outside], self._with_variables(S, basis, outside))
+        most[units] = self.shares(units)[units]
         return most
 
-    def bound(self, inside: Units, free: Units) -> Bound:
-        """Of all units that may be in; and without each, as none exceeds those that hold it."""
-        units, members = inside | free, np.flatnonzero(free)
-        if self.supports.grouped:
-            value = float(self.most([units])[0])
-            without = np.full(len(units), value)
-            without[members] = self.without_each(units, members)
-        else:
-            value, without = self._without_variables(units)
-        return Bound(value, value - without, without)
+    def shares(self, units: Units) -> Array:
+        S, basis = self._basis(units)
+        x = np.zeros(self.quotient.p)
+        x[S] = self._support(S, basis).x
+        return self.supports.per_unit(x * x * self.quotient.G_diagonal)
+
+    @property
+    def exhausted(self) -> bool:
+        return not self.work > 0
+
+    def entering(self, units: Units, others: Index) -> Index:
+        """All others in a search that adds one, and in swaps those of the largest promise."""
+        if self.supports.simple and self.supports.left(units) > 0:
+            return others
+        return super().entering(units, others)
 
     def _usable(self, units: Units) -> Index:
         S = self.supports.index(units)
-        return S[self.ratio.usable[S]]
+        return S[self.quotient.usable[S]]

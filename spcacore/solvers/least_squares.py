@@ -16,6 +16,7 @@ from .._limits import (
     CHOICE_ORDER,
     GREEDY_PENALTIES,
     LEAST_SQUARES_EXACT_ORDER,
+    LEAST_SQUARES_SWAP_WORK,
     NULL_WEIGHT,
     PENCIL_BACKWARD_ORDER,
     PENCIL_NULL,
@@ -35,11 +36,10 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from ..supports.admissible import Supports
-from ..supports.search import Steps, backward, forward, swap
+from ..supports.admissible import Units
+from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
 from .base import Solver, drop_zeros, run_one
-from .least_squares_search import backward_search, forward_search, swap_search
 from .parameters import shared_parameters
 from .share import Share, bisect
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
@@ -129,6 +129,7 @@ class LeastSquaresSearch:
     ):  # fmt: skip
         self.solver, self.problem, self.hook = solver, problem, hook
         self.clock = ProgressClock(hook)
+        self.steps = Steps(sys.maxsize, self.clock)
         self.state = state
         if state.constraint == "uncorrelated":  # where Q'x = 0, x'Ax and Ax are those of Schur's deflation
             self.state = DeflatedOperator.from_problem(problem, DEFLATIONS["schur"])
@@ -138,8 +139,10 @@ class LeastSquaresSearch:
         self.ratio = Ratio(problem, self.state)
         if of_score and self.ratio.usable.any():
             self.ratio = self.ratio.of_score()
-        self.supports = state.supports
-        self._paths: dict[tuple[float, bool], tuple[list[Support], Iterator[Support]]] = {}
+        supports = state.supports
+        self.supports = supports.among(supports.mask(np.flatnonzero(self.ratio.usable)) | supports.included)
+        self._objectives: dict[tuple[float, bool, int], RatioOfUnits] = {}
+        self._paths: dict[RatioOfUnits, tuple[list[Units], Iterator[Units]]] = {}
 
     def solve(self, k: int, start: Solution | None = None) -> Solution | None:
         """The best component of k variables found; None where nothing is left, or nothing feasible."""
@@ -170,122 +173,90 @@ class LeastSquaresSearch:
         """A number of variables with which forward search reaches a value; all where it does not."""
         if not self.ratio.usable.any():
             return None
-        if self.supports.shapes:
-            k, most = self.supports.bounds
-            while k < most and ((one := self.solve(k)) is None or one.objective < value):
-                k = min(2 * k, most)
-            return k
-        for k in range(1, self.ratio.p + 1):
-            x = self._forward(self.ratio, 0.0 if self.Q is None else GREEDY_PENALTIES[-1], k)
-            if x is None or len(x.index) < k:
-                break
-            if x.value >= value:
-                fitted = self.refit(x.index)
+        objective = self._of(0.0 if self.Q is None else GREEDY_PENALTIES[-1], False, self.supports.bounds[1])
+        for units in self._path(objective):
+            k = int(self.supports.size[units].sum())
+            if objective.value(units) >= value:
+                fitted = self.refit(self._usable(units))
                 if fitted is not None and fitted.value >= value:
                     return k
-        return int(np.count_nonzero(self.ratio.usable))
+        return self.supports.bounds[1]
 
-    def _forward(self, ratio: Ratio, weight: float, k: int) -> Support | None:
-        """Of the path of forward search, which is kept, the support of k variables, or the largest."""
-        name = (weight, ratio.single)
-        if name not in self._paths:
-            penalized = self._penalized(ratio, weight)
-            self._paths[name] = ([], forward_search(penalized, ratio.p, self.clock))
-        found, path = self._paths[name]
-        while len(found) < k and (x := next(path, None)) is not None:
-            found.append(x)
-        return found[min(k, len(found)) - 1] if found else None
+    def _of(self, weight: float, of_score: bool, k: int) -> RatioOfUnits:
+        """The ratio on supports of up to k, with a weight of what earlier ones span."""
+        key = weight, of_score, k
+        if key not in self._objectives:
+            ratio = self.ratio.of_score() if of_score else self.ratio
+            self._objectives[key] = RatioOfUnits(self._penalized(ratio, weight), self.supports.within(k))
+        return self._objectives[key]
 
-    def _supports(self, k: int, start: Solution | None) -> Iterator[Support]:
-        """What the searches of the strategy find, each improved by swaps, with its best feasible x."""
-        if not self.supports.shapes:
-            k = min(k, int(np.count_nonzero(self.ratio.usable)))
-        for weight in (0.0,) if self.Q is None else GREEDY_PENALTIES:
-            ratio = self._penalized(self.ratio, weight)
-            known: set[bytes] = set()
-            ways: Iterator[Iterator[Support]]
-            if not self.supports.shapes:
-                ways = (self._swapped(ratio, x, known) for x in self._searches(ratio, weight, k, start))
-            else:
-                ways = iter((self._of_units(ratio, self.supports.within(k), start),))
-            for way in ways:
-                for better in way:
-                    fitted = self.refit(better.index)
-                    if fitted is not None:
-                        yield replace(fitted, n_iter=better.n_iter)
-            if ended(self.hook):
+    def _path(self, objective: RatioOfUnits) -> Iterator[Units]:
+        """The supports of forward search, which are kept."""
+        if objective not in self._paths:
+            self._paths[objective] = [], growing(objective, objective.supports.included)
+        found, path = self._paths[objective]
+        yield from found
+        for units in path:
+            found.append(units)
+            yield units
+            if self.steps(1):
                 return
+
+    def _forward(self, weight: float, of_score: bool, k: int) -> Units:
+        """Of forward search the support of up to k: on one path, unless units share the room by size."""
+        shared = self.supports.counts_variables
+        objective = self._of(weight, of_score, k if shared else self.supports.bounds[1])
+        units = self.supports.included
+        for more in self._path(objective):
+            if self.supports.size[more].sum() > k:
+                break
+            units = more
+            if self.supports.size[more].sum() == k:
+                break
+        return units
 
     def _penalized(self, ratio: Ratio, weight: float) -> Ratio:
         return ratio if weight == 0 or self.Q is None else ratio.penalized(self.Q, weight)
 
-    def _swapped(self, ratio: Ratio, x: Support, known: set[bytes]) -> Iterator[Support]:
-        """A support, unless it was found before, and what swaps make of it."""
-        for improve in (False, True) if self.solver.swaps else (False,):
-            if improve:
-                x = swap_search(ratio, x, self.clock)
-            if (name := x.index.tobytes()) in known:
+    def _supports(self, k: int, start: Solution | None) -> Iterator[Support]:
+        """What the searches of the strategy find, and what swaps make of it, with its best feasible x."""
+        for weight in (0.0,) if self.Q is None else GREEDY_PENALTIES:
+            objective, known = self._of(weight, False, k), set[bytes]()
+            for units in self._ends(objective, weight, k, start):
+                for improve in (False, True) if self.solver.swaps else (False,):
+                    if improve:
+                        objective.work = LEAST_SQUARES_SWAP_WORK
+                        units = swap(objective, units, self.steps)[1]
+                    if units.tobytes() in known or objective.supports.left(units) < 0:
+                        break
+                    known.add(units.tobytes())
+                    S = self._usable(units)
+                    fitted = self.refit(S) if len(S) else None
+                    if fitted is not None:
+                        yield replace(fitted, n_iter=self.steps.done)
+            if ended(self.hook):
                 return
-            known.add(name)
-            yield x
 
-    def _searches(self, ratio: Ratio, weight: float, k: int, start: Solution | None) -> Iterator[Support]:
+    def _ends(
+        self, objective: RatioOfUnits, weight: float, k: int, start: Solution | None
+    ) -> Iterator[Units]:
+        """Where the searches of the strategy end."""
         strategy = self.solver.strategy
-        if start is not None:
-            yield self._adjusted(ratio, start.index, k)
         auto = strategy in ("auto", "exact")
-        by_value = auto or strategy in ("forward", "bidirectional")
-        by_score = strategy == "projection" or (auto and not ratio.single)
-        if by_value and (x := self._forward(self.ratio, weight, k)) is not None:
-            yield x
-        if by_score and (x := self._forward(self.ratio.of_score(), weight, k)) is not None:
-            yield ratio.best_on(x.index, n_iter=x.n_iter)
-        if strategy in ("backward", "bidirectional") or (auto and ratio.p <= USUAL_BACKWARD_ORDER):
-            yield from _last(backward_search(ratio, self.clock), k)
-
-    def _of_units(self, ratio: Ratio, supports: Supports, start: Solution | None) -> Iterator[Support]:
-        """The same of supports that respect what is known of the variables."""
-        strategy = self.solver.strategy
-        objective, steps = RatioOfUnits(ratio, supports), Steps(sys.maxsize, self.clock)
-        auto, small = strategy in ("auto", "exact"), ratio.p <= CHOICE_ORDER
-        ends = []
-        if start is not None and supports.cardinality_with(start.index) <= supports.room:
-            begin = (supports.included | supports.mask(start.index)) & supports.allowed
-            ends.append(forward(objective, begin, steps))
+        if start is not None:
+            begin = (self.supports.included | self.supports.mask(start.index)) & self.supports.allowed
+            yield backward(objective, self.steps, begin)
         if auto or strategy in ("forward", "bidirectional"):
-            ends.append(forward(objective, clock=steps))
-        if strategy == "projection" or (auto and not ratio.single):
-            ends.append(forward(RatioOfUnits(ratio.of_score(), supports), clock=steps))
-        if strategy in ("backward", "bidirectional") or (
-            auto and (small or not supports.grouped) and ratio.p <= USUAL_BACKWARD_ORDER
-        ):
-            ends.append(backward(objective, steps))
-        for units in {one.tobytes(): one for one in ends}.values():
-            if supports.left(units) < 0:  # the search was ended
-                continue
-            x = objective.best_on(swap(objective, units, steps)[1] if self.solver.swaps else units)
-            if x is not None:
-                yield replace(x, n_iter=steps.done)
+            yield self._forward(weight, False, k)
+        if strategy == "projection" or (auto and not self.ratio.single):
+            yield self._forward(weight, True, k)
+        most = CHOICE_ORDER if self.supports.grouped else USUAL_BACKWARD_ORDER
+        if strategy in ("backward", "bidirectional") or (auto and self.ratio.p <= most):
+            yield backward(objective, self.steps)
 
-    def _adjusted(self, ratio: Ratio, index: Index, k: int) -> Support:
-        """A support of k variables from one of more or fewer."""
-        S = index[ratio.usable[index]]
-        rows = ratio.rows(S)
-        while len(S) > k:
-            basis = ratio.basis(rows[0][:, S], rows[1][:, S])
-            kept = np.delete(np.arange(len(S)), int(np.argmax(basis.without_each())))
-            S, rows = S[kept], (rows[0][kept], rows[1][kept])
-        while len(S) < k:
-            free = ratio.usable.copy()
-            free[S] = False
-            basis = ratio.basis(rows[0][:, S], rows[1][:, S]) if len(S) else PencilBasis.empty(0)
-            new = ratio.best_addition(*rows, np.flatnonzero(free), basis)
-            if new is None:
-                break
-            S = np.append(S, new)
-            more = ratio.rows(S[-1:])
-            rows = (np.vstack([rows[0], more[0]]), np.vstack([rows[1], more[1]]))
-        return ratio.best_on(S, rows)
+    def _usable(self, units: Units) -> Index:
+        S = self.supports.index(units)
+        return S[self.ratio.usable[S]]
 
     def refit(self, S: Index) -> Support | None:
         """The best feasible x on a support; None where there is none."""
@@ -317,8 +288,7 @@ class LeastSquaresSearch:
             return self.clock(n_nodes) or time.monotonic() > end
 
         supports = self.supports.within(k)
-        used = supports.mask(np.flatnonzero(ratio.usable)) | supports.included
-        objective = RatioOfUnits(ratio, supports.among(used), self.refit)
+        objective = RatioOfUnits(ratio, supports, self.refit)
         begin = supports.mask(best.index) | supports.included
         proof = prove(objective, begin, node_limit=self.solver.node_limit, clock=stop)
         found = objective.best_on(proof.units)
@@ -326,18 +296,6 @@ class LeastSquaresSearch:
             found = best
         upper = max(found.value, min(proof.upper, ratio.largest * (1 + RISE)))
         return replace(found, n_iter=proof.n_nodes), upper, proof.complete
-
-
-def _last(path: Iterator[Support], k: int) -> Iterator[Support]:
-    """Of a path, the support of k variables, or the largest of fewer."""
-    best = None
-    for x in path:
-        if len(x.index) <= k and (best is None or len(x.index) > len(best.index)):
-            best = x
-        if len(x.index) == k:
-            break
-    if best is not None:
-        yield best
 
 
 @shared_parameters

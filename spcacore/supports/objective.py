@@ -2,21 +2,21 @@
 
 To define an objective, write `value`; that is enough for all searches, slowly. Then, in the order of what
 they save: `with_each` (a secular equation in place of an eigenproblem for each unit), `promise` (which few of
-many units are tried), `bound` (without it nothing can be proved), and `without_each`.
+many units are tried), `bound` (that of all free units together is seldom close), and `without_each`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from .._limits import CHOICE_SWAPS, RISE
+from .._limits import CHOICE_SWAPS, RISE, TIE
 from .._records import record
 from .._types import Array, Index
 from .admissible import Supports, Units, with_unit
 
-__all__ = ["Bound", "Objective"]
+__all__ = ["Bound", "Objective", "of_each_size"]
 __dir__ = __all__.copy
 
 
@@ -52,17 +52,22 @@ class Objective:
         `value` of the largest ones, until no bound is above the best value.
     steepest : bool
         Whether a swap is the best of all, rather than the first one that helps.
-    rise, slack : float
-        The share by which a value must rise to count for a search, and what proofs leave to rounding.
+    rise, slack, tie : float
+        The share by which a value must rise to count for a search, what proofs leave to rounding, and by
+        what share values that tie may differ.
     most_tried : int
         Of how many units a step asks the values, those of the largest promise.
+    at_once : int
+        Of how many units `added` is asked at once.
     """
 
     exact = True
     steepest = False
     rise = RISE
     slack = 1e-12
+    tie = TIE.double
     most_tried = CHOICE_SWAPS
+    at_once = 1
 
     def __init__(self, supports: Supports):
         self.supports = supports
@@ -83,6 +88,10 @@ class Objective:
         """The values with each of the others more."""
         return self.values(with_unit(units, add=unit) for unit in others)
 
+    def added(self, units: Units, others: Index) -> Array:
+        """The values with each of the others more, where `with_each` has only bounds."""
+        return self.values(with_unit(units, add=unit) for unit in others)
+
     def without_each(self, units: Units, members: Index) -> Array:
         """The values without each of these members."""
         return self.values(with_unit(units, drop=unit) for unit in members)
@@ -91,9 +100,23 @@ class Objective:
         """How much each unit of all may add to these, or adds; only the order counts."""
         return np.zeros(len(units))
 
+    def shares(self, units: Units) -> Array:
+        """How much each of these units adds, as `promise`, for the order in which they may leave."""
+        return self.promise(units)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether swaps have cost as much as they may."""
+        return False
+
     def bound(self, inside: Units, free: Units) -> Bound:
-        """Of all supports that hold those inside and some of the free ones."""
-        raise NotImplementedError
+        """Of all supports that hold those inside and some of the free ones: none exceeds them all together,
+        nor, without one of them, the others."""
+        units, members = inside | free, np.flatnonzero(free)
+        value = float(self.most([units])[0])
+        without = np.full(len(units), value)
+        without[members] = self.without_each(units, members)
+        return Bound(value, value - without, without)
 
     def entering(self, units: Units, others: Index) -> Index:
         """The others that a step tries: where they are many, those of the largest promise."""
@@ -105,3 +128,11 @@ class Objective:
     def trades(self, _units: Units) -> Iterable[tuple[float, Units]]:
         """Other changes than swaps of one unit, with values that they reach at most, the best first."""
         return ()
+
+
+def of_each_size(sets: list[Index]) -> Iterator[tuple[Index, Index]]:
+    """Of supports of several sizes, which are of each, and their variables, a row a support."""
+    count = np.array([len(S) for S in sets], np.intp)
+    for size in np.unique(count[count > 0]):
+        at = np.flatnonzero(count == size)
+        yield at, np.stack([sets[i] for i in at])

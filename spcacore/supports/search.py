@@ -5,7 +5,7 @@ One rule for ties: of units whose values differ by no more than rounding the fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -15,7 +15,18 @@ from ..linalg.pencil import ties
 from .admissible import Units, with_unit
 from .objective import Objective
 
-__all__ = ["Clock", "Steps", "ascend", "backward", "best_of", "forward", "swap"]
+__all__ = [
+    "Clock",
+    "Steps",
+    "ascend",
+    "backward",
+    "best_of",
+    "forward",
+    "forward_ways",
+    "growing",
+    "never",
+    "swap",
+]
 __dir__ = __all__.copy
 
 Clock = Callable[[int], bool]  # told the number of steps, 0 at first; True ends the search
@@ -40,62 +51,81 @@ class Steps:
         return self.over
 
 
-def _never(_: int) -> bool:
+def never(_: int) -> bool:
     return False
 
 
-def forward(objective: Objective, begin: Units | None = None, clock: Clock = _never) -> Units:
+def forward(
+    objective: Objective, begin: Units | None = None, clock: Clock = never, by_size: bool = False
+) -> Units:
     """From what is included, or begun with, one unit more while there is room: of the largest value.
 
-    Where several first units tie, as in a correlation matrix, that of the best pair.
+    Where several first units tie, as in a correlation matrix, that of the best pair. `by_size`: of the
+    largest gain over its size.
     """
-    units, steps = objective.supports.included if begin is None else begin, 0
-    if not units.any():
-        units = _first(objective, units)
-    while True:
-        joining = np.flatnonzero(objective.supports.joining(units))
-        found = _best_addition(objective, units, objective.entering(units, joining))
-        if found is None:
-            return units
-        units, steps = with_unit(units, add=found[1]), steps + 1
+    found = objective.supports.included if begin is None else begin
+    for steps, units in enumerate(growing(objective, found, by_size), 1):
+        found = units
         if clock(steps):
-            return units
+            break
+    return found
 
 
-def _first(objective: Objective, none: Units) -> Units:
+def forward_ways(objective: Objective, clock: Clock = never) -> list[Units]:
+    """Forward search and, where units of different size share the room, that by gain over size."""
+    ways = (False, True) if objective.supports.counts_variables else (False,)
+    return [forward(objective, None, clock, by_size) for by_size in ways]
+
+
+def growing(objective: Objective, units: Units, by_size: bool = False) -> Iterator[Units]:
+    """The supports of a forward search, one after another."""
+    if not units.any():
+        units = _first(objective, units, by_size)
+        if units.any():
+            yield units
+    while found := _best_addition(objective, units, _entering(objective, units), by_size=by_size):
+        units = with_unit(units, add=found[1])
+        yield units
+
+
+def _entering(objective: Objective, units: Units) -> Index:
+    return objective.entering(units, np.flatnonzero(objective.supports.joining(units)))
+
+
+def _first(objective: Objective, none: Units, by_size: bool) -> Units:
     """The first unit, in a mask."""
-    others = objective.entering(none, np.flatnonzero(objective.supports.joining(none)))
+    others = _entering(objective, none)
     if len(others) == 0:
         return none
     values = _values(objective, none, others)
-    tied = others[ties(values)] if values.max() > -np.inf else others[:0]
+    values = values / objective.supports.size[others] if by_size else values
+    tied = others[ties(values, objective.tie)] if values.max() > -np.inf else others[:0]
     if len(tied) > CHOICE_STARTS:
         tied = tied[np.argsort(-objective.promise(none)[tied], kind="stable")[:CHOICE_STARTS]]
     starts, pairs = [with_unit(none, add=unit) for unit in tied], []
     for start in starts if len(starts) > 1 else ():
-        joining = np.flatnonzero(objective.supports.joining(start))
-        more = _best_addition(objective, start, objective.entering(start, joining))
+        more = _best_addition(objective, start, _entering(objective, start))
         pairs.append(-np.inf if more is None else more[0])
-    return starts[int(ties(np.array(pairs))[0]) if pairs else 0] if starts else none
+    return starts[int(ties(np.array(pairs), objective.tie)[0]) if pairs else 0] if starts else none
 
 
-def backward(objective: Objective, clock: Clock = _never) -> Units:
-    """From all that are allowed, one unit less until the rest has room: that of the least loss.
+def backward(objective: Objective, clock: Clock = never, begin: Units | None = None) -> Units:
+    """From all that are allowed, or begun with, one unit less until the rest has room: of the least loss.
 
     Where sizes differ there may be room again, which forward search fills.
     """
     supports, steps = objective.supports, 0
-    units = supports.allowed.copy()
+    units = supports.allowed.copy() if begin is None else begin
     while supports.left(units) < 0:
         members = np.flatnonzero(supports.leaving(units))
         values = objective.without_each(units, members)
-        units, steps = with_unit(units, drop=members[ties(values)[-1]]), steps + 1
+        units, steps = with_unit(units, drop=members[ties(values, objective.tie)[-1]]), steps + 1
         if clock(steps):
             break
     return forward(objective, units)
 
 
-def swap(objective: Objective, units: Units, clock: Clock = _never) -> tuple[float, Units]:
+def swap(objective: Objective, units: Units, clock: Clock = never) -> tuple[float, Units]:
     """The value and the units where no swap of one for another raises the value.
 
     The units of the least loss are tried first, and the first one whose place another fills better goes.
@@ -125,7 +155,7 @@ def ascend(objective: Objective, units: Units) -> Units:
         units, value = new, more
 
 
-def best_of(objective: Objective, starts: Iterable[Units], clock: Clock = _never) -> tuple[float, Units]:
+def best_of(objective: Objective, starts: Iterable[Units], clock: Clock = never) -> tuple[float, Units]:
     """The best that swaps lead to from several starts, after each has ascended; the most promising first."""
     ends = {units.tobytes(): units for units in (ascend(objective, start) for start in starts)}
     found = sorted(((objective.value(units), units) for units in ends.values()), key=lambda one: -one[0])
@@ -148,8 +178,10 @@ def _swapped(objective: Objective, units: Units, value: float) -> tuple[float, U
     room = supports.left(units) + int(supports.size[members].max())
     others = np.flatnonzero(supports.allowed & ~units & (supports.size <= room))
     others = objective.entering(units, others)
-    order, best = np.argsort(objective.promise(units)[members], kind="stable"), None
+    order, best = np.argsort(objective.shares(units)[members], kind="stable"), None
     for member in members[order]:
+        if objective.exhausted:
+            break
         rest = with_unit(units, drop=member)
         fit = others[supports.joining(rest)[others]]
         found = _best_addition(objective, rest, fit, enough)
@@ -177,13 +209,14 @@ def _traded(objective: Objective, units: Units, value: float) -> tuple[float, Un
 
 
 def _best_addition(
-    objective: Objective, units: Units, others: Index, enough: float = -np.inf
+    objective: Objective, units: Units, others: Index, enough: float = -np.inf, by_size: bool = False
 ) -> tuple[float, int] | None:
     """The value and the unit, of these others, that makes the value largest; None where none has enough."""
     if len(others) == 0:
         return None
     values = _values(objective, units, others, enough)
-    best = int(ties(values)[0])
+    gains = (values - objective.value(units)) / objective.supports.size[others] if by_size else values
+    best = int(ties(gains, objective.tie)[0])
     if not values[best] > enough:
         return None
     return float(values[best]), int(others[best])
@@ -198,9 +231,9 @@ def _values(objective: Objective, units: Units, others: Index, enough: float = -
     if objective.exact:
         return bounds
     values, most = np.full(len(bounds), -np.inf), -np.inf
-    for i in np.argsort(-bounds, kind="stable")[: objective.most_tried]:
-        if not bounds[i] > enough or bounds[i] < most:
-            break
-        values[i] = objective.value(with_unit(units, add=others[i]))
-        most = max(most, float(values[i]))
+    order = np.argsort(-bounds, kind="stable")[: objective.most_tried]
+    while len(order) and bounds[order[0]] > enough and bounds[order[0]] >= most:
+        some, order = order[: objective.at_once], order[objective.at_once :]
+        values[some] = objective.added(units, others[some])
+        most = max(most, float(values[some].max()))
     return values
