@@ -87,7 +87,11 @@ class Alternation:
 
     def _keep_rows(self) -> None:
         """Of the metrics."""
-        self.rows = [KeptRows(lambda S, B=one.B: (B.rows(S),), one.p) for one in self.pencil]
+
+        def of(B: Form) -> KeptRows:
+            return KeptRows(lambda S: (B.rows(S),), B.p)
+
+        self.rows = [of(one.B) for one in self.pencil]
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -229,7 +233,7 @@ class Alternation:
                 w = np.zeros(pencil.p)
                 w[S] = self._values(side, S, g[S])
                 support.append(S)
-            u, v, strength = self._both(*support, w)
+            u, v, strength = self._both(support[0], support[1], w)
             enough = progress is not None and progress(n_iter)
             if best is not None and strength <= best.strength * (1 + self.tol):
                 return replace(best, n_iter=n_iter, converged=True), n_iter

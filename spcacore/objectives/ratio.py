@@ -178,11 +178,12 @@ class Quotient(Protocol):
     dtype: np.dtype[Any]
     usable: Units  # the variables that may have a loading
     known: Units  # those of which `values_with` are values, and not bounds of them
-    G_diagonal: Array
     largest: float  # no value exceeds it
     nothing: float  # the value of no variable
     entering: int  # variables, at most, that may enter by a swap: those that would add most
 
+    @property
+    def G_diagonal(self) -> Array: ...
     def rows(self, S: Index) -> tuple[Array, Array]: ...
     def blocks(self, S: Index) -> tuple[Array, Array]: ...
     def know(self, index: Index) -> None: ...
