@@ -65,6 +65,7 @@ class UnitRule:
         self, A: Operator, start: _Double, max_iter: int, tol: float, progress: _Hook = None
     ) -> tuple[int, _Double, NDArray[np.bool_], float, float, int]: ...
 
+@disjoint_base
 class Operator:
     single: bool
     dense: bool
@@ -235,6 +236,9 @@ def search(
     rough: NDArray[np.float32] | None = None,
     progress: _Hook = None,
 ) -> tuple[_Index, _Double, _Index, tuple[int, int, int, int, bool]]: ...
+def signed_vector(
+    G: _Double, signs: NDArray[np.int8], begin: _Double | None = None
+) -> tuple[_Double, float]: ...
 def small_eigen(A: _Double) -> tuple[_Double, _Double]: ...
 def deleted_eigenvalues(eigenvalues: _Double, W: _Double) -> _Double: ...
 def dspca(

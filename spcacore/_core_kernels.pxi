@@ -316,6 +316,24 @@ def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=Non
     return index[:found], values[:found], runs[:found], told
 
 
+def signed_vector(const double[:, ::1] G, const int8_t[::1] signs, const double[::1] begin=None):
+    """A unit vector of these signs (0: either) that maximizes x'Gx, and that."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t k = G.shape[0]
+    cdef double value = 0
+    x = np.zeros(k)
+    cdef double[::1] best = x, work = np.empty(4 * k * k + 32 * k)
+    cdef Py_ssize_t[::1] iwork = np.empty(k, np.intp)
+    cdef int8_t[::1] room = np.empty(12 * k * sizeof(blas_int), np.int8)
+    cdef const double *start = &begin[0] if begin is not None else NULL
+    with nogil:
+        status = spca_signed_vector(k, &G[0, 0], &signs[0], start, on_stop, &call.c, &work[0], <blas_int *> &room[0],
+                                    &iwork[0], &best[0], &value)
+    call.check(status)
+    return x, value
+
+
 def small_eigen(const double[:, ::1] A):
     """(eigenvalues, vectors by rows) of a small symmetric matrix, descending (spca_proto.h)."""
     cdef Call call = Call()

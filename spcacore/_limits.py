@@ -296,7 +296,7 @@ SHAPED_NET_ROUNDS, SHAPED_NET_TOL = 1000, 1e-9  # sweeps of an elastic net by un
 CCA_CHOICE_TURNS = 1000  # of values with signs of both sides, on given supports
 ORTHOGONAL_THRESHOLD_STEPS = 200  # Newton steps of a threshold that is orthogonal to earlier loadings
 SIGNED_RATIOS = 100  # steps to the best ratio of given signs, which mostly takes some three
-SIGNED_ORDER = 12  # variables up to which values with given signs are the best ones: up to 2^12 eigenvectors
+SIGNED_ORDER = 12  # variables up to which values with given signs are the best ones, as in spca.h
 SWAP_WORK = 1e8  # of one round of swaps
 SWAPS_AT_A_TIME = 64  # of which each takes some ten or hundred microseconds
 SWAP_GAP = 1e-8  # of the two largest eigenvalues on a support, that bounds of swaps divide by
@@ -331,6 +331,7 @@ ALTERNATIONS = 60  # iterations of elastic nets without a gain at which supports
 REFINED_ORDER = 1024  # variables that take part in that, of which A is formed
 ROUND_RISE = 1e-4  # of a round of refinement after elastic nets, below which all starts are tried and it ends
 REFINEMENT_ROUNDS = 500  # of `refine=True`
+SIGNED_ROUND_RISE = 1e-4  # of a round among loadings of given signs, which may near each other without end
 QUOTIENT_ROUNDS = 5  # of power iteration and re-fitting under generalized deflation
 CCA_ROUNDS = 100  # of the two sides in turn
 LLOYD_STEPS = 300  # of one K-means

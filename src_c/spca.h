@@ -48,6 +48,9 @@ typedef enum {
 
 enum { SPCA_OUTER_BLOCK = 320, SPCA_TURNED = 512, SPCA_SPARE = 31 };
 enum { SPCA_LANES = 32 }; /* columns whose sums over pairs stand side by side (distances.c) */
+enum {
+    SPCA_SIGNED = 12
+}; /* variables up to which values of given signs are the best ones (signed.c) */
 
 /* Bytes that a part of a loop reads, bytes up to which threads are not worth their waking, and the
  * least of what is counted otherwise; SPCA_TINY: so little that small problems have many parts, for

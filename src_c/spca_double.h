@@ -25,6 +25,13 @@ spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenv
 spca_status spca_eigen(spca_int k, double *A, double *work, blas_int *blas_work,
                        double *eigenvalues /* k */, double *U);
 
+/* Of unit vectors with x_j s_j >= 0 one that maximizes x'Gx, and that; of more than SPCA_SIGNED
+ * variables where an ascent ends.  begin (k) starts another ascent, or NULL.  work (4k^2 + 32k),
+ * blas_work (12k), iwork (k) (signed.c). */
+spca_status spca_signed_vector(spca_int k, const double *G, const int8_t *signs,
+                               const double *begin, spca_stop stop, void *ctx, double *work,
+                               blas_int *blas_work, spca_int *iwork, double *best, double *value);
+
 /* ---- convex problems ------------------------------------------------------------------------ */
 
 /* max Tr(AM) - rho s(M), or (constrained) max Tr(AM) subject to s(M) <= limit, over Tr M = 1, M

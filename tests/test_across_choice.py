@@ -53,7 +53,7 @@ DISJOINT = [
 ]
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize(("known", "sizes"), DISJOINT)
 @pytest.mark.parametrize("total", [False, True])
 @pytest.mark.parametrize("enumerates", [False, True])

@@ -37,7 +37,7 @@ def check_halves(op, V, U):
         np.testing.assert_array_equal(y[:, c], op.backward(np.ascontiguousarray(U[:, c])))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize(("n", "p"), SHAPES)
@@ -74,7 +74,7 @@ def test_weights(center, scale, order, dtype):
     np.testing.assert_array_equal(Y, columns(problem.operator, V))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("method", DEFLATIONS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -98,7 +98,7 @@ def test_deflations(n, p, order, dtype, method):
     check_halves(state.operator, V, U)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("wide", [np.int32, np.int64])
 @pytest.mark.parametrize("order", ["csr", "csc"])

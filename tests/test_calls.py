@@ -62,7 +62,7 @@ def assert_near(out, expected, tolerance, left_out=()):
             np.testing.assert_allclose(out[name], expected[name], 0, tolerance * size, err_msg=name)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("call", calls.CALLS, ids=repr)
 def test_single_precision_is_near_double(call):
     single, double = (calls.answer(call, dtype) for dtype in (np.float32, np.float64))
@@ -233,7 +233,7 @@ PROGRESS = {  # what is reported of each component that is found, where it is no
 }  # fmt: skip
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "call", [c for c in calls.CALLS if takes_callback(c) and "refined" not in c.name], ids=repr
 )
@@ -289,7 +289,7 @@ def test_stop_iteration_before_the_first_step(call, monkeypatch):
             assert not np.any(one.converged)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_what_else_a_callback_raises_reaches_the_caller(call, monkeypatch):
     if call.function == "ppca":

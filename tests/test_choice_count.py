@@ -155,7 +155,7 @@ def test_what_cannot_be_met_is_refused(solve, k, known, message):
 COUNTED = {"groups": GROUPS, "count": "variables"}
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("method", ["tpower", "greedy", "thresholding", "dspca", "branch_and_bound"])
 @pytest.mark.parametrize("mixture", MIXTURES)
 @pytest.mark.parametrize("k", [4, 6])
@@ -354,7 +354,7 @@ def full_sets(k, include=(), exclude=()):
                 yield np.flatnonzero(np.isin(GROUPS, chosen))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("mixture", MIXTURES)
 @pytest.mark.parametrize("kind", ["isotropic", "dense"])
 def test_supports_under_a_prior_have_room(mixture, kind):
@@ -502,7 +502,7 @@ def related():
     return X
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
 @pytest.mark.parametrize("ridge", [None, np.inf])
 @pytest.mark.filterwarnings("ignore")

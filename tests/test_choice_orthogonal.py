@@ -78,7 +78,7 @@ def test_scotlass_where_nothing_more_is_known_than_that_each_variable_is_a_group
     np.testing.assert_allclose(ours.loadings, theirs.loadings, atol=1e-3)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("known", KNOWN)
 @pytest.mark.parametrize("renormalize", [True, False])
 def test_scotlass_is_orthogonal_and_feasible(known, renormalize):

@@ -44,7 +44,7 @@ def test_dask_is_not_imported_without_need():
     output_of(script)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", ["tpower", "tpower, scaled", "gpower", "pmd", "greedy gradient", "schur"])
 @pytest.mark.parametrize("how", ["lazy", "kept", "persisted", "columns", "csr"])
 def test_dask_arrays(name, how):

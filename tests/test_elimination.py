@@ -62,7 +62,7 @@ def test_no_support_is_above_the_bound(seeds, monkeypatch):
     assert between > 0.02 * len(seeds)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", ["data", "csr", "covariance"])
 @pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 1000), marks=pytest.mark.slow)], ids=str)

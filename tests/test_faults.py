@@ -149,7 +149,7 @@ def test_floating_point(call, form):
     raise_no_flag(call, FORMS[form](call))
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of variances beyond the range
 @pytest.mark.parametrize(("call", "end"), in_turn(calls.CALLS, [("f64", -1060), ("f64", 900), ("f32", -140)]))
 def test_floating_point_at_the_ends_of_the_range(call, end):
@@ -229,7 +229,7 @@ SEVERAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize(("call", "form", "threads", "times", "shared"), SEVERAL)
 def test_threads(call, form, threads, times, shared):
     """At the same time as in turn, to the bit."""

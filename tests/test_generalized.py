@@ -314,7 +314,7 @@ def test_more_directions_than_the_rank_of_A(deflation, method):
         np.testing.assert_allclose(result.values, value_on(A, B, range(3)), rtol=1e-9)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.filterwarnings("ignore:found only .* directions")
 @pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
 @pytest.mark.parametrize("deflation", DEFLATIONS)
@@ -405,7 +405,7 @@ def test_bad_input(arguments, options, error, message):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("p", [12, 300, 1100])
 @pytest.mark.parametrize("options", [{}, {"method": "rayleigh_flow"}, {"deflation": "generalized"}])
 def test_sparse_matrices(p, options):

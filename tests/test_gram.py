@@ -114,7 +114,7 @@ def test_matrix_by_strips(kind, k, dtype):
         np.testing.assert_array_equal(G[:, :rows], G[:, :rows].T)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("kind", ["csr", "csr64"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("p", [100, 500])  # few dense columns, and more than one pass has sums for
@@ -372,7 +372,7 @@ def test_refusals():
 SPARSITY = {"cardinality": 5, "l1_bound": 2.0, "penalty": 0.3}
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("method", SOLVERS)
 @pytest.mark.parametrize("deflation", spcacore.operators.deflation.DEFLATIONS)
 def test_every_method_and_deflation(method, deflation):
@@ -392,29 +392,28 @@ def test_every_method_and_deflation(method, deflation):
     np.testing.assert_allclose(formed.explained_variance, plain.explained_variance, rtol=1e-8)
 
 
-@pytest.mark.share(10)
+TREATED = {
+    "weights": {"sample_weight": np.random.default_rng(2).integers(0, 3, 200)},
+    "center": {"center": np.full(P, 0.1)}, "certify": {"certify": True}, "refine": {"refine": True},
+}  # fmt: skip
+
+
+@pytest.mark.share(6)
+@pytest.mark.usefixtures("few_starts")
 @pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
 @pytest.mark.parametrize("scale", [True, False])
-@pytest.mark.usefixtures("few_starts")
-def test_constraints_weights_and_scales(constraint, scale):
-    X, w = planted(200), np.random.default_rng(2).integers(0, 3, 200)
-    for options in ({"sample_weight": w}, {"center": np.full(P, 0.1)}, {"certify": True}, {"refine": True}):
-        if "refine" in options and constraint == "uncorrelated":
-            continue
-        formed, plain = (
-            sparse_pca(
-                X,
-                3,
-                **flat.recorded(
-                    "sparse_pca",
-                    {**options, "cardinality": 5, "constraint": constraint, "scale": scale, "screening": m},
-                ),
-            )
-            for m in ("gram", "none")
-        )
-        np.testing.assert_allclose(formed.loadings, plain.loadings, atol=1e-7)
-        np.testing.assert_allclose(formed.explained_variance, plain.explained_variance, rtol=1e-10)
-        np.testing.assert_allclose(formed.mean, plain.mean, rtol=1e-12)
+@pytest.mark.parametrize("treated", TREATED)
+def test_constraints_weights_and_scales(constraint, scale, treated):
+    if treated == "refine" and constraint == "uncorrelated":
+        pytest.skip("refused")
+    X, options = planted(200), {"cardinality": 5, "constraint": constraint, "scale": scale}
+    formed, plain = (
+        sparse_pca(X, 3, **flat.recorded("sparse_pca", {**options, **TREATED[treated], "screening": m}))
+        for m in ("gram", "none")
+    )
+    np.testing.assert_allclose(formed.loadings, plain.loadings, atol=1e-7)
+    np.testing.assert_allclose(formed.explained_variance, plain.explained_variance, rtol=1e-10)
+    np.testing.assert_allclose(formed.mean, plain.mean, rtol=1e-12)
 
 
 def test_one_component_functions():

@@ -261,7 +261,7 @@ def told(run, X):
     return any(w.category is UserWarning and str(w.message).startswith(SYMMETRIC) for w in caught)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("call", BY_KIND, ids=repr)
 def test_a_covariance_without_its_kind_is_told(call):
     X = call.clean()

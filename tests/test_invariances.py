@@ -177,7 +177,7 @@ def test_a_power_of_two_changes_no_bit(call, dtype):
                 np.testing.assert_array_equal(out[name], value, f"{name} at {c}")
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize(("call", "dtype"), in_turn(CALLS, DTYPES))
 def test_any_unit(call, dtype):
     for c in among(ANY, call, dtype):
@@ -241,7 +241,7 @@ def test_columns_of_very_different_size(call):
 
 ROWS, COLUMNS = (np.random.default_rng(5).permutation(m) for m in (N, P))
 APART = np.r_[np.argsort(COLUMNS[:6]), 6 + np.argsort(COLUMNS[6:])]  # within each of the two sets of a CCA
-NOT_BY_ORDER = (*COUNTED, "trace", "labels", "centers", "dissimilarity")  # paths to the result; names
+NOT_BY_ORDER = (*COUNTED, "trace", "labels", "centers", "dissimilarity", "unit")  # paths to the result; names
 BY_INDEX = (
     "order",
     "path_index",
@@ -329,7 +329,7 @@ IN_ANY_ORDER = [
 ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("which", "call"), IN_ANY_ORDER, ids=repr)
 def test_order_of_rows_and_columns(which, call):
     rows, columns = (ROWS, np.arange(P)) if which == "rows" else (np.arange(N), COLUMNS)

@@ -200,7 +200,7 @@ def test_no_rounding_lowers_a_bound_that_is_attained():
             assert 3 * scale * r <= relaxed_bound(A, (3,) * r, orthogonal) < 3 * scale * r * (1 + 1e-9)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("way", ["all", "matrix", "samples", "lanczos"])
 def test_bounds_of_data_by_few_vectors(way, dtype, monkeypatch):

@@ -3,7 +3,6 @@
 import ast
 from pathlib import Path
 
-import calls
 import laws
 import numpy as np
 import pytest
@@ -98,7 +97,3 @@ def test_the_value_of_a_constant_column_changes_nothing(call):
     for name in ("loading", "loadings"):
         if name in out and len(out[name]) == P:
             assert not np.any(out[name][-1]), name
-
-
-def test_every_public_function_has_a_row():
-    assert calls.without_a_call() == set()

@@ -474,7 +474,7 @@ def test_one_variable_less_does_not_reach_the_score():
     [{}, {"constraint": "orthogonal"}, {"constraint": "uncorrelated"}, {"deflation": "generalized"}],
 )
 def test_no_more_searches_than_bisection_makes(monkeypatch, options):
-    X = samples(9, 100, 200) * np.exp(-np.arange(200) / 40)
+    X = samples(9, 60, 100) * np.exp(-np.arange(100) / 20)
     solver, calls = spcacore.solvers.truncated_power.TruncatedPower, []
     solve = solver.solve
 
@@ -485,9 +485,9 @@ def test_no_more_searches_than_bisection_makes(monkeypatch, options):
     monkeypatch.setattr(solver, "solve", counted)
     result = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "explained": 0.9}))
     assert result.cardinality.min() > 1
-    assert result.cardinality.max() < 200
-    assert len(calls) <= 2 * np.ceil(np.log2(200))
-    assert max(calls) < 200
+    assert result.cardinality.max() < 100
+    assert len(calls) <= 2 * np.ceil(np.log2(100))
+    assert max(calls) < 100
 
 
 @pytest.mark.parametrize("strategy", ["forward", "gradient"])

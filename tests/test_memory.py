@@ -104,7 +104,7 @@ def cases():
             yield pytest.param(call, setup, marks=slow)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @linux
 @pytest.mark.parametrize(("call", "setup"), list(cases()))
 def test_matrix_is_not_copied(call, setup, tmp_path):

@@ -70,7 +70,7 @@ def seeds(count):
     )
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("method", "deflation"), PAIRS)
 @seeds(8)
 def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
@@ -157,7 +157,7 @@ def test_extending_is_the_same_as_asking_at_once(method, deflation):
     np.testing.assert_allclose(longer.loadings, whole.loadings, atol=1e-10)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
 @pytest.mark.parametrize("method", SOLVERS)
 @seeds(5)
@@ -371,7 +371,7 @@ def test_nonnegative_loadings_against_enumeration():
     assert np.mean(exact) > 0.85
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("mode", ["both", "shadow", "references"])
 def test_screening_serves_nonnegative_and_generalized(mode, order):

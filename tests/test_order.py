@@ -5,6 +5,7 @@ ones are lost that are added to the huge number before its negative is. So the s
 stand below the least node of the tree of additions that has both; many such pairs tell one tree from another.
 """
 
+import functools
 import os
 import subprocess
 import sys
@@ -40,6 +41,7 @@ def swamped(dtype, density):
     return T
 
 
+@functools.cache
 def factors(what, dtype, density):
     """Rows to be added up, and columns that they are multiplied by."""
     if what == "order":

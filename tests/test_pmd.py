@@ -492,7 +492,7 @@ def holes(seed=0, shape=(30, 15)):
     return X
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("scale", [True, False])

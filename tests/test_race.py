@@ -69,7 +69,7 @@ ROUTES = {
 }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("make", [counts, genotypes, factors, noise])
 @pytest.mark.parametrize("route", ROUTES)

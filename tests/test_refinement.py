@@ -419,7 +419,7 @@ def test_two_orthogonal_loadings_against_all_pairs_of_supports():
     assert np.median(short) < 1e-6
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("constraint", [None, "orthogonal"])
 @pytest.mark.parametrize("method", ["tpower", "gpower", "greedy", "pmd"])
 def test_no_solver_loses_variance_by_refinement(method, constraint):
@@ -489,7 +489,7 @@ def test_callback_ends_it():
     assert len([p for p in seen if p.value is not None]) > 3  # the rounds besides the components
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("constraint", [None, "orthogonal"])
 @pytest.mark.parametrize("n_restarts", [0, 1, 3])
 @few()

@@ -101,7 +101,7 @@ def in_turn():
                 yield pytest.param(name, kind, dtype, id=f"{name}-{kind}-{dtype.__name__}", marks=slow)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(("name", "kind", "dtype"), list(in_turn()))
 def test_the_same_result_as_in_memory(name, kind, dtype):
     result = CALLS[name](KINDS[kind](data(dtype=dtype)))
@@ -109,7 +109,7 @@ def test_the_same_result_as_in_memory(name, kind, dtype):
     agree(result, in_memory(name, dtype), FIELDS[name.split(",")[0]], tol)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "options",

@@ -24,7 +24,7 @@ pytestmark = [
 # ---- any source ------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", METHODS)
 def test_the_same_result_as_in_memory(name):
     X = data()
@@ -365,7 +365,7 @@ def as_table(X, library):
     return frame if library == "pandas" else pytest.importorskip("polars").DataFrame(dict(frame))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_tables(library, dtype):

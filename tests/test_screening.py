@@ -253,7 +253,7 @@ def in_turn():
                 yield pytest.param(kind, order, dtype, id=f"{kind}-{order}-{dtype.__name__}", marks=slow)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("kind", "order", "dtype"), list(in_turn()))
 def test_whole_calls(kind, order, dtype):
     X = stored(family(kind, 60, 1500), dtype, order)

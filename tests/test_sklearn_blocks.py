@@ -85,7 +85,7 @@ ESTIMATORS = {
 CLUSTERS = ("SparseKMeans", "one cluster")
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", ESTIMATORS)

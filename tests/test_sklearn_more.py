@@ -89,7 +89,7 @@ IN_BATCHES = [
 ]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("n", [60, 9], ids=["tall", "few"])
 @pytest.mark.parametrize(
     "options",

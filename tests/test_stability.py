@@ -148,7 +148,7 @@ def test_every_method(options):
 # ---- the search among candidates
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("dtype", "many"), [(np.float64, 24), (np.float32, 24), (np.float64, 1)])
 @pytest.mark.parametrize(
     "treatment", [{}, {"scale": True}, {"center": False}, {"center": False, "scale": True}, {"vector": True}]

@@ -114,7 +114,7 @@ def a_case(seed, known):
     return A, supports.within(int(rng.integers(least, min(most, least + 4) + 1)))
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("known", KNOWN)
 @pytest.mark.parametrize("seed", SEEDS)
@@ -165,7 +165,7 @@ def called(call, A, k, choice):
     return x.loading[:, None], x.value, np.inf if bound is None else bound
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.filterwarnings("ignore:no variance is left after 1 of the 2")  # one variable is the best set
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("known", KNOWN)
@@ -242,7 +242,7 @@ def test_partitions_against_enumeration(seed, known, total):
     assert found == pytest.approx(best, rel=1e-9)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("deflation", ["orthogonal", "uncorrelated"])
 def test_groups_under_a_constraint_are_proved(seed, deflation):

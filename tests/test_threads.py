@@ -95,7 +95,7 @@ def alone(name, entries=None):
         return outcome(LARGE[name](ENTRIES[entries]) if entries else MORE[name]())
 
 
-@pytest.mark.share(9)
+@pytest.mark.share(18)
 @pytest.mark.parametrize("entries", ENTRIES)
 @pytest.mark.parametrize("name", LARGE)
 def test_bits_of_large_calls(name, entries):
@@ -133,7 +133,7 @@ def called_alone(index):
         return outcome(CALLS[index].run(CALLS[index].clean()))
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize(
     ("index", "n_threads"),
     [

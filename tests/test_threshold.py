@@ -105,7 +105,7 @@ def test_l1_threshold_reaches_a_convex_solver(seed):
         assert w @ a == pytest.approx(problem.value, rel=1e-6, abs=1e-8)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("p", [2, 17, 255, 256, 257, 4095, 4096, 20001])
 @pytest.mark.parametrize("kind", ["normal", "cauchy", "integer", "periodic", "outliers"])
@@ -163,7 +163,7 @@ def unlike_their_sample(p, rng):
     }
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", unlike_their_sample(100, np.random.default_rng(0)))
 def test_l1_threshold_of_vectors_unlike_their_sample(dtype, kind):

@@ -210,7 +210,7 @@ def close(one, all_, but=(), **tolerance):
             np.testing.assert_allclose(getattr(one, name), value, **tolerance, err_msg=name)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks", "dask"])
 @pytest.mark.parametrize(
     "options",
@@ -240,7 +240,7 @@ def test_pairs_of_repeated_rows(options, layout):
         np.testing.assert_allclose(np.repeat(np.asarray(own), w, axis=0), other, atol=1e-8)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks", "dask"])
 @pytest.mark.parametrize(
     "options",

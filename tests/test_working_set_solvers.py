@@ -138,7 +138,7 @@ def fit(X, method, given, r=2, **options):
         )
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("kind", ["planted", "late", "dominant", "ties", "sparse", "noise"])
 @pytest.mark.parametrize("method", OPTIONS)
 @given(
@@ -172,7 +172,7 @@ def test_every_deflation_of_a_semidefinite_matrix(deflation, method, seed, stora
     check(X, result, method, given, deflation)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("method", OPTIONS)
 def test_the_search_ends_in_the_set(method, storage, no_search_of_all):

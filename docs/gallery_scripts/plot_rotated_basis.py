@@ -59,8 +59,8 @@ for budget in (24, 36, 48):
 # %%
 # Rows are variables, columns are components, matched with those planted. As the budget grows, components by
 # deflation change, because each has to repair what the earlier ones left, while ``sca`` only adds small
-# loadings. It needs 8 iterations for all sixteen components. Independent components are nearest to those
-# planted, but they have no zeros.
+# loadings, and needs far fewer iterations for all sixteen components. Independent components are nearest to
+# those planted, but they have no zeros.
 
 fig, axes = plt.subplots(2, 3, figsize=(9, 8), layout="constrained", sharex=True, sharey=True)
 for ax, ((name, budget), V) in zip(axes.T.ravel(), maps.items(), strict=True):

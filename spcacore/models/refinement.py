@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._limits import ORTHOGONAL_STARTS, REFINEMENT_RISE, REFINEMENT_ROUNDS, ROUND_RISE
+from .._limits import ORTHOGONAL_STARTS, REFINEMENT_RISE, REFINEMENT_ROUNDS, ROUND_RISE, SIGNED_ROUND_RISE
 from .._messages import warn
 from .._records import record
 from .._types import Kind, MatrixLike, RandomSource, Switch, Weights
@@ -93,7 +93,7 @@ def refine(
         growing penalty makes loadings orthogonal. After each round it chooses all values together, and swaps
         variables. If the supports have too few variables for orthogonal loadings, a ValueError is raised.
     choice : Choice, optional
-        What is known of the variables. Only `exclude` can be combined with a constraint.
+        What is known of the variables. All but signs can be combined with a constraint.
         If a loading lacks an included variable, that variable first replaces one with a small entry; entries
         of a wrong sign become zero. Of the choices, only `exclude` leaves the search of other loadings.
     n_restarts : int, default 0
@@ -103,7 +103,8 @@ def refine(
         Largest number of rounds: over all loadings or, of the search of other loadings, of twenty changes.
     tol : float, default 1e-7
         With a constraint, or a choice that is not only `exclude`: when a round gains no more than this
-        fraction, the search tries all of its starts, and ends if these do not gain more either.
+        fraction, the search tries all of its starts, and ends if these do not gain more either. With signs at
+        least 1e-4, because loadings of given signs may near each other without end, which explains ever more.
     {matrix}
     rng : None, int or numpy Generator, optional
         For the search. None is a fixed seed.
@@ -182,10 +183,12 @@ def with_sign(problem: Problem, index: NDArray[np.intp], value: NDArray[Any]) ->
 
 
 def refuse_constraint(problem: Problem) -> None:
-    """Raise where orthogonal loadings would have to respect more than that variables are excluded."""
-    if problem.supports.shapes:
-        what = problem.supports.shaping
-        raise ValueError(f"constraint='orthogonal' cannot be combined with {what} in refinement")
+    """Raise where orthogonal loadings would have to have given signs."""
+    if problem.supports.signs is not None:
+        raise ValueError(
+            "constraint='orthogonal' cannot be combined with signs in refinement: loadings of the same signs "
+            "are orthogonal only where they share no variable, as with support='disjoint'"
+        )
 
 
 def _made_feasible(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) -> list[Loading]:
@@ -229,9 +232,8 @@ def refined(
     if constraint is not None:
         start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
     rng = np.random.default_rng(seed)
-    rounds = _Rounds(
-        problem, sizes, constraint, max_iter, max(tol, _rounding(problem)), 1 + n_restarts, hook, rng
-    )
+    rise = max(tol, _rounding(problem), SIGNED_ROUND_RISE if problem.supports.signs is not None else 0.0)
+    rounds = _Rounds(problem, sizes, constraint, max_iter, rise, 1 + n_restarts, hook, rng)
     best, most, converged = rounds.ascend([*start], joint_variance(problem, start), 0)
     for attempt in range(1, 1 + n_restarts):
         if rounds.ended:
@@ -345,7 +347,11 @@ class _Rounds:
 def _orthogonal_start(
     problem: Problem, start: list[Loading], sizes: tuple[int, ...], max_iter: int, tol: float, seed: int
 ) -> list[Loading]:
-    """The best orthogonal loadings on the supports given, on those refined freely, or on others nearby."""
+    """The best orthogonal loadings on the supports given, on those refined freely, or on others nearby; on
+    the first alone where supports are of groups, or have included variables."""
+    if problem.supports.shapes:
+        ways = (on_supports(problem, start), _orthogonal(problem, start))
+        return _best_feasible(problem, [x for x in ways if x is not None])
     free = _ordered(problem, searched(problem, start, sizes, 1, max_iter, seed, None)[0], sizes)
     turn = in_turn(problem, sizes, seed)
     begin = list({supports_of(x): x for x in (turn, free, start) if len(x) == len(start)}.values())
@@ -355,19 +361,24 @@ def _orthogonal_start(
     nearby = [_orthogonal(problem, x) for x in begin]
     nearby += [on_supports(problem, x) for x in (*begin, *nearby, *on_the_way.values()) if x is not None]
     feasible = [x for x in nearby if x is not None]
-    if not feasible:
-        raise ValueError("no orthogonal loadings exist on the supports given; allow more variables")
+    _best_feasible(problem, feasible)
     few = {round(joint_variance(problem, x), 9): x for x in feasible}
     for key in sorted(few, reverse=True)[:ORTHOGONAL_STARTS]:
         better = swapped(problem, few[key], sizes)
         feasible += [] if better is None else [better]
-    return max(feasible, key=lambda x: joint_variance(problem, x))
+    return _best_feasible(problem, feasible)
+
+
+def _best_feasible(problem: Problem, found: list[list[Loading]]) -> list[Loading]:
+    if not found:
+        raise ValueError("no orthogonal loadings exist on the supports given; allow more variables")
+    return max(found, key=lambda x: joint_variance(problem, x))
 
 
 def _together(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...], wide: bool) -> list[Loading]:
     """Orthogonal loadings with all values chosen together; wide: variables exchanged too."""
     ways = [on_supports(problem, loadings)]
-    if wide:
+    if wide and not problem.supports.shapes:
         ways.append(swapped(problem, ways[0] or loadings, sizes))
     return max((x for x in (loadings, *ways) if x is not None), key=lambda x: joint_variance(problem, x))
 

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE, SIGNED_RATIOS
+from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE
 from .._records import replaced
 from ..linalg.eigen import largest_eigenpairs
-from ..linalg.orthogonal import fix_sign
-from ..linalg.signed import signed_vector
+from ..linalg.signed import raised_ratio, signed_vector
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
 from .solution import Report, Solution, Tally, ended
@@ -142,11 +141,9 @@ def refit(state: DeflatedOperator, x: Solution, nonnegative: bool = False) -> So
     They maximize x'Ax over unit vectors, subject to Q'x = 0 where the state is constrained, or x'Ax/x'Bx
     under generalized deflation. The objective is -inf where no vector of this support is feasible.
     """
-    signs = state.supports.signs
+    signs = np.ones(state.operator.p, np.int8) if nonnegative else state.supports.signs
     if signs is not None:
         value, objective = _signed_vector(state, x, signs[x.index])
-    elif nonnegative:
-        value, objective = _nonnegative_vector(state, x)
     else:
         value, objective = leading_vector(state.operator, x.index, x.entries, _feasible_span(state, x.index))
     return replaced(x, entries=value, objective=objective)
@@ -244,44 +241,12 @@ def _signed_vector(
         return vector.astype(op.dtype), objective
     begin = np.where(begin * signs < 0, 0, begin)
     Q = np.stack([q[x.index] for q in state.basis], axis=1)
-    return _signed_ratio(state, x.index, G, np.eye(len(G)) - Q @ Q.T, signs, begin)
-
-
-def _signed_ratio(
-    state: DeflatedOperator, index: NDArray[np.intp], G: NDArray[np.float64], B: NDArray[np.float64],
-    signs: NDArray[Any], x: NDArray[np.float64],
-) -> tuple[NDArray[Any], float]:  # fmt: skip
-    """x'Gx/x'Bx raised by maximizers of x'(G - ratio B)x of these signs (Dinkelbach 1967)."""
-    dtype = state.operator.dtype
-    ratio = state.objective(index, x.astype(dtype) / (np.linalg.norm(x) or 1)) if x.any() else -math.inf
-    ratio = max(ratio, 0.0)
-    for _ in range(SIGNED_RATIOS):
-        new, gain = signed_vector(G - ratio * B, signs, x if x.any() else None)
-        value = state.objective(index, new.astype(dtype))
-        if not gain > 0 or not value > ratio * (1 + REFIT_RISE.of(dtype)):
-            break
-        x, ratio = new, value
-    return x.astype(dtype), state.objective(index, x.astype(dtype)) if x.any() else -math.inf
-
-
-def _nonnegative_vector(state: DeflatedOperator, x: Solution) -> tuple[NDArray[Any], float]:
-    """A maximizer of x'Ax over x >= 0 on the support: x <- (A x)_+/||.||, which ascends, to its limit."""
-    op, k = state.operator, len(x.index)
-    if k > largest_submatrix(op) or state.quotient:
-        return x.entries, x.objective
-    G = op.submatrix(x.index).astype(np.float64)
-    eigenvalues, vectors = np.linalg.eigh(G)
-    vector = fix_sign(vectors[:, -1])
-    if vector.min() < -1e-12:
-        shift, objective = max(0.0, -eigenvalues[0]), -np.inf
-        vector = x.entries.astype(np.float64)
-        for _ in range(100 * k + 1000):
-            y = G @ vector
-            previous, objective = objective, float(vector @ y)
-            y = np.maximum(y + shift * vector, 0)
-            if not objective - previous > 1e-15 * abs(objective) or not y.any():
-                break
-            vector = y / np.linalg.norm(y)
-    vector = np.maximum(vector, 0)
-    vector /= np.linalg.norm(vector)
-    return vector.astype(op.dtype), float(vector @ (G @ vector))
+    B, dtype = np.eye(len(G)) - Q @ Q.T, op.dtype
+    size, least = float(begin @ B @ begin), QUOTIENT_NULL.of(dtype)
+    usable = size > least * float(begin @ begin)
+    ratio = max(float(begin @ G @ begin) / size, 0.0) if usable else 0.0
+    vector, _ = raised_ratio(G, B, signs, begin, ratio, REFIT_RISE.of(dtype), least)
+    if not vector.any():
+        return vector.astype(dtype), -math.inf
+    value = (vector / np.linalg.norm(vector)).astype(dtype)
+    return value, state.objective(x.index, value)
