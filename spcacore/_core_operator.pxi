@@ -48,12 +48,6 @@ cdef class UnitRule:
             spca_unit_step(&self.c, quadratic, &out[0], &work[0], &iwork[0], &units[0])
         return x, kept.view(bool)
 
-    def ascend(self, Operator A, const double[::1] start, Py_ssize_t max_iter, double tol, progress=None):
-        """From a dense start: (status, x, mask of its units, objective, x'Ax, n_iter)."""
-        if A.single:
-            return unit_ascent[float](A, self, start, max_iter, tol, progress, None)
-        return unit_ascent[double](A, self, start, max_iter, tol, progress, None)
-
 
 cdef unit_ascent(Operator A, UnitRule rule, const double[::1] start, Py_ssize_t max_iter, double tol, progress,
                  floating[::1] precision):
@@ -146,6 +140,12 @@ cdef class Operator:
         else:
             B.d.row_weight, B.d.row_center = &weight[0], &weight[0] if centered else NULL
         return B
+
+    def unit_ascend(self, UnitRule rule, const double[::1] start, Py_ssize_t max_iter, double tol, progress=None):
+        """Steps of a rule from a dense start: (status, x, mask of its units, objective, x'Ax, n_iter)."""
+        if self.single:
+            return unit_ascent[float](self, rule, start, max_iter, tol, progress, None)
+        return unit_ascent[double](self, rule, start, max_iter, tol, progress, None)
 
     @property
     def in_memory(self):

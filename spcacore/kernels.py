@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._limits import SOLVER_TOL
+from ._messages import counted
 from ._validation import check_bool, check_choice, default_cardinality, integer, number, real_array
 
 __all__ = ["Kernels", "ManyComponents", "Status", "float32", "float64", "get_include", "sparse_pca_each"]
@@ -148,7 +149,7 @@ def sparse_pca_each(
     Parameters
     ----------
     X : array-like of shape (m, n, p), or (m, p, p) with ``kind="covariance"``
-        The covariance matrix of each is formed: some hundred variables are meant.
+        The covariance matrix of each is formed: it is meant for a few hundred variables.
     n_components : int
         At most p. Where nothing but rounding is left before that, the others are zero.
     cardinality : int, optional
@@ -186,7 +187,9 @@ def sparse_pca_each(
     n, p = a.shape[1:]
     covariance = check_choice(kind, "kind", ("data", "covariance")) == "covariance"
     if covariance and n != p:
-        raise ValueError(f"a covariance is square, and X has matrices of {n} rows and {p} columns")
+        raise ValueError(
+            f"a covariance is square, and X has matrices of {counted(n, 'row')} and {counted(p, 'column')}"
+        )
     r = integer(n_components, "n_components", 1, p)
     k = default_cardinality(p) if cardinality is None else integer(cardinality, "cardinality", 1, p)
     update = ("hotelling", "projection", "schur").index(

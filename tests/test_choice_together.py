@@ -152,9 +152,9 @@ def test_refined_orthogonal_loadings_of_groups_or_with_what_is_included(known):
         )
         V = found.loadings
         assert abs(V[:, 0] @ V[:, 1]) < 1e-9
+        assert "groups" in known or V[2].any()  # one may be zero there, where they share no other
         for v in V.T:
             assert len(np.unique(unit[np.flatnonzero(v)])) <= k
-            assert "groups" in known or v[2] != 0
         shares.append(np.trace(V.T @ A @ V) / best)
     assert min(shares) > 0.9
     assert np.mean(shares) > 0.98

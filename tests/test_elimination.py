@@ -15,7 +15,7 @@ from spcacore.solvers.elimination import strong_variables_bound
 class Matrix:
     """What the bound asks of an operator."""
 
-    symmetric_form, dtype = True, np.dtype(np.float64)
+    symmetric_form, by_passes, dtype = True, False, np.dtype(np.float64)
 
     def __init__(self, A):
         self.A, self.p = A, len(A)

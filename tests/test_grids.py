@@ -11,7 +11,7 @@ from oracles import ends_at
 
 import spcacore
 from spcacore import select_sparsity
-from spcacore.models import alternation
+from spcacore.solvers.truncated_power import TruncatedPower
 
 pandas = optional("pandas")
 CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")
@@ -105,13 +105,13 @@ def test_the_result_is_that_of_its_sparsities(name):
 
 
 def test_earlier_components_are_searched_once_for_all_values(monkeypatch):
-    searched, found = [], alternation._found
+    searched, find = [], TruncatedPower.find
 
-    def counted(*arguments):
-        searched.append(arguments[3])
-        return found(*arguments)
+    def counted(self, problem, state, sparsity, *rest):
+        searched.append(sparsity)
+        return find(self, problem, state, sparsity, *rest)
 
-    monkeypatch.setattr(alternation, "_found", counted)
+    monkeypatch.setattr(TruncatedPower, "find", counted)
     X = planted(n=60, p=24, sizes=(4, 6))
     select_sparsity(X, pca(2), [[3], [2, 6, 9]], criterion="bic")
     assert searched == [3, 3, 9, 6, 2]

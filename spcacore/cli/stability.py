@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._messages import counted
 from ..selection.stable_variables import stability
 from .models import call_of
 from .reading import read, read_lines
@@ -68,13 +69,13 @@ def _other(task: Task) -> Table:
     here, there = task.table.samples(), table.samples()
     named = task.table.row_names and table.row_names
     if len(here) != len(there) or (named and here != there):
-        i = next((i for i, both in enumerate(zip(here, there, strict=False)) if both[0] != both[1]), 0)
-        wrong = (
-            f"its sample {i + 1} is {there[i]!r}, not {here[i]!r}"
-            if named
-            else f"it has {len(there)} samples"
-        )
+        wrong = f"it has {counted(len(there), 'sample')}"
+        for i, (one, other) in enumerate(zip(here, there, strict=False) if named else ()):
+            if one != other:
+                wrong = f"its sample {i + 1} is {other!r}, not {one!r}"
+                break
         raise UserError(
-            f"argument --other: {args.file} must have the {task.n} samples of {task.args.source}; {wrong}"
+            f"argument --other: {args.file} must have the {counted(task.n, 'sample')} of {task.args.source}; "
+            f"{wrong}"
         )
     return table

@@ -152,7 +152,7 @@ class Alternation:
         part = np.repeat([0, 1], [p, q])
         A, B = np.block([[np.zeros((p, p)), C], [C.T, np.zeros((q, q))]]), block_diag(B_x, B_y)
         both = Pencil(Form.of(A), Form.of(B), dtype=x.dtype, advice=x.advice)
-        objective = ratio_of(both, Sided.of(part, counts))
+        objective = ratio_of(both, _Sided.of(part, counts))
         affordable = int(PENCIL_START_WORK / (4 / 3 * sum(counts) ** 3 * (p + q)))
         found: Iterator[Units]
         if few := math.comb(p, counts[0]) * math.comb(q, counts[1]) <= PENCIL_ENUMERATED:
@@ -312,14 +312,14 @@ class Alternation:
 
 
 @record
-class Sided(Supports):
+class _Sided(Supports):
     """Variables of two parts, of which each has room for so many."""
 
     counts: tuple[int, int] = (0, 0)
     part: Index = field(default_factory=lambda: np.zeros(0, np.intp))
 
     @classmethod
-    def of(cls, part: Index, counts: tuple[int, int]) -> Sided:
+    def of(cls, part: Index, counts: tuple[int, int]) -> _Sided:
         p = len(part)
         none, one = np.zeros(p, bool), np.ones(p, np.intp)
         return cls(np.arange(p), ~none, none, None, False, one, False, sum(counts), counts, part)

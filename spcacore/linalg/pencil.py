@@ -19,7 +19,7 @@ from .eigen import all_eigenpairs
 __all__ = ["PencilBasis", "border", "bordered_values", "ties", "whitening"]
 __dir__ = __all__.copy
 
-DEFINITE = 1e-3  # of the roots of pivots: the smallest over the largest of a matrix that is far from singular
+_DEFINITE = 1e-3  # the least root of a pivot over the largest, of a matrix far from singular
 
 
 @record
@@ -52,7 +52,7 @@ class PencilBasis:
         except np.linalg.LinAlgError:
             return None
         pivot = L.diagonal()
-        if not pivot.min() > DEFINITE * pivot.max():
+        if not pivot.min() > _DEFINITE * pivot.max():
             return None
         return cls._of(A, np.linalg.inv(L).T, np.zeros(len(B), bool))
 

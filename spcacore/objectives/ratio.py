@@ -38,8 +38,8 @@ from .rows import KeptRows
 __all__ = ["Fit", "Quotient", "Ratio", "RatioOfUnits", "Support"]
 __dir__ = __all__.copy
 
-STEEPEST = 16  # units up to which the best swap of all is sought, and beyond which the first that helps
-KEPT_BASES = 64  # of the supports that a step of a search asks for again
+_STEEPEST = 16  # units up to which the best swap of all is sought, and beyond which the first that helps
+_KEPT_BASES = 64  # of the supports that a step of a search asks for again
 
 
 @record
@@ -213,7 +213,7 @@ class RatioOfUnits(Objective):
         self.bounded = fit is not None or supports.signs is not None
         self.exact = not self.bounded and bool(quotient.known.all())
         few = supports.signs is None or len(supports.allowed) <= self.most_tried
-        self.steepest = few and supports.room <= STEEPEST
+        self.steepest = few and supports.room <= _STEEPEST
         if supports.simple:
             self.most_tried = quotient.entering
         self.work = np.inf  # multiplications left to swaps
@@ -225,7 +225,7 @@ class RatioOfUnits(Objective):
         """The variables of some units, and the pencil on them whatever the signs."""
         key = units.tobytes()
         if key not in self._bases:
-            if len(self._bases) >= KEPT_BASES:
+            if len(self._bases) >= _KEPT_BASES:
                 self._bases.clear()
             S = self._usable(units)
             basis = self.quotient.basis(*self._block(S, S), S) if len(S) else PencilBasis.empty(0)

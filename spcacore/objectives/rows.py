@@ -11,7 +11,7 @@ from .._types import Array, Index
 __all__ = ["KeptRows"]
 __dir__ = __all__.copy
 
-SPARE_ROWS = 256  # beside those of a support, which may leave it and come back
+_SPARE_ROWS = 256  # beside those of a support, which may leave it and come back
 
 
 class KeptRows:
@@ -26,7 +26,7 @@ class KeptRows:
         members = S.tolist()
         new = [j for j in members if j not in self.kept]
         if new or not members:
-            if len(self.kept) > len(members) + SPARE_ROWS:
+            if len(self.kept) > len(members) + _SPARE_ROWS:
                 self.kept, new = {}, members
             parts = self.rows(np.array(new, np.intp))
             self.kept.update(zip(new, zip(*parts, strict=True), strict=True))

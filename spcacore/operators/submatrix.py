@@ -49,7 +49,7 @@ def columns_cost(problem: Problem) -> float:
 def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
     """A[S, :]."""
     C = np.empty((len(S), op.p), op.dtype)
-    step = len(S) if op.by_passes else 1 if op.symmetric_form else 4  # of data, four in one read
+    step = max(len(S), 1) if op.by_passes else 1 if op.symmetric_form else 4  # of data, four in one read
     for start in range(0, len(S), step):
         part = S[start : start + step]
         if len(part) == 1:  # reads less, with the same bits

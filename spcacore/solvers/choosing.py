@@ -48,7 +48,7 @@ class UnitSteps:
         Returns status, as the kernels do, index, entries, objective, x'Ax and the number of iterations.
         """
         x = self.start(op, index, entries)
-        status, x, units, objective, quadratic, n_iter = self.rule.ascend(op, x, max_iter, tol, hook)
+        status, x, units, objective, quadratic, n_iter = op.unit_ascend(self.rule, x, max_iter, tol, hook)
         if status < 0:
             return status, index, entries, -math.inf, -math.inf, 0
         support = self.supports.index(units)
