@@ -75,10 +75,11 @@ VALGRIND = "valgrind", "valgrind"
 
 
 def wheel_of(session):
-    """The package, built once for the sessions that ask for no options: one wheel serves every Python."""
-    if not list(WORK.glob("*.whl")):
-        session.run("pip", "wheel", "--no-deps", "--wheel-dir", WORK, ROOT)
-    return str(next(WORK.glob("*.whl")))
+    """The package, built once for the sessions of one Python that ask for no options."""
+    place = WORK / f"wheel{session.python}"
+    if not list(place.glob("*.whl")):
+        session.run("pip", "wheel", "--no-deps", "--wheel-dir", place, ROOT)
+    return str(next(place.glob("*.whl")))
 
 
 def environment(session, *packages, build=(), groups=()):
