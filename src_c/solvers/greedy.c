@@ -65,8 +65,8 @@ static double best_of_pairs(spca_int count, const spca_int *candidate, double fi
     return best / unit;
 }
 
-/* Whether the eigenvalue stays below best, as if all eigenvalues but the first were the second: where
- * the secular function, which falls, is negative there. */
+/* Whether the eigenvalue stays below best, as if all eigenvalues but the first were the second:
+ * where the secular function, which falls, is negative there. */
 static int surpassed(const double *eigenvalues, double lead, double norm, double corner,
                      double best)
 {
