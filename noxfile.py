@@ -183,9 +183,10 @@ def lint(session):
 @nox.session(python=USUAL)
 def types(session):
     """The annotations, by mypy; what users see of them, by mypy --strict and pyright."""
-    environment(session, ".[sklearn]", "mypy>=1.15", "pyright[nodejs]>=1.1.400")
+    work = environment(session, ".[sklearn]", "mypy>=1.15", "pyright[nodejs]>=1.1.400")
     session.run("mypy", "spcacore")
-    session.run("mypy", "--strict", "tests/typing")
+    session.chdir(work)  # away from the source, so that the package is the installed one
+    session.run("mypy", "--strict", str(ROOT / "tests" / "typing"))
     asked = "pyright", "--verifytypes", "spcacore", "--ignoreexternal", "--outputjson"
     told = session.run(*asked, silent=True, success_codes=[0, 1])
     share = json.loads(told[told.index("{") :])["typeCompleteness"]["completenessScore"]
