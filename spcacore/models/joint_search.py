@@ -150,7 +150,7 @@ def searched(
 
 
 def _rounded(A: Array) -> Array:
-    """A to some thirty bits of the standard deviations of each pair.
+    """A to 32 bits of the standard deviations of each pair.
 
     So last bits, which differ between processors, storages and threads, decide nothing in a search of many
     steps. The values of what it finds are those of A.
