@@ -38,7 +38,7 @@ from .rows import KeptRows
 __all__ = ["Fit", "Quotient", "Ratio", "RatioOfUnits", "Support"]
 __dir__ = __all__.copy
 
-_STEEPEST = 16  # units up to which the best swap of all is sought, and beyond which the first that helps
+_STEEPEST = 8  # units up to which the best swap of all is sought, and beyond which the first that helps
 _KEPT_BASES = 64  # of the supports that a step of a search asks for again
 
 
