@@ -101,9 +101,9 @@ static spca_status nonzeros(spca_int p, const real *x, spca_int *nnz, spca_int *
 }
 
 /* An ascent from x: with at most k nonzeros or, where k is 0, within a bound of the l1 norm. */
-static spca_status ascend(const operator_t *A, spca_int k, double bound, int nonnegative,
-                          spca_int max_iter, real tol, spca_stop stop, void *ctx, real *x,
-                          real *work, spca_int *iwork, real *objective, spca_int *n_iter)
+static spca_status ascend(const operator_t *A, int exponent, spca_int k, double bound,
+                          int nonnegative, spca_int max_iter, real tol, spca_stop stop, void *ctx,
+                          real *x, real *work, spca_int *iwork, real *objective, spca_int *n_iter)
 {
     spca_int *index = iwork, nnz, p = A->p;
     spca_status status = nonzeros(p, x, &nnz, index, work);
@@ -114,6 +114,7 @@ static spca_status ascend(const operator_t *A, spca_int k, double bound, int non
                                            work, work + p, iwork + p, objective, n_iter)
                    : SPCA(pmd)(A, bound, nonnegative, max_iter, tol, stop, ctx, &nnz, index, work,
                                work + p, iwork + p, objective, n_iter);
+    *objective = ldexp(*objective, exponent);
     if (status >= 0) scatter(p, nnz, index, work, x);
     return status;
 }
@@ -347,10 +348,8 @@ spca_status SPCA(tpower_covariance)(spca_int p, const real *A, spca_int ld, spca
 {
     int h;
     operator_t op = of_covariance(p, A, ld, &h);
-    spca_status status =
-        ascend(&op, k, 0, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter);
-    *value = ldexp(*value, 2 * h);
-    return status;
+    return ascend(&op, 2 * h, k, 0, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value,
+                  n_iter);
 }
 
 spca_status SPCA(tpower_data)(spca_int n, spca_int p, const real *X, spca_int ld, int row_major,
@@ -360,10 +359,8 @@ spca_status SPCA(tpower_data)(spca_int n, spca_int p, const real *X, spca_int ld
 {
     int h;
     operator_t op = of_data(n, p, X, ld, row_major, mean, weight, &h);
-    spca_status status =
-        ascend(&op, k, 0, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter);
-    *value = ldexp(*value, 4 * h);
-    return status;
+    return ascend(&op, 4 * h, k, 0, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value,
+                  n_iter);
 }
 
 spca_status SPCA(pmd_covariance)(spca_int p, const real *A, spca_int ld, double bound,
@@ -373,10 +370,8 @@ spca_status SPCA(pmd_covariance)(spca_int p, const real *A, spca_int ld, double 
 {
     int h;
     operator_t op = of_covariance(p, A, ld, &h);
-    spca_status status =
-        ascend(&op, 0, bound, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter);
-    *value = ldexp(*value, 2 * h);
-    return status;
+    return ascend(&op, 2 * h, 0, bound, nonnegative, max_iter, tol, stop, ctx, x, work, iwork,
+                  value, n_iter);
 }
 
 spca_status SPCA(pmd_data)(spca_int n, spca_int p, const real *X, spca_int ld, int row_major,
@@ -386,10 +381,8 @@ spca_status SPCA(pmd_data)(spca_int n, spca_int p, const real *X, spca_int ld, i
 {
     int h;
     operator_t op = of_data(n, p, X, ld, row_major, mean, weight, &h);
-    spca_status status =
-        ascend(&op, 0, bound, nonnegative, max_iter, tol, stop, ctx, x, work, iwork, value, n_iter);
-    *value = ldexp(*value, 4 * h);
-    return status;
+    return ascend(&op, 4 * h, 0, bound, nonnegative, max_iter, tol, stop, ctx, x, work, iwork,
+                  value, n_iter);
 }
 
 spca_status SPCA(refit_covariance)(spca_int p, const real *A, spca_int ld, real *x, real *work,
