@@ -17,6 +17,7 @@ import pytest
 from blas_kernels import FLAGS, lacking
 from calls import CALLS, numbers
 from extras import optional
+from in_turn import examples
 from threadpoolctl import threadpool_info
 
 from spcacore import _core
@@ -37,7 +38,6 @@ sys.path.insert(0, sys.argv[2])
 import numpy as np
 from calls import CALLS, numbers, planted
 from spcacore import greedy, pmd, sparse_pca, spca, tpower
-from spcacore.datasets import load_pitprops
 from starts import few
 from threadpoolctl import threadpool_info
 
@@ -58,26 +58,53 @@ for dtype in (np.float64, np.float32):
             for j, result in enumerate(calls):
                 for name, value in numbers(result).items():
                     out[f"large {i} {j}/{np.dtype(dtype)}/{name}"] = value
-wood = load_pitprops().correlation  # among random draws, what is taken must not hang on rounding
-settings = [(4, 4, "generalized"), (5, 4, "generalized"), (6, 3, "projection"), (6, 4, "generalized")]
-for i, (r, k, deflation) in enumerate(settings[: int(sys.argv[3])]):
-    refined = sparse_pca(wood, r, cardinality=k, kind="covariance", deflation=deflation, refine=True)
-    out[f"large {9 + i} 0/float64/loadings"] = refined.loadings
 kernels = {i["architecture"] for i in threadpool_info() if i.get("internal_api") == "openblas"}
 np.savez(sys.argv[1], kernels=np.array(sorted(kernels)), **out)
 """
 
+REFINED = """
+import sys
+import numpy as np
+from spcacore import sparse_pca
+from spcacore.datasets import load_pitprops
+
+def answer(A, r, k, **options):
+    found = sparse_pca(A, r, cardinality=k, kind="covariance", refine=True, **options)
+    print(np.packbits(found.loadings != 0).tobytes().hex(), *map(float.hex, found.loadings.ravel()))
+
+wood = load_pitprops().correlation
+answer(wood, 6, 4)
+answer(wood, 6, 4, deflation="generalized")
+for seed in range(int(sys.argv[1])):
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(10, 70))
+    X = rng.standard_normal((90, 5)) @ rng.standard_normal((5, p)) + rng.standard_normal((90, p))
+    answer(np.round(np.corrcoef(X.T), 6), 3, 4)
+"""
+
 
 @functools.cache
-def dumped(folder, kernel, threads, again=0, refined=4, clone=""):
+def refined(kernel, clone, threads, count):
+    """What is found in a process of its own: of each matrix the supports, then the bits of the values."""
+    environment = {"OPENBLAS_CORETYPE": kernel, "SPCACORE_CLONE": clone, "OPENBLAS_NUM_THREADS": str(threads)}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", REFINED, str(count)], env={**os.environ, **environment},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@functools.cache
+def dumped(folder, kernel, threads, again=0, clone=""):
     """All numbers of all calls, from a process of its own."""
-    path = Path(folder) / f"{kernel}-{threads}-{again}-{refined}-{clone}.npz"
+    path = Path(folder) / f"{kernel}-{threads}-{again}-{clone}.npz"
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads), "SPCACORE_CLONE": clone}
     environment.pop("OPENBLAS_CORETYPE", None)
     if kernel is not None:
         environment["OPENBLAS_CORETYPE"] = kernel
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", DUMP, str(path), str(Path(__file__).parents[1]), str(refined)],
+        [sys.executable, "-W", "ignore", "-c", DUMP, str(path), str(Path(__file__).parents[1])],
         capture_output=True, text=True, timeout=300, env=environment, cwd=folder, check=False,
     )  # fmt: skip
     if done.returncode == -signal.SIGILL and kernel is not None and lacking(kernel):
@@ -112,19 +139,16 @@ def test_another_process_gives_the_same_bits(folder):
 
 
 LIMIT = {"float64": 1e-12, "float32": 1e-5}
-SETTINGS = [(k, t, 4) for k in FLAGS for t in (1, 2, 4)]
 
 
 @openblas
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kernel", "threads", "refined"),
-    [("Nehalem", 2, 1), *SETTINGS],
-)
-def test_another_kernel_of_blas_gives_the_same_answer(folder, kernel, threads, refined):
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("kernel", FLAGS)
+def test_another_kernel_of_blas_gives_the_same_answer(folder, kernel, threads):
     """Supports and choices are the same; objectives to 1e-12, of float32 to 1e-5."""
-    expected = dumped(folder, None, 1, refined=refined)
-    out = dumped(folder, kernel, threads, refined=refined)
+    expected = dumped(folder, None, 1)
+    out = dumped(folder, kernel, threads)
     worst = compared(out, expected)
     used = ", ".join(out["kernels"])
     assert used == kernel or (kernel, used) == ("Zen", "Haswell")  # many builds have the same for both
@@ -153,6 +177,18 @@ def compared(out, expected):
             worst[dtype] = max(worst[dtype], apart)
             assert apart < LIMIT[dtype], (call, dtype, number)
     return worst
+
+
+@openblas
+@pytest.mark.share(4)
+@pytest.mark.parametrize("clone", _core.clones())
+@pytest.mark.parametrize("kernel", [k for k in FLAGS if k != "Zen" and not lacking(k)])
+def test_refined_answers_have_the_same_bits_on_every_processor(kernel, clone):
+    """Of a matrix: whatever kernels BLAS runs, and which clone of those here."""
+    first, count = _core.clones()[0], examples(20) - 2
+    expected = refined("Nehalem", first, 1, count)
+    assert len(expected) == 2 + count
+    assert refined(kernel, clone, 1 + (kernel == "Haswell"), count) == expected
 
 
 @openblas
