@@ -85,11 +85,11 @@ void spca_unit_step(const spca_rule *rule, double quadratic, double *x, double *
 /* What the steps raise, of unit x: x'Ax, or that, or its root, less the penalty.  work (units). */
 double spca_unit_objective(const spca_rule *rule, double quadratic, const double *x, double *work);
 
-/* The elastic net among such supports: b'Kb - 2 c'b + 2 level sum ||b_u|| least over b of the signs,
- * u the units that are not included, from b (p).  K (p x p) is symmetric semidefinite.  The second
- * takes the lowest level of which at most count units, included ones among them, have entries, near
- * *level where that is not 0; beyond (p) is the minimizer where one more has.  work (unit_net_work;
- * 2p more), iwork (2p + units + 1) (unit_net.c). */
+/* The elastic net among such supports: b'Kb - 2 c'b + 2 level sum ||b_u|| least over b of the
+ * signs, u the units that are not included, from b (p).  K (p x p) is symmetric semidefinite.  The
+ * second takes the lowest level of which at most count units, included ones among them, have
+ * entries, near *level where that is not 0; beyond (p) is the minimizer where one more has.  work
+ * (unit_net_work; 2p more), iwork (2p + units + 1) (unit_net.c). */
 spca_status spca_unit_net(const spca_supports *o, const double *K, const double *c, double level,
                           spca_stop stop, void *ctx, double *work, spca_int *iwork, double *b);
 spca_status spca_unit_net_path(const spca_supports *o, const double *K, const double *c,
