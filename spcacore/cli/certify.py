@@ -29,7 +29,6 @@ from .table import Arguments, UserError
 from .task import Task
 
 __all__ = ["run"]
-__dir__ = __all__.copy
 
 _REQUIRES = {
     "time_limit": "exact", "rng": "exact", "deflation": "loadings", "relaxation": "cardinality",

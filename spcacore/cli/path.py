@@ -15,7 +15,6 @@ from .table import Arguments, UserError
 from .task import Task
 
 __all__ = ["run"]
-__dir__ = __all__.copy
 
 _OF_CRITERIA = {
     "n_folds": "cv", "n_repeats": "cv", "n_permutations": "permutation", "n_resamples": "stability",

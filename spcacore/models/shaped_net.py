@@ -11,15 +11,16 @@ others, which are exact where units are single variables.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._limits import SHAPED_NET_ROUNDS, SHAPED_NET_TOL
 from .._types import Array, Index
 from ..supports.admissible import Supports
 
 __all__ = ["ShapedNet"]
-__dir__ = __all__.copy
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -27,13 +28,20 @@ _EPS = float(np.finfo(np.float64).eps)
 class ShapedNet:
     """The problem for some variables, of whole units, of which K is the matrix."""
 
+    unit: Index
+    included: NDArray[np.bool_]
+    size: Index
+    signs: NDArray[Any]
+    step: NDArray[Any]
+    barred: NDArray[Any]
+
     def __init__(self, K: Array, choice: Supports, variables: Index):
         self.K = K
         names, self.unit = np.unique(choice.unit[variables], return_inverse=True)
         self.included, self.size = choice.included[names], choice.size[names]
         self.barred = np.zeros(len(names), bool)
         self.signs = np.zeros(len(K)) if choice.signs is None else choice.signs[variables].astype(float)
-        self.members = [np.flatnonzero(self.unit == u) for u in range(len(names))]
+        self.members: list[Index] = [np.flatnonzero(self.unit == u) for u in range(len(names))]
         self.step = np.array([float(np.linalg.eigvalsh(K[np.ix_(u, u)])[-1]) for u in self.members])
 
     def norms(self, b: Array) -> Array:
