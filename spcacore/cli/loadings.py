@@ -16,11 +16,7 @@ from .reading import refusing
 from .source import needed, source_of
 from .table import Arguments, Table, UserError, unquoted
 
-<<<<<<< HEAD
-__all__ = ["Saved", "adopt", "known_names", "places", "read_saved", "rows_for"]
-=======
 __all__ = ["Saved", "adopt", "places", "read_saved", "rows_for"]
->>>>>>> main
 
 
 _COLUMNS = {"center": "mean", "scale": "scale", "kind": "kind"}  # of .csv, and what they are in .npz
