@@ -1,4 +1,4 @@
-"""What public functions take, in types; `tests/test_signatures.py` compares the words with the code."""
+"""What public functions take, in types; `tests/house/test_signatures.py` compares the words with the code."""
 
 from __future__ import annotations
 

@@ -408,7 +408,11 @@ def numbers(result: Any) -> dict[str, np.ndarray]:
     return out
 
 
-SETTINGS = {"get_num_threads", "limit_threads", "set_num_threads"}  # of the process: tests/test_threads.py
+SETTINGS = {
+    "get_num_threads",
+    "limit_threads",
+    "set_num_threads",
+}  # of the process: test_threads.py
 APART = {"cross_validated_eigenvalues", "stability"}  # with tables of their own, in files of that name
 
 

@@ -61,7 +61,8 @@ class _Population:
             for t, (index, value) in enumerate(loadings):
                 self.nnz[place, t] = len(index)
                 self.index[place, t, : len(index)] = index
-                self.value[place, t, : len(index)] = value / np.linalg.norm(value)
+                unit = value / np.linalg.norm(value)
+                self.value[place, t, : len(index)] = np.round(unit * 2.0**JOINT_BITS) * 2.0**-JOINT_BITS
         self.go_on(0, 1, np.inf, len(starts))
 
     def go_on(self, moves: int, patience: int, limit: float, given: int = 0) -> bool:
