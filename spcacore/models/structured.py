@@ -13,13 +13,12 @@ orthonormal basis of the earlier means:
 
 All of that depends on Z through Z'Z alone, so an iteration needs one product with the covariance matrix. Two
 steps accelerate it and never lower F: w is rescaled so that E w'C^-1 w is its dimension (and x inversely),
-and m is replaced by the best combination of itself and the two before it, where that raises F. `joint_em` has
-all components at once, without deflation.
+and m is replaced by the best combination of itself and the two before it, where that raises F. All components
+at once, without deflation, are in `under_prior`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,7 +32,6 @@ from .._limits import PRIOR_UNIT, STRUCTURED_TOL
 from .._messages import counted, warn
 from .._types import Kind, MatrixLike, Weights
 from .._validation import (
-    Hook,
     aligned,
     as_seed,
     check_choice,
@@ -43,20 +41,18 @@ from .._validation import (
     per_component,
 )
 from ..choice import Choice, Prior
-from ..linalg.orthogonal import column_span, fix_sign
-from ..operators.deflation import DEFLATIONS, DeflatedOperator
+from ..linalg.orthogonal import column_span
 from ..operators.inputs import as_fitted, as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality, warn_out_of_range
 from ..operators.transform import scores
-from ..progress import Callback, Progress, check_callback
+from ..progress import Callback, check_callback
 from ..results import LoadingsResult
 from ..solvers.parameters import shared_parameters
-from ..solvers.solution import Ended
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
-from .joint_em import fit_jointly
 from .priors import Banded, PriorMatrix, as_prior
 from .probabilistic import samples_of, total_variance
+from .under_prior import fit_at_once, fit_in_turn
 from .variance import operator_variances
 from .variational import Component, Residual, Search, regressors
 
@@ -463,9 +459,9 @@ def _fit(
         return Search(problem, residual, prior, n, max_iter, tol, [seed, t + 1], report)
 
     if deflation == "joint":
-        components = _fit_at_once(problem, n, r, prior, unit, max_iter, tol, hook)
+        components = fit_at_once(problem, n, r, prior, unit, max_iter, tol, hook)
     else:
-        components = _fit_components(problem, n, r, stop, sizes, deflation, unit, start_search, known, hook)
+        components = fit_in_turn(problem, n, r, stop, sizes, deflation, unit, start_search, known, hook)
     if stop and components and not components[0].gain > 0:
         warn("not even the first component raises the free energy")
     unconverged = [t for t, c in enumerate(components) if not c.converged]
@@ -473,101 +469,6 @@ def _fit(
         warn(f"component{'s' * (len(unconverged) > 1)} {', '.join(map(str, unconverged))} not converged in "
             f"{counted(max_iter, 'iteration')}")  # fmt: skip
     return _result(X, problem, components, n, method, deflation, kind, options | {"cardinality": sizes})
-
-
-def _fit_components(
-    problem: Problem, n: float, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str,
-    unit: float, start_search: Callable[[Residual, int, Callable[[], None]], Search], known: list[Component],
-    hook: Hook | None,
-) -> list[Component]:  # fmt: skip
-    """Up to r components, each in the scale of the caller's prior, whose precision is `unit` times L.
-
-    With `stop`, no more than raise the free energy, but one at least.
-    """
-    op, root = problem.operator, math.sqrt(unit)
-    residual = Residual(problem, n, deflation != "naive", 8 if stop else r)
-    removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
-    state = DeflatedOperator.from_problem(problem, removal)
-    sparse_state: DeflatedOperator | None = state
-    rounding = (30 if op.single else 1e3) * float(np.finfo(op.dtype).eps)
-    components: list[Component] = []
-    for t in range(r):
-        if residual.square <= rounding * residual.total:
-            if stop:
-                break
-            raise ValueError(f"X has rank {t}, to rounding, so n_components must be at most {t}, not {r}")
-        if t < len(known):
-            new = known[t]
-        else:
-            try:
-                search = start_search(residual, t, _step_counter(hook, t, r))
-                if sizes is None:
-                    new = search.on_all(
-                        residual.basis if deflation == "orthogonal" else residual.basis[:, :0]
-                    )
-                else:
-                    new = search.on_support(sizes[t], sparse_state, deflation == "constrained")
-            except Ended:
-                break
-            new = replace(new, gain=search.gain(new, problem.p if sizes is None else sizes[t]))
-            new = _in_units(new, problem, n, unit)
-        if stop and components and not new.gain > 0:
-            break
-        components.append(new)
-        residual.remove(new.m * root, (float(new.m @ new.m) + new.trace) * unit)
-        if sizes is not None and sparse_state is not None and t + 1 < r:
-            index = np.flatnonzero(new.m)
-            loading = new.m[index] / np.linalg.norm(new.m[index])
-            sparse_state = sparse_state.deflate(index, loading.astype(op.dtype), problem.noise)
-        if t >= len(known) and _told(hook, problem, new, t, r):
-            break
-    return components
-
-
-def _told(hook: Hook | None, problem: Problem, new: Component, t: int, r: int) -> bool:
-    """Tell the callback of a finished component; whether it ends the fit."""
-    if hook is None:
-        return False
-    loading = (new.m / np.linalg.norm(new.m)).astype(problem.operator.dtype)
-    variance = float(problem.in_units(loading @ problem.operator.apply(None, loading)))
-    return hook(Progress(t, r, len(new.free_energy), variance))
-
-
-def _in_units(new: Component, problem: Problem, n: float, unit: float) -> Component:
-    """In the scale of the caller's prior, whose precision is `unit` times L, and of the data."""
-    return replace(
-        new, m=fix_sign(new.m) / math.sqrt(unit), a=new.a * unit, trace=new.trace / unit,
-        free_energy=new.free_energy - n * problem.n_variables * problem.exponent * math.log(2) / 2,
-    )  # fmt: skip
-
-
-def _fit_at_once(
-    problem: Problem, n: float, r: int, prior: PriorMatrix, unit: float, max_iter: int, tol: float,
-    hook: Hook | None,
-) -> list[Component]:  # fmt: skip
-    """All components by `joint_em`; none where the callback ends it."""
-    try:
-        found = fit_jointly(problem, n, prior, r, max_iter, tol, _step_counter(hook, 0, r))
-    except Ended:
-        return []
-    components = [_in_units(new, problem, n, unit) for new in found]
-    for t, new in enumerate(components):
-        if _told(hook, problem, new, t, r):
-            break
-    return components
-
-
-def _step_counter(hook: Hook | None, t: int, r: int) -> Callable[[], None]:
-    """To be called after each iteration of component t."""
-    steps = 0
-
-    def report() -> None:
-        nonlocal steps
-        steps += 1
-        if hook is not None and hook(Progress(t, r, steps)):
-            raise Ended
-
-    return report
 
 
 def _result(

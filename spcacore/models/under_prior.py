@@ -1,4 +1,4 @@
-"""All components of the probabilistic model with a prior at once, without deflation: exact EM.
+"""Components under a prior: in turn, deflated (`fit_in_turn`), or all at once by exact EM (`fit_at_once`).
 
 In `T = X W + noise` the r rows of W are independent N(0, C); X (n x r) and s2 maximize the density of T. With
 L = C^-1, and X turned so that X'X = s2 diag(a), the rows of W are independent given T, too:
@@ -16,17 +16,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy import linalg
 
 from .._records import record
+from .._validation import Hook
 from ..linalg.eigen import leading_eigenvectors
+from ..linalg.orthogonal import fix_sign
+from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
+from ..progress import Progress
+from ..solvers.solution import Ended
 from .priors import Diagonal, PriorMatrix, Spectral
-from .variational import Component, Vector
+from .variational import Component, Residual, Search, Vector
 
-__all__ = ["fit_jointly"]
+__all__ = ["fit_at_once", "fit_in_turn"]
 __dir__ = __all__.copy
 
 _LOG_2PI = math.log(2 * math.pi)
@@ -120,7 +126,7 @@ def _continued(before: _Point, middle: _Point, after: _Point) -> _Point:
     )
 
 
-def fit_jointly(
+def _by_em(
     problem: Problem,
     n: float,
     prior: PriorMatrix,
@@ -159,3 +165,101 @@ def fit_jointly(
         Component(M[:, i], float(best.a[i]), float(best.traces[i]), best.at.noise, energies, converged, gain)
         for i in order
     ]
+
+
+# ---- several components -----------------------------------------------------------------------------
+
+
+def fit_in_turn(
+    problem: Problem, n: float, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str,
+    unit: float, start_search: Callable[[Residual, int, Callable[[], None]], Search], known: list[Component],
+    hook: Hook | None,
+) -> list[Component]:  # fmt: skip
+    """Up to r components, each in the scale of the caller's prior, whose precision is `unit` times L.
+
+    With `stop`, no more than raise the free energy, but one at least.
+    """
+    op, root = problem.operator, math.sqrt(unit)
+    residual = Residual(problem, n, deflation != "naive", 8 if stop else r)
+    removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
+    state = DeflatedOperator.from_problem(problem, removal)
+    sparse_state: DeflatedOperator | None = state
+    rounding = (30 if op.single else 1e3) * float(np.finfo(op.dtype).eps)
+    components: list[Component] = []
+    for t in range(r):
+        if residual.square <= rounding * residual.total:
+            if stop:
+                break
+            raise ValueError(f"X has rank {t}, to rounding, so n_components must be at most {t}, not {r}")
+        if t < len(known):
+            new = known[t]
+        else:
+            try:
+                search = start_search(residual, t, _step_counter(hook, t, r))
+                if sizes is None:
+                    new = search.on_all(
+                        residual.basis if deflation == "orthogonal" else residual.basis[:, :0]
+                    )
+                else:
+                    new = search.on_support(sizes[t], sparse_state, deflation == "constrained")
+            except Ended:
+                break
+            new = replace(new, gain=search.gain(new, problem.p if sizes is None else sizes[t]))
+            new = _in_units(new, problem, n, unit)
+        if stop and components and not new.gain > 0:
+            break
+        components.append(new)
+        residual.remove(new.m * root, (float(new.m @ new.m) + new.trace) * unit)
+        if sizes is not None and sparse_state is not None and t + 1 < r:
+            index = np.flatnonzero(new.m)
+            loading = new.m[index] / np.linalg.norm(new.m[index])
+            sparse_state = sparse_state.deflate(index, loading.astype(op.dtype), problem.noise)
+        if t >= len(known) and _told(hook, problem, new, t, r):
+            break
+    return components
+
+
+def _told(hook: Hook | None, problem: Problem, new: Component, t: int, r: int) -> bool:
+    """Tell the callback of a finished component; whether it ends the fit."""
+    if hook is None:
+        return False
+    loading = (new.m / np.linalg.norm(new.m)).astype(problem.operator.dtype)
+    variance = float(problem.in_units(loading @ problem.operator.apply(None, loading)))
+    return hook(Progress(t, r, len(new.free_energy), variance))
+
+
+def _in_units(new: Component, problem: Problem, n: float, unit: float) -> Component:
+    """In the scale of the caller's prior, whose precision is `unit` times L, and of the data."""
+    return replace(
+        new, m=fix_sign(new.m) / math.sqrt(unit), a=new.a * unit, trace=new.trace / unit,
+        free_energy=new.free_energy - n * problem.n_variables * problem.exponent * math.log(2) / 2,
+    )  # fmt: skip
+
+
+def fit_at_once(
+    problem: Problem, n: float, r: int, prior: PriorMatrix, unit: float, max_iter: int, tol: float,
+    hook: Hook | None,
+) -> list[Component]:  # fmt: skip
+    """All components by EM; none where the callback ends it."""
+    try:
+        found = _by_em(problem, n, prior, r, max_iter, tol, _step_counter(hook, 0, r))
+    except Ended:
+        return []
+    components = [_in_units(new, problem, n, unit) for new in found]
+    for t, new in enumerate(components):
+        if _told(hook, problem, new, t, r):
+            break
+    return components
+
+
+def _step_counter(hook: Hook | None, t: int, r: int) -> Callable[[], None]:
+    """To be called after each iteration of component t."""
+    steps = 0
+
+    def report() -> None:
+        nonlocal steps
+        steps += 1
+        if hook is not None and hook(Progress(t, r, steps)):
+            raise Ended
+
+    return report
