@@ -20,6 +20,7 @@ from itertools import combinations, product
 import numpy as np
 from scipy.linalg import block_diag
 
+from .. import _core
 from .._limits import (
     CCA_CHOICE_TURNS,
     CCA_GENERALIZED_LEFT,
@@ -36,10 +37,10 @@ from .._limits import (
 )
 from .._records import record
 from ..linalg.pencil import whitening
-from ..models.shaped_net import ShapedNet
 from ..objectives.regression import Regression
 from ..objectives.rows import KeptRows
 from ..operators.deflation import PROJECTION, Deflation
+from ..solvers.choosing import Step
 from ..solvers.solution import ProgressHook, Solution, ended
 from ..supports.admissible import Supports, Units
 from ..supports.search import forward, forward_ways, swap
@@ -270,7 +271,7 @@ class Alternation:
         if supports.signs is None:
             W = self._whitened(side, S)
             return W @ (W.T @ g)
-        return ShapedNet(B, supports, S).solve(g, 0.0, np.zeros(len(S)))
+        return _core.unit_net(supports.on(S).rule(Step.L1), B, g, np.zeros(len(S)))[0]
 
     def _whitened(self, side: int, S: Index) -> Array:
         """W with W'BW = I on a support."""

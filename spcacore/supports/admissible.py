@@ -122,6 +122,13 @@ class Supports:
         """The same, where no others than these may be."""
         return replaced(self, allowed=self.allowed & units)
 
+    def on(self, index: Index) -> Self:
+        """The same for these variables alone, of whole units."""
+        names, unit = np.unique(self.unit[index], return_inverse=True)
+        signs = None if self.signs is None else self.signs[index]
+        own = {name: getattr(self, name)[names] for name in ("allowed", "included", "size")}
+        return replaced(self, unit=unit, signs=signs, **own)
+
     # A search asks which units may join and which may leave
 
     def left(self, units: Units) -> int:

@@ -10,9 +10,9 @@ import scipy.optimize
 from known_variables import signed_optimum, signed_ratio_optimum
 
 import spcacore
+from spcacore import _core
 from spcacore.generalized.form import Form
 from spcacore.generalized.pencil import Pencil
-from spcacore.models.shaped_net import ShapedNet
 from spcacore.objectives.eigenvalue_sum import LeadingSum
 from spcacore.objectives.partition import Partition
 from spcacore.objectives.ratio import Ratio, RatioOfUnits
@@ -64,7 +64,7 @@ def regression(A, supports):
     K, g = metric(A)
 
     def fit(S):
-        return ShapedNet(K[np.ix_(S, S)], supports, S).solve(g[S], 0.0, np.zeros(len(S)))
+        return _core.unit_net(supports.on(S).rule(2), K[np.ix_(S, S)], g[S], np.zeros(len(S)))[0]
 
     rows = KeptRows(lambda S: (K[S],), len(A))
     return Regression(rows, K.diagonal(), g, supports, fit=None if supports.signs is None else fit)
