@@ -453,4 +453,3 @@ TABLE_ROWS, TABLE_COLUMNS = 40, 10  # of a printed table; more variables or comp
 LISTED_LOADINGS = 50  # of one component on the screen
 
 __all__ = ["Precision", *(name for name in dir() if name.isupper())]
-__dir__ = __all__.copy

@@ -31,7 +31,6 @@ __all__ = [
     "warn_repeated",
     "with_advice",
 ]
-__dir__ = __all__.copy
 
 _WITHIN = ("spcacore", "sklearn")  # whose lines are not the user's
 _UNSAID: ContextVar[tuple[str, ...]] = ContextVar("unsaid", default=())

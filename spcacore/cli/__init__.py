@@ -13,7 +13,6 @@ from .console import say
 from .table import UserError
 
 __all__ = ["main"]
-__dir__ = __all__.copy
 
 
 def main(argv: Sequence[str] | None = None) -> int:

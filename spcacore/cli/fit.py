@@ -19,7 +19,6 @@ from .table import Arguments, UserError
 from .task import Task
 
 __all__ = ["fit_fields", "run", "scores_of", "show_pitprops"]
-__dir__ = __all__.copy
 
 
 def show_pitprops() -> None:

@@ -17,7 +17,6 @@ from .source import needed, source_of
 from .table import Arguments, Table, UserError, unquoted
 
 __all__ = ["Saved", "adopt", "places", "read_saved", "rows_for"]
-__dir__ = __all__.copy
 
 
 _COLUMNS = {"center": "mean", "scale": "scale", "kind": "kind"}  # of .csv, and what they are in .npz

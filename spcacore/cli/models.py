@@ -22,7 +22,6 @@ __all__ = [
     "FILES", "FIT", "RESAMPLED", "SPARSITY", "Call", "Option", "call_of", "flag_of", "in_flags", "long_flag",
     "options_of", "refusal", "refuse", "takes",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 _FUNCTIONS = {name: one for name, (one, _) in FITTING.items()} | {"ppca": ppca}
 FIT = (*METHODS, "spca", "sca", "sma", "ppca", "oppca", "soppca")

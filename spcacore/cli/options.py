@@ -22,7 +22,6 @@ from .models import FIT, RESAMPLED, flag_of, in_flags, long_flag, options_of, ta
 from .table import Arguments, UserError
 
 __all__ = ["COMMANDS", "arguments", "cli", "grid", "in_words"]
-__dir__ = __all__.copy
 
 # ---- values -----------------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ from .table import Arguments, UserError
 from .task import Task
 
 __all__ = ["run"]
-__dir__ = __all__.copy
 
 
 def run(args: Arguments) -> None:

@@ -26,7 +26,6 @@ __all__ = [
     "check_outputs", "fields_of", "json_loading", "json_result", "print_json", "print_loading",
     "print_result", "print_rows", "write", "write_frame", "write_table",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 _SCHEMA = 2  # of --json; grows when a field changes its meaning or goes away
 _LARGE = {  # what a result has of every variable or sample

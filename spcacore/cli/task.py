@@ -16,16 +16,24 @@ from .console import Work, say
 from .models import SPARSITY, call_of, in_flags, refusal
 from .reading import read, read_lines
 from .report import check_outputs, print_json, write
-from .table import Arguments, UserError
+from .table import Arguments, Table, UserError
 
 __all__ = ["Task"]
-__dir__ = __all__.copy
 
 _MISSING = ("pmd", "ppca")  # methods that take NaN; for tpower --impute makes explicit what becomes of them
 
 
 class Task:
     """A file that was read, and what is to be done with it."""
+
+    args: Arguments
+    table: Table
+    names: list[str]
+    matrix: Any
+    n: int
+    p: int
+    done: Work
+    warnings: list[str]
 
     def __init__(self, args: Arguments):
         self.call = call_of(args) if args.methods else None
@@ -35,7 +43,7 @@ class Task:
         args.nan = args.method in _MISSING and args.command in ("fit", "path") and not args.scores
         started = time.perf_counter()
         self.args, self.table = args, read(args)
-        self.reading = time.perf_counter() - started
+        self.reading: float = time.perf_counter() - started
         self.names, self.matrix = self.table.variables(), self.table.matrix
         self.n, self.p = self.matrix.shape
         kind = "covariance" if args.covariance else "data"  # how all functions are to take the matrix

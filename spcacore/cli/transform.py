@@ -13,7 +13,6 @@ from .table import Arguments
 from .task import Task
 
 __all__ = ["run"]
-__dir__ = __all__.copy
 
 
 def run(args: Arguments) -> None:

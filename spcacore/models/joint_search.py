@@ -39,7 +39,6 @@ from ..progress import Progress
 from .orthogonal_search import Loading, as_matrix
 
 __all__ = ["JointSearch", "ascended", "searched"]
-__dir__ = __all__.copy
 
 
 class _Population:
@@ -90,10 +89,14 @@ class JointSearch:
     Draws the same numbers on every machine.
     """
 
+    sizes: Sequence[int]
+    start: list[Loading]
+    seed: int
+
     def __init__(self, A: Array, sizes: Sequence[int], start: list[Loading], seed: int):
         self.A, self.sizes, self.start, self.seed = np.ascontiguousarray(A), sizes, start, seed
         self.best: list[tuple[float, list[Loading]]] = []
-        self.limit = JOINT_WORK * max(len(A), JOINT_SMALL)
+        self.limit: float = JOINT_WORK * max(len(A), JOINT_SMALL)
 
     def rounds(self) -> Iterator[None]:
         """Some moves at a time."""

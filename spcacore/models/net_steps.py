@@ -12,13 +12,13 @@ from .. import _core
 from .._limits import JOINING_VARIABLES, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import warn
 from .._records import record
+from .._types import Array, Index
 from ..linalg.orthogonal import procrustes
 from ..operators.problem import Problem
 from ..solvers.choosing import Step
 from ..supports.admissible import Supports
 
 __all__ = ["ElasticNets", "Space", "Thresholds", "Wanted", "space_of", "sparse_net"]
-__dir__ = __all__.copy
 
 
 def space_of(problem: Problem) -> Space:
@@ -126,6 +126,9 @@ def _cost(B: NDArray[np.float64], choice: Supports) -> NDArray[np.float64]:
 class Thresholds:
     """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
 
+    wanted: tuple[Wanted, ...]
+    choice: Supports
+
     def __init__(self, wanted: tuple[Wanted, ...], choice: Supports):
         self.wanted, self.choice = wanted, choice
 
@@ -156,13 +159,20 @@ class ElasticNets:
     violate the optimality conditions, and these join it. Sets and supports are kept between iterations.
     """
 
+    op: _core.Operator
+    space: Space
+    wanted: tuple[Wanted, ...]
+    ridge: float
+    choice: Supports
+    working: Index
+
     def __init__(
         self, op: _core.Operator, space: Space, wanted: tuple[Wanted, ...], ridge: float,
         choice: Supports,
     ):  # fmt: skip
         self.op, self.space, self.wanted, self.ridge, self.choice = op, space, wanted, ridge, choice
-        self.levels = np.zeros(len(wanted))
-        self.eps = float(np.finfo(op.dtype).eps)
+        self.levels: Array = np.zeros(len(wanted))
+        self.eps: float = float(np.finfo(op.dtype).eps)
         self.working = np.zeros(0, np.intp)
         self.B: NDArray[np.float64] | None = None
 

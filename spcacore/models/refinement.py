@@ -48,7 +48,6 @@ __all__ = [
     "NOT_CONVERGED", "joint_variance", "quickly_refined", "refine", "refined", "refined_from",
     "refuse_constraint", "with_sign",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
 NOT_CONVERGED = "refinement not converged in {} rounds"

@@ -57,7 +57,6 @@ from .variance import operator_variances
 from .variational import Component, Residual, Search, regressors
 
 __all__ = ["StructuredPCAResult", "checked_prior", "oppca", "soppca"]
-__dir__ = __all__.copy
 
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 _OF_OPPCA = ("orthogonal", "naive", "joint")

@@ -25,7 +25,6 @@ from .._validation import group_labels, real_array
 from ..choice import Choice
 
 __all__ = ["Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
-__dir__ = __all__.copy
 
 Units = NDArray[np.bool_]
 Unit = int | np.integer[Any]
