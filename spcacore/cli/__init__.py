@@ -13,6 +13,7 @@ from .console import say
 from .table import UserError
 
 __all__ = ["main"]
+__dir__ = __all__.copy
 
 
 def main(argv: Sequence[str] | None = None) -> int:

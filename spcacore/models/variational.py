@@ -498,8 +498,11 @@ class Search:
         return OnSupport(S, em, x, noise, energies, converged, a, self.residual.apply(m) / (e * s2))
 
 
-def regressors(means: Vector, energy: Vector, deflation: str) -> Vector:
+def regressors(means: Vector, traces: Vector, deflation: str) -> Vector:
     """b_t with x_t = T b_t."""
+    if deflation == "joint":
+        return np.asarray(linalg.solve(means.T @ means + np.diag(traces), means.T, assume_a="pos").T)
+    energy = np.sum(means**2, axis=0) + traces
     B = np.zeros_like(means)
     Q = np.zeros((len(means), 0))
     for t, m in enumerate(means.T):

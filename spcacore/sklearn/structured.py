@@ -43,7 +43,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     choice : Choice, optional
         As in `soppca`; it needs a cardinality.
     deflation, max_iter, tol
-        As in `soppca`.
+        As in `soppca`, or without a cardinality as in `oppca`.
     center : bool, default True
         Subtract the means of the variables.
     scale : bool, default False
@@ -86,7 +86,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     _: KW_ONLY
     prior: Prior | None = None
     choice: Choice | None = None
-    deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal"
+    deflation: Literal["orthogonal", "naive", "constrained", "joint"] = "orthogonal"
     max_iter: int = 500
     tol: float | None = None
     center: bool = True
