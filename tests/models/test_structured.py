@@ -20,7 +20,7 @@ from oracles import covariance, deflated, dense_vector, power_iteration
 import spcacore
 from spcacore import grid_laplacian, oppca, ppca, select_prior, soppca, sparse_pca
 from spcacore.models import priors
-from spcacore.models.prior_choice import chosen_support
+from spcacore.models.variational import chosen_support
 from spcacore.operators.field import Field
 from spcacore.supports.admissible import Supports
 
