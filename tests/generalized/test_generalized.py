@@ -14,7 +14,7 @@ from spcacore import sparse_eigen, sparse_pca
 from spcacore._limits import PENCIL_ALL_SWAPS_WORK
 from spcacore.generalized import eigen as directions
 from spcacore.generalized import search as starts
-from spcacore.generalized.options import DEFLATIONS
+from spcacore.generalized.search import DEFLATIONS
 from spcacore.linalg import eigen
 from spcacore.objectives.ratio import RatioOfUnits
 
