@@ -230,7 +230,7 @@ class ExpectationMaximization:
             N = Q.T @ Y
             N = linalg.cho_factor((N + N.T) / 2)
             m = project_out(m - Y @ linalg.cho_solve(N, Y.T @ right), Q)
-            trace -= float(np.sum(Y * linalg.cho_solve(N, Y.T).T))
+            trace -= float(np.trace(linalg.cho_solve(N, Y.T @ Y)))
             logdet -= 2 * float(np.log(np.diag(N[0])).sum())
         return Posterior(m, self.product(m), prior.product(m), trace, self.dimension - a * trace, logdet, a)
 

@@ -20,6 +20,7 @@ import spcacore
 from spcacore import grid_laplacian, oppca, ppca, select_prior, soppca, sparse_pca
 from spcacore.models import priors
 from spcacore.models.variational import chosen_support
+from spcacore.operators.field import Field
 from spcacore.supports.admissible import Supports
 
 
@@ -431,6 +432,17 @@ def test_the_joint_model_without_a_prior_has_a_closed_form(shape):
         result.scores.T @ result.scores, np.diag(squares[:3] / p - noise), rtol=1e-6, atol=1e-6
     )
     np.testing.assert_allclose(np.abs(result.loadings.T @ oppca(X, 3).loadings), np.eye(3), atol=1e-6)
+
+
+@pytest.mark.parametrize("deflation", ["orthogonal", "constrained"])
+def test_the_matrix_of_the_search_is_formed_once(deflation, monkeypatch):
+    """So that the time is linear in the number of components, those of noise included."""
+    formed, form = [], Field._formed
+    monkeypatch.setattr(Field, "_formed", lambda field: formed.append(field) or form(field))
+    X = np.random.default_rng(0).standard_normal((60, 400))
+    found = soppca(X, 8, 10, deflation=deflation)
+    assert found.n_components == 8
+    assert len(formed) == len(set(map(id, formed))) > 0
 
 
 def test_what_the_joint_model_refuses():
