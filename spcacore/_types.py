@@ -14,7 +14,6 @@ __all__ = [
     "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike", "Switch",
     "ThresholdRule", "Variables", "Weights",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 class SparseMatrix(Protocol):

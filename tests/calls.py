@@ -181,6 +181,12 @@ CALLS: list[Call] = [
         ),
     ),
     *both(
+        "oppca, joint",
+        lambda X, kind, **more: spcacore.oppca(
+            X, R, deflation="joint", **flat.recorded("oppca", {**samples(kind), "kind": kind, **more})
+        ),
+    ),
+    *both(
         "soppca",
         lambda X, kind, **more: spcacore.soppca(
             X, R, K, **flat.recorded("soppca", {**samples(kind), "kind": kind, **more})

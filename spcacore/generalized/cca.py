@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = ["SparseCCAResult", "sparse_cca"]
-__dir__ = __all__.copy
 
 
 @filled(

@@ -20,7 +20,6 @@ from .form import Array, Index
 from .sides import CrossCovariance, both_sides, common_dtype, correlation, one_of_each
 
 __all__ = ["CCAPermutation", "sparse_cca_permutation"]
-__dir__ = __all__.copy
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,7 +15,6 @@ from .ratio_bounds import pencil_bounds, refuse_many
 from .sides import both_sides, one_of_each
 
 __all__ = ["sparse_cca_bound", "sparse_eigen_bound"]
-__dir__ = __all__.copy
 
 
 def sparse_eigen_bound(

@@ -43,7 +43,6 @@ from .ratio_bounds import pencil_bounds
 from .search import greedy_searches, ratio_of
 
 __all__ = ["SparseEigenResult", "directions", "read_pencil", "search", "sparse_eigen"]
-__dir__ = __all__.copy
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -32,7 +32,6 @@ from .pencil import Pencil
 from .search import single_variables
 
 __all__ = ["flows"]
-__dir__ = __all__.copy
 
 
 class _BySlope(RatioOfUnits):

@@ -14,7 +14,6 @@ from .._validation import is_sparse
 from ..operators.low_rank import LowRank
 
 __all__ = ["Form"]
-__dir__ = __all__.copy
 
 
 @record

@@ -43,7 +43,6 @@ from .pencil import Pencil, Unbounded
 from .scatter import BlockScatter, DataScatter, class_sizes, ledoit_wolf_shrinkage
 
 __all__ = ["SparseLDAResult", "sparse_lda"]
-__dir__ = __all__.copy
 
 
 @filled(

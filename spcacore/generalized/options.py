@@ -19,7 +19,6 @@ from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
 from .ratio_bounds import refuse_many
 
 __all__ = ["DEFLATIONS", "Options", "check_options"]
-__dir__ = __all__.copy
 
 DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.residual}
 

@@ -49,7 +49,6 @@ from ..solvers.solution import Solution
 from .form import Array, Form, Index
 
 __all__ = ["Pencil", "Unbounded", "unbounded"]
-__dir__ = __all__.copy
 
 
 class Unbounded(ValueError):
@@ -69,6 +68,21 @@ def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
 class Pencil:
     """Both forms in units in which B has diagonals near 1, without what was found so far; a `Quotient`."""
 
+    nothing: float
+    largest: float
+    entering: int
+    dtype: np.dtype[Any]
+    advice: str
+    least: float
+    null: float
+    slack: float
+    p: int
+    usable: NDArray[np.bool_]
+    known: NDArray[Any]
+    exponent: int
+    Ad: Array
+    Bd: Array
+
     nothing, largest, entering = -math.inf, math.inf, PENCIL_ENTERING
 
     def __init__(self, A: Form, B: Form, *, dtype: np.dtype, advice: str = "add to the diagonal of B"):
@@ -83,12 +97,12 @@ class Pencil:
         exponent = np.where(used, np.round(np.log2(np.where(used, variance, 1.0)) / 2), 0.0)
         unit = np.ldexp(1.0, -exponent.astype(int))
         self.p, self.usable, self.known = B.p, used, np.ones(B.p, bool)
-        self.active = np.flatnonzero(used)
+        self.active: Index = np.flatnonzero(used)
         self._refuse_unused(A, B, ~used)
         if not used.any():
             raise ValueError("B is zero")
         self.B = self.B0 = B.in_units(np.where(used, unit, 0.0))
-        self.unit = np.where(used, unit, 0.0)
+        self.unit: NDArray[Any] = np.where(used, unit, 0.0)
         self.removed: list[tuple[Array, Array]] = []
         self._numerator(A)
         self._whiten: Array | None = None

@@ -28,7 +28,6 @@ from .form import Array, Index
 from .pencil import Pencil
 
 __all__ = ["pair_bounds", "pencil_bounds", "refuse_many"]
-__dir__ = __all__.copy
 
 
 def refuse_many(p: int) -> None:

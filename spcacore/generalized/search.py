@@ -26,7 +26,6 @@ from .form import Array
 from .pencil import Pencil, Unbounded
 
 __all__ = ["best_pairs", "greedy_searches", "ratio_of", "single_variables"]
-__dir__ = __all__.copy
 
 
 def ratio_of(pencil: Pencil, supports: Supports) -> RatioOfUnits:

@@ -36,7 +36,6 @@ __all__ = [
     "leading_singular_vector", "max_abs_per_column", "named", "names_of", "one_of_each", "pair_of",
     "speaking_of_y",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 Known = dict[str, Any] | None
 
@@ -351,6 +350,12 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
 
 class CrossCovariance:
     """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
+
+    x: Side
+    y: Side
+    stop: threading.Event | None
+    matrix: Array | None
+    removed: LowRank
 
     def __init__(self, x: Side, y: Side, stop: threading.Event | None = None):
         self.x, self.y, self.stop = x, y, stop

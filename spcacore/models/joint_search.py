@@ -40,7 +40,6 @@ from ..supports.admissible import Supports
 from .orthogonal_search import Loading, as_matrix
 
 __all__ = ["JointSearch", "ascended", "searched"]
-__dir__ = __all__.copy
 
 
 class _Population:
@@ -94,11 +93,16 @@ class JointSearch:
     Draws the same numbers on every machine.
     """
 
+    supports: Supports
+    sizes: Sequence[int]
+    start: list[Loading]
+    seed: int
+
     def __init__(self, A: Array, supports: Supports, sizes: Sequence[int], start: list[Loading], seed: int):
         self.A, self.supports, self.sizes = np.ascontiguousarray(A), supports, sizes
         self.start, self.seed = start, seed
         self.best: list[tuple[float, list[Loading]]] = []
-        self.limit = JOINT_WORK * max(len(A), JOINT_SMALL)
+        self.limit: float = JOINT_WORK * max(len(A), JOINT_SMALL)
 
     def rounds(self) -> Iterator[None]:
         """Some moves at a time."""

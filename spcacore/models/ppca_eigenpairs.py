@@ -17,7 +17,6 @@ from ..linalg.lapack import interruptible
 from ..operators.problem import Problem
 
 __all__ = ["leading_and_rest"]
-__dir__ = __all__.copy
 
 
 def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Array, Array, float]:

@@ -14,7 +14,6 @@ from ..supports.search import forward_ways
 from .priors import Isotropic, PriorMatrix, Sparse
 
 __all__ = ["chosen_support", "log_binomial", "log_supports"]
-__dir__ = __all__.copy
 
 
 def chosen_support(prior: PriorMatrix, supports: Supports, r: Array, a: float) -> Index:

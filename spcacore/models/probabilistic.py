@@ -44,7 +44,6 @@ from .ppca_eigenpairs import leading_and_rest
 from .ppca_missing import LOG_2PI, fit_missing, log_density, posterior, refuse_infinite
 
 __all__ = ["PPCAResult", "ppca", "samples_of", "total_variance"]
-__dir__ = __all__.copy
 
 
 @filled(

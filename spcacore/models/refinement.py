@@ -48,9 +48,8 @@ __all__ = [
     "NOT_CONVERGED", "joint_variance", "quickly_refined", "refine", "refined", "refined_from",
     "refuse_constraint", "with_sign",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
-ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
+_ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
 NOT_CONVERGED = "refinement not converged in {} rounds"
 
 
@@ -269,7 +268,7 @@ def _ordered(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) 
     out, top = [*loadings], max(variances)
     for size in set(sizes):
         places = [t for t, k in enumerate(sizes) if k == size]
-        order = sorted(places, key=lambda t: -round(variances[t] / top, ORDER_DIGITS) if top > 0 else 0)
+        order = sorted(places, key=lambda t: -round(variances[t] / top, _ORDER_DIGITS) if top > 0 else 0)
         for place, t in zip(places, order, strict=True):
             out[place] = loadings[t]
     return out

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from .. import _core
 from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SUPPORT_TOL
 from .._messages import counted
 from .._records import record
+from .._types import Array
 from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors
 from ..linalg.orthogonal import append_orthonormal, column_span, project_out
 from ..operators.deflation import DeflatedOperator
@@ -27,7 +29,6 @@ __all__ = [
     "Component", "ExpectationMaximization", "OnSupport", "Posterior", "Residual", "Search", "Vector",
     "regressors",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 Vector = NDArray[np.float64]
 _LOG_2PI = math.log(2 * math.pi)
@@ -52,11 +53,19 @@ class Residual:
     B = M is an orthonormal basis of the means; with naive deflation M has the means, and x_t = T b_t.
     """
 
+    op: _core.Operator
+    n: float
+    orthogonal: bool
+    wanted: int
+    eigenvectors: Array
+    term: LowRank
+    square: float
+
     def __init__(self, problem: Problem, n: float, orthogonal: bool, wanted: int):
         self.op, self.n, self.orthogonal, self.wanted = problem.operator, n, orthogonal, wanted
         self.eigenvectors = np.zeros((problem.p, 0))
         assert problem.diagonal is not None
-        self.total = float(problem.diagonal.sum()) * (n - 1)
+        self.total: float = float(problem.diagonal.sum()) * (n - 1)
         self.square = self.total
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
         self.term = LowRank.none(problem.p)
@@ -157,6 +166,9 @@ class Posterior:
 class ExpectationMaximization:
     """EM on all variables of a prior, in the orthogonal complement of Q."""
 
+    square: float
+    entries: float
+
     def __init__(
         self,
         product: Callable[[Vector], Vector],
@@ -176,7 +188,7 @@ class ExpectationMaximization:
             self.product, self.prior, self.Q = product, prior, Q
         self.square, self.entries = square, entries
         self.exact = exact
-        self.dimension = prior.p - Q.shape[1]
+        self.dimension: int = prior.p - Q.shape[1]
         self.guess: list[Vector | None] = [None, None]
 
     def m_step(self, x: Posterior) -> tuple[float, float, float, float]:
@@ -472,8 +484,11 @@ class Search:
         return OnSupport(S, em, x, noise, energies, converged, a, self.residual.apply(m) / (e * s2))
 
 
-def regressors(means: Vector, energy: Vector, deflation: str) -> Vector:
+def regressors(means: Vector, traces: Vector, deflation: str) -> Vector:
     """b_t with x_t = T b_t."""
+    if deflation == "joint":
+        return np.asarray(linalg.solve(means.T @ means + np.diag(traces), means.T, assume_a="pos").T)
+    energy = np.sum(means**2, axis=0) + traces
     B = np.zeros_like(means)
     Q = np.zeros((len(means), 0))
     for t, m in enumerate(means.T):

@@ -20,7 +20,6 @@ from ..supports.objective import Objective
 from .rows import KeptRows
 
 __all__ = ["Regression"]
-__dir__ = __all__.copy
 
 
 @record
@@ -52,6 +51,16 @@ class Regression(Objective):
     fit : callable, optional
         The best u on some variables, as where it has signs: it minimizes u'Ku - 2 g'u.
     """
+
+    g: Array
+    least: float
+    volume: bool
+    fit: Callable[[Index], Array] | None
+    exact: bool
+    steepest: bool
+    most_tried: int
+    none: _Explained
+    last: _Explained
 
     def __init__(
         self, K: KeptRows, diagonal: Array, g: Array, supports: Supports, *, least: float = 0.0,

@@ -9,13 +9,15 @@ import numpy as np
 from .._types import Array, Index
 
 __all__ = ["KeptRows"]
-__dir__ = __all__.copy
 
 _SPARE_ROWS = 256  # beside those of a support, which may leave it and come back
 
 
 class KeptRows:
     """Rows of matrices of order p, kept once they were asked for."""
+
+    rows: Callable[[Index], tuple[Array, ...]]
+    all: Index
 
     def __init__(self, rows: Callable[[Index], tuple[Array, ...]], p: int):
         self.rows, self.all = rows, np.arange(p)

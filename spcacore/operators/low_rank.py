@@ -22,7 +22,6 @@ from .._records import record
 from .._types import Array, Index
 
 __all__ = ["LowRank"]
-__dir__ = __all__.copy
 
 
 @record

@@ -18,7 +18,6 @@ from .._limits import (
 from .problem import Problem
 
 __all__ = ["Rows", "columns_cost", "columns_of", "largest_submatrix", "rows_of", "whole_matrix"]
-__dir__ = __all__.copy
 
 
 def largest_submatrix(op: _core.Operator) -> int:
@@ -63,6 +62,8 @@ def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
 
 class Rows:
     """Rows of A, each computed once as long as they fit a bound."""
+
+    op: _core.Operator
 
     def __init__(self, op: _core.Operator) -> None:
         self.op, self._known = op, dict[int, NDArray[Any]]()

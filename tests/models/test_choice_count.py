@@ -12,9 +12,9 @@ from known_variables import signed_optimum
 
 import spcacore
 from spcacore.models.elastic_net import elastic_nets
+from spcacore.models.net_steps import sparse_net
 from spcacore.models.prior_choice import chosen_support, log_supports
 from spcacore.models.priors import Isotropic, Spectral
-from spcacore.models.shaped_net import ShapedNet
 from spcacore.supports.admissible import Supports
 
 pytestmark = pytest.mark.usefixtures("few_starts")
@@ -474,7 +474,7 @@ def test_an_elastic_net_has_room_and_is_solved(mixture):
         kept = choice.available
         K, c = A[np.ix_(kept, kept)] + 1e-3 * np.eye(len(kept)), rng.standard_normal(len(kept))
         b = np.zeros(P)
-        b[kept], level = ShapedNet(K, choice, kept).sparse(c, k, np.zeros(len(kept)), 0.0)
+        b[kept], level = sparse_net(choice.on(kept), K, c, k, np.zeros(len(kept)), 0.0)
         assert_feasible(b, k, **known)
         assert signs is None or (b * signs >= 0).all()
         used = np.unique(GROUPS[(b != 0) | included])

@@ -9,6 +9,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.optimize
 import scipy.sparse as sp
 from extras import example, optional
 from hypothesis import given, settings
@@ -391,6 +392,70 @@ def test_the_free_energy_is_the_log_density(method, scale):
         choices = 1 if method == "oppca" else len(list(combinations(range(p), 4)))
         gain = expected - alone - n * np.log(p) / 2 - np.log(choices)
         assert result.gain[t] == pytest.approx(gain, abs=1e-4)
+
+
+def log_density_of_all(T, X, s2, C):
+    """Of T = X W + noise with W integrated out, by the explicit covariance of all entries."""
+    K = s2 * np.eye(T.size) + np.kron(X @ X.T, C)
+    return -0.5 * (np.linalg.slogdet(2 * np.pi * K)[1] + T.ravel() @ np.linalg.solve(K, T.ravel()))
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_joint_model_has_the_largest_density(seed, scale):
+    """The density by its definition; no less than what BFGS reaches, nor than with weights found in turn."""
+    n, p, r = 8, 6, 2
+    X, C = samples(seed, n, p), scale * smooth(p, 1.5)
+    T, given = X - X.mean(axis=0), {"prior": spcacore.Prior(covariance=C)}
+    result = oppca(X, r, deflation="joint", **given)
+    density = result.free_energy[0][-1]
+    assert density == pytest.approx(log_density_of_all(T, result.scores, result.noise_variance, C), abs=1e-7)
+    assert (np.diff(result.free_energy[0]) >= -1e-12 * abs(density)).all()
+    in_turn = oppca(X, r, **given)
+    assert density >= log_density_of_all(T, in_turn.scores, in_turn.noise_variance, C)
+
+    def loss(v):
+        return -log_density_of_all(T, v[:-1].reshape(n, r), np.exp(v[-1]), C)
+
+    starts = np.random.default_rng(seed).standard_normal((3, n * r + 1))
+    best = max(-scipy.optimize.minimize(loss, start, method="BFGS").fun for start in starts)
+    assert density >= best - 1e-6
+    square = result.scores.T @ result.scores  # the posteriors: independent, of precision a I + C^-1
+    np.testing.assert_allclose(square, np.diag(result.posterior_precision) * result.noise_variance, atol=1e-5)
+    for t, (x, m) in enumerate(zip(result.scores.T, result.means.T, strict=True)):
+        S = np.linalg.inv(x @ x / result.noise_variance * np.eye(p) + np.linalg.inv(C))
+        np.testing.assert_allclose(result.posterior_covariance(t), S, rtol=1e-4, atol=1e-6 * scale)
+        np.testing.assert_allclose(m, S @ T.T @ x / result.noise_variance, rtol=1e-4, atol=1e-4)
+    alone = log_density(T, np.zeros(n), np.sum(T**2) / (n * p), C)
+    cost = (n * r - r * (r - 1) / 2) * np.log(p) / 2
+    assert result.gain.sum() == pytest.approx(density - alone - cost)
+
+
+@pytest.mark.parametrize("shape", [(30, 50), (60, 12)])
+def test_the_joint_model_without_a_prior_has_a_closed_form(shape):
+    """Tipping and Bishop's, of the transposed data: eigenvalues of T T'/p, less the mean of those left."""
+    X = samples(3, *shape)
+    n, p = shape
+    squares = np.linalg.svd(X - X.mean(axis=0))[1] ** 2
+    noise = squares[3:].sum() / p / (n - 3)
+    result = oppca(X, 3, deflation="joint")
+    assert result.noise_variance == pytest.approx(noise, rel=1e-6)
+    np.testing.assert_allclose(
+        result.scores.T @ result.scores, np.diag(squares[:3] / p - noise), rtol=1e-6, atol=1e-6
+    )
+    np.testing.assert_allclose(np.abs(result.loadings.T @ oppca(X, 3).loadings), np.eye(3), atol=1e-6)
+
+
+def test_what_the_joint_model_refuses():
+    X = samples(0, 12, 6)
+    with pytest.raises(ValueError, match="n_components cannot be None"):
+        oppca(X, None, deflation="joint")
+    with pytest.raises(ValueError, match="X has rank 6 at most, so n_components must be below"):
+        oppca(X, 6, deflation="joint")
+    with pytest.raises(ValueError, match="fit anew"):
+        oppca(X, 2, deflation="joint").extend(X, 1)
+    with pytest.raises(ValueError, match="deflation"):
+        soppca(X, 2, 3, deflation="joint")
 
 
 def test_components_stop_where_the_next_does_not_raise_the_free_energy():

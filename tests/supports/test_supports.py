@@ -10,9 +10,9 @@ import scipy.optimize
 from known_variables import signed_optimum, signed_ratio_optimum
 
 import spcacore
+from spcacore import _core
 from spcacore.generalized.form import Form
 from spcacore.generalized.pencil import Pencil
-from spcacore.models.shaped_net import ShapedNet
 from spcacore.objectives.eigenvalue_sum import LeadingSum
 from spcacore.objectives.partition import Partition
 from spcacore.objectives.ratio import Ratio, RatioOfUnits
@@ -25,7 +25,7 @@ from spcacore.supports.enumeration import enumerated, splits_of
 from spcacore.supports.search import ascend, backward, best_of, forward, swap
 from spcacore.supports.tree import prove
 
-SEEDS = range(12)
+SEEDS = range(16)
 
 
 def groups(rng, p):
@@ -64,10 +64,21 @@ def regression(A, supports):
     K, g = metric(A)
 
     def fit(S):
-        return ShapedNet(K[np.ix_(S, S)], supports, S).solve(g[S], 0.0, np.zeros(len(S)))
+        return _core.unit_net(supports.on(S).rule(2), K[np.ix_(S, S)], g[S], np.zeros(len(S)))[0]
 
     rows = KeptRows(lambda S: (K[S],), len(A))
     return Regression(rows, K.diagonal(), g, supports, fit=None if supports.signs is None else fit)
+
+
+def posterior(A, supports):
+    """What a support leaves of the evidence under a normal prior; a unit more may lower it."""
+    K, g = metric(A)
+    return Regression(KeptRows(lambda S: (K[S],), len(A)), K.diagonal(), g, supports, volume=True)
+
+
+def posterior_on(A, S):
+    K, g = metric(A)
+    return g[S] @ np.linalg.solve(K[np.ix_(S, S)], g[S]) - np.linalg.slogdet(K[np.ix_(S, S)])[1]
 
 
 def regression_on(A, S, signs):
@@ -84,6 +95,7 @@ def regression_on(A, S, signs):
 OBJECTIVES = {
     "pencil": lambda A, supports: RatioOfUnits(pencil(A), supports),
     "regression": regression,
+    "posterior": posterior,
     "least squares": least_squares,
     "variance": lambda A, supports: LeadingSum(A, supports),
     "sum of 2": lambda A, supports: LeadingSum(A, supports, 2),
@@ -107,6 +119,8 @@ def value_of(A, supports, name):
     if name == "pencil":
         scale = np.ldexp(1.0, pencil(A).exponent)
         return cache(lambda units: ratio_on(A, metric(A)[0], np.array(units), supports) / scale)
+    if name == "posterior":
+        return cache(lambda units: posterior_on(A, np.flatnonzero(np.array(units)[supports.unit])))
     if name == "regression":
         signs = supports.signs
 
@@ -163,26 +177,33 @@ def a_case(seed, known):
     return A, supports.within(int(rng.integers(least, min(most, least + 4) + 1)))
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("known", KNOWN)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_searches_against_enumeration(seed, known, objective):
     """None finds more than the best, `prove` no less, and its bound holds, cut short too."""
     A, supports = a_case(seed, known)
+    monotone = objective != "posterior"  # which bounds of supports with more units need
+    if not monotone and supports.signs is not None:
+        pytest.skip("normal posteriors have no signs")
     value = value_of(A, supports, objective)
     best = max(map(value, all_allowed(supports)))
     for name, search in SEARCHES.items():
+        if name == "prove" and not monotone:
+            continue
         given = OBJECTIVES[objective](A, supports)
         units = search(given)
         assert is_allowed(supports, units), name
         assert supports.size[units].sum() <= supports.room, name
         found = value(tuple(units.tolist()))
-        assert found <= best * (1 + 1e-12), name
+        assert found <= best + 1e-12 * abs(best), name
         assert given.value(units) == pytest.approx(found, rel=1e-9), name
         if name == "prove":
             assert found == pytest.approx(best, rel=1e-9)
     begin = forward(given)
+    if not monotone:
+        return
     proof = prove(given, begin)
     assert proof.complete
     assert best * (1 - 1e-12) <= proof.upper <= best * (1 + 1e-9)
@@ -218,7 +239,7 @@ def called(call, A, k, choice):
 @pytest.mark.filterwarnings("ignore:no variance is left after 1 of the 2")  # one variable is the best set
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("known", KNOWN)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(8))
 def test_calls_against_enumeration(seed, known, call):
     A, choice = a_matrix(seed, known)
     objective, proved = CALLS[call]
@@ -258,19 +279,23 @@ def all_partitions(supports, sizes, total):
             yield tuple(one.tolist()), tuple(other.tolist())
 
 
-@pytest.mark.share(6)
+PARTS = "variance", "sum of 2", "pencil", "least squares", "regression"
+
+
+@pytest.mark.share(12)
+@pytest.mark.parametrize("objective", PARTS)
 @pytest.mark.parametrize("total", [False, True])
 @pytest.mark.parametrize("known", [name for name in KNOWN if "include" not in name and name != "both"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_partitions_against_enumeration(seed, known, total):
+def test_partitions_against_enumeration(seed, known, total, objective):
     """Searches find no more than the best, and enumeration finds it from a poor choice."""
     A, supports = a_case(seed, known)
     least = int(supports.size[supports.allowed].min())
     sizes = (least + 1, least)
     supports = supports.within(sum(sizes) if total else max(sizes))
-    value = value_of(A, supports, "variance")
+    value = value_of(A, supports, objective)
     best = max(value(one) + value(other) for one, other in all_partitions(supports, sizes, total))
-    one = LeadingSum(A, supports)
+    one = OBJECTIVES[objective](A, supports)
     whole = Partition(one, sizes, total)
     for search in (forward, lambda given: swap(given, forward(given))[1]):
         sets = whole.sets(search(whole))
@@ -280,10 +305,11 @@ def test_partitions_against_enumeration(seed, known, total):
         assert sum(used) <= sum(sizes)
         assert total or (used[0] <= sizes[0] and used[1] <= sizes[1])
         found = sum(value(tuple(units.tolist())) for units in sets if units.any())
-        assert found <= best * (1 + 1e-12)
+        # a search may leave a set empty, where no unit that is small enough is left for it
+        assert found <= best * (1 + 1e-12) or not all(units.any() for units in sets)
         assert found == pytest.approx(whole.value(np.concatenate(sets)), rel=1e-9)
     splits = splits_of(sum(sizes), 2, int(supports.size.sum())) if total else [sizes]
-    sets, found, complete = enumerated(one, splits, sizes, sets, 0.5 * found)
+    sets, found, complete = enumerated(one, splits, sizes, sets, 0.5 * min(found, best))
     assert complete
     assert not (sets[0] & sets[1]).any()
     assert total or all(supports.size[units].sum() <= k for units, k in zip(sets, sizes, strict=True))
@@ -318,6 +344,8 @@ def test_groups_under_a_constraint_are_proved(seed, deflation):
 @pytest.mark.parametrize("known", KNOWN)
 def test_a_unit_more_or_less_makes_of_the_value_what_enumeration_says(known, objective):
     A, supports = a_case(99, known)
+    if objective == "posterior" and supports.signs is not None:
+        pytest.skip("normal posteriors have no signs")
     value, given = value_of(A, supports, objective), OBJECTIVES[objective](A, supports)
     allowed = [np.array(units) for units in all_allowed(supports)]
     for units in allowed[:: max(1, len(allowed) // 5)]:
