@@ -36,16 +36,16 @@ from .._limits import (
     RISE,
 )
 from .._records import record
+from .._types import Array, Index
 from ..linalg.pencil import whitening
 from ..objectives.regression import Regression
-from ..objectives.rows import KeptRows
 from ..operators.deflation import PROJECTION, Deflation
+from ..operators.submatrix import KeptRows
 from ..solvers.choosing import Step
 from ..solvers.solution import ProgressHook, Solution, ended
 from ..supports.admissible import Supports, Units
 from ..supports.search import forward, forward_ways, swap
-from .form import Array, Form, Index
-from .pencil import Pencil
+from .pencil import Form, Pencil
 from .ratio_bounds import pair_bounds
 from .search import best_pairs, ratio_of
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column

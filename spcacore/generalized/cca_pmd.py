@@ -18,13 +18,13 @@ import numpy as np
 
 from .. import _core
 from .._limits import CCA_LEFT, PAIR_WORK, RISE, TIE
+from .._types import Array
 from .._validation import number
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.deflation import DEFLATIONS, Deflation
 from ..solvers.choosing import Step, UnitSteps
 from ..solvers.solution import ProgressHook, ended
 from ..supports.admissible import Supports
-from .form import Array
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
 __all__ = ["PenalizedDecomposition", "check_l1_bound", "pmd_starts"]

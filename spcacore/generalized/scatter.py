@@ -33,7 +33,7 @@ from ..operators.blocks import naming_not_finite
 from ..operators.low_rank import LowRank
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
-from .form import Form
+from .pencil import Form
 
 __all__ = [
     "LEAST", "BlockScatter", "ClassOffset", "DataScatter", "WithinMatrix", "WithinRows", "class_sizes",

@@ -17,6 +17,7 @@ from .._labels import joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._messages import quiet
 from .._records import record
+from .._types import Array
 from .._validation import column_names, has_only_products, integer, is_row_blocks, is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
@@ -29,7 +30,7 @@ from ..operators.problem import Problem
 from ..operators.sparse_format import compressed
 from ..operators.transform import scores
 from ..supports.admissible import Supports
-from .form import Array, Form
+from .pencil import Form
 
 __all__ = [
     "BlockSide", "CrossCovariance", "Known", "Pair", "Side", "both_sides", "common_dtype", "correlation",

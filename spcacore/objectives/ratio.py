@@ -32,10 +32,9 @@ from ..linalg.pencil import PencilBasis, border, bordered_values
 from ..linalg.signed import signed_ratio
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from ..operators.submatrix import rows_of, whole_matrix
+from ..operators.submatrix import KeptRows, rows_of, whole_matrix
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Objective, of_each_size
-from .rows import KeptRows
 
 __all__ = ["Fit", "Quotient", "Ratio", "RatioOfUnits", "Support"]
 

@@ -15,9 +15,9 @@ import numpy as np
 from .._records import record
 from .._types import Array, Index
 from ..linalg.pencil import whitening
+from ..operators.submatrix import KeptRows
 from ..supports.admissible import Supports, Unit, Units
 from ..supports.objective import Objective
-from .rows import KeptRows
 
 __all__ = ["Regression"]
 

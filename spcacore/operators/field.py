@@ -79,8 +79,9 @@ class Field:
     def without(self, state: DeflatedOperator) -> bool:
         """Remove what the state has removed; False where that needs variables that are not here."""
         found = _directions(state)
-        if len(found) < len(self._removed) or any(
-            a[1] is not b[1] for a, b in zip(self._removed, found, strict=False)
+        if len(found) < len(self._removed) or not all(
+            np.array_equal(before[0], now[0]) and np.array_equal(before[1], now[1])
+            for before, now in zip(self._removed, found, strict=False)
         ):
             self.matrix, self._removed, self._norm = self._formed(), [], {}
         for variables, entries in found[len(self._removed) :]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spcacore import sparse_cca, sparse_cca_bound, sparse_eigen, sparse_eigen_bound, sparse_lda
-from spcacore.generalized import options, ratio_bounds
+from spcacore.generalized import ratio_bounds, search
 
 
 def largest(A, B):
@@ -158,7 +158,7 @@ def test_wrong_options(monkeypatch):
     with pytest.raises(ValueError, match="certify=True requires method='generalized'"):
         sparse_cca(X, X, l1_bound=1.2, certify=True)
     monkeypatch.setattr(ratio_bounds, "CERTIFIED_ORDER", 3)
-    assert options.refuse_many is ratio_bounds.refuse_many
+    assert search.refuse_many is ratio_bounds.refuse_many
     for call in (
         lambda: sparse_eigen_bound(A, B, 2),
         lambda: sparse_eigen(A, B, 1, 2, certify=True),

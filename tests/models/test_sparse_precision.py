@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import spcacore
 from spcacore import grid_laplacian, oppca, soppca
 from spcacore.models import priors
-from spcacore.models.prior_choice import chosen_support
+from spcacore.models.variational import chosen_support
 from spcacore.supports.admissible import Supports
 
 

@@ -11,15 +11,14 @@ from known_variables import signed_optimum, signed_ratio_optimum
 
 import spcacore
 from spcacore import _core
-from spcacore.generalized.form import Form
-from spcacore.generalized.pencil import Pencil
+from spcacore.generalized.pencil import Form, Pencil
 from spcacore.objectives.eigenvalue_sum import LeadingSum
 from spcacore.objectives.partition import Partition
 from spcacore.objectives.ratio import Ratio, RatioOfUnits
 from spcacore.objectives.regression import Regression
-from spcacore.objectives.rows import KeptRows
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
+from spcacore.operators.submatrix import KeptRows
 from spcacore.supports.admissible import Supports
 from spcacore.supports.enumeration import enumerated, splits_of
 from spcacore.supports.search import ascend, backward, best_of, forward, swap
