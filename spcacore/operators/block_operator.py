@@ -273,7 +273,8 @@ class Gram:
         if (place >= 0).all():
             return _core.principal_submatrix(self.inside[1], place)
         missing = index[self.slot[index] < 0]
-        if len(missing) and self.p <= FETCH_ALL_ORDER and self.maybe_form_gram():
+        whole = len(index) == self.p <= self.capacity
+        if len(missing) and ((whole and self._form()) or (self.p <= FETCH_ALL_ORDER and self.maybe_form_gram())):
             missing = missing[:0]
         if 0 < len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= min(FETCHED_NONZEROS, self.capacity):
             self._fetch(index, missing)

@@ -39,6 +39,8 @@ _KEPT: WeakSet[DaskBlocks] = WeakSet()
 class DaskBlocks(RowBlocks):
     """The row chunks of a dask array or dataframe; see `row_blocks`."""
 
+    remote = True
+
     def __init__(self, X: Any, persist: bool | None, names: Any) -> None:
         names = column_names(X) if names is None else names
         if hasattr(X, "to_dask_array"):
