@@ -94,8 +94,6 @@ def test_what_weak_components_take():
     """One signal, five components of noise: three passes each at most, and as much from twice as many rows."""
     dask = pytest.importorskip("dask", reason="needs dask")
     p = 3100  # more than are read once
-    rows = np.random.default_rng(0).standard_normal((300, p)).astype(np.float32)
-    rows[:, :10] += np.random.default_rng(1).standard_normal((300, 1))
     came = []
 
     def counted(graph, keys, **options):
@@ -105,12 +103,14 @@ def test_what_weak_components_take():
 
     for times in (1, 2):
         came.append(0)
-        X = np.tile(rows, (times, 1))
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((500 * times, p)).astype(np.float32)
+        X[:, :10] += rng.standard_normal((500 * times, 1))
         with dask.config.set(scheduler=counted):
-            blocks = spcacore.row_blocks(dask_array(X, 150 * times, p), persist=True)
+            blocks = spcacore.row_blocks(dask_array(X, 250 * times, p), persist=True)
             result = spcacore.sparse_pca(blocks, 6, 10)
         assert blocks.passes <= 18
-    assert came[1] <= 1.01 * came[0]
+    assert came[1] <= 1.1 * came[0]
     assert np.array_equal(result.loadings != 0, spcacore.sparse_pca(X, 6, 10).loadings != 0)
 
 
