@@ -1,9 +1,9 @@
 """Passes, bytes and CPU time of data that are read by blocks, beside what others do with such data.
 
-python benchmarks/beyond_memory.py [--write]: n and p doubled three times, in one run of one thread. Every method
-reads the same memory map through the same lazy dask array, whose blocks are counted as they are read; what the
-scheduler hands to the caller is counted too. The largest n is run once more for the memory that Python and NumPy
-take meanwhile.
+python benchmarks/beyond_memory.py [--write]: n and p doubled three times, in one run of one thread. All read the
+same memory map through the same lazy dask array, whose blocks are counted as they are read; what the scheduler
+hands to the caller is counted too. The largest n is run once more for the memory that Python and NumPy take
+meanwhile.
 """
 
 import sys
@@ -139,9 +139,8 @@ def main():
         for n, p in SIZES:
             rows += rows_of(n, p, folder)
             print(*rows[-len(WAYS) :], sep="\n", flush=True)
-    head = "n x p, method, passes, MB read, MB to the caller, CPU s, variance explained, MB in memory".split(
-        ", "
-    )
+    head = ["n x p", "method", "passes", "MB read", "MB to the caller", "CPU s", "variance explained"]
+    head.append("MB in memory")
     text = pages.table(head, rows)
     if "--write" in sys.argv:
         pages.rewrite("measured/row_blocks.md", "beyond", text)

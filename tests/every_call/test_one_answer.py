@@ -91,7 +91,7 @@ def test_blocks_are_read_once_for_any_number_of_components(name):
 
 @pytest.mark.slow
 def test_what_weak_components_take():
-    """One signal, five components of noise: three passes each at most, and as much from twice as many rows."""
+    """One signal, five of noise: three passes each at most, and as many bytes from twice as many rows."""
     dask = pytest.importorskip("dask", reason="needs dask")
     p = 3100  # more than are read once
     came = []
