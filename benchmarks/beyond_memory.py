@@ -1,9 +1,9 @@
 """Passes, bytes and CPU time of data that are read by blocks, beside what others do with such data.
 
-python benchmarks/beyond_memory.py [--write]: n and p doubled three times, in one run of one thread. All read the
-same memory map through the same lazy dask array, whose blocks are counted as they are read; what the scheduler
-hands to the caller is counted too. The largest n is run once more for the memory that Python and NumPy take
-meanwhile.
+python benchmarks/beyond_memory.py [--write]: n and p doubled three times, in one run of one thread. All read
+the same memory map through the same lazy dask array, whose blocks are counted as they are read; what the
+scheduler hands to the caller is counted too. The largest n is run once more for the memory that Python and
+NumPy take meanwhile.
 """
 
 import sys
