@@ -1,4 +1,4 @@
-"""Packages that call the C functions, from Cython, C, C++, ctypes and numba; and many matrices by one call."""
+"""Packages that call the C functions, from Cython, C, C++, ctypes and numba; many matrices by one call."""
 
 import ctypes
 import doctest
