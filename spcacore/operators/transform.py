@@ -49,6 +49,8 @@ def scores(
     if is_sparse(X) or is_operator(X):
         if is_sparse(X) and not sound:
             X = compressed(X)
+        if is_sparse(X) and X.dtype.itemsize > 8:
+            X = X.astype(np.float64)
         if X.shape[1] != p:
             raise ValueError(f"X has shape {X.shape} where (m, {p}) is needed")
         full = np.zeros_like(loadings)

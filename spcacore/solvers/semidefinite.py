@@ -211,11 +211,12 @@ def dspca(
     whole = None if cardinality is None and state.supports.shapes else k
     found = None if relaxed is None else _loading(state, relaxed, whole, solver)
     component = Run(problem, state, solver, [], hook, found, k).component()
+    counted = _counted(state, component.loading)
     if relaxed is None or found is None:
-        relaxed = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True)
+        relaxed, counted = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True), 1
     dual = float(problem.in_units(relaxed.dual))
     return DSPCAComponent(
-        **component._as_fields() | {"upper_bound": dual + charge * (_counted(state, component.loading) - 1)},
+        **component._as_fields() | {"upper_bound": dual + charge * (counted - 1)},
         relaxation=float(problem.in_units(relaxed.primal)) - charge,
         dual=dual - charge,
         kept=relaxed.kept,

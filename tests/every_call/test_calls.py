@@ -11,6 +11,7 @@ import warnings
 import calls
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from in_turn import in_turn
 from kinds import untouched
 
@@ -45,6 +46,14 @@ def test_every_call_answers_and_repeats(call, dtype):
             V = value.reshape(len(value), -1)
             largest = ((1 - 1e-12) * np.abs(V).max(axis=0) <= np.abs(V)).argmax(axis=0)
             assert (V[largest, np.arange(V.shape[1])] > 0).all(), name
+
+
+@pytest.mark.share(10)
+@pytest.mark.parametrize("call", [c for c in calls.CALLS if c.sparse], ids=repr)
+def test_no_number_is_longer_than_double(call):
+    for form in (np.asarray, sp.csr_array, sp.csc_array):
+        for name, value in calls.numbers(call.run(form(call.clean(np.longdouble)))).items():
+            assert value.dtype.itemsize <= 8, (form, name)
 
 
 def test_every_method_of_a_result_is_there():

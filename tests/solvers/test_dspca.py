@@ -195,7 +195,7 @@ def test_not_converged_no_variance_and_values_as_found():
         x = dspca(A, 3, kind="covariance", options=spcacore.DSPCA(max_iter=2, tol=1e-9))
     assert not x.converged
     assert x.upper_bound >= optimum(A, 3)
-    for sparsity in ({"cardinality": 2}, {"penalty": 1.0}):
+    for sparsity in ({"cardinality": 2}, {"penalty": 1.0}, {"penalty": 1.0, "include": [1]}):
         with pytest.warns(RuntimeWarning, match="no variance"):
             x = dspca(np.ones((5, 4)), **flat.recorded("dspca", sparsity))
         assert (x.value, x.upper_bound, x.gap) == (0, 0, 0)
