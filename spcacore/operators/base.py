@@ -16,8 +16,7 @@ from ..linalg.scaling import exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
 from .column_bounds import ColumnBounds
 from .problem import Problem
-from .standardization import Standardization
-from .statistics import Index, Statistics, dense_statistics, unit_deviation, unit_of
+from .statistics import Index, Standardization, Statistics, dense_statistics, unit_deviation, unit_of
 from .working_set import WorkingSet
 
 __all__ = [

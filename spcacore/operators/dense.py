@@ -20,8 +20,7 @@ from .base import Affine, CovarianceStorage, DataStorage
 from .gram import with_moments
 from .missing import MissingData
 from .problem import Problem
-from .standardization import Standardization
-from .statistics import Index, Statistics, dense_moments, dense_statistics
+from .statistics import Index, Standardization, Statistics, dense_moments, dense_statistics
 from .working_set import WorkingSet
 
 __all__ = [

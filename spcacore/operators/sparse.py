@@ -21,8 +21,7 @@ from .gram import pairs_of
 from .problem import Problem
 from .screening import available_memory
 from .sparse_format import canonical_arrays, kernel_arrays
-from .standardization import Standardization
-from .statistics import Index, Statistics, compressed_statistics
+from .statistics import Index, Standardization, Statistics, compressed_statistics
 from .working_set import CompressedWorkingSet
 
 __all__ = ["CompressedCovariance", "CompressedData"]
