@@ -17,17 +17,9 @@ from .._validation import check_sample_weight
 from ..linalg.scaling import power_of_two_scales
 
 __all__ = [
-    "Standardization",
-    "Statistics",
-    "compressed_statistics",
-    "dense_moments",
-    "dense_statistics",
-    "entries",
-    "in_range",
-    "merged",
-    "unit_deviation",
-    "unit_of",
-]
+    "Standardization", "Statistics", "compressed_statistics", "dense_moments", "dense_statistics", "entries",
+    "in_range", "merged", "unit_deviation", "unit_of",
+]  # fmt: skip
 
 
 @record

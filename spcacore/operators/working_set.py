@@ -1,36 +1,31 @@
-"""Some columns of the data with their Gram matrix, on which a search costs no product with the data; and bounds on others."""
+"""Some columns of the data with their Gram matrix, on which a search costs no product with the data.
+
+Of sparse data, bounds say which of the other columns need be read at all.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import COLUMN_REFERENCES
+from .._limits import COLUMN_REFERENCES, WORKING_SET_BYTES, WORKING_SET_LANES, WORKING_SET_PAIRS
 from .._types import Array, Index
-
-if TYPE_CHECKING:
-    from .problem import Problem
-
-
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
-
-from .._limits import WORKING_SET_BYTES, WORKING_SET_LANES, WORKING_SET_PAIRS
 from ..supports.admissible import Supports
 from .gram import keeps_digits
 from .problem import Problem, Screening
 
 if TYPE_CHECKING:
     from .deflation import DeflatedOperator
-    from .working_set import ColumnBounds
 
 __all__ = ["ColumnBounds", "CompressedWorkingSet", "Vector", "WorkingSet"]
+__dir__ = __all__.copy
 
 
 Vector = tuple[Index, NDArray[Any], float]  # the nonzeros of x, and a level of |A x|
