@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from row_block_tools import METHODS, N, P, Rows, data
 
 import spcacore
-from spcacore.operators.fingerprints import _keys, _sums, _words, fingerprint
+from spcacore.operators.block_tasks import _keys, _sums, _words, fingerprint
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:scale=True leaves"),  # the one column that is constant
