@@ -274,12 +274,13 @@ _FLAT = 1 << 10  # entries in a line of what has one dimension
 
 
 def fingerprint(block: Any) -> int:
-    """A number that two reads of the same rows have in common, dense or sparse: whether a block is what it was.
+    """Whether a block is what it was: a number that two reads of the same rows have in common.
 
     Each entry is taken as a whole number, by its bits. The columns are summed modulo 2^64, each entry times a
-    key of its row, random and fixed, and the sums are hashed in their order. Whole numbers add without rounding,
-    so the same bits give the same number in any layout, by any order of additions and on any processor: there is
-    no margin to choose, and no false alarm. At most one in 2^32 of all keys misses a change (fingerprint.c).
+    key of its row, random and fixed, and the sums are hashed in their order. Whole numbers add without
+    rounding, so the same bits give the same number in any layout, by any order of additions and on any
+    processor: there is no margin to choose, and no false alarm. At most one in 2^32 of all keys misses a
+    change (fingerprint.c).
     """
     digest = blake2b(digest_size=8)
     if not is_sparse(block):

@@ -15,8 +15,7 @@ from .._records import record, replaced
 from ..linalg.orthogonal import orthogonal_part
 from ..supports.admissible import Supports
 from .low_rank import LowRank
-from .missing import MissingData
-from .problem import Problem
+from .problem import MissingData, Problem
 from .submatrix import largest_submatrix
 
 __all__ = ["DEFLATIONS", "PROJECTION", "DeflatedOperator", "Deflation"]

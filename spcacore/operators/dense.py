@@ -18,8 +18,7 @@ from ..linalg.scaling import power_of_two_scales
 from . import screening as _screening
 from .base import Affine, CovarianceStorage, DataStorage
 from .gram import with_moments
-from .missing import MissingData
-from .problem import Problem
+from .problem import MissingData, Problem
 from .statistics import Index, Standardization, Statistics, dense_moments, dense_statistics
 from .working_set import WorkingSet
 
