@@ -31,6 +31,7 @@ from .._validation import (
     number,
     real_array,
 )
+from ..choice import Choice
 from ..linalg.pencil import whitening
 from ..methods import RatioSearch
 from ..operators.transform import scores
@@ -196,7 +197,8 @@ class SparseLDAResult(Named):
 def sparse_lda(
     X: MatrixLike, y: ArrayLike, n_components: int | None = None,
     cardinality: int | ArrayLike | None = None, *,
-    priors: ArrayLike | None = None, shrinkage: float | str | None = "auto",
+    choice: Choice | None = None, priors: ArrayLike | None = None,
+    shrinkage: float | str | None = "auto",
     method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto",
     deflation: str = "projection", certify: bool = False,
     sample_weight: Weights = None, callback: Callback | None = None,
@@ -220,6 +222,8 @@ def sparse_lda(
         r, in [1, classes - 1]. Default: classes - 1.
     cardinality : int or sequence of r ints, optional
         k, in [1, p]. Default: the root of the number of variables, rounded up.
+    choice : Choice, optional
+        What is known of the variables; the cardinality then counts groups. With it, the search is greedy.
     priors : array-like of shape (c,), optional
         Proportions of the classes, in the order of the sorted labels, positive and with sum 1. They weigh the
         classes in both scatters and in the classification. Default: the proportions in y.
@@ -283,7 +287,7 @@ def sparse_lda(
             raise ValueError(f"n_components must be at most classes - 1 = {c - 1}, not {n_components}")
     r = min(c - 1, data.p) if n_components is None else n_components
     proportions = _priors(priors, sizes, classes)
-    options = check_options(data.p, cardinality, r, method, deflation, certify)
+    options = check_options(data.p, names, cardinality, r, choice, method, deflation, certify)
     if isinstance(shrinkage, str):
         if shrinkage != "auto":
             raise ValueError(f"shrinkage must be None, 'auto' or a number in [0, 1], not {shrinkage!r}")

@@ -45,6 +45,8 @@ class SparseLDA(ClassifierMixin, Transformer):
         In [1, classes - 1]. Default: `min(classes - 1, p)`.
     cardinality : int or sequence of ints, optional
         Nonzeros of each direction. Default: the square root of the number of variables, rounded up.
+    choice : Choice, optional
+        What is known of the variables, as in `sparse_lda`.
     priors : array-like of shape (c,), optional
         Prior probabilities of the classes, in the order of the sorted labels. Default: their shares in y.
     shrinkage : "auto", float or None, default "auto"
@@ -88,6 +90,7 @@ class SparseLDA(ClassifierMixin, Transformer):
     n_components: int | None = None
     cardinality: int | ArrayLike | None = None
     _: KW_ONLY
+    choice: Choice | None = None
     priors: ArrayLike | None = None
     shrinkage: float | str | None = "auto"
     method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto"
@@ -118,9 +121,8 @@ class SparseLDA(ClassifierMixin, Transformer):
         weight = None if sample_weight is None else np.asarray(joined(X, sample_weight, "sample_weight"))
         rows, labels = self._training(X, y)
         check_classification_targets(labels)
-        result = sparse_lda(
-            rows, labels, self.n_components, **options_of(self, sparse_lda), sample_weight=weight
-        )
+        options = options_of(self, sparse_lda) | {"choice": self._choice_by_place(rows.shape[1])}
+        result = sparse_lda(rows, labels, self.n_components, **options, sample_weight=weight)
         self._set(replace(result, names=names))
         self.classes_: NDArray[Any] = result.classes
         self.priors_: Array = result.priors

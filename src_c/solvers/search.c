@@ -400,7 +400,7 @@ static spca_status race(search_t *s, const float *rough, int known, real *score,
                             s->race_work, index, s->rough_value, s->ends.n_iter + first, &count);
         for (spca_int a = 0; a < count * k; a++)
             s->value[first * k + a] = (double)s->rough_value[a];
-        for (spca_int j = 0; j < s->p; j++) score[j] = s->rough_score[j];
+        for (spca_int j = 0; j < s->p; j++) score[j] = (real)s->rough_score[j];
     } else
 #endif
         status = SPCA(race)(s->p, k, s->A, score, known, s->plan, s->stop, s->ctx, s->race_work,
