@@ -103,8 +103,8 @@ class SparseEigenResult(Named):
 
 def sparse_eigen(
     A: MatrixLike, B: MatrixLike, n_components: int = 1, cardinality: int | ArrayLike | None = None, *,
-    choice: Choice | None = None,
     method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto",
+    choice: Choice | None = None,
     deflation: str = "projection", certify: bool = False, callback: Callback | None = None,
 ) -> SparseEigenResult:  # fmt: skip
     """Sparse generalized eigenvectors of a symmetric pencil.
@@ -124,10 +124,10 @@ def sparse_eigen(
         In [1, p].
     cardinality : int or sequence of n_components ints, optional
         k, in [1, p], at most 4000. Default: the root of the number of variables, rounded up.
-    choice : Choice, optional
-        What is known of the variables; the cardinality then counts groups. With it, the search is greedy.
     method : {"auto", "greedy", "rayleigh_flow"} or RatioSearch, default "auto"
         How directions are sought; the record has the options.
+    choice : Choice, optional
+        What is known of the variables; the cardinality then counts groups. With it, the search is greedy.
     deflation : str, default "projection"
         As in `deflate`, in the metric of B: "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or "generalized".

@@ -197,9 +197,9 @@ class SparseLDAResult(Named):
 def sparse_lda(
     X: MatrixLike, y: ArrayLike, n_components: int | None = None,
     cardinality: int | ArrayLike | None = None, *,
-    choice: Choice | None = None, priors: ArrayLike | None = None,
-    shrinkage: float | str | None = "auto",
+    priors: ArrayLike | None = None, shrinkage: float | str | None = "auto",
     method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto",
+    choice: Choice | None = None,
     deflation: str = "projection", certify: bool = False,
     sample_weight: Weights = None, callback: Callback | None = None,
 ) -> SparseLDAResult:  # fmt: skip
@@ -222,8 +222,6 @@ def sparse_lda(
         r, in [1, classes - 1]. Default: classes - 1.
     cardinality : int or sequence of r ints, optional
         k, in [1, p]. Default: the root of the number of variables, rounded up.
-    choice : Choice, optional
-        What is known of the variables; the cardinality then counts groups. With it, the search is greedy.
     priors : array-like of shape (c,), optional
         Proportions of the classes, in the order of the sorted labels, positive and with sum 1. They weigh the
         classes in both scatters and in the classification. Default: the proportions in y.
@@ -233,7 +231,7 @@ def sparse_lda(
         few variables and many samples: where n - classes + 1 variables or more may enter, B must be shrunk.
         The entry in diag(S_w) of a variable that is constant within each class is that share of its variance
         between them which it is of the variable that separates best.
-    method, deflation, certify, callback
+    method, choice, deflation, certify, callback
         As in `sparse_eigen`.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0: the result is the same as if each row were repeated

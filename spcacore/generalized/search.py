@@ -149,7 +149,7 @@ def greedy_searches(objective: RatioOfUnits, pencil: Pencil, strategy: str, cloc
         starts = [[first] for first in single_units(objective, min(PENCIL_STARTS, affordable))]
     for start in starts:
         units = supports.included.copy()
-        units[start] = True
+        units[list(start)] = True
         with contextlib.suppress(Unbounded):
             yield forward(objective, units, clock)
 

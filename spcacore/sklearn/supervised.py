@@ -45,13 +45,11 @@ class SparseLDA(ClassifierMixin, Transformer):
         In [1, classes - 1]. Default: `min(classes - 1, p)`.
     cardinality : int or sequence of ints, optional
         Nonzeros of each direction. Default: the square root of the number of variables, rounded up.
-    choice : Choice, optional
-        What is known of the variables, as in `sparse_lda`.
     priors : array-like of shape (c,), optional
         Prior probabilities of the classes, in the order of the sorted labels. Default: their shares in y.
     shrinkage : "auto", float or None, default "auto"
         How far B is shrunk toward its diagonal; None is not at all.
-    method, deflation
+    method, choice, deflation
         As in `sparse_lda`.
 
     Attributes
@@ -90,10 +88,10 @@ class SparseLDA(ClassifierMixin, Transformer):
     n_components: int | None = None
     cardinality: int | ArrayLike | None = None
     _: KW_ONLY
-    choice: Choice | None = None
     priors: ArrayLike | None = None
     shrinkage: float | str | None = "auto"
     method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto"
+    choice: Choice | None = None
     deflation: str = "projection"
 
     _function = staticmethod(sparse_lda)

@@ -484,7 +484,7 @@ static spca_status race(search_t *s, const float *rough, int known, real *score,
     if (status < 0 && status != SPCA_STOPPED) return status;
     for (spca_int run = first; run < first + count; run++) {
         s->ends.runs[run] = 1;
-        s->ends.objective[run] = NAN; /* until it has run to its end */
+        s->ends.objective[run] = (double)NAN; /* until it has run to its end */
         s->ends.order[s->n++] = s->used++;
     }
     if (status >= 0)
