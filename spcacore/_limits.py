@@ -78,7 +78,7 @@ PRODUCT_ENTRIES = 1 << 20  # of a dense matrix that is multiplied by a vector, i
 CROSS_COLUMNS = 64  # of the matrix of covariances of two sides, or rows of a pencil
 COLUMNS_AT_A_TIME = 32  # columns of A that cost about as much as one, which is some products
 DASK_ON_CLIENT = 100  # results that are added by the client rather than by tasks
-DASK_WIDE = 10_000_000  # numbers of a result from which fewer are added by the client
+DASK_WIDE = 1_000_000  # numbers of a result from which fewer are added by the client
 DASK_FAN_IN = 16  # results that one task adds
 DASK_SMALL = 1 << 16  # bytes of arguments that go with each task
 
@@ -220,7 +220,7 @@ GRAM_BLOCKS_ORDER = (
     3072  # up to which it is of data in blocks of rows: searches form it anyway, in more passes
 )
 DASK_TRAFFIC = 4  # times the bytes of X that the matrices of all blocks may have, which tasks add,
-DASK_MATRICES = 1 << 27  # or so many bytes
+DASK_MATRICES = 1 << 29  # or so many bytes: half a second of a network
 GRAM_CANCELLATION = 1e4  # second moment over variance of a sparse column, of which that many digits are lost
 
 # Work that is done by default, in multiplications
