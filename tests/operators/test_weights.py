@@ -392,7 +392,7 @@ def test_estimators_of_repeated_rows(name):
     assert one.noise_variance_ == pytest.approx(all_.noise_variance_)
 
 
-@pytest.mark.parametrize("name", ["SparsePCA", "SPCA", "SCA", "PPCA"])
+@pytest.mark.parametrize("name", ["SparsePCA", "SPCA", "SCA", "PPCA", "KernelPCA"])
 def test_sklearns_own_check_of_equivalence(name):
     pytest.importorskip("sklearn", "1.6")
     from sklearn.utils import estimator_checks
