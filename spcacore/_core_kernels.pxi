@@ -292,6 +292,7 @@ def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=Non
         raise ValueError(f"{k} nonzeros of {p} variables")
     way.starts, rounds, way.max_iter, way.tol, way.ends, way.swapped, limits, way.nodes, way.hopeless = plan
     way.rise, way.gap, way.slack, way.tie = limits
+    way.run = spca_pool_run
     way.rounds = len(rounds)
     for r in range(way.rounds):
         way.steps[r], way.keep[r] = rounds[r]

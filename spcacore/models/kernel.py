@@ -449,7 +449,7 @@ def _with_defaults(
 
 
 def _check_components(n_components: Any, n: int, most: int | None = None, weight: Any = None) -> int:
-    n = n if weight is None else np.count_nonzero(weight)
+    n = n if weight is None else int(np.count_nonzero(weight))
     if n < 2:
         raise ValueError("X has a single sample; kernel PCA needs at least two")
     return integer(n_components, "n_components", 1, n - 1 if most is None else min(n - 1, most))

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from kinds import DTYPES, SPARSE, untouched
+from kinds import DTYPES, untouched
 from small import CLEAN, FORMS, KINDS, V0, X0, K, N, P, assert_same, ids, result, tolerance
 
 import spcacore
@@ -294,21 +294,6 @@ def test_one_column_repeated(form, dtype):
 
 
 # ---- sparse ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.share(4)
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("form", [f for f in SPARSE if f[0] != "int8"], **ids)
-def test_sparse_centered_and_scaled(form, center, scale):
-    X = form[1](X0)
-    out = sparse_pca(X, 3, cardinality=K, center=center, scale=scale)
-    assert_same(out, sparse_pca(X0, 3, cardinality=K, center=center, scale=scale), 1e-12)
-    np.testing.assert_allclose(
-        out.transform(X),
-        sparse_pca(X0, 3, cardinality=K, center=center, scale=scale).transform(X0),
-        atol=1e-12,
-    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -218,17 +218,6 @@ def test_wide_data_of_any_kind(name):
         same_component(WIDE[name](M, **options), expected, tol, values=not options or name not in OF_X)
 
 
-@pytest.mark.parametrize("name", [name for name in WIDE if not name.startswith("sp")])
-def test_constant_data_have_no_component(name):
-    with pytest.warns(RuntimeWarning, match="no variance"):
-        x = WIDE[name](np.ones((9, 60)))
-    np.testing.assert_array_equal(x.loading, np.eye(60)[0])
-    assert x.value == 0
-    assert x.upper_bound in (None, 0)
-    assert getattr(x, "strength", 0) == 0
-    assert not np.any(getattr(x, "sample_loading", 0))
-
-
 @pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["sparse", "row blocks", "dask", "operator"])
 @pytest.mark.parametrize(

@@ -7,9 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import scipy.stats
-from extras import optional
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles import covariance, optimum, spanned_variance
@@ -19,7 +17,6 @@ import spcacore
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
-pd = optional("pandas")
 seeds = st.integers(0, 2**32)
 FAMILIES = ("normal", "integers", "low rank", "sizes", "copies", "offset", "outliers")
 
@@ -359,16 +356,6 @@ def test_varimax_is_orthogonal_and_has_nothing_more_to_turn(seed, p, r):
 
 
 @given(sparse_problems())
-def test_sparse_matrices_are_dense_ones(problem):
-    X, _, k = problem
-    X = X * (np.abs(X) > 0.5)
-    assume(np.ptp(X, axis=0).max() > 0)
-    for form in (sp.csr_array, sp.csc_array):
-        got = quietly(spcacore.tpower, form(X), k)
-        np.testing.assert_allclose(got.value, quietly(spcacore.tpower, X, k).value, rtol=1e-8, atol=1e-12)
-
-
-@given(sparse_problems())
 def test_data_are_their_covariance(problem):
     X, A, k = problem
     for solver in (spcacore.tpower, spcacore.greedy):
@@ -395,42 +382,6 @@ def test_rotations_of_rows_do_not_matter(problem):
     np.testing.assert_allclose(a, b, rtol=1e-7)
 
 
-@given(sparse_problems(families=("normal", "integers", "low rank", "copies")))
-def test_moved_and_repeated_rows(problem):
-    X, _, k = problem
-    n = len(X)
-    expected = quietly(spcacore.tpower, X, k).value
-    moved = quietly(spcacore.tpower, X + some(X).integers(-64, 65, X.shape[1]), k).value
-    np.testing.assert_allclose(moved, expected, rtol=1e-8)
-    twice = quietly(spcacore.tpower, np.vstack([X, X]), k).value
-    np.testing.assert_allclose(twice, expected * 2 * (n - 1) / (2 * n - 1), rtol=1e-8)
-
-
-@given(sparse_problems())
-def test_constant_columns_are_never_taken(problem):
-    X, A, k = problem
-    assume(optimum(A, k) > 0)
-    at = int(some(X).integers(X.shape[1] + 1))
-    Y = np.insert(X, at, 3.0, axis=1)
-    a, b = (
-        quietly(spcacore.sparse_pca, X, 1, cardinality=k),
-        quietly(spcacore.sparse_pca, Y, 1, cardinality=k),
-    )
-    assert b.loadings[at, 0] == 0
-    np.testing.assert_allclose(b.explained_variance, a.explained_variance, rtol=1e-9)
-
-
-@given(sparse_problems())
-def test_names_follow_their_columns(problem):
-    X, _, k = problem
-    order = some(X).permutation(X.shape[1])
-    names = np.array([f"v{j}" for j in range(X.shape[1])])
-    out = quietly(spcacore.tpower, pd.DataFrame(X[:, order], columns=names[order]), k)
-    assert out.names == tuple(names[order])
-    np.testing.assert_array_equal(out.to_frame().to_numpy().ravel(), out.loading)
-    assert out.to_frame().index.tolist() == names[order].tolist()
-
-
 # ---- models ---------------------------------------------------------------------------------------------
 
 
@@ -446,15 +397,6 @@ def test_likelihood_of_ppca_is_that_of_its_normal_distribution(X, r):
     np.testing.assert_allclose(out.explained_variance, kept, rtol=1e-8)
 
 
-@given(data(n=(5, 12), p=(2, 4), families=("normal", "offset")))
-def test_all_scores_of_kernel_pca_hold_the_centered_kernel(X):
-    out = quietly(spcacore.kernel_pca, X, len(X) - 1, bandwidth=float(np.median(pdist(X))))
-    D = (X[:, None] - X[None]) ** 2
-    G = np.exp(-D.sum(axis=2) / (2 * out.bandwidth**2))
-    H = np.eye(len(X)) - 1 / len(X)
-    np.testing.assert_allclose(out.scores @ out.scores.T, H @ G @ H, atol=1e-8)
-
-
 @given(data(n=(5, 12), p=(3, 8), families=("normal", "integers", "outliers")), st.floats(0.1, 0.9))
 def test_weights_of_dissimilarities_are_optimal_for_them(X, share):
     """w is the nonnegative threshold of the products of all differences with the dissimilarity."""
@@ -466,16 +408,6 @@ def test_weights_of_dissimilarities_are_optimal_for_them(X, share):
     a = D.T @ (D @ out.weights)
     best = a @ spcacore.l1_threshold(a, bound, nonnegative=True)[0]
     assert a @ out.weights >= best * (1 - 1e-3)
-
-
-@given(data(n=(12, 20), p=(4, 6), families=("normal", "outliers")))
-def test_canonical_pairs_do_not_see_units_and_origins(X):
-    rng = some(X)
-    units, origin = 2.0 ** rng.integers(-8, 9, X.shape[1]), rng.integers(-8, 9, X.shape[1])
-    Y = X * units + origin
-    a, b = (quietly(spcacore.sparse_cca, M[:, :2], M[:, 2:], l1_bound=(1.2, 1.3)) for M in (X, Y))
-    np.testing.assert_allclose(b.correlations, a.correlations, atol=1e-7)
-    np.testing.assert_allclose(b.loadings_x, a.loadings_x, atol=1e-5)
 
 
 @given(data(n=(14, 24), p=(2, 5), families=("normal", "outliers")))

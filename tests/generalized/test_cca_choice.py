@@ -5,7 +5,6 @@ from itertools import combinations
 import flat
 import numpy as np
 import pytest
-import scipy.sparse
 from scipy.optimize import nnls
 
 import spcacore
@@ -159,18 +158,6 @@ def test_variables_of_whole_groups_are_counted(known):
     assert np.mean(np.array(ratios) > 1 - 1e-6) > 0.6
 
 
-def test_groups_of_one_size_are_counted_either_way():
-    X, Y = both(50)
-    groups = [0, 0, 1, 1, 2, 2]
-    options = {"method": "generalized", "x_groups": groups}
-    two = sparse_cca(X[:, :6], Y, **flat.recorded("sparse_cca", {**options, "cardinality": (2, 2)}))
-    four = sparse_cca(
-        X[:, :6], Y, **flat.recorded("sparse_cca", {**options, "cardinality": (4, 2), "x_count": "variables"})
-    )
-    np.testing.assert_array_equal(two.loadings_x, four.loadings_x)
-    np.testing.assert_array_equal(two.loadings_y, four.loadings_y)
-
-
 @pytest.mark.parametrize("known", KNOWN)
 def test_penalized_decompositions_end_where_no_step_helps(known, monkeypatch):
     monkeypatch.setattr("spcacore.generalized.cca.CCA_TOL", Precision(0, 0))
@@ -206,18 +193,6 @@ def test_excluding_is_leaving_out(options):
     np.testing.assert_allclose(np.delete(ours.loadings_x, [0, 3], 0), theirs.loadings_x, atol=1e-7)
     np.testing.assert_allclose(ours.loadings_y[:5], theirs.loadings_y, atol=1e-7)
     np.testing.assert_allclose(ours.correlations, theirs.correlations)
-
-
-@pytest.mark.share(4)
-@pytest.mark.parametrize("options", [{"l1_bound": 1.5}, {"method": "generalized", "cardinality": 3}])
-@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, spcacore.row_blocks])
-def test_storages(options, kind):
-    X, Y = both(4)
-    known = {"x_include": [2], "y_nonnegative": True, "x_exclude": [0]}
-    expected = sparse_cca(X, Y, 1, **flat.recorded("sparse_cca", {**options, **known}))
-    found = sparse_cca(kind(X), kind(Y), 1, **flat.recorded("sparse_cca", {**options, **known}))
-    np.testing.assert_allclose(found.loadings_x, expected.loadings_x, atol=1e-7)
-    np.testing.assert_allclose(found.loadings_y, expected.loadings_y, atol=1e-7)
 
 
 def test_signed_values_are_those_of_nonnegative_least_squares():

@@ -203,19 +203,6 @@ SCORED = {  # functions of rows whose result gives the scores of others
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SCORED)
-def test_scores_of_other_rows(name):
-    """Centered by the means of the fit, scaled, and multiplied by the loadings."""
-    found = SCORED[name](Columns(X[:40], NAMES))
-    V = getattr(found, "result", found).loadings
-    deviation = 1.0 if hasattr(found, "result") else X[:40].std(axis=0, ddof=1)
-    expected = (X[40:] - X[:40].mean(axis=0)) / deviation @ V
-    np.testing.assert_allclose(found.transform(Columns(X[40:], NAMES)), expected, atol=1e-10)
-    assert found.names == NAMES
-    with pytest.raises(ValueError, match="columns of the fit"):
-        found.transform(Columns(X[40:, 1:], NAMES[1:]))
-
-
 def test_no_scores_where_no_component_is_chosen():
     found = replace(SCORED["select_n_components"](X), result=None)
     assert found.names is None
@@ -509,17 +496,6 @@ def test_a_table_is_that_of_the_frame(name):
 
 
 # ---- HTML ---------------------------------------------------------------------------------------------
-
-
-@each
-def test_html_is_balanced_and_escaped(make):
-    html = make()._repr_html_()
-    page = balanced(html)
-    assert page.tables == 2
-    assert "<script" not in html
-    assert "prefers-color-scheme:dark" in page.css
-    assert "url(" not in page.css
-    assert "@import" not in page.css
 
 
 def test_html_has_the_loadings_and_their_bars():

@@ -7,13 +7,12 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse
-from calls import pca
 from in_turn import examples
 from oracles import covariance, planted, reference, samples
 from solvers.test_joint_bound import best_on
 
 import spcacore
-from spcacore import explained_variance, sparse_pca, stability
+from spcacore import explained_variance, sparse_pca
 from spcacore.models.across import bounds_together
 from spcacore.models.request import Request
 from spcacore.operators.inputs import as_problem
@@ -60,22 +59,6 @@ def supports(result):
     return [tuple(np.flatnonzero(v)) for v in result.loadings.T]
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
-    ("p", "k", "r"), [(8, 3, 2), (9, 4, 3), (12, 5, 2), (10, 4, 4), (7, 7, 2), (9, 2, 1)]
-)
-def test_a_common_support_is_the_best_of_all(seed, p, k, r):
-    A = random_covariance(seed, p)
-    best = best_common(A, k, r)
-    for method in ("tpower", "branch_and_bound"):
-        x = sparse_pca(A, r, cardinality=k, support="common", method=method, kind="covariance")
-        assert x.explained_variance.sum() == pytest.approx(best, rel=1e-9)
-    assert x.joint_bound == pytest.approx(best, rel=1e-9)
-    assert x.joint_bound >= best * (1 - 1e-12)
-    assert x.joint_gap < 1e-9
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_a_bound_holds_for_all_common_supports_and_all_splits(seed):
     A = random_covariance(seed, 10)
@@ -91,32 +74,6 @@ def test_a_bound_holds_for_all_common_supports_and_all_splits(seed):
             assert problem.in_units(bound) >= best * (1 - 1e-12), name
 
 
-def test_common_loadings_are_the_leading_eigenvectors_of_one_submatrix():
-    x = sparse_pca(PITPROPS, 3, cardinality=6, support="common", kind="covariance")
-    used = np.flatnonzero(x.loadings.any(axis=1))
-    assert len(used) == 6
-    np.testing.assert_allclose(x.loadings.T @ x.loadings, np.eye(3), atol=1e-12)
-    values = np.linalg.eigvalsh(PITPROPS[np.ix_(used, used)])[::-1][:3]
-    np.testing.assert_allclose(x.explained_variance, values, rtol=1e-10)
-    np.testing.assert_allclose(x.loadings.T @ PITPROPS @ x.loadings, np.diag(values), atol=1e-10)
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
-    ("p", "sizes"), [(8, (3, 2)), (9, (3, 3, 3)), (10, (4, 4)), (8, (1, 2, 3)), (12, (3, 3))]
-)
-def test_disjoint_supports_are_the_best_of_all(seed, p, sizes):
-    A = random_covariance(seed, p)
-    x = sparse_pca(A, len(sizes), cardinality=sizes, support="disjoint", kind="covariance", certify="jointly")
-    assert tuple(x.cardinality) == sizes
-    assert (np.count_nonzero(x.loadings, axis=1) <= 1).all()
-    best = best_disjoint(A, sizes)
-    assert x.explained_variance.sum() == pytest.approx(best, rel=1e-9)
-    assert x.joint_bound == pytest.approx(best, rel=1e-9)
-    assert x.joint_bound >= best * (1 - 1e-12)
-
-
 @pytest.mark.share(2)
 @pytest.mark.parametrize("limit", ["SUPPORTS", "NODES"])
 def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_relaxation(monkeypatch, limit):
@@ -129,20 +86,6 @@ def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_rel
         assert best * (1 + 1e-6) < x.joint_bound < best * 1.5
         plain = sparse_pca(A, 2, cardinality=[4, 3], support="disjoint", kind="covariance")
         assert plain.joint_bound is None
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("p", "r", "total"), [(8, 2, 5), (8, 3, 7), (6, 2, 6), (9, 2, 9)])
-def test_a_total_is_divided_among_disjoint_supports_as_well_as_can_be(seed, p, r, total):
-    A = random_covariance(seed, p)
-    x = sparse_pca(
-        A, r, support="disjoint", kind="covariance", certify="jointly", cardinality=spcacore.Total(total)
-    )
-    splits = [s for s in combinations_with_replacement(range(1, total), r) if sum(s) == total]
-    best = max(best_disjoint(A, s) for s in splits)
-    assert x.cardinality.sum() == total
-    assert x.explained_variance.sum() == pytest.approx(best, rel=1e-9)
-    assert x.joint_bound >= best * (1 - 1e-12)
 
 
 @pytest.mark.share(3)
@@ -168,34 +111,6 @@ def test_a_total_explains_more_than_its_even_split_and_no_less_than_nscumcomp():
     assert np.count_nonzero(theirs) == 12
     ours = sparse_pca(X, theirs.shape[1], cardinality=spcacore.Total(12))
     assert ours.explained_variance.sum() >= explained_variance(X, theirs).sum() * (1 - 1e-9)
-
-
-def storages(X):
-    return [
-        np.asfortranarray(X),
-        X.astype(np.float32),
-        scipy.sparse.csr_array(X),
-        spcacore.row_blocks(X, block_bytes=2000),
-    ]
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"cardinality": 4, "support": "common"},
-        {"cardinality": 4, "support": "disjoint"},
-        {"total_cardinality": 8},
-    ],
-    ids=["common", "disjoint", "total"],
-)
-def test_every_storage_has_the_supports_of_the_covariance(options):
-    X = planted(50, 12, 4, signal=4.0)
-    expected = sparse_pca(covariance(X), 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
-    for given in storages(X):
-        x = sparse_pca(given, 2, **flat.recorded("sparse_pca", options))
-        assert supports(x) == supports(expected)
-        np.testing.assert_allclose(x.explained_variance, expected.explained_variance, rtol=1e-4)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -270,19 +185,6 @@ def test_no_more_exchanges_than_max_iter():
     assert not x.converged.any()
 
 
-def test_a_callback_ends_the_search():
-    told = []
-
-    def callback(progress):
-        told.append(progress)
-        raise StopIteration
-
-    with pytest.warns(RuntimeWarning, match="not converged"):
-        x = sparse_pca(PITPROPS, 3, cardinality=4, support="disjoint", kind="covariance", callback=callback)
-    assert len(told) == 1
-    assert x.cardinality.tolist() == [4, 4, 4]
-
-
 def test_where_no_variance_is_left_there_are_fewer_components():
     A = np.zeros((6, 6))
     A[:3, :3] = 1
@@ -350,16 +252,6 @@ def test_what_needs_entries_or_one_component_after_another_is_refused():
         sparse_pca(scipy.sparse.linalg.aslinearoperator(X), 2, **flat.recorded("sparse_pca", COMMON))
     with pytest.raises(ValueError, match="chosen together: call sparse_pca"):
         sparse_pca(X, 2, **flat.recorded("sparse_pca", DISJOINT)).extend(X, 1)
-
-
-def test_resamples_and_paths_choose_together_too():
-    X = planted(60, 12, 4, signal=5.0)
-    for options in (DISJOINT | {"cardinality": 4}, {"total_cardinality": 8}, COMMON | {"cardinality": 8}):
-        found = stability(X, pca(2, **options), n_resamples=2, resampling="bootstrap")
-        assert set(np.flatnonzero((found.selection_frequency == 1).any(axis=1))) == set(range(8))
-    path = spcacore.sparsity_path(X, pca(2, support="disjoint"), [2, 4])
-    assert [result.cardinality.tolist() for result in path] == [[2, 2], [4, 4]]
-    assert (np.count_nonzero(path[1].loadings, axis=1) <= 1).all()
 
 
 def alternating(A, r, k, starts):

@@ -6,7 +6,6 @@ import math
 import flat
 import numpy as np
 import pytest
-from calls import pca
 from in_turn import examples
 from known_variables import signed_optimum
 
@@ -52,29 +51,6 @@ def assert_feasible(v, k, include=(), exclude=()):
     assert not v[list(exclude)].any()
 
 
-@pytest.mark.share(4)
-@pytest.mark.filterwarnings("ignore:not converged in 0 iterations")
-@pytest.mark.parametrize("mixture", MIXTURES)
-@pytest.mark.parametrize("options", [{}, {"max_iter": 0}, {"swaps": False, "n_starts": 1}])
-def test_truncated_power_keeps_to_the_room(mixture, options):
-    found, best = [], []
-    for seed in range(3):
-        A = covariance(10 + seed)
-        x = spcacore.tpower(
-            A,
-            5,
-            **flat.recorded(
-                "tpower", {**mixture, **options, "kind": "covariance", "groups": GROUPS, "count": "variables"}
-            ),
-        )
-        assert_feasible(x.loading, 5, **mixture)
-        found.append(x.value)
-        best.append(optimum(A, 5, **mixture))
-    assert (np.array(found) <= np.array(best) * (1 + 1e-9)).all()
-    if not options:  # the tree that ends the search
-        np.testing.assert_allclose(found, best, rtol=1e-9)
-
-
 def test_a_group_without_room_that_is_alone():
     """Each start in the large group leads nowhere else."""
     A = np.diag([9.0, 9, 9, 1, 1, 2, 2, 3, 1, 1])
@@ -92,19 +68,6 @@ def test_a_group_without_room_that_is_alone():
     )
     assert x.value > 0
     assert_feasible(x.loading, 2)
-
-
-def test_the_largest_norms_that_have_room():
-    rng = np.random.default_rng(0)
-    for room in range(1, 16):
-        unit = rng.permutation(np.repeat(np.arange(7), [1, 1, 2, 2, 3, 4, 5]))
-        choice = Supports.checked(len(unit), None, groups=unit, count="variables")
-        norms, size = choice.norms(rng.standard_normal(len(unit))), choice.size
-        kept = choice.largest(norms, room)
-        ways = (list(S) for n in range(8) for S in itertools.combinations(range(7), n))
-        best = max((norms[S] ** 2).sum() for S in ways if size[S].sum() <= room)
-        assert size[kept].sum() <= room
-        assert (norms[kept] ** 2).sum() == pytest.approx(best)
 
 
 @pytest.mark.parametrize("room", [1, 7, 40, 90, 400])
@@ -226,58 +189,6 @@ def test_the_fewest_variables_of_whole_groups():
         result = spcacore.sparse_pca(A, 1, **flat.recorded("sparse_pca", {**options, "explained": 0.6}))
         assert_feasible(result.loadings[:, 0], k)
         np.testing.assert_allclose(result.explained_variance[0], optimum(A, k), rtol=1e-9)
-
-
-def test_paths_choices_and_resamples():
-    X = np.random.default_rng(0).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
-    path = spcacore.sparsity_path(X, pca(**COUNTED), [2, 4, 7])
-    A = np.cov(X, rowvar=False)
-    for k, result in zip((2, 4, 7), path.results, strict=True):
-        assert_feasible(result.loadings[:, 0], k)
-        np.testing.assert_allclose(result.explained_variance[0], optimum(A, k), rtol=1e-6)
-    chosen = spcacore.select_sparsity(X, pca(**COUNTED), [2, 5], n_folds=2)
-    assert_feasible(chosen.result.loadings[:, 0], chosen.chosen)
-    found = spcacore.stability(X, pca(1, 5, **COUNTED), n_resamples=6, rng=0)
-    np.testing.assert_allclose(
-        found.loadings[:, 0],
-        spcacore.sparse_pca(X, 1, **flat.recorded("sparse_pca", {**COUNTED, "cardinality": 5})).loadings[
-            :, 0
-        ],
-    )
-    for group in range(5):
-        assert len(np.unique(found.any_frequency[group == GROUPS])) == 1
-    assert found.any_frequency.sum() <= 5 * (1 + 1e-12)
-
-
-def test_the_estimator():
-    pytest.importorskip("sklearn")
-    X = np.random.default_rng(1).standard_normal((30, P))
-    model = spcacore.sklearn.SparsePCA(
-        2, cardinality=5, choice=spcacore.Choice(groups=GROUPS, count="variables")
-    ).fit(X)
-    np.testing.assert_array_equal(
-        model.components_,
-        spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", {**COUNTED, "cardinality": 5})).loadings.T,
-    )
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
-@pytest.mark.parametrize("k", [2, 4, 7])
-def test_no_component_exceeds_the_optimality_bound(mixture, k):
-    if k < sum(GROUPS[mixture.get("include", [5])[0]] == GROUPS):
-        return
-    for seed in range(3):
-        A = covariance(50 + seed)
-        bound = spcacore.optimality_bound(
-            A,
-            k,
-            **flat.recorded(
-                "optimality_bound", {**COUNTED, **mixture, "kind": "covariance", "relaxation": True}
-            ),
-        )
-        for value in bound.bounds.values():
-            assert optimum(A, k, **mixture) <= value * (1 + 1e-9)
 
 
 def test_bounds_count_what_groups_may_have():
@@ -413,19 +324,6 @@ def test_components_under_a_prior(mixture):
     np.testing.assert_allclose(same.gain, pairs.gain)
 
 
-def test_the_estimator_with_a_prior():
-    pytest.importorskip("sklearn")
-    X = np.random.default_rng(1).standard_normal((30, P))
-    model = spcacore.sklearn.StructuredPCA(
-        2, **flat.recorded("StructuredPCA", {**COUNTED, "cardinality": 5})
-    ).fit(X)
-    np.testing.assert_array_equal(
-        model.components_, spcacore.soppca(X, 2, 5, **flat.recorded("soppca", COUNTED)).loadings.T
-    )
-    with pytest.raises(ValueError, match="choice needs a cardinality, without which loadings are dense"):
-        spcacore.sklearn.StructuredPCA(2, choice=spcacore.Choice(count="variables")).fit(X)
-
-
 # ---- elastic nets
 
 
@@ -518,16 +416,6 @@ def test_elastic_nets_keep_to_the_room(mixture, ridge):
         assert v.any()
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize("ridge", [None, np.inf])
-@pytest.mark.filterwarnings("ignore")
-def test_elastic_nets_of_pairs_may_count_either(ridge):
-    X, options = related(), {"ridge": ridge, "max_iter": 8, "groups": np.arange(P) // 2}
-    same = spcacore.spca(X, 2, **flat.recorded("spca", {**options, "cardinality": 4, "count": "variables"}))
-    expected = spcacore.spca(X, 2, **flat.recorded("spca", {**options, "cardinality": 2}))
-    np.testing.assert_allclose(same.loadings, expected.loadings, atol=1e-6)
-
-
 def test_a_group_without_room_is_passed_over():
     """The first group has the largest product, and four variables."""
     A = np.diag([9.0, 9, 9, 9, 4, 4, 1])
@@ -542,16 +430,6 @@ def test_a_group_without_room_is_passed_over():
         assert np.flatnonzero(x).tolist() == [4, 5, 6]
     with pytest.raises(ValueError, match="says what a cardinality counts; leave it out with a penalty"):
         spcacore.spca(A, 1, penalty=1.0, **options)
-
-
-def test_estimators_of_elastic_nets_count():
-    pytest.importorskip("sklearn")
-    X = np.random.default_rng(1).standard_normal((30, P))
-    model = spcacore.sklearn.SPCA(
-        1, **flat.recorded("SPCA", {**COUNTED, "cardinality": 5, "ridge": np.inf})
-    ).fit(X)
-    expected = spcacore.spca(X, 1, **flat.recorded("spca", {**COUNTED, "cardinality": 5, "ridge": np.inf}))
-    np.testing.assert_array_equal(model.components_, expected.loadings.T)
 
 
 @pytest.mark.parametrize("method", [spcacore.branch_and_bound, spcacore.tpower, spcacore.dspca])

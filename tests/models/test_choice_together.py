@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
-from calls import pca
 from extras import optional, skipping
 from in_turn import examples
 from known_variables import EACH, LABELS, MIXED, P, assert_feasible, components, covariance, data, optimum
@@ -20,13 +19,10 @@ from known_variables import EACH, LABELS, MIXED, P, assert_feasible, components,
 import spcacore
 from spcacore import _core, sparse_pca
 from spcacore.models.net_steps import Thresholds, Wanted, sparse_net
-from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
+from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers.certificates import upper_bounds
-from spcacore.solvers.refitting import refit
-from spcacore.solvers.solution import Solution
 from spcacore.supports.admissible import Supports
-from spcacore.supports.admissible import knowledge as what_is_known
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -66,31 +62,6 @@ def test_refinement_explains_more_and_respects_the_same(knowledge):
     for v in (*refined.loadings.T, *V.T, *plain.T, *(() if "groups" in knowledge else forced.T)):
         assert_feasible(v, 2, **knowledge)
         assert v[knowledge.get("include", [])].all()
-
-
-def test_the_best_ratio_of_given_signs():
-    """Of x'Ax/x'Bx on a support: where no entry is zero it is that of an eigenvector of the pencil."""
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        A, signs = covariance(seed), rng.integers(-1, 2, P)
-        problem = as_problem(
-            A, kind="covariance", choice=what_is_known(spcacore.Choice(groups=[0] * P, signs=signs))
-        )
-        state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
-        earlier = rng.standard_normal(4)
-        state = state.deflate(np.arange(4), earlier / np.linalg.norm(earlier), problem.noise)
-        S, q = np.array([1, 3, 4, 6, 8]), state.basis[0]
-        found = refit(state, Solution(S, np.where(signs[S] < 0, -1.0, 1.0), 0.0, 0, True))
-        G, B = state.operator.submatrix(S), np.eye(5) - np.outer(q[S], q[S])
-        best = 0.0
-        for size in range(1, 6):
-            for T in map(list, itertools.combinations(range(5), size)):
-                values, vectors = scipy.linalg.eigh(G[np.ix_(T, T)], B[np.ix_(T, T)])
-                x = vectors[:, -1] * signs[S[T]]
-                if x.min() >= -1e-9 or x.max() <= 1e-9:
-                    best = max(best, values[-1])
-        np.testing.assert_allclose(found.objective, best, rtol=1e-8)
-        assert (found.entries * signs[S] >= 0).all()
 
 
 def test_refined_loadings_of_given_signs_are_nearly_the_best():
@@ -186,22 +157,6 @@ def test_a_share_of_the_variance(knowledge):
     assert reached >= 0.7 - 1e-9 or "nonnegative" in knowledge
 
 
-@pytest.mark.parametrize(
-    "knowledge", [{"groups": LABELS}, {"include": [4]}, {"nonnegative": MIXED}, {"exclude": [2]}]
-)
-def test_certificates_hold(knowledge):
-    for seed in range(3):
-        A = covariance(40 + seed)
-        x = sparse_pca(
-            A,
-            1,
-            **flat.recorded(
-                "sparse_pca", {**knowledge, "cardinality": 2, "kind": "covariance", "certify": True}
-            ),
-        )
-        assert optimum(A, 2, **knowledge) <= x.upper_bound[0] * (1 + 1e-12)
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_certificates_of_mixtures_hold(seed):
     rng = np.random.default_rng(seed)
@@ -256,16 +211,6 @@ def test_certificates_know_of_signs_and_of_what_is_included():
     np.testing.assert_allclose(given.explained_variance[0], 1.15)
 
 
-def test_a_bound_of_groups_is_of_as_many_variables_as_they_may_have():
-    for seed in range(4):
-        A = covariance(70 + seed)
-        x = sparse_pca(
-            A, 1, cardinality=1, kind="covariance", certify=True, choice=spcacore.Choice(groups=LABELS)
-        )
-        expected = spcacore.optimality_bound(A, 3, kind="covariance").upper_bound
-        np.testing.assert_allclose(x.upper_bound[0], expected, rtol=1e-9)
-
-
 def test_a_share_takes_as_many_variables_as_it_needs_beside_what_is_included():
     A = np.diag([10.0, 1, 1, 1, 1])
     A[0, 1] = A[1, 0] = 0.1
@@ -273,26 +218,6 @@ def test_a_share_takes_as_many_variables_as_it_needs_beside_what_is_included():
         A, 1, kind="covariance", cardinality=spcacore.Explained(0.9), choice=spcacore.Choice(include=[1])
     )
     assert np.flatnonzero(x.loadings[:, 0]).tolist() == [0, 1]
-
-
-def test_components_added_later_are_the_same():
-    X = data(14)
-    both = sparse_pca(X, 2, cardinality=3, choice=spcacore.Choice(include=[1], exclude=[2]))
-    more = sparse_pca(X, 1, cardinality=3, choice=spcacore.Choice(include=[1], exclude=[2])).extend(X, 1)
-    np.testing.assert_array_equal(both.loadings, more.loadings)
-
-
-def test_resamples_and_choices_of_a_sparsity(monkeypatch):
-    monkeypatch.setattr("spcacore.selection.candidates.WORKING_SET_COST", 0)  # as of large data
-    X = data(15)
-    found = spcacore.stability(X, pca(1, 3, include=[1], exclude=[2]), n_resamples=6)
-    assert found.selection_frequency[1] == 1
-    assert found.selection_frequency[2] == 0
-    path = spcacore.sparsity_path(X, pca(include=[1], exclude=[2]), [2, 4])
-    chosen = spcacore.select_sparsity(X, pca(include=[1], exclude=[2]), [2, 4], n_folds=3)
-    assert path is not None
-    assert chosen.result.loadings[1].all()
-    assert not chosen.result.loadings[2].any()
 
 
 @pytest.mark.parametrize("ridge", [np.inf, None])
@@ -346,17 +271,6 @@ def test_an_elastic_net_is_solved(knowledge):
         assert found @ K @ found - 2 * c @ found + 2 * level * cost <= value.value + 1e-12
 
 
-@pytest.mark.parametrize("how", [{"penalty": 60.0}, {"cardinality": 3}])
-def test_each_variable_a_group_is_no_group(how):
-    X = data(22)
-    plain, grouped = (
-        _spca_of_few(X, max_iter=5, **how),
-        _spca_of_few(X, max_iter=5, groups=np.arange(P), **how),
-    )
-    np.testing.assert_allclose(grouped.loadings, plain.loadings, atol=1e-6)
-    np.testing.assert_allclose(grouped.objective, plain.objective, rtol=1e-7)
-
-
 def test_what_is_included_counts_though_it_is_zero(monkeypatch):
     monkeypatch.setattr("spcacore.models.net_steps.WORKING_SET_VARIABLES", 3)
     monkeypatch.setattr("spcacore.models.net_steps.JOINING_VARIABLES", 1)
@@ -408,18 +322,6 @@ def test_an_elastic_net_of_infinite_ridge_is_solved(knowledge):
     problem = cp.Problem(cp.Minimize(cp.sum_squares(b) - 2 * c @ b + 0.8 * sums), signs)
     problem.solve(solver="CLARABEL")
     np.testing.assert_allclose(B[:, 0], b.value, atol=1e-4)
-
-
-def test_names():
-    X = pandas.DataFrame(data(16), columns=[*"abcdefghi"])
-    by_name = sparse_pca(
-        X,
-        2,
-        cardinality=3,
-        choice=spcacore.Choice(include=["b"], exclude=["i", 7], groups={name: name.upper() for name in X}),
-    )
-    by_index = sparse_pca(X.to_numpy(), 2, cardinality=3, choice=spcacore.Choice(include=[1], exclude=[7, 8]))
-    np.testing.assert_allclose(by_name.loadings, by_index.loadings, atol=1e-10)
 
 
 def test_a_matrix_without_variance():
@@ -484,25 +386,6 @@ def test_refusals_of_single_functions():
             method=spcacore.GPower(penalty=0.1, block=True),
             choice=spcacore.Choice(groups=LABELS),
         )
-
-
-def test_the_estimator():
-    with skipping():
-        from spcacore.sklearn import SparsePCA
-    X = data(19)
-    knowledge = {"include": [1], "exclude": [2], "nonnegative": MIXED}
-    found = SparsePCA(2, **flat.recorded("SparsePCA", {**knowledge, "cardinality": 3})).fit(X)
-    np.testing.assert_array_equal(
-        found.components_,
-        sparse_pca(X, 2, **flat.recorded("sparse_pca", {**knowledge, "cardinality": 3})).loadings.T,
-    )
-    np.testing.assert_allclose(
-        SparsePCA(2, **flat.recorded("SparsePCA", {**knowledge, "cardinality": 3}))
-        .partial_fit(X)
-        .components_,
-        found.components_,
-        atol=1e-9,
-    )
 
 
 @pytest.mark.parametrize("kind", ["spca", "soppca", "cca"])

@@ -8,7 +8,6 @@ from oracles import data_arrays, data_file, products
 
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
-from spcacore._limits import CACHED_ENTRIES
 from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.transform import scores
 
@@ -23,31 +22,6 @@ def test_components_of_an_operator_are_extended():
     np.testing.assert_allclose(more.loadings, whole.loadings, atol=1e-10)
 
 
-def test_yuan_zhang_table_2():
-    """Cardinalities 6-2-1-2-1-1, each started at the largest diagonal entry of the deflated matrix."""
-    A = PITPROPS.correlation
-    result = sparse_pca(
-        A, 6, cardinality=[6, 2, 1, 2, 1, 1], kind="covariance", method=spcacore.TPower(start="diagonal")
-    )
-    by_name = [
-        {PITPROPS.names[i]: round(float(x[i]), 4) for i in np.flatnonzero(x)} for x in result.loadings.T
-    ]
-    assert by_name == [
-        {"topdiam": 0.4444, "length": 0.4534, "ringbut": 0.3779, "bowmax": 0.3415, "bowdist": 0.4032,
-         "whorls": 0.4183},
-        {"moist": 0.7071, "testsg": 0.7071},
-        {"ovensg": 1.0},
-        {"ringtop": 0.8569, "ringbut": 0.5154},
-        {"clear": 1.0},
-        {"knots": 1.0},
-    ]  # fmt: skip
-    shares = [
-        explained_variance(A, result.loadings, d, kind="covariance", ratio=True).sum()
-        for d in ("raw", "adjusted", "cumulative")
-    ]
-    np.testing.assert_allclose(shares, [0.7978, 0.7202, 0.7700], atol=5e-5)
-
-
 def test_yuan_zhang_table_3():
     """7-2-4-3-5-4 from the truncated leading eigenvector through 8k, 4k, 2k, k."""
     A = PITPROPS.correlation
@@ -57,21 +31,6 @@ def test_yuan_zhang_table_3():
     assert explained_variance(
         A, result.loadings, "raw", kind="covariance", ratio=True
     ).sum() == pytest.approx(0.8887, abs=5e-5)
-
-
-@pytest.mark.parametrize(
-    ("deflation", "cumulative"),
-    [
-        ("projection", [22.6, 40.1, 56.0, 66.1, 74.7, 81.2]),
-        ("orthogonalized_hotelling", [22.6, 38.8, 54.1, 64.3, 68.2, 71.9]),
-        ("orthogonalized_projection", [22.6, 40.1, 56.0, 66.1, 74.7, 81.3]),
-    ],
-)
-def test_mackey_table_3(deflation, cumulative):
-    """Six loadings of four nonzeros, by greedy search."""
-    options = {"cardinality": 4, "kind": "covariance", "method": "greedy"}
-    result = sparse_pca(PITPROPS.correlation, 6, deflation=deflation, **options)
-    np.testing.assert_allclose(100 * result.explained_variance_ratio.cumsum(), cumulative, atol=0.06)
 
 
 def test_shen_huang_design():
@@ -92,48 +51,6 @@ def test_planted_supports_are_recovered(n, p, cardinality):
     found = sparse_pca(X, 5, cardinality=cardinality).loadings
     overlap = (V != 0).T.astype(int) @ (found != 0)
     assert overlap.max(axis=1).min() >= 0.95 * cardinality
-
-
-@pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize(("n", "p"), [(40, 7), (7, 40)])
-def test_full_cardinality_is_pca(deflation, n, p):
-    X = np.random.default_rng(1).standard_normal((n, p)) * np.geomspace(1, 0.05, p) + 4
-    result = sparse_pca(X, 4, cardinality=p, deflation=deflation)
-    _, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    np.testing.assert_allclose(result.explained_variance, s[:4] ** 2 / (n - 1), rtol=1e-9)
-    np.testing.assert_allclose(abs(np.sum(result.loadings * Vt[:4].T, axis=0)), 1, atol=1e-9)
-    scores = result.transform(X)
-    np.testing.assert_allclose(scores.T @ scores / (n - 1), np.diag(s[:4] ** 2 / (n - 1)), atol=1e-8)
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("deflation", DEFLATIONS)
-def test_extend_is_asking_for_all_at_once(deflation):
-    X, _ = spcacore.datasets.make_spiked(40, 120, variances=[50, 40, 30, 20], rng=5)
-    whole = sparse_pca(X, 5, cardinality=8, deflation=deflation, method=spcacore.TPower(n_starts=200, rng=9))
-    part = sparse_pca(X, 2, cardinality=8, deflation=deflation, method=spcacore.TPower(n_starts=200, rng=9))
-    calls = []
-    grown = part.extend(X, 2, callback=calls.append).extend(X, 1)
-    for field in (
-        "loadings",
-        "explained_variance",
-        "explained_variance_ratio",
-        "cardinality",
-        "n_iter",
-        "converged",
-    ):
-        np.testing.assert_array_equal(getattr(grown, field), getattr(whole, field))
-    assert {c.component for c in calls} == {2, 3}  # the earlier ones were not searched again
-    assert part.n_components == 2
-    mixed = sparse_pca(X, 2, cardinality=[8, 3], deflation=deflation)
-    np.testing.assert_array_equal(
-        mixed.extend(X, 1, cardinality=[6]).loadings,
-        sparse_pca(X, 3, cardinality=[8, 3, 6], deflation=deflation).loadings,
-    )
-    with pytest.raises(ValueError, match="cardinality must be given"):
-        mixed.extend(X, 1)
-    with pytest.raises(ValueError, match="40 x 120"):
-        part.extend(X[:, 1:], 1)
 
 
 def test_transform_and_reconstruct():
@@ -235,20 +152,6 @@ def test_ties_of_low_rank_repeat():
         tpower(X, 1, center=False, options=spcacore.TPower(n_starts=1)).loading.tobytes() for _ in range(20)
     }
     assert len(found) == 1
-
-
-@pytest.mark.share(4)
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_scores_of_tall_data(order, dtype):
-    """Of several pieces, by long doubles."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((2 * CACHED_ENTRIES // 40 + 1, 40)) + (1e5 if dtype == np.float64 else 1e2)
-    X = np.asarray(X, dtype, order=order)
-    result = sparse_pca(X, 2, cardinality=20)
-    wide = X.astype(np.longdouble)
-    expected = (wide - wide.mean(axis=0)) @ result.loadings
-    np.testing.assert_allclose(result.scores, expected, atol=1e-9 if dtype == np.float64 else 1e-3)
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "strided", "reversed"])

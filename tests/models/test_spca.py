@@ -215,13 +215,6 @@ def test_the_objective_never_rises(seed, ridge, share):
     np.testing.assert_allclose(norms[norms > 0], 1, atol=1e-12)
 
 
-def test_no_penalty_gives_the_principal_components():
-    X = samples(1)
-    vectors = np.linalg.eigh(covariance(X))[1][:, ::-1][:, :3]
-    for ridge in (0, 5.0):  # theorem 2 of the paper: whatever the ridge
-        np.testing.assert_allclose(spca(X, 3, penalty=0, ridge=ridge).loadings, signed(vectors), atol=1e-8)
-
-
 @pytest.mark.slow
 def test_a_working_set_finds_the_same(monkeypatch):
     """More variables than are taken at once: the conditions hold for all of them, not only for the set."""
@@ -331,17 +324,6 @@ def test_refinement_among_some_of_many_variables(monkeypatch):
     )
 
 
-@pytest.mark.slow
-def test_groups_of_few_variables_take_few_iterations():
-    for seed in range(4):
-        A = np.corrcoef(np.random.default_rng(seed).standard_normal((12, 9)).T)
-        result = spca(
-            A, 2, cardinality=2, kind="covariance", choice=spcacore.Choice(groups=np.arange(9) // 3)
-        )
-        assert result.converged
-        assert result.n_iter <= 300  # where supports alternated, thousands
-
-
 def test_groups_settle():
     X = np.random.default_rng(1).standard_normal((40, 6)) @ np.random.default_rng(2).standard_normal((6, 6))
     A, groups = covariance(X), np.repeat([0, 1, 2], 2)
@@ -425,17 +407,6 @@ def test_rank_and_scale():
 def test_bad_starts(start, match):
     with pytest.raises(ValueError, match=match):
         elastic_nets(samples(1), 2, None, start, penalty=1)
-
-
-def test_result_and_callback():
-    X = samples(6)
-    told = []
-    result = spca(X, 2, cardinality=3, callback=told.append, tol=1e-6)
-    assert [t.n_iter for t in told] == list(range(1, result.n_iter + 1))
-    np.testing.assert_allclose(result.transform(X), (X - X.mean(axis=0)) @ result.loadings, atol=1e-12)
-    assert "cardinality=[3, 3]" in repr(result)
-    again = elastic_nets(X, 2, 3, result.loadings, tol=1e-6)
-    np.testing.assert_allclose(again.loadings, result.loadings, atol=1e-3)
 
 
 @given(

@@ -1,7 +1,6 @@
 """oppca and soppca against dense formulas, principal components, truncated power and enumeration."""
 
 import math
-import warnings
 from functools import partial
 from itertools import combinations
 
@@ -324,18 +323,6 @@ def test_the_greedy_support(seed, k, sparse):
     assert objective(greedy_support(r, K, k), r, K) >= (1 - 1 / np.e) * best
 
 
-def test_the_identity_is_a_prior_like_any_other():
-    """The rule for C = I is the general one: the k largest |r|."""
-    X = samples(5)
-    a, b = soppca(X, 3, 5), soppca(X, 3, 5, prior=spcacore.Prior(covariance=np.eye(20)))
-    np.testing.assert_allclose(b.loadings, a.loadings, atol=1e-7)
-    np.testing.assert_allclose(b.free_energy[0][-1], a.free_energy[0][-1], rtol=1e-9)
-    r = np.random.default_rng(0).standard_normal(20)
-    expected = np.sort(np.argsort(-np.abs(r))[:7]).tolist()
-    for one in (priors.Isotropic(20), priors.Spectral.of(np.eye(20))):
-        assert chosen_support(one, Supports.any_of(20, 7), r, 2.0).tolist() == expected
-
-
 def test_posteriors_on_a_support():
     X, C = samples(6), smooth(20)
     for deflation in ("orthogonal", "constrained"):
@@ -531,7 +518,6 @@ def test_bad_priors(given, error, match):
 # ---- bad input --------------------------------------------------------------------------------------
 
 X0, I20 = samples(1), np.eye(20)
-ASYMMETRIC = I20 + np.diag(np.ones(19), 1)
 
 
 @pytest.mark.parametrize(
@@ -584,25 +570,6 @@ def test_bad_input_of_soppca_and_of_results():
         oppca(
             np.random.default_rng(0).standard_normal((5, 1500)), 1, prior=spcacore.Prior(precision=indefinite)
         )
-
-
-def test_callback_and_iterations():
-    seen = []
-    oppca(X0, 2, callback=seen.append)
-    assert [s.component for s in seen if s.value is not None] == [0, 1]
-
-    def enough(progress, component=1):
-        if progress.component == component:
-            raise StopIteration
-
-    assert oppca(X0, 3, callback=enough).n_components == 1
-    none = oppca(X0, 3, callback=lambda progress: enough(progress, 0))
-    assert (none.n_components, none.noise_variance) == (0, pytest.approx(X0.var(axis=0).mean()))
-    with pytest.warns(RuntimeWarning, match="component 0, 1 not|components 0, 1 not"):
-        assert not oppca(X0, 2, max_iter=1, tol=0).converged.any()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        assert spcacore.soppca(X0, 1, 3, max_iter=1).n_components == 1
 
 
 # ---- example pages ----------------------------------------------------------------------------------
@@ -739,14 +706,3 @@ def test_what_is_included_was_not_chosen():
     given = soppca(X, 1, 3, choice=spcacore.Choice(include=np.flatnonzero(free.loadings[:, 0])))
     np.testing.assert_allclose(given.free_energy[0][-1], free.free_energy[0][-1])
     np.testing.assert_allclose(given.gain - free.gain, np.log(math.comb(20, 3)))
-
-
-def test_the_information_projection_onto_a_support():
-    """As the docstring of `soppca` has it: the normal distribution given that the others are zero."""
-    rng = np.random.default_rng(0)
-    K, m, S, rest = np.cov(rng.standard_normal((6, 40))), rng.standard_normal(6), [0, 3, 4], [1, 2, 5]
-    cov = np.linalg.inv(K)
-    gain = cov[np.ix_(S, rest)] @ np.linalg.inv(cov[np.ix_(rest, rest)])
-    D = np.linalg.inv(K[np.ix_(S, S)])
-    np.testing.assert_allclose(D, cov[np.ix_(S, S)] - gain @ cov[np.ix_(rest, S)])
-    np.testing.assert_allclose(D @ (K @ m)[S], m[S] - gain @ m[rest])

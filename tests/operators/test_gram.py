@@ -1,7 +1,5 @@
 """A formed as a matrix from tall data: against NumPy, extended precision, and the search on the data."""
 
-from functools import partial
-
 import flat
 import numpy as np
 import pytest
@@ -390,45 +388,6 @@ def test_every_method_and_deflation(method, deflation):
     assert ((formed.loadings != 0) == (plain.loadings != 0)).all()
     np.testing.assert_allclose(formed.loadings, plain.loadings, atol=2e-5 if method == "dspca" else 1e-6)
     np.testing.assert_allclose(formed.explained_variance, plain.explained_variance, rtol=1e-8)
-
-
-TREATED = {
-    "weights": {"sample_weight": np.random.default_rng(2).integers(0, 3, 200)},
-    "center": {"center": np.full(P, 0.1)}, "certify": {"certify": True}, "refine": {"refine": True},
-}  # fmt: skip
-
-
-@pytest.mark.share(6)
-@pytest.mark.usefixtures("few_starts")
-@pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
-@pytest.mark.parametrize("scale", [True, False])
-@pytest.mark.parametrize("treated", TREATED)
-def test_constraints_weights_and_scales(constraint, scale, treated):
-    if treated == "refine" and constraint == "uncorrelated":
-        pytest.skip("refused")
-    X, options = planted(200), {"cardinality": 5, "constraint": constraint, "scale": scale}
-    formed, plain = (
-        sparse_pca(X, 3, **flat.recorded("sparse_pca", {**options, **TREATED[treated], "screening": m}))
-        for m in ("gram", "none")
-    )
-    np.testing.assert_allclose(formed.loadings, plain.loadings, atol=1e-7)
-    np.testing.assert_allclose(formed.explained_variance, plain.explained_variance, rtol=1e-10)
-    np.testing.assert_allclose(formed.mean, plain.mean, rtol=1e-12)
-
-
-def test_one_component_functions():
-    X = planted(500)
-    for solve, record, sparsity in (
-        (spcacore.tpower, spcacore.TPower, 5),
-        (spcacore.gpower, spcacore.GPower, 1.0),
-        (spcacore.pmd, partial(spcacore.PMD, renormalize=False), 2.0),
-    ):
-        formed, plain = (solve(X, sparsity, options=record(screening=m)) for m in ("gram", "none"))
-        assert formed.screening.mode == "gram"
-        np.testing.assert_allclose(formed.loading, plain.loading, atol=1e-6)
-        assert formed.value == pytest.approx(plain.value, rel=1e-9)
-    np.testing.assert_allclose(formed.sample_loading, plain.sample_loading, atol=1e-6)
-    assert formed.strength == pytest.approx(plain.strength, rel=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -268,23 +268,6 @@ def _column_sums(block, weight):
     return (np.asarray(block.T @ weight),)
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_matrix, sp.coo_array])
-def test_clustering_of_sparse_matrices(make):
-    X = data(45, 70)  # more variables than samples
-    for call, names in (
-        (lambda M: spcacore.sparse_kmeans(M, 3, 3.0, n_init=4), FIELDS["sparse_kmeans"]),
-        (lambda M: spcacore.sparse_dissimilarity(M, 3.0), ("weights", "dissimilarity", "objective")),
-        (lambda M: spcacore.sparse_dissimilarity(M, 3.0, "absolute"), ("weights", "dissimilarity")),
-        (
-            lambda M: spcacore.sparse_kmeans_gap(M, 3, [2.0, 4.0], n_permutations=2),
-            ("objective", "l1_bounds"),
-        ),
-        (lambda M: spcacore.sparse_dissimilarity_gap(M, [2.0, 4.0], n_permutations=2), ("objective",)),
-    ):
-        agree(call(make(X)), call(X), names, 1e-10)
-
-
 @pytest.mark.slow
 def test_permuted_sparse_matrices_keep_their_entries():
     """The sum of squares between clusters after permutation is that of some permutation: about chance."""

@@ -8,9 +8,6 @@ import flat
 import numpy as np
 import pytest
 from calls import pca
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from in_turn import examples
 from oracles import products
 from scipy import sparse
 
@@ -105,48 +102,6 @@ def test_any_weights_center_and_scale_in_explicit_arrays(layout, center, scale):
         np.testing.assert_allclose(problem.scale, spread, rtol=1e-12)
 
 
-@settings(max_examples=examples(40), deadline=None)
-@given(
-    layout=st.sampled_from([layout for layout in LAYOUTS if layout not in ("dask", "operator")]),
-    dtype=st.sampled_from([np.float32, np.float64]),
-    w=st.lists(st.integers(0, 5), min_size=N, max_size=N).filter(lambda w: sum(x > 0 for x in w) > 3),
-    scale=st.booleans(),
-    center=st.booleans(),
-    seed=st.integers(0, 100),
-)
-def test_integer_weights_are_repeated_rows(layout, dtype, w, scale, center, seed):
-    X = data(seed, dtype=dtype)
-    rows = np.repeat(X, w, axis=0)
-    weighted = as_problem(stored(X, layout), sample_weight=w, scale=scale, center=center)
-    repeated = as_problem(rows, scale=scale, center=center)
-    rtol = 2e-5 if dtype == np.float32 else 1e-11
-    exact = matrix(repeated)
-    np.testing.assert_allclose(matrix(weighted), exact, rtol=rtol, atol=rtol * exact.max())
-    assert ((weighted.diagonal == 0) == (repeated.diagonal == 0)).all()
-    assert weighted.degrees == len(rows) - 1 == repeated.degrees
-
-
-@pytest.mark.parametrize(
-    ("layout", "deflation"), [("C", "schur"), ("csr", "generalized"), ("blocks", "hotelling")]
-)
-def test_more_components_of_repeated_rows(layout, deflation):
-    X, w = data(5), counts()
-    options = {"cardinality": 4, "deflation": deflation}
-    some = spcacore.sparse_pca(
-        stored(X, layout), 3, **flat.recorded("sparse_pca", {**options, "sample_weight": w})
-    )
-    all_ = spcacore.sparse_pca(np.repeat(X, w, axis=0), 3, **flat.recorded("sparse_pca", options))
-    np.testing.assert_allclose(some.loadings, all_.loadings, atol=1e-8)
-    np.testing.assert_allclose(some.explained_variance, all_.explained_variance, rtol=1e-9)
-    assert some.total_variance == pytest.approx(all_.total_variance, rel=1e-12)
-    first = spcacore.sparse_pca(
-        stored(X, layout), 2, **flat.recorded("sparse_pca", {**options, "sample_weight": w})
-    )
-    np.testing.assert_allclose(first.extend(stored(X, layout), 1).loadings, all_.loadings, atol=1e-8)
-    rows = some.transform(X)  # of the rows themselves
-    np.testing.assert_allclose(rows, (X - np.average(X, axis=0, weights=w)) @ all_.loadings, atol=1e-8)
-
-
 @pytest.mark.parametrize("w", [[1, 2, 3, 1, 2], [1, 1, 0, 1, 0]])
 def test_the_default_ridge_counts_weights(w):
     """Five rows stand for nine samples of seven columns, or for three of four."""
@@ -158,43 +113,6 @@ def test_the_default_ridge_counts_weights(w):
     assert math.isinf(one.ridge) == (sum(w) < X.shape[1])
     assert one.ridge == pytest.approx(all_.ridge)
     np.testing.assert_allclose(one.explained_variance, all_.explained_variance, rtol=1e-6)
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
-def test_models_of_repeated_rows(layout):
-    X, w = data(6), counts()
-    rows, X = np.repeat(X, w, axis=0), stored(X, layout)
-    for options in ({"penalty": 20.0}, {"cardinality": 4, "ridge": np.inf}, {"penalty": 20.0, "ridge": 3.0}):
-        one, all_ = (
-            spcacore.spca(Y, 2, **flat.recorded("spca", {**options, **more}))
-            for Y, more in ((X, {"sample_weight": w}), (rows, {}))
-        )
-        np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
-        np.testing.assert_allclose(one.explained_variance, all_.explained_variance, rtol=1e-6)
-    one, all_ = spcacore.sca(X, 2, l1_bound=4, sample_weight=w), spcacore.sca(rows, 2, l1_bound=4)
-    np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
-    if layout != "blocks":
-        np.testing.assert_allclose(np.repeat(one.scores, w, axis=0), all_.scores, atol=1e-5)
-    np.testing.assert_allclose(one.pve, all_.pve, rtol=1e-9)
-    for ddof in (0, 1):
-        one, all_ = spcacore.ppca(X, 2, sample_weight=w, ddof=ddof), spcacore.ppca(rows, 2, ddof=ddof)
-        np.testing.assert_allclose(np.abs(one.loadings), np.abs(all_.loadings), atol=1e-8)
-        assert one.noise_variance == pytest.approx(all_.noise_variance)
-        assert one.log_likelihood == pytest.approx(all_.log_likelihood)
-        assert one.bic == pytest.approx(all_.bic)
-    for one, all_ in (
-        (spcacore.oppca(X, 2, sample_weight=w), spcacore.oppca(rows, 2)),
-        (spcacore.soppca(X, 2, 4, sample_weight=w), spcacore.soppca(rows, 2, 4)),
-        (spcacore.soppca(X, 1, 4, sample_weight=w).extend(X, 1), spcacore.soppca(rows, 2, 4)),
-    ):
-        np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
-        trace = 3e-5 if layout == "blocks" else 1e-6  # the steps of the direction end the iterations
-        np.testing.assert_allclose(one.posterior_trace, all_.posterior_trace, rtol=trace)
-        np.testing.assert_allclose(one.gain, all_.gain, rtol=1e-8)
-        assert one.noise_variance == pytest.approx(all_.noise_variance)
-        if layout != "blocks":
-            np.testing.assert_allclose(np.repeat(one.scores, w, axis=0), all_.scores, atol=1e-5)
 
 
 def test_a_model_without_weights_refuses_them():
@@ -238,28 +156,6 @@ def test_pairs_of_repeated_rows(options, layout):
         assert own.shape == (N, 2)
         assert V.shape[0] == Z.shape[1]
         np.testing.assert_allclose(np.repeat(np.asarray(own), w, axis=0), other, atol=1e-8)
-
-
-@pytest.mark.share(6)
-@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks", "dask"])
-@pytest.mark.parametrize(
-    "options",
-    [{"shrinkage": "auto"}, {"shrinkage": 0.2, "priors": [0.2, 0.3, 0.5]}, {"deflation": "hotelling"}],
-    ids=str,
-)
-def test_discriminants_of_repeated_rows(options, layout):
-    X, w, y = data(13), counts(), np.arange(N) % 3
-    X[:, 1] += 2 * y
-    X[:, 7] -= 3 * (y == 2)
-    X[:, 4] += 9.0
-    all_ = spcacore.sparse_lda(
-        np.repeat(X, w, axis=0), np.repeat(y, w), **flat.recorded("sparse_lda", {**options, "cardinality": 3})
-    )
-    one = spcacore.sparse_lda(
-        stored(X, layout), y, **flat.recorded("sparse_lda", {**options, "cardinality": 3, "sample_weight": w})
-    )
-    close(one, all_, rtol=1e-8, atol=1e-10)
-    np.testing.assert_array_equal(one.predict(X), all_.predict(X))
 
 
 @pytest.mark.parametrize("layout", ["C", "csr"])
@@ -378,20 +274,6 @@ def test_a_column_that_varies_in_dropped_rows_alone_is_constant(layout):
     assert (np.flatnonzero(at.diagonal == 0) == [2]).all()
 
 
-@pytest.mark.parametrize("name", ["SparsePCA", "SPCA", "SCA", "PPCA"])
-def test_estimators_of_repeated_rows(name):
-    pytest.importorskip("sklearn")
-    from spcacore import sklearn as estimators
-
-    X, w = data(11), counts()
-    rows = np.repeat(X, w, axis=0)
-    one, all_ = getattr(estimators, name)().fit(X, sample_weight=w), getattr(estimators, name)().fit(rows)
-    np.testing.assert_allclose(np.abs(one.components_), np.abs(all_.components_), atol=1e-6)
-    np.testing.assert_allclose(np.abs(one.transform(X)), np.abs(all_.transform(X)), atol=1e-5)
-    np.testing.assert_allclose(one.score_samples(X), all_.score_samples(X), rtol=1e-6)
-    assert one.noise_variance_ == pytest.approx(all_.noise_variance_)
-
-
 @pytest.mark.parametrize("name", ["SparsePCA", "SPCA", "SCA", "PPCA", "KernelPCA"])
 def test_sklearns_own_check_of_equivalence(name):
     pytest.importorskip("sklearn", "1.6")
@@ -429,21 +311,6 @@ def test_a_scale_for_covariances(form):
     S = products(lambda v: A @ v, P) if form == "products" else form(A)
     problem = as_problem(S, kind="covariance", scale=s)
     np.testing.assert_allclose(matrix(problem), A / np.outer(s, s), rtol=1e-12, atol=1e-13)
-
-
-def test_a_mean_given_as_it_is_changes_nothing():
-    X = data(14)
-    usual = spcacore.sparse_pca(X, 2, cardinality=4)
-    given = spcacore.sparse_pca(X, 2, cardinality=4, center=X.mean(axis=0), scale=np.ones(P))
-    np.testing.assert_allclose(usual.loadings, given.loadings, atol=1e-12)
-    for screening in ("both", "references"):
-        exact, plain = (
-            spcacore.sparse_pca(
-                X, 2, cardinality=4, scale=np.full(P, 3.0), method=spcacore.TPower(screening=one)
-            )
-            for one in (screening, "none")
-        )
-        np.testing.assert_array_equal(exact.loadings, plain.loadings)
 
 
 def test_other_functions_take_the_vectors_too():

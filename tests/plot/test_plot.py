@@ -19,13 +19,10 @@ matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
 matplotlib.use("Agg")
 import plot_tools  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
-from matplotlib.colors import same_color, to_rgb, to_rgba_array  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from plot_tools import (  # noqa: E402
-    BLUE,
     NASTY,
     PROPS,
-    RED,
     drawn,
     eigenvalue_shares,
     heights,
@@ -58,30 +55,6 @@ def rows(ax):
 
 
 # ---- bars -------------------------------------------------------------------------------------------
-
-
-def test_bars_are_the_loadings_by_magnitude():
-    V = sparse(0, 12, 3)
-    ax = plot.bars(V, 1, names=[f"v{j}" for j in range(12)])
-    order = [j for j in sorted(range(12), key=lambda j: -abs(V[j, 1])) if V[j, 1]]
-    assert [bar.get_width() for bar in ax.patches] == V[order, 1].tolist()
-    assert rows(ax) == [f"v{j}" for j in order]
-    assert all(same_color(bar.get_facecolor(), RED if bar.get_width() > 0 else BLUE) for bar in ax.patches)
-    low, high = ax.get_ylim()
-    assert low > high  # the first is at the top
-    assert ax.get_title(loc="left") == f"component 2: {len(order)} loadings"
-
-
-def test_bars_of_many():
-    v = np.random.default_rng(1).standard_normal(200)
-    ax = plot.bars(v, n_variables=25)
-    assert [bar.get_width() for bar in ax.patches] == v[np.argsort(-abs(v))[:25]].tolist()
-    assert rows(ax)[0] == f"x{abs(v).argmax() + 1}"
-    assert ax.get_xlabel() == "loading (the 25 largest of 200)"
-    assert ax.get_title(loc="left") == "component 1: 200 loadings"
-    few = rows(plot.bars(v, n_variables=200))  # room to read
-    assert few[0] == f"x{abs(v).argmax() + 1}"
-    assert 40 < len(few) < 90
 
 
 def test_bars_of_nothing():
@@ -156,14 +129,6 @@ def test_rows_of_any_size_are_clustered(ratio):
     assert sorted(index[3:]) == [1, 3, 5]
 
 
-def test_signs_of_a_component_stay_together():
-    rng = np.random.default_rng(3)
-    V = np.zeros((20, 2))
-    V[np.arange(20), np.arange(20) % 2] = rng.choice([-1, 1], 20) * rng.uniform(0.5, 1, 20)
-    signs = np.sign(plot.heatmap(V).images[0].get_array().filled(0))
-    assert np.count_nonzero(np.diff(signs[:10, 0])) == np.count_nonzero(np.diff(signs[10:, 1])) == 1
-
-
 def test_parts_of_a_heatmap():
     V = sparse(4, 20, 4, 0.8)
     ax = plot.heatmap(V, components=[3, 1], n_variables=5, order="given")
@@ -176,57 +141,7 @@ def test_parts_of_a_heatmap():
     assert texts(ax.get_xticklabels()) == ["4\n5.0 %", "2\n30.0 %"]
 
 
-@pytest.mark.parametrize(("p", "order"), [(96, "cluster"), (300, "loading"), (4000, "cluster")])
-def test_a_heatmap_of_many_variables_names_those_that_matter(p, order):
-    """None touches another, and between two of them there is no room for a third."""
-    V = np.random.default_rng(5).standard_normal((p, 3))
-    ax = plot.heatmap(V, order=order)
-    found = [int(name[1:]) - 1 for name in rows(ax)]
-    assert ax.get_ylabel() == f"{p} variables, {len(found)} of them named"
-    assert 40 < len(found) < 90
-    size = abs(V).max(axis=1)
-    assert np.argmax(size) in found
-    assert size[found].mean() > size.mean()
-    for j, row in zip(found, ax.get_yticks(), strict=True):
-        assert np.array_equal(ax.images[0].get_array()[int(row)].filled(0), V[j])
-    ax.figure.draw_without_rendering()
-    tops = np.sort([label.get_window_extent().y0 for label in ax.get_yticklabels()])
-    heights = [label.get_window_extent().height for label in ax.get_yticklabels()]
-    assert np.diff(tops).min() > 0.6 * max(heights)
-    assert len(ax.images[0].get_array()) == p
-    assert texts(plot.heatmap(np.zeros((4, 2))).texts) == ["all loadings are zero"]
-
-
 # ---- images -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("shape", "r"), [((4, 6), 5), ((6, 4), 1), ((1, 24), 7), ((24, 1), 3), ((3, 8), 12)])
-def test_images_are_the_loadings_side_by_side(shape, r):
-    V = sparse(6, 24, r)
-    shares = np.linspace(0.3, 0.1, r)
-    ax = plot.images(SimpleNamespace(loadings=V, explained_variance_ratio=shares), shape)
-    for v, image in zip(V.T, ax.images, strict=True):
-        assert np.array_equal(image.get_array().filled(0), v.reshape(shape))
-        assert image.get_clim() == (-abs(V).max(), abs(V).max())
-        left, right, bottom, top = image.get_extent()
-        assert (bottom - top) / (right - left) == pytest.approx(shape[0] / shape[1])  # square pixels
-    assert ax.get_aspect() == 1
-    boxes = np.array([np.array(image.get_extent()) for image in ax.images])
-    for i, a in enumerate(boxes):
-        for b in boxes[:i]:
-            assert a[1] <= b[0] or b[1] <= a[0] or a[2] <= b[3] or b[2] <= a[3]
-    assert texts(ax.texts) == [f"{t + 1}:  {100 * share:.1f} %" for t, share in enumerate(shares)]
-    low, high = np.sort(ax.get_ylim())
-    assert np.all((boxes[:, 3] > low) & (boxes[:, 2] < high))
-    drawn(ax)
-
-
-def test_some_images():
-    V = sparse(7, 6, 4)
-    ax = plot.images(V, [2, 3], components=2)
-    assert len(ax.images) == 1
-    assert np.array_equal(ax.images[0].get_array().filled(0), V[:, 2].reshape(2, 3))
-    assert plot.images(np.zeros(6), (2, 3)).images[0].get_clim() == (-1, 1)
 
 
 # ---- biplot -----------------------------------------------------------------------------------------
@@ -276,19 +191,6 @@ def test_a_covariance_has_scores_of_other_data():
     result = spcacore.sparse_pca(PROPS.correlation, 3, cardinality=4, kind="covariance")
     X = np.random.default_rng(10).standard_normal((30, 13))
     assert points(plot.biplot(result, X)) == pytest.approx((X @ result.loadings)[:, :2])
-
-
-def test_classes_have_colors():
-    rng = np.random.default_rng(11)
-    Z, labels = rng.standard_normal((60, 2)), rng.choice(["c", "a", "b"], 60)
-    ax = plot.biplot(sparse(0, 5, 2), Z, labels=labels)
-    assert texts(ax.get_legend().get_texts()) == ["a", "b", "c"]
-    for name, group in zip("abc", ax.collections, strict=True):
-        assert np.array_equal(group.get_offsets(), Z[labels == name])
-    assert len({tuple(group.get_facecolor()[0]) for group in ax.collections}) == 3
-    ax = plot.biplot(sparse(0, 5, 2), Z, labels=np.arange(60) % 32)
-    looks = {(tuple(g.get_facecolor()[0]), g.get_paths()[0].vertices.tobytes()) for g in ax.collections}
-    assert len(looks) == 32
 
 
 def test_names_of_arrows_do_not_overlap():
@@ -347,17 +249,6 @@ def test_whole_numbers_are_classes():
     for labels in (np.arange(60) % 3, np.arange(60) % 3 * 1.0, np.arange(60) % 2 == 0):
         ax = plot.biplot(sparse(0, 5, 2), Z, labels=labels)
         assert len(ax.get_legend().get_texts()) == len(np.unique(labels))
-
-
-def test_the_longest_arrows_are_shown():
-    V = sparse(13, 60, 2, 0.7)
-    ax = plot.biplot(V, np.random.default_rng(13).standard_normal((20, 2)))
-    length = np.linalg.norm(V, axis=1)
-    assert {t for t in names_of_arrows(ax) if t.startswith("x")} == {
-        f"x{j + 1}" for j in np.argsort(-length)[:10]
-    }
-    assert f"arrows: the 10 longest of {np.count_nonzero(length)}" in texts(ax.texts)
-    assert len(tips(plot.biplot(V, np.ones((20, 2)), n_variables=0))) == 0
 
 
 def test_a_biplot_without_variance_or_loadings():
@@ -452,27 +343,6 @@ def test_estimators_are_drawn_as_their_results():
     assert set(heights(both[0])) == {"ordinary", "a", "b"}
 
 
-@pytest.mark.parametrize("style", ["default", "dark_background"])
-def test_lines_behind_pictures_are_faint_in_any_style(style):
-    """Their contrast with the background, where black on white has 1."""
-    with matplotlib.style.context(style):
-        result = spcacore.sparse_pca(X, 2, cardinality=3)
-        lines = [*plot.heatmap(result).collections[:2], *plot.biplot(result, X).lines]
-        for ax in (plot.scree(result), plot.bars(result)):
-            grid = [*ax.xaxis.get_gridlines(), *ax.yaxis.get_gridlines()]
-            lines += [line for line in grid if line.get_visible()]
-        background = np.array(to_rgb(matplotlib.rcParams["axes.facecolor"]))
-        for line in lines:
-            color = np.ravel(to_rgba_array(line.get_color()))[:3]
-            alpha = 1 if line.get_alpha() is None else line.get_alpha()
-            assert 0.05 < alpha * abs(color - background).max() < 0.3
-        (image,) = plot.heatmap(result).images
-        colors = np.array([image.cmap(0.5 + x)[:3] for x in (0, 0.1, 0.5)])
-        faint, *stronger = abs(colors - background).max(axis=1)
-        assert 0 <= faint < min(0.2, stronger[0])
-        assert stronger[0] < stronger[1]
-
-
 def test_one_component_as_it_comes_from_a_solver():
     x = spcacore.tpower(X, 3)
     assert np.array_equal(plot.images(x, (3, 2)).images[0].get_array().filled(0).ravel(), x.loading)
@@ -519,16 +389,6 @@ def test_axes_that_are_given_are_used(call):
     new = call(None)
     assert pyplot.get_fignums() == [new.figure.number]
     drawn(new)
-
-
-def test_axes_that_share_their_limits():
-    figure = Figure()
-    axes = figure.subplots(1, 2, sharex=True, sharey=True)
-    for ax in axes:
-        plot.biplot(sparse(0, 6, 2), X[:, :2], ax=ax)
-    figure.canvas.draw()
-    corner = axes[0].transData.transform([[0, 0], [1, 0], [0, 1]])
-    assert corner[1, 0] - corner[0, 0] == pytest.approx(corner[2, 1] - corner[0, 1])
 
 
 def test_matplotlib_is_imported_when_needed(monkeypatch):

@@ -6,7 +6,6 @@ and store it in tests/data/plots.
 """
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,13 +24,11 @@ matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
 matplotlib.use("Agg")
 import plot_tools  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
-from matplotlib.colors import same_color  # noqa: E402
-from plot_tools import ORANGE, PROPS, drawn, eigenvalue_shares, heights, selection, sparse, stand_in, texts  # noqa: E402
-
-STORED = Path(__file__).parents[1] / "data" / "plots"
-
+from plot_tools import PROPS, drawn, eigenvalue_shares, heights, selection, sparse, stand_in, texts  # noqa: E402
 
 closed_figures = plot_tools.closed_figures
+
+STORED = Path(__file__).parents[1] / "data" / "plots"
 
 
 def labeled(ax, start):
@@ -65,17 +62,6 @@ def test_shares_of_more_variables_than_samples():
     result = spcacore.sparse_pca(X, 6, cardinality=30)
     s = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
     assert heights(plot.scree(result, X))["ordinary"] == pytest.approx(s / s.sum(), abs=1e-9)
-
-
-def test_shares_of_a_covariance_and_of_given_numbers():
-    A = PROPS.correlation
-    result = spcacore.sparse_pca(A, 5, cardinality=3, kind="covariance")
-    dense = eigenvalue_shares(A, 5)
-    assert heights(plot.scree(result, A))["ordinary"] == pytest.approx(dense)
-    assert heights(plot.scree(result, dense=dense))["ordinary"] == pytest.approx(dense)
-    assert heights(plot.scree(result, dense=dense[:2]))["ordinary"] == pytest.approx(dense[:2])
-    assert heights(plot.scree(result))["ordinary"] == pytest.approx(dense)  # those of the result
-    assert set(heights(plot.scree(replace(result, dense_ratio=None)))) == {"sparse"}
 
 
 def test_shares_of_an_indefinite_matrix():
@@ -159,25 +145,6 @@ def test_many_results_are_told_apart():
     assert len(looks) == 10
 
 
-def test_a_path_has_the_variances():
-    source = stand_in()
-    ax = plot.path(source, chosen=8)
-    total = 100 * source.explained_variance_ratio.sum(axis=1)
-    line = labeled(ax, "2 components together")
-    assert np.array_equal(line.get_xdata(), source.values)
-    assert line.get_ydata() == pytest.approx(total)
-    dense = labeled(ax, "ordinary: 53.0 %")
-    assert list(dense.get_ydata()) == pytest.approx([53, 53])
-    assert dense.get_linestyle() == "--"
-    ring = labeled(ax, f"chosen: 8, {total[3]:.1f} %")
-    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (8, pytest.approx(total[3]))
-    assert same_color(ring.get_markeredgecolor(), ORANGE)
-    assert ax.get_xscale() == "log"
-    each = [line.get_ydata() for line in ax.lines if line.get_linewidth() == 1]
-    assert np.array(each) == pytest.approx(100 * source.explained_variance_ratio.T)
-    drawn(ax)
-
-
 def test_values_in_any_order_and_of_one_component():
     source = stand_in([9, 1, 5])
     source.explained_variance_ratio = source.explained_variance_ratio[:, :1]
@@ -196,35 +163,6 @@ def test_a_few_whole_values_have_whole_ticks():
     assert np.array_equal(ticks, np.rint(ticks))
     ticks = plot.path(stand_in([1.0, 1.2, 1.4])).get_xticks()
     assert not np.array_equal(ticks, np.rint(ticks))
-
-
-def test_the_first_of_equal_arrows_are_shown():
-    V = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)[:, None] * np.ones(2)
-    ax = plot.biplot(V, np.random.default_rng(0).standard_normal((20, 2)), n_variables=7)
-    assert [t for t in texts(ax.texts) if t.startswith("x")] == ["\n".join(f"x{j}" for j in range(1, 20, 3))]
-
-
-def test_a_selection_has_errors_and_a_rule():
-    ax = plot.path(selection())
-    (bars,) = ax.containers
-    segments = bars.lines[2][0].get_segments()
-    for x, y, segment in zip([1, 2, 4, 8, 16], [0.1, 0.3, 0.36, 0.4, 0.37], segments, strict=True):
-        assert segment == pytest.approx(np.array([[x, y - 0.05], [x, y + 0.05]]))
-    assert labeled(ax, "best less").get_ydata()[0] == pytest.approx(0.35)
-    for start, where in (
-        ("best: 8", (8, 0.4)),
-        ("one standard error: 4", (4, 0.36)),
-        ("chosen: 4", (4, 0.36)),
-    ):
-        line = labeled(ax, start)
-        assert (line.get_xdata()[0], line.get_ydata()[0]) == where
-    assert ax.get_ylabel() == "predicted share of left-out variance"
-    counted = selection(parameter="n_components", criterion="permutation")
-    assert labeled(plot.path(counted), "permuted data").get_ydata()[0] == 0
-    ax = plot.path(selection(standard_error=None, criterion="sparseness"), chosen=16)
-    assert not ax.containers
-    assert labeled(ax, "chosen").get_xdata()[0] == 16
-    assert ax.get_ylabel() == "index of sparseness"
 
 
 def test_a_path_and_selections_as_they_are_found():

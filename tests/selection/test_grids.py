@@ -126,20 +126,6 @@ def test_penalties_of_the_elastic_net_by_component():
     np.testing.assert_allclose(found.result.loadings, V, atol=1e-8)
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize("model", ["sparse_pca", "spca", "soppca"])
-@pytest.mark.parametrize("criterion", ["cv", "bic"])
-def test_blocks_of_rows_and_threads_choose_the_same(model, criterion):
-    X = planted(n=60, p=24, sizes=(4, 6))
-    arguments = partial(getattr(spcacore, model), n_components=2), [[3, 4], [2, 6, 9]]
-    found = select_sparsity(X, *arguments, criterion=criterion, **FEW)
-    rows = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
-    blocks = select_sparsity(rows, *arguments, criterion=criterion, n_jobs=2, **FEW)
-    assert blocks.chosen_by_component == found.chosen_by_component
-    for one, other in zip((*found.earlier, found), (*blocks.earlier, blocks), strict=True):
-        np.testing.assert_allclose(one.score, other.score, rtol=1e-6)
-
-
 def test_progress_counts_all_grids_and_ends():
     X, told = planted(n=60, p=24, sizes=(4, 6)), []
     arguments = pca(3), [[3, 5], [2, 4, 6], [2]]
@@ -153,19 +139,6 @@ def test_progress_counts_all_grids_and_ends():
         assert ended.result.n_components == len(ended.chosen_by_component) == count
     with pytest.raises(RuntimeError, match="before two folds"):
         select_sparsity(X, *arguments, n_folds=3, callback=ends_at(3))
-
-
-def test_frame_and_words():
-    X = planted(n=60, p=24, sizes=(4, 6))
-    found = select_sparsity(X, pca(2), [[4, 9], [2, 6, 9]], rule="best")
-    assert "3 values of cardinality of component 2" in repr(found)
-    assert f"earlier={found.earlier[0].chosen}" in repr(found)
-    assert pandas.DataFrame
-    table = found.to_frame()
-    assert table["component"].tolist() == [1, 1, 2, 2, 2]
-    assert table.index.tolist() == [4, 9, 2, 6, 9]
-    assert table.index[table["chosen"]].tolist() == list(found.chosen_by_component)
-    assert table["score"].tolist() == [*found.earlier[0].score, *found.score]
 
 
 TWO = pca(2)

@@ -192,20 +192,6 @@ def test_every_criterion_finds_the_planted_variables(model, criterion):
     assert found.path.explained_variance_ratio[0].sum() == pytest.approx(total)
 
 
-def test_models_in_blocks_of_rows_and_threads():
-    X = data(20, 12)
-    model, bounds = partial(spcacore.sca, n_components=2), [2.0, 4.0]
-    one = spcacore.select_sparsity(X, model, bounds)
-    for other in (
-        spcacore.select_sparsity(X, model, bounds, n_jobs=2),
-        spcacore.select_sparsity(spcacore.row_blocks(X), model, bounds),
-    ):
-        np.testing.assert_allclose(other.score, one.score, rtol=1e-7)
-    grid = spcacore.select_sparsity(X, model, criterion="sparseness").values
-    assert grid[0] == 2
-    assert grid[-1] == pytest.approx(2 * math.sqrt(12))
-
-
 @pytest.mark.parametrize(
     ("model", "grid", "options", "error", "words"),
     [

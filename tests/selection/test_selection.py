@@ -211,39 +211,6 @@ def test_left_out_rows_far_beyond_the_others():
 # ---- the same for all kinds of input -------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_sparse_data():
-    X = np.where(np.random.default_rng(0).random((60, 80)) < 0.2, planted(60, 80, 8), 0)
-    X[:, 5] += 3
-    arguments = pca(2), [2, 8, 30]
-    dense = spcacore.select_sparsity(X, *arguments)
-    for form in (scipy.sparse.csr_array, scipy.sparse.csc_matrix, scipy.sparse.coo_array):
-        np.testing.assert_allclose(
-            spcacore.select_sparsity(form(X), *arguments).scores, dense.scores, atol=1e-9
-        )
-    permuted = spcacore.select_sparsity(
-        scipy.sparse.csr_array(X), *arguments, criterion="permutation", n_permutations=4
-    )
-    other = spcacore.select_sparsity(X, *arguments, criterion="permutation", n_permutations=4)
-    assert np.all(np.abs(permuted.score - other.score) < 5 * (permuted.standard_error + other.standard_error))
-
-
-def test_entries_stored_twice_are_summed():
-    X = scipy.sparse.random_array((40, 12), density=0.3, rng=np.random.default_rng(0), format="csr")
-    twice = X.copy()
-    twice.indices, twice.data = np.repeat(X.indices, 2), np.repeat(X.data, 2)
-    twice.indptr = X.indptr * 2
-    stored = twice.data.copy()
-    for form in (twice, scipy.sparse.csc_array((twice.data, twice.indices, twice.indptr), shape=(12, 40)).T):
-        for criterion in ("cv", "permutation"):
-            options = {"criterion": criterion, "n_permutations": 3}
-            own, other = (
-                spcacore.select_sparsity(Z, pca(), [1, 3, 8], **options).scores for Z in (2 * X, form)
-            )
-            np.testing.assert_allclose(other, own, atol=1e-9)
-    np.testing.assert_array_equal(twice.data, stored)
-
-
 @pytest.mark.parametrize("sparse", [False, True])
 def test_permutation_keeps_the_entries_of_each_column(sparse):
     X = np.where(np.random.default_rng(0).random((30, 20)) < 0.5, np.arange(600.0).reshape(30, 20), 0)
@@ -280,23 +247,6 @@ def test_a_report_without_a_message_is_not_told():
     report(3)
     assert told == [3]
     Report(None)(3)
-
-
-def test_names_and_frames():
-    pandas = pytest.importorskip("pandas", reason="needs pandas")
-    names = [f"gene {j}" for j in range(20)]
-    X = pandas.DataFrame(planted(40, 20, 4), columns=names)
-    path = spcacore.sparsity_path(X, spcacore.sparse_pca, [2, 4])
-    assert path.names == path[0].names == tuple(names)
-    table = path.to_frame()
-    assert table.index.tolist() == [2, 4]
-    assert table["nonzeros"].tolist() == [2, 4]
-    np.testing.assert_allclose(table["explained_variance_ratio"], path.explained_variance_ratio[:, 0])
-    np.testing.assert_array_equal(table["index_of_sparseness"], path.index_of_sparseness)
-    selection = spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 4])
-    assert selection.result.names == tuple(names)
-    table = selection.to_frame()
-    assert table.index[table["chosen"]].tolist() == [selection.chosen]
 
 
 # ---- threads, seeds, progress, interruption ------------------------------------------------------------

@@ -1,8 +1,6 @@
 """Resamples against explicit copies of their rows, the fast search against LAPACK."""
 
-import dataclasses
 import itertools
-import pickle
 from functools import partial
 
 import flat
@@ -438,62 +436,6 @@ def test_models_with_weights_copy_no_rows(model, options):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < (X.nbytes / 2 if model == "sca" else X.nbytes + 4 * 3072**2)  # and A between some variables
-
-
-@pytest.mark.share(2)
-@pytest.mark.filterwarnings("ignore:.*not converged:RuntimeWarning")
-@pytest.mark.parametrize("model", ["sparse_cca", "sparse_lda"])
-def test_pairs_and_discriminants_take_no_more_memory_than_one_fit(model):
-    import tracemalloc
-
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 4000))
-    if model == "sparse_cca":
-        Y, fit, options = X[:, ::10] + rng.standard_normal((300, 400)), spcacore.sparse_cca, {"l1_bound": 3.0}
-    else:
-        Y, fit, options = np.arange(300) % 3, spcacore.sparse_lda, {"cardinality": 3, "shrinkage": 0.5}
-    brief = {"max_iter": 3} if model == "sparse_cca" else {"method": spcacore.RatioSearch(max_iter=3)}
-    options |= brief
-    peaks = []
-    for call in (
-        lambda: fit(X[:, :100], Y, 1, **options),  # imports
-        lambda: fit(X, Y, 1, **options),
-        lambda: spcacore.stability(
-            X, partial(getattr(spcacore, model), **options), Y, n_resamples=3, resampling="bootstrap"
-        ),
-    ):
-        tracemalloc.start()
-        call()
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[2] < 1.1 * peaks[1]
-
-
-def test_result_is_frozen_pickled_and_read():
-    X, _ = spiked()
-    found = spcacore.stability(X, pca(2, 4), n_resamples=6)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        found.level = 0.5
-    again = pickle.loads(pickle.dumps(found))
-    np.testing.assert_array_equal(again.selection_frequency, found.selection_frequency)
-    assert "stable=" in repr(found)
-    assert "6 resamples (complementary)" in repr(found)
-
-
-def test_names_and_frame():
-    X, _ = spiked()
-    table = pandas.DataFrame(X, columns=[f"g{j}" for j in range(60)])
-    found = spcacore.stability(table, pca(2, 4), n_resamples=6)
-    assert found.names == tuple(table.columns)
-    frame = found.to_frame()
-    assert list(frame.columns) == ["component", "loading", "frequency", "low", "high", "stable"]
-    assert len(frame) == np.count_nonzero(found.selection_frequency)
-    for t in (0, 1):
-        part = frame[frame.component == t + 1]
-        assert (np.diff(part.frequency) <= 0).all()
-        j = int(part.index[0][1:])
-        assert part.frequency.iloc[0] == found.selection_frequency[j, t]
-        assert part.low.iloc[0] == found.loading_interval[j, t, 0]
 
 
 def test_sparse_and_blocks_of_rows_agree_with_dense():

@@ -21,7 +21,6 @@ import sklearn
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
-from sklearn.decomposition import KernelPCA as ReferenceKernelPCA
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -142,25 +141,6 @@ def test_weights_of_batches_are_repeated_rows(X, model):
     np.testing.assert_allclose(model.mean_, np.average(X, axis=0, weights=weight), atol=1e-12)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("options", [{}, {"cardinality": 4}, {"scale": True}, {"center": False}], ids=str)
-def test_weights_of_structured_components(X, options, sparse):
-    weight = np.random.default_rng(1).integers(0, 4, len(X))
-    for prior in (None, spcacore.grid_laplacian((12,))):
-        model = StructuredPCA(2, **flat.recorded("StructuredPCA", {**options, "prior_precision": prior}))
-        repeated = np.random.default_rng(2).permutation(np.repeat(X, weight, axis=0))
-        ours = model.fit(sp.csr_array(X) if sparse else X, sample_weight=weight.tolist())
-        theirs = clone(model).fit(repeated)
-        for name in ("components_", "explained_variance_", "explained_variance_ratio_", "noise_variance_"):
-            expected = getattr(theirs, name)
-            np.testing.assert_allclose(getattr(ours, name), expected, rtol=1e-6, atol=1e-6, err_msg=name)
-        np.testing.assert_allclose(ours.transform(X), theirs.transform(X), atol=1e-5)
-        np.testing.assert_allclose(ours.result_.gain, theirs.result_.gain, rtol=1e-7)
-        halves = clone(model).fit(X, sample_weight=weight / 2)  # as much evidence as half of the rows
-        assert (halves.result_.gain < ours.result_.gain).all()
-        assert abs(ours.components_ - clone(model).fit(X).components_).max() > 1e-3
-
-
 @pytest.mark.parametrize("weight", [1 / 3, 0.325])
 @pytest.mark.parametrize("model", [StructuredPCA(2), PPCA(2)], ids=repr)
 def test_batches_whose_weights_are_no_whole_number(X, model, weight):
@@ -182,21 +162,6 @@ def test_models_wait_for_rows_enough_to_fit(X):
         assert model.fit(X).partial_fit(X[:5]).n_samples_seen_ == 5  # fit starts afresh
         with pytest.raises(ValueError, match=r"n_components must be in \[1, 12\]"):
             model.__class__(13).partial_fit(X)
-
-
-def test_given_means_of_batches(X):
-    about = np.arange(12.0)
-    model = SparsePCA(2, cardinality=4, center=about).partial_fit(X[:25]).partial_fit(X[25:])
-    expected = SparsePCA(2, cardinality=4, center=about).fit(X)
-    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
-
-
-def test_all_variables_of_batches_are_principal_components(X):
-    model = SparsePCA(3, cardinality=12).partial_fit(X[:30]).partial_fit(X[30:])
-    reference = PCA(3).fit(X)
-    cosines = np.abs(np.sum(model.components_ * reference.components_, axis=1))
-    np.testing.assert_allclose(cosines, 1, atol=1e-9)
-    np.testing.assert_allclose(model.explained_variance_, reference.explained_variance_, rtol=1e-10)
 
 
 def test_single_precision_stays_so(X):
@@ -321,24 +286,6 @@ def test_weights_of_two_sided_estimators_repeat_rows(X, sparse):
 # ---- kernels ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [
-        ({"bandwidth": 4.0}, {"kernel": "rbf", "gamma": 1 / 32}),
-        ({"kernel": "linear"}, {"kernel": "linear"}),
-        (
-            {"kernel": "polynomial", "degree": 2, "gamma": 0.1, "coef0": 1.0},
-            {"kernel": "poly", "degree": 2, "gamma": 0.1, "coef0": 1.0},
-        ),
-    ],
-)
-def test_kernels_of_scikit_learn(X, ours, theirs):
-    model, reference = KernelPCA(3, **ours).fit(X[:40]), ReferenceKernelPCA(3, **theirs).fit(X[:40])
-    np.testing.assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-8)
-    np.testing.assert_allclose(abs(model.transform(X)), abs(reference.transform(X)), atol=1e-7)
-    assert model.get_feature_names_out().tolist() == ["kernelpca0", "kernelpca1", "kernelpca2"]
-
-
 def test_precomputed_kernels_and_random_features(X):
     K = np.exp(-cdist(X, X, "sqeuclidean") / 32)
     model, reference = KernelPCA(2, kernel="precomputed").fit(K), KernelPCA(2, bandwidth=4).fit(X)
@@ -353,14 +300,6 @@ def test_precomputed_kernels_and_random_features(X):
 
 
 # ---- structured components --------------------------------------------------------------------------
-
-
-def test_structured_components_without_a_prior_are_principal(X):
-    model, reference = StructuredPCA(2, tol=1e-12).fit(X), PCA(2).fit(X)
-    np.testing.assert_allclose(
-        np.abs(np.sum(model.components_ * reference.components_, axis=1)), 1, atol=1e-6
-    )
-    np.testing.assert_allclose(model.explained_variance_, reference.explained_variance_, rtol=1e-6)
 
 
 def test_a_prior_reaches_the_components():

@@ -10,10 +10,10 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
-from oracles import covariance, data_file, optimum, samples
+from oracles import covariance, optimum, samples
 
 import spcacore
-from spcacore import _core, dspca, sparse_pca, tpower
+from spcacore import _core, dspca, tpower
 
 MODULE = importlib.import_module("spcacore.solvers.semidefinite")
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -86,42 +86,6 @@ def test_pit_props_as_published():
     np.testing.assert_allclose(excess, [2.713, 1.525, 1.134, 0.886, 1.874, 1.634, 1.102], atol=6e-4)
 
 
-@pytest.mark.parametrize("form", ["cardinality", "penalty"])
-@given(seed=st.integers(0, 2**32), power=st.sampled_from([-200, -3, 0, 3, 200]))
-@settings(max_examples=examples(100), deadline=None, derandomize=True)
-def test_bounds_hold_for_every_support(form, seed, power):
-    """Matrices scaled, tied, of low rank, with zero, constant and duplicated variables."""
-    rng = np.random.default_rng(seed)
-    p = int(rng.integers(1, 8))
-    X = rng.integers(-2, 3, (int(rng.integers(2, 10)), p)).astype(float)
-    if rng.random() < 0.3:
-        X[:, rng.integers(p)] = X[:, 0]
-    if rng.random() < 0.2:
-        X[:, rng.integers(p)] = 3
-    X = X * 10.0 ** (rng.integers(-3, 4, p) if rng.random() < 0.3 else power // 2)
-    A = covariance(X)
-    size = A.diagonal().max()
-    sparsity = (
-        {"cardinality": int(rng.integers(1, p + 1))}
-        if form == "cardinality"
-        else {"penalty": size * float(rng.choice([0, 0.01, 0.3, 0.5, 0.999, 1, 1.5]))}
-    )
-    max_iter = int(rng.choice([0, 1, 5, 300]))
-    x = quiet(X, max_iter=max_iter, tol=1e-4, **sparsity)
-    assert np.linalg.norm(x.loading) == pytest.approx(1)
-    assert x.value == pytest.approx(x.loading @ A @ x.loading, rel=1e-9, abs=1e-12 * size)
-    assert x.upper_bound >= optimum(A, x.cardinality) * (1 - 1e-13)
-    assert x.relaxation <= x.dual
-    if form == "cardinality":
-        assert x.cardinality <= sparsity["cardinality"]
-        assert x.upper_bound == x.dual >= optimum(A, sparsity["cardinality"]) * (1 - 1e-13)
-    else:
-        rho = sparsity["penalty"]
-        for k in range(1, p + 1):  # ||x||_1^2 <= k
-            assert x.dual >= optimum(A, k) - rho * k - 1e-13 * size
-    matrix_of(x)
-
-
 def test_the_kernel_bounds_indefinite_matrices_too():
     rng = np.random.default_rng(3)
     for _ in range(20):
@@ -132,34 +96,6 @@ def test_the_kernel_bounds_indefinite_matrices_too():
         assert dual >= optimum(A, 3) * (1 - 1e-13)
         assert np.sum(A * M) == pytest.approx(primal, rel=1e-9)
         assert dual - primal <= 1e-5 * dual
-
-
-def test_without_a_penalty_it_is_the_leading_eigenvector():
-    A = covariance(samples(4, 20, 8))
-    values, vectors = np.linalg.eigh(A)
-    for x in (
-        dspca(A, penalty=0, kind="covariance"),
-        dspca(A, 8, kind="covariance", options=spcacore.DSPCA(tol=1e-9)),
-    ):
-        assert x.value == pytest.approx(values[-1], rel=1e-12)
-        assert abs(x.loading @ vectors[:, -1]) == pytest.approx(1, abs=1e-9)
-        assert x.upper_bound == pytest.approx(values[-1], rel=1e-9)
-        assert x.gap < 1e-9
-
-
-def test_one_variable():
-    A = covariance(samples(5, 20, 8))
-    top = int(np.argmax(A.diagonal()))
-    for sparsity in ({"cardinality": 1}, {"penalty": A.diagonal().max()}, {"penalty": 1e300}):
-        x = dspca(A, **flat.recorded("dspca", {**sparsity, "kind": "covariance", "tol": 0}))
-        np.testing.assert_array_equal(x.loading, np.eye(8)[top])
-        assert x.n_iter == 0
-        assert x.value == pytest.approx(A[top, top], rel=1e-15)
-        assert x.gap < 1e-15
-        rho = sparsity.get("penalty", 0.0)
-        assert x.relaxation == pytest.approx(A[top, top] - rho, rel=1e-12)
-    x = dspca([[3.0]], 1, kind="covariance")
-    assert (x.value, x.upper_bound) == (3, 3)
 
 
 def test_what_is_planted_is_found_and_proved():
@@ -250,25 +186,6 @@ def test_a_wide_sparse_matrix_is_reduced():
         assert x.gap < 0.02
 
 
-def test_counts_of_cells():
-    """32,738 genes, 113 of which have at least 1 % of the largest variance."""
-    X = scipy.sparse.load_npz(data_file("pbmc3k_counts.npz")).tocsr()
-    n = X.shape[0]
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    variance = (np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2) * n / (n - 1)
-    assert variance.sum() * (n - 1) / n == pytest.approx(17978.1, abs=0.05)
-    assert np.count_nonzero(variance >= 0.01 * variance.max()) == 113
-    rho = 0.1 * variance.max()  # then only those can have a covariance beyond rho
-    x = dspca(X, penalty=rho)
-    assert x.converged
-    assert set(x.kept) <= set(np.flatnonzero(variance >= 0.01 * variance.max()))
-    A = covariance(X[:, variance >= 0.01 * variance.max()].toarray())
-    _, _, primal, dual, _ = _core.dspca(A, False, rho, 1e-4, 2000)
-    assert x.relaxation + rho <= dual
-    assert x.dual + rho >= primal
-    assert x.upper_bound >= tpower(X, x.cardinality).value >= x.value * (1 - 1e-9)
-
-
 # ---- input ------------------------------------------------------------------------------------------
 
 
@@ -288,20 +205,6 @@ def test_not_converged_no_variance_and_values_as_found():
     np.testing.assert_array_equal(plain.loading != 0, fitted.loading != 0)
     assert plain.value == pytest.approx(plain.loading @ A @ plain.loading)
     assert plain.value <= fitted.value
-
-
-def test_many_at_once_and_told():
-    A = covariance(samples(13, 20, 8))
-    before = A.copy()
-    told = []
-    x = dspca(A, 3, kind="covariance", callback=told.append)
-    np.testing.assert_array_equal(A, before)
-    assert told[-1].value == x.value
-    assert repr(x).startswith("DSPCAComponent(method='dspca', p=8, cardinality=3")
-    result = sparse_pca(A, 3, method="dspca", cardinality=[3, 2, 2], kind="covariance")
-    np.testing.assert_allclose(result.loadings[:, 0], x.loading, atol=1e-12)
-    assert result.cardinality.tolist() == [3, 2, 2]
-    assert result.explained_variance[0] == pytest.approx(x.value)
 
 
 @pytest.mark.parametrize(

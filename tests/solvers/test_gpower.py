@@ -16,17 +16,9 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import gpower, sparse_pca
-from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
+from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers import generalized_power
-
-PITPROPS = spcacore.datasets.load_pitprops().correlation
-
-
-def root(S):
-    """F with F'F = S."""
-    values, vectors = np.linalg.eigh(S)
-    return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
 
 
 def objective(F, z, gamma, norm):
@@ -136,21 +128,6 @@ def test_l0_never_above_the_optimum_and_often_at_it(seed, share, p):
     assert x.value * 14 == pytest.approx(np.linalg.norm(F @ x.loading) ** 2, rel=1e-10)
 
 
-def test_share_of_random_l0_problems_solved_exactly():
-    solved = 0
-    for seed in range(60):
-        F = data(seed, 15, 8)
-        S, gamma = F.T @ F, 0.15 * bound(F, "l0")
-        optimum = max(
-            np.linalg.eigvalsh(S[np.ix_(s, s)])[-1] - gamma * k
-            for k in range(1, 9)
-            for s in map(list, combinations(range(8), k))
-        )
-        x = gpower(F, gamma, options=spcacore.GPower(norm="l0", n_starts=8))
-        solved += objective(F, x.loading, gamma, "l0") >= optimum * (1 - 1e-10)
-    assert solved >= 50
-
-
 @given(seed=seeds, share=st.floats(0.01, 0.9))
 @settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_l1_result_is_stationary(seed, share):
@@ -199,25 +176,6 @@ def test_the_largest_column_norm_forces_the_zero_loading(norm, kind, dtype, rela
         assert none.loadings.shape == (12, 0)
     x = gpower(X, top * 0.999, kind=kind, options=spcacore.GPower(norm=norm, relative=relative))
     np.testing.assert_array_equal(np.flatnonzero(x.loading), [np.argmax(np.linalg.norm(F, axis=0))])
-
-
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("size", [1e-3, 7.0])
-def test_units(norm, size):
-    """gamma scales with X (l1) or its square (l0)."""
-    F = data(8)
-    gamma = (0.3 if norm == "l1" else 0.05) * bound(F, norm)
-    expected = gpower(F, gamma, options=spcacore.GPower(norm=norm))
-    assert 1 < expected.cardinality < 12
-    scaled_gamma = gamma * size ** (1 + (norm == "l0"))
-    for X, kind in ((F * size, "data"), ((F * size).T @ (F * size), "covariance")):
-        x = gpower(X, scaled_gamma, kind=kind, options=spcacore.GPower(norm=norm))
-        np.testing.assert_allclose(x.loading, expected.loading, atol=1e-7)
-    scaled = gpower(F, 2.0, scale=True, options=spcacore.GPower(norm=norm))
-    Z = F / F.std(axis=0, ddof=1)
-    np.testing.assert_allclose(
-        scaled.loading, gpower(Z, 2.0, options=spcacore.GPower(norm=norm)).loading, atol=1e-7
-    )
 
 
 @pytest.mark.share(2)
@@ -315,28 +273,6 @@ def test_renormalized_values_are_the_leading_eigenvector_of_the_support(norm):
 # ---- several, by deflation ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("kind", ["data", "covariance"])
-def test_every_deflation(deflation, norm, kind):
-    X = data(4) if kind == "data" else PITPROPS
-    A = np.cov(X.T) if kind == "data" else X
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="no variance above")
-        result = sparse_pca(
-            X,
-            5,
-            deflation=deflation,
-            kind=kind,
-            method=spcacore.GPower(penalty=0.15, relative=True, norm=norm),
-        )
-    assert result.n_components >= 3
-    assert result.converged.all()
-    pca = np.cumsum(np.linalg.eigvalsh(A)[::-1])[: result.n_components]
-    assert (np.cumsum(result.explained_variance) <= pca * (1 + 1e-10)).all()
-    np.testing.assert_allclose(np.linalg.norm(result.loadings, axis=0), 1, atol=1e-12)
-
-
 @given(seed=seeds, norm=st.sampled_from(NORMS), share=st.floats(0, 0.5))
 @settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_hotelling_leaves_indefinite_matrices(seed, norm, share):
@@ -380,18 +316,6 @@ def test_an_indefinite_matrix_is_climbed_all_the_same(norm):
         assert reached >= alone - gamma - 1e-10
         climbed += len(index) > 1
     assert climbed > 5
-
-
-def test_extend_repeats_the_options():
-    X = data(6)
-    options = {"method": "gpower", "penalty": 0.2, "relative": True, "norm": "l0"}
-    whole = sparse_pca(X, 4, **flat.recorded("sparse_pca", options))
-    parts = sparse_pca(X, 2, **flat.recorded("sparse_pca", options)).extend(X, 2)
-    np.testing.assert_array_equal(whole.loadings, parts.loadings)
-    np.testing.assert_allclose(
-        sparse_pca(X, 2, **flat.recorded("sparse_pca", options)).extend(X, 1, cardinality=0.3).loadings,
-        sparse_pca(X, 3, **flat.recorded("sparse_pca", options | {"penalty": [0.2, 0.2, 0.3]})).loadings,
-    )
 
 
 # ---- bad input ---------------------------------------------------------------------------------------

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
-from calls import pca
-from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
-from oracles import covariance, deflated, deflations, reference, samples
+from oracles import covariance, deflated, deflations, samples
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -81,32 +79,6 @@ def test_exact_is_the_best_of_all_supports_of_the_pit_props(k):
     assert x.converged
 
 
-def real_matrix(name):
-    """Correlations of at most 20 variables."""
-    if name == "pitprops":
-        return PITPROPS
-    if name == "small40x12_X":
-        return np.corrcoef(reference(name).T)
-    return np.corrcoef(getattr(optional("sklearn.datasets"), f"load_{name}")().data.T)
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("name", ["pitprops", "small40x12_X", "wine", "diabetes", "iris", "linnerud"])
-def test_all_cardinalities_of_real_matrices_against_enumeration(name):
-    A = real_matrix(name)
-    p = len(A)
-    for k in range(1, p + 1):
-        S = np.array(list(combinations(range(p), k)))
-        G, M = (B[S[:, :, None], S[:, None, :]] for B in (A, A @ A))
-        inverse = np.linalg.inv(np.linalg.cholesky(G))
-        best = np.linalg.eigvalsh(inverse @ M @ inverse.transpose(0, 2, 1))[:, -1].max()
-        x = least_squares_component(A, k, kind="covariance", options=spcacore.LeastSquares(strategy="exact"))
-        assert x.value == pytest.approx(best, rel=1e-9)
-        assert best * (1 - 1e-9) <= x.upper_bound <= best * (1 + 1e-8)
-        auto = least_squares_component(A, k, kind="covariance")
-        assert best * (1 - 1e-2) <= auto.value <= best * (1 + 1e-9)
-
-
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 6))
 @settings(max_examples=examples(25), deadline=None, derandomize=True)
 def test_against_enumeration(seed, k):
@@ -121,55 +93,6 @@ def test_against_enumeration(seed, k):
         assert least * best <= x.value <= best * (1 + 1e-9)
         assert x.value == pytest.approx(regressed(X, x.loading[:, None]), rel=1e-9)
         assert x.value == pytest.approx(value_on(A, np.flatnonzero(x.loading)), rel=1e-9)
-
-
-def test_auto_finds_nearly_every_optimum():
-    hits = [
-        least_squares_component(X, k).value >= enumerated(covariance(X), k) * (1 - 1e-9)
-        for X in (samples(seed, 40, 10) for seed in range(12))
-        for k in (2, 3, 4, 5)
-    ]
-    assert np.mean(hits) > 0.9
-
-
-def test_each_search_is_greedy():
-    """Forward adds, and backward leaves out, the variable after which the value is largest."""
-    X = samples(3, 40, 10)
-    A, p = covariance(X), X.shape[1]
-    S = []
-    for k in range(1, 6):
-        S.append(max(set(range(p)) - set(S), key=lambda j: value_on(A, [*S, j])))
-        x = least_squares_component(X, k, options=spcacore.LeastSquares(strategy="forward", swaps=False))
-        np.testing.assert_array_equal(np.flatnonzero(x.loading), sorted(S))
-    S = list(range(p))
-    while len(S) > 1:
-        S.remove(max(S, key=lambda j: value_on(A, [i for i in S if i != j])))
-        x = least_squares_component(
-            X, len(S), options=spcacore.LeastSquares(strategy="backward", swaps=False)
-        )
-        np.testing.assert_array_equal(np.flatnonzero(x.loading), S)
-
-
-def test_no_swap_is_left_that_explains_more():
-    for seed in range(6):
-        X = samples(seed, 40, 10)
-        A, x = (
-            covariance(X),
-            least_squares_component(X, 4, options=spcacore.LeastSquares(strategy="projection")),
-        )
-        S = np.flatnonzero(x.loading)
-        for i, j in ((i, j) for i in S for j in range(len(A)) if j not in S):
-            assert value_on(A, [j, *(s for s in S if s != i)]) <= x.value * (1 + 1e-9)
-
-
-def test_bidirectional_is_the_better_of_both():
-    for seed in range(8):
-        X = samples(seed, 40, 10)
-        one, other, both = (
-            least_squares_component(X, 4, options=spcacore.LeastSquares(strategy=s, swaps=False)).value
-            for s in ("forward", "backward", "bidirectional")
-        )
-        assert both == pytest.approx(max(one, other), rel=1e-9)
 
 
 def test_projection_selects_variables_for_the_dense_score():
@@ -455,50 +378,6 @@ def test_one_variable_less_does_not_reach_the_score():
         assert shares[0] < 0.9 <= shares[1]
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"constraint": "orthogonal"}, {"constraint": "uncorrelated"}, {"deflation": "generalized"}],
-)
-def test_no_more_searches_than_bisection_makes(monkeypatch, options):
-    X = samples(9, 60, 100) * np.exp(-np.arange(100) / 20)
-    solver, calls = spcacore.solvers.truncated_power.TruncatedPower, []
-    solve = solver.solve
-
-    def counted(self, problem, state, k, *more):
-        calls.append(k)
-        return solve(self, problem, state, k, *more)
-
-    monkeypatch.setattr(solver, "solve", counted)
-    result = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "explained": 0.9}))
-    assert result.cardinality.min() > 1
-    assert result.cardinality.max() < 100
-    assert len(calls) <= 2 * np.ceil(np.log2(100))
-    assert max(calls) < 100
-
-
-@pytest.mark.parametrize("strategy", ["forward", "gradient"])
-def test_greedy_search_makes_one_path(monkeypatch, strategy):
-    def refused(*args):
-        raise AssertionError("a search for one cardinality")
-
-    A = covariance(samples(4, 40, 12))
-    by_lapack = [
-        np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
-        for k in range(1, 13)
-        for S in [
-            spcacore.greedy(
-                A, k, kind="covariance", options=spcacore.Greedy(strategy=strategy)
-            ).loading.nonzero()[0]
-        ]
-    ]
-    monkeypatch.setattr(spcacore.solvers.greedy_search.GreedySearch, "solve", refused)
-    for share in (0.5, 0.9, 0.99):
-        k = 1 + int(np.argmax(np.array(by_lapack) >= share * by_lapack[-1] * (1 - 1e-9)))
-        options = {"explained": share, "method": "greedy", "strategy": strategy, "kind": "covariance"}
-        assert sparse_pca(A, 1, **flat.recorded("sparse_pca", options)).cardinality[0] == k
-
-
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
@@ -581,19 +460,6 @@ def test_no_more_components_than_the_rank_allows():
     with pytest.warns(RuntimeWarning, match="there are no more than 3 components: they explain 0"):
         result = sparse_pca(samples(0, 3, 10), 0.999, cardinality=1)
     assert result.n_components == 3
-
-
-def test_paths_of_least_squares():
-    X = samples(2, 40, 10)
-    path = spcacore.sparsity_path(X, pca(objective="least_squares"), [2, 4])
-    assert [result.deflation for result in path.results] == ["schur"] * 2
-    for k, share in zip((2, 4), path.explained_variance_ratio[:, 0], strict=True):
-        x = least_squares_component(X, k)
-        assert share * np.trace(covariance(X)) == pytest.approx(x.value, rel=1e-9)
-    with pytest.raises(TypeError, match="cardinality of the model must be left out"):
-        spcacore.sparsity_path(X, pca(explained=0.9))
-    with pytest.raises(TypeError, match=r"n_components must be an integer, not 0\.8"):
-        spcacore.sparsity_path(X, pca(0.8), [2])
 
 
 # ---- the definition ---------------------------------------------------------------------------------

@@ -187,37 +187,6 @@ def test_pma_with_missing_entries():
 
 
 @pytest.mark.parametrize("nonnegative", [False, True])
-@pytest.mark.parametrize("seed", range(4))
-def test_each_half_step_is_solved(seed, nonnegative):
-    """A result v maximizes (A v)'w over the convex feasible set, and u maximizes u'(X v)."""
-    cp = pytest.importorskip("cvxpy")
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((9, 7)) @ rng.standard_normal((7, 7))
-    c = rng.uniform(1.1, 2.5)
-    one = pmd(X, c, **flat.recorded("pmd", {**TIGHT, "center": False, "nonnegative": nonnegative}))
-    two = pmd(
-        X,
-        c,
-        **flat.recorded(
-            "pmd", {**TIGHT, "sample_l1_bound": 1.7, "center": False, "nonnegative": nonnegative}
-        ),
-    )
-    for x in (one, two):
-        w = cp.Variable(7, nonneg=nonnegative)
-        a = X.T @ x.sample_loading
-        best = cp.Problem(cp.Maximize(a @ w), [cp.norm(w) <= 1, cp.norm1(w) <= c]).solve()
-        assert a @ x.loading == pytest.approx(best, rel=1e-6)
-        assert x.strength == pytest.approx(x.sample_loading @ X @ x.loading, rel=1e-12)
-        assert np.linalg.norm(x.sample_loading) == pytest.approx(1, abs=1e-12)
-        feasible(x.loading, c, nonnegative)
-    w = cp.Variable(9)
-    a = X @ two.loading
-    best = cp.Problem(cp.Maximize(a @ w), [cp.norm(w) <= 1, cp.norm1(w) <= 1.7]).solve()
-    assert two.strength == pytest.approx(best, rel=1e-6)
-    assert np.abs(two.sample_loading).sum() <= 1.7 * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("nonnegative", [False, True])
 @pytest.mark.parametrize("bound", [1.0, 1.15, 1.4, 1.6, 3**0.5])
 def test_no_point_of_the_sphere_is_better(bound, nonnegative):
     grid = sphere()
@@ -389,6 +358,9 @@ def test_left_side_and_strength_belong_to_the_loading():
         np.testing.assert_allclose(csr.sample_loading, two.sample_loading, atol=1e-6)
 
 
+# ---- several components -----------------------------------------------------------------------------
+
+
 @pytest.mark.slow
 def test_screening_changes_no_bit():
     X, _ = spcacore.datasets.make_spiked(60, 3000, cardinality=20, rng=0)
@@ -398,9 +370,6 @@ def test_screening_changes_no_bit():
             x = pmd(X, bound, options=spcacore.PMD(screening=mode, renormalize=False))
             np.testing.assert_array_equal(x.loading, plain.loading)
             assert x.n_iter == plain.n_iter
-
-
-# ---- several components -----------------------------------------------------------------------------
 
 
 def test_two_way_residual():
@@ -442,35 +411,6 @@ def test_residual_with_any_left_side():
         A = Z.T @ Z / 49
         np.testing.assert_allclose(problem.in_units(state.diagonal), A.diagonal(), rtol=1e-10)
         np.testing.assert_allclose(problem.in_units(state.operator.submatrix(np.arange(60))), A, atol=1e-11)
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("options", [{}, {"sample_l1_bound": 4.0}], ids=["one-way", "two-way"])
-@pytest.mark.parametrize("missing", [False, True])
-def test_extend_is_asking_for_all_at_once(deflation, options, missing):
-    X, _ = spcacore.datasets.make_spiked(40, 120, variances=[50, 40, 30, 20], rng=5)
-    if missing:
-        X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-    if "hotelling" in deflation and options:
-        with pytest.raises(ValueError, match="no data form"):
-            sparse_pca(
-                X,
-                2,
-                **flat.recorded(
-                    "sparse_pca", {**options, "l1_bound": 2, "method": "pmd", "deflation": deflation}
-                ),
-            )
-        return
-    before = X.copy()
-    options = options | {"method": "pmd", "deflation": deflation, "n_starts": 20, "rng": 9}
-    whole = sparse_pca(X, 4, **flat.recorded("sparse_pca", {**options, "l1_bound": 2}))
-    grown = (
-        sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "l1_bound": 2})).extend(X, 1).extend(X, 1)
-    )
-    for field in ("loadings", "explained_variance", "cardinality", "n_iter", "converged", "mean"):
-        np.testing.assert_array_equal(getattr(grown, field), getattr(whole, field))
-    np.testing.assert_array_equal(X, before)
 
 
 def test_renormalize_is_the_leading_eigenvector_of_the_support():

@@ -11,7 +11,6 @@ from in_turn import examples
 
 import spcacore
 from spcacore import pmd, scotlass, sparse_pca
-from spcacore.operators.deflation import DEFLATIONS
 
 CORRELATION = spcacore.datasets.load_pitprops().correlation
 
@@ -188,16 +187,6 @@ def test_ascent(seed, p, indefinite):
         assert values[-1] >= values[0] - 1e-9 * p
     else:
         assert (np.diff(values) >= -1e-10 * abs(values[-1])).all()
-
-
-@pytest.mark.parametrize("deflation", DEFLATIONS)
-def test_orthogonal_under_every_deflation(deflation):
-    X, _ = spcacore.datasets.make_spiked(40, 50, variances=[50, 40, 30, 20], rng=5)
-    options = {"method": "scotlass", "deflation": deflation, "l1_bound": 3}
-    whole = sparse_pca(X, 4, **flat.recorded("sparse_pca", options))
-    np.testing.assert_allclose(whole.loadings.T @ whole.loadings, np.eye(4), atol=1e-10)
-    grown = sparse_pca(X, 2, **flat.recorded("sparse_pca", options)).extend(X, 2)
-    np.testing.assert_array_equal(grown.loadings, whole.loadings)
 
 
 def test_components_are_orthogonal_without_a_constraint():
