@@ -78,7 +78,7 @@ PRODUCT_ENTRIES = 1 << 20  # of a dense matrix that is multiplied by a vector, i
 CROSS_COLUMNS = 64  # of the matrix of covariances of two sides, or rows of a pencil
 COLUMNS_AT_A_TIME = 32  # columns of A that cost about as much as one, which is some products
 DASK_ON_CLIENT = 100  # results that are added by the client rather than by tasks
-DASK_WIDE = 10_000_000  # numbers of a result from which fewer are added by the client
+DASK_WIDE = 1_000_000  # numbers of a result from which fewer are added by the client
 DASK_FAN_IN = 16  # results that one task adds
 DASK_SMALL = 1 << 16  # bytes of arguments that go with each task
 
@@ -220,7 +220,7 @@ GRAM_BLOCKS_ORDER = (
     3072  # up to which it is of data in blocks of rows: searches form it anyway, in more passes
 )
 DASK_TRAFFIC = 4  # times the bytes of X that the matrices of all blocks may have, which tasks add,
-DASK_MATRICES = 1 << 27  # or so many bytes
+DASK_MATRICES = 1 << 29  # or so many bytes: half a second of a network
 GRAM_CANCELLATION = 1e4  # second moment over variance of a sparse column, of which that many digits are lost
 
 # Work that is done by default, in multiplications
@@ -328,9 +328,8 @@ LANCZOS_SHARE = 40  # eigenvectors for one, at least, for Lanczos to be quicker 
 # Iterations
 ALTERNATIONS = 60  # iterations of elastic nets without a gain at which supports that change end them
 REFINED_ORDER = 1024  # variables that take part in that, of which A is formed
-ROUND_RISE = 1e-4  # of a round of refinement after elastic nets, below which all starts are tried and it ends
+ROUND_RISE = 1e-4  # of what elastic nets explain, for which others take their place
 REFINEMENT_ROUNDS = 500  # of `refine=True`
-SIGNED_ROUND_RISE = 1e-4  # of a round among loadings of given signs, which may near each other without end
 QUOTIENT_ROUNDS = 5  # of power iteration and re-fitting under generalized deflation
 CCA_ROUNDS = 100  # of the two sides in turn
 LLOYD_STEPS = 300  # of one K-means
