@@ -398,6 +398,7 @@ ORTHOGONAL_TRIAL_STEPS = 3  # the same of an exchange of variables, which shows 
 ORTHOGONAL_SWAPS = 80  # exchanges that are tried
 ORTHOGONAL_SWAP_WORK = 1e8  # and the cubes of the numbers of entries, of all that are tried
 ORTHOGONAL_ENTERING = 32  # variables that may enter a loading
+UNCORRELATED_STARTS = 8  # with some loadings anew, before uncorrelated ones are refined
 ORTHOGONAL_STARTS = 4  # whose variables are exchanged
 PENALTY_FIRST, PENALTY_LAST = 0.1, 4.0  # on inner products of loadings, over their mean variance
 PENALTY_GROWTH = 1.3  # from one penalty on inner products to the next
