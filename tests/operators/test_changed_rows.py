@@ -119,6 +119,8 @@ def changed(X, change, first, kind):
 def test_a_call_that_reads_changed_rows_says_so(name, change, kind):
     """Whichever pass they change in: it ends with an error, or it never read them."""
     first = 2 + (len(name) + len(change.__name__)) % 2
+    if (name, kind) == ("fit and scores", "list"):
+        first = 2  # since two calls with a list know nothing of each other
     blocks, source = changed(data(), change, first, kind)
     side = "Y" if name.endswith("second") else "X"
     said = None
