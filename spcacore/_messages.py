@@ -66,6 +66,12 @@ _INSTEAD: dict[str, tuple[str, ...] | str] = {
     "copy": "X is never changed",
     "whiten": "divide the scores by the roots of explained_variance",
 }
+_ROTATES = "rotates a basis: that mixes all variables, and no support or sign that is given lasts"
+_NO_CHOICE = {  # why what is known of the variables has no meaning
+    **dict.fromkeys(("sca", "sca_path", "sma"), _ROTATES),
+    **dict.fromkeys(("ppca", "oppca"), "has dense loadings, with normal posteriors: soppca takes a choice"),
+    "kernel_pca": "has no loadings of variables",
+}
 IN_RECORDS: dict[str, str] = {}  # what is given inside of another argument, and how that is written
 FIELDS: dict[str, tuple[str, ...]] = {}  # of each record of a method
 _BY_LETTER = {"K": ("n_components", "n_clusters")}  # of R, where case tells it from k
@@ -191,6 +197,9 @@ def _advice(function: Callable[..., Any], given: Collection[Any], options: Mappi
             return str(found)
     parameters = signature(function).parameters
     unknown = next((name for name in options if name not in parameters), None)
+    known = unknown == "choice" or IN_RECORDS.get(unknown or "", "").startswith("choice=")
+    if known and function.__name__ in _NO_CHOICE:
+        return f": it {_NO_CHOICE[function.__name__]}; to exclude variables, leave them out of X"
     if unknown in _PROGRESS and hasattr(next(iter(given), None), "set_callbacks"):  # of scikit-learn 1.9
         return "; call its set_callbacks(ProgressBar()), with ProgressBar of sklearn.callback"
     if unknown is not None:

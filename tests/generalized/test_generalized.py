@@ -6,6 +6,8 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from known_variables import CASES as KNOWN
+from known_variables import LABELS, signed_ratio_optimum
 from oracles import deflated
 from scipy.linalg import eigh, sqrtm
 
@@ -386,3 +388,75 @@ def test_a_given_component_by_few_variables(component, k):
     b = A @ eigh(A)[1][:, -component]
     squares = [b[S] @ np.linalg.solve(A[np.ix_(S, S)], b[S]) for S in map(list, combinations(range(13), k))]
     assert sparse_eigen(np.outer(b, b), A, 1, k).values[0] == pytest.approx(max(squares))
+
+
+# ---- what is known of the variables
+
+
+def chosen_optimum(A, B, k, include=(), exclude=(), groups=None, nonnegative=None):
+    """By enumeration of all supports and, with signs, of the faces of their cones."""
+    groups = np.arange(len(A)) if groups is None else groups
+    allowed = [g for g in np.unique(groups) if not np.isin(np.flatnonzero(groups == g), exclude).any()]
+    wanted, most = set(groups[list(include)]), -np.inf
+    for units in combinations(allowed, k):
+        if wanted <= set(units):
+            S = np.flatnonzero(np.isin(groups, units))
+            a, b = A[np.ix_(S, S)], B[np.ix_(S, S)]
+            signs = None if nonnegative is None else nonnegative[S]
+            value = value_on(A, B, S) if signs is None else signed_ratio_optimum(a, b, signs)
+            most = max(most, value)
+    return most
+
+
+@pytest.mark.parametrize("indefinite", [False, True])
+@pytest.mark.parametrize(("known", "k"), KNOWN)
+def test_a_choice_of_variables_by_enumeration(known, k, indefinite):
+    p = len(LABELS)
+    words = {"signs" if word == "nonnegative" else word: value for word, value in known.items()}
+    choice, groups = spcacore.Choice(**words), known.get("groups", np.arange(p))
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        F, H = rng.standard_normal((p, p)), rng.standard_normal((2 * p, p))
+        A, B = (F + F.T if indefinite else F @ F.T), H.T @ H
+        result = sparse_eigen(A, B, 2, k, choice=choice, certify=True)
+        best = chosen_optimum(A, B, k, **known)
+        assert result.values[0] == pytest.approx(best, rel=1e-7)
+        assert result.upper_bound[0] >= best * (1 - 1e-9)
+        for v in result.loadings.T:
+            used = set(groups[v != 0])
+            assert len(used) <= k
+            assert not v[list(known.get("exclude", ()))].any()
+            if "nonnegative" in known:
+                assert (v * known["nonnegative"] >= 0).all()
+
+
+def test_discriminants_of_chosen_variables():
+    """Excluding is leaving out; what must be in is in."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    X = rng.standard_normal((60, 9)) + 2 * np.eye(3, 9)[y]
+    ours = spcacore.sparse_lda(X, y, 2, 3, choice=spcacore.Choice(exclude=[0, 4]))
+    theirs = spcacore.sparse_lda(np.delete(X, [0, 4], 1), y, 2, 3)
+    np.testing.assert_allclose(np.delete(ours.loadings, [0, 4], 0), theirs.loadings, atol=1e-9)
+    assert not ours.loadings[[0, 4]].any()
+    assert spcacore.sparse_lda(X, y, 1, 3, choice=spcacore.Choice(include=[8])).loadings[8, 0] != 0
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"choice": spcacore.Choice(include=[0]), "method": "rayleigh_flow"}, "largest entries of each step"),
+        ({"choice": spcacore.Choice(signs=1), "deflation": "generalized"}, "signs cannot be combined"),
+        ({"choice": spcacore.Choice(include=[0, 1, 2])}, "3 variables included"),
+    ],
+)
+def test_refused_choices(options, match):
+    with pytest.raises(ValueError, match=match):
+        sparse_eigen(np.eye(5), np.eye(5), 1, 2, **options)
+
+
+@pytest.mark.parametrize("name", ["sca", "sca_path", "sma", "ppca", "oppca", "kernel_pca"])
+@pytest.mark.parametrize("word", ["choice", "signs"])
+def test_why_some_take_no_choice(name, word):
+    with pytest.raises(TypeError, match=f"'{word}'.*(rotates a basis|dense loadings|no loadings)"):
+        getattr(spcacore, name)(np.eye(5), 2, **{word: 1})
