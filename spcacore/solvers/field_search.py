@@ -113,10 +113,9 @@ class FieldSearch:
         """The best of this component and those from the ends of a race."""
         return self._raced(best, FIELD_ORDER if self.problem.p <= FIELD_ORDER else FIELD_SOME, RACE_STARTS)
 
-    def deeper(self, best: Solution) -> Solution:
+    def deeper(self, best: Solution | None) -> Solution | None:
         """The best of this component, no more correlated than noise, and those where all columns lead."""
-        found = self._raced(best, FIELD_ORDER if self.at_once() else FIELD_SOME, 0)
-        return best if found is None else found
+        return self._raced(best, FIELD_ORDER if self.at_once() else FIELD_SOME, 0)
 
     def _raced(self, best: Solution | None, most: int, count: int) -> Solution | None:
         """The best of this component and those from a race between all variables, or between so many.

@@ -15,6 +15,7 @@ from .._limits import (
     BRIEF_ORDER,
     GRAM_LEFT,
     QUOTIENT_ROUNDS,
+    RACE_ALL,
     RACE_ITERATIONS,
     SWAP_WORK,
     SWAPPED_ENDS,
@@ -177,6 +178,13 @@ class TruncatedPower(IterativeSolver):
         search, best = FieldSearch(self, near, state, sparsity, seed, hook, ground), None
         formed = state.matrix is not None  # then all columns race there
         at_once = not formed and self.start is None and search.at_once()
+        may_be_weak = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
+        deeper = may_be_weak and (formed or at_once) and search.at_once()  # all columns race, and no part of A
+        if deeper and ground.weak:
+            best = search.deeper(None)
+            if best is not None:
+                ground.weak = not rises_above_noise(near, state, best)
+                return best
         A = None if near.working_set is not None or not problem.supports.plain else self.matrix(near, state)
         if A is not None:
             best = self._best_of_matrix(near, state, A, sparsity, hook)
@@ -190,8 +198,8 @@ class TruncatedPower(IterativeSolver):
             best = super().find(problem, state, sparsity, seed, hook)  # from single variables too
         if best is None or best.proved or ended(hook) or not best.objective > 0:
             return best
-        plain = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
-        weak = plain and not rises_above_noise(near, state, best)
+        weak = may_be_weak and not (A is not None and problem.p <= RACE_ALL)  # where more columns have raced
+        ground.weak = weak = weak and not rises_above_noise(near, state, best)
         if not weak:
             best, enough = (best, True) if formed or at_once else search.probed(best)
             if best is None or enough:
@@ -199,7 +207,10 @@ class TruncatedPower(IterativeSolver):
         if blocks.by_passes and not blocks.formed and blocks.form():
             ground.wide = wide  # this search begins anew
             return self.find(problem, state, sparsity, seed, hook)
-        return search.deeper(best) if weak else search.raced(best)
+        if weak:
+            found = search.deeper(None if deeper else best)
+            return best if found is None else found
+        return search.raced(best)
 
     def _by_default(self, problem: Problem, state: DeflatedOperator, cardinality: int) -> bool:
         """Whether the starts are ours to choose, and A may be formed for that."""
