@@ -1,7 +1,7 @@
 """Classification by few variables: shares of samples held out that `sparse_lda` classifies correctly.
 
 python benchmarks/generalized.py --write: tables of docs/measured/generalized.md. Data and folds are those of
-tests/test_lda.py, which needs pytest and scikit-learn.
+tests/generalized/test_lda.py, which needs pytest and scikit-learn.
 """
 
 import sys

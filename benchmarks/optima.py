@@ -1,7 +1,7 @@
 """How near each search comes to the best there is, on 200 small matrices of which all supports are tried.
 
 python benchmarks/optima.py --write: the table of docs/developer/reliability.md. The matrices are those of
-tests/test_oracle.py, which needs pytest. Shares are rounded down.
+tests/solvers/test_oracle.py, which needs pytest. Shares are rounded down.
 """
 
 import math

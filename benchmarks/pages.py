@@ -7,7 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.extend(
+    str(Path(__file__).resolve().parents[1] / "tests" / name) for name in ("", "generalized", "solvers")
+)
 
 from files import arrays
 

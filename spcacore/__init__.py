@@ -39,10 +39,9 @@ if TYPE_CHECKING:
     from .clustering.dissimilarity import SparseDissimilarity, sparse_dissimilarity
     from .clustering.gap import GapStatistic, sparse_dissimilarity_gap, sparse_kmeans_gap
     from .clustering.kmeans import SparseKMeans, sparse_kmeans
-    from .generalized.cca import SparseCCAResult, sparse_cca
+    from .generalized.cca import SparseCCAResult, sparse_cca, sparse_cca_bound
     from .generalized.cca_permutation import CCAPermutation, sparse_cca_permutation
-    from .generalized.certificates import sparse_cca_bound, sparse_eigen_bound
-    from .generalized.eigen import SparseEigenResult, sparse_eigen
+    from .generalized.eigen import SparseEigenResult, sparse_eigen, sparse_eigen_bound
     from .generalized.lda import SparseLDAResult, sparse_lda
     from .linalg.cores import get_num_threads, limit_threads, set_num_threads
     from .methods import (
@@ -101,10 +100,9 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "clustering.dissimilarity": ("SparseDissimilarity", "sparse_dissimilarity"),
     "clustering.gap": ("GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"),
     "clustering.kmeans": ("SparseKMeans", "sparse_kmeans"),
-    "generalized.cca": ("SparseCCAResult", "sparse_cca"),
+    "generalized.cca": ("SparseCCAResult", "sparse_cca", "sparse_cca_bound"),
     "generalized.cca_permutation": ("CCAPermutation", "sparse_cca_permutation"),
-    "generalized.certificates": ("sparse_cca_bound", "sparse_eigen_bound"),
-    "generalized.eigen": ("SparseEigenResult", "sparse_eigen"),
+    "generalized.eigen": ("SparseEigenResult", "sparse_eigen", "sparse_eigen_bound"),
     "generalized.lda": ("SparseLDAResult", "sparse_lda"),
     "linalg.cores": ("get_num_threads", "limit_threads", "set_num_threads"),
     "methods": (

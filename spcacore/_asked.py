@@ -16,7 +16,6 @@ __all__ = [
     "SPARSITY", "as_method", "as_ratio_search", "as_record", "methods_of", "record_of", "seed_of",
     "sparsity_asked", "sparsity_given", "with_sparsity",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 _Record = TypeVar("_Record", bound=Method)
 SPARSITY = {word: OPTIONS[word].meaning for word in ("cardinality", "l1_bound", "penalty")}

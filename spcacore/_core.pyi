@@ -267,6 +267,9 @@ def elastic_net(
     index: _Index,
     value: _Double,
 ) -> tuple[int, _Index, _Double, float]: ...
+def unit_net(
+    rule: UnitRule, K: _Double, c: _Double, start: _Double, near: float = 0
+) -> tuple[_Double, float, _Double]: ...
 def prior_support(indptr: _Index, indices: _Index, data: _Double, r: _Double, a: float, k: int) -> _Index: ...
 def branch(
     N: _Real,

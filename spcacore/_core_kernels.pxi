@@ -404,6 +404,27 @@ def elastic_net(const double[:, ::1] G, const double[::1] c, Py_ssize_t limit, d
     return <int> status, np.asarray(chosen)[:count], np.asarray(values)[:count], level
 
 
+def unit_net(UnitRule rule, const double[:, ::1] K, const double[::1] c, const double[::1] start, double near=0):
+    """(b, level, beyond) from start: the net of the rule's level or, of a truncation, of its cardinality, near a level
+    (unit_net.c); beyond has a unit more."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef spca_supports *o = &rule.c.of
+    cdef double level = near
+    b, more = np.array(start), np.zeros(o.p)
+    cdef double[::1] out = b, beyond = more, work = np.empty(spca_unit_net_work(o) + 2 * o.p)
+    cdef Py_ssize_t[::1] iwork = np.empty(2 * o.p + o.units + 1, np.intp)
+    with nogil:
+        if rule.c.step == 0:  # a truncation
+            status = spca_unit_net_path(o, &K[0, 0], &c[0], rule.c.count, on_stop, &call.c, &work[0], &iwork[0],
+                                        &out[0], &beyond[0], &level)
+        else:
+            level = rule.c.level
+            status = spca_unit_net(o, &K[0, 0], &c[0], level, on_stop, &call.c, &work[0], &iwork[0], &out[0])
+    call.check(status)
+    return b, level, more
+
+
 # ---- supports under a prior ------------------------------------------------------------------------
 
 def prior_support(const Py_ssize_t[::1] indptr, const Py_ssize_t[::1] indices, const double[::1] data,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 __all__ = ["NO_PANDAS", "filled"]
-__dir__ = __all__.copy
 
 NO_PANDAS = "Raises\n------\nImportError\n    If pandas is not installed."
 

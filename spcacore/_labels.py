@@ -17,7 +17,6 @@ __all__ = [
     "aligned_columns", "columns_of", "joined", "matched", "reordered", "row_labels", "same_columns",
     "symmetric", "wrong_labels",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 _BY_PLACE = "; what goes together by place has no labels, as to_numpy() gives it"
 

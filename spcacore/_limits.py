@@ -293,7 +293,6 @@ GREEDY_RANKED = 64  # the largest cardinality at which these are compared
 GREEDY_UNITS = 128  # groups, or variables with signs, that each step of a greedy search tries
 CHOICE_NODES, CHOICE_ORDER = 100, 40  # nodes of the tree that ends it, and variables up to which it does
 SHAPED_ORDER, SHAPED_CHECKS = 500, 10  # variables of a relaxation under groups or signs; steps between bounds
-SHAPED_NET_ROUNDS, SHAPED_NET_TOL = 1000, 1e-9  # sweeps of an elastic net by units, and where they end
 CCA_CHOICE_TURNS = 1000  # of values with signs of both sides, on given supports
 ORTHOGONAL_THRESHOLD_STEPS = 200  # Newton steps of a threshold that is orthogonal to earlier loadings
 SIGNED_RATIOS = 100  # steps to the best ratio of given signs, which mostly takes some three
@@ -455,4 +454,3 @@ TABLE_ROWS, TABLE_COLUMNS = 40, 10  # of a printed table; more variables or comp
 LISTED_LOADINGS = 50  # of one component on the screen
 
 __all__ = ["Precision", *(name for name in dir() if name.isupper())]
-__dir__ = __all__.copy

@@ -31,7 +31,6 @@ __all__ = [
     "warn_repeated",
     "with_advice",
 ]
-__dir__ = __all__.copy
 
 _WITHIN = ("spcacore", "sklearn")  # whose lines are not the user's
 _UNSAID: ContextVar[tuple[str, ...]] = ContextVar("unsaid", default=())
@@ -214,7 +213,8 @@ def refuse_no_array(x: Any, name: str) -> None:
     if isinstance(x, type):
         raise TypeError(f"{name} is the class {x.__name__}; an array of numbers is needed")
     if kind in _ITSELF and not hasattr(x, "__array__"):
-        raise TypeError(f"{name} is of type {kind}; pass {_ITSELF[kind].format(x=name)}")
+        variable = name if name.isidentifier() else "it"
+        raise TypeError(f"{name} is of type {kind}; pass {_ITSELF[kind].format(x=variable)}")
     if (
         hasattr(x, name) and not hasattr(x, "__array__") and not hasattr(x, "shape")
     ):  # as a result has loadings

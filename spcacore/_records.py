@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TypeVar, dataclass_transform
 
 __all__ = ["record", "replaced"]
-__dir__ = __all__.copy
 
 _Class = TypeVar("_Class")
 

@@ -19,7 +19,6 @@ __all__ = [
     "percent", "percentages", "printable", "shortened", "significant", "table_of", "text_of", "text_page",
     "title_of",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 _LIGHT = "--above:#e58c7d;--below:#84b5d8;--share:#0072b2;--dense:#b5b5b5"
 _DARK = "--above:#93332c;--below:#245f92;--share:#4ea3d8;--dense:#6b6b6b"

@@ -1,4 +1,4 @@
-"""What public functions take, in types; `tests/test_signatures.py` compares the words with the code."""
+"""What public functions take, in types; `tests/house/test_signatures.py` compares the words with the code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ __all__ = [
     "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike", "Switch",
     "ThresholdRule", "Variables", "Weights",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 class SparseMatrix(Protocol):

@@ -46,7 +46,6 @@ __all__ = [
     "real_array",
     "refuse_not_finite",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 _NUMBERS = (int, float, np.floating, np.integer)
 _NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timedelta64)

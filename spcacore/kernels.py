@@ -101,8 +101,8 @@ class Kernels:
         raise AttributeError(f"there is no kernel {name!r}, but {', '.join(vars(self))}")
 
 
-float32 = Kernels(0)
-float64 = Kernels(1)
+float32: Kernels = Kernels(0)
+float64: Kernels = Kernels(1)
 
 
 def get_include() -> str:

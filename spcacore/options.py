@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_typ
 from ._validation import LARGEST, check_bool, check_choice, integer, number
 
 __all__ = ["OPTIONS", "Checked", "Declared", "Kind", "Option", "declared"]
-__dir__ = __all__.copy
 
 
 @dataclass(frozen=True)

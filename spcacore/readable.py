@@ -32,7 +32,6 @@ __all__ = [
     "labels",
     "loadings_in",
 ]
-__dir__ = __all__.copy
 
 _ELSEWHERE = {  # what other packages call an attribute: where it is here
     "components": "loadings has the components, as columns",

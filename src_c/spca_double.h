@@ -74,6 +74,8 @@ spca_status spca_prior_support(spca_int p, const spca_int *indptr, const spca_in
 void spca_largest_units(const spca_supports *o, const double *norm, spca_int count, double *work,
                         spca_int *iwork, uint8_t *kept);
 spca_int spca_unit_work(const spca_supports *o, spca_int count);
+/* norm (units): of the entries of x of each unit. */
+void spca_unit_norms(const spca_supports *o, const double *x, double *norm);
 /* x (p) <- without entries of a wrong sign or of units that are not allowed. */
 void spca_project_units(const spca_supports *o, double *x);
 /* x (p): from A v the next vector, of any norm, and kept (units) its units; quadratic = v'Av.  work
@@ -82,6 +84,18 @@ void spca_unit_step(const spca_rule *rule, double quadratic, double *x, double *
                     spca_int *iwork, uint8_t *kept);
 /* What the steps raise, of unit x: x'Ax, or that, or its root, less the penalty.  work (units). */
 double spca_unit_objective(const spca_rule *rule, double quadratic, const double *x, double *work);
+
+/* The elastic net among such supports: b'Kb - 2 c'b + 2 level sum ||b_u|| least over b of the
+ * signs, u the units that are not included, from b (p).  K (p x p) is symmetric semidefinite.  The
+ * second takes the lowest level of which at most count units, included ones among them, have
+ * entries, near *level where that is not 0; beyond (p) is the minimizer where one more has.  work
+ * (unit_net_work; 2p more), iwork (2p + units + 1) (unit_net.c). */
+spca_status spca_unit_net(const spca_supports *o, const double *K, const double *c, double level,
+                          spca_stop stop, void *ctx, double *work, spca_int *iwork, double *b);
+spca_status spca_unit_net_path(const spca_supports *o, const double *K, const double *c,
+                               spca_int count, spca_stop stop, void *ctx, double *work,
+                               spca_int *iwork, double *b, double *beyond, double *level);
+spca_int spca_unit_net_work(const spca_supports *o);
 
 /* ---- branch and bound (branch_and_bound.c) -------------------------------------------------- */
 

@@ -181,6 +181,12 @@ CALLS: list[Call] = [
         ),
     ),
     *both(
+        "oppca, joint",
+        lambda X, kind, **more: spcacore.oppca(
+            X, R, deflation="joint", **flat.recorded("oppca", {**samples(kind), "kind": kind, **more})
+        ),
+    ),
+    *both(
         "soppca",
         lambda X, kind, **more: spcacore.soppca(
             X, R, K, **flat.recorded("soppca", {**samples(kind), "kind": kind, **more})
@@ -402,7 +408,11 @@ def numbers(result: Any) -> dict[str, np.ndarray]:
     return out
 
 
-SETTINGS = {"get_num_threads", "limit_threads", "set_num_threads"}  # of the process: tests/test_threads.py
+SETTINGS = {
+    "get_num_threads",
+    "limit_threads",
+    "set_num_threads",
+}  # of the process: test_threads.py
 APART = {"cross_validated_eigenvalues", "stability"}  # with tables of their own, in files of that name
 
 

@@ -1,6 +1,6 @@
 """What holds of every call, whatever it computes: a column a law, a row a function, and why not.
 
-As a program, it writes the table of docs/developer/laws.md; tests/test_laws.py asks that it is this one.
+As a program, it writes the table of docs/developer/laws.md; test_laws.py asks that it is this one.
 The tests that are named here ask each law of each call of calls.py that has no reason.
 """
 

@@ -420,7 +420,7 @@ def test(site, tests, limit):
     environment = os.environ | {"PYTHONPATH": str(site), "OPENBLAS_NUM_THREADS": "1"}
     for file, expression in tests:
         command = [sys.executable, "-P", "-m", "pytest", "-x", "-q", "--tb=no", "--assert=plain", *off]
-        command += [ROOT / f"tests/test_{file}.py", "-k", expression]
+        command += [*ROOT.glob(f"tests/*/test_{file}.py"), "-k", expression]
         command += ["--all-cases", "--hypothesis-profile", "unshrunk"]
         status, text = run(command, limit, cwd=site, env=environment)
         if status is None:

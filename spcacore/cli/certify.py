@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import COMMAND_RELAXATION_ORDER
-from .._rendering import gap, table_of, text_page
+from .._rendering import gap, percent
+from .._types import Definition
 from .._validation import as_seed
 from ..methods import BranchAndBound
 from ..models.variance import explained_variance
@@ -23,46 +24,30 @@ from ..solvers.truncated_power import tpower
 from ..supports.admissible import knowledge
 from .console import Work
 from .loadings import adopt, read_saved, rows_for
-from .models import flag_of, takes
-from .report import json_loading, print_loading
+from .models import takes
+from .report import json_loading, print_loading, print_rows
 from .table import Arguments, UserError
 from .task import Task
 
 __all__ = ["run"]
-__dir__ = __all__.copy
-
-_REQUIRES = {
-    "time_limit": "exact", "rng": "exact", "deflation": "loadings", "relaxation": "cardinality",
-}  # fmt: skip
 
 
 def run(args: Arguments) -> None:
     if (args.cardinality is None) == (args.loadings is None):
         raise UserError("give either -k/--cardinality or --loadings; see spcacore certify --help")
-    for name, needed in _REQUIRES.items():
-        if getattr(args, name) is not None and not getattr(args, needed):
-            raise UserError(f"argument {flag_of(name)}: requires {flag_of(needed)}")
     if args.relaxation is not None and args.exact:
         raise UserError("argument --relaxation: not with --exact")
     if args.deflation not in (None, *DEFLATIONS):
         raise UserError(f"argument --deflation: {args.deflation} has no bounds of components in turn")
-    saved = None if args.loadings is None else read_saved(args.loadings)
-    adopt(args, [] if saved is None else [saved])
+    saved = [] if args.loadings is None else [read_saved(args.loadings)]
+    adopt(args, saved)
     task = Task(args)
-    names = [name for name, one in takes("tpower").items() if one.place == "choice"]
-    known = task.choice({n: args.of_model[n] for n in names if n in args.of_model}) | task.treatment
-    if saved is None:
-        _certify_cardinalities(task, known)
+    known = {name: v for name, v in args.of_model.items() if takes("tpower")[name].place == "choice"}
+    options = task.treatment | task.choice(known)
+    if saved:
+        _certify_loadings(task, options, rows_for(saved[0], task.table, args.source))
     else:
-        _certify_loadings(task, known, rows_for(saved, task.names, args.source))
-
-
-def _print(rows: list[dict[str, Any]]) -> None:
-    """A row for each component."""
-    first, *others = rows[0]
-    columns = {name: [row[name] for row in rows] for name in others if name != "loadings"}
-    columns["gap"] = [f"{gap(share)} %" for share in columns["gap"]]
-    print(text_page("", table_of(first, [row[first] for row in rows], columns)).strip())
+        _certify_cardinalities(task, options)
 
 
 def _certify_cardinalities(task: Task, options: dict[str, Any]) -> None:
@@ -82,13 +67,11 @@ def _certify_cardinalities(task: Task, options: dict[str, Any]) -> None:
                 best = optimality_bound(task.matrix, k, relaxation=relaxation, **options)
                 x, bounds = tpower(task.matrix, k, callback=told, **options), best.bounds
                 x = replace(x, upper_bound=max(best.upper_bound, x.value))
-            known = {"upper_bound": x.upper_bound, "value": x.value, "gap": x.gap}
-            components.append(
-                {"cardinality": k, **bounds, **known, "loadings": json_loading(x.loading, task.names)}
-            )
+            row = {"cardinality": k, **bounds, "upper_bound": x.upper_bound, "value": x.value, "gap": x.gap}
+            components.append(row | {"loadings": json_loading(x.loading, task.names)})
 
     def show() -> None:
-        _print(components)
+        print_rows([{name: v for name, v in row.items() if name != "loadings"} for row in components])
         if len(components) == 1:
             state = "optimal, proved" if x.gap == 0 else f"at most {gap(x.gap)} % below the optimum"
             print(f"\nthe component found, {state}")
@@ -100,31 +83,26 @@ def _certify_cardinalities(task: Task, options: dict[str, Any]) -> None:
 def _certify_loadings(task: Task, options: dict[str, Any], V: NDArray[Any]) -> None:
     """What given loadings explain, and how far each may be from the best of its cardinality in its turn."""
     args, deflation = task.args, task.args.deflation or "projection"
+    definitions: tuple[Definition, ...] = ("cumulative", "adjusted", "raw")
     with task.work() as work:
-        variances = {
-            name: explained_variance(task.matrix, V, name, **task.treatment)
-            for name in ("cumulative", "adjusted", "raw")
-        }
+        explained = {name: explained_variance(task.matrix, V, name, **task.treatment) for name in definitions}
         problem = as_problem(task.matrix, **options | {"choice": knowledge(options.get("choice"))})
         _check_loadings(V, problem, task)
         components = [
-            {"component": t + 1, "cardinality": np.count_nonzero(V[:, t]),
-             **{name: v[t] for name, v in variances.items()}, "value": value, "upper_bound": bound,
-             "gap": max(0.0, 1 - value / bound) if bound > 0 else 0.0}
+            {"component": t + 1, "cardinality": np.count_nonzero(V[:, t])}
+            | {name: v[t] for name, v in explained.items()}
+            | {"value": value, "upper_bound": bound, "gap": max(0.0, 1 - value / bound) if bound > 0 else 0.0}
             for t, (value, bound) in enumerate(_bounds_in_turn(problem, V, task, deflation, work))
-        ]  # fmt: skip
+        ]
     total = problem.total_variance
 
     def show() -> None:
         print(f"loadings of {args.loadings}; variances of each, by three definitions\n")
-        _print(components)
-        shares = {
-            name: 100 * v.sum() / total for name, v in variances.items() if total and np.isfinite(total)
-        }
-        print(
-            "\n"
-            + "".join(f"{name}: {share:.1f} % of the variance in all\n" for name, share in shares.items())
-        )
+        print_rows(components)
+        print()
+        for name, v in explained.items():
+            if total and np.isfinite(total):
+                print(f"{name}: {percent(v.sum() / total)} % of the variance in all")
         print(f"value: the variance once the earlier components are removed (deflation: {deflation})")
 
     fields = {"loadings": args.loadings, "deflation": deflation, "total_variance": total}

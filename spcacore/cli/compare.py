@@ -13,13 +13,13 @@ from .table import Arguments, UserError
 from .task import Task
 
 __all__ = ["run"]
-__dir__ = __all__.copy
 
 
 def run(args: Arguments) -> None:
     args.loadings = [args.loadings, *args.others]
-    if not 1 <= args.reference <= len(args.loadings):
-        raise UserError(f"argument --reference: {args.reference} is too many, of {len(args.loadings)} files")
+    reference = args.reference or 1
+    if not 1 <= reference <= len(args.loadings):
+        raise UserError(f"argument --reference: {reference} is too many, of {len(args.loadings)} files")
     stems = [Path(path).stem for path in args.loadings]
     labels = stems if len(set(stems)) == len(stems) else args.loadings
     if len(set(labels)) < len(labels):
@@ -31,9 +31,9 @@ def run(args: Arguments) -> None:
         results = {}
         for label, saved in zip(labels, files, strict=True):
             work(saved.path)
-            V = rows_for(saved, task.names, args.source)
+            V = rows_for(saved, task.table, args.source)
             results[label] = from_loadings(V, task.matrix, names=task.names, label=label, **task.treatment)
-        found = compare(results, task.matrix, reference=args.reference - 1, **task.treatment)
+        found = compare(results, task.matrix, reference=reference - 1, **task.treatment)
 
     if args.output and args.output.lower().endswith(".html"):
         write(args.output, lambda path: Path(path).write_text(found._repr_html_(), encoding="utf-8"))

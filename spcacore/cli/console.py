@@ -12,7 +12,6 @@ from .._rendering import printable
 from ..progress import Progress
 
 __all__ = ["Work", "say"]
-__dir__ = __all__.copy
 
 _PATIENCE = 1.0  # seconds before the first line of progress
 
@@ -33,11 +32,17 @@ class Work:
     """Long work: a `callback` that says what is under way once that takes over a second, the time that it
     took, and what it warned of."""
 
+    started: float
+    seconds: float
+    warnings: list[str]
+    width: int
+    next: float
+
     def __init__(self, quiet: bool):
         self.quiet = quiet
         self.task = ""  # said first
         self.width = 0
-        self.caught = warnings.catch_warnings(record=True)
+        self.caught: Any = warnings.catch_warnings(record=True)
 
     def __enter__(self) -> Work:
         self.started = time.perf_counter()

@@ -13,13 +13,12 @@ from ..models.components import sparse_pca
 from ..readable import frame
 from ..results import LoadingsResult
 from .console import Work
-from .models import call_of, takes
+from .models import takes
 from .report import fields_of, json_result, print_result, write_table
 from .table import Arguments, UserError
 from .task import Task
 
 __all__ = ["fit_fields", "run", "scores_of", "show_pitprops"]
-__dir__ = __all__.copy
 
 
 def show_pitprops() -> None:
@@ -39,14 +38,10 @@ def run(args: Arguments) -> None:
     given = args.of_model
     if given.get("certify") and "time_limit" in given and "time_limit" not in takes(args.method):
         given["certify"] = given.pop("time_limit") or "bounds"
-    call = call_of(args, given)
-    if args.covariance and args.scores:
-        raise UserError("argument --scores: a covariance has no samples to score")
     task = Task(args)
-    names = task.names
-    r, keywords = task.components(call, 5), task.keywords(call)
+    model, names = task.model(5), task.names
     with task.work() as work:
-        result = call.function(task.matrix, r, **keywords, callback=work)
+        result = model(task.matrix, callback=work)
     if args.plot and result.n_components == 0:
         raise UserError(f"cannot write {args.plot}: there is no component to draw")
     if args.scores:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 __all__ = ["OPTIONS", "PAGES", "epilog"]
-__dir__ = __all__.copy
 
 OPTIONS = """\
 [components]

@@ -22,7 +22,6 @@ from .report import print_json
 from .table import Arguments, Table, UserError
 
 __all__ = ["facts_of", "run"]
-__dir__ = __all__.copy
 
 
 def run(args: Arguments) -> None:

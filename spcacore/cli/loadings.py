@@ -14,10 +14,9 @@ from .._records import record
 from ..readable import labels
 from .reading import refusing
 from .source import needed, source_of
-from .table import Arguments, UserError, unquoted
+from .table import Arguments, Table, UserError, unquoted
 
-__all__ = ["Saved", "adopt", "known_names", "places", "read_saved", "rows_for"]
-__dir__ = __all__.copy
+__all__ = ["Saved", "adopt", "places", "read_saved", "rows_for"]
 
 
 _COLUMNS = {"center": "mean", "scale": "scale", "kind": "kind"}  # of .csv, and what they are in .npz
@@ -68,53 +67,47 @@ def read_saved(path: str) -> Saved:
 
 def adopt(args: Arguments, files: Sequence[Saved]) -> None:
     """Take the matrix as the loadings were fitted; refuse options that contradict that."""
-    for name, field in (("center", "mean"), ("scale", "scale")):
-        kinds = {"data", "covariance"} if name == "scale" else {"data"}
+    for name, field, kinds in (("center", "mean", ["data"]), ("scale", "scale", ["data", "covariance"])):
         known = {field in one.fields: one.path for one in files if one.kind in kinds}
         asked = getattr(args, name)
-        if known and (asked not in known if asked is not None else len(known) > 1):
-            said = ", ".join(
-                f"{path} was fitted with --{'no-' * (not how)}{name}" for how, path in known.items()
-            )
-            raise UserError(f"argument --{name if asked is None or asked else f'no-{name}'}: {said}")
+        if known and (len(known) > 1 if asked is None else asked not in known):
+            flag = {how: f"--{'no-' * (not how)}{name}" for how in (False, True)}
+            said = ", ".join(f"{path} was fitted with {flag[how]}" for how, path in known.items())
+            raise UserError(f"argument {flag[asked is not False]}: {said}")
         if asked is None:
-            asked = next(iter(known), name == "center")
-            if asked != (name == "center"):
-                args.notes.append(f"--{'no-' * (not asked)}{name}, as {known[asked]} says")
-        setattr(args, name, asked)
+            setattr(args, name, next(iter(known), name == "center"))
     if not args.covariance and {one.kind for one in files} == {"covariance"}:
         args.covariance = "auto"
 
 
-def known_names(saved: Saved, names: Sequence[str]) -> list[str]:
-    """Those in the file of loadings, without what was put before formulas where these names lack it."""
-    known = labels(saved.names, len(saved.loadings))
-    return known if set(known) <= set(names) else list(map(unquoted, known))
-
-
-def places(wanted: Sequence[str], names: Sequence[str], of: object, path: object) -> list[int]:
-    """Where the names that `of` has are among those of `path`."""
-    if list(wanted) == list(names):  # in their order, though some may be the same
+def places(saved: Saved, table: Table, source: object) -> list[int]:
+    """Where the variables of the loadings are in the table: by name or, where one has no names, in order."""
+    names, wanted = table.variables(), labels(saved.names, len(saved.loadings))
+    if not set(wanted) <= set(names):
+        wanted = list(map(unquoted, wanted))
+    if wanted == names:  # though some may be the same
         return [*range(len(names))]
-    at = {name: j for j, name in enumerate(names)}
-    known = set(wanted)
-    wrong = wrong_labels([name for name in names if name in known], wanted)
+    if not set(wanted) <= set(names) and (table.names is None or saved.names is None):
+        if len(wanted) != len(names):
+            here, there = (counted(len(one), "variable") for one in (names, wanted))
+            raise UserError(
+                f"{source} has {here}, {saved.path} has {there}, and they cannot be matched without names"
+            )
+        return [*range(len(names))]
+    wrong = wrong_labels([name for name in names if name in set(wanted)], wanted)
     if wrong:
-        raise UserError(f"{path} does not have the variables of {of}: it is {wrong}")
-    return [at[name] for name in wanted]
+        raise UserError(f"{source} does not have the variables of {saved.path}: it is {wrong}")
+    return [names.index(name) for name in wanted]
 
 
-def rows_for(saved: Saved, names: Sequence[str], source: object) -> NDArray[np.float64]:
-    """The loadings with a row for each of these variables, whatever the order of the file."""
-    V, path = saved.loadings, saved.path
-    if len(V) != len(names):
-        raise UserError(
-            f"argument --loadings: {path} has {counted(len(V), 'variable')}, {source} has {len(names)}"
-        )
-    if saved.names is not None:
-        V = V[places(names, known_names(saved, names), source, path)]
+def rows_for(saved: Saved, table: Table, source: object) -> NDArray[np.float64]:
+    """The loadings with a row for each variable of the table, whatever the order of the file."""
+    V, path, p = saved.loadings, saved.path, table.matrix.shape[1]
+    if len(V) != p:
+        raise UserError(f"argument --loadings: {path} has {counted(len(V), 'variable')}, {source} has {p}")
+    V = V.astype(np.float64)[np.argsort(places(saved, table, source))]
     empty = np.flatnonzero(~V.any(axis=0))
     if V.shape[1] == 0 or len(empty):
         which = f"component {empty[0] + 1} of {path} has" if len(empty) else f"{path} has"
         raise UserError(f"argument --loadings: {which} no loading that is not zero")
-    return V.astype(np.float64)
+    return V

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from .._messages import listed
+from .._types import ShareOf
 from ..choice import Choice, Explained, Prior, Total
 from ..methods import METHODS, RatioSearch
 from ..models.components import sparse_pca
@@ -17,10 +19,9 @@ from ..selection.model import FITTING, SPARSITY_WORDS
 from .table import Arguments, UserError
 
 __all__ = [
-    "FIT", "RESAMPLED", "SPARSITY", "Call", "Option", "call_of", "flag_of", "in_flags", "long_flag",
+    "FILES", "FIT", "RESAMPLED", "SPARSITY", "Call", "Option", "call_of", "flag_of", "in_flags", "long_flag",
     "options_of", "refusal", "refuse", "takes",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 _FUNCTIONS = {name: one for name, (one, _) in FITTING.items()} | {"ppca": ppca}
 FIT = (*METHODS, "spca", "sca", "sma", "ppca", "oppca", "soppca")
@@ -30,26 +31,32 @@ _NO_FLAGS = re.compile(  # data, records, and arrays that no word stands for
     "[XYy]|grid|model|kind|method|choice|prior|callback|sample_weight|start|mu|priors"
 )
 _SHORT = {"cardinality": "-k/", "n_components": "-n/"}
-_FILES = {"sparse_cca": "other", "sparse_lda": "labels"}  # besides FILE
+FILES = {"sparse_cca": "other", "sparse_lda": "labels"}  # besides FILE
 
 
 class Option(NamedTuple):
-    """The argument in whose record it is, "" for one of the function; and its type in words."""
+    """The argument in whose record it is, "" for one of the function; and its type."""
 
     place: str
-    words: str
+    type: Any
 
 
-def options_of(source: Any, place: str = "") -> dict[str, Option]:
+def options_of(source: Callable[..., object], place: str = "") -> dict[str, Option]:
     """The parameters of a function or the fields of a record that may be flags."""
-    parameters = inspect.signature(source).parameters.items()
+    types = get_type_hints(source)
     return {
-        name: Option(place, str(one.annotation)) for name, one in parameters if not _NO_FLAGS.fullmatch(name)
+        name: Option(place, types[name])
+        for name in inspect.signature(source).parameters
+        if not _NO_FLAGS.fullmatch(name)
     }
 
 
 def _function(method: str) -> Callable[..., Any]:
     return _FUNCTIONS.get(method, sparse_pca)
+
+
+def _share(explained: Any = None, explained_of: Any = "variance", total: Any = None) -> Explained | Total:
+    return Total(total) if explained is None else Explained(explained, explained_of)
 
 
 @cache
@@ -61,21 +68,20 @@ def takes(method: str) -> Mapping[str, Option]:
         record = METHODS[method]
         found |= options_of(record, "method")
         if record.sparsity == "cardinality":
-            found["explained"] = Option("cardinality", "float | ArrayLike")
-            found["explained_of"] = Option("cardinality", "ShareOf")
-            found["total"] = Option("cardinality", "int")
+            found |= {"explained": Option("cardinality", float), "total": Option("cardinality", int)}
+            found["explained_of"] = Option("cardinality", ShareOf)
         else:
             del found["cardinality"]
     elif method == "sparse_lda":
         found |= options_of(RatioSearch, "method")
     if "prior" in own:
         found["rng"] = options_of(Prior, "prior")["rng"]
-    if method in _FILES:
-        found[_FILES[method]] = Option("file", "FILE")
+    if method in FILES:
+        found[FILES[method]] = Option("file", str)
     elif "choice" in own:
         found |= options_of(Choice, "choice")
     if "kind" in own:
-        found["covariance"] = Option("", "bool")
+        found["covariance"] = Option("", bool)
     return found
 
 
@@ -87,39 +93,31 @@ class Call(NamedTuple):
     choice: dict[str, Any]
 
 
-def call_of(args: Arguments, given: Mapping[str, Any]) -> Call:
+def call_of(args: Arguments) -> Call:
     """The call of the method with the options that were given, of which it has each."""
-    method, known = args.method, takes(args.method)
-    parts: dict[str, dict[str, Any]] = {"": {}, "cardinality": {}, "choice": {}}
-    for name, value in given.items():
-        if name not in known:
+    method, function = args.method, _function(args.method)
+    parts: dict[str, dict[str, Any]] = defaultdict(dict, {"method": {}} if method in METHODS else {})
+    for name, value in args.of_model.items():
+        if name not in takes(method):
             refuse(args, name)
-        parts.setdefault(known[name].place, {})[name] = value
-    several = [flag_of(name) for name in SPARSITY if name in given]
+        parts[takes(method)[name].place][name] = value
+    several = [flag_of(name) for name in SPARSITY if name in args.of_model]
     if len(several) > 1:
         raise UserError(f"argument {several[1]}: not with {several[0]}")
-    keywords, share = parts[""], parts["cardinality"]
-    if "explained_of" in share and "explained" not in share:
-        raise UserError("argument --explained-of: requires --explained")
+    records = {"cardinality": _share, "method": METHODS.get(method, RatioSearch), "prior": Prior}
     try:
-        if share:
-            of = share.get("explained_of", "variance")
-            keywords["cardinality"] = (
-                Total(share["total"]) if "total" in share else Explained(share["explained"], of)
-            )
-        if method in METHODS or "method" in parts:
-            keywords["method"] = METHODS.get(method, RatioSearch)(**parts.get("method", {}))
-        if "prior" in parts:
-            keywords["prior"] = Prior(**parts["prior"])
+        keywords = parts[""] | {
+            name: record(**parts[name]) for name, record in records.items() if name in parts
+        }
     except (TypeError, ValueError) as error:
         raise refusal(args, error) from None
     if keywords.pop("covariance", False):
         keywords["kind"] = "covariance"
-    own = inspect.signature(_function(method)).parameters
+    own = inspect.signature(function).parameters
     for name in ("center", "scale"):
         if getattr(args, name) is None:
             setattr(args, name, own[name].default if name in own else True)
-    return Call(_function(method), keywords, parts["choice"])
+    return Call(function, keywords, parts["choice"])
 
 
 def refuse(args: Arguments, name: str) -> None:

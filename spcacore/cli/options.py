@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 from importlib import import_module
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from .. import _types
 from .._limits import COMMAND_GRID_VALUES
 from .._messages import IN_RECORDS, instead_of
 from ..methods import METHODS
@@ -23,7 +22,6 @@ from .models import FIT, RESAMPLED, flag_of, in_flags, long_flag, options_of, ta
 from .table import Arguments, UserError
 
 __all__ = ["COMMANDS", "arguments", "cli", "grid", "in_words"]
-__dir__ = __all__.copy
 
 # ---- values -----------------------------------------------------------------------------------------
 
@@ -76,7 +74,12 @@ _READ: dict[str, Any] = {  # what reads the values that stand for so much in the
     "FILE": click.Path(readable=False, allow_dash=True), "NAMES": _names, "MARK": _mark, "GRID": grid,
     "NAME": str, "I": int,
 }  # fmt: skip
-_DEFAULTS = {"orientation": "rows", "decimal": ".", "reference": 1}
+_REQUIRES = {  # of an option, of all commands or of one, what else must be given
+    "explained_of": "explained", "count": "groups", "certify.time_limit": "exact", "certify.rng": "exact",
+    "certify.deflation": "loadings", "certify.relaxation": "cardinality", "rule": "criterion",
+    "path.n_jobs": "criterion", "n_folds": "criterion cv", "n_repeats": "criterion cv",
+    "n_permutations": "criterion permutation", "path.n_resamples": "criterion stability",
+}  # fmt: skip
 
 # ---- options ----------------------------------------------------------------------------------------
 
@@ -109,33 +112,29 @@ def _rows() -> Iterator[tuple[str, tuple[str, list[str], str, str]]]:
 _ROWS = dict(_rows())
 
 
-def _option(name: str, command: str, takers: dict[str, str], methods: tuple[str, ...]) -> click.Option:
-    """A flag of a command; `takers` are the methods that take it, and its type there in words."""
+def _option(name: str, command: str, takers: dict[str, Any], methods: tuple[str, ...]) -> click.Option:
+    """A flag of a command; `takers` are the methods that take it, and its type there."""
     _, flags, metavar, text = _ROWS.get(name, ("", [], "", ""))
     _, _, other, own = _ROWS.get(f"{name}.{command}", ("", [], "", ""))
     metavar, text = other or metavar, own or text or OPTIONS[name].meaning
-    words = " | ".join(takers.values()).split(" | ")
-    settings: dict[str, Any] = {"required": name == "loadings" and command != "certify"}
-    settings |= {"default": _DEFAULTS[name]} if name in _DEFAULTS else {}
-    choices = re.findall(r"[{|]([^}|]+)", metavar) + re.findall(r"['\"]([\w-]+)['\"]", " ".join(words))
-    choices += [
-        one for word in words for one in get_args(getattr(_types, word, None)) if isinstance(one, str)
-    ]
-    choices = list(methods if name == "method" else dict.fromkeys(choices))
+    types = [one for hint in takers.values() for one in (hint, *get_args(hint))]
+    words = [word for one in types if get_origin(one) is Literal for word in get_args(one)]
+    choices = methods if name == "method" else re.findall(r"[{|]([^}|]+)", metavar) or dict.fromkeys(words)
     flag = long_flag(name)
-    if metavar == "YES" or {"bool", "Switch"} & {*words}:
-        flag += f"/--no-{flag[2:]}"
-        settings["default"] = None
+    settings: dict[str, Any] = {}
+    if metavar == "YES" or bool in types:
+        flag, settings = f"{flag}/--no-{flag[2:]}", {"default": None}
     elif choices:
-        settings |= {"type": click.Choice(choices), "metavar": "NAME"}
+        settings = {"type": click.Choice([*choices]), "metavar": "NAME"}
         text += f": {', '.join(choices)}"
     elif metavar or takers:
-        settings |= {"type": _READ.get(metavar, _value), "metavar": metavar or "N"}
+        settings = {"type": _READ.get(metavar, _value), "metavar": metavar or "N"}
     else:
-        settings["is_flag"] = True
+        settings = {"is_flag": True}
     if 0 < len(takers) < 5 and len(methods) > 8 and "" not in takers:
         text = f"{', '.join(takers)}: {text}"
-    return click.Option([flag, *flags, name], help=text, **settings)
+    required = name == "loadings" and command != "certify"
+    return click.Option([flag, *flags, name], help=text, required=required, **settings)
 
 
 class _Command(_Helped):
@@ -143,12 +142,12 @@ class _Command(_Helped):
 
     def __init__(self, name: str, others: str, methods: tuple[str, ...] = (), function: Any = None):
         self.methods, self.of_function = methods, options_of(function) if function else {}
-        takers: dict[str, dict[str, str]] = {one: {"": by.words} for one, by in self.of_function.items()}
+        takers: dict[str, dict[str, Any]] = {one: {"": by.type} for one, by in self.of_function.items()}
         takers |= {one: {} for one in [*others.split(), *["method"] * bool(methods)]}
         for method in dict.fromkeys((*FIT, *RESAMPLED)):
             for one, option in takes(method).items():
                 if one not in self.of_function and (method in methods or one in others.split()):
-                    takers.setdefault(one, {})[method] = option.words
+                    takers.setdefault(one, {})[method] = option.type
         if function is stability:  # which draws rows
             del takers["covariance"]
         self.of_models = {one for one, by in takers.items() if by} - self.of_function.keys()
@@ -174,8 +173,12 @@ def arguments(command: _Command, given: dict[str, Any]) -> Arguments:
     """With what follows from the command, and room for notes, which are printed only if all goes well."""
     args = Arguments(**given, command=command.name, methods=command.methods, notes=[])
     args.nan = args.keep_going = command.name == "info"
-    args.method = args.method or "tpower"
+    args.method, args.decimal = args.method or "tpower", args.decimal or "."
     said = {one: value for one, value in given.items() if value is not None}
+    for name in said:
+        needed, _, word = _REQUIRES.get(f"{command.name}.{name}", _REQUIRES.get(name, "")).partition(" ")
+        if needed and (getattr(args, needed) in (None, False) or word not in ("", getattr(args, needed))):
+            raise UserError(f"argument {flag_of(name)}: requires {flag_of(needed)} {word}".rstrip())
     args.of_function = {one: value for one, value in said.items() if one in command.of_function}
     args.of_model = {one: value for one, value in said.items() if one in command.of_models}
     return args

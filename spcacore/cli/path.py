@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from .._messages import counted
 from .._rendering import percent
 from ..selection.criteria import select_sparsity, sparsity_path
 from .fit import fit_fields
-from .models import SPARSITY, call_of, flag_of, refuse, takes
+from .models import SPARSITY, flag_of, refuse, takes
 from .report import fields_of, json_result, print_result, write_table
 from .table import Arguments, UserError
 from .task import Task
 
 __all__ = ["run"]
-__dir__ = __all__.copy
-
-_OF_CRITERIA = {
-    "n_folds": "cv", "n_repeats": "cv", "n_permutations": "permutation", "n_resamples": "stability",
-}  # fmt: skip
 
 
 def run(args: Arguments) -> None:
@@ -33,17 +27,12 @@ def run(args: Arguments) -> None:
     if args.criterion is None and "rng" in choosing:
         seed = choosing.pop("rng")
         asked |= {"rng": seed} if "rng" in takes(args.method) else {}
-    for option in choosing:
-        needed = _OF_CRITERIA.get(option, args.criterion)
-        if args.criterion is None or args.criterion != needed:
-            raise UserError(f"argument {flag_of(option)}: requires --criterion {needed or ''}".rstrip())
     if grid is not None and isinstance(grid[0], list):
         if args.criterion is None:
             raise UserError(f"argument {flag_of(name)}: values for each component require --criterion")
         asked.setdefault("n_components", len(grid))
-    call = call_of(args, asked)
     task = Task(args)
-    model = partial(call.function, n_components=task.components(call, 1), **task.keywords(call))
+    model = task.model(1)
     given = None if grid is None else {name: grid}
     with task.work() as work:
         function = sparsity_path if args.criterion is None else select_sparsity

@@ -23,7 +23,6 @@ from .table import Arguments, Table, UserError, compressed
 from .text import place, read_text, table_of, with_index
 
 __all__ = ["places_in", "read", "read_lines", "refusing", "symmetric"]
-__dir__ = __all__.copy
 
 _FOR = {  # options, and the files that they are for
     "header delimiter decimal thousands comment": (".csv", ".tsv"),

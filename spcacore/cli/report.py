@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 
 from .._limits import LISTED_LOADINGS, TABLE_COLUMNS, TABLE_ROWS
 from .._messages import listed
-from .._rendering import leading, printable
+from .._rendering import gap, leading, printable, significant
 from .table import Arguments, UserError, quoted
 
 __all__ = [
     "check_outputs", "fields_of", "json_loading", "json_result", "print_json", "print_loading",
-    "print_result", "write", "write_frame", "write_table",
+    "print_result", "print_rows", "write", "write_frame", "write_table",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 _SCHEMA = 2  # of --json; grows when a field changes its meaning or goes away
 _LARGE = {  # what a result has of every variable or sample
@@ -52,6 +51,14 @@ def print_result(result: Any, names: Sequence[str]) -> None:
     for t, v in enumerate(result.loadings.T):
         print(f"\ncomponent {t + 1}")
         print_loading(v, names)
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+    """A table, whose gaps are in percent."""
+    from pandas import DataFrame
+
+    forms = {"gap": lambda share: f"{gap(share)} %"}
+    print(DataFrame(rows).to_string(index=False, formatters=forms, float_format=significant))
 
 
 def print_loading(v: NDArray[Any], names: Sequence[str]) -> None:
@@ -109,34 +116,25 @@ def check_outputs(args: Arguments) -> None:
     """Refuse before the work what could not be written after it."""
     allowed = _EXTENSIONS | ({"output": (".csv", ".html")} if args.command == "compare" else {})
     given = {name: getattr(args, name) for name in allowed if getattr(args, name)}
-    inputs = [
-        args.file,
-        *np.atleast_1d(args.loadings or []),
-        args.other,
-        args.labels,
-        args.names,
-        args.groups,
-    ]
+    read = [args.file, *np.atleast_1d(args.loadings or []), args.other, args.labels, args.names, args.groups]
+    read = [one for one in read if one and os.path.exists(one)]
     for name, path in given.items():
-        folder, extension = Path(path).absolute().parent, Path(path).suffix.lower()
-        if extension not in allowed[name]:
+        exists, folder = os.path.exists(path), Path(path).absolute().parent
+        if Path(path).suffix.lower() not in allowed[name]:
             raise UserError(f"{path}: unknown extension; {listed(allowed[name], 'and')} can be written")
         twice = [one for one in given if one != name and Path(given[one]).resolve() == Path(path).resolve()]
         wrong = (
             f"{folder.name} is not a directory" if not folder.is_dir()
             else "it is a directory" if os.path.isdir(path)
-            else "permission denied" if not os.access(path if os.path.exists(path) else folder, os.W_OK)
+            else "permission denied" if not os.access(path if exists else folder, os.W_OK)
             else f"it is named for both --{name} and --{twice[0]}" if twice
-            else "it is a file to read" if any(_same(path, one) for one in inputs) else ""
+            else "it is a file to read" if exists and any(os.path.samefile(path, one) for one in read)
+            else ""
         )  # fmt: skip
         if wrong:
             raise UserError(f"cannot write {path}: {wrong}")
     if args.plot and find_spec("matplotlib") is None:
         raise UserError("argument --plot: drawing needs matplotlib; pip install matplotlib")
-
-
-def _same(path: str, other: Any) -> bool:
-    return bool(other) and os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
 def write(path: str, how: Callable[[str], object]) -> None:

@@ -18,7 +18,6 @@ from .._records import record
 from .table import UserError
 
 __all__ = ["STDIN", "Source", "needed", "source_of"]
-__dir__ = __all__.copy
 
 STDIN = "-"
 _PACKED = (".gz", ".bz2", ".xz")

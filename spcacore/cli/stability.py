@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .._messages import counted
 from ..selection.stable_variables import stability
-from .models import call_of
+from .models import FILES
 from .reading import read, read_lines
 from .report import fields_of, json_result, write_table
 from .source import STDIN
@@ -18,13 +17,11 @@ from .table import Arguments, Table, UserError
 from .task import Task
 
 __all__ = ["run"]
-__dir__ = __all__.copy
 
 
 def run(args: Arguments) -> None:
-    option = {"sparse_cca": "other", "sparse_lda": "labels"}.get(args.method, "")
+    option = FILES.get(args.method, "")
     path = getattr(args, option)
-    call = call_of(args, {name: v for name, v in args.of_model.items() if name != option})
     if option and path in (None, STDIN):
         why = "a file is needed, not the standard input" if path else f"method {args.method} needs it"
         raise UserError(f"argument --{option}: {why}")
@@ -39,8 +36,8 @@ def run(args: Arguments) -> None:
         names = [*names, *(f"{name} (other)" if name in set(names) else name for name in other)]
     elif option == "labels":
         Y = np.array(read_lines(args, option, task.n, "sample"), np.str_)
-    r = task.components(call, 1 if option == "labels" else 2)
-    model = partial(call.function, n_components=r, **task.keywords(call))
+    model = task.model(1 if option == "labels" else 2)
+    r = model.keywords["n_components"]
     with task.work() as work:
         found = stability(task.matrix, model, Y, callback=work, **args.of_function)
     found = replace(found, names=tuple(names))

@@ -11,7 +11,6 @@ from .._records import record, replaced
 from ..readable import labels
 
 __all__ = ["Arguments", "Table", "UserError", "compressed", "quoted", "unquoted"]
-__dir__ = __all__.copy
 
 
 class Arguments(SimpleNamespace):

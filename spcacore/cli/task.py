@@ -7,18 +7,18 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from .._messages import counted
 from ..choice import Choice
 from .console import Work, say
-from .models import SPARSITY, Call, in_flags, refusal
+from .models import SPARSITY, call_of, in_flags, refusal
 from .reading import read, read_lines
 from .report import check_outputs, print_json, write
-from .table import Arguments, UserError
+from .table import Arguments, Table, UserError
 
 __all__ = ["Task"]
-__dir__ = __all__.copy
 
 _MISSING = ("pmd", "ppca")  # methods that take NaN; for tpower --impute makes explicit what becomes of them
 
@@ -26,52 +26,54 @@ _MISSING = ("pmd", "ppca")  # methods that take NaN; for tpower --impute makes e
 class Task:
     """A file that was read, and what is to be done with it."""
 
+    args: Arguments
+    table: Table
+    names: list[str]
+    matrix: Any
+    n: int
+    p: int
+    done: Work
+    warnings: list[str]
+
     def __init__(self, args: Arguments):
+        self.call = call_of(args) if args.methods else None
+        if args.covariance and args.scores:
+            raise UserError("argument --scores: a covariance has no samples to score")
         check_outputs(args)
         args.nan = args.method in _MISSING and args.command in ("fit", "path") and not args.scores
         started = time.perf_counter()
         self.args, self.table = args, read(args)
-        self.reading = time.perf_counter() - started
+        self.reading: float = time.perf_counter() - started
         self.names, self.matrix = self.table.variables(), self.table.matrix
         self.n, self.p = self.matrix.shape
         kind = "covariance" if args.covariance else "data"  # how all functions are to take the matrix
-        self.treatment: dict[str, Any] = {
-            "kind": kind,
-            "center": args.center is not False,
-            "scale": bool(args.scale),
-        }
+        center, scale = args.center is not False, bool(args.scale)
+        self.treatment: dict[str, Any] = {"kind": kind, "center": center, "scale": scale}
 
     def choice(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is known of the variables, by their places, as an argument."""
         known = dict(given)
-        for name in {"include", "exclude"} & known.keys():
-            for one in known[name]:
+        for name in ("include", "exclude"):
+            for one in known.get(name, ()):
                 if self.names.count(one) != 1:
                     many = "more than one variable is" if one in self.names else "no variable is"
                     raise UserError(f"argument --{name}: {many} called {one!r}")
-        both = {*known.get("include", ())} & {*known.get("exclude", ())}
-        if both:
-            raise UserError(f"argument --exclude: {min(both)!r} is in --include too")
-        for name in {"include", "exclude"} & known.keys():
-            known[name] = [self.names.index(one) for one in known[name]]
+                if name == "exclude" and one in given.get("include", ()):
+                    raise UserError(f"argument --exclude: {one!r} is in --include too")
+            if name in known:
+                known[name] = list(map(self.names.index, known[name]))
         if "groups" in known:
             known["groups"] = read_lines(self.args, "groups", self.p)
-        elif "count" in known:
-            raise UserError("argument --count: requires --groups")
         return {"choice": Choice(**known)} if known else {}
 
-    def keywords(self, call: Call) -> dict[str, Any]:
-        """Of the call, with what is known of the variables."""
-        return call.keywords | self.choice(call.choice)
-
-    def components(self, call: Call, default: int) -> Any:
-        """How many, by default as many as the sequence has that says how sparse they are."""
-        if "n_components" in call.keywords:
-            return call.keywords.pop("n_components")
+    def model(self, default: int) -> Any:
+        """The function with its options; how many components, else as many as numbers say how sparse."""
+        assert self.call is not None
+        function, keywords, known = self.call
         several = [v for name in SPARSITY if isinstance(v := self.args.of_model.get(name), list)]
-        if several and self.args.method != "sparse_cca":
-            return len(several[0])
-        return min(default, self.n, self.p)
+        by_numbers = several and self.args.method != "sparse_cca"
+        r = len(several[0]) if by_numbers else min(default, self.n, self.p)
+        return partial(function, **{"n_components": r} | keywords | self.choice(known))
 
     @contextmanager
     def work(self) -> Iterator[Work]:

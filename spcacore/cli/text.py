@@ -18,7 +18,6 @@ from .source import Source, needed
 from .table import Arguments, Table, UserError
 
 __all__ = ["number", "place", "read_text", "table_of", "with_index"]
-__dir__ = __all__.copy
 
 # What says that a cell is missing, besides what pandas knows.
 _MISSING = re.compile(

@@ -1,4 +1,3 @@
 """Weights of variables for dissimilarities and K-means."""
 
 __all__: list[str] = []
-__dir__ = __all__.copy

@@ -31,7 +31,6 @@ __all__ = [
     "PAIRS", "Columns", "Labels", "Search", "Weighted", "as_columns", "check_number_range", "matrix_product",
     "membership", "nearest", "require_memory", "run_search",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 Labels = NDArray[np.intp]
 Search = Generator[tuple[str, Any], Any, Any]  # yields queries about points, receives the answers

@@ -39,7 +39,6 @@ __all__ = [
     "METRICS", "SparseDissimilarity", "best_weights", "check_iterations", "sparse_dissimilarity",
     "starting_vectors",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 METRICS = {"sqeuclidean": 2, "absolute": 1}  # the power of the differences that each adds
 

@@ -22,7 +22,6 @@ from .kmeans_blocks import BlockColumns
 from .weights import Fit, check_l1_bounds, warn_unless_converged
 
 __all__ = ["GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"]
-__dir__ = __all__.copy
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -32,7 +32,6 @@ from .kmeans_blocks import BlockColumns
 from .weights import Fit, WeightedResult, check_l1_bound, l1_threshold, warn_unless_converged
 
 __all__ = ["SparseKMeans", "as_kmeans_input", "best_partition", "first_partitions", "lloyd", "sparse_kmeans"]
-__dir__ = __all__.copy
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -25,11 +25,17 @@ from ..operators.statistics import Statistics, merged
 from .columns import Array, Labels, Weighted, membership, nearest
 
 __all__ = ["BlockColumns"]
-__dir__ = __all__.copy
 
 
 class BlockColumns:
     """Variables centered and scaled to about 1 by a power of two, as `Columns`, in blocks of rows."""
+
+    blocks: RowBlocks
+    poll: Callable[[], object]
+    names: tuple[str, ...] | None
+    n: int
+    p: int
+    dtype: np.dtype[Any]
 
     def __init__(self, blocks: RowBlocks, poll: Callable[[], object] = lambda: None) -> None:
         self.blocks, self.poll, self.names = blocks, poll, blocks.names
@@ -41,9 +47,9 @@ class BlockColumns:
             half_range = float((stats.high / 2 - stats.low / 2).max())
         if self.n > 1 and not half_range > 0:
             raise ValueError("X has no variance: all its rows are equal")
-        self.mean = np.where(stats.low == stats.high, stats.low, stats.mean)
-        self.exponent = math.frexp(half_range)[1]
-        self.unit = math.ldexp(1.0, -self.exponent)
+        self.mean: NDArray[Any] = np.where(stats.low == stats.high, stats.low, stats.mean)
+        self.exponent: int = math.frexp(half_range)[1]
+        self.unit: float = math.ldexp(1.0, -self.exponent)
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> BlockColumns:
         """A copy of a sparse matrix with the entries of each variable in random order."""

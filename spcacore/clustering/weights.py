@@ -19,7 +19,6 @@ from .columns import Array, Labels
 __all__ = [
     "Fit", "WeightedResult", "check_l1_bound", "check_l1_bounds", "l1_threshold", "warn_unless_converged",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 class WeightedResult(Tabular):

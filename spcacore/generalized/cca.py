@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._docstrings import NO_PANDAS, filled
 from .._labels import joined
@@ -35,12 +35,13 @@ from ..operators.transform import scores
 from ..progress import Callback, Progress, check_callback
 from ..readable import HasLoadings, Side, frame, labels
 from ..solvers.base import hook_of_component
+from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended
 from ..supports.admissible import knowledge
 from .cca_alternation import Alternation
 from .cca_pmd import PenalizedDecomposition, check_l1_bound
-from .options import DEFLATIONS
-from .ratio_bounds import refuse_many
+from .ratio_bounds import refuse_many, smallest
+from .search import DEFLATIONS
 from .sides import (
     Pair,
     both_sides,
@@ -56,8 +57,7 @@ from .sides import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["SparseCCAResult", "sparse_cca"]
-__dir__ = __all__.copy
+__all__ = ["SparseCCAResult", "sparse_cca", "sparse_cca_bound"]
 
 
 @filled(
@@ -393,3 +393,70 @@ def _pairs(
         if hook is not None and hook(Progress(t, r, pair.n_iter, correlations[-1])):
             break
     return found, correlations
+
+
+def sparse_cca_bound(
+    X: MatrixLike,
+    Y: MatrixLike,
+    cardinality: int | ArrayLike,
+    *,
+    ridge: float | ArrayLike = 0.0,
+    node_limit: int = 2000,
+    scale: bool = True,
+) -> OptimalityBound:
+    """An upper bound on the correlation of combinations of k_x variables of X and k_y of Y.
+
+    The bound is on `u'X'Yv / sqrt(u'B_x u v'B_y v)`, which `sparse_cca` with method "generalized" maximizes;
+    B_x and B_y are the covariances of both sides, with the ridge. It is the smallest of the bounds of
+    `sparse_eigen_bound`. All of these except "spectral" need covariances of full rank and so, without a
+    ridge, fewer variables than rows.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
+    Y : array-like of shape (n, q), sparse matrix, RowBlocks or dask array
+    cardinality : int or pair of ints
+        k_x in [1, p] and k_y in [1, q].
+    ridge : float or pair of floats, default 0
+        This multiple of the mean diagonal entry of a covariance is added to its diagonal.
+    node_limit : int, default 2000
+        Nodes of each search tree; there are at most five trees.
+    scale : bool, default True
+        Divide each column by its standard deviation; this matters only with a ridge.
+
+    Returns
+    -------
+    OptimalityBound
+        `upper_bound`, `which` and `bounds`; 0 where a side is constant.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, sides with different numbers of rows, fewer than two rows, more than
+        500 variables of both sides, or an option out of range.
+    TypeError
+        For input that is not real numbers, or an option of the wrong type.
+
+    References
+    ----------
+    W. Dinkelbach (1967). On nonlinear fractional programming. Management Science 13, 492-498.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> rng = np.random.default_rng(2)
+    >>> X, Y = rng.standard_normal((100, 20)), rng.standard_normal((100, 10))
+    >>> Y[:, :2] += X[:, :2]
+    >>> best = spcacore.sparse_cca_bound(X, Y, (2, 2))
+    >>> found = spcacore.sparse_cca(X, Y, method="generalized", cardinality=(2, 2))
+    >>> round(best.upper_bound, 4), found.correlations.round(4)
+    (0.7146, array([0.7146]))
+    """
+    check_bool(scale, "scale")
+    x, y = sides = both_sides(X, Y, scale)
+    counts = one_of_each(cardinality, "cardinality", lambda v, name, s: integer(v, name, 1, s.p), sides)
+    ridges = one_of_each(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
+    nodes = integer(node_limit, "node_limit", 1)
+    refuse_many(x.p + y.p)
+    solver = Alternation(x, y, counts, ridges, 100, 1e-10)
+    return smallest(solver.bounds(nodes), 1.0)

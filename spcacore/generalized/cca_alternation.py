@@ -20,6 +20,7 @@ from itertools import combinations, product
 import numpy as np
 from scipy.linalg import block_diag
 
+from .. import _core
 from .._limits import (
     CCA_CHOICE_TURNS,
     CCA_GENERALIZED_LEFT,
@@ -35,26 +36,31 @@ from .._limits import (
     RISE,
 )
 from .._records import record
+from .._types import Array, Index
 from ..linalg.pencil import whitening
-from ..models.shaped_net import ShapedNet
 from ..objectives.regression import Regression
-from ..objectives.rows import KeptRows
 from ..operators.deflation import PROJECTION, Deflation
+from ..operators.submatrix import KeptRows
+from ..solvers.choosing import Step
 from ..solvers.solution import ProgressHook, Solution, ended
 from ..supports.admissible import Supports, Units
 from ..supports.search import forward, forward_ways, swap
-from .form import Array, Form, Index
-from .pencil import Pencil
+from .pencil import Form, Pencil
 from .ratio_bounds import pair_bounds
 from .search import best_pairs, ratio_of
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
 __all__ = ["Alternation"]
-__dir__ = __all__.copy
 
 
 class Alternation:
     """Pairs one after another, by the best supports for one side given the other, in turn."""
+
+    cross: CrossCovariance
+    max_iter: int
+    tol: float
+    rows: list[KeptRows]
+    first: float
 
     def __init__(
         self,
@@ -71,19 +77,19 @@ class Alternation:
         self.cross, self.max_iter, self.tol = CrossCovariance(x, y), max_iter, tol
         self.deflation = deflation
         nothing = [Form.of(factor=np.zeros((1, s.p))) for s in (x, y)]
-        self.metric = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
-        self.empty = any(not (form.diagonal() > 0).any() for form in self.metric)
+        self.metric: list[Form] = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
+        self.empty: bool = any(not (form.diagonal() > 0).any() for form in self.metric)
         if self.empty:
             return
         dtype = common_dtype(x, y)
-        self.pencil = [
+        self.pencil: list[Pencil] = [
             Pencil(A, B, dtype=dtype, advice="use ridge") for A, B in zip(nothing, self.metric, strict=True)
         ]
-        self.supports = [s.supports.within(k) for s, k in zip((x, y), counts, strict=True)]
-        self.signed = any(one.signs is not None for one in self.supports)
+        self.supports: list[Supports] = [s.supports.within(k) for s, k in zip((x, y), counts, strict=True)]
+        self.signed: bool = any(one.signs is not None for one in self.supports)
         self._keep_rows()
         self.first = 0.0
-        self.noise = CCA_GENERALIZED_LEFT.of(dtype)
+        self.noise: float = CCA_GENERALIZED_LEFT.of(dtype)
 
     def _keep_rows(self) -> None:
         """Of the metrics."""
@@ -270,7 +276,7 @@ class Alternation:
         if supports.signs is None:
             W = self._whitened(side, S)
             return W @ (W.T @ g)
-        return ShapedNet(B, supports, S).solve(g, 0.0, np.zeros(len(S)))
+        return _core.unit_net(supports.on(S).rule(Step.L1), B, g, np.zeros(len(S)))[0]
 
     def _whitened(self, side: int, S: Index) -> Array:
         """W with W'BW = I on a support."""

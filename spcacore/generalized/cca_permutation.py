@@ -10,17 +10,15 @@ import numpy as np
 
 from .._limits import CCA_TOL, TIE
 from .._messages import counted
-from .._types import MatrixLike, RandomSource
+from .._types import Array, Index, MatrixLike, RandomSource
 from .._validation import LARGEST, as_seed, check_bool, integer, is_row_blocks, number
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
 from .cca_pmd import PenalizedDecomposition, check_l1_bound, pmd_starts
-from .form import Array, Index
 from .sides import CrossCovariance, both_sides, common_dtype, correlation, one_of_each
 
 __all__ = ["CCAPermutation", "sparse_cca_permutation"]
-__dir__ = __all__.copy
 
 
 @dataclass(frozen=True, eq=False, repr=False)

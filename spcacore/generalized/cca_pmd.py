@@ -18,17 +18,16 @@ import numpy as np
 
 from .. import _core
 from .._limits import CCA_LEFT, PAIR_WORK, RISE, TIE
+from .._types import Array
 from .._validation import number
 from ..linalg.orthogonal import orthogonal_part
 from ..operators.deflation import DEFLATIONS, Deflation
 from ..solvers.choosing import Step, UnitSteps
 from ..solvers.solution import ProgressHook, ended
 from ..supports.admissible import Supports
-from .form import Array
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
 __all__ = ["PenalizedDecomposition", "check_l1_bound", "pmd_starts"]
-__dir__ = __all__.copy
 
 
 def check_l1_bound(value: Any, name: str, side: Side) -> float:
@@ -39,6 +38,13 @@ def check_l1_bound(value: Any, name: str, side: Side) -> float:
 
 class PenalizedDecomposition:
     """Pairs one after another, by soft thresholds at l1 bounds."""
+
+    deflation: Deflation
+    cross: CrossCovariance
+    bounds: tuple[float, float]
+    max_iter: int
+    tol: float
+    first: float
 
     def __init__(
         self,
@@ -53,9 +59,9 @@ class PenalizedDecomposition:
         self.deflation, self.first = deflation, 0.0
         self.bases: tuple[list[Array], list[Array]] = ([], [])
         self.cross, self.bounds, self.max_iter, self.tol = CrossCovariance(x, y, stop), bounds, max_iter, tol
-        self.supports = x.supports, y.supports
-        self.signed = any(one.signs is not None for one in self.supports)
-        self.noise = CCA_LEFT.of(common_dtype(x, y))
+        self.supports: tuple[Supports, Supports] = x.supports, y.supports
+        self.signed: bool = any(one.signs is not None for one in self.supports)
+        self.noise: float = CCA_LEFT.of(common_dtype(x, y))
 
     def next(self, progress: ProgressHook | None, starts: list[Array] | None = None) -> Pair | None:
         runs: list[Pair] = []

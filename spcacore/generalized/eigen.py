@@ -20,6 +20,7 @@ from .._validation import (
     Hook,
     column_names,
     float_type,
+    integer,
     is_sparse,
     raise_not_finite,
     real_array,
@@ -32,18 +33,15 @@ from ..operators.sparse_format import canonical_arrays, compressed
 from ..progress import Callback, Progress, check_callback
 from ..results import Named
 from ..solvers.base import hook_of_component
+from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended, ProgressHook, Solution
 from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, never, swap
-from .flow import flows
-from .form import Form
-from .options import DEFLATIONS, Options, check_options
-from .pencil import Pencil
-from .ratio_bounds import pencil_bounds
-from .search import greedy_searches, ratio_of
+from .pencil import Form, Pencil
+from .ratio_bounds import pencil_bounds, refuse_many, smallest
+from .search import DEFLATIONS, Options, check_options, flows, greedy_searches, ratio_of
 
-__all__ = ["SparseEigenResult", "directions", "read_pencil", "search", "sparse_eigen"]
-__dir__ = __all__.copy
+__all__ = ["SparseEigenResult", "directions", "read_pencil", "search", "sparse_eigen", "sparse_eigen_bound"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -309,3 +307,65 @@ def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | No
     y = pencil.least_norm(Solution(x.index, x.x, x.value, max(steps.done, 1), converged))
     kept = y.entries != 0
     return replace(y, index=y.index[kept], entries=y.entries[kept])
+
+
+def sparse_eigen_bound(
+    A: MatrixLike, B: MatrixLike, cardinality: int, *, node_limit: int = 2000
+) -> OptimalityBound:
+    """An upper bound on `x'Ax/x'Bx` over x with at most k nonzeros.
+
+    The smallest of
+
+    - "spectral": the largest generalized eigenvalue;
+    - "search": the bound of branch and bound, where B is positive definite; it is the optimum, up to
+      rounding, if the search is completed;
+    - "relaxation": the bound of a semidefinite relaxation, where the search is not completed.
+
+    Parameters
+    ----------
+    A : array-like or sparse matrix of shape (p, p)
+        Symmetric; it may be indefinite.
+    B : array-like or sparse matrix of shape (p, p)
+        Symmetric positive semidefinite.
+    cardinality : int
+        k, in [1, p].
+    node_limit : int, default 2000
+        Nodes of each search tree; there are at most five trees.
+
+    Returns
+    -------
+    OptimalityBound
+        `upper_bound`, `which` and `bounds`.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or empty input, matrices that are not square, symmetric or of one size, B not
+        positive semidefinite, a ratio without bound, more than 500 variables, or an option out of range.
+    TypeError
+        For input that is not real numbers, or an option of the wrong type.
+
+    References
+    ----------
+    B. Moghaddam, Y. Weiss and S. Avidan (2006). Generalized spectral bounds for sparse LDA. Proceedings of
+    the 23rd International Conference on Machine Learning, 641-648. W. Dinkelbach (1967). On nonlinear
+    fractional programming. Management Science 13, 492-498.
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> A, B = np.diag([4.0, 3.0, 2.0, 1.0]), np.diag([4.0, 1.0, 1.0, 1.0])
+    >>> A[1, 2] = A[2, 1] = 1
+    >>> best = spcacore.sparse_eigen_bound(A, B, 2)
+    >>> best.which, round(best.upper_bound, 4), spcacore.sparse_eigen(A, B, 1, 2).values.round(4)
+    ('spectral', 3.618, array([3.618]))
+    """
+    forms, dtype = read_pencil(A, B)
+    k = integer(cardinality, "cardinality", 1, forms[0].p)
+    nodes = integer(node_limit, "node_limit", 1)
+    refuse_many(forms[0].p)
+    pencil = Pencil(*forms, dtype=dtype)
+    bounds = pencil_bounds(pencil, k, nodes)
+    if not bounds:
+        raise ValueError("B maps a direction to zero that A does not: the ratio has no bound")
+    return smallest(bounds, np.ldexp(1.0, pencil.exponent))

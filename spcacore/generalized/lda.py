@@ -37,13 +37,11 @@ from ..operators.transform import scores
 from ..progress import Callback, check_callback
 from ..results import Named
 from .eigen import directions
-from .form import Form
-from .options import check_options
-from .pencil import Pencil, Unbounded
+from .pencil import Form, Pencil, Unbounded
 from .scatter import BlockScatter, DataScatter, class_sizes, ledoit_wolf_shrinkage
+from .search import check_options
 
 __all__ = ["SparseLDAResult", "sparse_lda"]
-__dir__ = __all__.copy
 
 
 @filled(

@@ -21,19 +21,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import CERTIFIED_NODES, CERTIFIED_ORDER, CERTIFIED_ROUNDS, CERTIFIED_TREES
+from .._types import Array, Index
+from ..solvers.certificates import OptimalityBound
 from ..solvers.exact_tree import Node, Search
 from ..solvers.joint_bound import l1_multiplier
 from ..solvers.solution import Solution
-from .form import Array, Index
 from .pencil import Pencil
 
-__all__ = ["pair_bounds", "pencil_bounds", "refuse_many"]
-__dir__ = __all__.copy
+__all__ = ["pair_bounds", "pencil_bounds", "refuse_many", "smallest"]
 
 
 def refuse_many(p: int) -> None:
     if p > CERTIFIED_ORDER:
         raise ValueError(f"a certificate takes at most {CERTIFIED_ORDER} variables, not {p}")
+
+
+def smallest(bounds: dict[str, float], unit: float) -> OptimalityBound:
+    bounds = {name: float(value * unit) for name, value in bounds.items()}
+    which = min(bounds, key=lambda name: bounds[name])
+    return OptimalityBound(bounds[which], which, bounds)
 
 
 def pencil_bounds(

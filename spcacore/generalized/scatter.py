@@ -33,13 +33,12 @@ from ..operators.blocks import naming_not_finite
 from ..operators.low_rank import LowRank
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
-from .form import Form
+from .pencil import Form
 
 __all__ = [
     "LEAST", "BlockScatter", "ClassOffset", "DataScatter", "WithinMatrix", "WithinRows", "class_sizes",
     "ledoit_wolf_shrinkage",
 ]  # fmt: skip
-__dir__ = __all__.copy
 LEAST = 1e-6  # shrinkage, which leaves no direction without scatter
 
 
@@ -59,6 +58,9 @@ def _average(rows: NDArray[Any], weight: Array | None) -> Array:
 class DataScatter:
     """X times a power of two, so that entries are near 1; dense, or in rows of nonzeros."""
 
+    n: int
+    p: int
+
     def __init__(self, X: Any):
         if is_sparse(X):
             self.X = compressed(X).tocsr()
@@ -69,9 +71,9 @@ class DataScatter:
             self.X = real_array(X, "X", ndim=2)
             entries = self.X
         self.n, self.p = self.X.shape
-        self.dtype = float_type(self.X.dtype)
-        self.exponent = even_exponent(largest_magnitude(entries), self.dtype)
-        self.unit = math.ldexp(1.0, -self.exponent)
+        self.dtype: np.dtype[Any] = float_type(self.X.dtype)
+        self.exponent: int = even_exponent(largest_magnitude(entries), self.dtype)
+        self.unit: float = math.ldexp(1.0, -self.exponent)
 
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:
         """Of the classes, in these units."""
@@ -217,8 +219,12 @@ def _shrunk(matrix: NDArray[np.float64], amount: float, spread: Array) -> Form:
 class BlockScatter:
     """X in blocks of rows, of which scatters are formed: times a power of two, as in `DataScatter`."""
 
+    n: int
+    p: int
+    dtype: np.dtype[Any]
+
     def __init__(self, X: Any):
-        self.blocks = row_blocks(X).held()
+        self.blocks: Any = row_blocks(X).held()
         (self.n, self.p), self.dtype = self.blocks.shape, float_type(self.blocks.dtype)
         if self.p > BLOCKS_SUBMATRIX_ORDER:
             raise ValueError(
@@ -227,8 +233,8 @@ class BlockScatter:
             )
         with naming_not_finite(self.blocks):
             largest = max(self.blocks.results(_largest))
-        self.exponent = even_exponent(largest, self.dtype)
-        self.unit = math.ldexp(1.0, -self.exponent)
+        self.exponent: int = even_exponent(largest, self.dtype)
+        self.unit: float = math.ldexp(1.0, -self.exponent)
 
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:
         """Of the classes, in these units."""

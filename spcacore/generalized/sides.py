@@ -17,6 +17,7 @@ from .._labels import joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._messages import quiet
 from .._records import record
+from .._types import Array
 from .._validation import column_names, has_only_products, integer, is_row_blocks, is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
@@ -29,14 +30,13 @@ from ..operators.problem import Problem
 from ..operators.sparse_format import compressed
 from ..operators.transform import scores
 from ..supports.admissible import Supports
-from .form import Array, Form
+from .pencil import Form
 
 __all__ = [
     "BlockSide", "CrossCovariance", "Known", "Pair", "Side", "both_sides", "common_dtype", "correlation",
     "leading_singular_vector", "max_abs_per_column", "named", "names_of", "one_of_each", "pair_of",
     "speaking_of_y",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 Known = dict[str, Any] | None
 
@@ -351,6 +351,12 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
 
 class CrossCovariance:
     """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
+
+    x: Side
+    y: Side
+    stop: threading.Event | None
+    matrix: Array | None
+    removed: LowRank
 
     def __init__(self, x: Side, y: Side, stop: threading.Event | None = None):
         self.x, self.y, self.stop = x, y, stop

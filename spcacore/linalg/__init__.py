@@ -1,4 +1,3 @@
 """Linear algebra that every floor above uses: eigenpairs, orthonormal bases, pencils, scaling, threads."""
 
 __all__: list[str] = []
-__dir__ = __all__.copy

@@ -16,7 +16,6 @@ from .._limits import MOST_THREADS
 from .._validation import integer
 
 __all__ = ["available_cores", "default_threads", "get_num_threads", "limit_threads", "set_num_threads"]
-__dir__ = __all__.copy
 
 _CGROUPS = "/sys/fs/cgroup"
 

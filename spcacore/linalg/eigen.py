@@ -27,7 +27,6 @@ from .lapack import interruptible
 __all__ = [
     "all_eigenpairs", "largest_eigenpairs", "leading_eigenpairs", "leading_eigenvectors", "products_of",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 def all_eigenpairs(G: Array) -> tuple[Array, Array]:

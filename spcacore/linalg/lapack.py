@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = ["interruptible"]
-__dir__ = __all__.copy
 
 
 def interruptible(call: Callable[[], Any]) -> Any:

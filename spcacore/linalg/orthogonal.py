@@ -22,7 +22,6 @@ __all__ = [
     "orthonormal", "orthonormal_basis", "polar_factor", "procrustes", "project_out", "sign_of",
     "tall_product", "unit", "unit_columns",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 # ---- signs ------------------------------------------------------------------------------------------
 

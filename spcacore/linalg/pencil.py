@@ -17,7 +17,6 @@ from .._types import Array
 from .eigen import all_eigenpairs
 
 __all__ = ["PencilBasis", "border", "bordered_values", "ties", "whitening"]
-__dir__ = __all__.copy
 
 _DEFINITE = 1e-3  # the least root of a pivot over the largest, of a matrix far from singular
 

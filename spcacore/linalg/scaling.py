@@ -12,7 +12,6 @@ __all__ = [
     "even_exponent", "exponent_above", "exponent_of", "largest_magnitude", "power_of_two_scale",
     "power_of_two_scales",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 def power_of_two_scale(largest: float, dtype: Any = np.float64) -> float:

@@ -11,7 +11,6 @@ from .. import _core
 from .._limits import RISE, SIGNED_RATIOS
 
 __all__ = ["Vector", "raised_ratio", "signed_ratio", "signed_vector"]
-__dir__ = __all__.copy
 
 Vector = NDArray[np.float64]
 

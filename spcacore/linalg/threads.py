@@ -16,7 +16,6 @@ from .._validation import integer
 from .cores import available_cores
 
 __all__ = ["Item", "Report", "Result", "Stopped", "check_jobs", "in_threads"]
-__dir__ = __all__.copy
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,7 +33,7 @@ class Report:
 
     def __init__(self, on_message: Callable[[Any], object] | None):
         self.on_message = on_message
-        self.stop = threading.Event()
+        self.stop: threading.Event = threading.Event()
 
     def __call__(self, message: Any = None) -> None:
         if self.stop.is_set():

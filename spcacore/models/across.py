@@ -49,7 +49,6 @@ from .orthogonal_search import Loading, in_turn
 from .request import Request
 
 __all__ = ["bounds_together", "check_sizes", "search_together", "tell_found"]
-__dir__ = __all__.copy
 
 
 def check_sizes(

@@ -36,7 +36,6 @@ __all__ = [
     "check_sparsities", "explained_together", "make_solver", "prepare", "problem_of", "refine_all",
     "search", "usual_sparsity",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 def prepare(

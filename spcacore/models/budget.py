@@ -23,7 +23,6 @@ from .orthogonal_search import Loading, in_turn
 from .refinement import quickly_refined, refined
 
 __all__ = ["Change", "best_budget", "even_split"]
-__dir__ = __all__.copy
 
 Change = tuple[float, int]  # what is lost or gained by a unit
 

@@ -14,7 +14,6 @@ from ..supports.admissible import Units
 from ..supports.search import Steps, best_of, forward
 
 __all__ = ["best_common"]
-__dir__ = __all__.copy
 
 
 def best_common(

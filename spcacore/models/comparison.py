@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     pass
 
 __all__ = ["Comparison", "PerResult", "compare", "option_of"]
-__dir__ = __all__.copy
 
 PerResult = tuple[NDArray[Any], ...]
 

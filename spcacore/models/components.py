@@ -31,7 +31,6 @@ from .request import Request
 from .variance import DEFINITIONS, operator_variances
 
 __all__ = ["SparsePCAResult", "components_result", "extend", "sparse_pca"]
-__dir__ = __all__.copy
 
 
 @dataclass(frozen=True, eq=False, repr=False)

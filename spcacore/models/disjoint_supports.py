@@ -17,7 +17,6 @@ from ..supports.search import Steps, forward, swap
 from .common_support import best_common
 
 __all__ = ["best_disjoint"]
-__dir__ = __all__.copy
 
 
 def best_disjoint(

@@ -43,7 +43,6 @@ from .refinement import refined_from
 from .variance import operator_variances
 
 __all__ = ["SPCAResult", "elastic_nets", "spca"]
-__dir__ = __all__.copy
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,7 +20,6 @@ from ..results import LoadingsResult, check_names
 from .variance import checked_loadings, operator_variances
 
 __all__ = ["GivenLoadings", "from_loadings"]
-__dir__ = __all__.copy
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -27,6 +27,7 @@ from .._limits import (
 )
 from .._messages import warn
 from .._records import record
+from .._types import Array
 from .._validation import is_sparse, real_array
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.scaling import exponent_above
@@ -36,7 +37,6 @@ __all__ = [
     "Kernel", "KernelFunction", "KernelMatrix", "Rows", "Vector", "blocks", "expanded", "large",
     "largest_magnitude", "leading", "signed", "tiles", "tolerance",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 KernelFunction = Callable[[Any, Any], Any]
 Vector = NDArray[np.float64]
@@ -212,6 +212,14 @@ def expanded(
 
 class KernelMatrix:
     """The kernel matrix of all samples, doubly centered and times 2^-exponent."""
+
+    kernel: Kernel
+    rows: Rows
+    n: int
+    dtype: np.dtype[Any]
+    mean: Array
+    exponent: int
+    largest: float
 
     def __init__(self, kernel: Kernel, rows: Rows, n: int, dtype: np.dtype) -> None:
         self.kernel, self.rows, self.n, self.dtype = kernel, rows, n, dtype

@@ -39,7 +39,6 @@ from ..progress import Progress
 from .orthogonal_search import Loading, as_matrix
 
 __all__ = ["JointSearch", "ascended", "searched"]
-__dir__ = __all__.copy
 
 
 class _Population:
@@ -61,7 +60,8 @@ class _Population:
             for t, (index, value) in enumerate(loadings):
                 self.nnz[place, t] = len(index)
                 self.index[place, t, : len(index)] = index
-                self.value[place, t, : len(index)] = value / np.linalg.norm(value)
+                unit = value / np.linalg.norm(value)
+                self.value[place, t, : len(index)] = np.round(unit * 2.0**JOINT_BITS) * 2.0**-JOINT_BITS
         self.go_on(0, 1, np.inf, len(starts))
 
     def go_on(self, moves: int, patience: int, limit: float, given: int = 0) -> bool:
@@ -89,10 +89,14 @@ class JointSearch:
     Draws the same numbers on every machine.
     """
 
+    sizes: Sequence[int]
+    start: list[Loading]
+    seed: int
+
     def __init__(self, A: Array, sizes: Sequence[int], start: list[Loading], seed: int):
         self.A, self.sizes, self.start, self.seed = np.ascontiguousarray(A), sizes, start, seed
         self.best: list[tuple[float, list[Loading]]] = []
-        self.limit = JOINT_WORK * max(len(A), JOINT_SMALL)
+        self.limit: float = JOINT_WORK * max(len(A), JOINT_SMALL)
 
     def rounds(self) -> Iterator[None]:
         """Some moves at a time."""

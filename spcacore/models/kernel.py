@@ -64,7 +64,6 @@ from .random_features import (
 )
 
 __all__ = ["KernelPCAResult", "kernel_pca"]
-__dir__ = __all__.copy
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "linear": (),

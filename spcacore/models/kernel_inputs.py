@@ -31,7 +31,6 @@ __all__ = [
     "SlicedRows", "as_kernel_input", "as_rows", "column_means", "median_distance", "of_block", "positive",
     "sample_rows",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 def as_kernel_input(X: Any, square: bool = False, name: str = "X") -> Any:
@@ -76,12 +75,15 @@ def median_distance(data: Any, seed: int) -> float:
 class SlicedRows:
     """Anything that gives rows by slices; entries are checked when they are read."""
 
+    source: Any
+    name: str
+
     def __init__(self, X: Any, name: str = "X") -> None:
         self.source, self.name = X, name
-        self.shape = tuple(map(int, X.shape))
+        self.shape: tuple[int, ...] = tuple(map(int, X.shape))
         if len(self.shape) != 2 or 0 in self.shape:
             raise ValueError(f"{name} must have 2 dimensions and not be empty: shape {self.shape}")
-        self.dtype = float_type(X.dtype)
+        self.dtype: np.dtype[Any] = float_type(X.dtype)
 
     def __getitem__(self, part: Any) -> NDArray[Any]:
         block = real_array(self.source[part], self.name, ndim=2, finite=False)

@@ -12,13 +12,13 @@ from .. import _core
 from .._limits import JOINING_VARIABLES, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import warn
 from .._records import record
+from .._types import Array, Index
 from ..linalg.orthogonal import procrustes
 from ..operators.problem import Problem
+from ..solvers.choosing import Step
 from ..supports.admissible import Supports
-from .shaped_net import ShapedNet
 
-__all__ = ["ElasticNets", "Space", "Thresholds", "Wanted", "space_of"]
-__dir__ = __all__.copy
+__all__ = ["ElasticNets", "Space", "Thresholds", "Wanted", "space_of", "sparse_net"]
 
 
 def space_of(problem: Problem) -> Space:
@@ -111,6 +111,12 @@ class Wanted:
     limit: int
     floor: float
 
+    def rule(self, choice: Supports) -> _core.UnitRule:
+        """What a step keeps: so many units, or soft thresholds."""
+        if self.limit < len(choice.unit):
+            return choice.rule(Step.TRUNCATION, self.limit)
+        return choice.rule(Step.L1, level=self.floor)
+
 
 def _cost(B: NDArray[np.float64], choice: Supports) -> NDArray[np.float64]:
     """What the penalty of each column counts."""
@@ -120,6 +126,9 @@ def _cost(B: NDArray[np.float64], choice: Supports) -> NDArray[np.float64]:
 class Thresholds:
     """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
 
+    wanted: tuple[Wanted, ...]
+    choice: Supports
+
     def __init__(self, wanted: tuple[Wanted, ...], choice: Supports):
         self.wanted, self.choice = wanted, choice
 
@@ -127,8 +136,9 @@ class Thresholds:
         """B, and half of the penalties."""
         levels = np.array([w.floor for w in self.wanted[: C.shape[1]]])
         if self.choice.shapes:
-            B = np.stack([self._chosen(self.choice, c, w) for c, w in zip(C.T, self.wanted, strict=False)], 1)
-            return B, levels
+            rules = [wanted.rule(self.choice) for wanted in self.wanted]
+            steps = [rule.step(np.ascontiguousarray(c), 1.0) for c, rule in zip(C.T, rules, strict=False)]
+            return np.stack([b for b, _ in steps], axis=1), levels
         B = np.sign(C) * np.maximum(np.abs(C) - levels, 0)
         for j, c in enumerate(C.T):
             if self.wanted[j].limit < len(c):
@@ -141,16 +151,6 @@ class Thresholds:
         """What the penalties count."""
         return _cost(B, self.choice)
 
-    def _chosen(self, choice: Supports, c: NDArray[np.float64], wanted: Wanted) -> NDArray[np.float64]:
-        """The largest units, or norms of units diminished, of those entries that have the signs."""
-        c = choice.projected(c)
-        norms = choice.norms(c)
-        if wanted.limit < len(c):
-            kept = choice.variables(choice.largest(norms, wanted.limit))
-            return np.where(np.isin(np.arange(len(c)), kept), c, 0)
-        over = np.where(choice.included, norms, np.maximum(norms - wanted.floor, 0))
-        return c * (over / np.where(norms > 0, norms, 1))[choice.unit]
-
 
 class ElasticNets:
     """The nets for a finite ridge, on a working set of variables.
@@ -159,14 +159,20 @@ class ElasticNets:
     violate the optimality conditions, and these join it. Sets and supports are kept between iterations.
     """
 
+    op: _core.Operator
+    space: Space
+    wanted: tuple[Wanted, ...]
+    ridge: float
+    choice: Supports
+    working: Index
+
     def __init__(
         self, op: _core.Operator, space: Space, wanted: tuple[Wanted, ...], ridge: float,
         choice: Supports,
     ):  # fmt: skip
         self.op, self.space, self.wanted, self.ridge, self.choice = op, space, wanted, ridge, choice
-        self.levels = np.zeros(len(wanted))
-        self.shaped: ShapedNet | None = None
-        self.eps = float(np.finfo(op.dtype).eps)
+        self.levels: Array = np.zeros(len(wanted))
+        self.eps: float = float(np.finfo(op.dtype).eps)
         self.working = np.zeros(0, np.intp)
         self.B: NDArray[np.float64] | None = None
 
@@ -207,10 +213,10 @@ class ElasticNets:
     def _net(
         self, c: NDArray[np.float64], wanted: Wanted, last: NDArray[np.float64], near: float
     ) -> tuple[NDArray[np.float64], float]:
-        if self.shaped is not None:
-            if wanted.limit == self.op.p:
-                return self.shaped.solve(c, wanted.floor, last), wanted.floor
-            return self.shaped.sparse(c, wanted.limit, last, near)
+        if self.choice.shapes:
+            if wanted.limit < self.op.p:
+                return sparse_net(self.own, self.G, c, wanted.limit, last, near)
+            return _core.unit_net(wanted.rule(self.own), self.G, c, last)[:2]
         guess = np.flatnonzero(last)
         limit = min(wanted.limit, len(c))
         status, index, value, level = _core.elastic_net(
@@ -247,5 +253,28 @@ class ElasticNets:
             self.working = self.choice.variables(np.union1d(self.choice.units(self.working), included))
         self.G = np.ascontiguousarray(self.op.submatrix(self.working), np.float64)
         if self.choice.shapes:
-            K = self.G + self.ridge * np.eye(len(self.G))
-            self.shaped = ShapedNet(K, self.choice, self.working)
+            self.own = self.choice.on(self.working)
+            self.G[np.diag_indices(len(self.G))] += self.ridge
+
+
+def sparse_net(
+    choice: Supports, K: NDArray[np.float64], c: NDArray[np.float64], limit: int, b: NDArray[np.float64],
+    near: float,
+) -> tuple[NDArray[np.float64], float]:  # fmt: skip
+    """The net of the lowest level that leaves at most so many units, or variables of whole units, included
+    ones among them, and that level; from b at a level near it.
+
+    A unit that has no room is left out, and the level falls further as long as another one has.
+    """
+    choice = choice.among(choice.included | choice.fitting(choice.included, limit))
+    while True:
+        b, near, beyond = _core.unit_net(choice.rule(Step.TRUNCATION, limit), K, c, b, near)
+        inside = (choice.norms(b) > 0) | choice.included
+        more = np.flatnonzero((choice.norms(beyond) > 0) & ~inside)
+        if not choice.counts_variables or len(more) == 0:
+            return b, near
+        without_room = choice.allowed & ~inside & ~choice.fitting(inside, limit)
+        without_room[more[-1]] |= not without_room.any()  # each has, but not together
+        choice = choice.among(~without_room)
+        if not (choice.allowed & ~inside).any():
+            return b, near

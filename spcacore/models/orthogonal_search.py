@@ -31,7 +31,6 @@ __all__ = [
     "Loading", "Supports", "Trial", "as_loadings", "as_matrix", "in_turn", "on_supports",
     "penalized_supports", "supports_of", "swapped",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 Loading = tuple[NDArray[np.intp], NDArray[Any]]
 Supports = tuple[bytes, ...]

@@ -20,14 +20,22 @@ from .._limits import (
     ORTHOGONAL_PROJECTIONS,
     ORTHOGONAL_TOLERANCE,
 )
-from .._types import Array
+from .._types import Array, Index
 
 __all__ = ["Pattern", "best_values", "explained", "nearest_orthogonal"]
-__dir__ = __all__.copy
 
 
 class Pattern:
     """Where r loadings have their N entries, and which m pairs of them meet."""
+
+    row: Index
+    column: Index
+    i: Index
+    j: Index
+    c: Index
+    both: Index
+    a: NDArray[Any]
+    b: NDArray[Any]
 
     def __init__(self, used: NDArray[np.bool_]):
         self.used = used

@@ -43,7 +43,6 @@ __all__ = [
     "Banded", "Diagonal", "Isotropic", "PriorMatrix", "Sparse", "Spectral", "Vector", "as_prior",
     "grid_laplacian", "refuse_negative",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 Vector = NDArray[np.float64]
 
@@ -145,13 +144,17 @@ class Banded:
     S_i = D_i^-1 + G_i'S_(i+1)G_i, G_i = C_i D_i^-1.
     """
 
+    matrix: Any
+    p: int
+    beside: list[Any]
+
     def __init__(self, matrix: Any, order: NDArray[np.intp], width: int) -> None:
         self.matrix, self.p = matrix, matrix.shape[0]
         self.order = order
         inside = matrix[order][:, order].tocsr()
         cuts = [*range(0, self.p, width), self.p]
-        self.parts = [slice(*ends) for ends in itertools.pairwise(cuts)]
-        self.blocks = [inside[part, part].toarray() for part in self.parts]
+        self.parts: list[slice] = [slice(*ends) for ends in itertools.pairwise(cuts)]
+        self.blocks: list[Any] = [inside[part, part].toarray() for part in self.parts]
         self.beside = [inside[after, part].toarray() for part, after in itertools.pairwise(self.parts)]
         self.known: tuple[float, list[Any], list[Vector]] | None = None
 

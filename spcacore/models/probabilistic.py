@@ -40,11 +40,16 @@ from ..operators.problem import Problem, warn_out_of_range
 from ..operators.sparse_format import compressed
 from ..progress import Callback, check_callback
 from ..results import LoadingsResult, to_data_units
-from .ppca_eigenpairs import leading_and_rest
-from .ppca_missing import LOG_2PI, fit_missing, log_density, posterior, refuse_infinite
+from .maximum_likelihood import (
+    LOG_2PI,
+    fit_missing,
+    leading_and_rest,
+    log_density,
+    posterior,
+    refuse_infinite,
+)
 
 __all__ = ["PPCAResult", "ppca", "samples_of", "total_variance"]
-__dir__ = __all__.copy
 
 
 @filled(

@@ -36,7 +36,6 @@ __all__ = [
     "Moments", "RandomFeatures", "feature_moments", "feature_scores", "map_rows", "merge_moments",
     "random_fourier_features",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 @filled(

@@ -48,8 +48,8 @@ __all__ = [
     "NOT_CONVERGED", "joint_variance", "quickly_refined", "refine", "refined", "refined_from",
     "refuse_constraint", "with_sign",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
+_ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
 NOT_CONVERGED = "refinement not converged in {} rounds"
 
 
@@ -227,7 +227,7 @@ def refined(
     if _searchable(problem, constraint) and len(start) > 1:
         most = joint_variance(problem, start)
         best, converged = searched(problem, start, sizes, 1 + n_restarts, max_iter, seed, hook)
-        best = best if joint_variance(problem, best) > most else start
+        best = best if joint_variance(problem, best) >= most * (1 - _rounding(problem)) else start
         return _ordered(problem, best, sizes), converged
     if constraint is not None:
         start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
@@ -284,10 +284,10 @@ def _ordered(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) 
     """Loadings of as many nonzeros by decreasing variance, so that their order does not hang on rounding."""
     op = problem.operator
     variances = [float(v @ op.apply(index, np.ascontiguousarray(v))[index]) for index, v in loadings]
-    out = [*loadings]
+    out, top = [*loadings], max(variances)
     for size in set(sizes):
         places = [t for t, k in enumerate(sizes) if k == size]
-        order = sorted(places, key=lambda t: -variances[t])
+        order = sorted(places, key=lambda t: -round(variances[t] / top, _ORDER_DIGITS) if top > 0 else 0)
         for place, t in zip(places, order, strict=True):
             out[place] = loadings[t]
     return out

@@ -23,7 +23,6 @@ from ..solvers.table import SOLVERS
 from ..supports.admissible import Supports
 
 __all__ = ["CERTIFY", "CONSTRAINTS", "SUPPORTS", "Request"]
-__dir__ = __all__.copy
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
 CERTIFY = ("bounds", "jointly")

@@ -33,7 +33,6 @@ from ..tools.rotation import l1_rotate, orthomax
 from .rotated_result import RotatedResult
 
 __all__ = ["prs", "sca", "sca_path", "sma"]
-__dir__ = __all__.copy
 
 _ROTATIONS = ("varimax", "l1", "none")
 _THRESHOLDS = ("soft", "hard")

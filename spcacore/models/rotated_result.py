@@ -13,7 +13,6 @@ from ..operators.degrees import degree_weight
 from ..results import LoadingsResult
 
 __all__ = ["RotatedResult"]
-__dir__ = __all__.copy
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,12 +13,12 @@ orthonormal basis of the earlier means:
 
 All of that depends on Z through Z'Z alone, so an iteration needs one product with the covariance matrix. Two
 steps accelerate it and never lower F: w is rescaled so that E w'C^-1 w is its dimension (and x inversely),
-and m is replaced by the best combination of itself and the two before it, where that raises F.
+and m is replaced by the best combination of itself and the two before it, where that raises F. All components
+at once, without deflation, are in `under_prior`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,7 +32,6 @@ from .._limits import PRIOR_UNIT, STRUCTURED_TOL
 from .._messages import counted, warn
 from .._types import Kind, MatrixLike, Weights
 from .._validation import (
-    Hook,
     aligned,
     as_seed,
     check_choice,
@@ -42,26 +41,25 @@ from .._validation import (
     per_component,
 )
 from ..choice import Choice, Prior
-from ..linalg.orthogonal import column_span, fix_sign
-from ..operators.deflation import DEFLATIONS, DeflatedOperator
+from ..linalg.orthogonal import column_span
 from ..operators.inputs import as_fitted, as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality, warn_out_of_range
 from ..operators.transform import scores
-from ..progress import Callback, Progress, check_callback
+from ..progress import Callback, check_callback
 from ..results import LoadingsResult
 from ..solvers.parameters import shared_parameters
-from ..solvers.solution import Ended
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
 from .priors import Banded, PriorMatrix, as_prior
 from .probabilistic import samples_of, total_variance
+from .under_prior import fit_at_once, fit_in_turn
 from .variance import operator_variances
 from .variational import Component, Residual, Search, regressors
 
 __all__ = ["StructuredPCAResult", "checked_prior", "oppca", "soppca"]
-__dir__ = __all__.copy
 
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
+_OF_OPPCA = ("orthogonal", "naive", "joint")
 
 
 @shared_parameters
@@ -92,10 +90,12 @@ class StructuredPCAResult(LoadingsResult):
     total_variance : float
     free_energy : tuple of r ndarrays
         F after each iteration; it never falls. The prior is restricted like the posterior, so that
-        `select_prior` can compare priors. Multiples of C give the same F.
+        `select_prior` can compare priors. Multiples of C give the same F. With ``deflation="joint"`` all
+        r are the log-density of the data under all components.
     gain : ndarray of shape (r,)
         The last F minus the F of noise alone, minus log(p)/2 for each of the n scores, and for `soppca` minus
-        the logarithm of the number of supports. A component with a positive gain is worth keeping.
+        the logarithm of the number of supports. A component with a positive gain is worth keeping. With
+        ``deflation="joint"`` each has an equal part of the gain of all.
     cardinality : ndarray of shape (r,), int
     mean, scale : ndarray of shape (p,) or None
         What was subtracted from each column, and what then divided it. None if not applied.
@@ -159,8 +159,7 @@ class StructuredPCAResult(LoadingsResult):
         return self.means.T
 
     def _weights(self, X: Any) -> NDArray[Any]:
-        energy = np.sum(self.means**2, axis=0) + self.posterior_trace
-        B = regressors(self.means, energy, self.deflation)
+        B = regressors(self.means, self.posterior_trace, self.deflation)
         return scores(X, B.astype(self.loadings.dtype), self.mean, self.scale)
 
     def posterior_covariance(self, component: int, index: Iterable[int] | None = None) -> NDArray[np.float64]:
@@ -246,7 +245,8 @@ class StructuredPCAResult(LoadingsResult):
 def oppca(
     X: MatrixLike, n_components: int | None, *,
     prior: Prior | None = None,
-    deflation: Literal["orthogonal", "naive"] = "orthogonal", max_iter: int = 500, tol: float | None = None,
+    deflation: Literal["orthogonal", "naive", "joint"] = "orthogonal", max_iter: int = 500,
+    tol: float | None = None,
     kind: Kind = "data", center: bool = True, scale: bool = False, sample_weight: Weights = None,
     n_samples: int | None = None, callback: Callback | None = None,
 ) -> StructuredPCAResult:  # fmt: skip
@@ -266,12 +266,13 @@ def oppca(
         `gain`, but return at least one.
     prior : Prior, optional
         The covariance C of a loading, or its inverse, as in ``Prior(precision=L)``. Default: C = I.
-    deflation : {"orthogonal", "naive"}, default "orthogonal"
+    deflation : {"orthogonal", "naive", "joint"}, default "orthogonal"
         "orthogonal" projects the data onto the complement of the earlier means. "naive" subtracts `x m'`, and
         does not make later means orthogonal. The paper subtracts and restricts the later posteriors: of
-        other data, components explain at most 0.3 % more or less (docs/measured/probabilistic.md).
+        other data, components explain at most 0.3 % more or less (docs/measured/probabilistic.md). "joint"
+        does not deflate: it finds all components at once, see Notes.
     max_iter : int, default 500
-        Iterations of each component.
+        Iterations of each component, or of all together if they are found jointly.
     tol : float, optional
         The iteration for a component ends when an EM step changes the direction of its mean by at most `tol`,
         or cannot raise the free energy. Default 1e-8 for float64, 1e-4 for float32.
@@ -296,10 +297,21 @@ def oppca(
         rank, a single sample, no variance, NaN, infinite or empty input, or an option out of range.
     {type_error}
 
+    Notes
+    -----
+    Jointly, the model is `T = X W + noise`, where the rows of W (r x p) are independent N(0, C). EM maximizes
+    the density of T over X and the noise variance, with W integrated out; this density stands in
+    `free_energy`. X is determined up to a rotation. It is chosen so that the scores are orthogonal, because the
+    posteriors of the rows are independent then. The means need not be orthogonal, and change with r. With
+    C = I the loadings are the principal components, and `scores.T @ scores` has the r leading eigenvalues of
+    `T @ T.T / p`, each less the noise variance.
+
     References
     ----------
     R. Khanna, J. Ghosh, R. Poldrack and O. Koyejo (2017). A deflation method for structured probabilistic
-    PCA. SIAM International Conference on Data Mining, equations 3.9 and 3.10. S. Ubaru, J. Chen and Y. Saad
+    PCA. SIAM International Conference on Data Mining, equations 3.9 and 3.10; "joint" is the model of its
+    section 3 without deflation. M. E. Tipping and C. M. Bishop (1999). Probabilistic principal component
+    analysis. Journal of the Royal Statistical Society B 61(3), 611-622 (joint EM for C = I). S. Ubaru, J. Chen and Y. Saad
     (2017). Fast estimation of tr(f(A)) via stochastic Lanczos quadrature. SIAM Journal on Matrix Analysis
     and Applications 38(4), 1075-1099.
 
@@ -317,7 +329,7 @@ def oppca(
     options = checked_prior(prior) | {"max_iter": max_iter, "tol": tol, "center": center}
     options |= {"scale": scale, "n_samples": n_samples}
     options["sample_weight"] = sample_weight
-    check_choice(deflation, "deflation", _DEFLATIONS[:2])
+    check_choice(deflation, "deflation", _OF_OPPCA)
     return _fit(X, n_components, None, "oppca", deflation, kind, options, [], callback)
 
 
@@ -425,6 +437,8 @@ def _fit(
     n = samples_of(problem, options["n_samples"])
     if n is None:
         raise ValueError("kind='covariance' needs n_samples, to weigh the data against the prior")
+    if n_components is None and deflation == "joint":
+        raise ValueError("deflation='joint' finds all components at once, so n_components cannot be None")
     stop, most = n_components is None, min(problem.p, n if problem.n_samples is None else problem.n_samples)
     r = most if stop else integer(n_components, "n_components", 1, most)
     total_variance(problem)
@@ -443,7 +457,10 @@ def _fit(
     def start_search(residual: Residual, t: int, report: Callable[[], None]) -> Search:
         return Search(problem, residual, prior, n, max_iter, tol, [seed, t + 1], report)
 
-    components = _fit_components(problem, n, r, stop, sizes, deflation, unit, start_search, known, hook)
+    if deflation == "joint":
+        components = fit_at_once(problem, n, r, prior, unit, max_iter, tol, hook)
+    else:
+        components = fit_in_turn(problem, n, r, stop, sizes, deflation, unit, start_search, known, hook)
     if stop and components and not components[0].gain > 0:
         warn("not even the first component raises the free energy")
     unconverged = [t for t, c in enumerate(components) if not c.converged]
@@ -451,74 +468,6 @@ def _fit(
         warn(f"component{'s' * (len(unconverged) > 1)} {', '.join(map(str, unconverged))} not converged in "
             f"{counted(max_iter, 'iteration')}")  # fmt: skip
     return _result(X, problem, components, n, method, deflation, kind, options | {"cardinality": sizes})
-
-
-def _fit_components(
-    problem: Problem, n: float, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str,
-    unit: float, start_search: Callable[[Residual, int, Callable[[], None]], Search], known: list[Component],
-    hook: Hook | None,
-) -> list[Component]:  # fmt: skip
-    """Up to r components, each in the scale of the caller's prior, whose precision is `unit` times L.
-
-    With `stop`, no more than raise the free energy, but one at least.
-    """
-    op, root = problem.operator, math.sqrt(unit)
-    residual = Residual(problem, n, deflation != "naive", 8 if stop else r)
-    removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
-    state = DeflatedOperator.from_problem(problem, removal)
-    sparse_state: DeflatedOperator | None = state
-    rounding = (30 if op.single else 1e3) * float(np.finfo(op.dtype).eps)
-    components: list[Component] = []
-    for t in range(r):
-        if residual.square <= rounding * residual.total:
-            if stop:
-                break
-            raise ValueError(f"X has rank {t}, to rounding, so n_components must be at most {t}, not {r}")
-        if t < len(known):
-            new = known[t]
-        else:
-            try:
-                search = start_search(residual, t, _step_counter(hook, t, r))
-                if sizes is None:
-                    new = search.on_all(
-                        residual.basis if deflation == "orthogonal" else residual.basis[:, :0]
-                    )
-                else:
-                    new = search.on_support(sizes[t], sparse_state, deflation == "constrained")
-            except Ended:
-                break
-            new = replace(
-                new, m=fix_sign(new.m) / root, a=new.a * unit, trace=new.trace / unit,
-                free_energy=new.free_energy - n * problem.n_variables * problem.exponent * math.log(2) / 2,
-                gain=search.gain(new, problem.p if sizes is None else sizes[t]),
-            )  # fmt: skip
-        if stop and components and not new.gain > 0:
-            break
-        components.append(new)
-        residual.remove(new.m * root, (float(new.m @ new.m) + new.trace) * unit)
-        if sizes is not None and sparse_state is not None and t + 1 < r:
-            index = np.flatnonzero(new.m)
-            loading = new.m[index] / np.linalg.norm(new.m[index])
-            sparse_state = sparse_state.deflate(index, loading.astype(op.dtype), problem.noise)
-        if hook is not None and t >= len(known):
-            loading = new.m / np.linalg.norm(new.m)
-            variance = float(problem.in_units(loading @ op.apply(None, loading.astype(op.dtype))))
-            if hook(Progress(t, r, len(new.free_energy), variance)):
-                break
-    return components
-
-
-def _step_counter(hook: Hook | None, t: int, r: int) -> Callable[[], None]:
-    """To be called after each iteration of component t."""
-    steps = 0
-
-    def report() -> None:
-        nonlocal steps
-        steps += 1
-        if hook is not None and hook(Progress(t, r, steps)):
-            raise Ended
-
-    return report
 
 
 def _result(
@@ -566,6 +515,8 @@ def _result(
 def _extended(
     result: StructuredPCAResult, X: Any, more: Any, cardinality: Any, callback: Callback | None
 ) -> StructuredPCAResult:
+    if result.deflation == "joint":
+        raise ValueError("components found jointly change with their number: fit anew, with more")
     X = as_fitted(X, result.kind, result.names)
     before, p = result.n_components, len(result.loadings)
     more = integer(more, "more", 1, min(p, result.n_samples) - before)

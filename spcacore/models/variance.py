@@ -26,7 +26,6 @@ __all__ = [
     "DEFINITIONS", "VARIANCE_DEFINITIONS", "Additional", "TotalShare", "checked_loadings",
     "explained_variance", "operator_variances", "renormalize",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 VARIANCE_DEFINITIONS = ("cumulative", "adjusted", "raw", "regression")
 DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}  # that goes with each objective
@@ -176,6 +175,9 @@ class Additional:
     `A_s x_s / sqrt(x_s'A_s x_s)` of the earlier loadings; cumulative, q'Aq.
     """
 
+    op: _core.Operator
+    regression: bool
+
     def __init__(self, op: _core.Operator, definition: str):
         self.op, self.regression = op, definition == "regression"
         self.basis: list[NDArray[np.float64]] = []
@@ -208,6 +210,11 @@ class Additional:
 
 class TotalShare:
     """Whether the components found explain a share of the total variance."""
+
+    additional: Additional
+    share: float
+    total: float
+    explained: float
 
     def __init__(self, problem: Problem, definition: str, share: float):
         assert problem.diagonal is not None

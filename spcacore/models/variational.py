@@ -11,23 +11,38 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from .. import _core
 from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SUPPORT_TOL
 from .._messages import counted
 from .._records import record
+from .._types import Array, Index
 from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors
 from ..linalg.orthogonal import append_orthonormal, column_span, project_out
+from ..objectives.regression import Regression
 from ..operators.deflation import DeflatedOperator
 from ..operators.low_rank import LowRank
 from ..operators.problem import Problem
+from ..operators.submatrix import KeptRows
 from ..solvers.truncated_power import TruncatedPower
-from .prior_choice import chosen_support, log_supports
+from ..supports.admissible import Supports
+from ..supports.search import forward_ways
 from .priors import Banded, Diagonal, Isotropic, PriorMatrix, Sparse, Spectral
 
 __all__ = [
-    "Component", "ExpectationMaximization", "OnSupport", "Posterior", "Residual", "Search", "Vector",
+    "Component",
+    "ExpectationMaximization",
+    "OnSupport",
+    "Posterior",
+    "Residual",
+    "Search",
+    "Vector",
+    "chosen_support",
+    "log_binomial",
+    "log_supports",
     "regressors",
-]  # fmt: skip
+]
 __dir__ = __all__.copy
+
 
 Vector = NDArray[np.float64]
 _LOG_2PI = math.log(2 * math.pi)
@@ -52,11 +67,19 @@ class Residual:
     B = M is an orthonormal basis of the means; with naive deflation M has the means, and x_t = T b_t.
     """
 
+    op: _core.Operator
+    n: float
+    orthogonal: bool
+    wanted: int
+    eigenvectors: Array
+    term: LowRank
+    square: float
+
     def __init__(self, problem: Problem, n: float, orthogonal: bool, wanted: int):
         self.op, self.n, self.orthogonal, self.wanted = problem.operator, n, orthogonal, wanted
         self.eigenvectors = np.zeros((problem.p, 0))
         assert problem.diagonal is not None
-        self.total = float(problem.diagonal.sum()) * (n - 1)
+        self.total: float = float(problem.diagonal.sum()) * (n - 1)
         self.square = self.total
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
         self.term = LowRank.none(problem.p)
@@ -157,6 +180,9 @@ class Posterior:
 class ExpectationMaximization:
     """EM on all variables of a prior, in the orthogonal complement of Q."""
 
+    square: float
+    entries: float
+
     def __init__(
         self,
         product: Callable[[Vector], Vector],
@@ -176,7 +202,7 @@ class ExpectationMaximization:
             self.product, self.prior, self.Q = product, prior, Q
         self.square, self.entries = square, entries
         self.exact = exact
-        self.dimension = prior.p - Q.shape[1]
+        self.dimension: int = prior.p - Q.shape[1]
         self.guess: list[Vector | None] = [None, None]
 
     def m_step(self, x: Posterior) -> tuple[float, float, float, float]:
@@ -204,7 +230,7 @@ class ExpectationMaximization:
             N = Q.T @ Y
             N = linalg.cho_factor((N + N.T) / 2)
             m = project_out(m - Y @ linalg.cho_solve(N, Y.T @ right), Q)
-            trace -= float(np.sum(Y * linalg.cho_solve(N, Y.T).T))
+            trace -= float(np.trace(linalg.cho_solve(N, Y.T @ Y)))
             logdet -= 2 * float(np.log(np.diag(N[0])).sum())
         return Posterior(m, self.product(m), prior.product(m), trace, self.dimension - a * trace, logdet, a)
 
@@ -472,8 +498,11 @@ class Search:
         return OnSupport(S, em, x, noise, energies, converged, a, self.residual.apply(m) / (e * s2))
 
 
-def regressors(means: Vector, energy: Vector, deflation: str) -> Vector:
+def regressors(means: Vector, traces: Vector, deflation: str) -> Vector:
     """b_t with x_t = T b_t."""
+    if deflation == "joint":
+        return np.asarray(linalg.solve(means.T @ means + np.diag(traces), means.T, assume_a="pos").T)
+    energy = np.sum(means**2, axis=0) + traces
     B = np.zeros_like(means)
     Q = np.zeros((len(means), 0))
     for t, m in enumerate(means.T):
@@ -484,3 +513,53 @@ def regressors(means: Vector, energy: Vector, deflation: str) -> Vector:
             Q = append_orthonormal(Q, m)
         B[:, t] = b / energy[t]
     return B
+
+
+# ---- supports under a prior, and how many there are ---------------------------------------------------
+
+
+def chosen_support(prior: PriorMatrix, supports: Supports, r: Array, a: float) -> Index:
+    """Greedy by units in r_S'(K_S)^-1 r_S - log det K_S, K = a I + L.
+
+    Where K is a multiple of I, the largest norms are best.
+    """
+    if isinstance(prior, Sparse) and supports.plain:
+        return prior.support(r, a, supports.room)
+    ends = []
+    if isinstance(prior, Isotropic):
+        best = supports.variables(supports.largest(supports.norms(r), supports.room))
+        if not supports.grouped:
+            return best
+        ends = [supports.mask(best)]
+
+    def rows(S: Index) -> tuple[Array]:
+        K = prior.rows(S)
+        K[np.arange(len(S)), S] += a
+        return (K,)
+
+    objective = Regression(KeptRows(rows, prior.p), a + prior.diagonal, r, supports, volume=True)
+    return supports.index(max([*forward_ways(objective), *ends], key=objective.value))
+
+
+def log_binomial(n: int, k: int) -> float:
+    """The logarithm of the number of sets of k of n things."""
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def log_supports(choice: Supports, S: Index, k: int) -> float:
+    """The logarithm of the number of supports that S is one of.
+
+    These have k units, or, where groups share the room, whole groups of as many variables as those of S.
+    """
+    free = choice.allowed & ~choice.included
+    if not choice.counts_variables:
+        return log_binomial(int(free.sum()), k - int(choice.included.sum()))
+    room = int(choice.size[free & np.isin(np.arange(len(free)), choice.unit[S])].sum())
+    ways = np.full(room + 1, -np.inf)
+    ways[0] = 0.0
+    for size, n in zip(*np.unique(choice.size[free], return_counts=True), strict=True):
+        before = ways.copy()
+        for m in range(1, min(int(n), room // int(size)) + 1):
+            some = m * int(size)
+            ways[some:] = np.logaddexp(ways[some:], before[: room + 1 - some] + log_binomial(int(n), m))
+    return float(ways[room])

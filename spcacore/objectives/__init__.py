@@ -1,4 +1,3 @@
 """What is maximized over supports: a file an objective, each by the contract of supports/objective."""
 
 __all__: list[str] = []
-__dir__ = __all__.copy

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import ACROSS_BISECTIONS, ACROSS_ENTERING, ACROSS_WORK, CHOICE_SWAPS
@@ -27,7 +28,6 @@ from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Bound, Objective, of_each_size
 
 __all__ = ["LeadingSum", "leading_sum"]
-__dir__ = __all__.copy
 
 
 def leading_sum(A: Array, S: Index, r: int) -> float:
@@ -40,12 +40,18 @@ def leading_sum(A: Array, S: Index, r: int) -> float:
 class LeadingSum(Objective):
     """Of a semidefinite A in memory."""
 
+    r: int
+    diagonal: Array
+    exact: bool
+    most_tried: int
+    masked: Array | None
+
     most_tried = ACROSS_ENTERING
 
     def __init__(self, A: Array, supports: Supports, r: int = 1):
         super().__init__(supports)
         self.A, self.r, self.diagonal = A, r, A.diagonal().copy()
-        self.signs = supports.signs if r == 1 else None
+        self.signs: NDArray[np.int8] | None = supports.signs if r == 1 else None
         self.exact, self.masked = self.signs is None, None
         if self.signs is not None:
             self.most_tried = CHOICE_SWAPS

@@ -18,7 +18,6 @@ from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Objective
 
 __all__ = ["PARTITION_TABLES", "Partition", "Places"]
-__dir__ = __all__.copy
 
 PARTITION_TABLES = 1024  # kept of components with a unit more: a number a unit
 
@@ -61,6 +60,12 @@ class Places(Supports):
 
 class Partition(Objective):
     """The sum over components of an objective of one."""
+
+    one: Objective
+    sizes: tuple[int, ...]
+    total: bool
+    exact: bool
+    most_tried: int
 
     steepest = True  # values of the components that a swap leaves alone are known
 

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .. import _core
 from .._limits import (
     LEAST_SQUARES_ENTERING,
     LEAST_SQUARES_ORDER,
@@ -30,13 +32,11 @@ from ..linalg.pencil import PencilBasis, border, bordered_values
 from ..linalg.signed import signed_ratio
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from ..operators.submatrix import rows_of, whole_matrix
+from ..operators.submatrix import KeptRows, rows_of, whole_matrix
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Objective, of_each_size
-from .rows import KeptRows
 
 __all__ = ["Fit", "Quotient", "Ratio", "RatioOfUnits", "Support"]
-__dir__ = __all__.copy
 
 _STEEPEST = 8  # units up to which the best swap of all is sought, and beyond which the first that helps
 _KEPT_BASES = 64  # of the supports that a step of a search asks for again
@@ -69,6 +69,18 @@ class Ratio:
         Variables of which the deflation has left more than rounding.
     """
 
+    nothing: float
+    entering: int
+    op: _core.Operator
+    p: int
+    dtype: np.dtype[Any]
+    variance: NDArray[Any]
+    G_diagonal: NDArray[Any]
+    M_diagonal: Any
+    known: NDArray[Any]
+    largest: float
+    u: Array
+
     nothing, entering = 0.0, LEAST_SQUARES_ENTERING
 
     def __init__(self, problem: Problem, state: DeflatedOperator):
@@ -77,8 +89,8 @@ class Ratio:
         self.op = op = state.operator
         self.p, self.dtype = op.p, op.dtype
         self.variance = self.G_diagonal = np.maximum(np.asarray(state.diagonal, np.float64), 0)
-        self.least = PENCIL_SCHUR.of(op.dtype) * np.asarray(problem.diagonal, np.float64)
-        self.usable = self.variance > np.maximum(self.least, np.finfo(op.dtype).tiny)
+        self.least: Array = PENCIL_SCHUR.of(op.dtype) * np.asarray(problem.diagonal, np.float64)
+        self.usable: NDArray[np.bool_] = self.variance > np.maximum(self.least, np.finfo(op.dtype).tiny)
         self.A: Array | None = None
         self.Q: Array | None = None  # the penalty, as rows
         self.single = False
@@ -204,16 +216,22 @@ class RatioOfUnits(Objective):
         The best feasible x on some variables, or None. The ratio then bounds its value.
     """
 
+    quotient: Quotient
+    fit: Fit | None
+    tie: float
+    most_tried: int
+    work: float
+
     slack = RISE
     at_once = 32
 
     def __init__(self, quotient: Quotient, supports: Supports, fit: Fit | None = None):
         super().__init__(supports)
         self.quotient, self.fit, self.tie = quotient, fit, TIE.of(quotient.dtype)
-        self.bounded = fit is not None or supports.signs is not None
-        self.exact = not self.bounded and bool(quotient.known.all())
+        self.bounded: bool = fit is not None or supports.signs is not None
+        self.exact: bool = not self.bounded and bool(quotient.known.all())
         few = supports.signs is None or len(supports.allowed) <= self.most_tried
-        self.steepest = few and supports.room <= _STEEPEST
+        self.steepest: bool = few and supports.room <= _STEEPEST
         if supports.simple:
             self.most_tried = quotient.entering
         self.work = np.inf  # multiplications left to swaps

@@ -15,12 +15,11 @@ import numpy as np
 from .._records import record
 from .._types import Array, Index
 from ..linalg.pencil import whitening
+from ..operators.submatrix import KeptRows
 from ..supports.admissible import Supports, Unit, Units
 from ..supports.objective import Objective
-from .rows import KeptRows
 
 __all__ = ["Regression"]
-__dir__ = __all__.copy
 
 
 @record
@@ -52,6 +51,16 @@ class Regression(Objective):
     fit : callable, optional
         The best u on some variables, as where it has signs: it minimizes u'Ku - 2 g'u.
     """
+
+    g: Array
+    least: float
+    volume: bool
+    fit: Callable[[Index], Array] | None
+    exact: bool
+    steepest: bool
+    most_tried: int
+    none: _Explained
+    last: _Explained
 
     def __init__(
         self, K: KeptRows, diagonal: Array, g: Array, supports: Supports, *, least: float = 0.0,

@@ -24,7 +24,6 @@ __all__ = [
     "Affine", "ColumnStatistics", "CovarianceStorage", "DataStorage", "Storage", "column_statistics",
     "covariance_problem", "data_problem", "divisor_and_weight", "recomputed_statistics",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
 

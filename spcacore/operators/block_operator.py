@@ -28,7 +28,6 @@ from .blocks import Index, RowBlocks
 from .low_rank import LowRank
 
 __all__ = ["BlockOperator", "Gram"]
-__dir__ = __all__.copy
 
 
 class Gram:
@@ -36,6 +35,27 @@ class Gram:
 
     It belongs to one call of a solver, which changes what it keeps.
     """
+
+    blocks: RowBlocks
+    dtype: np.dtype[Any]
+    range: float
+    factor: float
+    row_weight: NDArray[Any] | None
+    each: list[Any]
+    p: int
+    inside: tuple[Index, NDArray[Any]]
+    keeping: bool
+    alone: bool
+    promise: NDArray[Any]
+    clock: int
+    debt: int
+    slot: Index
+    formed: bool
+    cost: float
+    column: NDArray[Any]
+    owner: Index
+    used: NDArray[np.int64]
+    part: tuple[Index, NDArray[Any]]
 
     def __init__(
         self,
@@ -50,9 +70,9 @@ class Gram:
         self.blocks, self.dtype, self.range, self.factor = blocks, dtype, range_, factor
         self.row_weight, self.each = row_weight, blocks.split_or_none(row_weight)
         self.p = p = blocks.shape[1]
-        self.mean = np.zeros(p, dtype) if mean is None else mean
-        self.weight = np.ones(p, dtype) if weight is None else weight
-        self.diagonal = np.zeros(p, dtype)
+        self.mean: NDArray[Any] = np.zeros(p, dtype) if mean is None else mean
+        self.weight: NDArray[Any] = np.ones(p, dtype) if weight is None else weight
+        self.diagonal: NDArray[Any] = np.zeros(p, dtype)
         self.promise = self.diagonal  # of the variables, to be used soon
         self.column = np.empty((0, p), dtype)  # those kept, as rows
         self.slot = np.full(p, -1, np.intp)  # of a variable in `column`
@@ -65,7 +85,7 @@ class Gram:
         self.alone = False  # but for the next one
         kept = min(max(1, LIKELY_BYTES // (p * dtype.itemsize)), RECENT_PRODUCTS)
         self.recent: deque[tuple[Index, NDArray[Any], NDArray[Any]]] = deque(maxlen=kept)
-        self.capacity = min(p, KEPT_BYTES // (p * dtype.itemsize))
+        self.capacity: int = min(p, KEPT_BYTES // (p * dtype.itemsize))
         self.cost = 0.0  # of the passes so far, in columns of A
         self.debt = 0  # products that kept columns would have saved
 
@@ -324,11 +344,23 @@ class BlockOperator:
     `symmetric_form` is True: it acts on vectors of length p alone. `n` is the number of samples.
     """
 
+    dense: bool
+    symmetric_form: bool
+    by_passes: bool
+    gram: Gram
+    inner: _core.Operator
+    n: int
+    p: int
+    m: int
+    t: int
+    dtype: np.dtype[Any]
+    single: bool
+
     dense, symmetric_form, by_passes = False, True, True
 
     def __init__(self, gram: Gram, inner: _core.Operator, removed: LowRank | None = None) -> None:
         self.gram, self.inner, self.n = gram, inner, gram.blocks.shape[0]
-        self.removed = LowRank.none(gram.p) if removed is None else removed
+        self.removed: LowRank = LowRank.none(gram.p) if removed is None else removed
         self.p, self.m, self.t = inner.p, inner.m, inner.t
         self.dtype, self.single = gram.dtype, inner.single
 

@@ -21,7 +21,6 @@ __all__ = [
     "merged_moments", "moments", "not_finite", "products", "scaled_statistics", "scores_of",
     "squares_of_scores", "statistics", "submatrix", "sum_parts", "weighted_statistics",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 def as_kernel_input(block: Any) -> Any:

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import READ_AHEAD, SPARE_READS, SUSPECT_BYTES, SUSPECT_SHARE
-from .._types import Index
+from .._types import Array, Index
 from .deflation import DeflatedOperator
 from .problem import Problem, Screening
 from .working_set import Vector, WorkingSet
 
 __all__ = ["BlocksWorkingSet"]
-__dir__ = __all__.copy
 
 
 class BlocksWorkingSet(WorkingSet):
@@ -34,21 +33,24 @@ class BlocksWorkingSet(WorkingSet):
     one pass for several vectors.
     """
 
+    spare: NDArray[Any]
+    promise: NDArray[Any]
+
     def __init__(self, problem: Problem):
         super().__init__(problem)
         assert problem.diagonal is not None
         assert problem.moment is not None
         n, dtype = self.operator.n, self.operator.dtype
-        self.norm = np.sqrt(problem.diagonal) * (1 + 1e-6)
-        self.size = np.sqrt(problem.moment)  # about 0
-        self.eps = 4 * float(np.finfo(dtype).eps)
-        self.few = min(int(SUSPECT_SHARE * self.operator.p), SUSPECT_BYTES // (n * dtype.itemsize))
+        self.norm: Array = np.sqrt(problem.diagonal) * (1 + 1e-6)
+        self.size: NDArray[Any] = np.sqrt(problem.moment)  # about 0
+        self.eps: float = 4 * float(np.finfo(dtype).eps)
+        self.few: int = min(int(SUSPECT_SHARE * self.operator.p), SUSPECT_BYTES // (n * dtype.itemsize))
         self.spare = np.empty((0, n), dtype)  # columns that were read and did not join,
         self.owner: Index = np.empty(0, np.intp)  # whose they are,
-        self.slot = np.full(self.operator.p, -1, np.intp)  # and where those of a variable are
+        self.slot: Index = np.full(self.operator.p, -1, np.intp)  # and where those of a variable are
         self.promise = problem.diagonal  # of the variables, to be asked for soon
         operator: Any = self.operator
-        self.before = operator.gram.blocks.passes - 1  # but for the statistics
+        self.before: int = operator.gram.blocks.passes - 1  # but for the statistics
 
     def report(self, screening: Callable[[], Screening]) -> Screening:
         operator: Any = self.operator

@@ -37,7 +37,6 @@ __all__ = [
     "Combine", "Expected", "RowBlocks", "SlicedRows", "TakenRows", "locate_not_finite", "named",
     "naming_not_finite",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 Combine = Callable[[list[Any]], Any]
 
@@ -297,6 +296,9 @@ class _Slices:
 
 class TakenRows(RowBlocks):
     """Some rows of other blocks."""
+
+    source: RowBlocks
+    own: list[Any]
 
     def __init__(self, source: RowBlocks, rows: Index) -> None:
         ends = np.searchsorted(rows, [*source.starts, source.shape[0]]).tolist()

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import COLUMN_REFERENCES
-from .._types import Index
+from .._types import Array, Index
 
 if TYPE_CHECKING:
     from .problem import Problem
 
 __all__ = ["ColumnBounds"]
-__dir__ = __all__.copy
 
 
 class ColumnBounds:
@@ -37,17 +36,23 @@ class ColumnBounds:
         And the magnitude of the product.
     """
 
+    entries: Index
+    last: Index
+    product: Array
+    read: int
+    made: int
+
     def __init__(self, problem: Problem, entries: Index):
         operator, n = problem.operator, problem.operator.n
         assert problem.diagonal is not None
         assert problem.moment is not None
         self.made, self.read, self.entries = 0, 0, entries
-        self.norm = np.sqrt(problem.diagonal) * (1 + 1e-9)
+        self.norm: Array = np.sqrt(problem.diagonal) * (1 + 1e-9)
         rounding = 4 * float(np.finfo(operator.dtype).eps) * (entries + n / 16 + 64)
-        self.slack = rounding * np.sqrt(problem.moment)
-        self.reach = self.norm + self.slack
+        self.slack: Array = rounding * np.sqrt(problem.moment)
+        self.reach: Array = self.norm + self.slack
         kept = min(COLUMN_REFERENCES, max(1, problem.cost // (4 * n)))  # not much beside the data
-        self.direction = np.zeros((1 + kept, n))
+        self.direction: Array = np.zeros((1 + kept, n))
         self.last, self.product = np.zeros(operator.p, np.intp), np.zeros(operator.p)
 
     def above(

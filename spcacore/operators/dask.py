@@ -30,7 +30,6 @@ from .fingerprints import fingerprint
 from .screening import available_memory
 
 __all__ = ["DaskBlocks"]
-__dir__ = __all__.copy
 
 _MACHINERY = ("asyncio", "concurrent", "dask", "distributed", "tornado")  # whose errors are not of a block
 _KEPT: WeakSet[DaskBlocks] = WeakSet()
@@ -38,6 +37,9 @@ _KEPT: WeakSet[DaskBlocks] = WeakSet()
 
 class DaskBlocks(RowBlocks):
     """The row chunks of a dask array or dataframe; see `row_blocks`."""
+
+    blocks: Any
+    prints: list[int | None]
 
     def __init__(self, X: Any, persist: bool | None, names: Any) -> None:
         names = column_names(X) if names is None else names
@@ -54,7 +56,7 @@ class DaskBlocks(RowBlocks):
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
         super().__init__(X.shape, X.dtype, list(accumulate(X.chunks[0][:-1], initial=0)), names)
-        self.persist = None if persist is None else check_bool(persist, "persist")
+        self.persist: bool | None = None if persist is None else check_bool(persist, "persist")
         self.array = X
         self.blocks = list(X.to_delayed().ravel())
         found = self._found()

@@ -20,7 +20,6 @@ from .problem import Problem
 from .submatrix import largest_submatrix
 
 __all__ = ["DEFLATIONS", "PROJECTION", "DeflatedOperator", "Deflation"]
-__dir__ = __all__.copy
 
 
 @record

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHUNK
+from .._types import Array
 from .._validation import column_names, is_row_blocks, is_sparse
 from .base import Affine, DataStorage
 from .dense import DenseData
@@ -21,7 +22,6 @@ from .standardization import Standardization
 from .statistics import Index, Statistics
 
 __all__ = ["DegreeScaled", "degree_problem", "degree_weight", "row_shift"]
-__dir__ = __all__.copy
 
 
 class DegreeScaled(DataStorage):
@@ -29,6 +29,10 @@ class DegreeScaled(DataStorage):
 
     tau is their mean unless it is given, for new rows.
     """
+
+    names: tuple[str, ...] | None
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
 
     def __init__(self, X: Any, tau: float | None = None) -> None:
         if is_row_blocks(X):
@@ -43,7 +47,7 @@ class DegreeScaled(DataStorage):
             self.sums = partial(_dense_sums, self.inner.array)
         inner = self.inner
         self.names, self.shape, self.dtype = column_names(X), inner.shape, inner.dtype
-        self.cost = inner.arrays[0].size if isinstance(inner, CompressedData) else inner.cost
+        self.cost: int = inner.arrays[0].size if isinstance(inner, CompressedData) else inner.cost
         with np.errstate(over="ignore", invalid="ignore"):
             low, row, column, _ = self.sums(np.ones(self.shape[0]))
         if not (np.isfinite(row).all() and np.isfinite(column).all()):
@@ -54,8 +58,8 @@ class DegreeScaled(DataStorage):
         if tau is None and not row.any():
             raise ValueError("X has only zeros")
         shift = row.mean() if tau is None else tau
-        self.degree_weight = (1 / np.sqrt(row + shift)).astype(self.dtype)
-        self.column_scale = np.sqrt(column + column.mean())
+        self.degree_weight: NDArray[Any] = (1 / np.sqrt(row + shift)).astype(self.dtype)
+        self.column_scale: Array = np.sqrt(column + column.mean())
 
     def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
         n, _ = self.shape

@@ -28,7 +28,6 @@ __all__ = [
     "DenseCovariance", "DenseData", "blas_layout", "columns_as_float64", "has_blas_layout", "missing_problem",
     "refuse_indefinite", "resembles_covariance",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 class DenseData(DataStorage):
@@ -37,12 +36,17 @@ class DenseData(DataStorage):
     `missing` allows NaN entries; `screening` is how its products are to be screened.
     """
 
+    array: NDArray[Any]
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    cost: int
+
     has_gram = dense = True
-    working_set = WorkingSet
+    working_set: Any = WorkingSet
     screening = "none"
 
     def __init__(self, X: Any, missing: bool = False) -> None:
-        self.names = column_names(X)
+        self.names: tuple[str, ...] | None = column_names(X)
         self.array = a = blas_layout(real_array(X, "X", ndim=2, finite=False))
         self.shape, self.dtype, self.cost = a.shape, a.dtype, a.size
         self.missing = missing
@@ -111,6 +115,13 @@ def _rounded(problem: Problem, dtype: np.dtype) -> Problem:
 
 class DenseCovariance(CovarianceStorage):
     """A symmetric array; `definite` refuses an indefinite one."""
+
+    names: tuple[str, ...] | None
+    array: NDArray[Any]
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    cost: int
+    definite: bool
 
     def __init__(self, X: Any, definite: bool = True) -> None:
         X, self.names = symmetric(X, None, "X"), column_names(X)

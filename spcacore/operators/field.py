@@ -16,7 +16,6 @@ from .deflation import PROJECTION, DeflatedOperator
 from .problem import Problem
 
 __all__ = ["Direction", "Field", "Ground", "can_be_formed"]
-__dir__ = __all__.copy
 
 Direction = tuple[Index, NDArray[Any]]  # the nonzeros of what has been removed, as variables and values
 
@@ -36,10 +35,13 @@ class Field:
         Whether these are all variables.
     """
 
+    index: Index
+    matrix: NDArray[np.float32]
+
     def __init__(self, problem: Problem, index: Index):
         self._problem = replace(problem, ground=None)  # which would hold this field
         self.index = index
-        self.whole = len(index) == problem.p
+        self.whole: bool = len(index) == problem.p
         self._columns: NDArray[np.float32] | None = None
         self.matrix = self._formed()
         self._place = np.full(problem.p, -1, np.intp)
@@ -77,8 +79,9 @@ class Field:
     def without(self, state: DeflatedOperator) -> bool:
         """Remove what the state has removed; False where that needs variables that are not here."""
         found = _directions(state)
-        if len(found) < len(self._removed) or any(
-            a[1] is not b[1] for a, b in zip(self._removed, found, strict=False)
+        if len(found) < len(self._removed) or not all(
+            np.array_equal(before[0], now[0]) and np.array_equal(before[1], now[1])
+            for before, now in zip(self._removed, found, strict=False)
         ):
             self.matrix, self._removed, self._norm = self._formed(), [], {}
         for variables, entries in found[len(self._removed) :]:
@@ -202,6 +205,10 @@ class Ground:
     noise : float or None
         The deviation of correlations that are noise, of an earlier component.
     """
+
+    wide: bool
+    enough: int
+    partial: int
 
     def __init__(self) -> None:
         self.wide, self.weak, self.enough, self.partial = False, False, 0, 0

@@ -21,7 +21,6 @@ from .._validation import is_sparse
 from .sparse_format import compressed
 
 __all__ = ["fingerprint"]
-__dir__ = __all__.copy
 
 _FLAT = 1 << 10  # entries in a line of what has one dimension
 

@@ -34,7 +34,6 @@ __all__ = [
     "formed", "is_rounding", "is_tall", "is_wanted", "keeps_digits", "pairs_of", "pays", "with_matrix",
     "with_moments",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 def pays(shape: tuple[int, int], stored: int, pairs: float, itemsize: int, dense: bool) -> bool:

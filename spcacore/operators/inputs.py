@@ -31,7 +31,6 @@ from .sparse import CompressedCovariance, CompressedData
 from .standardization import Standardization
 
 __all__ = ["AS_DATA", "KINDS", "UNASKED", "as_fitted", "as_problem", "in_order", "variable_names"]
-__dir__ = __all__.copy
 
 KINDS = ("data", "covariance")
 UNASKED = object()

@@ -14,7 +14,6 @@ from ..linalg.orthogonal import orthonormal, unit_columns
 from .problem import Problem
 
 __all__ = ["cheap_dense_shares", "dense_shares", "leading_vectors", "negligible"]
-__dir__ = __all__.copy
 
 
 def leading_vectors(problem: Problem, r: int) -> NDArray[np.float64]:

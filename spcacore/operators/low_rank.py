@@ -22,7 +22,6 @@ from .._records import record
 from .._types import Array, Index
 
 __all__ = ["LowRank"]
-__dir__ = __all__.copy
 
 
 @record
@@ -75,7 +74,7 @@ class LowRank:
         return self.left @ (self.middle @ ((self.right if S is None else self.right[S]).T @ V))
 
     def diagonal(self) -> Array:
-        return np.einsum("ij,jk,ik->i", self.left, self.middle, self.right)
+        return np.einsum("ij,ij->i", self.left @ self.middle, self.right)
 
     def rows(self, S: Index) -> Array:
         return (self.left[S] @ self.middle) @ self.right.T

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from .._records import record
 
 __all__ = ["MissingData"]
-__dir__ = __all__.copy
 
 
 @record

@@ -22,7 +22,6 @@ from .row_sources import own_names
 from .statistics import Statistics
 
 __all__ = ["OUT_OF_RANGE", "WHOLE", "Moments"]
-__dir__ = __all__.copy
 
 WHOLE = 2.0**53  # up to which a double holds every integer
 OUT_OF_RANGE = "X has entries whose squares exceed the number range: rescale it"

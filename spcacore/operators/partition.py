@@ -39,7 +39,6 @@ from .standardization import Standardization
 from .statistics import Statistics, merged, unit_deviation, unit_of
 
 __all__ = ["BlockData", "column_means", "products_of_scores", "row_blocks", "scores"]
-__dir__ = __all__.copy
 
 
 def row_blocks(
@@ -125,13 +124,20 @@ def row_blocks(
 class BlockData(DataStorage):
     """Data in blocks of rows, whose passes may run wherever the blocks are."""
 
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    names: tuple[str, ...] | None
+    cost: int
+    size: NDArray[Any]
+    blocks: RowBlocks
+
     has_gram = dense = one_pass = True
 
     def __init__(self, X: Any) -> None:
         self.blocks = row_blocks(X)
         self.shape, self.dtype = self.blocks.shape, float_type(self.blocks.dtype)
         self.names, self.cost = self.blocks.names, self.shape[1]
-        self.working_set = None if self.blocks.summed else BlocksWorkingSet
+        self.working_set: type[BlocksWorkingSet] | None = None if self.blocks.summed else BlocksWorkingSet
 
     def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
         self.blocks = self.blocks.held()

@@ -9,7 +9,6 @@ import numpy as np
 from .._validation import is_sparse
 
 __all__ = ["permuted_columns"]
-__dir__ = __all__.copy
 
 
 def permuted_columns(X: Any, generator: np.random.Generator) -> Any:

@@ -21,7 +21,6 @@ __all__ = [
     "BELOW_RANGE", "OUT_OF_RANGE", "Problem", "Screening", "of_matrix", "usual_cardinality",
     "warn_out_of_range",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
 BELOW_RANGE = "a variance is below the number range and is given as 0"

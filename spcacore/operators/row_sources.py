@@ -25,7 +25,6 @@ __all__ = [
     "as_sliced",
     "own_names",
 ]
-__dir__ = __all__.copy
 
 _SINGLE = ("float32", "float16", "float", "halffloat")  # dtypes that become float32; the last two of pyarrow
 
@@ -106,13 +105,17 @@ class _Source:
 class SlicedTable(_Source):
     """A dataframe of pandas or polars, or a table of pyarrow, some rows of which become an array."""
 
+    table: Any
+    shape: tuple[int, int]
+    names: tuple[str, ...] | None
+
     def __init__(self, X: Any) -> None:
         self.table, self.shape, self.names = X, (int(X.shape[0]), int(X.shape[1])), columns_of(X)
         kinds = getattr(X, "dtypes", None)
         if kinds is None:
             kinds = X.schema.types
         single = all(str(kind).lower() in _SINGLE for kind in kinds)
-        self.dtype = np.dtype(np.float32 if single else np.float64)
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
         self._between(0, 1)  # names the columns that are no numbers
 
     def _between(self, start: int, stop: int) -> NDArray[Any]:
@@ -129,6 +132,9 @@ class PiecedTable(_Source):
     One piece is in memory.
     """
 
+    dtype: np.dtype[Any]
+    readers: list[Callable[[], Any]]
+
     def __init__(self, pieces: list[tuple[int, Callable[[], Any]]], schema: Any) -> None:
         text = [str(kind) for kind in schema.types]
         wrong = [
@@ -141,9 +147,9 @@ class PiecedTable(_Source):
             raise TypeError(
                 f"X has columns that hold no numbers: drop or encode {', '.join(wrong[:5])}{more}"
             )
-        self.names = tuple(schema.names)
-        self.cuts = list(accumulate((size for size, _ in pieces), initial=0))
-        self.shape = self.cuts[-1], len(self.names)
+        self.names: tuple[str, ...] | None = tuple(schema.names)
+        self.cuts: list[int] = list(accumulate((size for size, _ in pieces), initial=0))
+        self.shape: tuple[int, int] = self.cuts[-1], len(self.names)
         self.dtype = np.dtype(np.float32 if all(kind in _SINGLE for kind in text) else np.float64)
         self.readers, self._known = [read for _, read in pieces], -1
         self._table: Any = None
@@ -162,6 +168,9 @@ class PiecedTable(_Source):
 class IteratedRows(_Source):
     """Blocks that a function yields, one after the other, and anew in each pass. One block is in memory."""
 
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
     def __init__(self, blocks: Callable[[], Any]) -> None:
         self.blocks = blocks
         parts = [(block.shape, block.dtype) for block in self._opened()]
@@ -170,9 +179,9 @@ class IteratedRows(_Source):
         wide = {shape[1] for shape, _ in parts}
         if len(wide) > 1:
             raise ValueError(f"X is a function that returns blocks with numbers of columns {sorted(wide)}")
-        self.cuts = list(accumulate((shape[0] for shape, _ in parts), initial=0))
+        self.cuts: list[Any] = list(accumulate((shape[0] for shape, _ in parts), initial=0))
         self.shape, self.dtype = (self.cuts[-1], wide.pop()), np.result_type(*(kind for _, kind in parts))
-        self.names = None
+        self.names: tuple[str, ...] | None = None
         self._open: Any = iter(())
         self._block: Any = None  # what was read last,
         self._first, self._next = 0, 0  # its first row, and the next to be read
@@ -241,11 +250,11 @@ class StackedRows(_Source):
         if len(named) > 1:
             first, other = list(named.values())[:2]
             raise ValueError(f"X is a list of tables, and X[{first}] has other columns than X[{other}]")
-        self.names = next(iter(named), None)
-        self.parts = [part.tocsr() if is_sparse(part) else part for part in parts]
-        self.cuts = list(accumulate((int(part.shape[0]) for part in parts), initial=0))
-        self.shape = self.cuts[-1], int(parts[0].shape[1])
-        self.dtype = np.result_type(*(np.dtype(part.dtype) for part in parts))
+        self.names: tuple[str, ...] | None = next(iter(named), None)
+        self.parts: list[Any] = [part.tocsr() if is_sparse(part) else part for part in parts]
+        self.cuts: list[int] = list(accumulate((int(part.shape[0]) for part in parts), initial=0))
+        self.shape: tuple[int, int] = self.cuts[-1], int(parts[0].shape[1])
+        self.dtype: np.dtype[Any] = np.result_type(*(np.dtype(part.dtype) for part in parts))
 
     def _between(self, start: int, stop: int) -> Any:
         rows = [

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 __all__ = ["MODES", "Plan", "available_memory", "plan", "screened"]
-__dir__ = __all__.copy
 
 MODES = ("auto", "gram", "working_set", "both", "shadow", "references", "none")
 _SMALLEST_NORMAL = 2.0**-1022

@@ -26,14 +26,20 @@ from .statistics import Index, Statistics, compressed_statistics
 from .working_set import CompressedWorkingSet
 
 __all__ = ["CompressedCovariance", "CompressedData"]
-__dir__ = __all__.copy
 
 
 class CompressedData(DataStorage):
     """A matrix in CSR or CSC, of which nothing is copied; others become CSR."""
 
+    matrix: Any
+    arrays: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+    row_major: Any
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    cost: int
+
     has_gram = True
-    working_set = CompressedWorkingSet
+    working_set: Any = CompressedWorkingSet
 
     def __init__(self, X: Any) -> None:
         self.matrix, self.arrays = canonical_arrays(X, turn=True)
@@ -87,6 +93,13 @@ class CompressedData(DataStorage):
 
 class CompressedCovariance(CovarianceStorage):
     """A symmetric matrix in CSR or CSC; `definite` refuses an indefinite one."""
+
+    matrix: Any
+    arrays: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    cost: int
+    definite: bool
 
     def __init__(self, X: Any, definite: bool = True) -> None:
         self.matrix, self.arrays = canonical_arrays(X)

@@ -11,7 +11,6 @@ from .._limits import CHUNK
 from .._validation import float_type
 
 __all__ = ["canonical_arrays", "compressed", "kernel_arrays"]
-__dir__ = __all__.copy
 
 
 def canonical_arrays(

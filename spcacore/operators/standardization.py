@@ -13,7 +13,6 @@ from .._records import record
 from .._validation import check_sample_weight
 
 __all__ = ["Standardization"]
-__dir__ = __all__.copy
 
 
 @record

@@ -18,7 +18,6 @@ __all__ = [
     "Statistics", "compressed_statistics", "dense_moments", "dense_statistics", "entries", "in_range",
     "merged", "unit_deviation", "unit_of",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 @record

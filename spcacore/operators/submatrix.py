@@ -1,7 +1,8 @@
-"""Columns of A, and how large a submatrix may be formed."""
+"""Columns of A, rows that searches ask for again and again, and how large a submatrix may be formed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from .._limits import (
     SUBMATRIX_ORDER,
     SUBMATRIX_WORK,
 )
+from .._types import Array, Index
 from .problem import Problem
 
-__all__ = ["Rows", "columns_cost", "columns_of", "largest_submatrix", "rows_of", "whole_matrix"]
-__dir__ = __all__.copy
+__all__ = ["KeptRows", "Rows", "columns_cost", "columns_of", "largest_submatrix", "rows_of", "whole_matrix"]
+
+_SPARE_ROWS = 256  # beside those of a support, which may leave it and come back
 
 
 def largest_submatrix(op: _core.Operator) -> int:
@@ -64,6 +67,8 @@ def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
 class Rows:
     """Rows of A, each computed once as long as they fit a bound."""
 
+    op: _core.Operator
+
     def __init__(self, op: _core.Operator) -> None:
         self.op, self._known = op, dict[int, NDArray[Any]]()
 
@@ -88,3 +93,28 @@ def whole_matrix(op: _core.Operator) -> NDArray[np.float64]:
     for start in range(0, op.p, 32):
         A[:, start : start + 32] = op.apply_block(np.eye(op.p, min(32, op.p - start), -start))
     return A
+
+
+class KeptRows:
+    """Rows of matrices of order p, kept once they were asked for."""
+
+    rows: Callable[[Index], tuple[Array, ...]]
+    all: Index
+
+    def __init__(self, rows: Callable[[Index], tuple[Array, ...]], p: int):
+        self.rows, self.all = rows, np.arange(p)
+        self.kept: dict[int, tuple[Array, ...]] = {}
+
+    def between(self, S: Index, T: Index | None = None) -> list[Array]:
+        """Rows S, columns T or all, of each of the matrices."""
+        members = S.tolist()
+        new = [j for j in members if j not in self.kept]
+        if new or not members:
+            if len(self.kept) > len(members) + _SPARE_ROWS:
+                self.kept, new = {}, members
+            parts = self.rows(np.array(new, np.intp))
+            self.kept.update(zip(new, zip(*parts, strict=True), strict=True))
+            if not members:
+                return [part[:, self.all if T is None else T] for part in parts]
+        each = zip(*(self.kept[j] for j in members), strict=True)
+        return [np.array(rows if T is None else [row[T] for row in rows]) for rows in each]

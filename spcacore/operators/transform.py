@@ -16,7 +16,6 @@ from .sparse_format import compressed
 from .statistics import Index
 
 __all__ = ["fitted_scores", "products_of_scores", "scores"]
-__dir__ = __all__.copy
 
 
 def scores(

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .deflation import DeflatedOperator
 
 __all__ = ["CompressedWorkingSet", "Vector", "WorkingSet"]
-__dir__ = __all__.copy
 
 
 Vector = tuple[Index, NDArray[Any], float]  # the nonzeros of x, and a level of |A x|
@@ -51,6 +50,9 @@ class WorkingSet:
         The standard deviation of correlations that are noise, as it was last estimated.
     """
 
+    operator: _core.Operator
+    checks: int
+
     bounds: ColumnBounds | None = None
     reads: float = 1.0  # for the statistics
     noise: float | None = None
@@ -60,7 +62,7 @@ class WorkingSet:
         n, dtype, self._screened = operator.n, operator.dtype, operator is not problem.operator
         self.operator, self.checks = operator, 0
         self.index: Index = np.empty(0, np.intp)
-        self.position = np.full(operator.p, -1, np.intp)
+        self.position: Index = np.full(operator.p, -1, np.intp)
         self._columns, self._gram = np.empty((0, n), dtype), np.empty((0, 0), dtype)
         self._last: tuple[Problem, DeflatedOperator, Index, tuple[Problem, DeflatedOperator]] | None = None
 

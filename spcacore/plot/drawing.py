@@ -24,7 +24,6 @@ __all__ = [
     "faint", "given_or_new_axes", "hide_spines", "is_dark", "label_rows", "legend_above", "loadings_of",
     "percent", "points_per_row", "text_color", "variable_names", "variance_shares", "write_in_the_middle",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 ABOVE, BELOW = "#b2182b", "#2166ac"
 SPARSE, DENSE, ORDINARY, CHOSEN = "#0072b2", "#7d7d7d", "#c4c4c4", "#d55e00"

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["stability"]
-__dir__ = __all__.copy
 
 
 @filled(drawing.PARAGRAPHS)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["bars", "heatmap", "images"]
-__dir__ = __all__.copy
 
 
 @filled(drawing.PARAGRAPHS)

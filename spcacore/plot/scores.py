@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["biplot"]
-__dir__ = __all__.copy
 
 _STYLES = list(product("osD^", drawing.COLORS))  # of the classes
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..selection.tuning import SparsityPath
 
 __all__ = ["path"]
-__dir__ = __all__.copy
 
 _PARAMETERS = {
     "cardinality": "cardinality: nonzero loadings of {}",

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["comparison", "scree"]
-__dir__ = __all__.copy
 
 _HATCHES = ("", "//", "..", "xx")
 

@@ -43,7 +43,6 @@ from ..solvers.solution import Solution
 from ..solvers.starts import promising_variables
 
 __all__ = ["CandidateRefits", "Moments", "Resample"]
-__dir__ = __all__.copy
 
 
 @record
@@ -74,6 +73,13 @@ class Resample:
 class CandidateRefits:
     """Resamples of one problem, each searched from the components of all the data."""
 
+    problem: Problem
+    solver: Any
+    request: Request
+    found: list[Solution]
+    recenter: bool
+    rescale: bool
+
     def __init__(self, problem: Problem, solver: Any, request: Request, found: list[Solution]):
         self.problem, self.solver, self.request, self.found = problem, solver, request, found
         self.recenter, self.rescale = request.center is True, request.scale is True
@@ -82,7 +88,7 @@ class CandidateRefits:
         count = min(RESAMPLE_CANDIDATES * largest, problem.p)
         begin = promising_variables(problem, state, count, [request.seed, 0])
         self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in found)]))
-        self.columns = problem.operator.columns(self.begin)
+        self.columns: NDArray[Any] = problem.operator.columns(self.begin)
 
     @staticmethod
     def serves(problem: Problem, request: Request, X: Any) -> bool:

@@ -26,7 +26,6 @@ from .._limits import TAIL_CACHE, TAIL_ENTRIES
 from .._types import Array, Index
 
 __all__ = ["HALVINGS", "largest_tails"]
-__dir__ = __all__.copy
 
 HALVINGS = 60  # of an interval of log a that is 100 wide
 

@@ -33,7 +33,6 @@ __all__ = [
     "CHOSEN", "CRITERIA", "RULES", "SparsitySelection",
     "select_n_components", "select_sparsity", "sparsity_path",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")
 RULES = ("one_se", "best")

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     pass
 
 __all__ = ["ADJUSTMENTS", "KINDS", "CrossValidatedEigenvalues", "cross_validated_eigenvalues"]
-__dir__ = __all__.copy
 
 KINDS = ("counts", "graph", "normal")
 ADJUSTMENTS = ("none", "holm", "bonferroni")

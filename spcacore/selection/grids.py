@@ -16,7 +16,6 @@ from .._validation import integer, number
 from .model import TOGETHER, Model
 
 __all__ = ["Grid", "grid_of", "refuse_nested"]
-__dir__ = __all__.copy
 
 Grid = tuple[str, NDArray[Any], list[NDArray[Any]] | None]
 

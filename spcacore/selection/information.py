@@ -18,7 +18,6 @@ from ..models.variance import operator_variances
 from ..operators.problem import Problem
 
 __all__ = ["schwarz_criterion"]
-__dir__ = __all__.copy
 
 
 def schwarz_criterion(problem: Problem, V: NDArray[Any]) -> float:

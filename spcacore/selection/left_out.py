@@ -29,7 +29,6 @@ from ..operators.problem import Problem
 from ..solvers.solution import Solution
 
 __all__ = ["HeldOutRows", "left_out_error", "loadings_of"]
-__dir__ = __all__.copy
 
 
 def loadings_of(problem: Problem, solutions: list[Solution]) -> NDArray[Any]:
@@ -89,6 +88,9 @@ def _predicted(rows: Any, units: _Units, used: NDArray[np.intp], W: Array, noise
 class HeldOutRows:
     """Rows outside of a fit, centered and scaled by its means and deviations, times a power of two."""
 
+    rows: Any
+    problem: Problem
+
     def __init__(self, rows: Any, problem: Problem):
         self.rows, self.problem = rows, problem
         p = problem.p
@@ -97,7 +99,7 @@ class HeldOutRows:
         if problem.scale is not None:  # where the fit saw no variance there is no unit
             assert problem.diagonal is not None
             scale = np.where(problem.diagonal > 0, problem.scale, np.inf)
-        self.units = _Units(mean, scale)
+        self.units: _Units = _Units(mean, scale)
         largest = max(self._per_block(_largest))
         if not math.isfinite(largest):
             raise ValueError("the left-out rows exceed the number range; rescale X")

@@ -31,7 +31,6 @@ from ..models.rotated import sca, sma
 from ..models.structured import oppca, soppca
 
 __all__ = ["FITTING", "SPARSITY_WORDS", "TOGETHER", "FittedToRows", "Model", "as_model", "takes_model"]
-__dir__ = __all__.copy
 
 # The functions that fit, and the parameters that say how sparse their loadings are, by default the first.
 FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {

@@ -32,7 +32,6 @@ from .rows import plain_rows
 from .tuning import SparsityPath
 
 __all__ = ["FitPlan", "Hook", "Plan", "SearchPlan", "plan_of"]
-__dir__ = __all__.copy
 
 Hook = Callable[[Any], object]
 
@@ -47,6 +46,11 @@ class Plan:
 
     Where grids differ by component, `begin` says whose values are tried; those of `earlier` ones are chosen.
     """
+
+    model: Model
+    parameter: str
+    grids: list[NDArray[Any]] | None
+    values: NDArray[Any]
 
     problem: Problem
     r: int
@@ -167,6 +171,17 @@ class SearchPlan(Plan):
     Where components are to be counted, there are no values but the sparsity of the model.
     """
 
+    counting: bool
+    model: Model
+    parameter: str
+    grids: list[NDArray[Any]] | None
+    solver: Any
+    r: int
+    method: str
+    deflation: Any
+    values: Array
+    requests: Any
+
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
         if isinstance(model.n_components, (float, np.floating)):  # a share
             raise TypeError(f"n_components must be an integer, not {model.n_components!r}")
@@ -180,10 +195,10 @@ class SearchPlan(Plan):
         self.problem, self.solver, self.r, self.requests = model.seeded(rng).prepared(X, choices)
         first = self.requests[0]
         self.method, self.deflation = first.method.name, first.constraint or first.removal
-        self.kind = first.kind
-        self.checked = self.requests
-        self.problem = formed(self.problem)
-        self.seed = as_seed(rng) if model.has_seed else first.seed
+        self.kind: Any = first.kind
+        self.checked: Any = self.requests
+        self.problem: Problem = formed(self.problem)
+        self.seed: int = as_seed(rng) if model.has_seed else first.seed
         self.solutions: list[list[Solution]] = []
 
     def begin(self, earlier: tuple[int, ...]) -> None:
@@ -277,6 +292,10 @@ class SearchPlan(Plan):
 class FitPlan(Plan):
     """Of any other function: a fit for each value, and for each fold and permutation."""
 
+    seed: int
+    method: str
+    values: NDArray[Any]
+
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any):
         if model.keywords.get("kind", "data") != "data":
             raise TypeError(f"kind must be 'data' when the sparsity of {model.name} is chosen")
@@ -285,13 +304,13 @@ class FitPlan(Plan):
         center, scale = model.said("center", True), model.said("scale", False)
         if center is None:  # `sca` centers, but for a graph scaled by degrees
             center = not isinstance(scale, str)
-        self.treatment = {"center": center, "scale": scale}
-        self.weight = model.keywords.get("sample_weight")
+        self.treatment: dict[str, Any] = {"center": center, "scale": scale}
+        self.weight: Any | None = model.keywords.get("sample_weight")
         if not all(isinstance(value, bool) for value in self.treatment.values()):
             raise TypeError("center and scale must be True or False when the sparsity is chosen")
-        self.problem = as_problem(X, sample_weight=self.weight, **self.treatment)
+        self.problem: Problem = as_problem(X, sample_weight=self.weight, **self.treatment)
         most = min(self.problem.p, self.problem.n_samples or self.problem.p)
-        self.r = integer(model.n_components, "n_components", 1, most)
+        self.r: int = integer(model.n_components, "n_components", 1, most)
         for t, grid in enumerate(self.grids or ()):
             if self.parameter == "cardinality":
                 integer(grid[-1], f"cardinality[{t}][{len(grid) - 1}]", 1, self.problem.p)

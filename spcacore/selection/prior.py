@@ -17,7 +17,6 @@ from ..readable import Judged, Listing, Tabular
 from .model import as_model, takes_model
 
 __all__ = ["MODELS", "PriorSelection", "select_prior"]
-__dir__ = __all__.copy
 
 MODELS = ("oppca", "soppca")
 _REFUSED = {"callback": "give it to {0} itself", "prior": "priors has those to compare"}

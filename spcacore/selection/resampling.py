@@ -30,7 +30,6 @@ __all__ = [
     "RESAMPLINGS", "ComponentRefits", "PairRefits", "Refit", "Refits", "RowRefits", "Sparse",
     "WeightedRefits", "columns_of", "drawn_weights",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 RESAMPLINGS = ("complementary", "half", "bootstrap")
 Sparse = tuple[NDArray[np.intp], NDArray[np.float64]]
@@ -93,6 +92,13 @@ class Refits(ABC):
 class ComponentRefits(Refits):
     """Of `sparse_pca`."""
 
+    r: int
+    request: Any
+    warm: bool
+    solver: Any
+    kept: CandidateRefits | None
+    batch: int
+
     def __init__(self, X: Any, model: Model, warm: bool):
         problem, self.solver, self.r, (self.request,) = model.prepared(X)
         self.X, self.warm, self.kept = X, warm, None
@@ -101,7 +107,7 @@ class ComponentRefits(Refits):
         if self.request.attempts and found:
             found = refine_all(problem, found, self.request, None)
         read, problem = problem.screening(), problem.unscreened()
-        self.result = components_result(problem, found, read, self.request)
+        self.result: Any = components_result(problem, found, read, self.request)
         self.found = found
         quick = {"swaps": 0.0} if warm and hasattr(self.solver, "swaps") else {}
         if getattr(self.request.method, "swaps", None) is None and quick:
@@ -138,9 +144,12 @@ class ComponentRefits(Refits):
 class WeightedRefits(Refits):
     """Of a function that takes `sample_weight`; where warm, also `start`, loadings to begin with."""
 
+    data: tuple[Any, ...]
+    model: Model
+
     def __init__(self, data: tuple[Any, ...], model: Model, warm: bool):
         self.data, self.model = data, model
-        self.result = model.fit(*data)
+        self.result: Any = model.fit(*data)
         V = self.reference()
         if warm and V.any(axis=0).all():
             self.model = model.begun_at(V)

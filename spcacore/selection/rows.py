@@ -11,11 +11,13 @@ from ..operators.partition import row_blocks
 from ..operators.sparse_format import canonical_arrays
 
 __all__ = ["NamedArray", "as_rows", "plain_rows"]
-__dir__ = __all__.copy
 
 
 class NamedArray:
     """An array with the names of its columns."""
+
+    array: NDArray[Any]
+    columns: tuple[str, ...] | None
 
     def __init__(self, array: NDArray[Any], columns: tuple[str, ...] | None):
         self.array, self.columns = array, columns

@@ -22,7 +22,6 @@ from .concave import largest_tails
 from .resampling import Refit, Sparse
 
 __all__ = ["Stability", "assembled", "false_selections", "least_threshold", "matched", "quantiles", "rotated"]
-__dir__ = __all__.copy
 
 
 @filled(

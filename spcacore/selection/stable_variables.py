@@ -29,7 +29,6 @@ from .rows import as_rows
 from .stability_result import Stability, assembled
 
 __all__ = ["ALIGNMENTS", "ASSUMPTIONS", "RESAMPLED", "WARM", "stability"]
-__dir__ = __all__.copy
 
 RESAMPLED = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 WARM = ("sparse_pca", "spca", "sca")

@@ -15,7 +15,6 @@ from ..models.components import SparsePCAResult
 from ..readable import Listing, Tabular
 
 __all__ = ["ByValue", "SparsityPath"]
-__dir__ = __all__.copy
 
 
 class ByValue(Tabular):

@@ -25,7 +25,6 @@ from ..supports.admissible import variables_of
 from .inputs import checked_input
 
 __all__ = ["PARAGRAPHS", "Invertible", "Transformer", "as_rng", "by_place", "options_of", "with_seed"]
-__dir__ = __all__.copy
 
 _ROWS = "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)\n"
 _SPIKED = """\
@@ -211,12 +210,12 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _set(self, result: Any) -> None:
         """The attributes that all results with one matrix of loadings give."""
         self.result_ = result
-        self.components_ = result.loadings.T
-        self.n_components_ = result.loadings.shape[1]
+        self.components_: NDArray[Any] = result.loadings.T
+        self.n_components_: int = result.loadings.shape[1]
         self._set_iterations(result)
 
     def _set_iterations(self, result: Any) -> None:
-        self.n_iter_ = max(1, int(np.max(result.n_iter, initial=1)))
+        self.n_iter_: int = max(1, int(np.max(result.n_iter, initial=1)))
 
     def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Scores of the rows of X: the centered and scaled rows times the loadings.

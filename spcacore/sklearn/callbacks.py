@@ -16,7 +16,6 @@ except ImportError:  # before scikit-learn 1.9
 
 
 __all__ = ["FitTasks", "fit_tasks"]
-__dir__ = __all__.copy
 
 
 class FitTasks:
@@ -28,10 +27,10 @@ class FitTasks:
 
     def __init__(self, estimator: Any, X: Any, n_components: int | None):
         self.estimator, self.X, self.each = estimator, X, n_components is not None
-        self.context = estimator._init_callback_context(max_subtasks=n_components)
+        self.context: Any = estimator._init_callback_context(max_subtasks=n_components)
         self.context.call_on_fit_task_begin(estimator=estimator, X=X)
         self.task: Any = None
-        self.component = -1
+        self.component: int = -1
 
     def __call__(self, progress: Any) -> None:
         if not self.each or progress.component != self.component:

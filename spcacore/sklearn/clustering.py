@@ -14,17 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._messages import listed
-from .._types import MatrixLike, Metric
+from .._types import Array, Index, MatrixLike, Metric
 from .._validation import column_names, default_cardinality
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import sparse_kmeans
+from ..clustering.weights import WeightedResult
 from ..operators.partition import column_means
 from ..operators.transform import scores
 from .base import PARAGRAPHS, as_rng
 from .inputs import checked_input
 
 __all__ = ["LINKAGES", "SparseHierarchical", "SparseKMeans"]
-__dir__ = __all__.copy
 
 LINKAGES = ("average", "complete", "single", "weighted")
 
@@ -46,9 +46,10 @@ class _SparseClusters(ClusterMixin, BaseEstimator):
         return math.sqrt(default_cardinality(p)) if self.l1_bound is None else self.l1_bound
 
     def _set(self, result: Any, names: tuple[str, ...] | None) -> None:
-        self.result_ = replace(result, names=names)
-        self.weights_, self.n_iter_ = result.weights, result.n_iter
-        self.objective_ = result.objective
+        self.result_: WeightedResult | None = replace(result, names=names)
+        self.weights_: Array = result.weights
+        self.n_iter_: int = result.n_iter
+        self.objective_: float = result.objective
 
 
 @filled(PARAGRAPHS)
@@ -115,8 +116,8 @@ class SparseKMeans(_SparseClusters):
         names = column_names(X)
         rows = self._checked(X, least=min(2, self.n_clusters))
         if self.n_clusters == 1:
-            self.labels_ = np.zeros(rows.shape[0], np.intp)
-            self.cluster_centers_ = column_means(rows)[None].astype(rows.dtype, copy=False)
+            self.labels_: Index = np.zeros(rows.shape[0], np.intp)
+            self.cluster_centers_: NDArray[Any] = column_means(rows)[None].astype(rows.dtype, copy=False)
             self.weights_, self.objective_ = np.zeros(rows.shape[1], rows.dtype), 0.0
             self.n_iter_, self.result_ = 1, None
             return self

@@ -7,12 +7,12 @@ from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._asked import as_method
 from .._docstrings import filled
 from .._labels import joined
-from .._types import Deflation, MatrixLike, MethodName, Rotation, ThresholdRule
+from .._types import Array, Deflation, MatrixLike, MethodName, Rotation, ThresholdRule
 from .._validation import column_names
 from ..choice import Choice, Explained, Total
 from ..methods import Method
@@ -26,7 +26,6 @@ from .likelihood import Density, Likelihood
 from .running import WeightedBatches
 
 __all__ = ["SCA", "SPCA", "Components", "SparsePCA"]
-__dir__ = __all__.copy
 
 
 @filled(PARAGRAPHS)
@@ -66,10 +65,12 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
     def _found(self, result: Any, density: Density) -> None:
         """The attributes of this result."""
         self._set(result)
-        self.mean_, self.scale_ = result.mean, result.scale
-        self.explained_variance_ = result.explained_variance
-        self.explained_variance_ratio_ = result.explained_variance_ratio
-        self._density, self.noise_variance_ = density, density.noise
+        self.mean_: NDArray[Any] | None = result.mean
+        self.scale_: NDArray[Any] | None = result.scale
+        self.explained_variance_: Array = result.explained_variance
+        self.explained_variance_ratio_: Array | None = result.explained_variance_ratio
+        self._density = density
+        self.noise_variance_: float = density.noise
 
     def _count(self, n: int, p: int) -> Any:
         """Components to look for."""

@@ -14,7 +14,6 @@ from ..operators.blocks import RowBlocks
 from ..operators.partition import row_blocks
 
 __all__ = ["checked_input", "second_side"]
-__dir__ = __all__.copy
 
 
 def checked_input(estimator: Any, X: Any, *y: Any, reset: bool = True, least: int = 1, **checks: Any) -> Any:

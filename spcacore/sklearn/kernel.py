@@ -12,15 +12,14 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
-from .._types import MatrixLike
+from .._types import Array, MatrixLike
 from .._validation import column_names
-from ..models.kernel import kernel_pca
+from ..models.kernel import KernelPCAResult, kernel_pca
 from ..models.random_features import RandomFeatures
 from .base import PARAGRAPHS, as_rng, options_of
 from .inputs import checked_input
 
 __all__ = ["KernelPCA"]
-__dir__ = __all__.copy
 
 
 @filled(PARAGRAPHS)
@@ -112,10 +111,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         result = kernel_pca(
             X, self.n_components, **options_of(self, kernel_pca), rng=as_rng(self.random_state)
         )
-        self.result_ = replace(result, names=names if self.kernel != "precomputed" else None)
-        self.n_components_ = result.n_components
-        self.eigenvalues_ = result.eigenvalues
-        self.explained_variance_ratio_ = result.explained_variance_ratio
+        self.result_: KernelPCAResult = replace(result, names=names if self.kernel != "precomputed" else None)
+        self.n_components_: int = result.n_components
+        self.eigenvalues_: Array = result.eigenvalues
+        self.explained_variance_ratio_: Array | None = result.explained_variance_ratio
         return self
 
     def _checked(self, X: Any, **checks: Any) -> Any:

@@ -37,7 +37,6 @@ from ..operators.transform import products_of_scores
 from .base import PARAGRAPHS, Invertible
 
 __all__ = ["Density", "Likelihood"]
-__dir__ = __all__.copy
 
 
 @record

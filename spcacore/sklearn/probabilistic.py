@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._labels import joined
-from .._types import MatrixLike
+from .._types import Array, MatrixLike
 from .._validation import column_names
 from ..models.probabilistic import ppca
 from .base import PARAGRAPHS
@@ -20,7 +20,6 @@ from .likelihood import Likelihood
 from .running import WeightedBatches
 
 __all__ = ["PPCA"]
-__dir__ = __all__.copy
 
 
 @filled(PARAGRAPHS)
@@ -129,13 +128,15 @@ class PPCA(WeightedBatches, Likelihood):
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         result = ppca(X, self.n_components, **self._options(X.shape[1]), sample_weight=sample_weight)
         self._set(replace(result, names=names))
-        self.mean_, self.scale_ = result.mean, result.scale
-        self.explained_variance_, self.noise_variance_ = result.explained_variance, result.noise_variance
+        self.mean_: NDArray[Any] | None = result.mean
+        self.scale_: NDArray[Any] | None = result.scale
+        self.explained_variance_: Array = result.explained_variance
+        self.noise_variance_: float = result.noise_variance
         rest = (len(result.loadings) - self.n_components_) * self.noise_variance_
         total = float(self.explained_variance_.sum()) + rest
         if not 0 < total < math.inf:
             raise ValueError("the variances exceed the number range; rescale X")
-        self.explained_variance_ratio_ = self.explained_variance_ / total
+        self.explained_variance_ratio_: Array = self.explained_variance_ / total
 
     def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Posterior means `(W'W + s2 I)^-1 W'(x - mean)` of z, from the observed entries of each row.

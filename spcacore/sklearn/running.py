@@ -17,7 +17,6 @@ from ..operators.moments import Moments
 from .base import PARAGRAPHS, Transformer
 
 __all__ = ["Batches", "WeightedBatches"]
-__dir__ = __all__.copy
 
 
 class Batches(Transformer):
@@ -44,7 +43,7 @@ class Batches(Transformer):
         if total.n_samples > 1 and total.shape[0] >= self._least_rows(X.shape[1]):  # else go on collecting
             names = getattr(self, "feature_names_in_", None)
             self._fit_rows(total, None, None if names is None else tuple(names))
-            self.n_samples_seen_ = total.shape[0]
+            self.n_samples_seen_: int = total.shape[0]
         self._moments = total
         return self
 

@@ -13,18 +13,18 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
-from .._types import MatrixLike, ModelLike, Resampling
+from .._types import Array, MatrixLike, ModelLike, Resampling
 from .._validation import default_cardinality, float_type, is_row_blocks
 from ..models.components import sparse_pca
 from ..operators.block_tasks import columns
 from ..selection.model import takes_model
 from ..selection.rows import NamedArray
+from ..selection.stability_result import Stability
 from ..selection.stable_variables import RESAMPLED, stability
 from .base import PARAGRAPHS, as_rng, options_of
 from .inputs import checked_input
 
 __all__ = ["StabilitySelector"]
-__dir__ = __all__.copy
 
 
 @filled(PARAGRAPHS)
@@ -113,11 +113,11 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         model = self.model
         if model is None:
             model = partial(sparse_pca, cardinality=default_cardinality(rows.shape[1]))
-        self.result_ = stability(
+        self.result_: Stability = stability(
             rows, **options_of(self, stability) | {"model": model}, rng=as_rng(self.random_state)
         )
-        self.frequencies_ = self.result_.any_frequency
-        self.selection_frequencies_ = self.result_.selection_frequency
+        self.frequencies_: Array = self.result_.any_frequency
+        self.selection_frequencies_: Array | None = self.result_.selection_frequency
         return self
 
     def transform(self, X: MatrixLike) -> NDArray[Any]:

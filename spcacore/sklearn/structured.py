@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._labels import joined
-from .._types import MatrixLike, Weights
+from .._types import Array, MatrixLike, Weights
 from .._validation import column_names
 from ..choice import Choice, Prior
 from ..models.structured import StructuredPCAResult, oppca, soppca
@@ -21,7 +21,6 @@ from .callbacks import CallbackSupportMixin, fit_tasks, with_callbacks
 from .running import Batches
 
 __all__ = ["StructuredPCA"]
-__dir__ = __all__.copy
 
 
 @filled(PARAGRAPHS)
@@ -44,7 +43,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     choice : Choice, optional
         As in `soppca`; it needs a cardinality.
     deflation, max_iter, tol
-        As in `soppca`.
+        As in `soppca`, or without a cardinality as in `oppca`.
     center : bool, default True
         Subtract the means of the variables.
     scale : bool, default False
@@ -87,7 +86,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     _: KW_ONLY
     prior: Prior | None = None
     choice: Choice | None = None
-    deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal"
+    deflation: Literal["orthogonal", "naive", "constrained", "joint"] = "orthogonal"
     max_iter: int = 500
     tol: float | None = None
     center: bool = True
@@ -116,10 +115,11 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         result = self._model(X, sample_weight, callback)
         self._set(replace(result, names=names))
-        self.mean_, self.scale_ = result.mean, result.scale
-        self.explained_variance_ = result.explained_variance
-        self.explained_variance_ratio_ = result.explained_variance_ratio
-        self.noise_variance_ = result.noise_variance
+        self.mean_: NDArray[Any] | None = result.mean
+        self.scale_: NDArray[Any] | None = result.scale
+        self.explained_variance_: Array = result.explained_variance
+        self.explained_variance_ratio_: Array = result.explained_variance_ratio
+        self.noise_variance_: float = result.noise_variance
 
     def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
         """Fit to these rows together with the rows of earlier calls.

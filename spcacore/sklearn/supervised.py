@@ -14,10 +14,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._docstrings import filled
 from .._labels import joined
-from .._types import MatrixLike
+from .._types import Array, MatrixLike
 from .._validation import aligned, column_names, is_row_blocks
 from ..choice import Choice
-from ..generalized.cca import sparse_cca
+from ..generalized.cca import SparseCCAResult, sparse_cca
 from ..generalized.lda import sparse_lda
 from ..generalized.sides import named, pair_of
 from ..methods import RatioSearch
@@ -27,7 +27,6 @@ from .base import PARAGRAPHS, Invertible, Transformer, by_place, options_of
 from .inputs import second_side
 
 __all__ = ["SparseCCA", "SparseLDA"]
-__dir__ = __all__.copy
 
 
 @filled(PARAGRAPHS)
@@ -123,8 +122,11 @@ class SparseLDA(ClassifierMixin, Transformer):
             rows, labels, self.n_components, **options_of(self, sparse_lda), sample_weight=weight
         )
         self._set(replace(result, names=names))
-        self.classes_, self.priors_, self.means_ = result.classes, result.priors, result.means
-        self.scalings_, self.mean_ = result.scalings, result.mean
+        self.classes_: NDArray[Any] = result.classes
+        self.priors_: Array = result.priors
+        self.means_: NDArray[Any] = result.means
+        self.scalings_: NDArray[Any] = result.scalings
+        self.mean_: NDArray[Any] = result.mean
         return self
 
     def transform(self, X: MatrixLike) -> NDArray[Any]:
@@ -332,11 +334,15 @@ class SparseCCA(Invertible):
             rows, other, self.n_components,
             **options_of(self, sparse_cca) | {"choice": (x_choice, y_choice)}, sample_weight=weight,
         )  # fmt: skip
-        self.result_ = replace(result, names_x=names_x, names_y=names_y)
-        self.components_, self.y_components_ = result.loadings_x.T, result.loadings_y.T
-        self.mean_, self.scale_ = result.mean_x, result.scale_x
-        self.y_mean_, self.y_scale_ = result.mean_y, result.scale_y
-        self.correlations_, self.n_components_ = result.correlations, result.n_components
+        self.result_: SparseCCAResult = replace(result, names_x=names_x, names_y=names_y)
+        self.components_: NDArray[Any] = result.loadings_x.T
+        self.y_components_: NDArray[Any] = result.loadings_y.T
+        self.mean_: NDArray[Any] | None = result.mean_x
+        self.scale_: NDArray[Any] | None = result.scale_x
+        self.y_mean_: NDArray[Any] | None = result.mean_y
+        self.y_scale_: NDArray[Any] | None = result.scale_y
+        self.correlations_: Array = result.correlations
+        self.n_components_: int = result.n_components
         self._set_iterations(result)
         T, mean = np.asarray(result.scores_x, np.float64), np.asarray(result.mean_y)
         W = T if weight is None else T * weight[:, None]

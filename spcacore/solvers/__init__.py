@@ -1,4 +1,3 @@
 """One sparse component: each solver in a file of its own, and what they share."""
 
 __all__: list[str] = []
-__dir__ = __all__.copy

@@ -41,7 +41,6 @@ __all__ = [
     "IterativeSolver", "Run", "Solver", "check_choice_of", "check_start", "choice_options",
     "drop_zeros", "hook_of_component", "progress_hook", "run_one",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 @record

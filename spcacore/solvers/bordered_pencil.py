@@ -16,7 +16,6 @@ from ..operators.deflation import DeflatedOperator
 from .solution import Solution
 
 __all__ = ["Pencil"]
-__dir__ = __all__.copy
 
 
 @record

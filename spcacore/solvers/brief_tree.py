@@ -15,7 +15,6 @@ from .solution import Report, Solution, ended
 from .unit_search import UnitTree
 
 __all__ = ["brief_search"]
-__dir__ = __all__.copy
 
 
 def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | None) -> Solution:

@@ -13,7 +13,6 @@ from .column_starts import Columns, LargestEntries
 from .starts import promising_variables
 
 __all__ = ["begin_among"]
-__dir__ = __all__.copy
 
 
 def begin_among(problem: Problem, state: DeflatedOperator, count: int, seed: list[int]) -> NDArray[np.intp]:

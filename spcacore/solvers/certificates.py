@@ -68,7 +68,6 @@ __all__ = [
     "OptimalityBound", "bounds_without_search", "by_strong_variables", "joint_bounds", "optimality_bound",
     "upper_bounds",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 @dataclass(frozen=True, repr=False)

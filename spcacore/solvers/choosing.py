@@ -16,7 +16,6 @@ from ..supports.admissible import Supports
 from .solution import Report
 
 __all__ = ["Rule", "Step", "UnitSteps", "Vector"]
-__dir__ = __all__.copy
 
 Vector = NDArray[np.float64]
 Rule = Callable[[Vector], tuple[NDArray[np.intp], Vector]]  # of A x
@@ -30,6 +29,9 @@ class Step(IntEnum):
 
 class UnitSteps:
     """Steps of one kind, up to a cardinality, or with a penalty or a bound as their level."""
+
+    supports: Supports
+    rule: Any
 
     def __init__(self, supports: Supports, step: Step, count: int = 0, level: float = 0.0):
         self.supports, self.rule = supports, supports.rule(step, count, level)

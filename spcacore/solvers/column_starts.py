@@ -23,7 +23,6 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 
 __all__ = ["Columns", "LargestEntries", "Promise", "Run", "ThresholdedEntries", "promising_columns"]
-__dir__ = __all__.copy
 
 
 Run = Callable[[Any, Index, Array], tuple[Index, Array, float] | None]

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import BLOCK_NODES, BLOCK_ORDER, BLOCK_SPLITS, BLOCK_WORK
+from .._types import Index
 from .covariance_threshold import LargeEntries
 from .exact_tree import Search
 from .solution import Report, Solution
 
 __all__ = ["BlockSearch", "block_bound"]
-__dir__ = __all__.copy
 
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -41,6 +41,11 @@ class BlockSearch:
     rounding of covariances between blocks no more than `slack` is hidden.
     """
 
+    op: Any
+    k: int
+    value: float
+    margin: float
+
     def __init__(
         self, op: Any, diagonal: NDArray[np.float64], k: int, large: LargeEntries,
         value: float = -np.inf, slack: float = 0.0,
@@ -49,15 +54,15 @@ class BlockSearch:
         self.support: NDArray[np.intp] | None = None
         rho, labels = _split(op.p, large)
         slack = max(slack, 4 * k * _EPS * float(np.abs(diagonal).max()))
-        self.level = rho + slack
+        self.level: float = rho + slack
         order = np.argsort(labels, kind="stable")
-        self.blocks = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+        self.blocks: list[Index] = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
         rows = _row_bounds(diagonal, k, large, rho, slack)
         self.caps: dict[int, NDArray[np.float64]] = {}  # bounds of f_C(j) for j = 1, 2, ..
         self.known: dict[int, NDArray[np.bool_]] = {}  # whether a tree has lowered them
         self.matrices: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
         most = np.maximum.reduceat(rows[order], np.cumsum([0, *map(len, self.blocks[:-1])]))
-        self.heap = [(-float(bound), b) for b, bound in enumerate(most)]
+        self.heap: list[tuple[float, int]] = [(-float(bound), b) for b, bound in enumerate(most)]
         heapq.heapify(self.heap)
 
     def upper(self) -> float:

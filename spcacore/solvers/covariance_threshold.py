@@ -20,7 +20,6 @@ from .._limits import THRESHOLD_COLUMNS, THRESHOLD_ENTRIES, THRESHOLD_LEVELS, TH
 from ..operators.submatrix import columns_of
 
 __all__ = ["LargeEntries", "large_entries", "threshold_bound"]
-__dir__ = __all__.copy
 
 
 class LargeEntries(NamedTuple):

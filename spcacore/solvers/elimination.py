@@ -31,7 +31,6 @@ from .exact_tree import Search
 from .solution import Report, Solution
 
 __all__ = ["knapsack", "strong_variables_bound"]
-__dir__ = __all__.copy
 
 _EPS = float(np.finfo(np.float64).eps)
 

@@ -58,7 +58,6 @@ __all__ = [
     "ExactSearch", "Proof", "branch_and_bound", "refuse_large", "solve_to_optimality",
     "surviving_variables",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 
 @record

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
+from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from .refitting import refit
 from .solution import Solution
 
 __all__ = ["Node", "Search", "best_on_support"]
-__dir__ = __all__.copy
 
 _EPS = float(np.finfo(np.float64).eps)
 Node = tuple[float, int, int]
@@ -28,6 +28,17 @@ class Search:
     Nodes wait in a heap, the largest bound first; beyond `FRONTIER_BYTES` on a stack that is taken first, so
     that their number stops growing.
     """
+
+    kept: Index
+    tol: float
+    k: int
+    plain: bool
+    pool: NDArray[np.uint8]
+    turn: int
+    index: Index
+    vector: NDArray[Any]
+    value: float
+    pruning_level: float
 
     def __init__(
         self,
@@ -44,7 +55,7 @@ class Search:
         self.A, self.kept, self.tol, self.k = A, kept, tol, min(k, q)
         self.state: Any = state  # None of a matrix alone
         self.plain = plain or state is None or (plain is None and not (state.quotient or state.constrained))
-        self.gain = 1.0 if self.plain else np.inf  # of a bound by what exceeds the level
+        self.gain: float = 1.0 if self.plain else np.inf  # of a bound by what exceeds the level
         self.pool = np.ones((1, q), np.uint8)
         self.free: list[int] = []
         self.heap: list[Node] = [(-self._root_bound(check_limits), 0, 0)]
@@ -55,7 +66,7 @@ class Search:
             if len(wanted) == self.k:  # there is nothing to divide
                 self.heap = []
         self.turn = 0
-        self.work = np.empty(_core.branch_work(q, self.k))
+        self.work: Array = np.empty(_core.branch_work(q, self.k))
         self.index, self.vector, self.value = best.index, best.entries, best.objective
         if self.plain:
             self.value = -np.inf

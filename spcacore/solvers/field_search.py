@@ -52,7 +52,6 @@ from .solution import Begin, Report, Solution, Tally, ended
 from .starts import variances_tie
 
 __all__ = ["Continued", "FieldSearch"]
-__dir__ = __all__.copy
 
 
 class Continued(Protocol):

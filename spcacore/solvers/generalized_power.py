@@ -47,7 +47,6 @@ from .solution import ProgressClock, Report, Solution, Tally, ended
 from .starts import Start, power_start, search_starts
 
 __all__ = ["GeneralizedPower", "gpower"]
-__dir__ = __all__.copy
 
 
 @record

@@ -54,7 +54,6 @@ from .swaps import swap_search
 from .unit_search import forward_by_units
 
 __all__ = ["GreedySearch", "Search", "greedy", "greedy_or"]
-__dir__ = __all__.copy
 
 Search = Callable[..., Iterator[Solution]]
 

@@ -22,7 +22,6 @@ from ..operators.working_set import WorkingSet
 from .solution import Begin, Report, Solution, ended
 
 __all__ = ["Restrictable", "search_from_each", "search_in_working_set"]
-__dir__ = __all__.copy
 
 
 class Restrictable(ABC):

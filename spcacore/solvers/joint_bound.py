@@ -44,7 +44,6 @@ from .exact_tree import Search
 from .solution import Solution
 
 __all__ = ["Matrix", "l1_multiplier", "most_together", "relaxed_bound"]
-__dir__ = __all__.copy
 
 Matrix = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)

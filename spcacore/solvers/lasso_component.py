@@ -33,7 +33,6 @@ from .refitting import best_of_bounded, refit
 from .solution import Report, Solution
 
 __all__ = ["LassoComponent", "scotlass"]
-__dir__ = __all__.copy
 
 
 @record

@@ -16,7 +16,6 @@ from .solution import Ended, Report, Solution, ended
 from .starts import power_start
 
 __all__ = ["TruncatedEigenvector"]
-__dir__ = __all__.copy
 
 
 @record

@@ -36,7 +36,7 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from ..supports.admissible import Units
+from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
 from .base import Solver, drop_zeros, run_one
@@ -45,7 +45,6 @@ from .share import Share, bisect
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
 
 __all__ = ["LeastSquaresSearch", "LeastSquaresSolver", "least_squares_component"]
-__dir__ = __all__.copy
 
 
 @record
@@ -123,13 +122,20 @@ def _of_all_variables(state: DeflatedOperator, x: Solution) -> Solution:
 class LeastSquaresSearch:
     """What the searches for several cardinalities in one matrix share."""
 
+    solver: LeastSquaresSolver
+    problem: Problem
+    hook: Report | None
+    state: DeflatedOperator
+    ratio: Ratio
+    supports: Supports
+
     def __init__(
         self, solver: LeastSquaresSolver, problem: Problem, state: DeflatedOperator, hook: Report | None,
         of_score: bool = False,
     ):  # fmt: skip
         self.solver, self.problem, self.hook = solver, problem, hook
-        self.clock = ProgressClock(hook)
-        self.steps = Steps(sys.maxsize, self.clock)
+        self.clock: ProgressClock = ProgressClock(hook)
+        self.steps: Steps = Steps(sys.maxsize, self.clock)
         self.state = state
         if state.constraint == "uncorrelated":  # where Q'x = 0, x'Ax and Ax are those of Schur's deflation
             self.state = DeflatedOperator.from_problem(problem, DEFLATIONS["schur"])

@@ -36,7 +36,6 @@ from ..operators.field import Field
 from .solution import Report, Tally, ended
 
 __all__ = ["End", "Found", "Plan", "best_supports", "ends_on_field"]
-__dir__ = __all__.copy
 
 Plan = tuple[Any, ...]  # what _core.search takes
 

@@ -16,7 +16,6 @@ from ..operators.submatrix import largest_submatrix
 from .solution import Solution
 
 __all__ = ["NORMAL_MEDIAN", "rises_above_noise"]
-__dir__ = __all__.copy
 
 NORMAL_MEDIAN = 0.67449  # of |z|, z standard normal
 

@@ -30,7 +30,6 @@ from .choosing import Rule, Step, UnitSteps, Vector
 from .solution import ProgressClock, Report
 
 __all__ = ["ascend_orthogonally", "orthogonal_bounding"]
-__dir__ = __all__.copy
 
 _EXACT, _ENOUGH = 64 * float(np.finfo(np.float64).eps), float(np.finfo(np.float64).eps) ** 0.75
 _FAR = 1e6  # steps where h is flat, in units of a

@@ -5,7 +5,6 @@ from __future__ import annotations
 from .._docstrings import filled
 
 __all__ = ["SHARED", "shared_parameters"]
-__dir__ = __all__.copy
 
 _WEIGHT = """\
 sample_weight : array-like of shape (n,), optional

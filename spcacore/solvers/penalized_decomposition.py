@@ -42,7 +42,6 @@ from .solution import Report, Solution
 from .starts import Start, search_starts
 
 __all__ = ["PenalizedDecomposition", "bounded_starts", "check_bound", "fewest_nonzeros", "pmd"]
-__dir__ = __all__.copy
 
 
 def check_bound(value: Any, name: str, size: int) -> float:

@@ -15,7 +15,6 @@ from .exact import ExactSearch, solve_to_optimality
 from .solution import Report, Solution, ended
 
 __all__ = ["FORMING_SPEED", "PROOF_SECONDS", "better_support"]
-__dir__ = __all__.copy
 
 PROOF_SECONDS = 2.0  # by default; real data of 2000 variables mostly take less
 FORMING_SPEED = 1e10  # multiplications in a second by which a matrix of all variables is formed, about

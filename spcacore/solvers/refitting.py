@@ -24,7 +24,6 @@ __all__ = [
     "Run", "Span", "best_of_bounded", "best_run", "is_better", "leading_vector", "penalty_continuation",
     "refit", "same_support",
 ]  # fmt: skip
-__dir__ = __all__.copy
 
 Run = Callable[[_core.Operator, NDArray[np.intp], NDArray[Any]], tuple[Any, ...]]
 

@@ -45,7 +45,6 @@ from .shaped_relaxation import refuse_many, solve_shaped
 from .solution import Report, Solution, ended
 
 __all__ = ["SemidefiniteRelaxation", "dspca", "dual_bound", "shaped_bound"]
-__dir__ = __all__.copy
 
 
 @record

@@ -23,7 +23,6 @@ from ..supports.admissible import Supports
 from .solution import Report, ended
 
 __all__ = ["refuse_many", "solve_shaped"]
-__dir__ = __all__.copy
 
 
 def refuse_many(order: int, choice: Supports) -> None:

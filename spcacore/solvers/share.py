@@ -18,7 +18,6 @@ from .refitting import refit
 from .solution import Report, Solution, ended
 
 __all__ = ["Share", "SolveAt", "bisect", "fewest_variables"]
-__dir__ = __all__.copy
 
 SolveAt = Callable[[int, Solution | None], Solution | None]
 

@@ -16,7 +16,6 @@ from .._validation import Hook
 from ..progress import Progress
 
 __all__ = ["Begin", "Ended", "ProgressClock", "ProgressHook", "Report", "Solution", "Tally", "ended"]
-__dir__ = __all__.copy
 
 Report = Callable[[int], object]  # told the number of iterations
 

@@ -25,7 +25,6 @@ from .refitting import leading_vector
 from .solution import Solution
 
 __all__ = ["Start", "power_start", "promising_variables", "search_starts", "variance_alone", "variances_tie"]
-__dir__ = __all__.copy
 
 Start = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]
 

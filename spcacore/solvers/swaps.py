@@ -22,7 +22,6 @@ from .solution import ProgressClock, Report, Solution, ended
 from .unit_search import swap_units
 
 __all__ = ["best_swap", "swap_search", "within_reach"]
-__dir__ = __all__.copy
 
 
 def swap_search(

@@ -14,7 +14,6 @@ from .semidefinite import SemidefiniteRelaxation
 from .truncated_power import TruncatedPower
 
 __all__ = ["SOLVERS"]
-__dir__ = __all__.copy
 
 SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver

@@ -45,7 +45,6 @@ from .starts import promising_variables, search_starts
 from .swaps import swap_search
 
 __all__ = ["TruncatedPower", "tpower"]
-__dir__ = __all__.copy
 
 
 @record

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from .._limits import CHOICE_SWAPS, GREEDY_UNITS, REFIT_RISE, TREE_PENALTY
 from .._types import Array, Index
 from ..objectives.eigenvalue_sum import LeadingSum
@@ -26,11 +27,18 @@ from .solution import ProgressClock, Report, Solution
 from .starts import power_start
 
 __all__ = ["UnitTree", "Variance", "forward_by_units", "swap_units"]
-__dir__ = __all__.copy
 
 
 class Variance(Objective):
     """x'Ax, or x'Ax/x'Bx under generalized deflation, of the best feasible x on a support."""
+
+    state: DeflatedOperator
+    op: _core.Operator
+    seed: tuple[int, ...]
+    most_tried: int
+    rise: float
+    slack: float
+    matrix: LeadingSum | None
 
     def __init__(
         self, state: DeflatedOperator, k: int, A: Array | None = None, seed: tuple[int, ...] = (),
@@ -44,7 +52,7 @@ class Variance(Objective):
         if A is None and not state.quotient and self.op.p <= largest_submatrix(self.op):
             A = self.op.submatrix(np.arange(self.op.p)).astype(np.float64)
         self.matrix = None if A is None or state.quotient else LeadingSum((A + A.T) / 2, self.supports)
-        self.exact = self.matrix is None or (self.matrix.exact and not state.constrained)
+        self.exact: bool = self.matrix is None or (self.matrix.exact and not state.constrained)
         if self.matrix is not None and state.constrained:  # x'Ax = x'(A - t QQ')x where Q'x = 0
             Q = np.stack(state.basis, axis=1)
             t = TREE_PENALTY * float(np.abs(self.matrix.A).max())

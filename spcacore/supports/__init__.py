@@ -5,4 +5,3 @@ backward and swap searches, and `tree` the proof by branch and bound.
 """
 
 __all__: list[str] = []
-__dir__ = __all__.copy

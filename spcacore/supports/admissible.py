@@ -25,7 +25,6 @@ from .._validation import group_labels, real_array
 from ..choice import Choice
 
 __all__ = ["Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
-__dir__ = __all__.copy
 
 Units = NDArray[np.bool_]
 Unit = int | np.integer[Any]
@@ -121,6 +120,13 @@ class Supports:
     def among(self, units: Units) -> Self:
         """The same, where no others than these may be."""
         return replaced(self, allowed=self.allowed & units)
+
+    def on(self, index: Index) -> Self:
+        """The same for these variables alone, of whole units."""
+        names, unit = np.unique(self.unit[index], return_inverse=True)
+        signs = None if self.signs is None else self.signs[index]
+        own = {name: getattr(self, name)[names] for name in ("allowed", "included", "size")}
+        return replaced(self, unit=unit, signs=signs, **own)
 
     # A search asks which units may join and which may leave
 

@@ -14,7 +14,6 @@ from .admissible import Units
 from .objective import Objective
 
 __all__ = ["Sets", "enumerated", "splits_of"]
-__dir__ = __all__.copy
 
 Sets = list[Units]
 

@@ -17,7 +17,6 @@ from .._types import Array, Index
 from .admissible import Supports, Units, with_unit
 
 __all__ = ["Bound", "Objective", "of_each_size"]
-__dir__ = __all__.copy
 
 
 @record
@@ -64,8 +63,8 @@ class Objective:
     exact = True
     steepest = False
     rise = RISE
-    slack = 1e-12
-    tie = TIE.double
+    slack: float = 1e-12
+    tie: float = TIE.double
     most_tried = CHOICE_SWAPS
     at_once = 1
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from .._records import record
 from .._types import Index
-from .admissible import Units, with_unit
+from .admissible import Supports, Units, with_unit
 from .objective import Bound, Objective
 from .search import Clock
 
 __all__ = ["Proof", "Tree", "prove"]
-__dir__ = __all__.copy
 
 
 @record
@@ -58,6 +57,14 @@ class _Node:
 
 class Tree:
     """The nodes that are open, and the best units so far with their value."""
+
+    objective: Objective
+    supports: Supports
+    tol: float
+    n_nodes: int
+    turn: int
+    units: Units
+    value: float
 
     def __init__(self, objective: Objective, begin: Units, tol: float):
         self.objective, self.supports, self.tol = objective, objective.supports, max(tol, objective.slack)

@@ -1,4 +1,3 @@
 """Kernels as functions: thresholds, rotations, deflation of a matrix in place."""
 
 __all__: list[str] = []
-__dir__ = __all__.copy

@@ -25,7 +25,6 @@ from ..operators.deflation import DEFLATIONS
 from ..operators.dense import blas_layout
 
 __all__ = ["deflate"]
-__dir__ = __all__.copy
 
 
 def deflate(

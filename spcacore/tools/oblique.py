@@ -25,7 +25,6 @@ from ..readable import Listing, Tabular
 from .rotation import varimax
 
 __all__ = ["ObliqueRotation", "oblimin", "promax"]
-__dir__ = __all__.copy
 
 _filled = filled(
     {

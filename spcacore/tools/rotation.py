@@ -14,7 +14,6 @@ from .._messages import counted, warn
 from .._validation import check_bool, integer, number, output_array, real_array
 
 __all__ = ["l1_rotate", "l1_rotation", "orthomax", "varimax"]
-__dir__ = __all__.copy
 
 _filled = filled(
     {

@@ -14,7 +14,6 @@ from .._docstrings import filled
 from .._validation import check_bool, integer, number, output_array, raise_not_finite, real_array
 
 __all__ = ["l1_threshold", "soft_threshold", "truncate"]
-__dir__ = __all__.copy
 
 _filled = filled(
     {

@@ -298,13 +298,17 @@ static int join(search_t *s, double explained)
 
 /* ---- moves ---------------------------------------------------------------------------------- */
 
-/* Loading t becomes the largest entries of y (p); zeros alone: nothing. */
+/* Loading t becomes the largest entries of y (p), each to the digits of float, which the order of
+ * additions does not reach; zeros alone: nothing. */
 static void truncate(search_t *s, spca_int t, const double *y)
 {
     joint_t *o = &s->o;
     double *x = o->V.value + t * o->room, square = 0;
     SPCA(joint_select)(o, o->size[t], y, o->V.index + t * o->room, x);
-    for (spca_int a = 0; a < o->size[t]; a++) square += x[a] * x[a];
+    for (spca_int a = 0; a < o->size[t]; a++) {
+        x[a] = (double)(float)x[a];
+        square += x[a] * x[a];
+    }
     for (spca_int a = 0; a < o->size[t] && square > 0; a++) x[a] /= sqrt(square);
     o->V.nnz[t] = square > 0 ? o->size[t] : 0;
 }

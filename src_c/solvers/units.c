@@ -182,7 +182,7 @@ void spca_largest_units(const spca_supports *o, const double *norm, spca_int cou
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-static void norms_of(const spca_supports *o, const double *x, double *norm)
+void spca_unit_norms(const spca_supports *o, const double *x, double *norm)
 {
     for (spca_int u = 0; u < o->units; u++) norm[u] = 0;
     for (spca_int j = 0; j < o->p; j++) norm[o->unit[j]] += x[j] * x[j];
@@ -260,7 +260,7 @@ void spca_unit_step(const spca_rule *rule, double quadratic, double *x, double *
     const spca_supports *o = &rule->of;
     double *norm = work, *share = norm + o->units, size = 0, left = 0;
     spca_project_units(o, x);
-    norms_of(o, x, norm);
+    spca_unit_norms(o, x, norm);
     if (rule->step == SPCA_UNITS_TRUNCATED) {
         spca_largest_units(o, norm, rule->count, share, iwork, kept);
         for (spca_int u = 0; u < o->units; u++) {
@@ -284,7 +284,7 @@ double spca_unit_objective(const spca_rule *rule, double quadratic, const double
     const spca_supports *o = &rule->of;
     double cost = 0;
     if (rule->step == SPCA_UNITS_TRUNCATED || rule->step == SPCA_UNITS_BOUND) return quadratic;
-    norms_of(o, x, work);
+    spca_unit_norms(o, x, work);
     for (spca_int u = 0; u < o->units; u++)
         if (!o->included[u]) cost += rule->step == SPCA_UNITS_L0 ? work[u] > 0 : work[u];
     return (rule->step == SPCA_UNITS_L0 ? quadratic : sqrt(fmax(quadratic, 0))) -

@@ -346,7 +346,7 @@ def measured(data, jobs, names):
     """For each test its seconds; for each file and line the tests that run it."""
     data.mkdir(parents=True, exist_ok=True)
     package = digest(*sorted(PACKAGE.rglob("*.py")))
-    files = [f for f in sorted(TESTS.glob("test_*.py")) if f.stem in (names or {f.stem} - LEFT_OUT)]
+    files = [f for f in sorted(TESTS.glob("*/test_*.py")) if f.stem in (names or {f.stem} - LEFT_OUT)]
     wanted = {f: data / f"{f.stem}-{digest(f)}-{package}" for f in files}
 
     def one(file):

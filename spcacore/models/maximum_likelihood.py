@@ -1,0 +1,335 @@
+"""The largest likelihood of probabilistic components, posteriors and densities.
+
+Where all entries are known it needs the leading eigenvalues and the sum of the others; else EM finds it.
+
+Of a row x with the observed variables o, `M = W_o'W_o + s2 I`, `E z = M^-1 W_o'(x_o - mu_o)`, and the
+covariance of z is `s2 M^-1`. Rows that observe the same variables share M.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER
+from .._messages import counted, warn
+from .._types import Array
+from .._validation import Hook, is_operator, is_sparse, real_array, refuse_not_finite
+from ..linalg.eigen import largest_eigenpairs, leading_eigenpairs, products_of
+from ..linalg.lapack import interruptible
+from ..operators.problem import Problem
+from ..progress import Progress
+
+__all__ = ["LOG_2PI", "Fit", "fit_missing", "leading_and_rest", "log_density", "posterior", "refuse_infinite"]
+__dir__ = __all__.copy
+
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+def refuse_infinite(a: NDArray[Any]) -> None:
+    """Raise for infinite entries; NaN entries are missing values."""
+    step = max(1, COPIED_ENTRIES // max(1, a.shape[1]))
+    for start in range(0, len(a), step):
+        if np.isinf(a[start : start + step]).any():
+            refuse_not_finite(np.where(np.isnan(a), 0, a), "X")
+
+
+def _missing_patterns(missing: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """The distinct rows of a mask, and the number of each row among them."""
+    _, first, which = np.unique(np.packbits(missing, axis=1), axis=0, return_index=True, return_inverse=True)
+    return missing[first], which.reshape(-1)
+
+
+def posterior(W: Array, variances: Array, noise: float, Y: Array) -> tuple[Array, Array]:
+    """Means and covariances of z given the rows of Y, NaN where missing; variances = diag(W'W) + noise."""
+    r = W.shape[1]
+    missing = np.isnan(Y)
+    if not missing.any():
+        return Y @ (W / variances), np.broadcast_to(np.diag(noise / variances), (len(Y), r, r))
+    mean, covariance = np.empty((len(Y), r)), np.empty((len(Y), r, r))
+    patterns, which = _missing_patterns(missing)
+    for g, absent in enumerate(patterns):
+        rows, observed = np.flatnonzero(which == g), ~absent
+        part = W[observed]
+        if noise > 0:
+            inverse = linalg.pinvh(part.T @ part + noise * np.eye(r))
+            weights, covariance[rows] = part @ inverse, noise * inverse
+        else:
+            weights = np.linalg.pinv(part).T
+            covariance[rows] = np.eye(r) - part.T @ weights
+        mean[rows] = Y[np.ix_(rows, observed)] @ weights
+    return mean, covariance
+
+
+def log_density(W: Array, axes: Array, variances: Array, noise: float, log_scale: Array, Y: Array) -> Array:
+    """Of the observed entries of each row, less their log_scale; axes are the columns of W at unit length.
+
+    -1/2 (m log 2 pi + log det C + y'C^-1 y) for m observed entries and C = W_o W_o' + noise I, by the
+    eigenvectors U of C in the span of W_o: y'C^-1 y = sum (U'y)^2 / eigenvalues + |y - UU'y|^2 / noise.
+    """
+    missing = np.isnan(Y)
+    out = -0.5 * LOG_2PI * (~missing).sum(axis=1) - (~missing) @ log_scale
+    complete = not missing.any()
+    patterns, which = (missing[:1], np.zeros(len(Y), np.intp)) if complete else _missing_patterns(missing)
+    for g, absent in enumerate(patterns):
+        rows, observed = np.flatnonzero(which == g), ~absent
+        if not observed.any():
+            continue
+        y = Y if complete else Y[np.ix_(rows, observed)]
+        if observed.all():
+            kept = axes.any(axis=0)
+            U, values = axes[:, kept], variances[kept]
+        elif noise > 0:
+            U, s, _ = linalg.svd(W[observed], full_matrices=False)
+            values = s**2 + noise
+        else:
+            values, U = linalg.eigh(W[observed] @ W[observed].T)
+        t = y @ U
+        determinant = np.log(values).sum()
+        with np.errstate(over="ignore", under="ignore"):  # for rows far from the mean
+            square = ((t / np.sqrt(values)) ** 2).sum(axis=1)
+            if U.shape[1] < y.shape[1]:
+                determinant += (y.shape[1] - U.shape[1]) * math.log(noise)
+                square += ((y - t @ U.T) ** 2).sum(axis=1) / noise
+        out[rows] -= 0.5 * (determinant + square)
+    return out
+
+
+class Fit(NamedTuple):
+    """Orthonormal directions, variances in the operator's units, and the likelihood and its path."""
+
+    U: Array
+    variances: Array
+    noise: float
+    n_samples: int
+    log_likelihood: float
+    trace: Array
+    converged: bool
+    mean: Array | None
+
+
+def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, hook: Hook | None) -> Fit:
+    """EM for the likelihood of the observed entries, with an expanded model.
+
+    Given the posteriors of z, each variable is regressed on the expected z and 1 over the rows that observe
+    it, and s2 is the mean squared residual. The expanded model lets z have any mean and covariance, which are
+    estimated too and then absorbed by mu and W (PX-EM): the likelihood never falls, and rises faster.
+    """
+    filled = problem.filled
+    assert filled is not None
+    n, p = filled.array.shape
+    seen = (~np.isnan(filled.source)).astype(np.float64)
+    Y = np.ascontiguousarray(filled.array, np.float64) * (filled.range * filled.range)
+    center = problem.mean is not None
+    count = float(seen.sum())
+    rows = int(seen.any(axis=1).sum())
+    if rows < 2:
+        raise ValueError("X has fewer than 2 samples with observed entries")
+    if r > min(rows - center, p):
+        raise ValueError(f"X has at most rank {min(rows - center, p)}; n_components is {r}")
+    patterns, which = _missing_patterns(seen == 0)
+    masks = (~patterns).astype(np.float64)
+    values, U = _initial_eigenpairs(Y, r)
+    floor = float(np.sum(Y**2)) / count
+    noise = max((float(np.sum(Y**2)) / n - values.sum()) / p, 1e-3 * floor)
+    W, mu = U * np.sqrt(np.maximum(values, noise)), np.zeros(p)
+    trace: list[float] = []
+    converged = False
+    for _ in range(max_iter):
+        likelihood, W, mu, s2 = _em_step(Y, seen, masks, which, W, mu, noise, center)
+        trace.append(likelihood)
+        fell = len(trace) > 1 and trace[-1] < trace[-2] and noise < 1e-8 * floor  # by rounding
+        if fell or not s2 > 1e-13 * floor:
+            raise ValueError(
+                f"too few entries are observed for {counted(r, 'component')}: "
+                "these leave no noise, and the likelihood is unbounded; use fewer"
+            )
+        noise = s2
+        stop = hook is not None and hook(Progress(0, 1, len(trace)))
+        converged = len(trace) > 1 and trace[-1] - trace[-2] <= tol * count
+        if converged or stop:
+            break
+    if not converged:
+        warn(f"not converged in {counted(len(trace), 'iteration')}")
+    if ddof:
+        W, noise = W * math.sqrt(n / (n - 1)), noise * n / (n - 1)
+    likelihood = _em_step(Y, seen, masks, which, W, mu, noise, center)[0]
+    shift = 0.5 * problem.exponent * math.log(2) * count
+    if problem.scale is not None:
+        shift += float(seen.sum(axis=0) @ np.log(problem.scale.astype(np.float64)))
+    U, s, _ = linalg.svd(W, full_matrices=False)
+    mean = None
+    if center:
+        assert problem.mean is not None
+        change = np.ldexp(mu, problem.exponent // 2)
+        mean = problem.mean + change * (1 if problem.scale is None else problem.scale)
+        mean = mean.astype(problem.operator.dtype)
+    return Fit(U, s**2 + noise, noise, n, likelihood - shift, np.array(trace) - shift, converged, mean)
+
+
+def _initial_eigenpairs(Y: Array, r: int) -> tuple[Array, Array]:
+    """Leading eigenvalues of Y'Y/n and their vectors, for the start."""
+    n, p = Y.shape
+    wide = n < p
+    G = Y @ Y.T if wide else Y.T @ Y
+    values, V, _ = leading_eigenpairs(G, r)
+    if wide:
+        V = linalg.qr(Y.T @ V, mode="economic")[0]
+    return np.maximum(values, 0) / n, V
+
+
+def _em_step(
+    Y: Array,
+    seen: Array,
+    masks: Array,
+    which: NDArray[np.intp],
+    W: Array,
+    mu: Array,
+    noise: float,
+    center: bool,
+) -> tuple[float, Array, Array, float]:
+    """The log-likelihood of (W, mu, noise), and the next W, mu and noise."""
+    n, p = Y.shape
+    r = W.shape[1]
+    q = r + center
+    M = (masks @ (W[:, :, None] * W[:, None, :]).reshape(p, r * r)).reshape(-1, r, r) + noise * np.eye(r)
+    inverse = np.linalg.inv(M)
+    right = Y @ W - seen @ (mu[:, None] * W)
+    Z = np.einsum("ia,iab->ib", right, inverse[which])
+    left = Y - seen * (Z @ W.T + mu)
+    observed = masks.sum(axis=1)
+    determinant = (observed - r) * math.log(noise) + np.linalg.slogdet(M)[1]
+    square = np.sum(left**2) / noise + np.sum(Z**2)
+    likelihood = -0.5 * (LOG_2PI * seen.sum() + determinant[which].sum() + square)
+
+    moment, b = np.zeros((p, q * q)), np.zeros((p, q))
+    whole = np.zeros((r, r))
+    step = max(1, COPIED_ENTRIES // (q * q + p))
+    for rows in (slice(start, start + step) for start in range(0, n, step)):
+        z, covariance = Z[rows], noise * inverse[which[rows]]
+        full = np.concatenate((z, np.ones((len(z), 1))), axis=1) if center else z
+        outer = full[:, :, None] * full[:, None, :]
+        outer[:, :r, :r] += covariance
+        whole += outer[:, :r, :r].sum(axis=0)
+        moment += seen[rows].T @ outer.reshape(len(z), q * q)
+        b += Y[rows].T @ full
+    theta = np.linalg.solve(moment.reshape(p, q, q), b[:, :, None])[:, :, 0]
+    V, shift = theta[:, :r], theta[:, r] if center else mu
+    left = Y - seen * (Z @ V.T + shift)
+    covariance = noise * (masks @ (V[:, :, None] * V[:, None, :]).reshape(p, r * r)).reshape(-1, r, r)
+    rest = np.sum(left**2) + np.sum(covariance * inverse, axis=(1, 2))[which].sum()
+    mean = Z.mean(axis=0) if center else np.zeros(r)
+    root = np.linalg.cholesky(whole / n - np.outer(mean, mean))
+    return float(likelihood), V @ root, shift + V @ mean, float(rest / seen.sum())
+
+
+# ---- all entries are known ----------------------------------------------------------------------------
+
+
+def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Array, Array, float]:
+    """The r leading eigenvalues (operator's units), their vectors, and the sum of all others.
+
+    The eigenvalues of X'X or XX' have errors of eps times the largest. Where that is too inaccurate, the
+    products of dense data are computed in float64, and if need be the singular values of X.
+    """
+    op, p = problem.operator, problem.p
+    eps = float(np.finfo(op.dtype).eps)
+    dense = not (op.symmetric_form or is_sparse(X) or is_operator(X))
+    order = p if op.symmetric_form else min(op.n, p)
+    if order > PPCA_ORDER or not (dense or p == order):
+        values, U = _by_lanczos(op, r)
+    elif not dense:
+        values, U = _eigenvectors(op.submatrix(np.arange(p)).astype(np.float64), r)
+    else:
+        values, U = _by_products(problem, X, r, op.dtype)
+    rest, exact = total - float(values.sum()), 10 * eps * order
+
+    def inaccurate(eps: float, digits: float) -> bool:
+        return dense and order <= PPCA_ORDER and min(values[-1], rest) < digits * eps * values[0]
+
+    if op.single and inaccurate(eps, 1e5):
+        eps = float(np.finfo(np.float64).eps)
+        values, U = _by_products(problem, X, r, np.dtype(np.float64))
+        rest, exact = total - float(values.sum()), 10 * eps * order
+    if inaccurate(eps, 1e6) and not (op.single and eps > 1e-10):
+        F = _centered(problem, X, slice(None), slice(None), np.dtype(np.float64))
+        _, s, Vt = interruptible(
+            lambda: linalg.svd(F, full_matrices=False, overwrite_a=True, check_finite=False)
+        )
+        squares = s**2 / max(op.n - 1, 1)
+        values, U, rest = squares[:r], Vt[:r].T, float(squares[r:].sum())
+        exact = (eps * max(op.n, p)) ** 2
+        assert problem.moment is not None  # the mean that was subtracted may be larger than the rest
+        exact += 16 * float(np.finfo(op.dtype).eps) ** 2 * float(problem.moment.sum() / values[0])
+    rank = int(np.count_nonzero(values > exact * values[0]))
+    if rank < r:
+        raise ValueError(f"X has rank {rank}, so n_components must be at most {rank}, not {r}")
+    if r == p or rest <= exact * values[0] * (order - r + 1):
+        rest = 0.0
+    return values, U, rest
+
+
+def _eigenvectors(A: NDArray[Any], r: int) -> tuple[Array, Array]:
+    """The r largest eigenvalues and their vectors: by Lanczos where they are few of many, else by LAPACK."""
+    m = len(A)
+    few = m > LANCZOS_SHARE * r and m > LAPACK_ORDER
+    start = np.random.default_rng(0).standard_normal(m).astype(A.dtype)
+    values, U, _ = leading_eigenpairs(A, r, A if few else None, v0=start, maxiter=60)
+    return np.maximum(values, 0), U
+
+
+def _by_products(problem: Problem, X: Any, r: int, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """By the smaller of F'F and FF', a sum in float64 of blocks that are multiplied in `dtype`."""
+    n, p = problem.operator.n, problem.p
+    all_, step = slice(None), max(1, COPIED_ENTRIES // min(n, p))
+    G = np.zeros((min(n, p),) * 2)
+    if p <= n:
+        for start in range(0, n, step):
+            F = _centered(problem, X, slice(start, start + step), all_, dtype)
+            G += interruptible(partial(np.matmul, F.T, F))
+        G /= n - 1
+        return _eigenvectors(G.astype(dtype), r)
+    blocks = [slice(start, start + step) for start in range(0, p, step)]
+    for columns in blocks:
+        F = _centered(problem, X, all_, columns, dtype)
+        G += interruptible(partial(np.matmul, F, F.T))
+    G /= n - 1
+    values, Z = _eigenvectors(G.astype(dtype), r)
+    U = np.empty((p, r))
+    for columns in blocks:
+        if len(blocks) > 1:
+            F = _centered(problem, X, all_, columns, dtype)
+        U[columns] = F.T @ Z.astype(dtype)
+    norm = np.linalg.norm(U, axis=0)
+    return values, U / np.where(norm > 0, norm, 1)
+
+
+def _by_lanczos(op: Any, r: int) -> tuple[Array, Array]:
+    """By ARPACK from products with the operator."""
+    if r >= op.p - 1:
+        raise ValueError(f"n_components must be below {op.p - 1} for so large a matrix, not {r}")
+    start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
+    values, U = largest_eigenpairs(products_of(op), r, v0=start)
+    return values[::-1].astype(np.float64), U[:, ::-1].astype(np.float64)
+
+
+def _centered(problem: Problem, X: Any, rows: slice, columns: slice, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Rows and columns of F, the centered and scaled data whose covariance the operator multiplies by."""
+    a = real_array(X, "X", ndim=2, finite=False)[rows, columns].astype(dtype)
+    with np.errstate(under="ignore"):
+        if problem.mean is not None:
+            a -= problem.mean[columns]
+        if problem.weight is not None:
+            a *= problem.weight[columns]
+        if problem.range != 1:
+            a *= problem.range
+            a *= problem.range
+        if problem.row_weight is not None:
+            a *= problem.row_weight[rows, None]
+    return a

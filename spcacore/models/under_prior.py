@@ -1,0 +1,265 @@
+"""Components under a prior: in turn, deflated (`fit_in_turn`), or all at once by exact EM (`fit_at_once`).
+
+In `T = X W + noise` the r rows of W are independent N(0, C); X (n x r) and s2 maximize the density of T. With
+L = C^-1, and X turned so that X'X = s2 diag(a), the rows of W are independent given T, too:
+
+    w_i ~ N(m_i, K_i^-1),   K_i = a_i I + L,   m_i = K_i^-1 T'x_i/s2,
+    log p(T) = -(n p log(2 pi s2) + |T|^2/s2 + sum_i (log det K_i - log det L - m_i'K_i m_i))/2,
+    X = T M S^-1,   S = M'M + diag(Tr K_i^-1),   s2 = (|T|^2 - Tr S^-1 M'T'T M)/(n p).
+
+X = T B needs T'T alone. Two steps accelerate it: the rows of W may covary, which is estimated and goes into X
+(PX-EM, Liu, Rubin and Wu 1998), and two steps are continued along their curve where that raises the density
+(SQUAREM, Varadhan and Roland 2008).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from scipy import linalg
+
+from .._records import record
+from .._validation import Hook
+from ..linalg.eigen import leading_eigenvectors
+from ..linalg.orthogonal import fix_sign
+from ..operators.deflation import DEFLATIONS, DeflatedOperator
+from ..operators.problem import Problem
+from ..progress import Progress
+from ..solvers.solution import Ended
+from .priors import Diagonal, PriorMatrix, Spectral
+from .variational import Component, Residual, Search, Vector
+
+__all__ = ["fit_at_once", "fit_in_turn"]
+__dir__ = __all__.copy
+
+_LOG_2PI = math.log(2 * math.pi)
+
+
+@record
+class _Point:
+    """X = T B and s2, with `GB` = T'X."""
+
+    B: Vector
+    GB: Vector
+    noise: float
+
+    def apart(self, other: _Point) -> float:
+        """The squared norm of the difference of X, relative to X."""
+        size = float(np.sum(self.B * self.GB))
+        return float(np.sum((self.B - other.B) * (self.GB - other.GB))) / size if size > 0 else 0.0
+
+
+@record
+class _Step:
+    """The posteriors and the log-density at a point, and where EM goes from there."""
+
+    at: _Point
+    M: Vector
+    a: Vector
+    traces: Vector
+    log_density: float
+    next: _Point
+
+
+class _JointModel:
+    """The density of T, in the basis of the eigenvectors of L where these are known."""
+
+    def __init__(self, problem: Problem, n: float, prior: PriorMatrix) -> None:
+        assert problem.diagonal is not None
+        self.op, self.n, self.entries = problem.operator, n, n * problem.n_variables
+        self.square = float(problem.diagonal.sum()) * (n - 1)  # of T
+        self.U = prior.U if isinstance(prior, Spectral) else None
+        self.prior = Diagonal(prior.theta) if isinstance(prior, Spectral) else prior
+        self.constant = self.prior.logdet(0.0)
+
+    def product(self, B: Vector) -> Vector:
+        """T'T B."""
+        V = np.asfortranarray(B if self.U is None else self.U @ B, self.op.dtype)
+        G = (self.n - 1) * self.op.apply_block(V).astype(np.float64)
+        return G if self.U is None else self.U.T @ G
+
+    def start(self, r: int) -> _Point:
+        """The weights of principal components, which are best without a prior."""
+        values, V = leading_eigenvectors(self.op, r)
+        left = self.square - (self.n - 1) * float(np.maximum(values, 0).sum())
+        if left <= (30 if self.op.single else 1e3) * float(np.finfo(self.op.dtype).eps) * self.square:
+            raise ValueError(f"X has rank {r} at most, so n_components must be below that: no noise is left")
+        B = V.astype(np.float64) / math.sqrt(self.prior.p)
+        B = B if self.U is None else self.U.T @ B
+        return _Point(B, self.product(B), left / self.entries)
+
+    def step(self, at: _Point) -> _Step:
+        prior, square = self.prior, self.square
+        squares, R = linalg.eigh(at.B.T @ at.GB)
+        a, right = np.maximum(squares, 0) / at.noise, at.GB @ R / at.noise
+        M = np.column_stack([prior.solve(float(b), v) for b, v in zip(a, right.T, strict=True)])
+        volume = sum(prior.logdet(float(b)) - self.constant for b in a)
+        F = self.entries * (_LOG_2PI + math.log(at.noise)) + square / at.noise + volume - np.sum(right * M)
+        GM, traces = self.product(M), np.array([prior.trace(float(b)) for b in a])
+        S = linalg.inv(M.T @ M + np.diag(traces))
+        noise = max(square - float(np.sum(S * (M.T @ GM))), 1e-15 * square) / self.entries
+        LM = np.column_stack([prior.product(m) for m in M.T])
+        values, Q = linalg.eigh(
+            (M.T @ LM + np.diag(prior.p - a * traces)) / prior.p
+        )  # covariance of rows of W
+        turn = S @ (Q * np.sqrt(np.maximum(values, 0))) @ Q.T @ R.T
+        return _Step(at, M, a, traces, -0.5 * float(F), _Point(M @ turn, GM @ turn, noise))
+
+
+def _continued(before: _Point, middle: _Point, after: _Point) -> _Point:
+    """The point of SQUAREM's third step length."""
+    first, bend = middle.B - before.B, after.B - 2 * middle.B + before.B
+    size = float(np.linalg.norm(bend))
+    length = max(float(np.linalg.norm(first)) / size, 1.0) if size > 0 else 1.0
+
+    def along(x: Vector, y: Vector, z: Vector) -> Vector:
+        return x + 2 * length * (y - x) + length**2 * (z - 2 * y + x)
+
+    noises = [np.log(point.noise) for point in (before, middle, after)]
+    return _Point(
+        along(before.B, middle.B, after.B),
+        along(before.GB, middle.GB, after.GB),
+        float(np.exp(along(*noises))),
+    )
+
+
+def _by_em(
+    problem: Problem,
+    n: float,
+    prior: PriorMatrix,
+    r: int,
+    max_iter: int,
+    tol: float,
+    report: Callable[[], None],
+) -> list[Component]:
+    """The r components, those that explain most first; each has the log-density of all after each step."""
+    model = _JointModel(problem, n, prior)
+    entries = model.entries
+    best = model.step(model.start(r))
+    path, converged, idle = [best.log_density], False, 0
+    while not converged and len(path) < max_iter:
+        steps = [best]
+        while len(steps) < 3 and not converged and len(path) < max_iter:
+            new = model.step(steps[-1].next)
+            steps.append(new)
+            path.append(max(new.log_density, path[-1]))
+            report()
+            idle = idle + 1 if path[-1] - path[-2] <= 1e-15 * entries else 0
+            converged = new.at.apart(new.next) <= tol**2 or idle == 3
+        best = steps[-1]
+        if len(steps) == 3 and not converged:
+            further = model.step(_continued(*(step.at for step in steps)))
+            if further.log_density > best.log_density:
+                best = further
+                path[-1] = best.log_density
+    M = best.M if model.U is None else model.U @ best.M
+    alone = -0.5 * entries * (_LOG_2PI + math.log(model.square / entries) + 1)
+    cost = 0.5 * (n - 0.5 * (r - 1)) * math.log(prior.p)  # of n weights, less what turns
+    gain = (path[-1] - alone) / r - cost
+    energies = np.array(path)
+    order = np.argsort(-best.a * (np.sum(M**2, axis=0) + best.traces), kind="stable")
+    return [
+        Component(M[:, i], float(best.a[i]), float(best.traces[i]), best.at.noise, energies, converged, gain)
+        for i in order
+    ]
+
+
+# ---- several components -----------------------------------------------------------------------------
+
+
+def fit_in_turn(
+    problem: Problem, n: float, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str,
+    unit: float, start_search: Callable[[Residual, int, Callable[[], None]], Search], known: list[Component],
+    hook: Hook | None,
+) -> list[Component]:  # fmt: skip
+    """Up to r components, each in the scale of the caller's prior, whose precision is `unit` times L.
+
+    With `stop`, no more than raise the free energy, but one at least.
+    """
+    op, root = problem.operator, math.sqrt(unit)
+    residual = Residual(problem, n, deflation != "naive", 8 if stop else r)
+    removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
+    state = DeflatedOperator.from_problem(problem, removal)
+    sparse_state: DeflatedOperator | None = state
+    rounding = (30 if op.single else 1e3) * float(np.finfo(op.dtype).eps)
+    components: list[Component] = []
+    for t in range(r):
+        if residual.square <= rounding * residual.total:
+            if stop:
+                break
+            raise ValueError(f"X has rank {t}, to rounding, so n_components must be at most {t}, not {r}")
+        if t < len(known):
+            new = known[t]
+        else:
+            try:
+                search = start_search(residual, t, _step_counter(hook, t, r))
+                if sizes is None:
+                    new = search.on_all(
+                        residual.basis if deflation == "orthogonal" else residual.basis[:, :0]
+                    )
+                else:
+                    new = search.on_support(sizes[t], sparse_state, deflation == "constrained")
+            except Ended:
+                break
+            new = replace(new, gain=search.gain(new, problem.p if sizes is None else sizes[t]))
+            new = _in_units(new, problem, n, unit)
+        if stop and components and not new.gain > 0:
+            break
+        components.append(new)
+        residual.remove(new.m * root, (float(new.m @ new.m) + new.trace) * unit)
+        if sizes is not None and sparse_state is not None and t + 1 < r:
+            index = np.flatnonzero(new.m)
+            loading = new.m[index] / np.linalg.norm(new.m[index])
+            sparse_state = sparse_state.deflate(index, loading.astype(op.dtype), problem.noise)
+        if t >= len(known) and _told(hook, problem, new, t, r):
+            break
+    return components
+
+
+def _told(hook: Hook | None, problem: Problem, new: Component, t: int, r: int) -> bool:
+    """Tell the callback of a finished component; whether it ends the fit."""
+    if hook is None:
+        return False
+    loading = (new.m / np.linalg.norm(new.m)).astype(problem.operator.dtype)
+    variance = float(problem.in_units(loading @ problem.operator.apply(None, loading)))
+    return hook(Progress(t, r, len(new.free_energy), variance))
+
+
+def _in_units(new: Component, problem: Problem, n: float, unit: float) -> Component:
+    """In the scale of the caller's prior, whose precision is `unit` times L, and of the data."""
+    return replace(
+        new, m=fix_sign(new.m) / math.sqrt(unit), a=new.a * unit, trace=new.trace / unit,
+        free_energy=new.free_energy - n * problem.n_variables * problem.exponent * math.log(2) / 2,
+    )  # fmt: skip
+
+
+def fit_at_once(
+    problem: Problem, n: float, r: int, prior: PriorMatrix, unit: float, max_iter: int, tol: float,
+    hook: Hook | None,
+) -> list[Component]:  # fmt: skip
+    """All components by EM; none where the callback ends it."""
+    try:
+        found = _by_em(problem, n, prior, r, max_iter, tol, _step_counter(hook, 0, r))
+    except Ended:
+        return []
+    components = [_in_units(new, problem, n, unit) for new in found]
+    for t, new in enumerate(components):
+        if _told(hook, problem, new, t, r):
+            break
+    return components
+
+
+def _step_counter(hook: Hook | None, t: int, r: int) -> Callable[[], None]:
+    """To be called after each iteration of component t."""
+    steps = 0
+
+    def report() -> None:
+        nonlocal steps
+        steps += 1
+        if hook is not None and hook(Progress(t, r, steps)):
+            raise Ended
+
+    return report

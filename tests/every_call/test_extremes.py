@@ -1,0 +1,329 @@
+"""What is extreme: the values that come out of it, call by call.
+
+That nothing strange happens, in every call, is in test_bad_input.py; here are right answers: where there is
+no variance, at the smallest shapes, beyond the rank, with ties, after few iterations. The ends of the number
+range are in test_scales.py, operators that fail in test_user_code.py.
+"""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from kinds import DTYPES, untouched
+from small import CLEAN, FORMS, KINDS, V0, X0, K, N, P, assert_same, ids, result, tolerance
+
+import spcacore
+from spcacore import deflate, explained_variance, renormalize, sparse_pca, tpower
+
+# ---- options --------------------------------------------------------------------------------------------
+
+
+def test_number_of_components_is_limited_by_rows():
+    with pytest.raises(ValueError, match=r"n_components must be in \[1, 4\]"):
+        sparse_pca(X0[:4], 5, cardinality=K)
+    assert sparse_pca(X0[:4], 3, cardinality=P).n_components == 3
+
+
+@pytest.mark.parametrize("value", [K, np.int8(K), np.array(K), [K, K], (K, K), np.array([K, K], np.uint8)])
+def test_every_form_of_cardinality(value):
+    out = sparse_pca(X0, 2, cardinality=value)
+    assert_same(out, sparse_pca(X0, 2, cardinality=K), 0)
+    assert out.cardinality.tolist() == [K, K]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("max_iter", [0, 1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_iterations_are_reported(max_iter, kind, dtype):
+    A = CLEAN[kind].astype(dtype)
+    with pytest.warns(RuntimeWarning, match=f"not converged in {max_iter} iterations?"):
+        x = tpower(
+            A, K, kind=kind, options=spcacore.TPower(max_iter=max_iter, tol=0, n_starts=1, renormalize=False)
+        )
+    assert not x.converged
+    assert x.n_iter == max_iter
+    assert x.cardinality <= (P if max_iter == 0 else K)
+    assert np.linalg.norm(x.loading.astype(float)) == pytest.approx(1, rel=tolerance(dtype))
+    with pytest.warns(RuntimeWarning, match="components 0, 1 not converged"):
+        out = sparse_pca(A, 2, cardinality=K, kind=kind, method=spcacore.TPower(max_iter=0))
+    assert not out.converged.any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("max_iter", [0, 1])
+@pytest.mark.parametrize("renormalize", [True, False])
+def test_cardinality_holds_even_without_iterations(max_iter, renormalize, dtype):
+    """A result has at most the nonzeros asked for, however early the iteration is cut."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for start in (None, "eigenvector", "diagonal", np.ones(P)):
+            out = tpower(
+                X0.astype(dtype),
+                2,
+                options=spcacore.TPower(max_iter=max_iter, start=start, renormalize=renormalize),
+            )
+            assert out.cardinality <= 2
+
+
+@pytest.mark.parametrize("tol", [0, 0.0, 1e-300, np.float32(0.1), 1, np.inf, Fraction(1, 3)])
+def test_any_tolerance_ends(tol):
+    assert tpower(X0, K, options=spcacore.TPower(tol=tol)).converged
+
+
+# ---- nothing to find ------------------------------------------------------------------------------------
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(v, d) for v in (0.0, 1.0, 0.1, -1e6, 1e200) for d in DTYPES if abs(v) < float(np.finfo(d).max)],
+)
+@pytest.mark.parametrize(
+    ("form", "scale"), [(f, s) for f in FORMS for s in (False, True) if not (s and f[0] == "operator")], **ids
+)
+def test_no_variance(value, scale, form, dtype):
+    X = form[1](np.full((N, P), value, dtype))
+    with untouched(X), pytest.warns(RuntimeWarning, match="no variance is left after 0 of the 2 components"):
+        out = sparse_pca(X, 2, cardinality=K, scale=scale)
+    assert out.n_components == 0
+    assert out.loadings.shape == (P, 0)
+    assert out.explained_variance.shape == (0,)
+    assert out.total_variance in (0, None)
+    if form[0] != "operator":
+        scores = out.transform(np.full((N, P), value, dtype))
+        assert scores.shape == (N, 0)
+        np.testing.assert_allclose(out.reconstruct(scores), np.full((N, P), value, dtype))
+    with untouched(X), pytest.warns(RuntimeWarning, match="no variance"):
+        x = tpower(X, K, scale=scale)
+    assert x.loading.tolist() == [1, *[0] * (P - 1)]
+    assert (x.value, x.cardinality) == (0, 1)
+    if form[0] == "operator" and value > 1e9:
+        return  # nothing is known of it but products whose rounding is itself large
+    with np.errstate(all="raise"):
+        rounding = 100 * P * (np.finfo(dtype).eps * min(value, 1e9)) ** 2
+        assert explained_variance(X, V0, scale=scale).max() <= (rounding if form[0] == "operator" else 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("form", FORMS, **ids)
+def test_zero_covariance(form, dtype):
+    A = form[1](np.zeros((P, P), dtype))
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        assert sparse_pca(A, 2, cardinality=K, kind="covariance").n_components == 0
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        x = tpower(A, K, kind="covariance")
+    assert x.loading.tolist() == [1, *[0] * (P - 1)]
+    assert x.value == 0
+    assert not explained_variance(A, V0, kind="covariance").any()
+
+
+@pytest.mark.filterwarnings("ignore:scale=True leaves")
+@pytest.mark.share(4)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("form", "scale", "constant"),
+    [
+        (form, scale, constant)
+        for form in FORMS
+        for scale in (False, True)
+        for constant in (0.0, 0.1, 1e3, 1e7)
+        if not (form[0] == "operator" and (scale or constant > 1))  # which does not tell its columns
+    ],
+    **ids,
+)
+def test_constant_columns_are_never_selected(constant, scale, form, dtype):
+    X = X0.copy()
+    X[:, [1, 4]] = constant
+    X = X.astype(dtype)
+    Y = form[1](X)
+    moving = [0, 2, 3, 5]
+    for k in (2, 4, P):
+        x = tpower(Y, k, scale=scale)
+        out = sparse_pca(Y, 2, cardinality=k, scale=scale)
+        if form[0] != "operator":
+            assert not x.loading[[1, 4]].any()
+            assert not out.loadings[[1, 4]].any()
+        C = np.corrcoef(X0[:, moving].T) if scale else np.cov(X0[:, moving].T)
+        if k >= 4:
+            assert x.value == pytest.approx(np.linalg.eigvalsh(C)[-1], rel=tolerance(dtype))
+    A = np.cov(X0.T)
+    A[[1, 4]] = A[:, [1, 4]] = 0
+    out = sparse_pca(form[1](A.astype(dtype)), 2, cardinality=P, kind="covariance", scale=scale)
+    assert not out.loadings[[1, 4]].any()
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (7, 1), (2, 1), (2, 2), (1, 300), (300, 1)])
+@pytest.mark.parametrize("form", FORMS, **ids)
+def test_smallest_shapes(form, shape, dtype):
+    n, p = shape
+    X = np.random.default_rng(5).standard_normal(shape).astype(dtype)
+    Y = form[1](X)
+    C = np.atleast_2d(np.cov(X.astype(float), rowvar=False)) if n > 1 else np.zeros((p, p))
+    top = np.linalg.eigvalsh(C)[-1]
+    for k in {1, p}:
+        if n == 1:
+            with untouched(Y), pytest.warns(RuntimeWarning, match="no variance"):
+                x = tpower(Y, k)
+            assert x.loading[0] == 1
+            assert x.value == 0
+            with pytest.warns(RuntimeWarning, match="no variance"):
+                assert sparse_pca(Y, 1, cardinality=k).n_components == 0
+        else:
+            with untouched(Y):
+                x = tpower(Y, k)
+                out = sparse_pca(Y, 1, cardinality=k)
+            best = top if k == p else C.diagonal().max()
+            assert x.value == pytest.approx(best, rel=10 * tolerance(dtype))
+            assert out.explained_variance[0] == pytest.approx(best, rel=10 * tolerance(dtype))
+    assert np.isfinite(explained_variance(Y, np.ones((p, 1)))).all()
+    assert renormalize(Y, np.ones(p)).shape == (p,)
+    if form[0] in "CF":
+        assert deflate(Y, np.ones(p), kind="data").shape == shape
+        assert deflate(Y, np.ones(p), "schur", kind="data").shape == shape
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("value", [3.0, 0.0])
+def test_one_by_one_covariance(value, dtype):
+    A = np.full((1, 1), value, dtype)
+    if value:
+        assert tpower(A, 1, kind="covariance").value == value
+        assert sparse_pca(A, 1, cardinality=1, kind="covariance").explained_variance.tolist() == [value]
+    else:
+        with pytest.warns(RuntimeWarning):
+            assert tpower(A, 1, kind="covariance").value == 0
+    assert deflate(A, [1.0]).tolist() == [[0]]
+    for method in ("hotelling", "schur"):
+        assert deflate(A, [2.0], method).tolist() == [[0]]
+
+
+# ---- rank and ties --------------------------------------------------------------------------------------
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("deflation", ["projection", "schur", "orthogonalized_projection"])
+@pytest.mark.parametrize(
+    ("form", "offset"),
+    [
+        (form, offset)
+        for form in [*FORMS, ("covariance", lambda a: np.cov(a, rowvar=False))]
+        for offset in (0.0, 100.0, 1e5)
+        if not (form[0] == "operator" and offset > 0)  # it does not tell the mean from the spread
+    ],
+    **ids,
+)
+@pytest.mark.parametrize(("n", "p"), [(60, 20), (20, 60)])
+@pytest.mark.parametrize("rank", [1, 3])
+def test_no_component_beyond_the_rank(rank, offset, n, p, form, deflation, dtype):
+    """With k = p the components are those of PCA: exactly `rank` of them carry variance."""
+    rng = np.random.default_rng(rank)
+    X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, p)) + offset
+    kind = "covariance" if form[0] == "covariance" else "data"
+    if kind == "covariance" and dtype == np.float32:
+        Y = form[1](X).astype(dtype)  # the covariance is rounded, not the data
+        Y = (Y + Y.T) / 2
+    else:
+        Y = form[1](X.astype(dtype))
+    r = min(rank + 4, n, p)
+    with pytest.warns(RuntimeWarning, match=f"no variance is left after {rank} of the {r}"):
+        out = sparse_pca(Y, r, cardinality=p, kind=kind, deflation=deflation)
+    assert out.n_components == rank
+    if out.explained_variance_ratio is not None:
+        lost = 1 - out.explained_variance_ratio.sum()
+        assert abs(lost) < 20 * tolerance(dtype) * (1 + offset * 1e-2)
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("form", FORMS[:5], **ids)
+@pytest.mark.parametrize("k", [2, 4])
+def test_sparse_components_of_a_low_rank_matrix_carry_variance(k, form, dtype):
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 12)) + 10
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        out = sparse_pca(form[1](X.astype(dtype)), 12, cardinality=k)
+    assert out.n_components == 12 or any("no variance" in str(w.message) for w in told)
+    span = np.linalg.matrix_rank(out.loadings)
+    total = np.linalg.eigvalsh(np.cov(X.T)).sum()
+    assert span >= 3
+    assert out.explained_variance.sum() <= total * (1 + 1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:X is symmetric")
+@pytest.mark.share(4)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("form", FORMS[:5], **ids)
+@pytest.mark.parametrize("kind", KINDS)
+def test_ties_go_to_the_lowest_index(kind, form, dtype):
+    rng = np.random.default_rng(11)
+    for trial in range(20):
+        B = rng.integers(-4, 5, (9, 5)).astype(
+            float
+        )  # not centered: products without rounding, so exact ties
+        copies = np.concatenate([np.arange(5), rng.permutation(5), rng.permutation(5)])
+        X = B[:, rng.permutation(copies)]
+        A = X if kind == "data" else X.T @ X
+        x = tpower(form[1](A.astype(dtype)), 1, kind=kind, center=False)
+        first = int(np.argmax((X**2).sum(axis=0)))
+        assert np.flatnonzero(x.loading).tolist() == [first], trial
+        x = tpower(form[1](X.astype(dtype)), 1)  # centered: rounding may prefer another copy
+        (chosen,) = np.flatnonzero(x.loading)
+        variance = X.var(axis=0)
+        assert variance[chosen] == pytest.approx(variance.max(), rel=tolerance(dtype))
+    identity = form[1](np.eye(P, dtype=dtype))
+    assert np.flatnonzero(tpower(identity, 1, kind="covariance").loading).tolist() == [0]
+    assert np.flatnonzero(tpower(identity, 1, center=False).loading).tolist() == [0]
+    out = sparse_pca(identity, P, cardinality=1, kind="covariance")
+    np.testing.assert_array_equal(out.loadings, np.eye(P))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("form", FORMS[:5], **ids)
+def test_one_column_repeated(form, dtype):
+    X = np.repeat(X0[:, :1], 9, axis=1).astype(dtype)
+    for k in (1, 2, 5):
+        x = tpower(form[1](X), k)
+        assert x.cardinality == k
+        assert x.value == pytest.approx(k * np.var(X0[:, 0], ddof=1), rel=10 * tolerance(dtype))
+
+
+# ---- sparse ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("fmt", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix, sp.lil_array])
+def test_no_stored_entries(fmt, dtype):
+    X = fmt((N, P), dtype=dtype)
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        assert sparse_pca(X, 2, cardinality=K).n_components == 0
+    assert not explained_variance(X, V0).any()
+    np.testing.assert_allclose(result("data").transform(X), result("data").transform(np.zeros((N, P))))
+    A = fmt((P, P), dtype=dtype)
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        assert sparse_pca(A, 2, cardinality=K, kind="covariance").n_components == 0
+
+
+def test_stale_canonical_flag():
+    """scipy remembers that a matrix was canonical after its arrays were changed."""
+    m = sp.csr_array(X0)
+    assert m.has_canonical_format
+    m.indices[:2] = m.indices[0]
+    fresh = sp.csr_array((m.data.copy(), m.indices.copy(), m.indptr.copy()), m.shape)
+    with untouched(m):
+        assert_same(sparse_pca(m, 2, cardinality=K), sparse_pca(fresh.toarray(), 2, cardinality=K), 1e-12)
+
+
+@pytest.mark.parametrize("shape", [(50, 8), (200, 20)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_float32_far_from_zero_is_as_float64(order, shape):
+    """Whole numbers near 1e7, of which single precision has every digit, but not of their products."""
+    X = np.asarray(np.random.default_rng(0).normal(1e7, 3, shape), np.float32, order=order)
+    found, expected = (sparse_pca(data, 2, cardinality=3) for data in (X, X.astype(np.float64)))
+    np.testing.assert_array_equal(found.loadings != 0, expected.loadings != 0)
+    np.testing.assert_allclose(found.explained_variance, expected.explained_variance, rtol=1e-6)

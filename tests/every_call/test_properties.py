@@ -1,0 +1,422 @@
+"""What the mathematics promises of any matrix: properties on 25 examples each, of `nox -s slow` on 100.
+
+`pytest tests/every_call/test_properties.py --hypothesis-profile thorough --hypothesis-seed 7` draws others.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from oracles import covariance, optimum, spanned_variance
+from scipy.spatial.distance import pdist
+
+import spcacore
+
+pytestmark = pytest.mark.usefixtures("few_starts")
+
+seeds = st.integers(0, 2**32)
+FAMILIES = ("normal", "integers", "low rank", "sizes", "copies", "offset", "outliers")
+
+
+@st.composite
+def data(draw, n=(3, 14), p=(2, 8), families=FAMILIES):
+    rng = np.random.default_rng(draw(seeds))
+    n, p, family = draw(st.integers(*n)), draw(st.integers(*p)), draw(st.sampled_from(families))
+    X = rng.standard_normal((n, p))
+    if family == "integers":
+        X = np.round(2 * X)
+    elif family == "low rank":
+        X = X[:, :2] @ rng.standard_normal((2, p)) if p > 2 else X
+    elif family == "sizes":
+        X = X * 10.0 ** rng.integers(-3, 4, p)
+    elif family == "copies":
+        X = X[:, rng.integers(0, p, p)]
+    elif family == "offset":
+        X = X + 100 * rng.standard_normal(p)
+    elif family == "outliers":
+        X = rng.standard_t(1.5, (n, p))
+    assume(np.ptp(X, axis=0).max() > 0)
+    return X
+
+
+@st.composite
+def sparse_problems(draw, **options):
+    X = draw(data(**options))
+    return X, covariance(X), draw(st.integers(1, X.shape[1]))
+
+
+@st.composite
+def vectors(draw, size=(1, 40)):
+    rng = np.random.default_rng(draw(seeds))
+    a = rng.standard_normal(draw(st.integers(*size)))
+    return np.round(2 * a) / 2 if draw(st.booleans()) else a * 10.0 ** rng.integers(-3, 4, len(a))
+
+
+def unit(rng, p, support=None):
+    v = np.zeros(p)
+    support = np.arange(p) if support is None else support
+    v[support] = rng.standard_normal(len(support))
+    return v / np.linalg.norm(v)
+
+
+def some(X, *, of=0):
+    """A generator that belongs to the matrix."""
+    return np.random.default_rng([X.shape[0], X.shape[-1], of, int(np.abs(X).sum() * 1e3) % 2**31])
+
+
+def top(A, r=1):
+    return np.linalg.eigvalsh(A)[::-1][:r].sum()
+
+
+def quietly(function, *args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return function(*args, **options)
+
+
+# ---- kernels --------------------------------------------------------------------------------------------
+
+
+@given(vectors(), st.data())
+def test_truncate_is_the_nearest_sparse_vector(x, draw):
+    k = draw.draw(st.integers(1, len(x)))
+    y = spcacore.truncate(x, k)
+    assert np.count_nonzero(y) <= k
+    assert np.array_equal(spcacore.truncate(y, k), y)
+    z = np.where(np.isin(np.arange(len(x)), some(x).permutation(len(x))[:k]), x, 0)
+    assert np.linalg.norm(x - y) <= np.linalg.norm(x - z) * (1 + 1e-15)
+
+
+@given(vectors(), st.floats(0, 10))
+def test_soft_threshold_is_the_proximal_point(a, level):
+    """0 in y - a + level d||y||_1."""
+    y = spcacore.soft_threshold(a, level)
+    slack = 1e-15 * np.abs(a).max()
+    assert (np.abs(a - y) <= level + slack).all()
+    np.testing.assert_allclose((a - y)[y != 0], level * np.sign(y[y != 0]), rtol=0, atol=slack)
+
+
+@given(vectors(), st.floats(0, 10))
+def test_soft_threshold_does_not_expand(a, level):
+    b = a + some(a).standard_normal(len(a))
+    apart = np.linalg.norm(spcacore.soft_threshold(a, level) - spcacore.soft_threshold(b, level))
+    assert apart <= np.linalg.norm(a - b) * (1 + 1e-14)
+
+
+@given(vectors(size=(2, 30)), st.floats(0, 1), st.booleans())
+def test_l1_threshold_beats_every_feasible_vector(a, share, nonnegative):
+    assume((a > 0).any())
+    bound = 1 + share * (np.sqrt(len(a)) - 1)
+    w, _ = spcacore.l1_threshold(a, bound, nonnegative=nonnegative)
+    rng = some(a)
+    for _ in range(5):
+        v = unit(rng, len(a), rng.permutation(len(a))[: rng.integers(1, len(a) + 1)])
+        v = np.abs(v) if nonnegative else v * (np.sign(v @ a) or 1)
+        v *= bound / max(np.abs(v).sum(), bound)
+        assert a @ v <= a @ w + 1e-12 * np.linalg.norm(a)
+
+
+@given(vectors(size=(2, 30)), st.floats(0, 1), st.floats(0, 1))
+def test_l1_threshold_value_is_concave_in_the_bound(a, s, t):
+    assume(a.any())
+    low, high = (1 + x * (np.sqrt(len(a)) - 1) for x in sorted((s, t)))
+    value = [a @ spcacore.l1_threshold(a, c)[0] for c in (low, (low + high) / 2, high)]
+    slack = 1e-12 * np.linalg.norm(a)
+    assert value[0] <= value[1] + slack
+    assert value[1] <= value[2] + slack
+    assert value[1] >= (value[0] + value[2]) / 2 - slack
+
+
+# ---- one component --------------------------------------------------------------------------------------
+
+
+@given(sparse_problems())
+def test_a_component_is_between_its_bounds(problem):
+    X, A, k = problem
+    x = quietly(spcacore.tpower, X, k)
+    largest = np.sort(np.diag(A))[::-1]
+    size = 1e-10 * top(A)
+    assert largest[0] - size <= x.value <= min(top(A), largest[:k].sum()) + size
+    assert abs(x.loading @ A @ x.loading - x.value) <= size
+
+
+@given(sparse_problems(p=(2, 7)))
+def test_branch_and_bound_is_enumeration(problem):
+    X, A, k = problem
+    np.testing.assert_allclose(
+        quietly(spcacore.branch_and_bound, X, k).value, optimum(A, k), rtol=1e-9, atol=1e-12
+    )
+
+
+@given(sparse_problems())
+def test_no_feasible_vector_is_above_a_bound(problem):
+    X, A, k = problem
+    bound = spcacore.optimality_bound(X, k, relaxation=True).bound
+    rng = some(X)
+    for _ in range(10):
+        support = rng.permutation(len(A))[:k]
+        v = np.zeros(len(A))
+        v[support] = np.linalg.eigh(A[np.ix_(support, support)])[1][:, -1]
+        assert v @ A @ v <= bound * (1 + 1e-10)
+
+
+@given(sparse_problems())
+def test_greedy_paths_rise_with_the_cardinality(problem):
+    X, A, k = problem
+    for strategy in ("forward", "backward", "bidirectional"):
+        path = quietly(spcacore.greedy, X, k, options=spcacore.Greedy(strategy=strategy)).path_value
+        assert (np.diff(path) >= -1e-10 * top(A)).all()
+
+
+@given(data(p=(3, 8)))
+def test_sparsity_paths_of_one_component_rise(X):
+    path = quietly(spcacore.sparsity_path, X, spcacore.sparse_pca, range(1, X.shape[1] + 1))
+    ratio = np.asarray(path.explained_variance_ratio).ravel()[np.argsort(np.ravel(path.values))]
+    assert (np.diff(ratio) >= -1e-9).all()
+
+
+@given(data(), st.floats(0, 1))
+def test_pmd_is_stationary_and_feasible(X, share):
+    A, bound = covariance(X), 1 + share * (np.sqrt(X.shape[1]) - 1)
+    x = quietly(spcacore.pmd, X, bound, options=spcacore.PMD(tol=0, max_iter=5000, renormalize=False))
+    assert np.abs(x.loading).sum() <= bound * (1 + 1e-12)
+    best = spcacore.l1_threshold(A @ x.loading, bound)[0]
+    assert best @ A @ x.loading <= x.value + 1e-6 * top(A)
+
+
+@given(data())
+def test_scotlass_has_known_ends(X):
+    A, p = covariance(X), X.shape[1]
+    first, last = (
+        quietly(spcacore.scotlass, X, bound, options=spcacore.SCoTLASS(tol=1e-14, renormalize=False))
+        for bound in (1.0, np.sqrt(p))
+    )
+    np.testing.assert_allclose(first.value, np.diag(A).max(), rtol=1e-9)
+    np.testing.assert_allclose(last.value, top(A), rtol=1e-6)
+
+
+@given(data(p=(2, 6)), st.floats(0, 1))
+def test_dspca_encloses_its_relaxation(X, share):
+    A = covariance(X)
+    penalty = share * np.diag(A).max()
+    x = quietly(spcacore.dspca, X, penalty=penalty)
+    slack = 1e-9 * top(A)
+    assert x.relaxation <= x.dual + slack
+    for j in range(len(A)):
+        assert A[j, j] - penalty <= x.dual + slack
+    assert x.value - penalty * np.abs(x.loading).sum() ** 2 <= x.dual + slack
+
+
+@given(sparse_problems(p=(2, 7)))
+def test_sparse_eigen_is_a_rayleigh_quotient_below_the_optimum(problem):
+    _, A, k = problem
+    metric = np.diag(np.linspace(1, 2, len(A)))
+    x = quietly(spcacore.sparse_eigen, A, metric, cardinality=k)
+    v, root = x.loadings[:, 0], np.sqrt(np.diag(metric))
+    np.testing.assert_allclose(x.values[0], v @ A @ v / (v @ metric @ v), rtol=1e-9, atol=1e-12)
+    assert x.values[0] <= optimum(A / np.outer(root, root), k) * (1 + 1e-10) + 1e-14
+
+
+# ---- deflation and several components -------------------------------------------------------------------
+
+
+@given(data(), st.sampled_from(["projection", "schur"]))
+def test_deflation_is_idempotent_and_keeps_definiteness(X, method):
+    A = covariance(X)
+    x = unit(some(X), len(A))
+    assume(x @ A @ x > 1e-6 * np.trace(A))
+    once = spcacore.deflate(A, x, method)
+    size = np.abs(A).max()
+    np.testing.assert_allclose(spcacore.deflate(once, x, method), once, atol=1e-9 * size)
+    np.testing.assert_allclose(once @ x, 0, atol=1e-9 * size)
+    assert np.linalg.eigvalsh(once)[0] >= -1e-9 * size
+    assert np.trace(once) <= np.trace(A) * (1 + 1e-12)
+    if method == "schur":
+        assert np.linalg.eigvalsh(A - once)[0] >= -1e-9 * size
+
+
+@given(data(p=(3, 8)))
+def test_projections_along_orthogonal_vectors_commute(X):
+    A, rng = covariance(X), some(X)
+    Q = np.linalg.qr(rng.standard_normal((len(A), 2)))[0]
+    there, back = (spcacore.deflate(spcacore.deflate(A, Q[:, i]), Q[:, 1 - i]) for i in (0, 1))
+    np.testing.assert_allclose(there, back, atol=1e-12 * np.abs(A).max())
+
+
+@given(data(), st.integers(1, 3))
+def test_variance_explained_belongs_to_the_span(X, r):
+    A, rng = covariance(X), some(X)
+    r = min(r, *X.shape)
+    V = rng.standard_normal((len(A), r))
+    total = spcacore.explained_variance(X, V).sum()
+    np.testing.assert_allclose(total, spanned_variance(A, V), rtol=1e-8, atol=1e-12)
+    mixed = V[:, ::-1] @ (np.eye(r) + 0.3 * np.tri(r, r, -1))
+    np.testing.assert_allclose(spcacore.explained_variance(X, mixed).sum(), total, rtol=1e-7, atol=1e-12)
+    assert total <= top(A, r) * (1 + 1e-10)
+
+
+@given(data(), st.integers(1, 3))
+def test_definitions_of_explained_variance_are_ordered(X, r):
+    A = covariance(X)
+    r = min(r, *X.shape)
+    V = some(X).standard_normal((len(A), r))
+    raw, adjusted = (spcacore.explained_variance(X, V, d) for d in ("raw", "adjusted"))
+    assert (adjusted <= raw * (1 + 1e-9) + 1e-12 * np.trace(A)).all()
+    dense = np.linalg.eigh(A)[1][:, ::-1][:, :r]
+    for definition in ("raw", "adjusted", "cumulative"):
+        got = spcacore.explained_variance(X, dense, definition)
+        np.testing.assert_allclose(got, np.linalg.eigvalsh(A)[::-1][:r], rtol=1e-7, atol=1e-9 * top(A))
+
+
+@given(sparse_problems())
+def test_renormalized_values_are_the_best_on_their_support(problem):
+    X, A, k = problem
+    rng = some(X)
+    support = rng.permutation(len(A))[:k]
+    v = unit(rng, len(A), support)
+    w = spcacore.renormalize(X, v)
+    best = np.linalg.eigvalsh(A[np.ix_(support, support)])[-1]
+    assert set(np.flatnonzero(w)) <= set(support)
+    np.testing.assert_allclose(w @ A @ w, best, rtol=1e-9, atol=1e-12 * top(A))
+
+
+@given(data(), st.integers(1, 3))
+def test_all_variables_are_principal_components(X, r):
+    A = covariance(X)
+    values = np.linalg.eigvalsh(A)[::-1]
+    r = min(r, int(np.count_nonzero(values > 1e-6 * values[0])))
+    out = quietly(spcacore.sparse_pca, X, r, cardinality=X.shape[1])
+    np.testing.assert_allclose(out.explained_variance, values[:r], rtol=1e-6)
+    if (np.diff(values[: r + 1]) < -1e-3 * values[0]).all():
+        np.testing.assert_allclose(out.loadings.T @ out.loadings, np.eye(r), atol=1e-6)
+
+
+@given(sparse_problems(p=(3, 8)))
+def test_reconstruction_is_an_orthogonal_projection(problem):
+    X, A, k = problem
+    out = quietly(spcacore.sparse_pca, X, 2, cardinality=k)
+    Y = out.reconstruct(out.transform(X))
+    size = np.abs(X).max()
+    np.testing.assert_allclose(out.reconstruct(out.transform(Y)), Y, atol=1e-9 * size)
+    np.testing.assert_allclose((X - Y) @ out.loadings, 0, atol=1e-9 * size)
+    lost = ((X - Y) ** 2).sum() / (len(X) - 1)
+    np.testing.assert_allclose(
+        np.trace(A) - lost, out.explained_variance.sum(), rtol=1e-6, atol=1e-9 * size**2
+    )
+
+
+@settings(max_examples=10)
+@given(sparse_problems(n=(4, 8), p=(3, 5)))
+def test_refining_again_changes_nothing_more(problem):
+    X, A, k = problem
+    V = quietly(spcacore.sparse_pca, X, 2, cardinality=k).loadings
+    once = quietly(spcacore.refine, X, V)
+    twice = quietly(spcacore.refine, X, once)
+    total = [spanned_variance(A, W) for W in (V, once, twice)]
+    assert total[0] <= total[1] * (1 + 1e-9)
+    assert total[1] <= total[2] * (1 + 1e-9)
+    assert total[2] <= total[1] * (1 + 1e-3) + 1e-12
+
+
+@given(data(families=("normal", "outliers", "offset")), st.integers(1, 2))
+def test_without_a_penalty_spca_spans_the_principal_components(X, r):
+    A = covariance(X)
+    values = np.linalg.eigvalsh(A)[::-1]
+    assume(values[0] < 1e6 * max(values[min(r, len(values) - 1)], 1e-12))
+    out = quietly(spcacore.spca, X, r, penalty=0.0, ridge=0.1 * values[0])
+    np.testing.assert_allclose(out.explained_variance.sum(), top(A, out.n_components), rtol=1e-5)
+
+
+@given(data(families=("normal", "integers", "outliers")), st.integers(1, 2))
+def test_without_a_bound_sca_spans_the_principal_components(X, r):
+    A, r = covariance(X), min(r, *X.shape)
+    assume(np.linalg.matrix_rank(A, tol=1e-6 * top(A)) >= r)
+    out = quietly(spcacore.sca, X, r, l1_bound=r * np.sqrt(len(A)))
+    np.testing.assert_allclose(out.pve[-1], top(A, r) / np.trace(A), rtol=1e-5)
+
+
+@given(seeds, st.integers(3, 20), st.integers(2, 4))
+def test_varimax_is_orthogonal_and_has_nothing_more_to_turn(seed, p, r):
+    L = np.random.default_rng(seed).standard_normal((p, min(r, p)))
+    rotated, R = spcacore.varimax(L)
+    np.testing.assert_allclose(R.T @ R, np.eye(len(R)), atol=1e-12)
+    np.testing.assert_allclose(L @ R, rotated, atol=1e-12 * np.abs(L).max() * p)
+    np.testing.assert_allclose((rotated**2).sum(axis=1), (L**2).sum(axis=1), rtol=1e-10)
+    criteria = [
+        (M**4).sum() - ((M**2).sum(axis=0) ** 2).sum() / p for M in (L, rotated, spcacore.varimax(rotated)[0])
+    ]
+    assert criteria[0] <= criteria[1] + 1e-10 * abs(criteria[1])
+    np.testing.assert_allclose(criteria[2], criteria[1], rtol=1e-6)
+
+
+# ---- what a solver must not see -------------------------------------------------------------------------
+
+
+@given(sparse_problems())
+def test_data_are_their_covariance(problem):
+    X, A, k = problem
+    for solver in (spcacore.tpower, spcacore.greedy):
+        expected = quietly(solver, A, k, kind="covariance").value
+        np.testing.assert_allclose(quietly(solver, X, k).value, expected, rtol=1e-6, atol=1e-12)
+
+
+@given(sparse_problems())
+def test_signs_of_columns_are_signs_of_loadings(problem):
+    X, _, k = problem
+    signs = some(X).choice([-1.0, 1.0], X.shape[1])
+    a, b = quietly(spcacore.tpower, X, k), quietly(spcacore.tpower, X * signs, k)
+    np.testing.assert_allclose(b.value, a.value, rtol=1e-9)
+    if (np.abs(a.loading) > 0).sum() == (np.abs(b.loading) > 0).sum():
+        np.testing.assert_allclose(np.abs(a.loading), np.abs(b.loading), atol=1e-6)
+
+
+@given(sparse_problems())
+def test_rotations_of_rows_do_not_matter(problem):
+    """Without centering, X and QX have the same products."""
+    X, _, k = problem
+    Q = np.linalg.qr(some(X).standard_normal((len(X), len(X))))[0]
+    a, b = (quietly(spcacore.tpower, M, k, center=False).value for M in (X, Q @ X))
+    np.testing.assert_allclose(a, b, rtol=1e-7)
+
+
+# ---- models ---------------------------------------------------------------------------------------------
+
+
+@given(data(n=(8, 20), p=(2, 6), families=("normal", "offset", "integers")), st.integers(1, 3))
+def test_likelihood_of_ppca_is_that_of_its_normal_distribution(X, r):
+    assume(np.linalg.matrix_rank(covariance(X)) == X.shape[1])
+    assume(r < X.shape[1])
+    out = spcacore.ppca(X, r)
+    normal = scipy.stats.multivariate_normal(out.mean, out.covariance())
+    np.testing.assert_allclose(out.score_samples(X), normal.logpdf(X), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(out.log_likelihood, normal.logpdf(X).sum(), rtol=1e-8)
+    kept = np.linalg.eigvalsh(covariance(X))[::-1][:r]
+    np.testing.assert_allclose(out.explained_variance, kept, rtol=1e-8)
+
+
+@given(data(n=(5, 12), p=(3, 8), families=("normal", "integers", "outliers")), st.floats(0.1, 0.9))
+def test_weights_of_dissimilarities_are_optimal_for_them(X, share):
+    """w is the nonnegative threshold of the products of all differences with the dissimilarity."""
+    bound = 1 + share * (np.sqrt(X.shape[1]) - 1)
+    out = quietly(spcacore.sparse_dissimilarity, X, bound, max_iter=2000)
+    assert (out.weights >= 0).all()
+    D = np.stack([pdist(X[:, [j]], "sqeuclidean") for j in range(X.shape[1])], axis=1)
+    np.testing.assert_allclose(out.dissimilarity, D @ out.weights, rtol=1e-7, atol=1e-9 * D.max())
+    a = D.T @ (D @ out.weights)
+    best = a @ spcacore.l1_threshold(a, bound, nonnegative=True)[0]
+    assert a @ out.weights >= best * (1 - 1e-3)
+
+
+@given(data(n=(14, 24), p=(2, 5), families=("normal", "outliers")))
+def test_discriminants_do_not_see_origins_and_names_of_classes(X):
+    y = np.arange(len(X)) % 3
+    origin = some(X).integers(-8, 9, X.shape[1])
+    a = quietly(spcacore.sparse_lda, X, y, 1, cardinality=2)
+    b = quietly(spcacore.sparse_lda, X + origin, np.array(["b", "c", "d"])[y], 1, cardinality=2)
+    np.testing.assert_allclose(b.values, a.values, rtol=1e-6)
+    np.testing.assert_allclose(np.abs(b.loadings), np.abs(a.loadings), atol=1e-5)
+    c = quietly(spcacore.sparse_lda, X * 4.0, y, 1, cardinality=2)
+    np.testing.assert_allclose(c.values, a.values, rtol=1e-9)

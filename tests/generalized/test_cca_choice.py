@@ -1,0 +1,248 @@
+"""What is known of the variables of both sides of a canonical correlation, against enumeration."""
+
+from itertools import combinations
+
+import flat
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+import spcacore
+from spcacore import sparse_cca
+from spcacore._limits import Precision
+
+P, Q = 7, 6
+GROUPS_X = np.array([0, 0, 1, 1, 2, 3, 3])
+GROUPS_Y = np.array([0, 1, 1, 2, 2, 3])
+SIGNS_X = np.array([1, -1, 0, 1, 1, -1, 1])
+SIGNS_Y = np.array([1, 1, -1, 0, 1, 1])
+KNOWN = [
+    {"x_include": [0], "y_include": [5]},
+    {"x_exclude": [1, 2], "y_exclude": [0]},
+    {"x_groups": GROUPS_X},
+    {"x_groups": GROUPS_X, "x_include": [6], "y_groups": GROUPS_Y, "y_exclude": [5]},
+    {"x_nonnegative": True, "y_nonnegative": True},
+    {"x_nonnegative": SIGNS_X, "y_include": [1]},
+    {"x_nonnegative": SIGNS_X, "y_nonnegative": SIGNS_Y, "x_groups": GROUPS_X},
+]
+SETS_X, SETS_Y = np.array([0, 0, 0, 1, 1, 2, 3]), np.array([0, 1, 1, 2, 2, 2])
+COUNTED = [
+    {"x_groups": SETS_X, "x_count": "variables"},
+    {"x_groups": SETS_X, "x_count": "variables", "y_groups": SETS_Y, "y_count": "variables"},
+    {"x_groups": SETS_X, "x_count": "variables", "x_include": [5], "y_groups": SETS_Y, "y_count": "variables",
+     "y_exclude": [1, 2]},
+    {"x_groups": SETS_X, "x_count": "variables", "x_nonnegative": SIGNS_X, "y_nonnegative": True},
+]  # fmt: skip
+
+
+def both(seed, n=40):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((n, P)), rng.standard_normal((n, Q))
+    common = rng.standard_normal((n, 2))
+    X += common @ rng.standard_normal((2, P))
+    Y += common @ rng.standard_normal((2, Q))
+    return X @ (np.eye(P) + 0.3 * rng.standard_normal((P, P))), Y
+
+
+def of(side, known):
+    """What is known of a side: include, exclude, groups, signs."""
+    p, name = (P, "x") if side == 0 else (Q, "y")
+    groups = known.get(f"{name}_groups", np.arange(p))
+    signs = known.get(f"{name}_nonnegative", np.zeros(p))
+    signs = np.ones(p) if signs is True else signs
+    return known.get(f"{name}_include", []), known.get(f"{name}_exclude", []), groups, signs
+
+
+def supports(side, known, k):
+    include, exclude, groups, _ = of(side, known)
+    units = [u for u in np.unique(groups) if not np.isin(np.flatnonzero(groups == u), exclude).any()]
+    counted = f"{'xy'[side]}_count" in known
+    for n in range(1, len(units) + 1) if counted else [k]:
+        for some in combinations(units, n):
+            S = np.flatnonzero(np.isin(groups, some))
+            if set(groups[include]) <= set(some) and (not counted or len(S) <= k):
+                yield S
+
+
+def signed_optimum(C, Bx, By, sx, sy):
+    """The largest u'Cv of these signs: where no entry is zero it is a canonical correlation of the rest."""
+    most = 0.0
+    for i in range(1, len(Bx) + 1):
+        for S in map(list, combinations(range(len(Bx)), i)):
+            for j in range(1, len(By) + 1):
+                for T in map(list, combinations(range(len(By)), j)):
+                    K = np.linalg.solve(Bx[np.ix_(S, S)], C[np.ix_(S, T)])
+                    M = np.linalg.solve(By[np.ix_(T, T)], C[np.ix_(S, T)].T) @ K
+                    values, vectors = np.linalg.eig(M)
+                    v = vectors[:, np.argmax(values.real)].real
+                    u = K @ v
+                    for sign in (1, -1):
+                        if (sign * u * sx[S]).min() >= -1e-9 and (sign * v * sy[T]).min() >= -1e-9:
+                            most = max(most, float(np.sqrt(values.real.max())))
+    return most
+
+
+def optimum(C, Bx, By, known, k):
+    most, signs = 0.0, (of(0, known)[3], of(1, known)[3])
+    for S in supports(0, known, k[0]):
+        for T in supports(1, known, k[1]):
+            parts = C[np.ix_(S, T)], Bx[np.ix_(S, S)], By[np.ix_(T, T)]
+            if signs[0].any() or signs[1].any():
+                most = max(most, signed_optimum(*parts, signs[0][S], signs[1][T]))
+                continue
+            left, right = (np.linalg.inv(np.linalg.cholesky(B)) for B in parts[1:])
+            most = max(most, np.linalg.svd(left @ parts[0] @ right.T, compute_uv=False)[0])
+    return most
+
+
+def assert_feasible(result, known, k=None):
+    for side, V in enumerate((result.loadings_x, result.loadings_y)):
+        include, exclude, groups, signs = of(side, known)
+        for v in V.T:
+            assert not v[exclude].any()
+            assert (v * signs >= 0).all()
+            assert not np.signbit(v[v == 0]).any()
+            used = set(groups[v != 0]) | set(groups[include])
+            counted = f"{'xy'[side]}_count" in known
+            assert k is None or (np.isin(groups, [*used]).sum() if counted else len(used)) <= k[side]
+            assert v[include].all() or signs.any()
+
+
+def matrices(X, Y):
+    x, y = ((Z - Z.mean(axis=0)) / Z.std(axis=0, ddof=1) for Z in (X, Y))
+    n = len(X) - 1
+    return x.T @ y / n, x.T @ x / n, y.T @ y / n
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("known", KNOWN)
+def test_generalized_finds_nearly_the_optimum(known):
+    ratios = []
+    for seed in range(2):
+        X, Y = both(seed)
+        found = sparse_cca(
+            X,
+            Y,
+            **flat.recorded(
+                "sparse_cca", {**known, "method": "generalized", "cardinality": (2, 2), "certify": True}
+            ),
+        )
+        assert_feasible(found, known, (2, 2))
+        np.testing.assert_allclose(found.strengths, found.correlations, rtol=1e-8)
+        best = optimum(*matrices(X, Y), known, (2, 2))
+        assert best <= found.upper_bound[0] * (1 + 1e-9)
+        ratios.append(found.strengths[0] / best)
+    assert max(ratios) <= 1 + 1e-8
+    assert min(ratios) > 0.98
+    assert max(ratios) > 1 - 1e-6
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("known", COUNTED)
+def test_variables_of_whole_groups_are_counted(known):
+    """Against all sets of groups that have room."""
+    ratios = []
+    for seed in range(2 if "x_nonnegative" in known else 8):
+        X, Y = both(40 + seed)
+        k = 3 + seed % 3, 2 + seed // 3
+        options = {"method": "generalized", "cardinality": k, "certify": True}
+        found = sparse_cca(
+            X, Y, 1 if "y_exclude" in known else 2, **flat.recorded("sparse_cca", {**options, **known})
+        )
+        assert_feasible(found, known, k)
+        best = optimum(*matrices(X, Y), known, k)
+        assert best <= found.upper_bound[0] * (1 + 1e-9)
+        ratios.append(found.strengths[0] / best)
+    assert max(ratios) <= 1 + 1e-8
+    assert min(ratios) > 0.98
+    assert np.mean(np.array(ratios) > 1 - 1e-6) > 0.6
+
+
+@pytest.mark.parametrize("known", KNOWN)
+def test_penalized_decompositions_end_where_no_step_helps(known, monkeypatch):
+    monkeypatch.setattr("spcacore.generalized.cca.CCA_TOL", Precision(0, 0))
+    cp = pytest.importorskip("cvxpy")
+    X, Y = both(7)
+    found = sparse_cca(
+        X, Y, **flat.recorded("sparse_cca", {**known, "l1_bound": (1.4, 1.3), "max_iter": 3000})
+    )
+    assert_feasible(found, known)
+    C = matrices(X, Y)[0]
+    u, v = found.loadings_x[:, 0], found.loadings_y[:, 0]
+    np.testing.assert_allclose(found.strengths[0], u @ C @ v, rtol=1e-8)
+    for side, slope, bound in ((0, C @ v, 1.4), (1, C.T @ u, 1.3)):
+        include, exclude, groups, signs = of(side, known)
+        w = cp.Variable(len(slope))
+        free = [g for g in np.unique(groups) if g not in groups[include]]
+        limits = [cp.norm(w) <= 1, cp.multiply(signs, w) >= 0]
+        limits += [sum(cp.norm(w[groups == g]) for g in free) <= bound] + [w[j] == 0 for j in exclude]
+        problem = cp.Problem(cp.Maximize(slope @ w), limits)
+        problem.solve(solver="CLARABEL")
+        np.testing.assert_allclose(found.strengths[0], problem.value, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options", [{"l1_bound": 1.5}, {"method": "generalized", "cardinality": 3, "ridge": 0.2}]
+)
+def test_excluding_is_leaving_out(options):
+    X, Y = both(3)
+    ours = sparse_cca(
+        X, Y, 2, **flat.recorded("sparse_cca", {**options, "x_exclude": [0, 3], "y_exclude": [5]})
+    )
+    theirs = sparse_cca(np.delete(X, [0, 3], 1), Y[:, :5], 2, **flat.recorded("sparse_cca", options))
+    np.testing.assert_allclose(np.delete(ours.loadings_x, [0, 3], 0), theirs.loadings_x, atol=1e-7)
+    np.testing.assert_allclose(ours.loadings_y[:5], theirs.loadings_y, atol=1e-7)
+    np.testing.assert_allclose(ours.correlations, theirs.correlations)
+
+
+def test_signed_values_are_those_of_nonnegative_least_squares():
+    X, Y = both(5)
+    everything = {"cardinality": (P, 1), "method": "generalized"}
+    found = sparse_cca(
+        X, Y, **flat.recorded("sparse_cca", {**everything, "x_nonnegative": True, "y_include": [2]})
+    )
+    x, y = ((Z - Z.mean(axis=0)) / Z.std(axis=0) for Z in (X, Y[:, 2]))
+    w, v = (
+        max((nnls(x, s * y)[0] for s in (1, -1)), key=lambda w: np.linalg.norm(x @ w)),
+        found.loadings_x[:, 0],
+    )
+    np.testing.assert_allclose(v, w / np.linalg.norm(w), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"method": "pmd", "x_count": "variables"},
+            "count='variables' says what a cardinality counts; 'pmd' takes l1_bound",
+        ),
+        ({"y_count": "units"}, "count must be one of 'groups', 'variables', not 'units'"),
+        ({"x_include": [1], "x_exclude": [1]}, "variable 1 is in include of X and in exclude"),
+        ({"y_include": [Q]}, "include of Y has the index 6"),
+        ({"y_nonnegative": [1, 1]}, "signs of Y has 2 entries for 6 variables"),
+        ({"x_groups": GROUPS_X, "cardinality": 5}, r"cardinality of X must be in \[1, 4\], not 5: 4 groups"),
+        ({"y_include": [0, 1, 2]}, r"cardinality of Y must be in \[3, 6\], not 2: 3 variables included"),
+        ({"x_nonnegative": True, "deflation": "generalized"}, "signs of X cannot be combined with"),
+    ],
+)
+def test_what_cannot_be_met_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        sparse_cca(
+            *both(0), **flat.recorded("sparse_cca", {"method": "generalized", "cardinality": 2} | options)
+        )
+
+
+def test_a_start_of_the_wrong_sign_is_turned(monkeypatch):
+    monkeypatch.setattr("spcacore.generalized.cca_pmd.pmd_starts", lambda cross: [-np.ones(2)])
+    x = np.random.default_rng(0).standard_normal((20, 2))
+    found = sparse_cca(
+        x + x.sum(1)[:, None], x, l1_bound=1.2, choice=(spcacore.Choice(signs=1), spcacore.Choice(signs=1))
+    )
+    assert found.strengths[0] > 0.5
+
+
+def test_signs_that_no_pair_has():
+    x = np.arange(10.0)[:, None]
+    with pytest.warns(RuntimeWarning, match="nothing in common"):
+        found = sparse_cca(x, -x, l1_bound=1, choice=(spcacore.Choice(signs=1), spcacore.Choice(signs=1)))
+    assert found.n_components == 0

@@ -1,0 +1,436 @@
+"""Sparse generalized eigenproblems against enumeration, LAPACK, and greedy searches by brute force."""
+
+from itertools import combinations
+
+import flat
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracles import deflated
+from scipy.linalg import eigh, sqrtm
+
+import spcacore
+from spcacore import sparse_eigen, sparse_pca
+from spcacore._limits import PENCIL_ALL_SWAPS_WORK
+from spcacore.generalized import eigen as directions
+from spcacore.generalized import search as starts
+from spcacore.generalized.search import DEFLATIONS
+from spcacore.linalg import eigen
+from spcacore.objectives.ratio import RatioOfUnits
+
+
+def value_on(A, B, S):
+    """The largest ratio of a support; what B maps to zero does not count."""
+    S = list(S)
+    unit = np.sqrt(np.diag(B)[S])
+    a, b = (M[np.ix_(S, S)] / np.outer(unit, unit) for M in (A, B))
+    mu, U = np.linalg.eigh(b)
+    T = U[:, mu > 1e-11 * mu[-1]] / np.sqrt(mu[mu > 1e-11 * mu[-1]])
+    return np.linalg.eigvalsh(T.T @ a @ T)[-1]
+
+
+def optimum(A, B, k):
+    """As the largest `value_on` of all supports."""
+    supports = np.array(list(combinations(range(len(A)), k)))
+    at = supports[:, :, None], supports[:, None, :]
+    unit = np.sqrt(np.diag(B))[supports]
+    a, b = (M[at] / (unit[:, :, None] * unit[:, None, :]) for M in (A, B))
+    mu, U = np.linalg.eigh(b)
+    kept = mu > 1e-11 * mu[:, -1:]
+    T = U * np.where(kept, 1 / np.sqrt(np.where(kept, mu, 1)), 0)[:, None, :]
+    inside = T.swapaxes(1, 2) @ a @ T
+    below = -1 - np.abs(inside).sum(axis=(1, 2))  # where b is singular
+    inside += np.where(kept, 0, below[:, None])[:, :, None] * np.eye(k)
+    return np.linalg.eigvalsh(inside)[:, -1].max()
+
+
+def pencil(kind, rng):
+    p = int(rng.integers(5, 12))
+    F, H = rng.standard_normal((rng.integers(1, 2 * p), p)), rng.standard_normal((3 * p, p))
+    A, B = F.T @ F, H.T @ H
+    if kind == "units":
+        s = 10.0 ** rng.integers(-4, 5, p)
+        A, B = A * np.outer(s, s), B * np.outer(s, s)
+    elif kind == "correlated":
+        B = np.cov(H[: p + 2], rowvar=False)
+    elif kind == "indefinite":
+        A = A - np.diag(5 * p * rng.random(p))
+    elif kind == "singular":  # both map the same two directions to zero
+        P = np.eye(p) - np.outer(*[np.linalg.qr(rng.standard_normal((p, 1)))[0].ravel()] * 2)
+        P = P @ P
+        A, B = P @ A @ P, P @ B @ P
+    elif kind == "duplicates":
+        Z, y = rng.standard_normal((40, p)), rng.standard_normal((40, 2))
+        Z[:, 1] = Z[:, 0]
+        A, B = Z.T @ y @ y.T @ Z, Z.T @ Z
+    return A, B
+
+
+KINDS = ["definite", "units", "correlated", "indefinite", "singular", "duplicates"]
+CASES = [(kind, seed) for kind in KINDS for seed in range(30)]
+
+
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
+def test_optimum_by_enumeration(method, step):
+    """No value above the optimum, no bound below it; and at least 97 % are optimal."""
+    reached = []
+    for i, (kind, seed) in [*enumerate(CASES)][::step]:
+        rng = np.random.default_rng([i, seed])
+        A, B = pencil(kind, rng)
+        k = int(rng.integers(1, 5))
+        best = optimum(A, B, k)
+        result = sparse_eigen(A, B, 1, k, method=method)
+        x = result.loadings[:, 0]
+        assert np.count_nonzero(x) <= k
+        np.testing.assert_allclose(np.linalg.norm(x), 1, rtol=1e-12)
+        np.testing.assert_allclose(x @ A @ x / (x @ B @ x), result.values[0], rtol=1e-8)
+        np.testing.assert_allclose(np.sqrt(x @ B @ x), result.metric_norm[0], rtol=1e-8)
+        assert result.values[0] <= best + 1e-8 * abs(best)
+        assert result.upper_bound[0] >= best - 1e-8 * abs(best)
+        reached.append(result.values[0] >= best - 1e-7 * abs(best))
+    assert np.mean(reached) >= (0.97 if method == "greedy" else 0.9)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("singly", [False, True])
+def test_pairs_of_variables_to_begin_with(singly, monkeypatch):
+    """Where too many supports are to be tried, against enumeration; single variables miss some."""
+    if singly:
+        monkeypatch.setattr(starts, "PENCIL_BACKWARD_ORDER", 0)
+    missed = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        p, k = 15, 5
+        A, B = np.cov(rng.standard_normal((9, p)).T), np.cov(rng.standard_normal((p + 2, p)).T)
+        missed += sparse_eigen(A, B, 1, k).values[0] < optimum(A, B, k) * (1 - 1e-9)
+    assert missed == 0 if not singly else missed > 0
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(5))
+def test_greedy_paths_by_brute_force(kind, seed):
+    A, B = pencil(kind, np.random.default_rng([seed, 7]))
+    p = len(A)
+    S = []
+    for k in range(1, p):
+        if kind in ("singular", "duplicates") and k > 3:
+            break  # beyond, several variables add the same, or nothing
+        S.append(max(set(range(p)) - set(S), key=lambda j: value_on(A, B, [*S, j])))
+        result = sparse_eigen(A, B, 1, k, method=spcacore.RatioSearch(strategy="forward", swaps=False))
+        np.testing.assert_allclose(result.values[0], value_on(A, B, S), rtol=1e-8)
+        if kind not in ("singular", "duplicates"):
+            assert np.flatnonzero(result.loadings[:, 0]).tolist() == sorted(S)
+    if kind in ("singular", "duplicates"):
+        return
+    S = list(range(p))
+    for k in range(p - 1, 0, -1):
+        S.remove(max(S, key=lambda j: value_on(A, B, [i for i in S if i != j])))
+        result = sparse_eigen(A, B, 1, k, method=spcacore.RatioSearch(strategy="backward", swaps=False))
+        assert result.n_iter.tolist() == [p - k]
+        assert np.flatnonzero(result.loadings[:, 0]).tolist() == sorted(S)
+        both = sparse_eigen(
+            A, B, 1, k, method=spcacore.RatioSearch(strategy="bidirectional", swaps=False)
+        ).values[0]
+        forward = sparse_eigen(
+            A, B, 1, k, method=spcacore.RatioSearch(strategy="forward", swaps=False)
+        ).values[0]
+        np.testing.assert_allclose(both, max(forward, result.values[0]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
+@pytest.mark.slow
+def test_exchanges_are_bounded_in_cost(monkeypatch, method):
+    """Exchanges end with their budget."""
+    rng = np.random.default_rng(0)
+    F, H = rng.standard_normal((60, 400)), rng.standard_normal((800, 400))
+    without = sparse_eigen(F.T @ F, H.T @ H, 1, 100, method=spcacore.RatioSearch(method=method, swaps=False))
+    assert without.converged[0]
+    values, with_each, work = [without.values[0]], RatioOfUnits.with_each, []
+
+    def counted(self, units, others):
+        work.append(25.0 * units.sum() ** 3)
+        return with_each(self, units, others)
+
+    monkeypatch.setattr(RatioOfUnits, "with_each", counted)
+    for budget in (0.0, PENCIL_ALL_SWAPS_WORK / 10, PENCIL_ALL_SWAPS_WORK):
+        work.clear()
+        monkeypatch.setattr(directions, "PENCIL_ALL_SWAPS_WORK", budget)
+        result = sparse_eigen(F.T @ F, H.T @ H, 1, 100, method=method)
+        values.append(result.values[0])
+        forward = 100**4 if method == "greedy" else 0
+        assert sum(work) <= 12 * forward + 3 * (budget + 25 * 100**3)
+    assert values == sorted(values)
+    assert values[-1] > values[0]
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+def test_all_variables_are_lapack(deflation):
+    rng = np.random.default_rng(3)
+    F, H = rng.standard_normal((20, 9)), rng.standard_normal((20, 9))
+    A, B = F.T @ F, H.T @ H
+    values, vectors = eigh(A, B)
+    result = sparse_eigen(A, B, 9, 9, deflation=deflation)
+    np.testing.assert_allclose(result.values, values[::-1], rtol=1e-6)
+    np.testing.assert_allclose(result.deflated_values, values[::-1], rtol=1e-6)
+    expected = vectors[:, ::-1] / np.linalg.norm(vectors, axis=0)[::-1]
+    np.testing.assert_allclose(abs((expected * result.loadings).sum(axis=0)), 1, atol=1e-6)
+    scaled = result.loadings / result.metric_norm
+    np.testing.assert_allclose(scaled.T @ B @ scaled, np.eye(9), atol=1e-5)
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize("seed", range(4))
+def test_deflation_is_that_of_the_whitened_matrix(deflation, seed):
+    """Explicit deflation of B^(-1/2) A B^(-1/2); every direction is then optimal but for greed."""
+    rng = np.random.default_rng(seed)
+    F, H = rng.standard_normal((20, 8)), rng.standard_normal((25, 8))
+    A, B = F.T @ F, H.T @ H
+    root = sqrtm(B).real
+    inverse = np.linalg.inv(root)
+    result = sparse_eigen(A, B, 3, [3, 4, 2], deflation=deflation)
+    whitened, earlier = inverse @ A @ inverse, []
+    metric = np.eye(8)
+    for t, k in enumerate([3, 4, 2]):
+        At, Bt = root @ whitened @ root, root @ metric @ root
+        x = result.loadings[:, t]
+        np.testing.assert_allclose(x @ At @ x / (x @ Bt @ x), result.deflated_values[t], rtol=1e-8)
+        np.testing.assert_allclose(x @ A @ x / (x @ B @ x), result.values[t], rtol=1e-8)
+        best = optimum(At, Bt, k)
+        assert 0.999 * best <= result.deflated_values[t] <= best * (1 + 1e-8)
+        assert result.upper_bound[t] >= best * (1 - 1e-9)
+        y = root @ x
+        whitened = deflated(whitened, y, deflation, earlier)
+        earlier.append(y / np.linalg.norm(y))
+        if deflation == "generalized":
+            Q = np.linalg.qr(np.column_stack(earlier))[0]
+            metric = np.eye(8) - Q @ Q.T
+
+
+def test_identity_metric_is_sparse_pca():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60, 12)) @ rng.standard_normal((12, 12))
+    A = np.cov(X, rowvar=False)
+    pca = sparse_pca(X, 2, cardinality=4, method=spcacore.Greedy(strategy="bidirectional"))
+    result = sparse_eigen(A, np.eye(12), 2, 4)
+    np.testing.assert_allclose(abs(result.loadings.T @ pca.loadings).max(axis=1), 1, atol=1e-10)
+
+
+def planted(p, k, rng):
+    """B with blocks of decreasing correlation, A of rank one but for noise, x on every p/k-th variable."""
+    block = 0.5 ** abs(np.subtract.outer(np.arange(20), np.arange(20)))
+    H = (rng.standard_normal((4 * p // 5, p // 20, 20)) @ np.linalg.cholesky(block).T).reshape(-1, p)
+    B = H.T @ H / len(H) + 0.1 * np.eye(p)
+    x = np.zeros(p)
+    x[:: p // k] = rng.choice([-1, 1], len(x[:: p // k]))
+    image = B @ (x / np.sqrt(x @ B @ x))
+    noise = rng.standard_normal((p, p))
+    return 2 * np.outer(image, image) + 0.01 * (noise + noise.T), B, x
+
+
+def test_flow_recovers_a_planted_support():
+    A, B, x = planted(2000, 10, np.random.default_rng(0))
+    flow = sparse_eigen(A, B, 1, 10, method=spcacore.RatioSearch(method="rayleigh_flow", swaps=False))
+    assert flow.converged[0]
+    assert np.array_equal(flow.loadings[:, 0] != 0, x != 0)
+    greedy = sparse_eigen(A, B, 1, 10, method=spcacore.RatioSearch(method="greedy", swaps=False))
+    np.testing.assert_allclose(greedy.values, flow.values, rtol=1e-9)
+
+
+def test_flow_of_large_cardinality():
+    """The best values on the support found are those of LAPACK, and near those of all variables."""
+    A, B, _ = planted(300, 12, np.random.default_rng(1))
+    result = sparse_eigen(A, B, 1, 225, method=spcacore.RatioSearch(method="rayleigh_flow", swaps=False))
+    S = np.flatnonzero(result.loadings[:, 0])
+    top = eigh(A[np.ix_(S, S)], B[np.ix_(S, S)], eigvals_only=True)[-1]
+    np.testing.assert_allclose(result.values[0], top, rtol=1e-9)
+    assert 0.9 * result.upper_bound[0] < result.values[0] < result.upper_bound[0]
+
+
+@pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
+def test_units_and_precision(method):
+    rng = np.random.default_rng(8)
+    F, H = rng.standard_normal((30, 40)), rng.standard_normal((90, 40))
+    A, B = F.T @ F, H.T @ H
+    plain = sparse_eigen(A, B, 2, 5, method=method)
+    for a, b in [(1e140, 1), (1, 1e-140), (1e-140, 1e140), (1e-150, 1e-150)]:
+        result = sparse_eigen(a * A, b * B, 2, 5, method=method)
+        np.testing.assert_allclose(result.values * (b / a), plain.values, rtol=1e-9)
+        np.testing.assert_allclose(result.metric_norm, plain.metric_norm * np.sqrt(b), rtol=1e-9)
+        np.testing.assert_allclose(result.loadings, plain.loadings, atol=1e-9)
+    s = 2.0 ** rng.integers(-20, 20, 40)
+    result = sparse_eigen(A * np.outer(s, s), B * np.outer(s, s), 1, 5, method=method)
+    assert np.array_equal(result.loadings[:, 0] != 0, plain.loadings[:, 0] != 0)
+    np.testing.assert_allclose(result.values[0], plain.values[0], rtol=1e-12)
+    single = sparse_eigen(A.astype(np.float32), B.astype(np.float32), 2, 5, method=method)
+    assert single.loadings.dtype == np.float32
+    np.testing.assert_allclose(single.loadings, plain.loadings, atol=1e-3)
+    ints = sparse_eigen(np.array([[2, 1], [1, 3]]), np.array([[2, 0], [0, 1]]), 1, 1)
+    assert ints.values[0] == 3
+    assert ints.loadings.dtype == np.float64
+
+
+def test_no_bound_below_the_optimum_where_B_is_nearly_singular():
+    A, B = np.array([[1.0, 1], [1, 1 + 4e-8]]), np.array([[1.0, 1], [1, 1 + 1e-13]])
+    result = sparse_eigen(A, B, 1, 1)
+    assert result.upper_bound is None
+    assert sparse_eigen(np.ones((2, 2)), np.ones((2, 2)), 1, 1).upper_bound[0] >= 1 - 1e-12
+
+
+def test_what_nothing_is_said_of():
+    """Variables that both matrices leave out do not enter; directions end where the rank does."""
+    rng = np.random.default_rng(2)
+    H = rng.standard_normal((20, 6))
+    B = H.T @ H
+    f = B @ np.array([1, 0, 1, 0, 0, 0])
+    A = np.outer(f, f)
+    A[5] = A[:, 5] = B[5] = B[:, 5] = 0
+    result = sparse_eigen(A, B, 1, 6)
+    assert result.loadings[5, 0] == 0
+    assert result.cardinality[0] == 5
+    with pytest.warns(RuntimeWarning, match="only 1 of 3 directions"):
+        assert sparse_eigen(A, B, 3, 2).n_components == 1
+    assert sparse_eigen(np.zeros((3, 3)), np.eye(3), 1, 2).values[0] == 0
+
+
+@pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+def test_more_directions_than_the_rank_of_A(deflation, method):
+    """What deflation leaves is rounding: neither a ratio without bound nor a direction."""
+    F = np.array([[1.0, 0, 1], [0, 1, 1]])
+    a = F.T @ np.array([1, 0.3])
+    for A, B in [(np.outer(a, a), F.T @ F), (np.ones((3, 3)), np.diag([1.0, 2, 3]))]:
+        with pytest.warns(RuntimeWarning, match="only 1 of 2 directions"):
+            result = sparse_eigen(A, B, 2, 3, deflation=deflation, method=method)
+        np.testing.assert_allclose(result.values, value_on(A, B, range(3)), rtol=1e-9)
+
+
+@pytest.mark.share(8)
+@pytest.mark.filterwarnings("ignore:found only .* directions")
+@pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize("singular", [False, True])
+def test_directions_of_deficient_pencils(singular, deflation, method):
+    """Until nothing is left, each has the quotients of the caller's and of the deflated, whitened pencil."""
+    for rank in range(1, 6):
+        for k in (2, 5):
+            rng = np.random.default_rng([rank, k])
+            H = rng.standard_normal((3 if singular else 8, 5))
+            F = rng.standard_normal((rank, 3)) @ H if singular else rng.standard_normal((rank, 5))
+            A, B = F.T @ F, H.T @ H
+            result = sparse_eigen(A, B, 5, k, deflation=deflation, method=method)
+            mu, U = np.linalg.eigh(B)
+            mu, U = mu[mu > 1e-10 * mu[-1]], U[:, mu > 1e-10 * mu[-1]]
+            whitened, earlier = (U.T @ A @ U) / np.sqrt(np.outer(mu, mu)), []
+            Q = np.zeros((len(mu), 0))
+            for t in range(result.n_components):
+                x = result.loadings[:, t]
+                square = x @ B @ x
+                assert square > 1e-9 * np.diag(B).max()
+                np.testing.assert_allclose(
+                    result.values[t], x @ A @ x / square, rtol=1e-7, atol=1e-12 * result.values[0]
+                )
+                y = np.sqrt(mu) * (U.T @ x) / np.sqrt(square)
+                left = 1 - np.sum((Q.T @ y) ** 2) if deflation == "generalized" else 1
+                expected = y @ whitened @ y / left
+                np.testing.assert_allclose(
+                    result.deflated_values[t], expected, rtol=1e-6, atol=1e-8 * result.values[0]
+                )
+                whitened = deflated(whitened, y, deflation, earlier)
+                earlier.append(y)
+                Q = np.linalg.qr(np.column_stack(earlier))[0]
+
+
+def test_large_decompositions_hear_signals(monkeypatch):
+    heard = []
+
+    def listening(call):
+        heard.append(1)
+        return call()
+
+    monkeypatch.setattr(eigen, "interruptible", listening)
+    d = np.arange(1.0, 602)
+    np.testing.assert_allclose(sparse_eigen(np.diag(d), np.eye(601), 1, 601).values, 601)
+    assert len(heard) >= 2
+
+
+def test_callback():
+    seen = []
+    sparse_eigen(np.diag(np.arange(1.0, 9)), np.eye(8), 2, 3, callback=seen.append)
+    assert [progress.value for progress in seen if progress.value is not None] == [8, 7]
+    assert {progress.component for progress in seen} == {0, 1}
+
+
+I = np.eye(4)
+NULL = np.diag([1.0, 1, 1, 0])
+DEPENDENT = I.copy()
+DEPENDENT[:2, :2] = 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((I, I[:3], 1, 2), {}, ValueError, "B must be square"),
+        ((I, np.eye(3), 1, 2), {}, ValueError, "of one size"),
+        ((I, -I, 1, 2), {}, ValueError, "B must be positive semidefinite"),
+        ((I, np.diag([1.0, 2, 3, -1]), 1, 2), {}, ValueError, "it has a negative diagonal entry"),
+        ((I, 2 * np.ones((4, 4)) - I - np.diag([0, 0, 0, 0.5]), 1, 2), {}, ValueError, "semidefinite"),
+        ((I, 0 * I, 1, 2), {}, ValueError, "no bound"),
+        ((0 * I, 0 * I, 1, 2), {}, ValueError, "B is zero"),
+        ((I, NULL, 1, 2), {}, ValueError, "on the variables 3: the ratio has no bound; add to the diagonal"),
+        ((I, DEPENDENT, 1, 2), {}, ValueError, "on the variables 0, 1: the ratio"),
+        ((I, DEPENDENT, 1, 2), {"method": "rayleigh_flow"}, ValueError, "on the variables 0, 1: the ratio"),
+        ((I, I, 1, 5), {}, ValueError, r"cardinality must be in \[1, 4\]"),
+        ((I, I, 1, [1, 2]), {}, ValueError, "cardinality has 2 entries for 1 component"),
+        ((I, I, 5, 2), {}, ValueError, "n_components"),
+        ((I, I, 1, 2), {"method": "rayleigh_flow", "strategy": "forward"}, ValueError, "strategy is for"),
+        ((I, I, 1, 2), {"deflation": "naive"}, ValueError, "deflation must be one of"),
+        ((np.eye(1001), np.eye(1001), 1, 2), {"strategy": "backward"}, ValueError, "at most 1000 variables"),
+    ],
+)
+def test_bad_input(arguments, options, error, message):
+    before = [np.array(a) for a in arguments[:2]]
+    with pytest.raises(error, match=message):
+        sparse_eigen(*arguments, **flat.recorded("sparse_eigen", options))
+    for a, b in zip(arguments, before, strict=False):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("p", [12, 300, 1100])
+@pytest.mark.parametrize("options", [{}, {"method": "rayleigh_flow"}, {"deflation": "generalized"}])
+def test_sparse_matrices(p, options):
+    rng = np.random.default_rng(p)
+    L = sp.random_array((p, p), density=min(0.3, 3 / p), rng=rng, format="csr")
+    A = (L + L.T + sp.diags_array(rng.uniform(0, 3, p))).toarray()
+    B = (L @ L.T + sp.diags_array(rng.uniform(1, 4, p))).toarray()
+    expected = sparse_eigen(A, B, 2, 4, **flat.recorded("sparse_eigen", options))
+    for a, b in ((sp.csr_array(A), sp.csc_matrix(B)), (A, sp.coo_array(B)), (sp.csr_array(A), B)):
+        result = sparse_eigen(a, b, 2, 4, **flat.recorded("sparse_eigen", options))
+        np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-10)
+        np.testing.assert_allclose(result.values, expected.values, rtol=1e-10)
+
+
+@pytest.mark.parametrize("p", [5, 1600])
+def test_sparse_matrices_that_are_refused(p):
+    one, off = sp.eye_array(p, format="csr"), sp.eye_array(p, k=1, format="csr")
+    for A, B, words in (
+        (one + off, one, "A must be symmetric; it differs from its transpose by up to 1"),
+        (one, one + 2 * (off + off.T), "B must be positive semidefinite"),
+        (one, np.nan * one, "B.data has"),
+        (one[:, 1:], one, "A must be square"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            sparse_eigen(sp.csr_array(A), sp.csr_array(B), 1, 2)
+
+
+@pytest.mark.parametrize("k", [2, 4, 6])
+@pytest.mark.parametrize("component", [1, 2, 3])
+def test_a_given_component_by_few_variables(component, k):
+    """The pencil bb' of a score against A has the best subset of the regression on it, as enumerated."""
+    A = spcacore.datasets.load_pitprops().correlation
+    b = A @ eigh(A)[1][:, -component]
+    squares = [b[S] @ np.linalg.solve(A[np.ix_(S, S)], b[S]) for S in map(list, combinations(range(13), k))]
+    assert sparse_eigen(np.outer(b, b), A, 1, k).values[0] == pytest.approx(max(squares))

@@ -1,0 +1,291 @@
+"""Supports of several components chosen together, against enumeration of all that are allowed."""
+
+from functools import cache
+from itertools import combinations, combinations_with_replacement
+
+import flat
+import numpy as np
+import pytest
+import scipy.sparse
+from in_turn import examples
+from oracles import covariance, planted, reference, samples
+from solvers.test_joint_bound import best_on
+
+import spcacore
+from spcacore import explained_variance, sparse_pca
+from spcacore.models.across import bounds_together
+from spcacore.models.request import Request
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers.solution import Solution
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+
+
+def random_covariance(seed, p):
+    return covariance(samples(seed, p + 3, p))
+
+
+def leading(A, S, r=1):
+    return np.linalg.eigvalsh(A[np.ix_(S, S)])[::-1][:r].sum()
+
+
+def best_common(A, k, r):
+    return max(leading(A, S, r) for S in combinations(range(len(A)), k))
+
+
+def best_disjoint(A, sizes):
+    """The most that loadings of these sizes without a common variable explain."""
+    value = cache(lambda S: leading(A, S))
+
+    def rest(free, sizes):
+        if not sizes:
+            return 0.0
+        return max(
+            value(S) + rest(tuple(sorted({*free} - {*S})), sizes[1:]) for S in combinations(free, sizes[0])
+        )
+
+    return rest(tuple(range(len(A))), tuple(sizes))
+
+
+def best_total(A, total):
+    """The most that two loadings of so many nonzeros explain, over all splits and supports."""
+    rng, p = np.random.default_rng(0), len(A)
+    supports = [S for k in range(1, p + 1) for S in combinations(range(p), k)]
+    pairs = combinations_with_replacement(supports, 2)
+    return best_on(A, [pair for pair in pairs if len(pair[0]) + len(pair[1]) == total], rng)
+
+
+def supports(result):
+    return [tuple(np.flatnonzero(v)) for v in result.loadings.T]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_bound_holds_for_all_common_supports_and_all_splits(seed):
+    A = random_covariance(seed, 10)
+    for (cardinality, support), best in (
+        ((4, "common"), best_common(A, 4, 2)),
+        ((spcacore.Total(7), "disjoint"), max(best_disjoint(A, (7 - k, k)) for k in (1, 2, 3))),
+    ):
+        problem = as_problem(A, kind="covariance")
+        request = Request.checked(2, [cardinality], "covariance", support=support)
+        request = request.having(sparsity=(cardinality if request.total is None else 1,) * 2)
+        one = Solution(np.arange(1), np.ones(1), 1.0, 0, True)  # a poor choice
+        for name, bound in bounds_together(problem, [one, one], request).items():
+            assert problem.in_units(bound) >= best * (1 - 1e-12), name
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("limit", ["SUPPORTS", "NODES"])
+def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_relaxation(monkeypatch, limit):
+    monkeypatch.setattr(f"spcacore.supports.enumeration.DISJOINT_{limit}", 0)
+    for seed in range(examples(8)):
+        A = random_covariance(seed, 10)
+        x = sparse_pca(A, 2, cardinality=[4, 3], support="disjoint", kind="covariance", certify="jointly")
+        best = best_disjoint(A, (4, 3))
+        assert best * 0.95 <= x.explained_variance.sum() <= best * (1 + 1e-12)
+        assert best * (1 + 1e-6) < x.joint_bound < best * 1.5
+        plain = sparse_pca(A, 2, cardinality=[4, 3], support="disjoint", kind="covariance")
+        assert plain.joint_bound is None
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(("seed", "total"), [(0, 4), (1, 5), (2, 3), (4, 5), (5, 2)])
+def test_a_total_is_divided_among_loadings_as_well_as_can_be(seed, total):
+    A = random_covariance(seed, 5)
+    x = sparse_pca(A, 2, kind="covariance", certify="jointly", cardinality=spcacore.Total(total))
+    best = best_total(A, total)
+    assert 2 <= x.cardinality.sum() <= total
+    assert x.explained_variance.sum() == pytest.approx(best, rel=1e-5)
+    assert x.joint_bound >= best * (1 - 1e-9)
+
+
+@pytest.mark.slow
+def test_a_total_explains_more_than_its_even_split_and_no_less_than_nscumcomp():
+    A = PITPROPS
+    even = sparse_pca(A, 3, cardinality=4, kind="covariance", refine=True).explained_variance.sum()
+    x = sparse_pca(A, 3, kind="covariance", cardinality=spcacore.Total(12))
+    assert x.cardinality.sum() <= 12
+    assert x.explained_variance.sum() >= even * (1 - 1e-9)
+    X = reference("small40x12_X")
+    theirs = reference("small_nscumcomp_k12_rotation")
+    assert np.count_nonzero(theirs) == 12
+    ours = sparse_pca(X, theirs.shape[1], cardinality=spcacore.Total(12))
+    assert ours.explained_variance.sum() >= explained_variance(X, theirs).sum() * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_of_wide_data_planted_supports_are_found_without_the_matrix(sparse):
+    X = planted(60, 3000, 6, r=2, signal=6.0)
+    X = scipy.sparse.csc_array(np.where(abs(X) > 1, X, 0)) if sparse else X
+    first, second = tuple(range(6)), tuple(range(6, 12))
+    x = sparse_pca(X, 2, cardinality=12, support="common")
+    assert set(np.flatnonzero(x.loadings.any(axis=1))) == {*first, *second}
+    for options in ({"cardinality": 6, "support": "disjoint"}, {"total_cardinality": 12}):
+        x = sparse_pca(X, 2, **flat.recorded("sparse_pca", options))
+        assert x.cardinality.sum() == 12
+        assert {*supports(x)[0], *supports(x)[1]} == {*first, *second}
+        assert {frozenset(s) for s in supports(x)} == {frozenset(first), frozenset(second)}
+
+
+@pytest.mark.parametrize(("support", "k"), [("common", 5), ("disjoint", 3)])
+def test_candidates_suffice(monkeypatch, support, k):
+    A = random_covariance(3, 30)
+    whole = sparse_pca(A, 2, cardinality=k, support=support, kind="covariance")
+    monkeypatch.setattr("spcacore.models.across.ACROSS_ORDER", 12)
+    monkeypatch.setattr("spcacore.models.across._candidates", lambda *_: np.arange(12))  # few that are good
+    few = sparse_pca(A, 2, cardinality=k, support=support, kind="covariance", certify="jointly")
+    assert few.joint_bound >= whole.explained_variance.sum()
+    products = np.abs(A @ few.loadings)
+    inside = few.loadings != 0
+    if support == "common":
+        norm, used = np.linalg.norm(products, axis=1), inside.any(axis=1)
+        assert norm[~used].max() <= norm[used].min() * (1 + 1e-9)
+    else:
+        free = ~inside.any(axis=1)
+        for t in range(2):
+            assert products[free, t].max() <= products[inside[:, t], t].min() * (1 + 1e-9)
+    assert few.explained_variance.sum() <= whole.explained_variance.sum() * (1 + 1e-9)
+    assert few.explained_variance.sum() >= whole.explained_variance.sum() * 0.8
+
+
+@pytest.mark.parametrize("limit", [{"node_limit": 1}, {"time_limit": 0.0}])
+def test_a_search_that_is_cut_short_still_has_a_bound(limit):
+    A = random_covariance(1, 12)
+    with pytest.warns(RuntimeWarning, match="not converged"):
+        x = sparse_pca(
+            A,
+            3,
+            **flat.recorded(
+                "sparse_pca",
+                {
+                    **limit,
+                    "cardinality": 5,
+                    "support": "common",
+                    "method": "branch_and_bound",
+                    "kind": "covariance",
+                },
+            ),
+        )
+    best = best_common(A, 5, 3)
+    assert x.joint_bound >= best * (1 - 1e-12)
+    assert x.joint_gap > 0
+
+
+def test_no_more_exchanges_than_max_iter():
+    with pytest.warns(RuntimeWarning, match="not converged in 1 iteration"):
+        x = sparse_pca(
+            PITPROPS,
+            3,
+            cardinality=4,
+            support="disjoint",
+            kind="covariance",
+            method=spcacore.TPower(max_iter=1),
+        )
+    assert x.n_iter.max() == 1
+    assert not x.converged.any()
+
+
+def test_where_no_variance_is_left_there_are_fewer_components():
+    A = np.zeros((6, 6))
+    A[:3, :3] = 1
+    for options in ({"support": "common", "cardinality": 4}, {"support": "disjoint", "cardinality": 3}):
+        with pytest.warns(RuntimeWarning, match="no variance is left after 1 of the 2 components"):
+            x = sparse_pca(A, 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
+        np.testing.assert_allclose(x.explained_variance, [3.0], rtol=1e-12)
+    with pytest.warns(RuntimeWarning, match="no variance is left after 0 of"):
+        assert (
+            sparse_pca(np.zeros((4, 4)), 2, kind="covariance", cardinality=2, support="common").n_components
+            == 0
+        )
+
+
+COMMON, DISJOINT = {"support": "common", "cardinality": 3}, {"support": "disjoint", "cardinality": 3}
+REFUSED = [
+    (COMMON | {"constraint": "orthogonal"}, ValueError, "support='common' finds all.*leave deflation out"),
+    (COMMON | {"deflation": "schur"}, ValueError, "leave deflation out"),
+    (COMMON | {"nonnegative": True}, ValueError, "same variables.*leave signs out"),
+    (DISJOINT | {"include": [0]}, ValueError, "leave include out"),
+    (DISJOINT | {"refine": True}, ValueError, "leave refine out"),
+    (DISJOINT | {"renormalize": False}, ValueError, "leave renormalize out"),
+    (DISJOINT | {"screening": "shadow"}, ValueError, "leave screening out"),
+    (DISJOINT | {"certify": True}, ValueError, "certify='jointly'"),
+    (DISJOINT | {"method": "branch_and_bound"}, ValueError, "requires method 'tpower', not"),
+    (
+        COMMON | {"method": "greedy"},
+        ValueError,
+        "requires method 'tpower' or 'branch_and_bound', not 'greedy'",
+    ),
+    (COMMON | {"n_starts": 3}, ValueError, "n_starts cannot be combined with support='common'"),
+    (COMMON | {"swaps": True}, ValueError, "swaps cannot be combined with"),
+    (COMMON | {"cardinality": [3, 4]}, ValueError, "cardinality must be one number"),
+    (COMMON | {"cardinality": 1}, ValueError, "2 components on 1 common variable"),
+    (DISJOINT | {"cardinality": 8}, ValueError, "disjoint supports of 16 variables in all: X has 13"),
+    ({"support": "common", "total_cardinality": 6}, ValueError, "one set for all components"),
+    ({"total_cardinality": 1}, ValueError, r"Total must be in \[2, 26\], not 1: 2 components"),
+    ({"total_cardinality": 27}, ValueError, r"Total must be in \[2, 26\], not 27"),
+    ({"total_cardinality": 14, "support": "disjoint"}, ValueError, r"must be in \[2, 13\], not 14"),
+    ({"explained": 0.9, "support": "common"}, ValueError, "leave Explained out"),
+    (
+        {"total_cardinality": 6, "method": "greedy"},
+        ValueError,
+        "Total requires method 'tpower', not 'greedy'",
+    ),
+    ({"total_cardinality": 6, "method": "pmd"}, TypeError, "'pmd' takes l1_bound, not cardinality"),
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"), REFUSED, ids=lambda x: str(x) if isinstance(x, dict) else ""
+)
+def test_what_cannot_be_met_together_is_refused_with_the_reason(options, error, words):
+    with pytest.raises(error, match=words):
+        sparse_pca(PITPROPS, 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
+
+
+def test_what_needs_entries_or_one_component_after_another_is_refused():
+    X = samples(0)
+    with pytest.raises(ValueError, match="leave n_components as a share out"):
+        sparse_pca(X, 0.5, **flat.recorded("sparse_pca", COMMON))
+    with pytest.raises(ValueError, match=r"has \d+ entr"):
+        sparse_pca(np.where(X > 3, np.nan, X), 2, **flat.recorded("sparse_pca", COMMON))
+    with pytest.raises(ValueError, match="need the entries of X; an operator"):
+        sparse_pca(scipy.sparse.linalg.aslinearoperator(X), 2, **flat.recorded("sparse_pca", COMMON))
+    with pytest.raises(ValueError, match="chosen together: call sparse_pca"):
+        sparse_pca(X, 2, **flat.recorded("sparse_pca", DISJOINT)).extend(X, 1)
+
+
+def alternating(A, r, k, starts):
+    """The most that r loadings of k other variables each explain: power steps on one, given the others."""
+    rng, best = np.random.default_rng(0), 0.0
+    for _ in range(starts):
+        x, value = np.zeros((r, len(A))), -1.0
+        for t in range(r):
+            x[t, rng.choice(np.flatnonzero(~x.any(axis=0)), k, replace=False)] = 1
+        for _ in range(60):
+            before = value
+            for t in range(r):
+                free = ~np.delete(x, t, axis=0).any(axis=0)
+                for _ in range(20):
+                    S = np.argsort(-np.abs(A @ x[t]) * free, kind="stable")[:k]
+                    same = set(S) == set(np.flatnonzero(x[t]))
+                    x[t] = 0
+                    x[t, S] = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
+                    if same:
+                        break
+            value = np.einsum("ti,ij,tj", x, A, x)
+            if value <= before * (1 + 1e-9):
+                break
+        best = max(best, value)
+    return best
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(("seed", "r", "k"), [(0, 3, 6), (4, 2, 9)])
+def test_disjoint_supports_of_many_variables(seed, r, k):
+    """Hardly below twenty alternating searches from random supports; of 233 and of 210 variables."""
+    rng = np.random.default_rng(seed)
+    p, q = int(rng.integers(80, 260)), int(rng.integers(5, 30))
+    X = rng.standard_normal((150, q)) * rng.gamma(1.0, 1.0, q) @ rng.standard_normal((q, p))
+    A = np.cov((X + rng.standard_normal((150, p)) * 2).T)
+    L = sparse_pca(A, r, k, kind="covariance", support="disjoint").loadings
+    assert np.einsum("it,ij,jt", L, A, L) >= alternating(A, r, k, 20) * (1 - 3e-3)

@@ -1,0 +1,192 @@
+"""Supports chosen together that respect what is known of the variables, against enumeration."""
+
+from functools import cache
+from itertools import combinations, product
+
+import flat
+import numpy as np
+import pytest
+from calls import pca
+from in_turn import examples
+from known_variables import signed_optimum
+from oracles import covariance, samples
+from solvers.test_joint_bound import best_on
+
+import spcacore
+from spcacore import sparse_pca
+
+P = 8
+LABELS = np.array([0, 0, 1, 1, 1, 2, 3, 4])
+SIGNS = np.array([1, 1, -1, 0, 1, -1, 0, 1])
+BY_SIZE = {"groups": LABELS, "count": "variables"}
+
+
+def random_covariance(seed, p=P):
+    return covariance(samples(seed, p + 3, p))
+
+
+def allowed(k, include=(), exclude=(), groups=None, count="groups", p=P):
+    """Supports of at most this cardinality, with that."""
+    groups = np.arange(p) if groups is None else groups
+    units = [g for g in np.unique(groups) if not np.isin(np.flatnonzero(groups == g), exclude).any()]
+    out = []
+    for n in range(1, len(units) + 1):
+        for chosen in combinations(units, n):
+            S = np.flatnonzero(np.isin(groups, chosen))
+            size = n if count == "groups" else len(S)
+            if size <= k and set(groups[list(include)]) <= set(chosen):
+                out.append((tuple(S.tolist()), size))
+    return out
+
+
+def leading(A, S, r=1):
+    return np.linalg.eigvalsh(A[np.ix_(S, S)])[-r:].sum()
+
+
+DISJOINT = [
+    ({"groups": LABELS}, (2, 1)),
+    ({"groups": LABELS, "exclude": [5]}, (1, 2)),
+    ({"nonnegative": SIGNS}, (2, 3)),
+    ({"nonnegative": np.ones(P), "exclude": [0]}, (2, 2)),
+    (BY_SIZE, (3, 2)),
+    (BY_SIZE | {"nonnegative": SIGNS}, (4, 2)),
+]
+
+
+@pytest.mark.share(10)
+@pytest.mark.parametrize(("known", "sizes"), DISJOINT)
+@pytest.mark.parametrize("total", [False, True])
+@pytest.mark.parametrize("enumerates", [False, True])
+def test_disjoint_supports_are_the_best_that_are_allowed(known, sizes, total, enumerates, monkeypatch):
+    if not enumerates:
+        monkeypatch.setattr("spcacore.supports.enumeration.DISJOINT_SUPPORTS", 0)
+    rest = {name: value for name, value in known.items() if name != "nonnegative"}
+    ratios = []
+    for seed in range(examples(6)):
+        A, signs = random_covariance(20 + seed), known.get("nonnegative")
+        one = cache(
+            lambda S, A=A, signs=signs: (
+                leading(A, S) if signs is None else signed_optimum(A[np.ix_(S, S)], signs[list(S)])
+            )
+        )
+        some = allowed(sum(sizes) if total else max(sizes), **rest)
+        best = max(
+            one(S) + one(T)
+            for (S, j), (T, k) in product(some, some)
+            if not set(S) & set(T) and (j + k <= sum(sizes) if total else (j <= sizes[0] and k <= sizes[1]))
+        )
+        how = {"total_cardinality": sum(sizes)} if total else {"cardinality": sizes}
+        x = sparse_pca(
+            A,
+            2,
+            **flat.recorded(
+                "sparse_pca",
+                {**how, **known, "support": "disjoint", "kind": "covariance", "certify": "jointly"},
+            ),
+        )
+        V = x.loadings
+        assert not (V[:, 0] * V[:, 1]).any()
+        assert signs is None or (V * signs[:, None] >= 0).all()
+        assert best <= x.joint_bound * (1 + 1e-9)
+        ratios.append(x.explained_variance.sum() / best)
+        if enumerates:
+            assert x.joint_bound == pytest.approx(best, rel=1e-9)
+    assert max(ratios) <= 1 + 1e-9
+    assert min(ratios) > (1 - 1e-9 if enumerates else 0.97)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(
+    ("known", "total"),
+    [
+        ({"include": [1]}, 4),
+        ({"exclude": [0]}, 3),
+        ({"groups": [0, 0, 1, 2, 3]}, 3),
+        ({"groups": [0, 0, 1, 2, 3], "count": "variables"}, 4),
+    ],
+)
+def test_a_total_is_divided_as_well_as_is_allowed(known, total):
+    for seed in range(2):
+        A = random_covariance(seed, 5)
+        given = {name: np.array(value) if name == "groups" else value for name, value in known.items()}
+        some = allowed(total, p=5, **given)
+        pairs = [(S, T) for (S, j), (T, k) in product(some, some) if j + k <= total and S <= T]
+        best = best_on(A, pairs, np.random.default_rng(0))
+        x = sparse_pca(
+            A,
+            2,
+            **flat.recorded(
+                "sparse_pca",
+                {**known, "total_cardinality": total, "kind": "covariance", "certify": "jointly"},
+            ),
+        )
+        assert x.explained_variance.sum() <= best * (1 + 1e-6)
+        assert x.explained_variance.sum() >= best * 0.98
+        assert best <= x.joint_bound * (1 + 1e-9)
+        used = [set(np.flatnonzero(v)) for v in x.loadings.T]
+        assert any(
+            sum(k for S, k in pair) <= total
+            for pair in product(*([one for one in some if u <= set(one[0])] for u in used))
+        )
+
+
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 3), marks=pytest.mark.slow)], ids=str)
+def test_a_total_of_loadings_of_given_signs(seeds):
+    for seed in seeds:
+        A = random_covariance(seed)
+        x = sparse_pca(
+            A, 2, kind="covariance", cardinality=spcacore.Total(6), choice=spcacore.Choice(signs=SIGNS)
+        )
+        even = sparse_pca(A, 2, cardinality=3, kind="covariance", choice=spcacore.Choice(signs=SIGNS))
+        assert (x.loadings * SIGNS[:, None] >= 0).all()
+        assert x.cardinality.sum() <= 6
+        assert x.explained_variance.sum() >= even.explained_variance.sum() * (1 - 1e-9)
+
+
+def test_planted_groups_are_found_in_data():
+    rng, groups = np.random.default_rng(0), np.repeat(np.arange(40), 3)
+    X = rng.standard_normal((60, 120))
+    for t, sets in enumerate(([2, 7], [11, 30])):
+        X[:, np.isin(groups, sets)] += (3 - t) * rng.standard_normal((60, 1))
+    for options in (
+        {"support": "common", "cardinality": 4},
+        {"support": "disjoint", "cardinality": 2},
+        {"total_cardinality": 4},
+    ):
+        x = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "groups": groups}))
+        assert set(groups[x.loadings.any(axis=1)]) == {2, 7, 11, 30}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"support": "common", "cardinality": 3, "nonnegative": SIGNS}, "orthogonal loadings on the same"),
+        ({"support": "disjoint", "cardinality": 3, "include": [0]}, "no two share a variable"),
+        ({"support": "disjoint", "cardinality": 3, "groups": LABELS}, "6 groups in all: X has 5 groups"),
+        ({"support": "common", "cardinality": 1, "groups": np.arange(P)}, "2 components on 1 common"),
+        ({"total_cardinality": 3, "include": [0, 1]}, r"must be in \[4, 16\], not 3: 2 variables included"),
+    ],
+)
+def test_what_cannot_be_met_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        sparse_pca(random_covariance(0), 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
+
+
+def test_many_variables_are_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr("spcacore.models.across.ACROSS_ORDER", 5)
+    with pytest.raises(ValueError, match="groups with supports chosen together is for at most 5 variables"):
+        sparse_pca(
+            random_covariance(0),
+            2,
+            kind="covariance",
+            support="common",
+            cardinality=2,
+            choice=spcacore.Choice(groups=LABELS),
+        )
+
+
+def test_resamples_choose_together_too():
+    X, _ = spcacore.datasets.make_spiked(60, 20, cardinality=4, variances=(12, 9), rng=0)
+    groups = np.repeat(np.arange(10), 2)
+    found = spcacore.stability(X, pca(2, 2, support="disjoint", groups=groups), n_resamples=6)
+    np.testing.assert_array_equal(found.selection_frequency[::2], found.selection_frequency[1::2])

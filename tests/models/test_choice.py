@@ -1,0 +1,364 @@
+"""Knowledge about variables: which must be in, may not be, go together, and with which sign."""
+
+import itertools
+
+import flat
+import numpy as np
+import pytest
+from known_variables import (
+    CASES,
+    CHOOSING,
+    LABELS,
+    METHODS,
+    MIXED,
+    SPARSITY,
+    P,
+    assert_feasible,
+    components,
+    covariance,
+    data,
+    optimum,
+    signed_optimum,
+)
+from oracles import reference
+
+import spcacore
+from spcacore import sparse_pca
+from spcacore.solvers.choosing import Step, UnitSteps
+from spcacore.supports.admissible import Supports
+
+pytestmark = pytest.mark.usefixtures("few_starts")
+
+
+@pytest.mark.parametrize("knowledge", [{"groups": LABELS}, {"nonnegative": MIXED}, {"include": [0]}])
+@pytest.mark.parametrize("limit", [{"node_limit": 1}, {"time_limit": 0}])
+def test_what_a_limit_leaves_is_bounded(knowledge, limit):
+    X = data(7, 9) + 0.1 * np.diag(np.arange(P))
+    x = spcacore.branch_and_bound(
+        X, 2, **flat.recorded("branch_and_bound", {**limit, **knowledge, "start": np.arange(P, 0, -1.0)})
+    )
+    assert optimum(np.cov(X, rowvar=False), 2, **knowledge) <= x.upper_bound * (1 + 1e-12)
+    assert_feasible(x.loading, 2, **knowledge)
+
+
+@pytest.mark.parametrize("knowledge", [{"groups": LABELS}, {"nonnegative": MIXED}])
+def test_the_tree_needs_no_good_start(knowledge):
+    A = np.diag(np.arange(1.0, P + 1)) + 0.05
+    worst = np.arange(P, 0, -1.0)
+    x = spcacore.branch_and_bound(
+        A, 3, **flat.recorded("branch_and_bound", {**knowledge, "kind": "covariance", "start": worst})
+    )
+    np.testing.assert_allclose(x.value, optimum(A, 3, **knowledge), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["tpower", "greedy"])
+def test_searches_find_nearly_the_optimum(method):
+    ratios = []
+    for knowledge, k in CASES:
+        for seed in range(10, 13):
+            A = covariance(seed)
+            x = sparse_pca(
+                A,
+                1,
+                **flat.recorded(
+                    "sparse_pca", {**knowledge, "cardinality": k, "method": method, "kind": "covariance"}
+                ),
+            )
+            assert_feasible(x.loadings[:, 0], k, **knowledge)
+            ratios.append(x.explained_variance[0] / optimum(A, k, **knowledge))
+    assert max(ratios) <= 1 + 1e-9
+    assert np.quantile(ratios, 0.05) > (0.999 if method == "tpower" else 0.95)
+
+
+def test_the_searches_without_their_tree_are_good_too(monkeypatch):
+    monkeypatch.setattr("spcacore.solvers.truncated_power.brief_search", lambda state, x, k, hook: x)
+    ratios = []
+    for knowledge, k in CASES:
+        for seed in range(20, 23):
+            A = covariance(seed)
+            x = spcacore.tpower(A, k, **flat.recorded("tpower", {**knowledge, "kind": "covariance"}))
+            assert_feasible(x.loading, k, **knowledge)
+            ratios.append(x.value / optimum(A, k, **knowledge))
+    assert np.quantile(ratios, 0.05) > 0.99
+
+
+# ---- greedy search by groups and signs
+
+
+def _greedily(A, k, groups, include=(), exclude=(), nonnegative=None, count="groups"):
+    """The support that one group after another makes best, and what it explains."""
+    size = {g: 1 if count == "groups" else int((groups == g).sum()) for g in groups}
+
+    def value(chosen):
+        S = np.flatnonzero(np.isin(groups, list(chosen)))
+        B = A[np.ix_(S, S)]
+        return np.linalg.eigvalsh(B)[-1] if nonnegative is None else signed_optimum(B, nonnegative[S])
+
+    chosen, allowed = {int(g) for g in groups[list(include)]}, set(groups) - set(groups[list(exclude)])
+    while room := {g for g in allowed - chosen if sum(size[h] for h in chosen | {g}) <= k}:
+        chosen = chosen | {max(room, key=lambda g: value(chosen | {g}))}
+    return np.flatnonzero(np.isin(groups, list(chosen))), value(chosen)
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "k"),
+    [
+        ({"groups": LABELS}, 3),
+        ({"groups": LABELS, "include": [8], "exclude": [6, 7]}, 3),
+        ({"groups": LABELS, "count": "variables"}, 6),
+        ({"groups": LABELS, "nonnegative": MIXED, "count": "variables"}, 5),
+        ({"nonnegative": MIXED}, 4),
+        ({"nonnegative": MIXED, "include": [3]}, 3),
+    ],
+)
+def test_greedy_takes_one_unit_after_another(knowledge, k):
+    for seed in range(4):
+        X = data(80 + seed)
+        x = sparse_pca(
+            X, 1, **flat.recorded("sparse_pca", {**knowledge, "cardinality": k, "method": "greedy"})
+        )
+        S, best = _greedily(np.cov(X, rowvar=False), k, **{"groups": np.arange(P)} | knowledge)
+        np.testing.assert_allclose(x.explained_variance[0], best, rtol=1e-9)
+        assert set(np.flatnonzero(x.loadings[:, 0])) <= set(S)
+
+
+@pytest.mark.parametrize("options", [{}, {"deflation": "generalized"}, {"constraint": "orthogonal"}])
+def test_greedy_by_groups_of_one_is_the_search_by_variables(options):
+    A = covariance(90)
+    given = options | {"cardinality": 4, "method": "greedy", "kind": "covariance"}
+    alone = sparse_pca(A, 3, **flat.recorded("sparse_pca", given | {"strategy": "forward"}))
+    grouped = sparse_pca(
+        A,
+        3,
+        **flat.recorded(
+            "sparse_pca",
+            {**options, "cardinality": 4, "method": "greedy", "kind": "covariance", "groups": np.arange(P)},
+        ),
+    )
+    if "constraint" not in options:
+        np.testing.assert_allclose(grouped.loadings, alone.loadings, atol=1e-7)
+        return
+    V = grouped.loadings
+    np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-12)
+    for ours, theirs in zip(grouped.explained_variance[:2], alone.explained_variance, strict=False):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-7)
+
+
+def test_greedy_begins_with_the_best_pair_where_all_tie():
+    A = spcacore.datasets.load_pitprops().correlation[::-1, ::-1]
+    for known in ({"groups": np.arange(13)}, {"nonnegative": np.ones(13)}):
+        x = sparse_pca(
+            A,
+            1,
+            **flat.recorded(
+                "sparse_pca", {**known, "cardinality": 2, "method": "greedy", "kind": "covariance"}
+            ),
+        )
+        best = optimum(A, 2) if "groups" in known else 1 + np.triu(A, 1).max()
+        np.testing.assert_allclose(x.explained_variance, best, rtol=1e-9)
+
+
+def test_greedy_adds_what_gains_nothing_yet():
+    """The first variable has no covariances; two others explain more together."""
+    A = np.diag([3.0, 0.1, 0.1, 0.1, 0.1])
+    A[1:, 1:] += 1.9
+    x = sparse_pca(
+        A, 1, cardinality=3, method="greedy", kind="covariance", choice=spcacore.Choice(groups=np.arange(5))
+    )
+    assert np.flatnonzero(x.loadings[:, 0]).tolist() == [1, 2]
+
+
+def test_greedy_tries_the_most_promising_of_many():
+    A = np.eye(200)
+    A[-5:, -5:] += 0.5 + 0.5 * np.eye(5)
+    x = sparse_pca(
+        A, 1, cardinality=3, method="greedy", kind="covariance", choice=spcacore.Choice(groups=np.arange(200))
+    )
+    np.testing.assert_allclose(x.explained_variance[0], np.linalg.eigvalsh(A[-3:, -3:])[-1], rtol=1e-9)
+    A[np.diag_indices(200)] = 1  # variances that tie
+    x = sparse_pca(
+        A, 1, cardinality=3, method="greedy", kind="covariance", choice=spcacore.Choice(groups=np.arange(200))
+    )
+    np.testing.assert_allclose(x.explained_variance[0], 2, rtol=1e-9)
+
+
+def test_greedy_by_units_can_be_ended(monkeypatch):
+    monkeypatch.setattr("spcacore.solvers.solution.CALLBACK_SECONDS", 0)
+    told = []
+
+    def stop(progress):
+        told.append(progress.n_iter)
+        if len(told) == 2:
+            raise StopIteration
+
+    x = sparse_pca(
+        covariance(99),
+        2,
+        cardinality=4,
+        method="greedy",
+        kind="covariance",
+        callback=stop,
+        choice=spcacore.Choice(groups=LABELS),
+    )
+    assert (told, x.n_components) == ([1, 2], 0)
+
+
+# ---- excluded: as if they were not there
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_excluding_is_leaving_out(method, kind):
+    X = data(3)
+    kept = np.delete(np.arange(P), [0, 4])
+    M = X if kind == "data" else np.cov(X, rowvar=False)
+    fewer = M[:, kept] if kind == "data" else M[np.ix_(kept, kept)]
+    ours = components(M, method, 2, kind, exclude=[0, 4])
+    theirs = components(fewer, method, 2, kind)
+    np.testing.assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-7)
+    assert not ours.loadings[[0, 4]].any()
+    np.testing.assert_allclose(ours.explained_variance, theirs.explained_variance)
+    np.testing.assert_allclose(ours.total_variance, theirs.total_variance)
+
+
+@pytest.mark.parametrize("options", [{"scale": True}, {"center": False}, {"scale": np.arange(1.0, P + 1)}])
+def test_excluding_beside_every_treatment(options):
+    X = data(5) + 2
+    X[:, 0] *= 100
+    fewer = {n: v[1:] if isinstance(v, np.ndarray) else v for n, v in options.items()}
+    ours = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "cardinality": 3, "exclude": [0]}))
+    theirs = sparse_pca(X[:, 1:], 2, **flat.recorded("sparse_pca", {**fewer, "cardinality": 3}))
+    np.testing.assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
+
+
+def test_excluding_from_data_with_missing_entries():
+    X = np.where(np.eye(30, P) == 1, np.nan, data(1))
+    ours, theirs = (
+        sparse_pca(X, 2, cardinality=3, choice=spcacore.Choice(exclude=[0])),
+        sparse_pca(X[:, 1:], 2, cardinality=3),
+    )
+    np.testing.assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
+
+
+def test_no_step_is_made_and_yet_nothing_excluded_is_left():
+    begin = {"start": np.arange(1.0, P + 1), "max_iter": 0, "renormalize": False}
+    with pytest.warns(RuntimeWarning, match="not converged"):
+        x = spcacore.tpower(data(6), 3, **flat.recorded("tpower", {**begin, "exclude": [P - 1]}))
+    assert_feasible(x.loading, 3, exclude=[P - 1])
+
+
+# ---- included, grouped, with signs
+
+
+@pytest.mark.parametrize("method", CHOOSING)
+def test_every_component_has_what_is_included(method):
+    result = components(data(8), method, 2, "data", include=[3, 6])
+    assert result.loadings[[3, 6]].all()
+    assert method in SPARSITY or (result.cardinality == 4).all()
+
+
+@pytest.mark.parametrize("method", CHOOSING)
+def test_every_method_keeps_groups_and_signs(method):
+    found = components(
+        data(9), method, 2, "data", groups=LABELS, **({"cardinality": 2} if METHODS[method] == 4 else {})
+    )
+    for v in found.loadings.T:
+        for group in range(5):
+            assert len(set((v[group == LABELS] != 0).tolist())) == 1
+    found = components(data(9), method, 2, "data", nonnegative=MIXED)
+    assert (found.loadings * MIXED[:, None] >= 0).all()
+    assert (np.abs(found.loadings).sum(axis=0) > 0).all()
+
+
+@pytest.mark.parametrize(
+    "knowledge", [{"include": [2, 7]}, {"groups": LABELS}, {"include": [2], "groups": LABELS}]
+)
+def test_an_l0_penalty_is_of_units_that_are_not_included(knowledge):
+    """Against all unions: the largest eigenvalue less the penalty of each unit that costs."""
+    groups = knowledge.get("groups", np.arange(P))
+    wanted = set(groups[knowledge.get("include", [])])
+    for seed in range(3):
+        A = covariance(30 + seed)
+        penalty = 0.1 * np.trace(A)
+        most, best = -np.inf, None
+        for chosen in itertools.chain.from_iterable(
+            itertools.combinations(range(groups.max() + 1), size) for size in range(1, groups.max() + 2)
+        ):
+            if wanted <= set(chosen):
+                S = np.flatnonzero(np.isin(groups, chosen))
+                value = np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] - penalty * (len(chosen) - len(wanted))
+                if value > most:
+                    most, best = value, S
+        x = spcacore.gpower(
+            A, penalty, **flat.recorded("gpower", {**knowledge, "norm": "l0", "kind": "covariance"})
+        )
+        np.testing.assert_array_equal(np.flatnonzero(x.loading), best)
+
+
+@pytest.mark.parametrize("knowledge", [{"include": [1, 5]}, {"groups": LABELS}, {"nonnegative": MIXED}])
+def test_an_l1_penalty_ends_where_its_step_does(knowledge):
+    """z is the threshold of A z / sqrt(z'Az), by groups, without wrong signs, and not of what is included."""
+    A = covariance(33)
+    penalty = 0.15 * np.sqrt(np.trace(A))
+    options = {"kind": "covariance", "renormalize": False, "tol": 0, "max_iter": 5000}
+    z = spcacore.gpower(A, penalty, **flat.recorded("gpower", {**options, **knowledge})).loading
+    a = A @ z / np.sqrt(z @ A @ z)
+    a[a * knowledge.get("nonnegative", np.zeros(P)) < 0] = 0
+    for group in range(P):
+        at = knowledge.get("groups", np.arange(P)) == group
+        size = np.linalg.norm(a[at])
+        if size > 0 and group not in knowledge.get("include", []):
+            a[at] *= max(1 - penalty / size, 0)
+    np.testing.assert_allclose(z, a / np.linalg.norm(a), atol=1e-6)
+    assert np.count_nonzero(z) < P
+
+
+def test_a_group_is_found_that_none_of_its_variables_shows():
+    A = np.eye(P)
+    A[2:5, 2:5] += 0.5 * (1 - np.eye(3))
+    x = spcacore.gpower(
+        A, 1.8, kind="covariance", options=spcacore.GPower(norm="l0"), choice=spcacore.Choice(groups=LABELS)
+    )
+    assert np.flatnonzero(x.loading).tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize("knowledge", [{"include": [1, 5]}, {"groups": LABELS}, {"nonnegative": MIXED}])
+def test_a_step_under_an_l1_bound_is_solved(knowledge):
+    cp = pytest.importorskip("cvxpy")
+    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
+    choice = Supports.checked(P, None, **flat.known(given))
+    for seed in range(3):
+        a = np.random.default_rng(seed).standard_normal(P)
+        _, x = UnitSteps(choice, Step.L1_BOUND, level=1.3)(choice.projected(a))
+        x /= np.linalg.norm(x)
+        w = cp.Variable(P)
+        sums = [cp.norm(w[choice.unit == u]) for u in np.flatnonzero(~choice.included)]
+        signs = [] if choice.signs is None else [cp.multiply(choice.signs, w) >= 0]
+        problem = cp.Problem(cp.Maximize(a @ w), [cp.norm(w) <= 1, sum(sums) <= 1.3, *signs])
+        problem.solve(solver="CLARABEL")
+        assert (
+            sum(np.linalg.norm(x[choice.unit == u]) for u in np.flatnonzero(~choice.included)) <= 1.3 + 1e-9
+        )
+        np.testing.assert_allclose(a @ x, problem.value, rtol=1e-6)
+
+
+def test_signs_are_those_of_the_data_turned():
+    X, turn = data(11), np.where(np.arange(P) % 3 == 0, -1.0, 1.0)
+    ours = sparse_pca(X * turn, 2, cardinality=4, choice=spcacore.Choice(signs=turn))
+    theirs = sparse_pca(X, 2, cardinality=4, choice=spcacore.Choice(include=[], signs=np.ones(P)))
+    np.testing.assert_allclose(ours.loadings, theirs.loadings * turn[:, None], atol=1e-10)
+
+
+def test_nonnegative_is_ones_and_at_least_what_nsprcomp_finds():
+    X = reference("small40x12_X")
+    ones = sparse_pca(
+        X,
+        3,
+        cardinality=4,
+        deflation="orthogonalized_projection",
+        choice=spcacore.Choice(signs=np.ones(X.shape[1])),
+    )
+    theirs = reference("small_nsprcomp_k4_nneg_rotation")
+    A = np.cov(X, rowvar=False)
+    assert ones.loadings[:, 0] @ A @ ones.loadings[:, 0] >= theirs[:, 0] @ A @ theirs[:, 0] * (1 - 1e-9)
+    np.testing.assert_allclose(ones.loadings[:, 0], theirs[:, 0], atol=1e-6)

@@ -1,0 +1,444 @@
+"""Groups as a whole, where the cardinality counts their variables, against enumeration."""
+
+import itertools
+import math
+
+import flat
+import numpy as np
+import pytest
+from in_turn import examples
+from known_variables import signed_optimum
+
+import spcacore
+from spcacore.models.elastic_net import elastic_nets
+from spcacore.models.net_steps import sparse_net
+from spcacore.models.priors import Isotropic, Spectral
+from spcacore.models.variational import chosen_support, log_supports
+from spcacore.supports.admissible import Supports
+
+pytestmark = pytest.mark.usefixtures("few_starts")
+
+GROUPS = np.array([0, 0, 0, 1, 1, 2, 2, 3, 4, 4])
+P = len(GROUPS)
+SIGNS = np.array([1, 1, -1, 0, 1, -1, 0, 1, 1, 1])
+MIXTURES = [{}, {"include": [3]}, {"exclude": [7]}, {"include": [9], "exclude": [0, 1, 2]}]
+
+
+def covariance(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, P)) @ (np.eye(P) + 0.4 * rng.standard_normal((P, P)))
+    return np.cov(X, rowvar=False)
+
+
+def optimum(A, k, include=(), exclude=(), nonnegative=None):
+    """By enumeration of all sets of groups that have room."""
+    allowed, wanted, most = set(GROUPS) - set(GROUPS[list(exclude)]), set(GROUPS[list(include)]), -np.inf
+    for n in range(1, len(allowed) + 1):
+        for chosen in itertools.combinations(sorted(allowed), n):
+            S = np.flatnonzero(np.isin(GROUPS, chosen))
+            if len(S) <= k and wanted <= set(chosen):
+                B = A[np.ix_(S, S)]
+                value = (
+                    np.linalg.eigvalsh(B)[-1] if nonnegative is None else signed_optimum(B, nonnegative[S])
+                )
+                most = max(most, value)
+    return most
+
+
+def assert_feasible(v, k, include=(), exclude=()):
+    used = set(GROUPS[v != 0]) | set(GROUPS[list(include)])
+    assert sum((g == GROUPS).sum() for g in used) <= k
+    assert not v[list(exclude)].any()
+
+
+def test_a_group_without_room_that_is_alone():
+    """Each start in the large group leads nowhere else."""
+    A = np.diag([9.0, 9, 9, 1, 1, 2, 2, 3, 1, 1])
+    A[:3, :3] += 1
+    for method in (spcacore.tpower, spcacore.branch_and_bound):
+        x = method(A, 2, kind="covariance", choice=spcacore.Choice(groups=GROUPS, count="variables"))
+        assert x.value == pytest.approx(3)
+        assert_feasible(x.loading, 2)
+    x = spcacore.tpower(
+        A,
+        2,
+        kind="covariance",
+        options=spcacore.TPower(n_starts=1, swaps=False),
+        choice=spcacore.Choice(groups=GROUPS, count="variables"),
+    )
+    assert x.value > 0
+    assert_feasible(x.loading, 2)
+
+
+@pytest.mark.parametrize("room", [1, 7, 40, 90, 400])
+def test_the_largest_norms_of_many_groups(room):
+    """By the best value of each room, also where an exact search would take long."""
+    rng = np.random.default_rng(room)
+    size = rng.integers(1, 9, 60)
+    choice = Supports.checked(size.sum(), None, groups=np.repeat(np.arange(60), size), count="variables")
+    norms, best = choice.norms(rng.standard_normal(size.sum())), np.zeros(room + 1)
+    for value, m in zip(norms**2, size, strict=True):
+        best[m:] = np.maximum(best[m:], best[: max(room + 1 - m, 0)] + value)
+    kept = choice.largest(norms, room)
+    assert size[kept].sum() <= room
+    assert (norms[kept] ** 2).sum() == pytest.approx(best[-1])
+
+
+def test_groups_of_one_variable_and_equal_groups_are_as_before():
+    A = covariance(3)
+    for function in (spcacore.tpower, spcacore.branch_and_bound):
+
+        def solve(k, groups, count="groups", function=function):
+            return function(A, k, kind="covariance", choice=spcacore.Choice(groups=groups, count=count))
+
+        np.testing.assert_array_equal(
+            solve(4, np.arange(P), "variables").loading, solve(4, np.arange(P)).loading
+        )
+        pairs = np.arange(P) // 2
+        assert solve(5, pairs, "variables").value == pytest.approx(solve(2, pairs).value)
+
+
+@pytest.mark.parametrize("solve", [spcacore.tpower, spcacore.branch_and_bound])
+@pytest.mark.parametrize(
+    ("k", "known", "message"),
+    [
+        (1, {"exclude": [7]}, r"cardinality must be in \[2, 9\], not 1: the smallest group has 2 variables"),
+        (2, {"include": [0]}, r"cardinality must be in \[3, 10\], not 2: 1 group included, of 3 variables"),
+        (2, {"count": "units"}, "count must be one of 'groups', 'variables', not 'units'"),
+    ],
+)
+def test_what_cannot_be_met_is_refused(solve, k, known, message):
+    known = {"groups": GROUPS, "count": "variables"} | known
+    with pytest.raises(ValueError, match=message):
+        solve(covariance(0), k, kind="covariance", choice=spcacore.Choice(**known))
+
+
+# ---- beyond one component of one solver
+
+COUNTED = {"groups": GROUPS, "count": "variables"}
+
+
+@pytest.mark.share(12)
+@pytest.mark.parametrize("method", ["tpower", "greedy", "thresholding", "dspca", "branch_and_bound"])
+@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize("k", [4, 6])
+def test_components_have_room_and_bounds(method, mixture, k):
+    A = covariance(20 + k)
+    options = {"kind": "covariance", "method": method, "certify": True, **COUNTED, **mixture}
+    result = spcacore.sparse_pca(A, 2, **flat.recorded("sparse_pca", {**options, "cardinality": [k, 5]}))
+    best = optimum(A, k, **mixture)
+    assert result.explained_variance[0] <= best * (1 + 1e-9)
+    assert best <= result.upper_bound[0] * (1 + 1e-9)
+    if method == "branch_and_bound":
+        np.testing.assert_allclose(result.explained_variance[0], best, rtol=1e-9)
+    for v, size in zip(result.loadings.T, (k, 5), strict=True):
+        assert_feasible(v, size, **mixture)
+    more = spcacore.sparse_pca(A, 1, **flat.recorded("sparse_pca", {**options, "cardinality": k})).extend(
+        A, 1, cardinality=5
+    )
+    np.testing.assert_array_equal(more.loadings, result.loadings)
+
+
+def test_a_bound_is_of_the_room_and_not_of_what_was_found():
+    """The leading eigenvector is largest in a group of one variable; one of two explains more."""
+    v = np.array([0.36, 0.36, 0.36, 0.35, 0.35, 0, 0, 0.61, 0, 0])
+    w = np.array([0, 0, 0, 1, -1, 0, 0, 0, 0, 0]) / np.sqrt(2)
+    A = 10 * np.outer(v, v) + 9 * np.outer(w, w)
+    result = spcacore.sparse_pca(
+        A,
+        1,
+        **flat.recorded(
+            "sparse_pca",
+            {**COUNTED, "cardinality": 2, "method": "thresholding", "certify": True, "kind": "covariance"},
+        ),
+    )
+    assert result.loadings[:, 0].nonzero()[0].tolist() == [7]
+    assert optimum(A, 2) == pytest.approx(9)
+    assert result.upper_bound[0] >= 9
+
+
+def test_refinement_keeps_to_the_room():
+    A = covariance(30)
+    poor = np.zeros((P, 1))
+    poor[[5, 6], 0] = 1
+    V = spcacore.refine(
+        A, poor, **flat.recorded("refine", {**COUNTED, "cardinality": 5, "kind": "covariance"})
+    )
+    assert_feasible(V[:, 0], 5)
+    np.testing.assert_allclose(V[:, 0] @ A @ V[:, 0], optimum(A, 5), rtol=1e-9)
+    assert_feasible(
+        spcacore.refine(A, poor, **flat.recorded("refine", {**COUNTED, "kind": "covariance"}))[:, 0], 2
+    )
+    options = {"cardinality": [5, 4], "kind": "covariance", "certify": True, **COUNTED}
+    before = spcacore.sparse_pca(A, 2, **flat.recorded("sparse_pca", options))
+    after = spcacore.sparse_pca(A, 2, **flat.recorded("sparse_pca", {**options, "refine": True}))
+    for v, k in zip(after.loadings.T, options["cardinality"], strict=True):
+        assert_feasible(v, k)
+    assert after.explained_variance.sum() >= before.explained_variance.sum() * (1 - 1e-9)
+    assert optimum(A, 5) <= after.upper_bound[0] * (1 + 1e-9)
+    again = spcacore.refine(A, after.loadings, **flat.recorded("refine", {**COUNTED, "kind": "covariance"}))
+    assert all((again[:, t] != 0).sum() <= k for t, k in enumerate((5, 4)))
+
+
+def test_the_fewest_variables_of_whole_groups():
+    for seed in range(examples(8)):
+        A = covariance(40 + seed)
+        enough = 0.6 * np.linalg.eigvalsh(A)[-1]
+        k = next(k for k in range(1, P + 1) if optimum(A, k) >= enough)
+        options = {"kind": "covariance", "method": "branch_and_bound", **COUNTED}
+        result = spcacore.sparse_pca(A, 1, **flat.recorded("sparse_pca", {**options, "explained": 0.6}))
+        assert_feasible(result.loadings[:, 0], k)
+        np.testing.assert_allclose(result.explained_variance[0], optimum(A, k), rtol=1e-9)
+
+
+def test_bounds_count_what_groups_may_have():
+    A = covariance(60)
+    A[:3, :3] += 50
+    for k, most in ((1, 3), (2, 5), (3, 7)):  # groups, and the variables of the largest
+        ours = spcacore.optimality_bound(A, k, kind="covariance", choice=spcacore.Choice(groups=GROUPS))
+        assert ours.bounds == spcacore.optimality_bound(A, most, kind="covariance").bounds
+        counted = spcacore.optimality_bound(
+            A, k, **flat.recorded("optimality_bound", {**COUNTED, "kind": "covariance"})
+        )
+        assert counted.bounds == spcacore.optimality_bound(A, k, kind="covariance").bounds
+    together = spcacore.optimality_bound(
+        A, [1, 2], n_components=2, kind="covariance", choice=spcacore.Choice(groups=GROUPS)
+    )
+    plain = spcacore.optimality_bound(A, [3, 5], n_components=2, kind="covariance")
+    assert together.bounds == plain.bounds
+    kept = np.delete(np.arange(P), [3, 4])
+    fewer = spcacore.optimality_bound(
+        A, 4, kind="covariance", choice=spcacore.Choice(exclude=[3, 4])
+    ).upper_bound
+    np.testing.assert_allclose(
+        fewer, spcacore.optimality_bound(A[np.ix_(kept, kept)], 4, kind="covariance").upper_bound, rtol=1e-9
+    )
+    with pytest.raises(ValueError, match=r"cardinality must be in \[1, 5\], not 6: 5 groups not excluded"):
+        spcacore.optimality_bound(A, 6, kind="covariance", choice=spcacore.Choice(groups=GROUPS))
+
+
+@pytest.mark.parametrize(
+    ("method", "sparsity", "message"),
+    [
+        (
+            "gpower",
+            {"penalty": 1.0},
+            "count='variables' says what a cardinality counts; method 'gpower' takes penalty",
+        ),
+        (
+            "pmd",
+            {"l1_bound": 1.5},
+            "count='variables' says what a cardinality counts; method 'pmd' takes l1_bound",
+        ),
+    ],
+)
+@pytest.mark.parametrize("refine", [False, True])
+def test_methods_without_such_a_cardinality_refuse(method, sparsity, message, refine):
+    with pytest.raises(ValueError, match=message):
+        spcacore.sparse_pca(
+            covariance(0),
+            2,
+            **flat.recorded(
+                "sparse_pca",
+                {**sparsity, **COUNTED, "method": method, "refine": refine, "kind": "covariance"},
+            ),
+        )
+
+
+# ---- components with a prior
+
+
+def free_energy(K, r, S):
+    """The part of it that a support S decides."""
+    B = K[np.ix_(S, S)]
+    return r[S] @ np.linalg.solve(B, r[S]) - np.linalg.slogdet(B)[1]
+
+
+def full_sets(k, include=(), exclude=()):
+    """Sets of whole groups of at most k variables, to which no group can be added."""
+    allowed, size = set(GROUPS) - set(GROUPS[list(exclude)]), np.bincount(GROUPS)
+    for n in range(1, len(allowed) + 1):
+        for chosen in itertools.combinations(sorted(allowed), n):
+            room, others = k - size[list(chosen)].sum(), allowed - set(chosen)
+            feasible = room >= 0 and set(GROUPS[list(include)]) <= set(chosen)
+            if feasible and all(size[g] > room for g in others):
+                yield np.flatnonzero(np.isin(GROUPS, chosen))
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize("kind", ["isotropic", "dense"])
+def test_supports_under_a_prior_have_room(mixture, kind):
+    rng, ratios, searched = np.random.default_rng(0), [], 0
+    for _ in range(60):
+        Z, r, a = rng.standard_normal((P, P)), 3 * rng.standard_normal(P), float(np.exp(rng.uniform(-2, 2)))
+        L = np.eye(P) if kind == "isotropic" else Z @ Z.T / P + 0.1 * np.eye(P)
+        prior = Isotropic(P) if kind == "isotropic" else Spectral.of(L)
+        choice = Supports.checked(
+            P, None, mixture.get("include"), mixture.get("exclude"), GROUPS, None, "variables"
+        )
+        k = int(rng.integers(4, 8))
+        values = {tuple(S): free_energy(a * np.eye(P) + L, r, S) for S in full_sets(k, **mixture)}
+        found = values[tuple(chosen_support(prior, choice.within(k), r, a))]
+        best, worst = max(values.values()), min(values.values())
+        ratios.append((found - worst) / (best - worst) if best > worst else 1)
+        searched += len(values) > 1
+    assert searched > 40  # where there is a choice
+    assert np.mean(np.array(ratios) > 1 - 1e-9) >= (0.97 if kind == "isotropic" else 0.9)
+    assert np.mean(ratios) >= 0.95
+
+
+def test_supports_of_equal_size():
+    rng = np.random.default_rng(1)
+    choice = Supports.checked(P, None, [3], None, GROUPS, None, "variables")
+    S = np.flatnonzero(np.isin(GROUPS, [1, 3, 2, 0]))
+    sizes = [3, 2, 1, 2]  # of the groups that are not included
+    ways = sum(sum(way) == 6 for n in range(5) for way in itertools.combinations(sizes, n))
+    assert ways == 2
+    assert log_supports(choice, S, 8) == pytest.approx(np.log(ways))
+    unit = rng.permutation(np.repeat(np.arange(300), 3))
+    choice = Supports.checked(900, None, None, None, unit, None, "variables")
+    groups = Supports.checked(900, None, None, None, unit, None)
+    S = np.flatnonzero(unit < 50)
+    assert log_supports(choice, S, 150) == pytest.approx(log_supports(groups, S, 50))
+    assert log_supports(groups, S, 50) == pytest.approx(np.log(float(math.comb(300, 50))))
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_components_under_a_prior(mixture):
+    X = np.random.default_rng(2).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
+    A = np.cov(X, rowvar=False)
+    result = spcacore.soppca(X, 2, [6, 4], **flat.recorded("soppca", {**COUNTED, **mixture}))
+    for v, k in zip(result.loadings.T, (6, 4), strict=True):
+        assert_feasible(v, k, **mixture)
+    assert result.explained_variance[0] <= optimum(A, 6, **mixture) * (1 + 1e-9)
+    assert result.explained_variance[0] >= 0.9 * optimum(A, 6, **mixture)
+    more = spcacore.soppca(X, 1, 6, **flat.recorded("soppca", {**COUNTED, **mixture})).extend(
+        X, 1, cardinality=4
+    )
+    np.testing.assert_array_equal(more.loadings, result.loadings)
+    same = spcacore.soppca(X, 1, 4, choice=spcacore.Choice(groups=np.arange(P) // 2, count="variables"))
+    pairs = spcacore.soppca(X, 1, 2, choice=spcacore.Choice(groups=np.arange(P) // 2))
+    np.testing.assert_allclose(same.loadings, pairs.loadings)
+    np.testing.assert_allclose(same.gain, pairs.gain)
+
+
+# ---- elastic nets
+
+
+@pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
+def test_thresholds_keep_what_is_largest_and_has_room(mixture):
+    """With an infinite ridge b is the best of its cardinality, given the direction that it gives."""
+    signs, known = mixture.get("nonnegative"), {k: v for k, v in mixture.items() if k != "nonnegative"}
+    for seed in range(6):
+        A, out = covariance(70 + seed), mixture.get("exclude", [])
+        A[out] = A[:, out] = 0
+        k = 4 + seed % 3
+        result = spcacore.spca(
+            A,
+            1,
+            **flat.recorded(
+                "spca",
+                {**COUNTED, **mixture, "cardinality": k, "refine": False, "kind": "covariance", "tol": 1e-12},
+            ),
+        )
+        x = result.loadings[:, 0]
+        assert_feasible(x, k, **known)
+        v = A @ x / np.linalg.norm(A @ x)
+        c = A @ v if signs is None else np.where(A @ v * signs < 0, 0, A @ v)
+        best = max(np.linalg.norm(c[S]) for S in full_sets(k, **known))
+        kept = np.where(x != 0, c, 0)
+        np.testing.assert_allclose(np.linalg.norm(kept), best, rtol=1e-9)
+        np.testing.assert_allclose(x, kept / np.linalg.norm(kept), atol=1e-7)
+        if signs is None:  # what is maximized is x'AAx
+            values = [np.linalg.eigvalsh((A @ A)[np.ix_(S, S)])[-1] for S in full_sets(k, **known)]
+            assert 0.9 * max(values) <= x @ A @ A @ x <= max(values) * (1 + 1e-9)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
+def test_an_elastic_net_has_room_and_is_solved(mixture):
+    """Of those groups that are in; and no other one has room, unless nothing is left to explain."""
+    signs, known = mixture.get("nonnegative"), {k: v for k, v in mixture.items() if k != "nonnegative"}
+    included = np.isin(GROUPS, GROUPS[list(mixture.get("include", ()))])
+    size, full = np.bincount(GROUPS), 0
+    for seed in range(12):
+        rng, A, k = np.random.default_rng(seed), covariance(80 + seed), 4 + seed % 4
+        choice = Supports.checked(
+            P, None, mixture.get("include"), mixture.get("exclude"), GROUPS,
+            signs, "variables",
+        )  # fmt: skip
+        kept = choice.available
+        K, c = A[np.ix_(kept, kept)] + 1e-3 * np.eye(len(kept)), rng.standard_normal(len(kept))
+        b = np.zeros(P)
+        b[kept], level = sparse_net(choice.on(kept), K, c, k, np.zeros(len(kept)), 0.0)
+        assert_feasible(b, k, **known)
+        assert signs is None or (b * signs >= 0).all()
+        used = np.unique(GROUPS[(b != 0) | included])
+        r = np.zeros(P)
+        r[kept] = c - K @ b[kept]
+        for g in used:
+            own = np.flatnonzero(g == GROUPS)
+            norm = np.linalg.norm(b[own])
+            slope = r[own] - (0 if included[own[0]] or norm == 0 else level * b[own] / norm)
+            if signs is not None:  # at zero the sign may not change
+                slope = np.where((b[own] == 0) & (slope * signs[own] < 0), 0, slope)
+            np.testing.assert_allclose(slope, 0, atol=1e-6)
+        room = k - size[used].sum()
+        others = [g for g in np.unique(GROUPS[kept]) if g not in used and size[g] <= room]
+        full += not others
+        if level == 0:
+            assert not others or signs is not None
+    assert full >= 9
+
+
+def related():
+    """A column that explains three others, among columns of rising variance."""
+    X = np.random.default_rng(3).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
+    X[:, :3] += 9 * X[:, [9]]
+    return X
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
+@pytest.mark.parametrize("ridge", [None, np.inf])
+@pytest.mark.filterwarnings("ignore")
+def test_elastic_nets_keep_to_the_room(mixture, ridge):
+    known = {k: v for k, v in mixture.items() if k != "nonnegative"}
+    result = spcacore.spca(
+        related(),
+        2,
+        **flat.recorded("spca", {**COUNTED, **mixture, "cardinality": [4, 5], "ridge": ridge, "max_iter": 8}),
+    )
+    for v, k in zip(result.loadings.T, (4, 5), strict=True):
+        assert_feasible(v, k, **known)
+        assert v.any()
+
+
+def test_a_group_without_room_is_passed_over():
+    """The first group has the largest product, and four variables."""
+    A = np.diag([9.0, 9, 9, 9, 4, 4, 1])
+    A[:4, :4] += 5
+    groups = [0, 0, 0, 0, 1, 1, 2]
+    for ridge in (0.1, np.inf):
+        choice = spcacore.Choice(groups=groups, count="variables")
+        options = {"ridge": ridge, "kind": "covariance", "choice": choice}
+        with pytest.warns(RuntimeWarning, match="not converged in 1 iteration"):
+            result = elastic_nets(A, 1, 3, np.ones((7, 1)), refine=False, max_iter=1, **options)
+        x = result.loadings[:, 0]
+        assert np.flatnonzero(x).tolist() == [4, 5, 6]
+    with pytest.raises(ValueError, match="says what a cardinality counts; leave it out with a penalty"):
+        spcacore.spca(A, 1, penalty=1.0, **options)
+
+
+@pytest.mark.parametrize("method", [spcacore.branch_and_bound, spcacore.tpower, spcacore.dspca])
+def test_where_no_group_that_fits_has_variance(method):
+    """Of one variable there is only the group of the last, whose variance is 0: no half of another."""
+    A = np.zeros((5, 5))
+    A[np.ix_([0, 1, 3], [0, 1, 3])] = [[4, 2, 2], [2, 2, 1], [2, 1, 1]]
+    choice = spcacore.Choice(groups=[0, 0, 2, 2, 1], count="variables")
+    with pytest.warns(RuntimeWarning):
+        found = method(A, 1, choice=choice, kind="covariance")
+    assert np.flatnonzero(found.loading).tolist() == [4]
+    assert found.value == 0

@@ -1,0 +1,589 @@
+"""What is known of the variables in several components, certificates, elastic nets and estimators."""
+
+import itertools
+import warnings
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import flat
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse
+from extras import optional, skipping
+from in_turn import examples
+from known_variables import EACH, LABELS, MIXED, P, assert_feasible, components, covariance, data, optimum
+
+import spcacore
+from spcacore import _core, sparse_pca
+from spcacore.models.net_steps import Thresholds, Wanted, sparse_net
+from spcacore.operators.deflation import DeflatedOperator
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers.certificates import upper_bounds
+from spcacore.supports.admissible import Supports
+
+pytestmark = pytest.mark.usefixtures("few_starts")
+
+pandas = optional("pandas")
+
+# ---- several components, paths, resamples
+
+
+@pytest.mark.share(5)
+@pytest.mark.parametrize(
+    "knowledge",
+    [
+        {"include": [0]},
+        {"exclude": [3]},
+        {"groups": LABELS},
+        {"nonnegative": MIXED},
+        {"nonnegative": np.ones(P)},
+    ],
+)
+def test_refinement_explains_more_and_respects_the_same(knowledge):
+    A = covariance(12)
+    begun = sparse_pca(
+        A, 2, **flat.recorded("sparse_pca", {**knowledge, "cardinality": 2, "kind": "covariance"})
+    )
+    refined = sparse_pca(
+        A,
+        2,
+        **flat.recorded("sparse_pca", {**knowledge, "cardinality": 2, "kind": "covariance", "refine": True}),
+    )
+    assert refined.explained_variance.sum() >= begun.explained_variance.sum() * (1 - 1e-9)
+    V = spcacore.refine(A, begun.loadings, **flat.recorded("refine", {**knowledge, "kind": "covariance"}))
+    plain = spcacore.refine(
+        A, np.eye(P)[:, 5:7], **flat.recorded("refine", {**knowledge, "cardinality": 2, "kind": "covariance"})
+    )
+    free = sparse_pca(A, 2, cardinality=2, kind="covariance", choice=spcacore.Choice(exclude=[0, 3])).loadings
+    forced = spcacore.refine(A, free, **flat.recorded("refine", {**knowledge, "kind": "covariance"}))
+    for v in (*refined.loadings.T, *V.T, *plain.T, *(() if "groups" in knowledge else forced.T)):
+        assert_feasible(v, 2, **knowledge)
+        assert v[knowledge.get("include", [])].all()
+
+
+def test_refined_loadings_of_given_signs_are_nearly_the_best():
+    """Of two loadings of two variables each, by a grid of their directions."""
+    angles = np.linspace(0, np.pi / 2, 31)
+    for seed in range(3):
+        A = covariance(90 + seed, 6)
+        columns = []
+        for i, j in itertools.combinations(range(6), 2):
+            x = np.zeros((31, 6))
+            x[:, i], x[:, j] = np.cos(angles), np.sin(angles)
+            columns.append(x)
+        V = np.unique(np.concatenate(columns).round(12), axis=0)
+        G, H = V @ A @ V.T, V @ V.T
+        rest = 1 - H**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            both = (G.diagonal()[:, None] + G.diagonal() - 2 * G * H) / rest
+        best = both[rest > 1e-6].max()
+        found = sparse_pca(
+            A, 2, cardinality=2, kind="covariance", refine=True, choice=spcacore.Choice(signs=1)
+        )
+        assert found.explained_variance.sum() >= 0.97 * best
+        assert (found.loadings >= 0).all()
+
+
+def test_rounds_of_loadings_of_given_signs_end():
+    """Though they near each other, which explains ever more; a callback is asked in each round."""
+    X, rounds = np.random.default_rng(3).standard_normal((17, 8)), []
+    signs = np.array([1, 1, -1, 1, 0, 1, -1, 1])
+    choice = spcacore.Choice(signs=signs)
+    begun = sparse_pca(X, 3, cardinality=4, choice=choice)
+    found = sparse_pca(X, 3, cardinality=4, refine=True, choice=choice, callback=rounds.append)
+    assert 4 < len(rounds) < 60
+    assert found.explained_variance.sum() > 1.05 * begun.explained_variance.sum()
+    assert (found.loadings * signs[:, None] >= 0).all()
+
+
+@pytest.mark.parametrize("known", [{"groups": [0, 0, 1, 1, 2, 2, 3, 3]}, {"include": [2]}])
+def test_refined_orthogonal_loadings_of_groups_or_with_what_is_included(known):
+    """Beside all pairs of supports: the best loading on one, and the best orthogonal to it on the other."""
+    shares = []
+    for seed in range(6):
+        A = np.cov(np.random.default_rng(seed).standard_normal((12, 8)), rowvar=False)
+        unit, k = np.array(known.get("groups", range(8))), 2 if "groups" in known else 3
+        units = itertools.combinations(np.unique(unit), k)
+        supports = [
+            S for S in (np.flatnonzero(np.isin(unit, u)) for u in units) if "groups" in known or 2 in S
+        ]
+        best = 0.0
+        for S, T in itertools.product(supports, repeat=2):
+            first, V = np.linalg.eigh(A[np.ix_(S, S)])
+            x = np.zeros(8)
+            x[S] = V[:, -1]
+            N = scipy.linalg.null_space(x[None, T])
+            best = max(best, first[-1] + np.linalg.eigvalsh(N.T @ A[np.ix_(T, T)] @ N)[-1])
+        found = sparse_pca(
+            A, 2, k, kind="covariance", deflation="orthogonal", refine=True, choice=spcacore.Choice(**known)
+        )
+        V = found.loadings
+        assert abs(V[:, 0] @ V[:, 1]) < 1e-9
+        assert "groups" in known or V[2].any()  # one may be zero there, where they share no other
+        for v in V.T:
+            assert len(np.unique(unit[np.flatnonzero(v)])) <= k
+        shares.append(np.trace(V.T @ A @ V) / best)
+    assert min(shares) > 0.9
+    assert np.mean(shares) > 0.98
+    with pytest.raises(ValueError, match="signs"):
+        spcacore.refine(A, V, kind="covariance", constraint="orthogonal", choice=spcacore.Choice(signs=1))
+
+
+def test_refinement_makes_wrong_signs_zero():
+    A = covariance(12)
+    free = sparse_pca(A, 2, cardinality=5, kind="covariance").loadings  # explain more than can be reached
+    assert (free.min(axis=0) < 0).all()
+    V = spcacore.refine(A, free, kind="covariance", choice=spcacore.Choice(signs=1))
+    assert (V >= 0).all()
+    np.testing.assert_allclose(
+        spcacore.refine(A, -V, kind="covariance", choice=spcacore.Choice(signs=1)), V, atol=1e-3
+    )
+    np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1)
+
+
+@pytest.mark.parametrize(
+    "knowledge", [{"include": [1]}, {"exclude": [1]}, {"groups": LABELS}, {"nonnegative": MIXED}]
+)
+def test_a_share_of_the_variance(knowledge):
+    X = data(13)
+    x = sparse_pca(X, 1, **flat.recorded("sparse_pca", {**knowledge, "explained": 0.7}))
+    assert_feasible(x.loadings[:, 0], None, **knowledge)
+    dense = np.linalg.eigvalsh(np.cov(np.delete(X, knowledge.get("exclude", []), 1), rowvar=False))[-1]
+    reached = x.explained_variance[0] / dense
+    assert x.loadings[knowledge.get("include", []), 0].all()
+    assert reached >= 0.7 - 1e-9 or "nonnegative" in knowledge
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_certificates_of_mixtures_hold(seed):
+    rng = np.random.default_rng(seed)
+    A, k = covariance(100 + seed), int(rng.integers(1, 4))
+    mixture = {
+        "include": rng.choice(5, int(rng.integers(0, k + 1)), replace=False),
+        "exclude": [5 + seed % 3],
+    }
+    if seed % 2:
+        mixture["nonnegative"] = rng.integers(-1, 2, P)
+    if seed % 3 == 0:
+        mixture |= {"groups": LABELS, "exclude": [8]}
+    signs = mixture.pop("nonnegative", None)
+    choice = Supports.checked(
+        P,
+        None,
+        mixture["include"],
+        mixture["exclude"],
+        mixture.get("groups"),
+        signs,
+    )
+    assert choice is not None
+    problem = as_problem(A, kind="covariance", choice=choice)
+    bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), choice.most_variables(k))
+    best = optimum(A, k, nonnegative=signs, **mixture)
+    for bound in bounds.values():
+        assert best <= problem.in_units(bound) * (1 + 1e-12)
+
+
+def test_a_bound_counts_what_is_included_though_it_is_zero():
+    """Thresholding is rarely the best, so that the bound is not just what was found."""
+    for seed in range(examples(60)):
+        A, j = np.cov(np.random.default_rng(seed).standard_normal((6, 12))), seed % 6
+        A[j] = A[:, j] = 0
+        A[j, j] = 0.1
+        for k, groups in ((2, None), (3, None), (2, np.array([0, 0, 1, 2, 3, 3]))):
+            known = {"include": [j], "groups": groups}
+            result = components(A, "thresholding", cardinality=k, certify=True, **known)
+            assert optimum(A, k, **known) <= result.upper_bound[0] * (1 + 1e-9)
+
+
+def test_certificates_know_of_signs_and_of_what_is_included():
+    A = np.full((6, 6), -0.15) + np.diag([1.15, 1.15, 1.15, 1.15, 1.15, 4])
+    options = {"cardinality": 3, "kind": "covariance", "certify": True, "exclude": [5]}
+    positive = sparse_pca(A, 1, **flat.recorded("sparse_pca", {**options, "nonnegative": np.ones(6)}))
+    np.testing.assert_allclose(positive.upper_bound[0], 1)  # no two variables go together
+    assert sparse_pca(A, 1, **flat.recorded("sparse_pca", options)).upper_bound[0] > 1.1
+    given = sparse_pca(
+        A, 1, **flat.recorded("sparse_pca", {**(options | {"exclude": None}), "include": [0, 1, 2]})
+    )
+    np.testing.assert_allclose(given.upper_bound[0], 1.15)
+    np.testing.assert_allclose(given.explained_variance[0], 1.15)
+
+
+def test_a_share_takes_as_many_variables_as_it_needs_beside_what_is_included():
+    A = np.diag([10.0, 1, 1, 1, 1])
+    A[0, 1] = A[1, 0] = 0.1
+    x = sparse_pca(
+        A, 1, kind="covariance", cardinality=spcacore.Explained(0.9), choice=spcacore.Choice(include=[1])
+    )
+    assert np.flatnonzero(x.loadings[:, 0]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("ridge", [np.inf, None])
+@pytest.mark.parametrize("sparsity", [{"cardinality": 2}, {"penalty": 300.0}])
+@pytest.mark.parametrize("knowledge", [*EACH, {"groups": LABELS, "include": [8], "nonnegative": MIXED}])
+def test_elastic_nets_respect_it(knowledge, sparsity, ridge):
+    changing = ridge is None and "cardinality" in sparsity  # the penalty changes, and may for ever
+    with pytest.warns(RuntimeWarning, match="not converged") if changing else nullcontext():
+        limits = {"max_iter": 3, "tol": 0} if changing else {}
+        found = spcacore.spca(
+            data(20), 2, **flat.recorded("spca", {**knowledge, **sparsity, **limits, "ridge": ridge})
+        )
+    for v in found.loadings.T:
+        assert_feasible(v, sparsity.get("cardinality"), **knowledge)
+        assert v[knowledge.get("include", [])].all() or "nonnegative" in knowledge
+    if not changing:
+        assert (np.diff(found.objective) <= 1e-9 * np.abs(found.objective[0])).all()
+        assert found.converged
+
+
+def _spca_of_few(X, r=2, **options):
+    with warnings.catch_warnings(action="ignore"):
+        return spcacore.spca(X, r, **flat.recorded("spca", {**options, "ridge": 3.0, "tol": 0}))
+
+
+@pytest.mark.parametrize("how", [{"penalty": 60.0, "max_iter": 10}, {"cardinality": 3, "max_iter": 2}])
+@pytest.mark.parametrize("knowledge", [*EACH, {"groups": LABELS, "include": [8], "nonnegative": MIXED}])
+def test_elastic_nets_among_some_variables(how, knowledge, monkeypatch):
+    X = data(22, n=12)
+    whole = _spca_of_few(X, **how, **knowledge)
+    monkeypatch.setattr("spcacore.models.net_steps.WORKING_SET_VARIABLES", 3)
+    monkeypatch.setattr("spcacore.models.net_steps.JOINING_VARIABLES", 1)
+    np.testing.assert_allclose(_spca_of_few(X, **how, **knowledge).loadings, whole.loadings, atol=1e-6)
+
+
+@pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
+def test_an_elastic_net_is_solved(knowledge):
+    cp = pytest.importorskip("cvxpy")
+    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
+    choice, rng = Supports.checked(P, None, **flat.known(given)), np.random.default_rng(4)
+    for n, ridge, level in ((20, 1e-6, 0.5), (6, 1e-4, 0.05)):
+        F = rng.standard_normal((n, P))
+        K, c = F.T @ F / n + ridge * np.eye(P), F.T @ F @ rng.standard_normal(P) / n
+        b, found = cp.Variable(P), _core.unit_net(choice.rule(2, level=level), K, c, np.zeros(P))[0]
+        sums = sum(cp.norm(b[choice.unit == u]) for u in np.flatnonzero(~choice.included))
+        signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]
+        value = cp.quad_form(b, cp.psd_wrap(K)) - 2 * c @ b + 2 * level * sums
+        cp.Problem(cp.Minimize(value), signs).solve(solver="CLARABEL")
+        np.testing.assert_allclose(found, b.value, atol=2e-4)
+        cost = choice.norms(found)[~choice.included].sum()
+        assert found @ K @ found - 2 * c @ found + 2 * level * cost <= value.value + 1e-12
+
+
+def test_what_is_included_counts_though_it_is_zero(monkeypatch):
+    monkeypatch.setattr("spcacore.models.net_steps.WORKING_SET_VARIABLES", 3)
+    monkeypatch.setattr("spcacore.models.net_steps.JOINING_VARIABLES", 1)
+    rng = np.random.default_rng(0)
+    X = np.arange(1.0, P + 1) * rng.standard_normal((30, 1)) + rng.standard_normal((30, P))
+    signs = np.array([-1] + [1] * (P - 1))
+    v = _spca_of_few(X, 1, max_iter=5, cardinality=3, include=[0], nonnegative=signs).loadings[:, 0]
+    assert v[0] == 0
+    assert np.count_nonzero(v) == 2
+
+
+def test_an_elastic_net_that_knows_nothing_is_the_plain_one():
+    choice, rng = Supports.checked(P, None, [], None, None, None), np.random.default_rng(5)
+    assert choice is not None
+    for n in (6, 20):
+        F = rng.standard_normal((n, P))
+        F[:, 1] = F[:, 0] + 0.01 * F[:, 1]  # sweeps alone would take thousands
+        G, c = F.T @ F / n, F.T @ F @ rng.standard_normal(P) / n
+        K, rule = G + 1e-6 * np.eye(P), choice.rule(2)
+        found, expected = _core.unit_net(rule, K, c, np.zeros(P))[0], np.linalg.solve(K, c)
+        np.testing.assert_allclose(found, expected, atol=1e-5 * abs(expected).max())
+        for k in range(1, 5):
+            none = np.zeros(0, np.intp), np.zeros(0)
+            _, index, value, level = _core.elastic_net(G, c, k, 1e-6, 0.0, 1e-14, *none)
+            b, ours = sparse_net(choice, K, c, k, np.zeros(P), 0.0)
+            np.testing.assert_array_equal(np.flatnonzero(b), np.sort(index))
+            np.testing.assert_allclose(b[index], value, atol=1e-7)
+            np.testing.assert_allclose(ours, level, rtol=1e-7)
+
+
+@pytest.mark.parametrize("ridge", [None, np.inf])
+def test_elastic_nets_without_what_is_excluded(ridge):
+    X, kept = data(21), np.arange(2, P)
+    ours = spcacore.spca(X, 2, penalty=20.0, ridge=ridge, choice=spcacore.Choice(exclude=[0, 1]))
+    theirs = spcacore.spca(X[:, kept], 2, penalty=20.0, ridge=ridge)
+    np.testing.assert_allclose(ours.ridge, theirs.ridge)
+    np.testing.assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-6)
+
+
+@pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
+def test_an_elastic_net_of_infinite_ridge_is_solved(knowledge):
+    cp = pytest.importorskip("cvxpy")
+    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
+    choice, c = Supports.checked(P, None, **flat.known(given)), np.random.default_rng(3).standard_normal(P)
+    B, _ = Thresholds((Wanted(P, 0.4),), choice).solve(c[:, None])
+    b = cp.Variable(P)
+    sums = sum(cp.norm(b[choice.unit == u]) for u in np.flatnonzero(~choice.included))
+    signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(b) - 2 * c @ b + 0.8 * sums), signs)
+    problem.solve(solver="CLARABEL")
+    np.testing.assert_allclose(B[:, 0], b.value, atol=1e-4)
+
+
+def test_a_matrix_without_variance():
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        x = spcacore.tpower(np.ones((5, 4)), 2, choice=spcacore.Choice(include=[2], exclude=[0]))
+    assert np.flatnonzero(x.loading).tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"include": [1], "exclude": [1]}, "variable 1 is in include and in exclude"),
+        ({"include": [0, 1, 2, 3]}, r"cardinality must be in \[4, 9\], not 3: 4 variables included"),
+        ({"exclude": [*range(7)]}, r"\[1, 2\], not 3: 2 variables not excluded"),
+        ({"exclude": [*range(9)]}, "leaves no variable"),
+        ({"groups": LABELS, "exclude": [2]}, "part of the group 1"),
+        ({"groups": LABELS, "cardinality": 6}, r"\[1, 5\], not 6: 5 groups"),
+        ({"groups": LABELS, "include": [0], "exclude": [0, 1]}, "the group 0 is in include and in exclude"),
+        ({"nonnegative": [1] * 8}, "signs has 8 entries for 9 variables"),
+        ({"nonnegative": [2] * 9}, "signs -1, 0 and 1"),
+        ({"include": ["a"]}, "have no names"),
+        ({"include": [9]}, r"indices are in \[0, 8\]"),
+        ({"nonnegative": MIXED, "constraint": "orthogonal"}, "deflation='orthogonal' cannot be met"),
+        (
+            {"nonnegative": MIXED, "method": "least_squares", "constraint": "uncorrelated"},
+            "deflation='uncorrelated' cannot be met",
+        ),
+        (
+            {"include": [0], "method": "greedy", "strategy": "backward"},
+            "include requires strategy='forward'",
+        ),
+        (
+            {"groups": LABELS, "method": "greedy", "strategy": "gradient"},
+            "groups requires strategy='forward'",
+        ),
+        ({"nonnegative": MIXED, "method": "branch_and_bound", "deflation": "generalized"}, "generalized"),
+    ],
+)
+def test_what_cannot_be_met_is_refused(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        sparse_pca(data(17), 2, **flat.recorded("sparse_pca", {"cardinality": 3} | options))
+
+
+def test_refusals_of_single_functions():
+    A = covariance(18)
+    with pytest.raises(ValueError, match="at most 12 variables, not 13"):
+        spcacore.branch_and_bound(covariance(1, 14), 13, kind="covariance", choice=spcacore.Choice(signs=1))
+    with pytest.raises(ValueError, match="nonzeros for variables in exclude"):
+        spcacore.refine(A, np.eye(P)[:, :2], kind="covariance", choice=spcacore.Choice(exclude=[0]))
+    with pytest.raises(ValueError, match="sample_l1_bound cannot be combined"):
+        spcacore.pmd(
+            data(1),
+            1.5,
+            options=spcacore.PMD(sample_l1_bound=2.0, renormalize=False),
+            choice=spcacore.Choice(include=[0]),
+        )
+    with pytest.raises(ValueError, match="block=True"):
+        sparse_pca(
+            A,
+            2,
+            kind="covariance",
+            method=spcacore.GPower(penalty=0.1, block=True),
+            choice=spcacore.Choice(groups=LABELS),
+        )
+
+
+@pytest.mark.parametrize("kind", ["spca", "soppca", "cca"])
+def test_estimators_know_variables_by_name(kind):
+    """As the function does, which is told of the same variables by their indices."""
+    with skipping():
+        import pandas as pd
+
+        from spcacore import sklearn as estimators
+    X, names = data(19), [f"v{j}" for j in range(P)]
+    frame, by_name = pd.DataFrame(X, columns=names), dict(zip(names, LABELS.tolist(), strict=True))
+    named = {"include": ["v8"], "exclude": ["v0"], "groups": by_name | {"v0": "none"}}
+    known = {"include": [8], "exclude": [0], "groups": [named["groups"][name] for name in names]}
+    if kind == "soppca":
+        found = (
+            estimators.StructuredPCA(2, **flat.recorded("StructuredPCA", {**named, "cardinality": 2}))
+            .fit(frame)
+            .components_
+        )
+        expected = spcacore.soppca(X, 2, 2, **flat.recorded("soppca", known)).loadings.T
+        with pytest.raises(ValueError, match="choice needs a cardinality"):
+            estimators.StructuredPCA(2, choice=spcacore.Choice(groups=by_name)).fit(frame)
+    elif kind == "spca":
+        found = (
+            estimators.SPCA(2, **flat.recorded("SPCA", {**named, "cardinality": 2, "nonnegative": True}))
+            .fit(frame)
+            .components_
+        )
+        expected = spcacore.spca(
+            X, 2, **flat.recorded("spca", {**known, "cardinality": 2, "nonnegative": True})
+        ).loadings.T
+    else:
+        x, y = ({f"{side}_{name}": v for name, v in named.items()} for side in "xy")
+        model = estimators.SparseCCA(
+            **flat.recorded(
+                "SparseCCA", {**x, **y, "l1_bound": 1.5, "x_nonnegative": True, "y_nonnegative": MIXED}
+            )
+        )
+        other = frame[::-1].reset_index(drop=True)  # rows are matched by their labels
+        model.fit(frame, other)
+        x, y = ({f"{side}_{name}": v for name, v in known.items()} for side in "xy")
+        pair = spcacore.sparse_cca(
+            X,
+            X[::-1],
+            **flat.recorded(
+                "sparse_cca", {**x, **y, "l1_bound": 1.5, "x_nonnegative": True, "y_nonnegative": MIXED}
+            ),
+        )
+        found = np.vstack((model.components_, model.y_components_))
+        expected = np.vstack((pair.loadings_x.T, pair.loadings_y.T))
+        with pytest.raises(ValueError, match="groups of Y must have every variable; it lacks 'v0'"):
+            estimators.SparseCCA(choice=(None, spcacore.Choice(groups={"v1": 0}))).fit(frame, other)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)  # a frame may lie in another order
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("given", [{"nonnegative": [1] * 6}, {"groups": [0, 0, 1, 1, 2, 2, 3, 3, 4]}])
+def test_equal_bounds_of_branches(given: dict[str, Any]) -> None:
+    """Blocks that repeat leave both branches of a node with one bound."""
+    for seed in range(6):
+        p = len(next(iter(given.values())))
+        B = np.random.default_rng(seed).integers(-2, 3, (3, 3)).astype(float)
+        A = np.kron(np.eye(p // 3), B.T @ B)
+        unit = np.array(given.get("groups", range(p)))
+        best = 0.0
+        for some in itertools.combinations(np.unique(unit), 3):
+            S = np.flatnonzero(np.isin(unit, some))
+            for k in range(1, len(S) + 1):
+                for T in itertools.combinations(S, k):
+                    values, V = np.linalg.eigh(A[np.ix_(T, T)])
+                    x = V[:, -1] * np.sign(V[:, -1].sum())
+                    if "groups" in given or x.min() > -1e-9:
+                        best = max(best, values[-1])
+        x = spcacore.branch_and_bound(
+            A, 3, **flat.recorded("branch_and_bound", {**given, "kind": "covariance"})
+        )
+        assert x.optimal
+        assert x.value == pytest.approx(best, rel=1e-7)
+
+
+def test_share_of_nonnegative_loadings() -> None:
+    """The leading eigenvector has both signs, and so its truncation does not count."""
+    for seed in range(8):
+        X = np.random.default_rng(seed).standard_normal((6, 9))
+        x = spcacore.sparse_pca(X, 1, cardinality=spcacore.Explained(0.8), choice=spcacore.Choice(signs=1))
+        assert (x.loadings >= 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:no variance is left")
+def test_refines_as_many_as_there_are() -> None:
+    """What is included leaves room for two components, of three asked for."""
+    X = np.random.default_rng(0).standard_normal((19, 7))
+    result = spcacore.sparse_pca(
+        X, 3, cardinality=2, refine=True, method="branch_and_bound", choice=spcacore.Choice(include=[2, 6])
+    )
+    assert result.n_components == 2
+    assert not np.delete(result.loadings, [2, 6], axis=0).any()
+
+
+@pytest.mark.filterwarnings("ignore:no variance is left")
+def test_greedy_includes_what_is_explained_already() -> None:
+    """One variable, included in each component, has no further direction."""
+    X = np.random.default_rng(0).standard_normal((12, 5))
+    for dtype in (np.float32, np.float64):
+        result = spcacore.sparse_pca(
+            X.astype(dtype),
+            2,
+            cardinality=1,
+            deflation="generalized",
+            method="greedy",
+            choice=spcacore.Choice(include=[3]),
+        )
+        assert result.loadings.T.tolist() == [[0, 0, 0, 1, 0]]
+
+
+@pytest.mark.parametrize("signs", [True, False, np.True_, np.False_, "1", 2, 0])
+def test_signs_are_no_yes_or_no(signs):
+    for function in (
+        spcacore.tpower,
+        partial(sparse_pca, n_components=2),
+        partial(spcacore.spca, n_components=2),
+    ):
+        with pytest.raises(TypeError, match="signs must be 1, -1, or an array of the signs"):
+            function(covariance(0), cardinality=3, kind="covariance", choice=spcacore.Choice(signs=signs))
+
+
+# ---- the table of the guide
+
+
+def _calls():
+    """Each function of the table, as it is called."""
+    X, Y = data(30), data(31)[:, :6]
+    A = covariance(32)
+
+    def one(name, *arguments, **options):
+        function = getattr(spcacore, name)
+        return lambda **known: function(X, *arguments, **flat.recorded(name, {**options, **known}))
+
+    def method(name, **sparsity):
+        return lambda **known: sparse_pca(
+            X, 1, **flat.recorded("sparse_pca", {**sparsity, **known, "method": name})
+        )
+
+    def pairs(**options):
+        return lambda **known: sparse_cca_of(X, Y, options, known)
+
+    def sparse_cca_of(X, Y, options, known):
+        return spcacore.sparse_cca(
+            X,
+            Y,
+            **flat.recorded(
+                "sparse_cca", {**options, **({f"x_{name}": value for name, value in known.items()})}
+            ),
+        )
+
+    begun = sparse_pca(
+        A, 2, cardinality=3, kind="covariance", choice=spcacore.Choice(exclude=[3, 4])
+    ).loadings
+
+    def refined(**known):
+        options = {**known, "kind": "covariance", "max_iter": 1}
+        return spcacore.refine(A, begun, **flat.recorded("refine", options))
+
+    return {
+        "tpower": one("tpower", 3), "gpower": one("gpower", 1.0), "pmd": one("pmd", 1.5),
+        "thresholding": method("thresholding", cardinality=3), "branch_and_bound": one("branch_and_bound", 3),
+        "greedy": method("greedy", cardinality=3), "dspca": method("dspca", cardinality=3),
+        "scotlass": method("scotlass", l1_bound=1.5),
+        "least_squares_component": method("least_squares", cardinality=3),
+        "optimality_bound": one("optimality_bound", 3),
+        "refine": refined,
+        "spca": one("spca", 1, cardinality=3), "soppca": one("soppca", 1, 3),
+        'sparse_cca, "pmd"': pairs(l1_bound=1.5),
+        'sparse_cca, "generalized"': pairs(method="generalized", cardinality=2),
+    }  # fmt: skip
+
+
+def test_the_table_of_the_guide_says_who_takes_what():
+    page = (Path(__file__).parents[2] / "docs/developer/choice.md").read_text()
+    rows = page.split("<!-- served -->")[1].split("<!-- end -->")[0].strip().split("\n")
+    names = [cell.strip() for cell in rows[0].split("|")[2:-1]]
+    given = {"exclude": [3, 4], "include": [0], "groups": [0, 0, 1, 2, 2, 3, 4, 5, 6], "signs": MIXED}
+    given |= {"count": "variables"}
+    said, true, calls = {}, {}, _calls()
+    for row in rows[2:]:
+        cells = [cell.strip() for cell in row.split("|")[1:-1]]
+        functions = [cells[0].replace("`", "")] if '"' in cells[0] else cells[0].replace("`", "").split(", ")
+        for function in functions:
+            said |= {(function, name): cell.split()[0] for name, cell in zip(names, cells[1:], strict=True)}
+    for function, name in said:
+        known = {"nonnegative" if name == "signs" else name: given[name]}
+        known |= {"groups": given["groups"]} if name == "count" else {}
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                calls[function](**known)
+            true[function, name] = "yes"
+        except (TypeError, ValueError) as error:
+            refused = any(word in str(error) for word in (name, *known))
+            true[function, name] = "no" if refused else str(error)
+    assert said == true
+    assert {function for function, _ in said} == set(calls)

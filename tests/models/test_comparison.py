@@ -1,0 +1,444 @@
+"""Given loadings and comparisons, against NumPy, SciPy, enumeration of matchings, and LAPACK."""
+
+import re
+import types
+from itertools import permutations
+
+import flat
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+from extras import optional, skipping
+from html_tools import Columns, balanced
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+from oracles import covariance, spanned_variance
+from scipy.sparse.linalg import aslinearoperator
+
+import spcacore
+from spcacore import compare, explained_variance, from_loadings, row_blocks
+from spcacore.models.variance import VARIANCE_DEFINITIONS
+
+pd = optional("pandas")
+PROPS = spcacore.datasets.load_pitprops()
+A = PROPS.correlation
+RNG = np.random.default_rng(11)
+X = RNG.standard_normal((60, 9)) @ RNG.standard_normal((9, 9)) + 4
+SETS = {
+    "data": (X, {}),
+    "scaled": (X, {"scale": True}),
+    "uncentered": (X, {"center": False}),
+    "weighted": (X, {"sample_weight": RNG.integers(0, 4, 60).astype(float)}),
+    "csr": (sp.csr_array(X), {}),
+    "csc": (sp.csc_array(X), {"scale": True}),
+    "blocks": (row_blocks(X, block_bytes=2048), {}),
+    "float32": (X.astype(np.float32), {}),
+    "covariance": (covariance(X), {"kind": "covariance"}),
+    "products": (aslinearoperator(covariance(X)), {"kind": "covariance"}),
+    "operator": (aslinearoperator(X - X.mean(axis=0)), {"center": False}),
+}
+every_input = pytest.mark.parametrize("which", SETS)
+
+
+def standardized(which):
+    """The rows whose products are the covariance times n - 1, as NumPy makes them."""
+    options = SETS[which][1]
+    weight = options.get("sample_weight")
+    rows = X if weight is None else np.repeat(X, weight.astype(int), axis=0)
+    rows = rows - rows.mean(axis=0) if options.get("center", True) or which == "operator" else rows
+    return rows / rows.std(axis=0, ddof=1) if options.get("scale") else rows
+
+
+def sparse(seed, p=9, r=3):
+    rng = np.random.default_rng(seed)
+    V = rng.standard_normal((p, r)) * (rng.random((p, r)) < 0.6)
+    V[rng.integers(p, size=r), np.arange(r)] += 2
+    return V
+
+
+def tolerance(which):
+    return 2e-4 if which == "float32" else 1e-8
+
+
+# ---- given loadings ------------------------------------------------------------------------------------
+
+
+@every_input
+def test_given_loadings_are_a_result(which):
+    M, options = SETS[which]
+    V = sparse(1) * [3, -0.1, 1]
+    result = from_loadings(V, M, **options)
+    U = V / np.linalg.norm(V, axis=0)
+    tol = tolerance(which)
+    np.testing.assert_allclose(result.loadings, U, rtol=1e-6)
+    Z = standardized(which)
+    S = Z.T @ Z / (len(Z) - 1)
+    together = [spanned_variance(S, U[:, : t + 1]) for t in range(3)]
+    np.testing.assert_allclose(np.cumsum(result.explained_variance), together, rtol=tol)
+    assert result.cardinality.tolist() == np.count_nonzero(V, axis=0).tolist()
+    if which == "operator":
+        assert result.total_variance is None
+        assert result.explained_variance_ratio is None
+    else:
+        assert result.total_variance == pytest.approx(np.trace(S), rel=tol)
+        ratio = np.diff([0, *together]) / np.trace(S)
+        np.testing.assert_allclose(result.explained_variance_ratio, ratio, rtol=tol)
+    assert result.kind == options.get("kind", "data")
+    if which in ("data", "scaled", "uncentered"):
+        scale = Z.std(axis=0, ddof=1) / X.std(axis=0, ddof=1) if which == "scaled" else 1
+        np.testing.assert_allclose(result.transform(X), Z @ U, atol=1e-10)
+        weights = np.linalg.lstsq(U, Z.T, rcond=None)[0]
+        rows = (U @ weights).T / scale + (X.mean(axis=0) if which != "uncentered" else 0)
+        np.testing.assert_allclose(result.reconstruct(result.transform(X)), rows, atol=1e-9)
+        np.testing.assert_allclose(
+            result.dense_ratio, np.linalg.eigvalsh(S)[:-4:-1] / np.trace(S), rtol=1e-10
+        )
+    assert result.n_samples == (None if options.get("kind") else np.shape(X)[0])
+
+
+def test_one_loading_zero_loadings_and_signs():
+    result = from_loadings(-2 * np.eye(9)[0], X)
+    assert result.loadings.tolist() == (-np.eye(9)[:, :1]).tolist()
+    none = from_loadings(np.zeros((9, 2)), X)
+    assert none.explained_variance.tolist() == [0, 0]
+    assert not none.loadings.any()
+
+
+def test_names_of_given_loadings():
+    names = [f"v{j}" for j in range(9)]
+    frame = pd.DataFrame(X, columns=names)
+    V = pd.DataFrame(sparse(2), index=names)
+    plain = from_loadings(V.to_numpy(), X)
+    assert plain.names is None
+    turned = V.iloc[::-1]
+    for loadings, data, options in (
+        (V, frame, {}), (turned, frame, {}), (V, X, {}), (V.to_numpy(), frame, {}),
+        (V.reset_index(drop=True), frame, {}), (turned, X, {"names": names}), (V[0], frame, {}),
+    ):  # fmt: skip
+        result = from_loadings(loadings, data, **options)
+        assert result.names == tuple(names)
+        r = result.n_components
+        np.testing.assert_array_equal(result.loadings, plain.loadings[:, :r])
+    assert from_loadings(turned, X).names == tuple(names[::-1])
+    with pytest.raises(ValueError, match=r"loadings must have .* without 'v0', with the unknown 'w'"):
+        from_loadings(V.rename(index={"v0": "w"}), frame)
+    with pytest.raises(ValueError, match=r"loadings must have .* without 'v1', with more than one 'v0'"):
+        from_loadings(V.rename(index={"v1": "v0"}), frame)
+    with pytest.raises(ValueError, match="without 'v0'"):
+        from_loadings(V.iloc[1:], frame)
+
+
+def test_indefinite_matrices_are_taken():
+    """As deflations leave them."""
+    result = from_loadings(np.eye(4)[:, :2], np.diag([4.0, 3, 2, -1]), kind="covariance")
+    assert result.explained_variance.tolist() == [4, 3]
+
+
+# ---- what a comparison measures --------------------------------------------------------------------------
+
+
+@every_input
+@pytest.mark.parametrize("reference", [0, 1])
+def test_measures(which, reference):
+    M, options = SETS[which]
+    V = [sparse(3), sparse(4, r=2), sparse(5, r=4)]
+    c = compare(V, M, reference=reference, **options)
+    assert c.labels == ("loadings 1", "loadings 2", "loadings 3")
+    assert c.reference == reference
+    U = [v / np.linalg.norm(v, axis=0) for v in V]
+    Z = standardized(which)
+    tol = tolerance(which)
+    for i, u in enumerate(U):
+        for name in VARIANCE_DEFINITIONS:
+            S = Z.T @ Z / (len(Z) - 1)
+            expected = explained_variance(S, u, name, kind="covariance")
+            np.testing.assert_allclose(c.explained_variance[name][i], expected, rtol=tol)
+            if which != "operator":
+                np.testing.assert_allclose(
+                    c.explained_variance_ratio[name][i], expected / np.trace(S), rtol=tol
+                )
+        assert c.cardinality[i].tolist() == np.count_nonzero(u, axis=0).tolist()
+        w = U[reference]
+        cosine = abs(u.T @ w)
+        best = max(
+            sum(cosine[t, s] for t, s in zip(rows, columns, strict=False))
+            for rows in permutations(range(u.shape[1]), min(cosine.shape))
+            for columns in [range(min(cosine.shape))]
+        ) if u.shape[1] >= w.shape[1] else max(
+            sum(cosine[t, s] for t, s in enumerate(columns))
+            for columns in permutations(range(w.shape[1]), u.shape[1])
+        )  # fmt: skip
+        matched = [(t, s) for t, s in enumerate(c.matched[i]) if s >= 0]
+        assert len(matched) == min(cosine.shape) == len({s for _, s in matched})
+        assert sum(cosine[t, s] for t, s in matched) == pytest.approx(best)
+        for t, s in matched:
+            turned = c.sign[i][t] * u[:, t]
+            assert turned @ w[:, s] == pytest.approx(cosine[t, s])
+            assert np.cos(np.radians(c.angle[i][t])) == pytest.approx(cosine[t, s])
+            a, b = set(np.flatnonzero(u[:, t])), set(np.flatnonzero(w[:, s]))
+            assert c.shared[i][t] == len(a & b)
+            assert c.overlap[i][t] == pytest.approx(len(a & b) / len(a | b))
+            scores = [Z @ turned, Z @ w[:, s]]
+            if options.get("center", True):
+                correlation = np.corrcoef(*scores)[0, 1]
+            else:  # about 0
+                correlation = scores[0] @ scores[1] / np.prod([np.linalg.norm(z) for z in scores])
+            assert c.correlation[i][t] == pytest.approx(correlation, abs=tol)
+        for t in set(range(u.shape[1])) - {t for t, _ in matched}:
+            assert (c.matched[i][t], c.angle[i][t], c.overlap[i][t], c.correlation[i][t]) == (-1, 90, 0, 0)
+        np.testing.assert_allclose(c.subspace_angles[i], principal_angles(u, w), atol=1e-5)
+    if which != "operator":
+        S = Z.T @ Z
+        np.testing.assert_allclose(c.dense_ratio, np.linalg.eigvalsh(S)[:-5:-1] / np.trace(S), rtol=tol)
+
+
+def principal_angles(V, W):
+    """By the singular values of the product of projections, in degrees."""
+    P, Q = (M @ np.linalg.pinv(M) for M in (V, W))
+    cosines = np.linalg.svd(P @ Q, compute_uv=False)[: min(V.shape[1], W.shape[1])]
+    return np.degrees(np.arccos(np.clip(cosines, -1, 1)))[::-1]
+
+
+def test_known_angles():
+    """Loadings turned by small and large angles in a plane; a small one keeps its digits."""
+    for degrees in (1e-9, 1e-4, 1, 45, 89.999):
+        a = np.radians(degrees)
+        c = compare(
+            [np.array([1.0, 0, 0]), np.array([-np.cos(a), np.sin(a), 0])], np.eye(3), kind="covariance"
+        )
+        assert c.angle[1][0] == pytest.approx(degrees, rel=1e-7)
+        assert c.sign[1][0] == -1
+        assert c.subspace_angles[1][0] == pytest.approx(degrees, rel=1e-6, abs=1e-12)
+        assert c.correlation[1][0] == pytest.approx(np.cos(a))
+
+
+def test_the_sum_of_cosines_is_largest():
+    """Not that of their squares, nor the largest one first: 0.55 + 0.55 is more than 0.8 + 0.28."""
+    V = np.array([[0.55, 0.8, 0, 0], [0.28, 0.55, 0, 0]]).T
+    V[[2, 3], [0, 1]] = np.sqrt(1 - (V**2).sum(axis=0))
+    c = compare([np.eye(4)[:, :2], V], np.eye(4), kind="covariance")
+    assert c.matched[1].tolist() == [0, 1]
+
+
+@given(seed=st.integers(0, 2**32), r=st.integers(1, 4), s=st.integers(1, 4), zero=st.booleans())
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+def test_order_signs_and_lengths_change_nothing(seed, r, s, zero):
+    rng = np.random.default_rng(seed)
+    V, W = sparse(seed, r=r), sparse(seed + 1, r=s)
+    if zero:
+        V[:, 0] = 0
+    order, factors = rng.permutation(s), rng.choice([-3.0, -1, 0.2, 5], s)
+    plain, other = compare([V, W], X), compare([V, W[:, order] * factors], X)
+    for name in ("matched", "angle", "overlap", "shared", "correlation", "cardinality"):
+        first, second = getattr(plain, name)[1][order], getattr(other, name)[1]
+        if name == "matched" and zero:
+            continue  # with a zero loading any is as good
+        np.testing.assert_allclose(second, first, atol=1e-9)
+    assert all((o >= 0).all() and (o <= 1).all() for o in other.overlap)
+    assert all((a >= 0).all() and (a <= 90 + 1e-9).all() for a in other.angle)
+    assert all((abs(x) <= 1).all() for x in other.correlation)
+    assert not any(np.isnan(x).any() for x in (*other.angle, *other.correlation, *other.subspace_angles))
+
+
+def test_scores_without_variance_and_spans_of_nothing():
+    flat = np.column_stack([X, np.ones(60)])
+    c = compare([np.eye(10)[:, [9]], np.zeros((10, 2)), np.eye(10)[:, [9]]], flat)
+    assert [x.tolist() for x in c.correlation] == [[0], [0, 0], [0]]
+    assert c.angle[2].tolist() == [0]
+    assert c.subspace_angles[1].tolist() == []
+    assert c.subspace_angles[2].tolist() == [0]
+    assert c.angle[1].tolist() == [90, 90]
+    balanced(c._repr_html_())
+    assert compare([np.zeros((10, 1))], flat).summary()
+
+
+def test_wide_data_form_no_square_matrix():
+    p = 200_000
+    wide = sp.random_array((30, p), density=1e-3, rng=np.random.default_rng(0), format="csc")
+    V = np.zeros((p, 2))
+    V[[0, 5, 199_999], [0, 0, 1]] = 1
+    c = compare([V, V[:, ::-1]], wide)
+    assert c.variables.tolist() == [0, 5, 199_999]
+    assert c.loadings[0].shape == (3, 2)
+    assert c.matched[1].tolist() == [1, 0]
+    assert "x200000" in c._repr_html_()
+
+
+# ---- how X is taken ----------------------------------------------------------------------------------------
+
+
+def test_options_are_those_of_the_results():
+    options = {"cardinality": 4, "scale": True}
+    results = [
+        spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", options)),
+        spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "method": "greedy"})),
+    ]
+    c = compare(results, X)
+    assert c.labels == ("tpower", "greedy")
+    np.testing.assert_allclose(c.total_variance, 9)
+    for result, values in zip(results, c.explained_variance["cumulative"], strict=True):
+        np.testing.assert_allclose(values, result.explained_variance, rtol=1e-10)
+    plain = compare([*results, sparse(9)], X, scale=False, center=False)
+    np.testing.assert_allclose(plain.total_variance, np.trace(covariance(X, center=False)))
+    of_covariance = [
+        spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance"),
+        spcacore.sca(A, 2, l1_bound=4, kind="covariance"),
+        spcacore.spca(A, 2, cardinality=4, kind="covariance"),
+        spcacore.tpower(A, 4, kind="covariance"),
+    ]
+    c = compare(of_covariance, A)
+    assert c.kind == "covariance"
+    assert c.total_variance == pytest.approx(13)
+    assert c.labels == ("tpower 1", "sca", "spca", "tpower 2")
+
+
+def test_options_that_differ_must_be_said():
+    scaled, plain = (spcacore.sparse_pca(X, 1, cardinality=3, scale=s) for s in (True, False))
+    with pytest.raises(ValueError, match="'a' has scale=True, and 'b' scale=False"):
+        compare({"a": scaled, "b": plain}, X)
+    assert compare({"a": scaled, "b": plain}, X, scale=True).total_variance == pytest.approx(9)
+    centered = spcacore.sma(X, 1, center=True)
+    uncentered = spcacore.sma(X, 1, center=False)
+    with pytest.raises(ValueError, match="'sma 1' has center=True, and 'sma 2' center=False"):
+        compare([centered, uncentered], X)
+    correlated = spcacore.sparse_pca(covariance(X), 1, cardinality=3, kind="covariance")
+    with pytest.raises(ValueError, match="kind='data', and 'b' kind='covariance'"):
+        compare({"a": plain, "b": correlated}, X)
+    assert compare({"a": plain, "b": correlated}, X, kind="data").correlation[1][0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("results", "error", "message"),
+    [
+        ({}, ValueError, "results is empty"),
+        (sparse(1), TypeError, "list or a mapping of results, not ndarray"),
+        ({1: sparse(1), "1": sparse(2)}, ValueError, "different labels"),
+        ([sparse(1), np.eye(8)], ValueError, r"results\['loadings 2'\]: loadings have 8 rows for 9"),
+        ([object()], TypeError, r"results\['loadings'\]"),
+        ([types.SimpleNamespace(loadings=np.full((9, 1), np.nan))], ValueError, "NaN"),
+        (
+            [spcacore.sca(np.ones((9, 9)) + np.eye(9), 1, scale="degree")],
+            ValueError, r"results\['sca'\] is of data scaled by degrees",
+        ),
+        (
+            [spcacore.sparse_pca(Columns(X, "abcdefghz"), 1, cardinality=2)],
+            ValueError, r"results\['tpower'\]: loadings must have the labels of the variables of X",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared(results, error, message):
+    data = Columns(X, "ihgfedcba")
+    with pytest.raises(error, match=message):
+        compare(results, data)
+
+
+# ---- tables ------------------------------------------------------------------------------------------------
+
+
+def tables(text):
+    """The two tables of a summary, as rows of words."""
+    return [[re.split(r"  +", line) for line in block.splitlines()] for block in text.split("\n\n")[1:3]]
+
+
+def example(**options):
+    results = {
+        "by <tpower>": spcacore.sparse_pca(A, 3, cardinality=4, kind="covariance"),
+        "sca": spcacore.sca(A, 2, l1_bound=4, kind="covariance"),
+        "new\nline": np.eye(13)[:, :1],
+    }
+    return compare(results, Columns(A, PROPS.names), **options)
+
+
+def test_summary_has_the_numbers():
+    c = example()
+    assert str(c) == c.summary()
+    assert repr(c) == "Comparison(labels=['by <tpower>', 'sca', 'new\\nline'], reference='by <tpower>')"
+    each, pairs = tables(str(c))
+    titles = each[0]
+    assert titles[:4] == ["result", "components", "nonzeros", "variables"]
+    assert titles[4:-1] == [f"{name} %" for name in VARIANCE_DEFINITIONS]
+    assert [row[0] for row in each[1:]] == ["by <tpower>", "sca", "new line", "ordinary"]
+    for i in range(3):
+        V = c.loadings[i]
+        assert each[i + 1][1:4] == [
+            str(x) for x in (V.shape[1], np.count_nonzero(V), np.count_nonzero(V.any(axis=1)))
+        ]
+        for name, word in zip(VARIANCE_DEFINITIONS, each[i + 1][4:], strict=False):
+            assert float(word) == pytest.approx(100 * c.explained_variance[name][i].sum() / 13, abs=0.051)
+    ordinary = 100 * np.linalg.eigvalsh(A)[:-4:-1].sum() / 13
+    assert [float(word) for word in each[4][4:]] == pytest.approx(
+        [ordinary] * len(VARIANCE_DEFINITIONS), abs=0.051
+    )
+    assert len(pairs) == 1 + 3 + 2 + 1
+    firsts = [(row[0], row[1]) for row in pairs[1:]]
+    assert firsts == [(("by <tpower>", "sca", "new line")[i], str(t + 1)) for i, t in c.in_turn()]
+    for row, (i, t) in zip(pairs[1:], c.in_turn(), strict=True):
+        assert abs(int(row[2])) == c.matched[i][t] + 1
+        assert (int(row[2]) < 0) == (c.sign[i][t] < 0)
+        assert [int(row[3]), int(row[4])] == [c.cardinality[i][t], c.shared[i][t]]
+        assert float(row[5]) == pytest.approx(100 * c.overlap[i][t], abs=0.051)
+        assert float(row[6].rstrip("°")) == pytest.approx(c.angle[i][t], abs=0.051)
+        assert float(row[7]) == pytest.approx(c.correlation[i][t], abs=5.1e-4)
+        share = c.explained_variance[VARIANCE_DEFINITIONS[0]][i][t] / 13
+        assert float(row[8]) == pytest.approx(100 * share, abs=0.051)
+
+
+def test_components_without_a_partner_come_last():
+    c = example(reference="sca")
+    pairs = tables(c.summary())[1]
+    assert [row[2] for row in pairs[1:]].count("none") == 1
+    assert pairs[-1][2] == "none"
+    assert c.in_turn()[-1] == (0, int(np.flatnonzero(c.matched[0] < 0)[0]))
+
+
+def test_variances_where_the_total_is_not_known():
+    M, options = SETS["operator"]
+    c = compare([sparse(1)], M, **options)
+    assert c.explained_variance_ratio is None
+    assert c.dense_ratio is None
+    each = tables(c.summary())[0]
+    assert each[0][4:-1] == list(VARIANCE_DEFINITIONS)
+    assert float(each[1][4]) == pytest.approx(
+        c.explained_variance[VARIANCE_DEFINITIONS[0]][0].sum(), rel=6e-4
+    )
+    with skipping():
+        assert "ratio_raw" not in c.to_frame().columns
+
+
+def test_frame_of_a_comparison():
+    c = example()
+    with skipping():
+        table = c.to_frame()
+    assert isinstance(table, pd.DataFrame)
+    assert list(table.index) == ["by <tpower>"] * 3 + ["sca"] * 2 + ["new\nline"]
+    assert table["component"].tolist() == [1, 2, 3, 1, 2, 1]
+    assert table["matched"].tolist() == [m + 1 for matched in c.matched for m in matched]
+    assert table["nonzeros"].tolist() == [n for counts in c.cardinality for n in counts]
+    for name in ("sign", "shared", "overlap", "angle", "correlation"):
+        np.testing.assert_array_equal(table[name], np.concatenate(getattr(c, name)))
+    for name in VARIANCE_DEFINITIONS:
+        values = np.concatenate(c.explained_variance[name])
+        np.testing.assert_array_equal(table[f"variance_{name}"], values)
+        np.testing.assert_allclose(table[f"ratio_{name}"], values / 13)
+
+
+def test_a_frame_needs_pandas(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        compare([sparse(1)], X).to_frame()
+
+
+def test_a_comparison_with_scikit_learn():
+    """Other people's loadings enter the same tables."""
+    decomposition = optional("sklearn.decomposition")
+    model = decomposition.SparsePCA(3, alpha=2.0, random_state=0).fit(X)
+    theirs = from_loadings(model.components_.T, X, label="scikit-learn")
+    ours = spcacore.sparse_pca(X, 3, cardinality=theirs.cardinality.clip(1).tolist())
+    c = compare([ours, theirs], X)
+    assert c.labels == ("tpower", "scikit-learn")
+    total = [v.sum() for v in c.explained_variance_ratio["cumulative"]]
+    U = scipy.linalg.orth(model.components_.T)
+    S = covariance(X)
+    assert total[1] == pytest.approx(np.trace(U.T @ S @ U) / np.trace(S))

@@ -1,0 +1,232 @@
+"""sparse_pca against published tables, dense PCA, and explicit deflation by hand."""
+
+import flat
+import numpy as np
+import pytest
+import scipy.sparse
+from oracles import data_arrays, data_file, products
+
+import spcacore
+from spcacore import explained_variance, sparse_pca, tpower
+from spcacore.operators.deflation import DEFLATIONS
+from spcacore.operators.transform import scores
+
+PITPROPS = spcacore.datasets.load_pitprops()
+
+
+def test_components_of_an_operator_are_extended():
+    A = np.diag([4.0, 3, 2, 1]) + 0.1
+    whole = sparse_pca(A, 3, cardinality=2, kind="covariance")
+    some = sparse_pca(products(lambda v: A @ v, 4), 2, cardinality=2, kind="covariance")
+    more = some.extend(products(lambda v: A @ v, 4), 1)
+    np.testing.assert_allclose(more.loadings, whole.loadings, atol=1e-10)
+
+
+def test_yuan_zhang_table_3():
+    """7-2-4-3-5-4 from the truncated leading eigenvector through 8k, 4k, 2k, k."""
+    A = PITPROPS.correlation
+    result = sparse_pca(
+        A, 6, cardinality=[7, 2, 4, 3, 5, 4], kind="covariance", method=spcacore.TPower(start="eigenvector")
+    )
+    assert explained_variance(
+        A, result.loadings, "raw", kind="covariance", ratio=True
+    ).sum() == pytest.approx(0.8887, abs=5e-5)
+
+
+def test_shen_huang_design():
+    """p = 500, n = 50, eigenvalues 400 and 300: both loadings recovered in every draw."""
+    cosines = []
+    for seed in range(100):
+        X, V = spcacore.datasets.make_spiked(50, 500, rng=seed)
+        cosines.append(abs(V.T @ sparse_pca(X, 2, cardinality=10).loadings).max(axis=1))
+    assert np.min(cosines) > 0.99
+    np.testing.assert_allclose(np.mean(cosines, axis=0), [0.9998, 0.9997], atol=1.5e-4)
+
+
+@pytest.mark.parametrize(("n", "p", "cardinality"), [(500, 5000, 20), (200, 2000, 30)])
+def test_planted_supports_are_recovered(n, p, cardinality):
+    X, V = spcacore.datasets.make_spiked(
+        n, p, cardinality=cardinality, variances=[30, 25, 20, 16, 12], rng=3, dtype=np.float32
+    )
+    found = sparse_pca(X, 5, cardinality=cardinality).loadings
+    overlap = (V != 0).T.astype(int) @ (found != 0)
+    assert overlap.max(axis=1).min() >= 0.95 * cardinality
+
+
+def test_transform_and_reconstruct():
+    X = np.random.default_rng(6).standard_normal((30, 12)) * 3 + np.arange(12)
+    for scale in (False, True):
+        result = sparse_pca(X, 3, cardinality=4, scale=scale)
+        Z = X - X.mean(axis=0)
+        d = X.std(axis=0, ddof=1) if scale else np.ones(12)
+        V = result.loadings
+        np.testing.assert_allclose(result.transform(X), (Z / d) @ V, atol=1e-12)
+        np.testing.assert_allclose(result.transform(X[3:5]), result.transform(X)[3:5], atol=1e-12)
+        np.testing.assert_allclose(
+            result.transform(scipy.sparse.csr_array(X)), result.transform(X), atol=1e-11
+        )
+        projected = (Z / d) @ V @ np.linalg.pinv(V)
+        np.testing.assert_allclose(
+            result.reconstruct(result.transform(X)), projected * d + X.mean(axis=0), atol=1e-11
+        )
+        share = np.linalg.norm(projected) ** 2 / np.linalg.norm(Z / d) ** 2
+        assert result.explained_variance_ratio.sum() == pytest.approx(share, rel=1e-10)
+
+
+def test_better_than_the_published_sp500_figures():
+    """Raw variance / trace at r = 4, near-orthogonal and unconstrained published bests."""
+    A = data_arrays("snp500_correlation.npz")["A"]
+    for k, near_orthogonal in (
+        (5, 0.0347),
+        (10, 0.0639),
+        (15, 0.0758),
+        (20, 0.0930),
+        (25, 0.0953),
+        (30, 0.1113),
+        (35, 0.1142),
+    ):
+        V = sparse_pca(A, 4, cardinality=k, kind="covariance").loadings
+        assert np.trace(V.T @ A @ V) / np.trace(A) > near_orthogonal
+
+
+def test_leukemia():
+    X = data_arrays("golub_leukemia.npz")["X"]
+    result = sparse_pca(X, 3, cardinality=30)
+    Z = X - X.mean(axis=0)
+    dense = np.linalg.svd(Z, compute_uv=False)[:3] ** 2 / np.sum(Z.astype(float) ** 2)
+    assert 0.5 * dense.sum() < result.explained_variance_ratio.sum() < dense.sum()
+
+
+def test_counts_of_cells():
+    counts = scipy.sparse.load_npz(data_file("pbmc3k_counts.npz"))
+    result = sparse_pca(counts, 2, cardinality=15)
+    genes = data_file("pbmc3k_genes.txt").read_text().split()
+    assert result.total_variance == pytest.approx(17978.06429 * 2700 / 2699, rel=1e-9)  # n - 1, not n
+    assert "MALAT1" in {genes[j] for j in np.flatnonzero(result.loadings.any(axis=1))}
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])
+def test_no_deflation_goes_beyond_the_rank(deflation, form):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((50, 3)) @ rng.standard_normal((3, 12))
+    with pytest.warns(RuntimeWarning, match="no variance is left after 3 of the 8"):
+        assert sparse_pca(form(X), 8, cardinality=12, deflation=deflation).n_components == 3
+
+
+def test_a_large_mean_in_single_precision_is_no_lack_of_variance():
+    rng = np.random.default_rng(0)
+    X = 500 * rng.standard_normal((100, 5000))
+    X[:, 40:50] += 800 * rng.standard_normal((100, 1))
+    expected = sparse_pca(X, 3, cardinality=10)
+    got = sparse_pca((X + 101325).astype(np.float32), 3, cardinality=10)
+    np.testing.assert_allclose(got.explained_variance, expected.explained_variance, rtol=2e-3)
+    np.testing.assert_array_equal(got.loadings[:, 0] != 0, expected.loadings[:, 0] != 0)
+    small = scipy.sparse.diags_array(np.r_[1, 1e-4, np.full(50, 1e-6)].astype(np.float32)).tocsr()
+    diagonal = sparse_pca(small, 3, cardinality=1, kind="covariance").explained_variance
+    np.testing.assert_allclose(diagonal, [1, 1e-4, 1e-6], rtol=1e-5)
+
+
+def test_all_of_the_matrix_is_transformed_without_a_copy_of_it():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 20000)) + 2 * rng.standard_normal((300, 1)) + 5
+    result = sparse_pca(X, 1, cardinality=20000)
+    expected = (X - X.mean(axis=0)) @ result.loadings
+    np.testing.assert_allclose(result.transform(X), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_component_without_variance_ends_the_search():
+    """Hotelling deflation can leave rounding alone, on which a support has no eigenvector."""
+    X = np.random.default_rng(1).standard_normal((4, 8))
+    with pytest.warns(RuntimeWarning, match="no variance is left"):
+        result = sparse_pca(
+            X, 3, cardinality=1, deflation="hotelling", method=spcacore.TPower(n_starts=1, swaps=False)
+        )
+    assert (result.explained_variance > 0).all()
+
+
+def test_ties_of_low_rank_repeat():
+    """Here the Lanczos iteration restarts, which SciPy does at random unless told otherwise."""
+    X = [[-1, -1, -1, 1, -1, -1, -1, -1] * 5, [1, 1, -1, 1, -1, 1, -1, 1] * 5]
+    found = {
+        tpower(X, 1, center=False, options=spcacore.TPower(n_starts=1)).loading.tobytes() for _ in range(20)
+    }
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "reversed"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_by_many_loadings(layout, dtype):
+    """Of some columns, by more loadings than are multiplied at a time: those of long doubles. A row has those
+    that it has among others, to the bit; a column that no loading uses may have NaN."""
+    rng = np.random.default_rng(0)
+    n, p, r = 2500, 300, 21
+    X = (rng.standard_normal((n, p)) + (1e8 if dtype == np.float64 else 1e3)).astype(dtype)
+    V = np.zeros((p, r), dtype)
+    used = np.sort(rng.choice(p, 200, replace=False))
+    V[used] = rng.standard_normal((200, r)) / 10
+    X[5, np.setdiff1d(np.arange(p), used)[0]] = np.nan
+    mean = np.nan_to_num(X, nan=0).mean(axis=0, dtype=np.float64).astype(dtype)
+    wide = X[:, used].astype(np.longdouble) - mean[used]
+    X = {
+        "C": lambda: X,
+        "F": lambda: np.asfortranarray(X),
+        "strided": lambda: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
+        "reversed": lambda: X[::-1].copy()[::-1],
+    }[layout]()
+    found = scores(X, V, mean, None)
+    np.testing.assert_allclose(found, wide @ V[used], rtol=0, atol=1e-13 if dtype == np.float64 else 1e-4)
+    for i in (0, 7, 2303, 2304, n - 1):
+        assert scores(X[i : i + 1], V, mean, None).tobytes() == found[i].tobytes()
+    X[8, used[3]] = np.inf
+    with pytest.raises(ValueError, match="X has"):
+        scores(X, V, mean, None)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_by_few_loadings(order, dtype):
+    """Those of long doubles, by any number of loadings; a score has the same bits alone."""
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.standard_normal((407, 90)) + 100, dtype, order=order)
+    mean, V = X.mean(axis=0), rng.standard_normal((90, 18)).astype(dtype)
+    V[rng.choice(90, 25, replace=False)] = 0
+    expected = (X.astype(np.longdouble) - mean) @ V
+    for r in range(1, 19):
+        found = scores(X, V[:, :r], mean, None)
+        np.testing.assert_allclose(
+            found, expected[:, :r], rtol=0, atol=1e-12 if dtype == np.float64 else 1e-3
+        )
+        np.testing.assert_array_equal(scores(X, V[:, r - 1 : r], mean, None), found[:, r - 1 :])
+
+
+def test_scores_whose_sum_overflows():
+    """A product with two entries is exact here; all scores together have no finite sum."""
+    X = np.full((40, 2), 2.0**1022)
+    np.testing.assert_array_equal(
+        scores(X, np.array([[1.0], [0.5]]), None, None), np.full((40, 1), 1.5 * 2.0**1022)
+    )
+
+
+@pytest.mark.parametrize("form", ["csr", "csc"])
+@pytest.mark.parametrize("shape", [(60, 30), (600, 500)])  # the larger one is searched by columns
+@pytest.mark.parametrize("options", [{}, {"scale": True}, {"center": False}])
+def test_scores_of_sparse_data_in_any_order(shape, form, options):
+    """Entries in no order and in two parts: X is left as it is, and its scores are those of the sums."""
+    rng = np.random.default_rng(1)
+    n, p = shape
+    row, column = rng.integers(0, n, 20 * p), rng.integers(0, p, 20 * p)
+    X = scipy.sparse.coo_array((rng.uniform(0.5, 2, 20 * p), (row, column)), shape)
+    dense = X.toarray()
+    lines, length = (row, n) if form == "csr" else (column, p)
+    order = np.argsort(lines, kind="stable")
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(lines, minlength=length))))
+    build = scipy.sparse.csr_array if form == "csr" else scipy.sparse.csc_array
+    X = build((X.data[order], (column if form == "csr" else row)[order], indptr), shape=shape)
+    kept = X.indices.copy()
+    screening = {"screening": "working_set"} if p > 100 else {}
+    result = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, **screening, "cardinality": 6}))
+    Z = dense - dense.mean(axis=0) if options.get("center", True) else dense
+    Z = Z / dense.std(axis=0, ddof=1) if "scale" in options else Z
+    np.testing.assert_allclose(result.scores, Z @ result.loadings, atol=1e-10)
+    np.testing.assert_array_equal(X.indices, kept)

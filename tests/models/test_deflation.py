@@ -1,0 +1,262 @@
+"""deflate: explicit formulas, and the property table of the methods, each yes and each no."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+from oracles import covariance, deflated, orthogonalized
+
+from spcacore import _validation, deflate
+from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
+from spcacore.operators.inputs import as_problem
+
+PSD = [name for name in DEFLATIONS if not name.endswith("hotelling")]
+
+
+def problem(seed, p=8, rank=None):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((rank or p + 3, p))
+    xs = rng.standard_normal((p, 3)) * (rng.random((p, 3)) < 0.6)
+    xs[0] += 0.5
+    return B.T @ B, xs / np.linalg.norm(xs, axis=0)
+
+
+def sequence(A, xs, method):
+    """The matrix after each step."""
+    out = [A]
+    for t in range(xs.shape[1]):
+        earlier = xs[:, :t] if orthogonalized(method) and t else None
+        out.append(deflate(out[-1], xs[:, t], method, earlier=earlier))
+    return out
+
+
+@pytest.mark.parametrize("method", DEFLATIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
+def test_formula(method, dtype, order, seed):
+    A, xs = problem(seed)
+    got = sequence(np.asarray(A, dtype, order=order), xs, method)
+    for t in range(3):
+        A = deflated(A, xs[:, t], method, [xs[:, s] for s in range(t)])
+        assert got[t + 1].dtype == dtype
+        np.testing.assert_array_equal(got[t + 1], got[t + 1].T)
+        np.testing.assert_allclose(got[t + 1], A, atol=1e-11 if dtype == np.float64 else 1e-3)
+
+
+def test_the_table_of_the_guide():
+    """Each yes holds for all of 20 matrices and their loadings, and each no fails for one."""
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "several.md").read_text(encoding="utf-8")
+    rows = re.findall(r'(?m)^\| `"(\w+)"` \| (\w+) \| (\w+) \| (\w+) \| (\w+) \|$', guide)
+    assert {row[0] for row in rows} == set(DEFLATIONS) - {"naive"}
+    for method, *said in rows:
+        holds = np.ones(4, bool)
+        for seed in range(20):
+            A, xs = problem(seed)
+            small = 1e-9 * np.abs(A).max()
+            for t, after in enumerate(sequence(A, xs, method)[1:]):
+                x = xs[:, t]
+                holds &= [
+                    abs(x @ after @ x) < small,
+                    np.abs(after @ x).max() < small,
+                    np.linalg.eigvalsh(after)[0] > -small,
+                    np.abs(after @ xs[:, :t]).max(initial=0) < small,
+                ]
+        assert ["yes" if held else "no" for held in holds] == said, method
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
+def test_schur_complements_keep_what_is_zero(seed):
+    """After Schur complements by the earlier loadings, A x = A q: with q or x, the same matrix."""
+    A, xs = problem(seed)
+    for one, other in zip(sequence(A, xs, "schur"), sequence(A, xs, "orthogonalized_schur"), strict=True):
+        np.testing.assert_allclose(other, one, atol=1e-9 * np.abs(A).max())
+    A = A + 1  # but not where something else has removed them, or nothing
+    x, q = xs[:, 1], xs[:, 1] - (xs[:, 0] @ xs[:, 1]) * xs[:, 0]
+    q /= np.linalg.norm(q)
+    after = deflate(A, x, "orthogonalized_schur", earlier=xs[:, :1])
+    assert abs(q @ after @ q) < 1e-10 * np.abs(A).max()
+    if abs(xs[:, 0] @ x) > 0.1:
+        assert np.abs(after @ x).max() > 1e-3
+
+
+@pytest.mark.parametrize("method", DEFLATIONS)
+def test_all_agree_at_a_true_eigenvector(method):
+    A, _ = problem(5)
+    values, vectors = np.linalg.eigh(A)
+    np.testing.assert_allclose(
+        deflate(A, vectors[:, -1], method),
+        A - values[-1] * np.outer(vectors[:, -1], vectors[:, -1]),
+        atol=1e-11,
+    )
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("method", [name for name in PSD if name != "naive"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("shape", [(30, 9), (5, 40), (1, 3)])
+def test_data_deflation_deflates_its_covariance(method, dtype, order, center, shape):
+    if shape[0] == 1 and center:
+        return  # no variance to remove
+    rng = np.random.default_rng(7)
+    X = np.asarray(rng.standard_normal(shape) + 2, dtype, order=order)
+    earlier = []
+    for _ in range(3):
+        x = np.zeros(shape[1])
+        x[rng.choice(shape[1], 3, replace=False)] = rng.standard_normal(3)
+        scatter = covariance(X, center) if shape[0] > 1 else np.outer(X[0], X[0]).astype(float)
+        expected = deflated(scatter, x, method, earlier)
+        E = np.column_stack(earlier) if earlier and orthogonalized(method) else None
+        X = deflate(X, x, method, kind="data", center=center, earlier=E)
+        assert X.dtype == dtype
+        got = covariance(X, center) if shape[0] > 1 else np.outer(X[0], X[0]).astype(float)
+        np.testing.assert_allclose(got, expected, atol=1e-12 * 50 if dtype == np.float64 else 1e-4)
+        earlier.append(x / np.linalg.norm(x))
+
+
+def test_projection_touches_only_the_support():
+    A, _ = problem(3, p=30)
+    x = np.zeros(30)
+    x[[4, 9, 21]] = [1.0, -2.0, 0.5]
+    outside = np.setdiff1d(np.arange(30), [4, 9, 21])
+    for method in ("projection", "hotelling"):
+        B = deflate(A, x, method)
+        np.testing.assert_array_equal(B[np.ix_(outside, outside)], A[np.ix_(outside, outside)])
+    B = deflate(A, x, "hotelling")
+    np.testing.assert_array_equal(B[outside], A[outside])
+    X = np.random.default_rng(0).standard_normal((6, 30))
+    np.testing.assert_array_equal(deflate(X, x, kind="data")[:, outside], X[:, outside])
+
+
+@pytest.mark.parametrize("method", DEFLATIONS)
+def test_nothing_left_to_remove(method):
+    A, xs = problem(2)
+    if method.startswith("orthogonalized"):
+        inside = xs[:, 0] + 2 * xs[:, 1]
+        np.testing.assert_array_equal(deflate(A, inside, method, earlier=xs[:, :2]), A)
+    null = np.zeros(8)
+    null[0] = 1
+    B = A.copy()
+    B[0] = B[:, 0] = 0
+    np.testing.assert_array_equal(deflate(B, null, method), B)
+
+
+@pytest.mark.parametrize("kind", ["covariance", "data"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("method", ["projection", "schur"])
+def test_overwrite(kind, order, method):
+    A, xs = problem(4)
+    A = np.asarray(A, order=order)
+    expected = deflate(A, xs[:, 0], method, kind=kind)
+    before = A.tobytes()
+    assert not np.shares_memory(expected, A)
+    assert A.tobytes() == before
+    assert deflate(A, xs[:, 0], method, kind=kind, overwrite=True) is A
+    np.testing.assert_array_equal(A, expected)
+    with pytest.raises(ValueError, match="overwrite"):
+        deflate(A.tolist(), xs[:, 0], method, kind=kind, overwrite=True)
+    A.flags.writeable = False
+    with pytest.raises(ValueError, match="writable"):
+        deflate(A, xs[:, 0], method, kind=kind, overwrite=True)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+@pytest.mark.parametrize("method", DEFLATIONS)
+def test_scale(method, size):
+    A, xs = problem(6)
+    np.testing.assert_allclose(
+        deflate(A * size, xs[:, 0] * size, method) / size, deflate(A, xs[:, 0], method), atol=1e-11
+    )
+
+
+def test_in_place_reads_only_what_it_touches():
+    """NaN elsewhere neither matters nor is looked for; where x reaches it is refused."""
+    X = np.random.default_rng(0).standard_normal((6, 40))
+    A = covariance(X)
+    x = np.zeros(40)
+    x[[3, 8]] = 0.6, 0.8
+    for M, kind in ((X, "data"), (A, "covariance")):
+        M[5 if kind == "data" else 20, 20] = np.nan
+        with pytest.raises(ValueError, match="1 entry that is NaN"):
+            deflate(M, x, kind=kind)
+        expected = deflate(np.nan_to_num(M), x, kind=kind)
+        deflate(M, x, kind=kind, overwrite=True)
+        np.testing.assert_array_equal(np.nan_to_num(M), expected)
+        M[4, 8] = np.nan
+        before = M.tobytes()
+        with pytest.raises(ValueError, match="where x is not zero, has 1 entry that is NaN"):
+            deflate(M, x, kind=kind, overwrite=True)
+        assert M.tobytes() == before
+    A = covariance(np.random.default_rng(1).standard_normal((60, 40)))
+    A[3, 30] += 0.1
+    with pytest.raises(ValueError, match="symmetric"):
+        deflate(A, x, overwrite=True)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_schur_of_data_leaves_what_is_zero_to_rounding(order, dtype):
+    X = np.asarray(np.random.default_rng(0).standard_normal((30, 20)) + 3, dtype, order=order)
+    x = np.zeros(20)
+    x[[2, 5]] = 0.6, 0.8
+    once = deflate(X, x, "schur", kind="data")
+    np.testing.assert_array_equal(deflate(once, x, "schur", kind="data"), once)
+    both = deflate(deflate(X, np.eye(20)[0], "schur", kind="data"), np.eye(20)[1], "schur", kind="data")
+    np.testing.assert_array_equal(deflate(both, np.eye(20)[0] + np.eye(20)[1], "schur", kind="data"), both)
+
+
+@pytest.mark.parametrize("method", DEFLATIONS)
+@pytest.mark.parametrize("kind", ["covariance", "data"])
+def test_overflow_is_an_error_and_leaves_the_matrix(method, kind):
+    if kind == "data" and method.endswith("hotelling"):
+        return
+    A = np.full((3, 3), 1.7e308)
+    with pytest.raises(ValueError, match="too large"):
+        deflate(A, [1, 1, 1], method, kind=kind, center=False, overwrite=True)
+    assert (A == 1.7e308).all()
+    if kind == "data":
+        return
+    B = np.full((2, 2), 1e308)  # A x is not too large yet, but x'A x is
+    with pytest.raises(ValueError, match="too large"):
+        deflate(B, [1, 1], method, overwrite=True)
+    assert (B == 1e308).all()
+
+
+@pytest.mark.parametrize("deflation", ["projection", "hotelling"])
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
+def test_what_each_variable_has_left(form, deflation):
+    """The diagonal of the deflated matrix, by hand."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((20, 12)) * (rng.random((20, 12)) < 0.5)
+    data = as_problem(form(X), kind="data", center=True, scale=False)
+    state, A = DeflatedOperator.from_problem(data, DEFLATIONS[deflation]), np.cov(X.T)
+    for index in (np.arange(4), np.array([3, 4, 8])):
+        x = np.zeros(12)
+        x[index] = rng.standard_normal(len(index))
+        x /= np.linalg.norm(x)
+        state = state.deflate(index, x[index], lambda _: 0.0)
+        P = np.eye(12) - np.outer(x, x)
+        A = P @ A @ P if deflation == "projection" else A - (x @ A @ x) * np.outer(x, x)
+        np.testing.assert_allclose(data.in_units(state.diagonal), np.diag(A), rtol=1e-10)
+
+
+def test_a_large_matrix_is_copied_in_parts(monkeypatch):
+    monkeypatch.setattr(_validation, "CHUNK", 10)
+    wide = np.random.default_rng(0).standard_normal((14, 12))
+    x = np.zeros(6)
+    x[:2] = 1, -2
+    x /= np.linalg.norm(x)
+    for X in (wide[:7, :6].copy(), np.asfortranarray(wide[:7, :6]), wide[::2, ::2], wide.T[::2, 2::2]):
+        before = X.copy()
+        deflated_data = deflate(X, x, "projection", kind="data", center=False)
+        np.testing.assert_allclose(deflated_data, X - X @ np.outer(x, x), atol=1e-14)
+        np.testing.assert_array_equal(X, before)

@@ -1,0 +1,466 @@
+"""kernel_pca and random_fourier_features against scikit-learn, LAPACK and closed forms."""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.linalg
+import scipy.stats
+from extras import drawn, example, optional
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+from kernel_tools import NEW, TRAIN, Slices, gaussian, matched, samples
+from scipy.spatial.distance import pdist
+
+from spcacore import RandomFeatures, kernel_pca, random_fourier_features
+from spcacore.linalg import eigen
+from spcacore.models import gram
+
+PCA = optional("sklearn.decomposition", "PCA")
+KernelPCA = optional("sklearn.decomposition", "KernelPCA")
+RBFSampler = optional("sklearn.kernel_approximation", "RBFSampler")
+laplacian_kernel = optional("sklearn.metrics.pairwise", "laplacian_kernel")
+
+
+# ours, and the same for scikit-learn
+KERNELS = {
+    "linear": ({}, {}),
+    "polynomial": ({"degree": 4, "gamma": 0.1, "coef0": 0.5}, {"kernel": "poly"}),
+    "rbf": ({"bandwidth": 3.0}, {"gamma": 1 / 18, "bandwidth": None}),
+    "sigmoid": ({"gamma": 0.01, "coef0": 0.2}, {}),
+}
+WAYS = {
+    "lapack": ({"solver": "lapack"}, 1e-11),
+    "lanczos": ({"solver": "lanczos"}, 1e-8),
+    "streamed": ({"memory_limit": 0}, 1e-8),
+}
+
+
+def theirs(kernel, r, **more):
+    ours, change = KERNELS[kernel]
+    options = {
+        name: value for name, value in {"kernel": kernel, **ours, **change}.items() if value is not None
+    }
+    return KernelPCA(r, eigen_solver="dense", **options, **more).fit(TRAIN)
+
+
+# ---- scikit-learn ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_scores_and_transform_are_those_of_scikit_learn(kernel, way):
+    options, rtol = WAYS[way]
+    reference = theirs(kernel, 4)
+    ours = kernel_pca(TRAIN, 4, kernel=kernel, **KERNELS[kernel][0], **options)
+    expected = reference.transform(TRAIN)
+    atol = rtol * np.abs(expected).max()
+    sign = np.sign((ours.scores * expected).sum(axis=0))
+    np.testing.assert_allclose(ours.scores * sign, expected, atol=atol)
+    np.testing.assert_allclose(ours.transform(NEW) * sign, reference.transform(NEW), atol=atol)
+    np.testing.assert_allclose(ours.transform(TRAIN), ours.scores, atol=10 * atol)
+    np.testing.assert_allclose(ours.eigenvalues, reference.eigenvalues_, rtol=1e-12)
+    np.testing.assert_allclose((ours.scores**2).sum(axis=0), ours.eigenvalues, rtol=1e-12)
+    np.testing.assert_allclose(ours.scores.var(axis=0, ddof=1), ours.explained_variance, rtol=1e-12)
+    assert ours.solver == ("lapack" if way == "lapack" else "lanczos")
+    largest = ours.scores[np.abs(ours.scores).argmax(axis=0), np.arange(4)]
+    assert (largest > 0).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_pre_images_are_those_of_scikit_learn(kernel):
+    reference = theirs(kernel, 4, fit_inverse_transform=True, alpha=0.1)
+    ours = kernel_pca(TRAIN, 4, kernel=kernel, ridge=0.1, **KERNELS[kernel][0])
+    new = reference.transform(NEW)
+    sign = np.sign((ours.scores * reference.transform(TRAIN)).sum(axis=0))
+    np.testing.assert_allclose(
+        ours.inverse_transform(new * sign), reference.inverse_transform(new), atol=1e-9
+    )
+
+
+def test_defaults_of_gamma_degree_and_coef0_are_those_of_scikit_learn():
+    for kernel, name in (("polynomial", "poly"), ("sigmoid", "sigmoid")):
+        expected = KernelPCA(3, kernel=name, eigen_solver="dense").fit_transform(TRAIN)
+        ours = kernel_pca(TRAIN, 3, kernel=kernel)
+        np.testing.assert_allclose(matched(ours.scores, expected), expected, atol=1e-10)
+
+
+def test_precomputed_and_callable():
+    def laplacian(A, B):
+        return laplacian_kernel(A, B, 0.02)
+
+    reference = KernelPCA(5, kernel="precomputed", eigen_solver="dense").fit(laplacian(TRAIN, TRAIN))
+    expected, new = (reference.transform(laplacian(rows, TRAIN)) for rows in (TRAIN, NEW))
+    for ours, rows in (
+        (kernel_pca(TRAIN, 5, kernel=laplacian), NEW),
+        (kernel_pca(laplacian(TRAIN, TRAIN), 5, kernel="precomputed"), laplacian(NEW, TRAIN)),
+        (kernel_pca(laplacian(TRAIN, TRAIN), 5, kernel="precomputed", memory_limit=0), laplacian(NEW, TRAIN)),
+    ):
+        sign = np.sign((ours.scores * expected).sum(axis=0))
+        np.testing.assert_allclose(ours.scores * sign, expected, atol=1e-8)
+        np.testing.assert_allclose(ours.transform(rows) * sign, new, atol=1e-8)
+    assert kernel_pca(TRAIN[:50], 2, kernel=laplacian).kernel == "laplacian"
+
+
+# ---- closed forms ---------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32), bandwidth=st.floats(0.3, 30.0))
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
+def test_double_centring_and_the_sign_in_the_exponent(seed, bandwidth):
+    """HKH formed outright; all of its components give back the matrix."""
+    X = samples(seed, n=15)
+    K = gaussian(X, X, bandwidth)
+    H = np.eye(15) - 1 / 15
+    ours = kernel_pca(X, 3, bandwidth=bandwidth)
+    values = scipy.linalg.eigvalsh(H @ K @ H)[::-1]
+    np.testing.assert_allclose(ours.eigenvalues, values[:3], rtol=1e-8)
+    np.testing.assert_allclose(H @ K @ H @ ours.scores, ours.scores * ours.eigenvalues, atol=1e-10)
+    np.testing.assert_allclose(ours.explained_variance_ratio, values[:3] / values.sum(), rtol=1e-8)
+    np.testing.assert_allclose(ours.scores.sum(axis=0), 0, atol=1e-10)
+    if bandwidth < 2:
+        every = kernel_pca(X, 14, bandwidth=bandwidth)
+        np.testing.assert_allclose(every.scores @ every.scores.T, H @ K @ H, atol=1e-10)
+        assert (every.eigenvalues > 0).all()
+
+
+def test_far_rows_lie_where_the_kernel_is_zero():
+    """The kernel falls with distance, so that rows far away all have the scores of k = 0."""
+    X = samples(0)
+    ours = kernel_pca(X, 3, bandwidth=2.0)
+    far = ours.transform([[1e6] * 5, [-1e8, 1e8, 0, 0, 0]])
+    K = gaussian(X, X, 2.0)
+    U = ours.scores / ours.eigenvalues
+    np.testing.assert_allclose(far, np.tile(-K.mean(axis=0) @ U, (2, 1)), atol=1e-10)
+
+
+def test_a_wide_bandwidth_gives_pca_to_all_digits():
+    """exp(-d) - 1 is nearly -d: the scores of PCA over the bandwidth, though K is 1 to rounding."""
+    X = samples(1)
+    expected = PCA(3, svd_solver="full").fit_transform(X)
+    ours = kernel_pca(X, 3, bandwidth=1e7)
+    np.testing.assert_allclose(matched(ours.scores, expected) * 1e7, expected, atol=1e-8)
+    np.testing.assert_allclose(ours.transform(X), ours.scores, rtol=1e-6, atol=1e-15)
+
+
+def test_the_default_bandwidth_is_the_median_distance():
+    assert kernel_pca(TRAIN, 1).bandwidth == pytest.approx(np.median(pdist(TRAIN)), rel=1e-12)
+    doubled = np.vstack([TRAIN[:20]] * 3)  # of rows that differ
+    assert kernel_pca(doubled, 1).bandwidth == pytest.approx(np.median(pdist(TRAIN[:20])), rel=1e-12)
+    X = samples(3, n=3000)
+    sampled = [kernel_pca(X, 1, random_features=5, rng=seed).bandwidth for seed in (None, None, 1)]
+    assert sampled[0] == sampled[1] != sampled[2]
+    np.testing.assert_allclose(sampled, np.median(pdist(X)), rtol=0.05)
+
+
+# ---- how it is computed ---------------------------------------------------------------------------------
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_tiles_of_any_size_give_the_same(kernel, monkeypatch):
+    options = KERNELS[kernel][0]
+    X, new = TRAIN[:111], NEW[:7]
+    expected = kernel_pca(X, 3, kernel=kernel, **options)
+    for size in (1, 16, 50, 111):
+        monkeypatch.setattr(gram, "TILE_ROWS", size)
+        for way in (WAYS["lapack"][0], WAYS["streamed"][0]):
+            if size == 1 and "memory_limit" in way:
+                continue
+            ours = kernel_pca(X, 3, kernel=kernel, **options, **way)
+            np.testing.assert_allclose(ours.scores, expected.scores, atol=1e-7)
+            np.testing.assert_allclose(ours.eigenvalues, expected.eigenvalues, rtol=1e-11)
+            np.testing.assert_allclose(ours.transform(new), expected.transform(new), atol=1e-7)
+
+
+def test_solver_is_chosen_by_size():
+    X = samples(2, n=600)
+    assert kernel_pca(X, 2).solver == "lanczos"
+    assert kernel_pca(X, 70).solver == "lapack"
+    assert kernel_pca(X[:400], 2).solver == "lapack"
+
+
+def test_lapack_takes_over_where_lanczos_does_not_converge(monkeypatch):
+    """Eigenvalues of exp(-d) for far points lie within rounding of 1; two dozen lie close together here."""
+    from scipy.sparse.linalg import ArpackNoConvergence
+
+    def never(*args, **options):
+        raise ArpackNoConvergence("no", np.zeros(0), np.zeros((0, 0)))
+
+    monkeypatch.setattr(eigen, "largest_eigenpairs", never)
+    ours = kernel_pca(TRAIN, 3, solver="lanczos")
+    assert ours.solver == "lapack"
+    np.testing.assert_allclose(ours.scores, kernel_pca(TRAIN, 3, solver="lapack").scores, atol=1e-10)
+
+
+def test_block_lanczos_restarts_and_says_when_it_does_not_converge(monkeypatch):
+    """A flat spectrum, close to the edge of noise, takes more vectors than are kept."""
+    X = np.random.default_rng(0).standard_normal((900, 300))
+    expected = kernel_pca(X, 2, kernel="linear", solver="lapack")
+    counted, product = [], gram.KernelMatrix._product
+    monkeypatch.setattr(
+        gram.KernelMatrix, "_product", lambda self, V: counted.append(V.shape[1]) or product(self, V)
+    )
+    ours = kernel_pca(X, 2, kernel="linear", memory_limit=0)
+    assert sum(counted) > 9 * 16
+    np.testing.assert_allclose(ours.scores, expected.scores, atol=1e-6)
+    monkeypatch.setattr(gram, "LANCZOS_PASSES", 3)
+    with pytest.warns(RuntimeWarning, match="not converged in 3 products"):
+        kernel_pca(X, 2, kernel="linear", memory_limit=0)
+
+
+def test_few_samples_exhaust_block_lanczos():
+    X = samples(4, n=9)
+    for r in (1, 3, 8):
+        ours, expected = (kernel_pca(X, r, memory_limit=limit) for limit in (0, None))
+        np.testing.assert_allclose(ours.scores, expected.scores, atol=1e-9)
+
+
+def test_memory():
+    """One buffer of n x n when it is held, whatever the solver; far less when it is made tile by tile."""
+    n, tile = 1500, 512**2 * 8
+    X = np.random.default_rng(0).standard_normal((n, 10))
+    kernel_pca(X[:600], 2)
+    for options, most in (
+        ({"solver": "lapack"}, n * n * 8 + 2 * tile),
+        ({"solver": "lanczos"}, n * n * 8 + 2 * tile),
+        ({"memory_limit": 1e6}, 0.7 * n * n * 8),
+    ):
+        tracemalloc.start()
+        kernel_pca(X, 2, bandwidth=3.0, **options)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < most, (options, peak)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tight_groups_far_apart(dtype):
+    """Equal rows have a kernel of 1, and no kernel exceeds 1, where squared norms are all but lost."""
+    rng = np.random.default_rng(0)
+    groups = (rng.standard_normal((4, 6)) * (1e4 if dtype == np.float32 else 1e8)).astype(dtype)
+    X = np.repeat(groups, 5, axis=0)
+    ours = kernel_pca(X, 3, bandwidth=1.0)
+    np.testing.assert_allclose(ours.eigenvalues, 5, rtol=1e-5 if dtype == np.float32 else 1e-12)
+    kernel = gram.Kernel("rbf", 6, bandwidth=1.0, shift=X.mean(axis=0))
+    rows = kernel.rows(groups + np.linspace(0, 1, 4)[:, None].astype(dtype))
+    tile = np.empty((4, 4), dtype)
+    kernel.tile(rows, slice(0, 4), rows, slice(0, 4), tile)
+    np.testing.assert_array_equal(tile, np.eye(4) - 1)
+
+
+def test_distances_in_float32_far_from_the_middle():
+    """A few bandwidths apart, and ten thousand from the mean of all rows."""
+    near = np.arange(40)[:, None] % 20 / 4 * np.ones(3) + np.repeat([0, 2e4], 20)[:, None]
+    near = near.astype(np.float32)
+    K = gaussian(near.astype(np.float64), near.astype(np.float64), 1.0)
+    H = np.eye(40) - 1 / 40
+    expected = scipy.linalg.eigvalsh(H @ K @ H)[::-1][:4]
+    for X in (near, scipy.sparse.csr_array(near)):
+        ours = kernel_pca(X, 4, bandwidth=1.0)
+        assert ours.scores.dtype == np.float32
+        np.testing.assert_allclose(ours.eigenvalues, expected, rtol=1e-5)
+        np.testing.assert_allclose(ours.transform(X), ours.scores, atol=1e-5)
+
+
+def test_out_of_range_is_said():
+    with pytest.warns(RuntimeWarning, match="exceeds the number range"):
+        huge = kernel_pca(samples(5) * 1e160, 2, kernel="linear")
+    assert np.isinf(huge.eigenvalues).all()
+    np.testing.assert_allclose(huge.scores / 1e160, kernel_pca(samples(5), 2, kernel="linear").scores)
+
+
+def test_an_indefinite_kernel_gives_its_positive_part():
+    rng = np.random.default_rng(0)
+    U = np.linalg.qr(np.column_stack([np.ones(30), rng.standard_normal((30, 4))]))[0][:, 1:]
+    K = (U * [5.0, 2.0, -7.0, -1.0]) @ U.T
+    for options in ({}, {"solver": "lanczos"}, {"memory_limit": 0}):
+        ours = kernel_pca(K, 2, kernel="precomputed", **options)
+        np.testing.assert_allclose(ours.eigenvalues, [5, 2], rtol=1e-10)
+        assert ours.explained_variance_ratio is None  # a negative trace
+        with pytest.raises(ValueError, match="the centered kernel matrix has only 2"):
+            kernel_pca(K, 3, kernel="precomputed", **options)
+
+
+def test_results_keep_a_copy_of_the_samples():
+    X = samples(6)
+    ours = kernel_pca(X, 2, ridge=1.0)
+    features = kernel_pca(X, 2, random_features=20)
+    K = X @ X.T
+    K.flags.writeable = False
+    kernel_pca(K, 2, kernel="precomputed")
+    for result in (ours, features):
+        np.testing.assert_allclose(result.transform(X), result.scores, atol=1e-10)
+    assert "rbf" in repr(ours)
+    assert "20 random features" in repr(features)
+    moved = X.copy()
+    result = kernel_pca(moved, 2)
+    moved[:] = 0  # a copy is kept
+    np.testing.assert_allclose(result.transform(X), result.scores, atol=1e-10)
+
+
+def test_pre_images_recover_rows_from_many_components():
+    """With little ridge and enough components a row is its own pre-image; noise is projected out."""
+    angle = np.linspace(0, 2 * np.pi, 150, endpoint=False)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    noisy = circle + 0.1 * np.random.default_rng(0).standard_normal(circle.shape)
+    exact = kernel_pca(circle, 8, bandwidth=1.0, ridge=1e-8)
+    np.testing.assert_allclose(exact.inverse_transform(exact.scores), circle, atol=1e-4)
+    smooth = kernel_pca(noisy, 2, bandwidth=1.0, ridge=0.1)
+    back = smooth.inverse_transform(smooth.scores)
+    spread = [np.abs(np.linalg.norm(Y, axis=1) - 1).std() for Y in (noisy, back)]
+    assert spread[1] < 0.6 * spread[0]
+
+
+# ---- bad input ------------------------------------------------------------------------------------------
+
+X0 = samples(0)
+NAN = X0.copy()
+NAN[3, 2] = np.nan
+LOPSIDED = X0 @ X0.T + np.triu(np.ones((40, 40)))
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "match"),
+    [
+        (NAN, {}, ValueError, r"X has 1 entry that is NaN or infinite, the first at \(3, 2\)"),
+        (NAN, {"random_features": 9}, ValueError, r"the first at \(3, 2\)"),
+        (Slices(NAN), {"random_features": 9}, ValueError, "NaN or infinite entries among the rows"),
+        (X0[:1], {}, ValueError, "single sample"),
+        (X0[:1], {"random_features": 9}, ValueError, "single sample"),
+        (np.ones((5, 3)), {}, ValueError, "no variance: all rows are equal"),
+        (np.ones((5, 3)), {"bandwidth": 1.0}, ValueError, "no variance"),
+        (np.ones((5, 3)), {"kernel": "linear"}, ValueError, "no variance"),
+        (np.ones((5, 3)), {"bandwidth": 1.0, "random_features": 9}, ValueError, "no variance"),
+        (np.zeros((5, 5)), {"kernel": "precomputed"}, ValueError, "no variance"),
+        (X0, {"n_components": 0}, ValueError, r"n_components must be in \[1, 39\]"),
+        (X0, {"n_components": 40}, ValueError, r"n_components must be in \[1, 39\]"),
+        (X0, {"n_components": 10, "random_features": 9}, ValueError, r"n_components must be in \[1, 9\]"),
+        (X0, {"n_components": 6, "kernel": "linear"}, ValueError, "6; the .* has only 5"),
+        (X0, {"n_components": 6, "kernel": "linear", "memory_limit": 0}, ValueError, "has only 5"),
+        (X0, {"bandwidth": 0}, ValueError, "bandwidth must be positive"),
+        (X0, {"bandwidth": np.inf}, ValueError, "bandwidth must be positive and finite"),
+        (X0, {"bandwidth": 1e-200}, ValueError, "bandwidth is too small"),
+        (X0, {"bandwidth": 5e-324}, ValueError, "bandwidth is too small"),
+        (X0, {"bandwidth": 5e-324, "random_features": 9}, ValueError, "bandwidth is too small"),
+        (X0, {"gamma": 0.1}, ValueError, r"'rbf' takes no gamma; bandwidth is \(2 gamma\)"),
+        (X0, {"degree": 3}, ValueError, "'rbf' takes no degree"),
+        (X0, {"coef0": 0.0}, ValueError, "'rbf' takes no coef0"),
+        (X0, {"kernel": "linear", "bandwidth": 1.0}, ValueError, "'linear' takes no bandwidth"),
+        (X0, {"kernel": "sigmoid", "degree": 2}, ValueError, "'sigmoid' takes no degree"),
+        (X0, {"kernel": gaussian, "bandwidth": 1.0}, ValueError, "a callable kernel takes no bandwidth"),
+        (X0, {"kernel": "polynomial", "degree": 0}, ValueError, "degree must be at least 1"),
+        (X0, {"kernel": "polynomial", "degree": 2.5}, TypeError, "degree"),
+        (X0, {"kernel": "polynomial", "gamma": 0.0}, ValueError, "gamma must be positive"),
+        (X0, {"kernel": "polynomial", "coef0": np.nan}, ValueError, "coef0"),
+        (X0, {"kernel": "polynomial", "degree": 300}, ValueError, "beyond the number range"),
+        (X0, {"kernel": lambda A, B: A @ B.T * np.nan}, ValueError, r"kernel\(A, B\) has .* NaN"),
+        (X0, {"kernel": lambda A, B: A}, ValueError, r"kernel\(A, B\) has shape \(40, 5\)"),
+        (
+            X0,
+            {"kernel": lambda A, B: A @ np.triu(np.ones((5, 5))) @ B.T},
+            ValueError,
+            "a kernel must be symm",
+        ),
+        (X0, {"kernel": "precomputed"}, ValueError, "must be square"),
+        (LOPSIDED, {"kernel": "precomputed"}, ValueError, "must be symmetric"),
+        (LOPSIDED, {"kernel": "precomputed", "memory_limit": 0}, ValueError, "must be symmetric"),
+        (X0 @ X0.T, {"kernel": "precomputed", "ridge": 1.0}, ValueError, "no pre-images"),
+        (scipy.sparse.csr_array(X0 @ X0.T), {"kernel": "precomputed"}, TypeError, "dense"),
+        (scipy.sparse.linalg.aslinearoperator(X0), {}, TypeError, "LinearOperator"),
+        (X0, {"ridge": 0.0}, ValueError, "ridge must be positive"),
+        (X0, {"ridge": 1.0, "random_features": 9}, ValueError, "ridge needs the kernel matrix"),
+        (X0, {"solver": "lanczos", "random_features": 9}, ValueError, "solver needs the kernel matrix"),
+        (X0, {"memory_limit": 9, "random_features": 9}, ValueError, "memory_limit needs the kernel matrix"),
+        (X0, {"kernel": "linear", "random_features": 9}, ValueError, "'rbf' alone"),
+        (X0, {"random_features": 0}, ValueError, "random_features must be at least 1"),
+        (
+            X0,
+            {"solver": "lapack", "memory_limit": 100},
+            ValueError,
+            "solver='lapack' needs a matrix of 12800",
+        ),
+        (X0, {"ridge": 1.0, "memory_limit": 100}, ValueError, "ridge needs a matrix of 12800 bytes"),
+    ],
+)
+def test_bad_input(X, options, error, match):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(error, match=match):
+            kernel_pca(X, **{"n_components": 2, **options})
+
+
+def test_bad_input_of_results():
+    result = kernel_pca(X0, 2, ridge=1.0)
+    features = kernel_pca(X0, 2, random_features=9)
+    own = features.features
+    for call, error, match in (
+        (lambda: kernel_pca(X0, 2).inverse_transform(X0[:, :2]), ValueError, "ridge="),
+        (lambda: features.inverse_transform(X0[:, :2]), ValueError, "ridge="),
+        (lambda: result.inverse_transform(X0), ValueError, "scores have 5 columns for 2"),
+        (lambda: result.transform(X0[:, :3]), ValueError, r"where \(n, 5\) is needed"),
+        (lambda: features.transform(X0[:, :3]), ValueError, r"where \(n, 5\) is needed"),
+        (lambda: kernel_pca(X0, 2, random_features=own, bandwidth=1.0), ValueError, "one of the two"),
+        (lambda: kernel_pca(X0[:, :3], 2, random_features=own), ValueError, r"where \(n, 5\)"),
+        (lambda: random_fourier_features(5, 9), ValueError, "bandwidth is needed"),
+        (lambda: random_fourier_features(0, 9, bandwidth=1.0), ValueError, "X must be at least 1"),
+        (lambda: random_fourier_features(X0, 9, bandwidth=0.0), ValueError, "bandwidth must be positive"),
+    ):
+        with pytest.raises(error, match=match):
+            call()
+    assert isinstance(own, RandomFeatures)
+
+
+def test_constant_variables_change_nothing():
+    constant = np.column_stack([X0, np.full(40, 7.0)])
+    for kernel in ("linear", "rbf"):
+        a, b = (kernel_pca(X, 2, kernel=kernel) for X in (X0, constant))
+        np.testing.assert_allclose(a.scores, b.scores, atol=1e-10)
+
+
+# ---- the example ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_noise_off_a_knot():
+    """What docs/examples/nonlinear_manifold.py says."""
+    module = example("nonlinear_manifold")
+    rng = np.random.default_rng(0)
+    result = module.analyze(module.data(1500, rng), module.data(500, rng), n_features=1000)
+    begun, kernel, linear = (
+        module.distance(points).mean() for points in (result.noisy, result.kernel, result.linear)
+    )
+    assert begun == pytest.approx(0.32, abs=0.005)
+    assert kernel == pytest.approx(0.14, abs=0.005)
+    assert linear == pytest.approx(0.73, abs=0.005)
+    assert result.linear_distance[2] == pytest.approx(begun)
+    by_count = dict(zip(module.COUNTS, result.kernel_distance, strict=True))
+    assert by_count[4] > begun > by_count[40] > 0.9 * begun
+    assert 6 <= min(by_count, key=by_count.get) <= 12
+    assert result.agreement > 0.75
+    drawn(module, result)
+
+
+def test_a_kernel_beyond_the_numbers_is_an_error_and_no_warning():
+    model = kernel_pca(X0 / 10, 1, kernel="polynomial", degree=3)
+    with pytest.raises(ValueError, match="between X and the samples is beyond the number range"):
+        model.transform(1e150 * X0)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("offset", [0.0, 1e7, 2.0**26])
+def test_sparse_rows_far_from_zero(offset, dtype, kernel):
+    """Distances of rows do not depend on where they are: entries are those of the same grid."""
+    X = (8 * np.random.default_rng(0).standard_normal((30, 5))).round()
+    far, options = (X + offset).astype(dtype), {"bandwidth": 9.0} if kernel == "rbf" else {}
+    expected = kernel_pca(far.astype(np.float64) - offset, 2, kernel=kernel, **options)
+    found = kernel_pca(scipy.sparse.csr_array(far), 2, kernel=kernel, **options)
+    tight = 1e-9 if dtype == np.float64 else 1e-4
+    size = np.abs(expected.scores).max()
+    np.testing.assert_allclose(found.scores, expected.scores, atol=tight * size)
+    again = found.transform(scipy.sparse.csr_array(far[:4]))
+    np.testing.assert_allclose(again, expected.scores[:4], atol=tight * size)

@@ -1,0 +1,561 @@
+"""Every method of sparse_pca with every deflation and constraint, and what other packages publish of them."""
+
+import warnings
+from itertools import combinations
+
+import flat
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import in_turn
+from oracles import (
+    best_quotient,
+    covariance,
+    deflated,
+    deflations,
+    products,
+    quotient,
+    reference,
+    samples,
+    spanned_variance,
+)
+from scipy.sparse.linalg import aslinearoperator
+
+import spcacore
+from spcacore import explained_variance, sparse_pca, tpower
+from spcacore.models.request import CONSTRAINTS
+from spcacore.operators.deflation import DEFLATIONS
+from spcacore.operators.deflation import DeflatedOperator as Deflated
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers.starts import variance_alone as _promise
+from spcacore.solvers.table import SOLVERS
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+SPARSITY = {
+    "cardinality": {"cardinality": 4},
+    "l1_bound": {"l1_bound": 1.7},
+    "penalty": {"penalty": 0.3, "relative": True},
+}
+
+
+PAIRS = [
+    (method, deflation)
+    for method in SOLVERS
+    for deflation in DEFLATIONS
+    if DEFLATIONS[deflation].semidefinite or SOLVERS[method].objective == "variance"
+]
+
+
+def sparse(method, **more):
+    return {"method": method, **SPARSITY[SOLVERS[method].sparsity], **more}
+
+
+def quiet(*args, **kwargs):
+    """Without warnings, of too few iterations or of no variance left."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return sparse_pca(*args, **flat.recorded("sparse_pca", kwargs))
+
+
+# ---- the table of deflations ------------------------------------------------------------------------
+
+
+def seeds(count):
+    """So many seeds of samples."""
+    return lambda test: given(seed=st.integers(0, 2**32))(
+        settings(max_examples=count, deadline=None, derandomize=True)(test)
+    )
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize(("method", "deflation"), PAIRS)
+@seeds(8)
+def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
+    X = samples(seed)
+    A = covariance(X)
+    result = quiet(X, 3, deflation=deflation, **sparse(method))
+    V = result.loadings
+    assert V.shape[1] >= 1
+    np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1, atol=1e-12)
+    assert (V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])] > 0).all()
+    size = A.max()
+    for x, after in zip(V.T, deflations(A, V, deflation)[1:], strict=True):
+        if deflation != "orthogonalized_hotelling":
+            assert abs(x @ after @ x) < 1e-9 * size
+        if "hotelling" not in deflation:
+            assert np.abs(after @ x).max() < 1e-9 * size
+            assert np.linalg.eigvalsh(after)[0] > -1e-9 * size
+    if deflation in ("schur", "orthogonalized_projection", "orthogonalized_schur", "generalized"):
+        assert np.abs(after @ V).max() < 1e-9 * size
+    together = explained_variance(X, V).sum()
+    if SOLVERS[method].objective == "variance":
+        assert together == pytest.approx(result.explained_variance.sum(), rel=1e-13)
+    assert together == pytest.approx(spanned_variance(A, V), rel=1e-9)
+    assert together <= np.linalg.eigvalsh(A)[-V.shape[1] :].sum() * (1 + 1e-12)
+
+
+BY_HAND = {  # a function of one component, and the same for sparse_pca
+    "tpower": (lambda A: tpower(A, 5, kind="covariance"), {"cardinality": 5}),
+    "pmd": (
+        lambda A: spcacore.pmd(A, 2, kind="covariance", options=spcacore.PMD(tol=1e-12, renormalize=False)),
+        {"method": "pmd", "l1_bound": 2, "renormalize": False, "tol": 1e-12},
+    ),
+    **{
+        f"greedy, {strategy}": (
+            lambda A, strategy=strategy: spcacore.greedy(
+                A, 4, kind="covariance", options=spcacore.Greedy(strategy=strategy)
+            ),
+            {"method": "greedy", "cardinality": 4, "strategy": strategy},
+        )
+        for strategy in ("forward", "gradient", "backward", "bidirectional")
+    },
+}
+
+
+@pytest.mark.parametrize("deflation", [m for m in DEFLATIONS if m not in ("generalized", "naive")])
+@pytest.mark.parametrize("name", BY_HAND)
+def test_the_same_as_deflating_by_hand(name, deflation):
+    """Each component is that of the matrix which explicit deflation leaves."""
+    X = samples(11, 60, 20)
+    search, options = BY_HAND[name]
+    result = sparse_pca(X, 4, **flat.recorded("sparse_pca", {**options, "deflation": deflation}))
+    for t, B in enumerate(deflations(covariance(X), result.loadings, deflation)[:-1]):
+        x, B = result.loadings[:, t], (B + B.T) / 2
+        np.testing.assert_allclose(x, search(B).loading, atol=1e-5 if name == "pmd" else 1e-7)
+        spanned = spanned_variance(covariance(X), result.loadings[:, : t + 1])
+        assert result.explained_variance[: t + 1].sum() == pytest.approx(spanned, rel=1e-10)
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize(("method", "deflation"), PAIRS)
+def test_data_and_covariance_and_sparse_data_agree(method, deflation):
+    X = samples(5)
+    A = covariance(X)
+    dense = quiet(X, 3, deflation=deflation, **sparse(method))
+    of_csr = quiet(scipy.sparse.csr_array(X), 3, deflation=deflation, **sparse(method))
+    of_covariance = quiet(A, 3, kind="covariance", deflation=deflation, **sparse(method))
+    for other in (of_csr, of_covariance):
+        np.testing.assert_allclose(other.loadings, dense.loadings, atol=1e-4)
+        np.testing.assert_allclose(other.explained_variance, dense.explained_variance, rtol=1e-4)
+    single = quiet(X.astype(np.float32), 3, deflation=deflation, **sparse(method))
+    assert single.loadings.dtype == np.float32
+    np.testing.assert_allclose(single.explained_variance.sum(), dense.explained_variance.sum(), rtol=0.02)
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize(("method", "deflation"), PAIRS)
+def test_extending_is_the_same_as_asking_at_once(method, deflation):
+    X = samples(6)
+    whole = quiet(X, 4, deflation=deflation, **sparse(method))
+    part = quiet(X, 2, deflation=deflation, **sparse(method))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        longer = part.extend(X, 2)
+    np.testing.assert_allclose(longer.loadings, whole.loadings, atol=1e-10)
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
+@pytest.mark.parametrize("method", SOLVERS)
+@seeds(5)
+def test_constraints_hold(method, constraint, seed):
+    X = samples(seed)
+    A = covariance(X)
+    for M, kind in ((X, "data"), (A, "covariance")):
+        V = quiet(M, 3, kind=kind, constraint=constraint, **sparse(method)).loadings
+        if SOLVERS[method].sparsity == "cardinality":
+            assert V.shape[1] == 3
+        product = V.T @ V if constraint == "orthogonal" else V.T @ A @ V / A.max()
+        assert np.abs(product - np.diag(product.diagonal())).max(initial=0) < 1e-8
+
+
+# ---- generalized deflation and constraints, by brute force ------------------------------------------
+
+
+def best_constrained(A, C, k):
+    """The largest x'Ax over unit vectors with C'x = 0 and k nonzeros."""
+    best = 0.0
+    for S in combinations(range(len(A)), k):
+        N = scipy.linalg.null_space(C[list(S)].T, rcond=1e-10)
+        if N.shape[1]:
+            best = max(best, np.linalg.eigvalsh(N.T @ A[np.ix_(S, S)] @ N)[-1])
+    return best
+
+
+@pytest.mark.parametrize(
+    "method", [m for m, one in SOLVERS.items() if one.maximizes_quotient and one.sparsity == "cardinality"]
+)
+def test_generalized_deflation_nearly_always_finds_the_largest_quotient(method):
+    exact = []
+    for seed in range(25):
+        A = covariance(samples(seed, 20, 8))
+        V = sparse_pca(
+            A, 3, kind="covariance", deflation="generalized", method=method, cardinality=3
+        ).loadings
+        for t in (1, 2):
+            Q = np.linalg.qr(V[:, :t])[0]
+            ratio = quotient(A, Q, V[:, t]) / best_quotient(A, Q, 3)
+            assert 0.75 < ratio < 1 + 1e-9
+            exact.append(ratio > 1 - 1e-9)
+    assert np.mean(exact) > (0.9 if method == "tpower" else 0.6)
+
+
+@pytest.mark.parametrize(("constraint", "least"), [("orthogonal", 0.943), ("uncorrelated", 0.95)])
+def test_growing_penalties_settle_a_single_start(constraint, least):
+    """Of the enumerated optimum, on average; without penalties .935 and .922."""
+    ratios = []
+    for seed in range(20):
+        A = covariance(samples(seed, 20, 8))
+        options = {"kind": "covariance", "n_starts": 1, "swaps": False}
+        V = quiet(A, 3, cardinality=4, constraint=constraint, **options).loadings
+        for t in range(1, V.shape[1]):
+            C = V[:, :t] if constraint == "orthogonal" else A @ V[:, :t]
+            ratios.append(V[:, t] @ A @ V[:, t] / best_constrained(A, C, 4))
+    assert len(ratios) == 40
+    assert max(ratios) < 1 + 1e-9
+    assert np.mean(ratios) > least
+
+
+def test_nothing_feasible():
+    """One variable a component cannot be uncorrelated with the others' components."""
+    A = covariance(samples(1))
+    with pytest.warns(RuntimeWarning, match="nothing feasible is left after 1 of the 3"):
+        result = sparse_pca(A, 3, cardinality=1, kind="covariance", deflation="uncorrelated")
+    assert result.n_components == 1
+    V = sparse_pca(A, 3, cardinality=1, kind="covariance", deflation="orthogonal").loadings
+    np.testing.assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))
+
+
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 15), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize(("method", "dtype"), in_turn(SOLVERS, [np.float32, np.float64]))
+def test_the_end_of_the_rank(method, dtype, seeds):
+    """Where rounding is all that is left, whatever is asked, nothing is found and nothing fails."""
+    dense = {"cardinality": {"cardinality": 6}, "l1_bound": {"l1_bound": 2.4}, "penalty": {"penalty": 0.0}}
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        n, rank = int(rng.integers(3, 9)), int(rng.integers(1, 3))
+        X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, 6))
+        if seed % 3 == 0:
+            X[:, rng.integers(6)] = 1.0
+        A = covariance(X).astype(dtype)
+        options = [{"deflation": d} for m, d in PAIRS if m == method] + [
+            {"constraint": c} for c in CONSTRAINTS
+        ]
+        for more in options:
+            result = quiet(A, 3, method=method, kind="covariance", **dense[SOLVERS[method].sparsity], **more)
+            assert 1 <= result.n_components <= 3
+            assert np.isfinite(result.loadings).all()
+            assert result.explained_variance_ratio.sum() < 1 + (1e-3 if dtype == np.float32 else 1e-9)
+
+
+def test_generalized_deflation_explains_more_than_projection_on_pit_props():
+    options = {"cardinality": 4, "kind": "covariance"}
+    share = {
+        d: np.cumsum(
+            sparse_pca(
+                PITPROPS, 6, **flat.recorded("sparse_pca", {**options, "deflation": d})
+            ).explained_variance_ratio
+        )
+        for d in DEFLATIONS
+    }
+    # Mackey (2008), table 3, whose greedy search truncated power equals here or betters
+    assert share["generalized"][-1] > 0.820
+    assert share["projection"][-1] > 0.810
+    assert share["orthogonalized_projection"][-1] > 0.811
+    assert share["generalized"][-1] > share["projection"][-1]
+    assert share["hotelling"][-1] < share["projection"][-1]
+
+
+# ---- other packages ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["6_2_2_1_1_1", "7_4_4_1_1_1"])
+def test_not_below_the_authors_truncated_power(name):
+    """Each component, on the matrix that their earlier loadings leave."""
+    A, theirs = PITPROPS, reference(f"pitprops_TPower_card{name}_V")
+    for x in theirs.T:
+        x = x / np.linalg.norm(x)
+        ours = tpower(A, np.count_nonzero(x), kind="covariance")
+        assert ours.value >= x @ A @ x - 1e-8
+        A = deflated(A, x, "projection")
+
+
+@pytest.mark.parametrize(
+    ("name", "nonnegative", "same"),
+    [
+        ("nsprcomp_k4_nneg_rotation", True, 3),
+        ("nsprcomp_k4_rotation", False, 2),
+        ("TPower_card4_4_4_V", False, 2),
+    ],
+)
+def test_small_matrix(name, nonnegative, same):
+    X, theirs = reference("small40x12_X"), reference(f"small_{name}")
+    ours = sparse_pca(
+        X,
+        3,
+        cardinality=4,
+        deflation="orthogonalized_projection",
+        choice=spcacore.Choice(signs=1 if nonnegative else None),
+    )
+    signs = np.sign(np.sum(ours.loadings * theirs, axis=0))
+    np.testing.assert_allclose((ours.loadings * signs)[:, :same], theirs[:, :same], atol=1e-6)
+    for t in range(same, 3):  # another third component, of more variance
+        Q = np.linalg.qr(theirs[:, :t])[0]
+        P = np.eye(12) - Q @ Q.T
+        A = P @ covariance(X) @ P
+        assert tpower(A, 4, kind="covariance").value >= theirs[:, t] @ A @ theirs[:, t] - 1e-8
+
+
+def test_published_rows_of_truncated_power():
+    """Yuan & Zhang (2013), tables 2 and 3."""
+    options = {"kind": "covariance"}
+    one = sparse_pca(
+        PITPROPS,
+        6,
+        **flat.recorded("sparse_pca", {**options, "cardinality": [6, 2, 1, 2, 1, 1], "start": "diagonal"}),
+    ).loadings
+    two = sparse_pca(
+        PITPROPS,
+        6,
+        **flat.recorded("sparse_pca", {**options, "cardinality": [7, 2, 4, 3, 5, 4], "start": "eigenvector"}),
+    ).loadings
+    share = [explained_variance(PITPROPS, V, "raw", **options).sum() / 13 for V in (one, two)]
+    np.testing.assert_allclose(share, [0.7978, 0.8887], atol=5e-5)
+    share = [explained_variance(PITPROPS, one, d, **options).sum() / 13 for d in ("adjusted", "cumulative")]
+    np.testing.assert_allclose(share, [0.7202, 0.7700], atol=5e-5)
+
+
+# ---- nonnegative truncated power --------------------------------------------------------------------
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("mode", ["both", "shadow", "references"])
+def test_screening_serves_nonnegative_and_generalized(mode, order):
+    X = spcacore.datasets.make_spiked(80, 3000, cardinality=12, variances=(30, 20, 10), rng=3)[0]
+    X = np.asarray(X, order=order)
+    for options in ({"nonnegative": True}, {"deflation": "generalized"}, {"constraint": "orthogonal"}):
+        plain, screened = (
+            sparse_pca(
+                X,
+                3,
+                **flat.recorded("sparse_pca", {**options, "cardinality": 15, "n_starts": 2, "screening": m}),
+            )
+            for m in ("none", mode)
+        )
+        np.testing.assert_array_equal(plain.loadings, screened.loadings)
+        np.testing.assert_array_equal(plain.n_iter, screened.n_iter)
+        assert screened.screening.columns < 3000 * screened.screening.questions
+
+
+# ---- the operator -----------------------------------------------------------------------------------
+
+
+def dense_of(op):
+    return np.stack([op.apply(None, e) for e in np.eye(op.p)], axis=1)
+
+
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_the_operator_of_the_quotient(kind):
+    X = samples(9)
+    A = covariance(X)
+    problem = as_problem(X if kind == "data" else A, kind=kind)
+    state, rng = Deflated.from_problem(problem, DEFLATIONS["generalized"]), np.random.default_rng(0)
+    for _ in range(2):
+        x = np.zeros(12)
+        x[rng.choice(12, 3, replace=False)] = 1 / np.sqrt(3)
+        state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
+    Q = np.stack(state.basis, axis=1)
+    P = np.eye(12) - Q @ Q.T
+    B = P @ A @ P / problem.unit
+    np.testing.assert_allclose(dense_of(state.operator), B, atol=1e-12 * B.max())
+    np.testing.assert_allclose(_promise(state), np.diagonal(B) / np.diagonal(P), atol=1e-12 * B.max())
+    heavy = state.operator.with_penalty(3.0)
+    np.testing.assert_allclose(dense_of(heavy), B + 3 * P, atol=1e-12 * B.max())
+    v = rng.standard_normal(12)
+    v /= np.linalg.norm(v)
+    rho = v @ B @ v / (v @ P @ v)
+    y = (B + rho * Q @ Q.T) @ v
+    quotient = state.operator.with_quotient()
+    np.testing.assert_allclose(quotient.apply(None, v), y, atol=1e-12 * B.max())
+    index, value, objective = quotient.largest(None, v, 4)
+    np.testing.assert_allclose(value, y[index], atol=1e-12 * B.max())
+    assert objective == pytest.approx(rho, rel=1e-12)
+    tau = 0.5 * np.abs(B @ v).max() / np.sqrt(v @ B @ v)
+    index, value = state.operator.above(None, 5 * v, tau, relative=True)
+    np.testing.assert_array_equal(index, np.flatnonzero(np.abs(B @ v) > tau * np.sqrt(v @ B @ v)))
+    assert 0 < len(index) < np.count_nonzero(5 * np.abs(B @ v) > tau)
+
+
+@pytest.mark.parametrize("deflation", ["projection", "schur"])
+def test_transposed_product(deflation):
+    X = samples(9)
+    problem = as_problem(X)
+    state, F = Deflated.from_problem(problem, DEFLATIONS[deflation]), (X - X.mean(axis=0))
+    rng = np.random.default_rng(1)
+    for _ in range(2):
+        x = np.zeros(12)
+        x[rng.choice(12, 3, replace=False)] = 1 / np.sqrt(3)
+        state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
+        u = F @ x / np.linalg.norm(F @ x)
+        F = F - np.outer(F @ x, x) if deflation == "projection" else F - np.outer(u, u @ F)
+    u = rng.standard_normal(30)
+    scale = np.sqrt(problem.unit)  # of F in the operator's units
+    np.testing.assert_allclose(state.operator.backward(u) * scale, F.T @ u / 29, atol=1e-12 * np.abs(F).max())
+
+
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+@pytest.mark.parametrize(
+    ("deflation", "constraint"),
+    [(d, None) for d in DEFLATIONS] + [("projection", "orthogonal"), ("projection", "uncorrelated")],
+)
+def test_operator_and_diagonal_after_each_component(deflation, constraint, kind):
+    """Against the formula on the explicit matrix; a component in the span of earlier ones changes nothing."""
+    X = samples(9)
+    A = start = covariance(X)
+    problem = as_problem(X if kind == "data" else A, kind=kind)
+    state, rng, earlier = (
+        Deflated.from_problem(problem, DEFLATIONS[deflation], constraint),
+        np.random.default_rng(3),
+        [],
+    )
+    formula = "orthogonalized_projection" if constraint else deflation
+    for _ in range(3):
+        x = np.zeros(12)
+        x[rng.choice(12, 4, replace=False)] = rng.standard_normal(4)
+        x /= np.linalg.norm(x)
+        before = state.diagonal.copy()
+        after = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
+        np.testing.assert_array_equal(state.diagonal, before)
+        state = after
+        y = start @ x if constraint == "uncorrelated" else x
+        A = deflated(A, y, formula, earlier)
+        earlier.append(y)
+        atol = 1e-12 * start.max()
+        np.testing.assert_allclose(dense_of(state.operator) * problem.unit, A, atol=atol)
+        np.testing.assert_allclose(state.diagonal * problem.unit, np.diagonal(A), atol=atol)
+    if len(state.basis):
+        Q = np.stack(state.basis, axis=1)
+        np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-12)
+        np.testing.assert_allclose(Q @ (Q.T @ np.array(earlier).T), np.array(earlier).T, atol=atol)
+        again = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
+        assert again.operator is state.operator
+        assert len(again.loadings) == 4
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_operator_and_diagonal_of_a_naive_residual(holes):
+    """F - g x' for any g, in the entries that are not missing."""
+    X = samples(9)
+    if holes:
+        X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    seen = ~np.isnan(X)
+    problem = as_problem(X, missing=True)
+    F = np.where(seen, X - np.nanmean(X, axis=0), 0)
+    state = Deflated.from_problem(problem, DEFLATIONS["naive"])
+    for x in (np.eye(12)[2] * 0.6 + np.eye(12)[5] * 0.8, np.full(12, 12**-0.5)):
+        index = np.flatnonzero(x)
+        g = 0.7 * state.operator.forward(index, x[index])
+        atol = 1e-12 * np.sum(F**2)
+        np.testing.assert_allclose(g * np.sqrt(problem.unit), 0.7 * F @ x, atol=atol)
+        state = state.deflate(index, x[index], problem.noise, g)
+        F = F - np.where(seen, np.outer(0.7 * F @ x, x), 0)
+        A = F.T @ F / 29
+        np.testing.assert_allclose(dense_of(state.operator) * problem.unit, A, atol=atol)
+        np.testing.assert_allclose(state.diagonal * problem.unit, np.diagonal(A), atol=atol)
+    for j in range(12):  # of a variable that is removed only rounding is left, which is no variance below 0
+        one, e = np.array([j]), np.ones(1)
+        removed = Deflated.from_problem(problem, DEFLATIONS["naive"]).deflate(
+            one, e, problem.noise, problem.operator.forward(one, e)
+        )
+        assert 0 <= removed.diagonal[j] <= 1e-14 * problem.diagonal[j]
+        assert np.delete(removed.diagonal, j).min() > 0
+
+
+# ---- bad input --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"method": "power"}, ValueError, "method must be one of 'tpower'"),
+        ({"method": "gpower"}, TypeError, r"'gpower' needs penalty, .*: method=GPower\(penalty=\.\.\.\)"),
+        ({"method": "pmd", "cardinality": 3}, TypeError, r"takes l1_bound, not cardinality: method=PMD\(l1_"),
+        (
+            {"method": spcacore.TPower, "cardinality": 3},
+            TypeError,
+            r"is the class TPower: call it, TPower\(\)",
+        ),
+        ({"method": 3, "cardinality": 3}, TypeError, r"method must be the name of a method or TPower\("),
+        ({"cardinality": 3, "deflation": "none"}, ValueError, "'naive', 'orthogonal', 'uncorrelated', not"),
+        ({"cardinality": 3, "constraint": "orthogonal", "renormalize": False}, ValueError, "renormalize"),
+        ({"cardinality": 3, "constraint": "orthogonal", "nonnegative": True}, ValueError, "given signs"),
+        ({"cardinality": [3]}, ValueError, "1 entry for 2 components"),
+    ],
+)
+def test_bad_options(options, error, match):
+    X = samples(2)
+    before = X.copy()
+    with pytest.raises(error, match=match):
+        sparse_pca(X, 2, **flat.recorded("sparse_pca", options))
+    np.testing.assert_array_equal(X, before)
+
+
+CALLABLE = np.cov(np.random.default_rng(5).standard_normal((40, 14)) * np.linspace(1, 3, 14), rowvar=False)
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("tpower", {"cardinality": 4}),
+        ("greedy", {"cardinality": 4}),
+        ("greedy", {"cardinality": 4, "strategy": "backward"}),
+        ("gpower", {"penalty": 0.3, "relative": True}),
+        ("pmd", {"l1_bound": 1.8}),
+        ("scotlass", {"l1_bound": 1.8}),
+        ("dspca", {"cardinality": 4}),
+        ("branch_and_bound", {"cardinality": 4}),
+    ],
+)
+def test_a_callable_of_few_variables_is_its_matrix(method, options, deflation):
+    """To the bit, with all that needs entries; so is a LinearOperator, and nearly one of rounded products."""
+    if deflation == "naive" and method != "pmd":
+        pytest.skip("of pmd alone")
+    options = options | {"kind": "covariance", "method": method, "deflation": deflation, "certify": True}
+    options |= {"scale": True}
+    noise = np.random.default_rng(0)
+
+    def rounded(v):
+        return (CALLABLE @ v) * (1 + 1e-9 * noise.standard_normal(14))
+
+    matrix, of_products, operator, rough = (
+        spcacore.sparse_pca(A, 3, **flat.recorded("sparse_pca", options))
+        for A in (
+            CALLABLE,
+            products(CALLABLE.__matmul__, 14),
+            aslinearoperator(CALLABLE),
+            products(rounded, 14),
+        )
+    )
+    for other in (of_products, operator):
+        np.testing.assert_array_equal(other.loadings, matrix.loadings)
+        np.testing.assert_array_equal(other.explained_variance_ratio, matrix.explained_variance_ratio)
+    np.testing.assert_allclose(np.abs(rough.loadings), np.abs(matrix.loadings), atol=1e-4)
+
+
+def test_callables_of_many_variables_say_what_they_lack():
+    A = np.diag(np.linspace(1, 2, 257))
+    of_products = products(lambda v: A @ v, 257)
+    for call in (
+        lambda: spcacore.greedy(of_products, 3, kind="covariance"),
+        lambda: spcacore.gpower(of_products, 0.1, options=spcacore.GPower(relative=True), kind="covariance"),
+    ):
+        with pytest.raises(ValueError, match=r"an operator offers only products|needs the entries"):
+            call()
+    with pytest.raises(ValueError, match="symmetric"):
+        spcacore.tpower(products(lambda v: np.triu(A[:9, :9] + 1) @ v, 9), 3, kind="covariance")

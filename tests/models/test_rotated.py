@@ -1,0 +1,455 @@
+"""prs, sca and sma against the authors' package, and what they promise."""
+
+import importlib
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.sparse.linalg
+from extras import optional
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+from oracles import covariance, reference, samples
+from scipy.optimize import linear_sum_assignment
+
+import spcacore
+from spcacore import prs, sca, sca_path, sma
+from spcacore.operators.inputs import as_problem
+from spcacore.operators.leading import leading_vectors
+
+adjusted_rand_score = optional("sklearn.metrics", "adjusted_rand_score")
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+
+
+def counts(seed, n=40, p=30, r=3):
+    """Edges between rows and columns of r blocks, in float64; a row and a column have none."""
+    rng = np.random.default_rng(seed)
+    rate = 0.1 + 0.7 * (np.arange(n)[:, None] * r // n == np.arange(p)[None] * r // p)
+    X = rng.poisson(rate).astype(float)
+    X[5] = X[:, 7] = 0
+    return X
+
+
+def normalized(X):
+    """By degrees, as in the docstring of `sca`."""
+    d, g = X.sum(axis=1), X.sum(axis=0)
+    return X / np.sqrt(np.outer(d + d.mean(), g + g.mean()))
+
+
+@pytest.mark.parametrize(("n", "p", "r"), [(40, 300, 3), (300, 400, 12), (30, 260, 29), (700, 300, 2)])
+def test_leading_vectors(n, p, r):
+    """Of few samples by the products of rows, of many by those of columns: the singular vectors of LAPACK."""
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, p)) @ np.diag(np.linspace(3, 0.5, p)) + 2
+    X[:, :r] += np.linspace(30, 10, r) * rng.standard_normal((n, r))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    Q = np.linalg.svd(Z, full_matrices=False)[2][:r].T
+    for order, dtype, atol in (("C", np.float64, 1e-6), ("F", np.float64, 1e-6), ("C", np.float32, 2e-3)):
+        V = leading_vectors(as_problem(X.astype(dtype, order=order), scale=True), r)
+        np.testing.assert_allclose(V.T @ V, np.eye(r), atol=atol)
+        np.testing.assert_allclose(Q @ (Q.T @ V), V, atol=atol)
+
+
+def test_leading_vectors_of_small_rank():
+    X = np.outer(np.arange(20.0), np.ones(300)) + np.outer(np.ones(20), np.arange(300.0))
+    X[:, 7] = np.arange(20.0) ** 2
+    with pytest.warns(RuntimeWarning, match="X has rank 2"):
+        V = leading_vectors(as_problem(X), 4)
+    Q = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:2].T
+    np.testing.assert_allclose(Q @ (Q.T @ V), V, atol=1e-8)
+
+
+# ---- the authors' package, epca ---------------------------------------------------------------------
+
+
+AS_DATA = pytest.mark.filterwarnings("ignore:X is symmetric")  # as the papers take it
+
+
+@AS_DATA
+@pytest.mark.parametrize(("bound", "atol"), [(6, 2e-4), (9, 5e-4)])
+def test_pit_props_root_matrix(bound, atol):
+    """Both stop at 1e-5, after a few iterations more or less."""
+    X, theirs = (
+        reference("pitprops_rootmatrix"),
+        reference(f"pitprops_root_epca_sca_k6_gamma{bound}_loadings"),
+    )
+    n_iter, *pve = reference(f"pitprops_root_epca_sca_k6_gamma{bound}_niter_cpve")
+    ours = sca(X, 6, l1_bound=bound, center=False)
+    np.testing.assert_allclose(ours.loadings, theirs, atol=atol)
+    np.testing.assert_allclose(ours.pve, pve, atol=atol)
+    assert abs(ours.n_iter - n_iter) < 0.1 * n_iter
+    assert ours.converged
+
+
+def test_small_matrix():
+    X, theirs = reference("small40x12_X"), reference("small_epca_sca_k3_soft_gamma5_loadings")
+    ours = sca(X, 3, l1_bound=5)
+    np.testing.assert_allclose(ours.loadings, theirs, atol=2e-4)
+    np.testing.assert_allclose(ours.pve, reference("small_epca_sca_k3_soft_gamma5_niter_cpve")[1:], atol=1e-5)
+    np.testing.assert_allclose(ours.scores, (X - X.mean(axis=0)) @ ours.loadings, atol=1e-12)
+
+
+@AS_DATA
+def test_the_correlation_matrix_taken_as_data():
+    ours = sca(PITPROPS, 6, l1_bound=6)
+    np.testing.assert_allclose(
+        ours.pve, [0.26487988, 0.39553800, 0.53817461, 0.66282761, 0.76841113, 0.83980453], atol=4e-5
+    )
+    assert np.count_nonzero(ours.loadings, axis=0).tolist() == [6, 2, 4, 4, 3, 2]
+    assert abs(ours.n_iter - 13) <= 1
+
+
+def test_sma_small_matrix():
+    X = reference("small40x12_X")
+    y, z, b = (reference(f"small_epca_sma_k3_gamma10_5_{name}") for name in "yzb")
+    ours = sma(X, 3, sample_l1_bound=10, l1_bound=5, tol=1e-8)
+    for mine, theirs in ((ours.loadings, y), (ours.scores, z)):
+        cosine = np.abs(mine.T @ theirs) / np.outer(*(np.linalg.norm(M, axis=0) for M in (mine, theirs)))
+        np.testing.assert_allclose(np.sort(cosine.max(axis=0)), 1, atol=1e-4)
+    assert np.linalg.norm(ours.middle) == pytest.approx(np.linalg.norm(b), rel=1e-4)
+    np.testing.assert_allclose(ours.middle, ours.scores.T @ X @ ours.loadings, atol=1e-8)
+
+
+# ---- promises ---------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32), share=st.floats(0.0, 1.0))
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
+def test_prs_is_polar_rotate_shrink(seed, share):
+    rng = np.random.default_rng(seed)
+    p, r = int(rng.integers(3, 12)), int(rng.integers(1, 4))
+    M = rng.standard_normal((p, r))
+    bound = r + share * (r * np.sqrt(p) - r)
+    Y = prs(M, bound)
+    U, _, Vt = np.linalg.svd(M, full_matrices=False)
+    rotated = spcacore.varimax(U @ Vt)[0] if r > 1 else U @ Vt
+    total = np.abs(rotated).sum()
+    assert np.abs(Y).sum() == pytest.approx(min(bound, total), rel=1e-12)
+    kept = Y != 0
+    if total > bound:  # one level everywhere: the projection on the l1 ball
+        level = (np.abs(rotated) - np.abs(Y))[kept]
+        np.testing.assert_allclose(level, level[0], atol=1e-12)
+        assert (np.abs(rotated)[~kept] <= level[0] + 1e-12).all()
+        assert (np.sign(Y)[kept] == np.sign(rotated)[kept]).all()
+    hard = prs(M, bound, threshold="hard")
+    assert np.abs(hard).sum() <= bound * (1 + 1e-12)
+    np.testing.assert_array_equal(hard[hard != 0], rotated[hard != 0])
+
+
+def test_a_loose_bound_gives_the_principal_subspace():
+    X = samples(3)
+    A = covariance(X)
+    result = sca(X, 3, l1_bound=3 * np.sqrt(12))
+    assert result.pve[-1] == pytest.approx(np.linalg.eigvalsh(A)[-3:].sum() / np.trace(A), rel=1e-9)
+
+
+def test_planted_blocks_and_wide_sparse_data():
+    """Many variables by Lanczos; communities of a graph on both sides, never made dense."""
+    rng = np.random.default_rng(0)
+    n, p, r = 300, 800, 4
+    rate = 0.01 + 0.2 * (np.arange(n)[:, None] * r // n == np.arange(p)[None] * r // p)
+    X = scipy.sparse.csr_array((rng.random((n, p)) < rate).astype(float))
+    for result in (sma(X, r), sca(X, r, l1_bound=40, center=False)):
+        block = np.argmax(np.abs(result.loadings), axis=1)
+        found = [np.bincount(block[part], minlength=r).max() for part in np.split(np.arange(p), r)]
+        assert sum(found) > 0.97 * p
+        assert len({int(np.bincount(block[part]).argmax()) for part in np.split(np.arange(p), r)}) == r
+
+
+# ---- degrees ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("p", [30, 400])
+def test_degrees_against_the_normalized_matrix(center, p):
+    """Dense in either order, CSR and CSC with either index, integers and float32; few columns and many."""
+    X = counts(p, n=60, p=p)
+    L = normalized(X)
+    wide = scipy.sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    sparse = scipy.sparse.csr_array(X)
+    inputs = [X, np.asfortranarray(X), X.astype(int), sparse, sparse.tocsc(), wide]
+    inputs += [X.astype(np.float32), sparse.astype(np.float32)]
+    bound = 0.6 * np.sqrt(3 * p)
+    plain = sca(L, 3, l1_bound=bound, center=center, tol=1e-7)
+    both = sma(L, 3, l1_bound=bound, sample_l1_bound=8, center=center, tol=1e-7)
+    for M in inputs:
+        single = M.dtype == np.float32
+        atol = 5e-4 if single else 1e-6
+        options = {"l1_bound": bound, "center": center, "scale": "degree", "tol": 1e-5 if single else 1e-7}
+        result = sca(M, 3, **options)
+        np.testing.assert_allclose(result.loadings, plain.loadings, atol=atol)
+        np.testing.assert_allclose(result.scores, (L - center * L.mean(axis=0)) @ plain.loadings, atol=atol)
+        np.testing.assert_allclose(result.pve, plain.pve, atol=atol)
+        assert not result.loadings[7].any()
+        other = sma(M, 3, sample_l1_bound=8, **options)
+        np.testing.assert_allclose(other.loadings, both.loadings, atol=atol)
+        np.testing.assert_allclose(other.scores, both.scores, atol=atol)
+        np.testing.assert_allclose(other.middle, both.middle, atol=atol)
+        assert not other.scores[5].any() or center
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e140, 2.0**-600])
+def test_degrees_do_not_depend_on_units(size):
+    X = counts(0)
+    for M in (X, scipy.sparse.csr_array(X)):
+        a, b = (sca(A, 3, l1_bound=8, scale="degree") for A in (M, M * size))
+        np.testing.assert_allclose(a.loadings, b.loadings, atol=1e-7)
+        np.testing.assert_allclose(a.scores, b.scores, atol=1e-7)
+
+
+def test_blocks_of_a_graph_with_unequal_degrees():
+    """Blocks are found on both sides, and more of them than without the degrees."""
+    rng = np.random.default_rng(1)
+    n, p, r = 600, 900, 4
+    a, b = rng.lognormal(sigma=1.0, size=n), rng.lognormal(sigma=1.0, size=p)
+    rows, columns = np.arange(n) * r // n, np.arange(p) * r // p
+    X = scipy.sparse.csr_array(
+        rng.poisson(0.05 * np.outer(a, b) * (0.1 + 0.9 * (rows[:, None] == columns))).astype(float)
+    )
+    right = []
+    for scale in ("degree", False):
+        result = sma(X, r, scale=scale)
+        for side, block in ((result.loadings, columns), (result.scores, rows)):
+            found = np.where(side.any(axis=1), np.abs(side).argmax(axis=1), r)
+            table = np.array([np.bincount(found[block == k], minlength=r + 1)[:r] for k in range(r)])
+            i, j = linear_sum_assignment(-table)
+            right.append(table[i, j].sum() / len(block))
+    assert right[0] > 0.94
+    assert right[1] > 0.98
+    assert right[0] > right[2]
+    assert right[1] > right[3]
+
+
+@pytest.mark.parametrize(("blocks", "lost"), [(2, 0.7), (3, 0.85)])
+def test_a_graph_scaled_by_degrees_is_not_centered_by_default(blocks, lost, monkeypatch):
+    """Adjusted Rand indices of the graphs of a benchmark, with small sizes."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    X, _, block = importlib.import_module("graph").block_model(400, 600, 12_000, blocks)
+
+    def agreement(**options):
+        found = np.abs(sca(X, blocks, scale="degree", **options).loadings).argmax(axis=1)
+        return adjusted_rand_score(block, found)
+
+    assert agreement() == agreement(center=False) > 0.98
+    assert agreement(center=True) < lost
+    (of_path,) = sca_path(X, blocks, [20.0], scale="degree")
+    np.testing.assert_array_equal(of_path.loadings, sca(X, blocks, l1_bound=20.0, scale="degree").loadings)
+
+
+# ---- rotation by the l1 norm, starts, paths -----------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
+def test_l1_rotation_in_prs(seed):
+    """`prs` shrinks what `l1_rotation` gives."""
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((40, 3))
+    U, _, Vt = np.linalg.svd(M, full_matrices=False)
+    rotated = spcacore.l1_rotation(U @ Vt)[0]
+    bound = 0.7 * np.abs(rotated).sum()
+    Y = prs(M, bound, rotation="l1")
+    np.testing.assert_allclose(np.sign(Y)[Y != 0], np.sign(rotated)[Y != 0])
+    level = (np.abs(rotated) - np.abs(Y))[Y != 0]
+    np.testing.assert_allclose(level, level[0], atol=1e-12)
+
+
+def test_l1_rotation_finds_planted_loadings():
+    X, planted = spcacore.datasets.make_spiked(200, 500, cardinality=10, variances=(60, 50, 40), rng=0)
+    for function in (sca, sma):
+        result = function(X, 3, l1_bound=9, rotation="l1")
+        assert result.converged
+        for t in range(3):
+            largest = np.sort(np.argsort(-np.abs(result.loadings[:, t]))[:10])
+            np.testing.assert_array_equal(largest, np.flatnonzero(planted[:, t]))
+
+
+def objective(X, loadings):
+    """||Z'XY||_F for the best scores Z, which span XY."""
+    return np.linalg.norm((X - X.mean(axis=0)) @ loadings)
+
+
+@AS_DATA
+@pytest.mark.parametrize(("threshold", "loss"), [("soft", 1e-3), ("hard", 3e-2)])
+def test_a_path_is_as_good_as_cold_starts(threshold, loss):
+    """In ||Z'XY||_F, on planted loadings, on noise and on pit props; hard thresholds are no ascent."""
+    spiked = spcacore.datasets.make_spiked(100, 300, cardinality=10, rng=0)[0]
+    noise = np.random.default_rng(0).standard_normal((60, 80))
+    for X, r in ((spiked, 3), (noise, 3), (PITPROPS, 4)):
+        top = np.sqrt(r * X.shape[1])
+        bounds = [top * share for share in (0.9, 0.5, 0.7) if top * share >= r]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # hard thresholds may go in cycles
+            path = sca_path(X, r, bounds, threshold=threshold, max_iter=300)
+            cold = [sca(X, r, l1_bound=bound, threshold=threshold, max_iter=300) for bound in bounds]
+        for bound, warm, single in zip(bounds, path, cold, strict=True):
+            assert np.abs(warm.loadings).sum() <= bound * (1 + 1e-12)
+            ours, theirs = (objective(X, result.loadings) for result in (warm, single))
+            assert ours >= theirs * (1 - loss)
+    with pytest.raises(ValueError, match="empty"):
+        sca_path(X, 2, [])
+    with pytest.raises(TypeError, match="sequence"):
+        sca_path(X, 2, 3.0)
+    with pytest.raises(ValueError, match=r"l1_bounds\[1\]"):
+        sca_path(X, 2, [3.0, -1.0])
+
+
+@pytest.mark.parametrize("bounds", [(9.0, 5.0, 7.0), (5.0, 9.0, 7.0)])
+def test_a_path_goes_from_the_largest_bound_down(bounds):
+    """The largest starts as `sca` does, and each other one from the loadings of the next larger one."""
+    X = samples(6)
+    path, start = dict(zip(bounds, sca_path(X, 3, bounds), strict=True)), None
+    for bound in (9.0, 7.0, 5.0):
+        expected = sca(X, 3, l1_bound=bound, start=start)
+        np.testing.assert_allclose(path[bound].loadings, expected.loadings, atol=1e-12)
+        assert path[bound].n_iter == expected.n_iter
+        start = path[bound].loadings
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sma_by_default(seed):
+    """The default bounds, B = Z'XY, its order, and the signs of both sides."""
+    X = samples(seed)
+    n, p, r = 30, 12, 3
+    X[:, 0] -= 3 * np.abs(X).max()
+    result = sma(X, r)
+    Y, Z, B = result.loadings, result.scores, result.middle
+    np.testing.assert_allclose(B, Z.T @ X @ Y, rtol=1e-10, atol=1e-10 * np.abs(X).max())
+    explicit = sma(X, r, sample_l1_bound=np.sqrt(n * r), l1_bound=np.sqrt(p * r))
+    np.testing.assert_array_equal(explicit.loadings, Y)
+    np.testing.assert_array_equal(explicit.scores, Z)
+    for side, size in ((Y, np.sum(B**2, axis=0)), (Z, np.sum(B**2, axis=1))):
+        assert (np.sum(side**3, axis=0) > 0).all()
+        assert (np.diff(size) <= 0).all()
+        assert np.abs(side).sum() <= np.sqrt(len(side) * r) * (1 + 1e-12)
+
+
+def test_default_bound_of_sca():
+    X = samples(3)
+    np.testing.assert_array_equal(sca(X, 2).loadings, sca(X, 2, l1_bound=np.sqrt(24)).loadings)
+    assert np.abs(sca(X, 2).loadings).sum() == pytest.approx(np.sqrt(24), rel=1e-9)
+
+
+def test_a_start_decides_where_to_begin():
+    X = samples(5)
+    done = sca(X, 3, l1_bound=6)
+    again = sca(X, 3, l1_bound=6, start=done.loadings)
+    assert again.n_iter <= 2 < done.n_iter
+    np.testing.assert_allclose(again.loadings, done.loadings, atol=1e-4)
+    for start, error, match in (
+        (np.ones((12, 2)), ValueError, r"start has shape \(12, 2\)"),
+        (np.eye(12, 3) * [1, 1, 0], ValueError, "column of zeros"),
+        (np.ones((12, 3)), ValueError, "directions"),
+        (np.full((12, 3), np.nan), ValueError, "start"),
+        ("eigenvector", TypeError, "start"),
+    ):
+        with pytest.raises(error, match=match):
+            sca(X, 3, start=start)
+
+
+# ---- bad input --------------------------------------------------------------------------------------
+
+
+def corrupt(**changes):
+    X = scipy.sparse.csr_array(counts(0))
+    for name, (place, value) in changes.items():
+        getattr(X, name)[place] = value
+    return X
+
+
+NEGATIVE = counts(0)
+NEGATIVE[3, 4] = -1
+
+
+@pytest.mark.parametrize("function", [sca, sma])
+@pytest.mark.parametrize(
+    ("X", "options", "error", "match"),
+    [
+        (NEGATIVE, {"scale": "degree"}, ValueError, "nonnegative entries, and X has -1"),
+        (scipy.sparse.csc_array(NEGATIVE), {"scale": "degree"}, ValueError, "nonnegative"),
+        (np.where(NEGATIVE < 0, np.nan, NEGATIVE), {"scale": "degree"}, ValueError, r"NaN.*\(3, 4\)"),
+        (corrupt(data=(3, np.inf)), {"scale": "degree"}, ValueError, "infinite"),
+        (np.full((5, 5), 1e308), {"scale": "degree"}, ValueError, "exceed the number range"),
+        (np.zeros((5, 4)), {"scale": "degree"}, ValueError, "zeros"),
+        (np.ones((5, 4)), {"scale": "degree", "center": True}, ValueError, "no variance"),
+        (counts(0), {"scale": "rows"}, ValueError, "scale must be True, False or 'degree'"),
+        (corrupt(indices=(0, -1)), {"scale": "degree"}, ValueError, "corrupt"),
+        (scipy.sparse.linalg.aslinearoperator(counts(0)), {"scale": "degree"}, TypeError, "an operator"),
+        (scipy.sparse.csr_array((5, 4)), {}, ValueError, "no variance"),
+    ],
+)
+def test_bad_matrices(function, X, options, error, match):
+    with pytest.raises(error, match=match):
+        function(X, 2, **options)
+
+
+def test_degrees_are_of_data():
+    with pytest.raises(ValueError, match="not for a covariance"):
+        sca(np.eye(4), 2, kind="covariance", scale="degree")
+
+
+@pytest.mark.parametrize("function", [sca, sma])
+@pytest.mark.parametrize("p", [20, 400])
+def test_more_components_than_the_rank(function, p):
+    """As many components as there are, never NaN, in each storage and scaling."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(1.0, (30, 2)).astype(float) @ rng.poisson(1.0, (2, p))
+    X[3] = X[:, 4] = 0
+    for M in (X, scipy.sparse.csr_array(X), scipy.sparse.csc_array(X), X.astype(np.float32)):
+        for scale in (False, "degree"):
+            with pytest.warns(RuntimeWarning, match="only 2 of the 5 components"):
+                result = function(M, 5, scale=scale, center=False)
+            assert result.loadings.shape == (p, 2)
+            for a in (result.loadings, result.scores, result.pve):
+                assert np.isfinite(a).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"n_components": 13}, ValueError, "n_components"),
+        ({"l1_bound": 0}, ValueError, r"l1_bound must be in \[.*, 6.9"),
+        ({"l1_bound": 7.0}, ValueError, "l1_bound"),
+    ],
+)
+def test_bad_input(options, error, match):
+    X = samples(1)
+    before = X.copy()
+    for function in (sca, sma):
+        with pytest.raises(error, match=match):
+            function(X, **{"n_components": 2, **options})
+    np.testing.assert_array_equal(X, before)
+    with pytest.raises(ValueError, match="at least as many rows"):
+        prs(np.ones((2, 3)), 2.0)
+    with pytest.raises(ValueError, match="l1_bound"):
+        prs(np.ones((3, 2)), 0.0)
+
+
+def test_not_converged():
+    X = samples(2)
+    with pytest.warns(RuntimeWarning, match="not converged in 1 iteration$"):
+        assert not sca(X, 3, l1_bound=6, max_iter=1, tol=0).converged
+
+
+@pytest.mark.parametrize("function", [sca, sma])
+def test_rank(function):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 10))
+    with pytest.warns(RuntimeWarning, match="only 2 of the 4 components"):
+        two = function(X, 4, l1_bound=5)
+    assert two.loadings.shape == (10, 2)
+    assert two.pve[-1] <= 1 + 1e-12
+    with pytest.raises(ValueError, match="no variance"):
+        function(np.zeros((5, 4)), 2)
+
+
+@pytest.mark.parametrize("bound", [1e-15, 1e-17, 1e-300])
+def test_bounds_below_rounding_end(bound):
+    """The level of such a bound rounds to the largest entry."""
+    M = np.random.default_rng(0).standard_normal((20, 3))
+    assert np.abs(prs(M, bound, rotation="none")).sum() <= 1e-14

@@ -1,0 +1,469 @@
+"""spca against the R package elasticnet, convex solvers, and what it promises."""
+
+import math
+import warnings
+
+import flat
+import numpy as np
+import pytest
+import scipy.sparse
+from extras import optional
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+from oracles import covariance, data_arrays, dense_vector, optimum, reference, samples
+
+import spcacore
+from spcacore import _core, spca
+from spcacore.models import elastic_net, net_steps
+from spcacore.models.elastic_net import elastic_nets
+
+cvxpy = optional("cvxpy")
+SparsePCA = optional("sklearn.decomposition", "SparsePCA")
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+PENALTIES = [0.06, 0.16, 0.1, 0.5, 0.5, 0.5]
+
+
+def signed(V):
+    return V * np.sign(V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])])
+
+
+def net_objective(G, c, ridge, penalty, b):
+    return b @ G @ b - 2 * c @ b + ridge * b @ b + penalty * np.abs(b).sum()
+
+
+# ---- published tables and the R package -------------------------------------------------------------
+
+
+def test_the_table_of_the_paper():
+    result = spca(PITPROPS, 6, penalty=PENALTIES, ridge=1e-6, kind="covariance", tol=1e-10)
+    assert result.cardinality.tolist() == [7, 4, 4, 1, 1, 1]
+    np.testing.assert_allclose(
+        result.adjusted_variance / 13,
+        [0.280066580, 0.139722575, 0.133114548, 0.074446704, 0.068021255, 0.062250211],
+        atol=1e-9,
+    )
+    name = "pitprops_elasticnet_spca_penalty_tight1e-10"
+    np.testing.assert_allclose(result.loadings, signed(reference(f"{name}_loadings")), atol=1e-12)
+    np.testing.assert_allclose(result.adjusted_variance / 13, reference(f"{name}_pev"), atol=1e-12)
+
+
+def test_by_number_of_variables():
+    result = spca(
+        PITPROPS, 6, cardinality=[7, 4, 4, 1, 1, 1], ridge=1e-6, refine=False, kind="covariance", tol=1e-3
+    )
+    theirs = reference("pitprops_elasticnet_spca_varnum_7_4_4_1_1_1_loadings")
+    np.testing.assert_allclose(result.loadings, signed(theirs), atol=1e-12)
+    assert result.adjusted_variance.sum() / 13 == pytest.approx(0.7578, abs=5e-5)
+    assert result.cardinality.tolist() == [7, 4, 4, 1, 1, 1]
+
+
+def test_data():
+    """Penalties are on the scale of X'X; both packages stop early."""
+    X = reference("small40x12_X")
+    theirs = signed(reference("small_elasticnet_spca_penalty20_lambda1_loadings"))
+    result = spca(X, 3, penalty=20, ridge=1, tol=1e-8)
+    np.testing.assert_allclose(result.loadings, theirs, atol=1e-4)
+    scaled = covariance(X) * (len(X) - 1)
+    same = spca(scaled, 3, penalty=20, ridge=1, tol=1e-8, kind="covariance")
+    np.testing.assert_allclose(same.loadings, result.loadings, atol=1e-9)
+    np.testing.assert_allclose(same.objective, result.objective, rtol=1e-10)
+    assert same.penalty == pytest.approx(20.0)
+
+
+def test_infinite_ridge():
+    """The R function's parameter is the level, half of the paper's penalty."""
+    X = reference("small40x12_X")
+    result = spca(X, 3, penalty=40, ridge=np.inf, tol=1e-9)
+    np.testing.assert_allclose(
+        result.loadings, signed(reference("small_elasticnet_arrayspc_para20_loadings")), atol=1e-7
+    )
+    share = result.adjusted_variance / result.total_variance
+    np.testing.assert_allclose(share, reference("small_elasticnet_arrayspc_para20_pev"), atol=1e-7)
+
+
+# ---- one elastic net --------------------------------------------------------------------------------
+
+NOTHING = np.zeros(0, np.intp), np.zeros(0)
+
+
+@given(seed=st.integers(0, 2**32), ridge=st.sampled_from([0.0, 1e-6, 0.1, 3.0]), share=st.floats(0.0, 1.1))
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
+def test_net_of_given_penalty(seed, ridge, share):
+    """The optimality conditions, which prove a convex problem solved."""
+    rng = np.random.default_rng(seed)
+    p, n = int(rng.integers(1, 15)), int(rng.integers(2, 20))
+    X = rng.standard_normal((n, p)) * rng.choice([0.1, 1, 10], p)
+    if p > 3:
+        X[:, 3] = X[:, 0]  # a duplicate
+    if p > 5:
+        X[:, 5] = X[:, 1] - 0.3 * X[:, 2] + 0.7 * X[:, 4]  # dependent but for rounding
+    G, c = X.T @ X, X.T @ rng.standard_normal(n)
+    floor = share * np.abs(c).max()
+    status, index, value, level = _core.elastic_net(G, c, p, ridge, floor, 1e-13, *NOTHING)
+    assert status == 0
+    assert level == floor
+    b = dense_vector(p, index, value)
+    residual = c - G @ b - ridge * b
+    tolerance = 1e-8 * np.abs(c).max()
+    assert (np.abs(residual) <= floor + tolerance).all()
+    if ridge == 0 and len(index):  # what depends on the others to rounding stays out
+        assert np.linalg.matrix_rank(X[:, index]) == len(index)
+    np.testing.assert_allclose(residual[index], floor * np.sign(value), atol=tolerance)
+    again = _core.elastic_net(G, c, p, ridge, floor, 1e-13, index, value)
+    np.testing.assert_array_equal(np.sort(again[1]), np.sort(index))
+
+
+@given(seed=st.integers(0, 2**32), ridge=st.sampled_from([1e-6, 0.1, 3.0]))
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
+def test_net_of_given_number(seed, ridge):
+    """The smallest penalty before one variable more: there a variable outside has the same product."""
+    rng = np.random.default_rng(seed)
+    p, n = int(rng.integers(3, 15)), 20
+    X = rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
+    G, c = X.T @ X, X.T @ rng.standard_normal(n)
+    k = int(rng.integers(1, p))
+    _, index, value, level = _core.elastic_net(G, c, k, ridge, 0.0, 1e-13, *NOTHING)
+    assert len(index) == k
+    b = dense_vector(p, index, value)
+    residual = np.abs(c - G @ b - ridge * b)
+    np.testing.assert_allclose(residual[index], level, rtol=1e-8)
+    outside = np.delete(residual, index)
+    assert outside.max() == pytest.approx(level, rel=1e-8)
+    # a little less would take in another variable
+    more = _core.elastic_net(G, c, p, ridge, level * (1 - 1e-6), 1e-13, *NOTHING)
+    assert set(more[1]) != set(index)
+    below = _core.elastic_net(G, c, p, ridge, level * (1 + 1e-6), 1e-13, *NOTHING)
+    assert set(below[1]) <= set(index)
+    again = _core.elastic_net(G, c, k, ridge, 0.0, 1e-13, index, value)
+    np.testing.assert_allclose(again[3], level, rtol=1e-9)
+
+
+def test_variables_that_leave():
+    """Random paths on which variables leave again end where a convex solver does."""
+    rng = np.random.default_rng(3)
+    left = 0
+    for _ in range(60):
+        X = rng.standard_normal((12, 8)) @ rng.standard_normal((8, 8))
+        G, c = X.T @ X, X.T @ rng.standard_normal(12)
+        sizes = [
+            len(_core.elastic_net(G, c, 8, 1e-3, f, 1e-13, *NOTHING)[1]) for f in np.geomspace(30, 1e-3, 80)
+        ]
+        left += bool((np.diff(sizes) < 0).any())
+    assert left > 5
+    X = rng.standard_normal((12, 8)) @ rng.standard_normal((8, 8))
+    G, c = X.T @ X, X.T @ rng.standard_normal(12)
+    for floor in (10.0, 1.0, 0.1):
+        _, index, value, _ = _core.elastic_net(G, c, 8, 0.5, floor, 1e-13, *NOTHING)
+        b = cvxpy.Variable(8)
+        root = np.linalg.cholesky(G + 0.5 * np.eye(8)).T
+        cost = cvxpy.sum_squares(root @ b) - 2 * c @ b + 2 * floor * cvxpy.norm1(b)
+        best = cvxpy.Problem(cvxpy.Minimize(cost)).solve(solver="CLARABEL")
+        ours = dense_vector(8, index, value)
+        assert net_objective(G, c, 0.5, 2 * floor, ours) == pytest.approx(best, rel=1e-7, abs=1e-7)
+
+
+# ---- the turns --------------------------------------------------------------------------------------
+
+
+def test_each_turn_is_solved():
+    """At the limit: B of every column by a convex solver given V, and V by the singular vectors given B."""
+    X = samples(5, 40, 10)
+    G = covariance(X) * 39
+    ridge, penalty = 2.0, np.array([30.0, 60.0, 20.0])
+    result = spca(X, 3, penalty=penalty, ridge=ridge, tol=1e-11, max_iter=10000)
+    B = cvxpy.Variable((10, 3))
+    U, _, Wt = np.linalg.svd(
+        G @ result.loadings @ np.diag(_lengths(G, result, ridge, penalty)), full_matrices=False
+    )
+    V = U @ Wt
+    cost = sum(
+        cvxpy.sum_squares(np.linalg.cholesky(G + ridge * np.eye(10)).T @ B[:, j])
+        - 2 * (G @ V[:, j]) @ B[:, j]
+        + penalty[j] * cvxpy.norm1(B[:, j])
+        for j in range(3)
+    )
+    best = cvxpy.Problem(cvxpy.Minimize(cost)).solve(solver="CLARABEL")
+    np.testing.assert_allclose(signed(B.value / np.linalg.norm(B.value, axis=0)), result.loadings, atol=1e-5)
+    assert result.objective[-1] == pytest.approx(np.trace(G) + best, rel=1e-7)
+
+
+def _lengths(G, result, ridge, penalty):
+    """Of the columns of B whose directions are known: V = polar(G B), and each length is that of its net."""
+    length = np.ones(result.n_components)
+    for _ in range(2000):
+        B = result.loadings * length
+        U, _, Wt = np.linalg.svd(G @ B, full_matrices=False)
+        for j, (x, v) in enumerate(zip(result.loadings.T, (U @ Wt).T, strict=True)):
+            length[j] = (x @ G @ v - penalty[j] / 2 * np.abs(x).sum()) / (x @ G @ x + ridge)
+    return length
+
+
+@given(seed=st.integers(0, 2**32), ridge=st.sampled_from([0.0, 1e-3, 1.0, np.inf]), share=st.floats(0.0, 0.8))
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
+def test_the_objective_never_rises(seed, ridge, share):
+    X = samples(seed, 25, 9)
+    penalty = share * 2 * np.linalg.eigvalsh(covariance(X) * 24)[-1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = spca(X, 3, penalty=penalty, ridge=ridge, tol=0, max_iter=40)
+    scale = abs(result.objective).max() + np.trace(covariance(X)) * 24
+    assert np.diff(result.objective).max(initial=0) <= 1e-12 * scale
+    assert np.isfinite(result.loadings).all()
+    norms = np.linalg.norm(result.loadings, axis=0)
+    np.testing.assert_allclose(norms[norms > 0], 1, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_working_set_finds_the_same(monkeypatch):
+    """More variables than are taken at once: the conditions hold for all of them, not only for the set."""
+    X, planted = spcacore.datasets.make_spiked(400, 600, cardinality=15, rng=0)
+    G = covariance(X) * 399
+    result = spca(X, 2, penalty=400.0, ridge=10.0, tol=1e-9)
+    x = result.loadings
+    B = x * _lengths(G, result, 10.0, result.penalty)
+    U, _, Wt = np.linalg.svd(G @ B, full_matrices=False)
+    residual = G @ U @ Wt - G @ B - 10.0 * B
+    for j in range(2):
+        support = x[:, j] != 0
+        np.testing.assert_allclose(residual[support, j], 200 * np.sign(x[support, j]), rtol=1e-5)
+        assert np.abs(residual[:, j]).max() <= 200 * (1 + 1e-5)
+    assert (x[planted[:, 0] != 0, 0] != 0).all()
+    options = {"cardinality": 40, "ridge": 10.0, "tol": 1e-4}
+    some = spca(X, 2, **flat.recorded("spca", options))
+    monkeypatch.setattr(net_steps, "WORKING_SET_VARIABLES", 600)
+    np.testing.assert_allclose(
+        spca(X, 2, **flat.recorded("spca", options)).loadings, some.loadings, atol=1e-9
+    )
+
+
+def test_wide_data_by_default():
+    """More columns than rows: an infinite ridge, and of given cardinality the best columns given V."""
+    X, planted = spcacore.datasets.make_spiked(60, 900, cardinality=10, rng=1)
+    result = spca(X, 2, cardinality=10, refine=False, tol=1e-10)
+    assert result.ridge == np.inf
+    assert ((result.loadings != 0) == (planted != 0)).all()
+    assert np.diff(result.objective).max() <= 1e-13 * abs(result.objective[-1])
+    G = covariance(X) * 59
+    B = result.loadings  # a fixed point, up to the lengths of its columns, which the nets give
+    for _ in range(500):
+        U, _, Wt = np.linalg.svd(G @ B, full_matrices=False)
+        C = G @ U @ Wt
+        B = np.where(np.abs(C) >= np.sort(np.abs(C), axis=0)[-10], C, 0)
+    np.testing.assert_allclose(signed(B / np.linalg.norm(B, axis=0)), result.loadings, atol=1e-7)
+
+
+@pytest.mark.slow
+def test_golub_explains_more_than_scikit_learn():
+    X = data_arrays("golub_leukemia.npz")["X"][:, ::4].astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = (
+            SparsePCA(3, alpha=7000, random_state=0, method=spcacore.TPower(max_iter=100))
+            .fit(X)
+            .components_.T
+        )
+    counts = np.count_nonzero(theirs, axis=0)
+    assert 50 < counts.sum() < 400
+    ours = spca(X, 3, cardinality=counts.clip(1))
+    assert ours.explained_variance.sum() > spcacore.explained_variance(X, theirs).sum()
+
+
+# ---- how much a given number of variables explains --------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_one_component_is_the_best_of_all_supports(seed):
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(8, 12))
+    A = covariance(rng.standard_normal((3 * p, p)) @ rng.standard_normal((p, p)), scale=bool(seed % 2))
+    k = int(rng.integers(2, p - 2))
+    assert spca(A, 1, cardinality=k, kind="covariance").explained_variance[0] == pytest.approx(optimum(A, k))
+
+
+def factors(seed, p):
+    rng = np.random.default_rng(seed)
+    F = rng.standard_normal((p, 4))
+    return F @ F.T + np.diag(rng.uniform(0.5, 2, p))
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize(("seed", "p"), [(1, 20), (3, 20), (8, 20), (5, 40)])
+def test_supports_that_alternate_are_told_and_refined(seed, p):
+    """With a small ridge nothing settles: the best on the way counts, and then joint rounds do."""
+    A = factors(seed, p)
+    options = {"cardinality": 5, "ridge": 1e-6, "kind": "covariance"}
+    with pytest.warns(RuntimeWarning, match="supports alternate"):
+        plain = spca(A, 3, **flat.recorded("spca", {**options, "refine": False}))
+    assert not plain.converged
+    assert plain.n_iter < 200
+    for some in range(1, plain.n_iter, 20):
+        with pytest.warns(RuntimeWarning, match="not converged in"):
+            earlier = spca(A, 3, **flat.recorded("spca", {**options, "refine": False, "max_iter": some}))
+        assert earlier.explained_variance.sum() <= plain.explained_variance.sum() * (1 + 1e-9)
+    refined = spca(A, 3, **flat.recorded("spca", options))
+    assert refined.converged
+    in_turn = spcacore.sparse_pca(A, 3, cardinality=5, kind="covariance").explained_variance.sum()
+    least = max(plain.explained_variance.sum(), in_turn)
+    assert refined.explained_variance.sum() >= least * (1 - 1e-9)
+    usual = spca(A, 3, **flat.recorded("spca", options | {"ridge": None}))
+    assert usual.converged
+    assert usual.explained_variance.sum() >= in_turn * (1 - 1e-9)
+
+
+def test_refinement_among_some_of_many_variables(monkeypatch):
+    """The planted variables are among those that take part, and the variance is that of all data."""
+    monkeypatch.setattr(elastic_net, "REFINED_ORDER", 60)
+    X, planted = spcacore.datasets.make_spiked(40, 300, cardinality=10, rng=1)
+    plain, refined = (spca(X, 2, cardinality=10, refine=refine) for refine in (False, True))
+    assert ((refined.loadings != 0) == (planted != 0)).all()
+    assert refined.explained_variance.sum() > plain.explained_variance.sum()
+    np.testing.assert_allclose(
+        refined.explained_variance, spcacore.explained_variance(X, refined.loadings), rtol=1e-9
+    )
+
+
+def test_groups_settle():
+    X = np.random.default_rng(1).standard_normal((40, 6)) @ np.random.default_rng(2).standard_normal((6, 6))
+    A, groups = covariance(X), np.repeat([0, 1, 2], 2)
+    result = spca(A, 2, cardinality=2, kind="covariance", choice=spcacore.Choice(groups=groups))
+    assert result.converged
+    best = max(
+        np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] for S in (np.flatnonzero(groups != g) for g in range(3))
+    )
+    one = spca(A, 1, cardinality=2, kind="covariance", choice=spcacore.Choice(groups=groups))
+    assert one.explained_variance[0] == pytest.approx(best)
+
+
+# ---- what may go wrong ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"penalty": 1, "cardinality": 2}, ValueError, "either penalty or cardinality"),
+        ({"penalty": -1}, ValueError, r"penalty must be in \[0, "),
+        ({"penalty": [1, np.nan]}, ValueError, r"penalty\[1\]"),
+        ({"penalty": [1, 2, 3]}, ValueError, "3 entries for 2 components"),
+        ({"cardinality": 0}, ValueError, r"cardinality must be in \[1, 12\]"),
+        ({"cardinality": [3, 13]}, ValueError, r"cardinality\[1\]"),
+        ({"penalty": 1, "ridge": -1}, ValueError, "ridge"),
+        ({"penalty": 1, "n_components": 13}, ValueError, "n_components"),
+    ],
+)
+def test_bad_options(options, error, match):
+    X = samples(1)
+    before = X.copy()
+    with pytest.raises(error, match=match):
+        spca(X, **flat.recorded("spca", {"n_components": 2, **options}))
+    np.testing.assert_array_equal(X, before)
+
+
+def test_bad_matrices():
+    with pytest.raises(ValueError, match="no variance"):
+        spca(np.zeros((4, 3)), 1, penalty=1)
+    with pytest.raises(ValueError, match="semidefinite"):
+        spca(np.diag([1.0, -1.0]), 1, penalty=0.1, kind="covariance")
+    with pytest.raises(ValueError, match="ridge must be given"):
+        spca(scipy.sparse.linalg.aslinearoperator(samples(1)), 2, penalty=1)
+
+
+def test_a_penalty_too_large_is_told():
+    X = samples(2)
+    with pytest.warns(RuntimeWarning, match="without nonzeros, the first at 0"):
+        result = spca(X, 2, penalty=1e9)
+    assert not result.loadings.any()
+    assert result.explained_variance.tolist() == [0, 0]
+    assert result.converged
+    with pytest.warns(RuntimeWarning, match="1 loadings without nonzeros, the first at 1"):
+        one = spca(X, 2, penalty=[1.0, 1e9])
+    assert one.loadings[:, 0].any()
+
+
+def test_rank_and_scale():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 10))
+    with pytest.warns(RuntimeWarning, match="only 2 of the 4 components"):
+        two = spca(X, 4, penalty=[1, 2, 3, 4])
+    assert two.loadings.shape == (10, 2)
+    Y = samples(4)
+    near = spca(Y, 2, cardinality=4, ridge=np.inf)
+    for scale in (1e300, 1e-200):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "a variance (exceeds|is below) the number range")
+            far = spca(Y * scale, 2, cardinality=4, ridge=np.inf)
+        np.testing.assert_allclose(far.loadings, near.loadings, atol=1e-7)
+    constant = np.column_stack([Y, np.full(30, 7.0), np.zeros(30)])
+    assert not spca(constant, 2, penalty=1.0).loadings[-2:].any()
+    scaled = spca(Y * np.arange(1, 13), 2, cardinality=4, scale=True)
+    np.testing.assert_allclose(scaled.loadings, spca(Y, 2, cardinality=4, scale=True).loadings, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("start", "match"),
+    [(np.eye(3), r"\(12, 2\) is needed"), (np.ones((12, 2)), "linearly independent")],
+)
+def test_bad_starts(start, match):
+    with pytest.raises(ValueError, match=match):
+        elastic_nets(samples(1), 2, None, start, penalty=1)
+
+
+@given(
+    exponent=st.integers(-500, 500),
+    ridge=st.integers(-1000, 1020),
+    sparsity=st.sampled_from([{"cardinality": 3}, {"penalty": 0.0}]),
+)
+def test_loadings_have_unit_norm_in_any_units(exponent, ridge, sparsity):
+    """Whatever the ridge is beside X'X; and loadings do not depend on the unit of both."""
+    X = samples(6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = spca(
+            np.ldexp(X, exponent),
+            2,
+            **flat.recorded("spca", {**sparsity, "ridge": math.ldexp(1.0, ridge), "max_iter": 3}),
+        )
+    norm = np.linalg.norm(result.loadings, axis=0)
+    np.testing.assert_allclose(norm[norm > 0], 1, rtol=1e-12)
+    assert norm.all()
+    assert result.ridge == math.ldexp(1.0, ridge)
+
+
+@pytest.mark.parametrize(("scale", "ridge"), [(1.0, 1e165), (1.0, 1e300), (1e-100, 1e-6), (1e-150, 1e-6)])
+def test_a_huge_ridge_is_an_infinite_one(scale, ridge):
+    """Of loadings at unit length: B is the soft threshold of the products, over the ridge."""
+    X = samples(6)
+    limit = spca(X, 2, penalty=40, ridge=np.inf, tol=1e-9)
+    result = spca(X * scale, 2, penalty=40 * scale**2, ridge=ridge, tol=1e-9)
+    assert (limit.cardinality < 12).any()
+    np.testing.assert_allclose(result.loadings, limit.loadings, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_default_ridge(kind):
+    """A millionth of the mean of the diagonal of X'X; infinite where p > n."""
+    X = samples(3)
+    C = X - X.mean(axis=0)
+    A = C.T @ C if kind == "covariance" else X
+    result = spca(A, 2, penalty=1.0, kind=kind, tol=0.1)
+    assert result.ridge == pytest.approx(1e-6 * np.mean(np.sum(C**2, axis=0)), rel=1e-12)
+    assert spca(X[:10], 2, penalty=1.0, tol=0.1).ridge == np.inf
+
+
+@pytest.mark.parametrize("max_iter", [1, 4])
+def test_iterations_end_at_the_limit(max_iter):
+    with pytest.warns(RuntimeWarning, match=f"not converged in {max_iter} iterations?$"):
+        result = spca(samples(3), 2, penalty=1.0, tol=0, max_iter=max_iter)
+    assert result.n_iter == len(result.objective) == max_iter
+    assert not result.converged
+
+
+@pytest.mark.parametrize("shape", [(8, 20), (30, 6)])
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
+def test_objective_of_an_infinite_ridge_in_units_of_the_data(shape, unit):
+    """Without penalty B = X'X v and the objective is the negative square of the largest eigenvalue of X'X."""
+    X = unit * np.random.default_rng(0).standard_normal(shape)
+    largest = np.linalg.norm(X - X.mean(axis=0), 2) ** 2
+    result = spca(X, 1, penalty=0.0, ridge=np.inf, tol=1e-9, max_iter=9999)
+    assert result.objective[-1] == pytest.approx(-(largest**2), rel=1e-9)

@@ -1,0 +1,708 @@
+"""oppca and soppca against dense formulas, principal components, truncated power and enumeration."""
+
+import math
+from functools import partial
+from itertools import combinations
+
+import flat
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.optimize
+import scipy.sparse as sp
+from extras import example, optional
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+from oracles import covariance, deflated, dense_vector, power_iteration
+
+import spcacore
+from spcacore import grid_laplacian, oppca, ppca, select_prior, soppca, sparse_pca
+from spcacore.models import priors
+from spcacore.models.variational import chosen_support
+from spcacore.operators.field import Field
+from spcacore.supports.admissible import Supports
+
+
+def samples(seed=0, n=60, p=20):
+    rng = np.random.default_rng(seed)
+    signal = rng.standard_normal((n, 4)) * [5, 4, 3, 2] @ np.linalg.qr(rng.standard_normal((p, 4)))[0].T
+    return signal + 0.5 * rng.standard_normal((n, p)) + 3
+
+
+def prior(p, seed=0):
+    A = np.random.default_rng(seed).standard_normal((p, p))
+    return A @ A.T / p + 0.05 * np.eye(p)
+
+
+def smooth(p, width=2.0):
+    i = np.arange(p)
+    return np.exp(-0.5 * ((i[:, None] - i) / width) ** 2) + 0.01 * np.eye(p)
+
+
+def complement(M):
+    """An orthonormal basis of what is orthogonal to the columns of M."""
+    return np.linalg.svd(np.column_stack([M, np.zeros((len(M), 1))]))[0][:, M.shape[1] :]
+
+
+def dense_free_energy(Z, x, m, S, C, s2, B):
+    """F from the explicit posterior and prior on the span of B."""
+    n, p = Z.shape
+    fit = np.sum(Z**2) - 2 * x @ Z @ m + x @ x * (m @ m + np.trace(S))
+    L = np.linalg.inv(C)
+    F = -0.5 * n * p * np.log(2 * np.pi * s2) - fit / (2 * s2) - 0.5 * (m @ L @ m + np.trace(L @ S))
+    F += 0.5 * np.linalg.slogdet(B.T @ L @ B / (2 * np.pi))[1]
+    return F + 0.5 * np.linalg.slogdet(2 * np.pi * np.e * B.T @ S @ B)[1]
+
+
+def plain_em(T, C, r, n_iter):
+    """The E- and M-steps as they stand, with explicit inverses: no scaling, no combinations."""
+    n, p = T.shape
+    means, out = np.zeros((p, 0)), []
+    for _ in range(r):
+        B = complement(means)
+        Z = T @ B @ B.T
+        x, s2 = Z @ np.linalg.svd(Z)[2][0], 1.0
+        F = []
+        for _ in range(n_iter):
+            S = B @ np.linalg.inv(B.T @ (x @ x / s2 * np.eye(p) + np.linalg.inv(C)) @ B) @ B.T
+            m = S @ Z.T @ x / s2
+            e = m @ m + np.trace(S)
+            x = Z @ m / e
+            s2 = (np.sum(Z**2) + x @ x * e - 2 * m @ Z.T @ x) / (n * p)
+            F.append(dense_free_energy(Z, x, m, S, C, s2, B))
+        out.append((m, F, s2))
+        means = np.column_stack([means, m])
+    return out
+
+
+# ---- oppca ------------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32), wide=st.booleans())
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
+def test_without_a_prior_the_principal_components(seed, wide):
+    X = samples(seed, 15, 40) if wide else samples(seed)
+    result = oppca(X, 4, tol=1e-10)
+    U, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    np.testing.assert_allclose(np.abs(Vt[:4] @ result.loadings), np.eye(4), atol=1e-7)
+    np.testing.assert_allclose(result.explained_variance, s[:4] ** 2 / (len(X) - 1), rtol=1e-10)
+    cosine = (U[:, :4].T @ result.scores) / np.linalg.norm(result.scores, axis=0)
+    np.testing.assert_allclose(np.abs(cosine), np.eye(4), atol=1e-7)
+
+
+@given(seed=st.integers(0, 2**32), which=st.sampled_from(["identity", "random", "smooth", "laplacian"]))
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
+def test_means_are_orthogonal_and_the_free_energy_never_falls(seed, which):
+    X = samples(seed)
+    options = {
+        "identity": {}, "random": {"prior_covariance": prior(20, seed)},
+        "smooth": {"prior_covariance": smooth(20)}, "laplacian": {"prior_precision": grid_laplacian((4, 5))},
+    }[which]  # fmt: skip
+    dense, sparse = (
+        oppca(X, 4, **flat.recorded("oppca", options)),
+        soppca(X, 3, 6, **flat.recorded("soppca", {**options, "deflation": "constrained"})),
+    )
+    for result in (dense, sparse):
+        M = result.means / np.linalg.norm(result.means, axis=0)
+        np.testing.assert_allclose(M.T @ M, np.eye(M.shape[1]), atol=1e-10)
+    assert (sparse.cardinality <= 6).all()
+    for result in (
+        dense,
+        sparse,
+        soppca(X, 3, 6, **flat.recorded("soppca", options)),
+        oppca(X, 3, **flat.recorded("oppca", {**options, "deflation": "naive"})),
+    ):
+        assert result.converged.all()
+        for path in result.free_energy:
+            assert (np.diff(path) >= 0).all()
+
+
+def test_components_of_noise_take_few_iterations():
+    """Eigenvalues of noise lie close together, so that steps towards their eigenvectors are slow."""
+    rng = np.random.default_rng(0)
+    planted = rng.standard_normal((90, 4)) @ (6 * np.linalg.qr(rng.standard_normal((400, 4)))[0]).T
+    X = planted + rng.standard_normal((90, 400))
+    found = oppca(X, 30)
+    assert found.converged.all()
+    assert found.n_iter.max() <= 12
+    _, _, vectors = np.linalg.svd(X - X.mean(axis=0))
+    np.testing.assert_allclose(np.abs(np.sum(found.loadings * vectors[:30].T, axis=0)), 1, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 5, 7])
+def test_the_first_support_is_sought_from_all_columns(seed):
+    """Of scaled data with many factors, where single starts end lower: no worse than `sparse_pca`."""
+    rng = np.random.default_rng(seed)
+    X = 0.7 * rng.standard_normal((80, 12)) @ rng.standard_normal((12, 400))
+    X += rng.standard_normal((80, 400))
+    best = sparse_pca(X, 1, cardinality=8, scale=True).explained_variance[0]
+    assert soppca(X, 1, 8, scale=True).explained_variance[0] >= best * (1 - 1e-9)
+
+
+def test_a_covariance_is_singular_relative_to_its_largest_eigenvalue():
+    """Which is 20 times its largest entry here."""
+    eps, C = np.finfo(float).eps, np.ones((20, 20))
+    with pytest.raises(ValueError, match="singular to rounding"):
+        priors.as_prior(spcacore.Prior(covariance=C + 60 * eps * np.eye(20)), 20, None, 0)
+    priors.as_prior(spcacore.Prior(covariance=C + 4000 * eps * np.eye(20)), 20, None, 0)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("C", [prior(8), smooth(8), np.eye(8)], ids="abc")
+def test_the_explicit_iteration(C):
+    """The same fixed points, means, posteriors and free energies as plain EM with explicit inverses."""
+    X = samples(1, 12, 8)
+    T = X - X.mean(axis=0)
+    result = oppca(X, 3, tol=1e-11, prior=spcacore.Prior(covariance=C))
+    for t, (m, F, s2) in enumerate(plain_em(T, C, 3, 1000)):
+        assert (np.diff(F) >= -1e-9 * np.abs(F[:-1])).all()
+        assert F[-1] - 1e-5 < result.free_energy[t][-1] < F[-1] + 0.01  # plain EM is still on its way
+        ours = result.means[:, t] * np.sign(result.means[:, t] @ m)
+        np.testing.assert_allclose(ours, m, atol=5e-3 * np.linalg.norm(m))
+        assert result.noise_variances[t] == pytest.approx(s2, rel=1e-3)
+    assert result.noise_variance == result.noise_variances[-1]
+    for t in range(3):  # and the posterior is what the equations say
+        B = complement(result.means[:, :t])
+        P, a, m = B @ B.T, result.posterior_precision[t], result.means[:, t]
+        S = B @ np.linalg.inv(B.T @ (a * np.eye(8) + np.linalg.inv(C)) @ B) @ B.T
+        np.testing.assert_allclose(result.posterior_covariance(t), S, atol=1e-9)
+        two = np.ix_([5, 2], [5, 2])
+        np.testing.assert_allclose(result.posterior_covariance(t, [5, 2]), S[two], atol=1e-9)
+        assert result.posterior_trace[t] == pytest.approx(np.trace(S), rel=1e-6)
+        x, s2 = result.scores[:, t], result.noise_variances[t]
+        np.testing.assert_allclose(x, T @ P @ m / (m @ m + np.trace(S)), atol=1e-10)
+        assert x @ x / s2 == pytest.approx(a, rel=1e-3)
+        F = dense_free_energy(T @ P, x, m, S, C, s2, B)
+        assert result.free_energy[t][-1] == pytest.approx(F, abs=1e-4)
+
+
+def test_only_the_shape_of_a_prior_matters():
+    X, C = samples(2), smooth(20)
+    a, b = (
+        oppca(X, 3, prior=spcacore.Prior(covariance=C)),
+        oppca(X, 3, prior=spcacore.Prior(covariance=4 * C)),
+    )
+    c = oppca(X, 3, prior=spcacore.Prior(precision=np.linalg.inv(C)))
+    np.testing.assert_allclose(b.loadings, a.loadings, atol=1e-6)
+    np.testing.assert_allclose(c.loadings, a.loadings, atol=1e-6)
+    np.testing.assert_allclose(b.means, 2 * a.means, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(c.posterior_trace, a.posterior_trace, rtol=1e-4)
+    for other in (b, c, oppca(X, 3, prior=spcacore.Prior(covariance=100 * C))):
+        np.testing.assert_allclose(
+            [F[-1] for F in other.free_energy], [F[-1] for F in a.free_energy], rtol=1e-7
+        )
+        np.testing.assert_allclose(other.gain, a.gain, rtol=1e-6)
+
+
+def test_kinds_of_input_scale_and_extend():
+    X, C = samples(3), smooth(20)
+    base = oppca(X, 3, prior=spcacore.Prior(covariance=C))
+    for M, options in (
+        (sp.csr_array(X), {}),
+        (covariance(X), {"kind": "covariance", "n_samples": 60}),
+        (X * 1e140, {}),
+        (X.astype(np.float32), {}),
+    ):
+        result = oppca(M, 3, **flat.recorded("oppca", {**options, "prior_covariance": C}))
+        single = result.loadings.dtype == np.float32
+        np.testing.assert_allclose(result.loadings, base.loadings, atol=1e-3 if single else 1e-6)
+        if result.scores is not None:
+            unit = np.abs(M).max() / np.abs(X).max()
+            tolerance = 1e-2 if single else 1e-5
+            np.testing.assert_allclose(result.scores / unit, base.scores, rtol=tolerance, atol=tolerance)
+            np.testing.assert_allclose(result.transform(M), result.scores)
+    for function, more in ((oppca, {}), (soppca, {"cardinality": 5})):
+        for deflation in ("orthogonal", "naive"):
+            options = {"prior": spcacore.Prior(covariance=C), "deflation": deflation, **more}
+            whole, part = function(X, 3, **options), function(X, 1, **options).extend(X, 2)
+            for name in ("loadings", "means", "scores", "noise_variances", "posterior_trace"):
+                np.testing.assert_array_equal(getattr(part, name), getattr(whole, name))
+
+
+def test_the_motivating_example():
+    """Three variables, two components of equal variance, unit noise (Khanna et al., section 3).
+
+    Tipping and Bishop's model, fitted one component at a time to the residual of the expected weights,
+    shrinks these and so finds the first direction again; with orthogonal means that cannot be.
+    """
+    rng = np.random.default_rng(0)
+    n = 100_000
+    X = rng.standard_normal((n, 2)) @ np.eye(2, 3) + rng.standard_normal((n, 3))
+    result = oppca(X, 2)
+    assert (np.abs(result.loadings[2]) < 0.01).all()  # the plane of the first two variables
+    assert abs(result.loadings[:, 0] @ result.loadings[:, 1]) < 1e-10
+    Z, found = X - X.mean(axis=0), []
+    for _ in range(3):
+        model = ppca(Z, 1)
+        found.append(model.directions[:, 0])
+        Z = Z - model.transform(Z) @ model.loadings.T
+    assert abs(found[0] @ found[2]) > 0.999
+    three = oppca(X, 3).loadings
+    np.testing.assert_allclose(three.T @ three, np.eye(3), atol=1e-10)
+    assert abs(three[2, 2]) > 0.999
+
+
+def test_naive_deflation_does_not_give_orthogonal_means():
+    X, C = samples(4), smooth(20, 4.0)
+    naive = oppca(X, 4, deflation="naive", prior=spcacore.Prior(covariance=C)).loadings
+    assert np.abs(naive.T @ naive - np.eye(4)).max() > 1e-2
+    # with x_1 = T m/e, the second component is that of T - x_1 m'
+    T = X - X.mean(axis=0)
+    first = oppca(X, 1, prior=spcacore.Prior(covariance=C))
+    second = oppca(
+        T - np.outer(first.scores[:, 0], first.means[:, 0]),
+        1,
+        center=False,
+        prior=spcacore.Prior(covariance=C),
+    )
+    assert abs(second.loadings[:, 0] @ naive[:, 1]) == pytest.approx(1, abs=1e-6)
+
+
+# ---- soppca -----------------------------------------------------------------------------------------
+
+
+def opd_truncated_power(A, supports, k):
+    """Truncated power with orthogonalized projection deflation, from the given first supports."""
+    V = []
+    for S in supports:
+        start = dense_vector(len(A), S, np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1])
+        V.append(power_iteration(A, start, k, 500))
+        A = deflated(A, V[-1], "orthogonalized_projection", V[:-1])
+    return np.array(V).T
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
+def test_without_a_prior_truncated_power_with_orthogonalized_projection(seed):
+    """Components that overlap: each is a fixed point of truncated power on the matrix so deflated."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 12)) @ rng.standard_normal((12, 12))
+    result = soppca(X, 3, 4, tol=1e-11)
+    V = opd_truncated_power(covariance(X), [np.flatnonzero(v) for v in result.loadings.T], 4)
+    np.testing.assert_allclose(np.abs(np.sum(V * result.loadings, axis=0)), 1, atol=1e-9)
+    other = sparse_pca(X, 3, cardinality=4, deflation="orthogonalized_projection")
+    if ((other.loadings != 0) == (result.loadings != 0)).all():
+        np.testing.assert_allclose(result.loadings, other.loadings, atol=1e-7)
+    assert result.explained_variance.sum() >= 0.9 * other.explained_variance.sum()
+
+
+def objective(S, r, K):
+    S = list(S)
+    B = K[np.ix_(S, S)]
+    return r[S] @ np.linalg.solve(B, r[S]) - np.linalg.slogdet(B)[1]
+
+
+def greedy_support(r, K, k):
+    chosen = []
+    for _ in range(k):
+        others = sorted(set(range(len(r))) - set(chosen))
+        chosen.append(max(others, key=lambda j: objective([*chosen, j], r, K)))
+    return chosen
+
+
+@given(seed=st.integers(0, 2**32), k=st.integers(1, 6), sparse=st.booleans())
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+def test_the_greedy_support(seed, k, sparse):
+    """Step by step the best next variable, by explicit inverses and determinants; near the best of all."""
+    rng = np.random.default_rng(seed)
+    p, a = 10, float(np.exp(rng.uniform(-2, 2)))
+    if sparse:
+        L = sp.csr_array(grid_laplacian((2, 5)) * rng.uniform(0.1, 3))
+        chooser = priors.Sparse(L, L.diagonal(), np.ones(1), np.ones(1))
+        L = L.toarray()
+    else:
+        L = np.linalg.inv(prior(p, seed))
+        chooser = priors.Spectral.of((L + L.T) / 2)
+    r, K = 3 * rng.standard_normal(p), a * np.eye(p) + L
+    before = r.copy()
+    assert chosen_support(chooser, Supports.any_of(p, k), r, a).tolist() == sorted(greedy_support(r, K, k))
+    np.testing.assert_array_equal(r, before)
+    K /= np.linalg.eigvalsh(K)[-1]  # then every variable adds, and greedy comes within 1 - 1/e
+    best = max(objective(S, r, K) for S in combinations(range(p), k))
+    assert objective(greedy_support(r, K, k), r, K) >= (1 - 1 / np.e) * best
+
+
+def test_posteriors_on_a_support():
+    X, C = samples(6), smooth(20)
+    for deflation in ("orthogonal", "constrained"):
+        result = soppca(X, 2, 6, deflation=deflation, tol=1e-11, prior=spcacore.Prior(covariance=C))
+        S = np.flatnonzero(result.means[:, 1])
+        K = result.posterior_precision[1] * np.eye(len(S)) + np.linalg.inv(C)[np.ix_(S, S)]
+        q = result.means[S, :1]
+        expected = np.linalg.inv(K)
+        if deflation == "constrained" and q.any():
+            P = np.eye(len(S)) - q @ q.T / (q.T @ q)
+            expected = np.linalg.pinv(P @ K @ P, hermitian=True)
+        np.testing.assert_allclose(result.posterior_covariance(1), expected, atol=1e-9)
+        assert result.posterior_trace[1] == pytest.approx(np.trace(expected), rel=1e-6)
+        outside = int(np.setdiff1d(np.arange(20), S)[0])
+        padded = result.posterior_covariance(1, [S[0], outside])
+        np.testing.assert_allclose(padded, [[expected[0, 0], 0], [0, 0]], atol=1e-9)
+
+
+# ---- free energies ----------------------------------------------------------------------------------
+
+
+def log_density(Z, x, s2, C):
+    """Of the rows of Z together: normal with covariance s2 I + xx' (x) C."""
+    K = s2 * np.eye(Z.size) + np.kron(np.outer(x, x), C)
+    return -0.5 * (np.linalg.slogdet(2 * np.pi * K)[1] + Z.ravel() @ np.linalg.solve(K, Z.ravel()))
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+@pytest.mark.parametrize("method", ["oppca", "soppca", "constrained"])
+def test_the_free_energy_is_the_log_density(method, scale):
+    """With the loading integrated out over where it may lie, by the explicit covariance of all entries."""
+    n, p = 9, 7
+    X, C = samples(3, n, p), prior(p, 1)
+    Z = X - X.mean(axis=0)
+    if method == "oppca":
+        result = oppca(X, 3, tol=1e-11, prior=spcacore.Prior(covariance=scale * C))
+    else:
+        how = "constrained" if method == "constrained" else "orthogonal"
+        result = soppca(X, 3, 4, deflation=how, tol=1e-11, prior=spcacore.Prior(covariance=scale * C))
+    for t in range(3):
+        m = result.means[:, t]
+        M = result.means[:, :t]
+        P = np.eye(p) - (M @ np.linalg.pinv(M) if t else 0)
+        S = np.arange(p) if method == "oppca" else np.flatnonzero(m)
+        B = np.eye(p)[:, S]
+        if method != "soppca" and t:
+            B = B @ complement(M[S]) if len(S) == p else B @ scipy.linalg.null_space(M[S].T, rcond=1e-9)
+        L = B.T @ np.linalg.inv(scale * C) @ B
+        restricted = B @ np.linalg.inv(L) @ B.T
+        T = Z @ P
+        x = T @ m / (m @ m + result.posterior_trace[t])
+        expected = log_density(T, x, result.noise_variances[t], restricted)
+        assert result.free_energy[t][-1] == pytest.approx(expected, abs=1e-4)
+        alone = log_density(T, np.zeros(n), np.sum(T**2) / (n * p), C)
+        choices = 1 if method == "oppca" else len(list(combinations(range(p), 4)))
+        gain = expected - alone - n * np.log(p) / 2 - np.log(choices)
+        assert result.gain[t] == pytest.approx(gain, abs=1e-4)
+
+
+def log_density_of_all(T, X, s2, C):
+    """Of T = X W + noise with W integrated out, by the explicit covariance of all entries."""
+    K = s2 * np.eye(T.size) + np.kron(X @ X.T, C)
+    return -0.5 * (np.linalg.slogdet(2 * np.pi * K)[1] + T.ravel() @ np.linalg.solve(K, T.ravel()))
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_joint_model_has_the_largest_density(seed, scale):
+    """The density by its definition; no less than what BFGS reaches, nor than with weights found in turn."""
+    n, p, r = 8, 6, 2
+    X, C = samples(seed, n, p), scale * smooth(p, 1.5)
+    T, given = X - X.mean(axis=0), {"prior": spcacore.Prior(covariance=C)}
+    result = oppca(X, r, deflation="joint", **given)
+    density = result.free_energy[0][-1]
+    assert density == pytest.approx(log_density_of_all(T, result.scores, result.noise_variance, C), abs=1e-7)
+    assert (np.diff(result.free_energy[0]) >= -1e-12 * abs(density)).all()
+    in_turn = oppca(X, r, **given)
+    assert density >= log_density_of_all(T, in_turn.scores, in_turn.noise_variance, C)
+
+    def loss(v):
+        return -log_density_of_all(T, v[:-1].reshape(n, r), np.exp(v[-1]), C)
+
+    starts = np.random.default_rng(seed).standard_normal((3, n * r + 1))
+    best = max(-scipy.optimize.minimize(loss, start, method="BFGS").fun for start in starts)
+    assert density >= best - 1e-6
+    square = result.scores.T @ result.scores  # the posteriors: independent, of precision a I + C^-1
+    np.testing.assert_allclose(square, np.diag(result.posterior_precision) * result.noise_variance, atol=1e-5)
+    for t, (x, m) in enumerate(zip(result.scores.T, result.means.T, strict=True)):
+        S = np.linalg.inv(x @ x / result.noise_variance * np.eye(p) + np.linalg.inv(C))
+        np.testing.assert_allclose(result.posterior_covariance(t), S, rtol=1e-4, atol=1e-6 * scale)
+        np.testing.assert_allclose(m, S @ T.T @ x / result.noise_variance, rtol=1e-4, atol=1e-4)
+    alone = log_density(T, np.zeros(n), np.sum(T**2) / (n * p), C)
+    cost = (n * r - r * (r - 1) / 2) * np.log(p) / 2
+    assert result.gain.sum() == pytest.approx(density - alone - cost)
+
+
+@pytest.mark.parametrize("shape", [(30, 50), (60, 12)])
+def test_the_joint_model_without_a_prior_has_a_closed_form(shape):
+    """Tipping and Bishop's, of the transposed data: eigenvalues of T T'/p, less the mean of those left."""
+    X = samples(3, *shape)
+    n, p = shape
+    squares = np.linalg.svd(X - X.mean(axis=0))[1] ** 2
+    noise = squares[3:].sum() / p / (n - 3)
+    result = oppca(X, 3, deflation="joint")
+    assert result.noise_variance == pytest.approx(noise, rel=1e-6)
+    np.testing.assert_allclose(
+        result.scores.T @ result.scores, np.diag(squares[:3] / p - noise), rtol=1e-6, atol=1e-6
+    )
+    np.testing.assert_allclose(np.abs(result.loadings.T @ oppca(X, 3).loadings), np.eye(3), atol=1e-6)
+
+
+@pytest.mark.parametrize("deflation", ["orthogonal", "constrained"])
+def test_the_matrix_of_the_search_is_formed_once(deflation, monkeypatch):
+    """So that the time is linear in the number of components, those of noise included."""
+    formed, form = [], Field._formed
+    monkeypatch.setattr(Field, "_formed", lambda field: formed.append(field) or form(field))
+    X = np.random.default_rng(0).standard_normal((60, 400))
+    found = soppca(X, 8, 10, deflation=deflation)
+    assert found.n_components == 8
+    assert len(formed) == len(set(map(id, formed))) > 0
+
+
+def test_what_the_joint_model_refuses():
+    X = samples(0, 12, 6)
+    with pytest.raises(ValueError, match="n_components cannot be None"):
+        oppca(X, None, deflation="joint")
+    with pytest.raises(ValueError, match="X has rank 6 at most, so n_components must be below"):
+        oppca(X, 6, deflation="joint")
+    with pytest.raises(ValueError, match="fit anew"):
+        oppca(X, 2, deflation="joint").extend(X, 1)
+    with pytest.raises(ValueError, match="deflation"):
+        soppca(X, 2, 3, deflation="joint")
+
+
+def test_components_stop_where_the_next_does_not_raise_the_free_energy():
+    rng = np.random.default_rng(0)
+    for n, p in ((60, 20), (20, 200), (100, 100)):
+        noise = rng.standard_normal((n, p))
+        W = np.linalg.qr(rng.standard_normal((p, 3)))[0]
+        X = noise + rng.standard_normal((n, 3)) @ (np.sqrt(p) * np.array([4, 3.5, 3]) * W).T / 2
+        found = oppca(X, None)
+        assert found.n_components == 3
+        assert (found.gain > 0).all()
+        all_of_them = oppca(X, 4)
+        np.testing.assert_array_equal(all_of_them.gain[:3], found.gain)
+        assert not all_of_them.gain[3] > 0
+        np.testing.assert_array_equal(found.extend(X, 1).gain, all_of_them.gain)
+        with pytest.warns(RuntimeWarning, match="not even the first"):
+            assert oppca(noise, None).n_components == 1
+    low = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 9)) * 5  # the rank ends before
+    assert oppca(low, None).n_components == 2
+
+
+@pytest.mark.slow
+def test_the_prior_that_the_loadings_were_drawn_from_is_selected():
+    widths = {"rough": 1.0, "right": 3.0, "smooth": 9.0}
+    chosen = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        i = np.arange(50)
+        covariances = {
+            name: np.exp(-0.5 * (np.subtract.outer(i, i) / w) ** 2) + 1e-3 * np.eye(50)
+            for name, w in widths.items()
+        }
+        w = rng.multivariate_normal(np.zeros(50), covariances["right"])
+        X = np.outer(rng.standard_normal(25), w) + 0.7 * rng.standard_normal((25, 50))
+        priors_ = {name: spcacore.Prior(covariance=C) for name, C in covariances.items()} | {"none": None}
+        found = select_prior(X, partial(oppca, n_components=1), priors_)
+        evidence = dict(zip(found.names, found.evidence, strict=True))
+        assert evidence[found.best] == max(found.evidence)
+        assert found.result is found.results[found.names.index(found.best)]
+        np.testing.assert_allclose(evidence["none"], oppca(X, 1).gain.sum(), rtol=1e-9)
+        chosen.append(found.best)
+        sparse = select_prior(X, partial(soppca, n_components=1, cardinality=25), priors_)
+        assert sparse.results[1].cardinality.tolist() == [25]
+    assert chosen.count("right") >= 5
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "match"),
+    [
+        ({}, ValueError, "priors is empty"),
+        ([np.eye(20)], TypeError, "priors must be a mapping"),
+        ({"a": np.eye(20)}, TypeError, r"priors\['a'\] must be None or Prior\(...\)"),
+        ({"a": {"tol": 1}}, TypeError, r"priors\['a'\] must be None or Prior\(...\)"),
+    ],
+)
+def test_bad_priors(given, error, match):
+    with pytest.raises(error, match=match):
+        select_prior(samples(0), oppca, given)
+
+
+# ---- bad input --------------------------------------------------------------------------------------
+
+X0, I20 = samples(1), np.eye(20)
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "match"),
+    [
+        (X0, {"prior_covariance": np.ones((20, 20))}, ValueError, "singular"),
+        (X0, {"prior_covariance": np.diag(np.r_[np.ones(19), -1])}, ValueError, "positive definite"),
+        (X0, {"prior_covariance": np.eye(3)}, ValueError, "shape"),
+        (X0, {"prior_covariance": np.zeros((20, 20))}, ValueError, "zero"),
+        (X0, {"prior_covariance": I20, "prior_precision": I20}, ValueError, "not both"),
+        (X0, {"prior_precision": sp.csr_array(-I20)}, ValueError, "semidefinite"),
+        (X0, {"prior_precision": sp.csr_array((20, 20))}, ValueError, "zero"),
+        (X0, {"prior_precision": sp.eye_array(3)}, ValueError, "shape"),
+        (X0[:1], {"n_components": 1}, ValueError, "single sample"),
+        (np.ones((5, 20)), {}, ValueError, "no variance"),
+        (X0, {"n_components": 21}, ValueError, "n_components"),
+        (X0[:, :3] @ np.ones((3, 20)), {}, ValueError, "rank 1"),
+        (np.where(X0 > 5, np.nan, X0), {}, ValueError, "NaN"),
+        (X0, {"n_samples": 60}, ValueError, "n_samples"),
+        (covariance(X0), {"kind": "covariance"}, ValueError, "n_samples"),
+    ],
+)  # fmt: skip
+def test_bad_input(X, options, error, match):
+    with pytest.raises(error, match=match):
+        oppca(X, **flat.recorded("oppca", {"n_components": 2, **options}))
+    if match != "rank 1":  # what a sparse component leaves may have any rank
+        with pytest.raises(error, match=match):
+            soppca(X, **flat.recorded("soppca", {"n_components": 2, "cardinality": 4, **options}))
+
+
+def test_bad_input_of_soppca_and_of_results():
+    for cardinality, error in ((0, ValueError), (21, ValueError), ([3, 3, 3], ValueError), (2.5, TypeError)):
+        with pytest.raises(error, match="cardinality"):
+            soppca(X0, 2, cardinality)
+    with pytest.raises(ValueError, match="orthogonal to the earlier"):
+        soppca(X0[:, :3], 2, [3, 1], deflation="constrained")
+    with pytest.raises(ValueError, match="deflation"):
+        oppca(X0, 2, deflation="constrained")
+    result = oppca(X0, 2)
+    with pytest.raises(TypeError, match="cardinality"):
+        result.extend(X0, 1, cardinality=3)
+    with pytest.raises(ValueError, match="shape"):
+        result.extend(X0[:5], 1)
+    with pytest.raises(ValueError, match="component"):
+        result.posterior_covariance(2)
+    with pytest.raises(ValueError, match="cardinality must be given"):
+        soppca(X0, 2, [3, 4]).extend(X0, 1)
+    indefinite = sp.diags_array(np.r_[np.ones(1499), -1.0]).tocsr()
+    with pytest.raises(ValueError, match="semidefinite"):
+        oppca(
+            np.random.default_rng(0).standard_normal((5, 1500)), 1, prior=spcacore.Prior(precision=indefinite)
+        )
+
+
+# ---- example pages ----------------------------------------------------------------------------------
+
+
+def test_missing_values_page():
+    result = example("missing_values").analyze()
+    error = result["error"]
+    assert result["model"].n_components == 3
+    assert error["probabilistic PCA"] < 1.0  # the noise alone is 0.8
+    assert min(v for name, v in error.items() if name != "probabilistic PCA") > 2.5
+    assert 0.9 < result["covered"] < 0.97
+
+
+@pytest.mark.slow
+def test_smooth_maps_page():
+    result = example("smooth_maps").analyze()
+    plain, smooth = (result["held_out"][name] for name in ("truncated power", "soppca, smooth prior"))
+    best = result["held_out"]["the maps themselves"]
+    assert plain < smooth < best
+    assert best - smooth < 0.4 * (best - plain)
+    cosine = result["cosine"]
+    assert (cosine["soppca, smooth prior"] > cosine["truncated power"] + 0.02).all()
+    assert (cosine["soppca, smooth prior"] > 0.95).all()
+
+
+def test_a_singular_precision_is_made_proper():
+    """Constant maps cost a grid nothing; without a bound of the free energy there would be no end."""
+    rng = np.random.default_rng(1)
+    X = 3 * rng.standard_normal((50, 1)) @ np.ones((1, 20)) + rng.standard_normal((50, 20))
+    flat = oppca(X, 1, prior=spcacore.Prior(precision=spcacore.grid_laplacian((20,))))
+    assert flat.converged.all()
+    assert flat.posterior_precision[0] > 1e-4
+    assert abs(flat.loadings.sum()) / np.sqrt(20) > 0.999
+    one = np.zeros((20, 20))
+    one[0, 0] = 1
+    for precision in (one, np.diag([1.0] * 10 + [0.0] * 10)):
+        for result in (
+            oppca(X, 2, max_iter=5000, prior=spcacore.Prior(precision=precision)),
+            soppca(X, 2, 5, max_iter=5000, prior=spcacore.Prior(precision=precision)),
+        ):
+            assert np.isfinite(result.means).all()
+            assert all(np.diff(F).min(initial=0) >= -1e-9 * abs(F[-1]) for F in result.free_energy)
+
+
+def test_single_precision_keeps_small_variances():
+    X = optional("sklearn.datasets").load_wine().data
+    single, double = oppca(X.astype(np.float32), 4), oppca(X, 4)
+    np.testing.assert_allclose(np.abs(np.sum(single.loadings * double.loadings, axis=0)), 1, atol=1e-3)
+
+
+# ---- what is known of the variables
+
+
+@pytest.mark.parametrize("deflation", ["orthogonal", "naive", "constrained"])
+def test_excluding_is_leaving_out(deflation):
+    X = samples(7)
+    ours = soppca(X, 2, 4, deflation=deflation, choice=spcacore.Choice(exclude=[0, 3, 19]))
+    theirs = soppca(np.delete(X, [0, 3, 19], 1), 2, 4, deflation=deflation)
+    np.testing.assert_allclose(np.delete(ours.loadings, [0, 3, 19], 0), theirs.loadings, atol=1e-7)
+    assert not ours.loadings[[0, 3, 19]].any()
+    np.testing.assert_allclose(ours.gain, theirs.gain)
+    for one, other in zip(ours.free_energy, theirs.free_energy, strict=True):
+        np.testing.assert_allclose(one[-1], other[-1])
+
+
+@pytest.mark.parametrize("kind", ["isotropic", "sparse", "dense"])
+def test_the_greedy_support_by_groups(kind):
+    """Step by step the best next group, by explicit inverses and determinants."""
+    groups = np.array([0, 0, 1, 2, 2, 2, 3, 4, 4, 5])
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        L = prior(10, seed) if kind == "dense" else grid_laplacian((2, 5)).toarray()
+        L = np.eye(10) if kind == "isotropic" else (L + L.T) / 2
+        chooser = {
+            "isotropic": priors.Isotropic(10),
+            "sparse": priors.Sparse(sp.csr_array(L), L.diagonal(), np.ones(1), np.ones(1)),
+            "dense": priors.Spectral.of(L),
+        }[kind]
+        r, a = 3 * rng.standard_normal(10), float(np.exp(rng.uniform(-2, 2)))
+        choice = Supports.checked(10, None, [2], [6], groups, None)
+        assert choice is not None
+        units = [1]
+        while len(units) < 4:
+            others = [u for u in range(6) if u not in (*units, 3)]
+            value = {
+                u: objective(np.flatnonzero(np.isin(groups, [*units, u])), r, a * np.eye(10) + L)
+                for u in others
+            }
+            units.append(max(others, key=value.__getitem__))
+            found = chosen_support(chooser, choice.within(len(units)), r, a)
+            assert found.tolist() == np.flatnonzero(np.isin(groups, units)).tolist()
+
+
+def test_supports_respect_what_is_known():
+    X, groups = samples(8), np.repeat(np.arange(10), 2)
+    result = soppca(
+        X,
+        2,
+        3,
+        choice=spcacore.Choice(include=[7], exclude=[0, 1], groups=groups),
+        prior=spcacore.Prior(covariance=smooth(20)),
+    )
+    more = soppca(
+        X,
+        1,
+        3,
+        choice=spcacore.Choice(include=[7], exclude=[0, 1], groups=groups),
+        prior=spcacore.Prior(covariance=smooth(20)),
+    ).extend(X, 1)
+    np.testing.assert_array_equal(more.loadings, result.loadings)
+    for v in result.loadings.T:
+        used = set(groups[v != 0])
+        assert len(used) == 3
+        assert 3 in used
+        assert 0 not in used
+    plain = sparse_pca(
+        X,
+        2,
+        cardinality=3,
+        deflation="orthogonalized_projection",
+        choice=spcacore.Choice(include=[7], groups=groups),
+    )
+    ours = soppca(X, 2, 3, choice=spcacore.Choice(include=[7], groups=groups))
+    assert ours.explained_variance.sum() >= 0.95 * plain.explained_variance.sum()
+    with pytest.raises(ValueError, match=r"cardinality must be in \[1, 9\], not 10: 9 groups not excluded"):
+        soppca(X, 1, 10, choice=spcacore.Choice(exclude=[0, 1], groups=groups))
+
+
+def test_what_is_included_was_not_chosen():
+    """The gain pays for the choice of a support."""
+    X = samples(9)
+    free = soppca(X, 1, 3)
+    given = soppca(X, 1, 3, choice=spcacore.Choice(include=np.flatnonzero(free.loadings[:, 0])))
+    np.testing.assert_allclose(given.free_energy[0][-1], free.free_energy[0][-1])
+    np.testing.assert_allclose(given.gain - free.gain, np.log(math.comb(20, 3)))

@@ -1,0 +1,512 @@
+"""A formed as a matrix from tall data: against NumPy, extended precision, and the search on the data."""
+
+import flat
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracles import products
+
+import spcacore
+from spcacore import _core, sparse_pca
+from spcacore.operators import gram
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers.table import SOLVERS
+
+P = 24
+
+
+def planted(n=3000, p=P, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) * (1 + 0.02 * np.arange(p))
+    for strength, block in ((3, slice(0, 5)), (2.2, slice(5, 10)), (1.6, slice(10, 15))):
+        X[:, block] += strength * rng.standard_normal((n, 1))
+    return X
+
+
+def counts(n, p, density, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((n, p)) < density, rng.integers(1, 9, (n, p)), 0).astype(float)
+
+
+def stored(X, kind):
+    if kind in ("C", "F"):
+        return np.array(X, order=kind)
+    S = sp.csr_matrix(X) if kind.startswith("csr") else sp.csc_matrix(X)
+    if kind.endswith("64"):
+        S.indices, S.indptr = S.indices.astype(np.int64), S.indptr.astype(np.int64)
+    return S
+
+
+# ---- the kernel
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("kind", ["C", "F", "csr", "csc", "csr64", "csc64"])
+@pytest.mark.parametrize("density", [0.04, 0.15, 0.6])  # pairs; dense strips; dense rows
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [1, 7, 9001])  # less than a block, and several
+def test_matrix_is_that_of_numpy(kind, density, dtype, n):
+    X = counts(n, 13, density)
+    w = np.random.default_rng(1).random(n) + 0.5
+    for sample_weight, center, index, rows in (
+        (None, True, None, None),
+        (None, False, None, None),
+        (w, True, None, None),
+        (None, True, [1, 2, 5, 12], None),
+        (w, True, [9, 2, 12, 4, 0, 7], 4),
+        (None, False, [3, 11, 1], 1),
+    ):
+        Y = stored(X.astype(dtype), kind)
+        problem = as_problem(Y, center=center, scale=np.arange(1.0, 14), sample_weight=sample_weight)
+        G = problem.operator.gram(None if index is None else np.array(index), None, rows)
+        weight = np.ones(n) if sample_weight is None else sample_weight
+        mean = np.average(X, axis=0, weights=weight) if center else 0
+        F = (X - mean) / np.arange(1.0, 14)
+        expected = (F * weight[:, None]).T @ F / problem.degrees
+        if index is not None:
+            expected = expected[np.ix_(index[:rows], index)]
+        size = np.abs(expected).max() or 1
+        assert np.abs(G / 2.0**-problem.exponent - expected).max() <= size * (
+            1e-13 if dtype == np.float64 else 5e-6
+        )
+        assert (G[:, : len(G)] == G[:, : len(G)].T).all()
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("p", [96, 97, 211])  # one tile, a column more, and several
+def test_matrix_of_several_tiles(order, dtype, p):
+    """By long doubles, of all columns, and of some in any order; others may have NaN."""
+    rng = np.random.default_rng(p)
+    X = np.asarray(rng.standard_normal((1300, p)) + 100, dtype, order=order)
+    mean, weight = X.mean(axis=0), (rng.random(p) + 0.5).astype(dtype)
+    wide = (X.astype(np.longdouble) - mean) * weight
+    some = rng.permutation(p)[: p // 2 + 1]
+    tolerance = 1e-12 if dtype == np.float64 else 1e-4
+    G = _core.dense(X, False, mean, weight, 1.0, 1 / 1300).gram(None, None)
+    np.testing.assert_allclose(G, wide.T @ wide / 1300, atol=tolerance)
+    X[:, np.setdiff1d(np.arange(p), some)] = np.nan
+    G = _core.dense(X, False, mean, weight, 1.0, 1 / 1300).gram(some, None, p // 4)
+    np.testing.assert_allclose(G, wide[:, some[: p // 4]].T @ wide[:, some] / 1300, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", ["csc", "csc64"])
+@pytest.mark.parametrize("k", [15, 16, 17, 45])  # a strip, and several
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_matrix_by_strips(kind, k, dtype):
+    """Of an eighth of the entries, in blocks of 256 observations; the others may be NaN."""
+    rng = np.random.default_rng(k)
+    n, p = 700, 60
+    X, weight, scale = counts(n, p, 0.125), rng.random(n) + 0.5, rng.random(p) + 0.5
+    X[256:512, 3] = X[:, 5] = 0  # a variable without entries in a block, and in all
+    index = rng.permutation(p)[:k]
+    for w, rows in ((None, k), (weight, k), (weight, k // 2 + 1)):
+        problem = as_problem(stored(X.astype(dtype), kind), scale=scale, sample_weight=w)
+        G = problem.operator.gram(index, None, rows) * 2.0**problem.exponent
+        each = np.ones(n) if w is None else w
+        F = (X - np.average(X, axis=0, weights=each)) / scale
+        expected = ((F * each[:, None]).T @ F / problem.degrees)[np.ix_(index[:rows], index)]
+        tol = 1e-13 if dtype == np.float64 else 2e-6
+        np.testing.assert_allclose(G, expected, rtol=0, atol=tol * expected.max())
+        np.testing.assert_array_equal(G[:, :rows], G[:, :rows].T)
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("kind", ["csr", "csr64"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("p", [100, 500])  # few dense columns, and more than one pass has sums for
+@pytest.mark.parametrize("n", [40, 3000, 5000])  # a group of rows, several, and two blocks
+def test_matrix_where_some_columns_have_most_entries(kind, dtype, p, n):
+    """These are made dense, whichever they are; the others are sparse, some without entries."""
+    rng = np.random.default_rng(p)
+    density = np.where(rng.random(p) < 0.2, 0.5, 0.02)
+    density[:2] = 0.5, 0
+    X, w, scale = counts(n, p, density), rng.random(n) + 0.5, rng.random(p) + 0.5
+    X[n // 2] = 0
+    for weight, center, index in (
+        (None, True, None),
+        (w, True, rng.permutation(p)[: p - 7]),
+        (w, False, None),
+    ):
+        problem = as_problem(stored(X.astype(dtype), kind), center=center, scale=scale, sample_weight=weight)
+        G = problem.operator.gram(index) * 2.0**problem.exponent
+        each = np.ones(n) if weight is None else weight
+        F = (X - (np.average(X, axis=0, weights=each) if center else 0)) / scale
+        expected = (F * each[:, None]).T @ F / problem.degrees
+        some = np.arange(p) if index is None else index
+        size = np.sqrt(expected.diagonal().max())
+        tol = (1e-13 if dtype == np.float64 else 2e-6) * size**2
+        np.testing.assert_allclose(G, expected[np.ix_(some, some)], rtol=0, atol=tol)
+        np.testing.assert_array_equal(G, G.T)
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("kind", ["csr", "csc", "csc64"])
+@pytest.mark.parametrize("rows", [1, 3, 4, 7, 8, 15, 16, 40])  # one vector of 4, 8 or 16, several passes
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_few_rows_of_the_matrix(kind, rows, dtype):
+    """Of data in CSC these are made dense, in blocks of 4096 observations."""
+    rng = np.random.default_rng(rows)
+    n, p, k = 5000, 200, 165
+    X, w, scale = counts(n, p, 0.03), rng.random(n) + 0.5, rng.random(p) + 0.5
+    index = rng.permutation(p)[:k]
+    for center in (True, False):
+        problem = as_problem(stored(X.astype(dtype), kind), center=center, scale=scale, sample_weight=w)
+        G = problem.operator.gram(index, None, rows) * 2.0**problem.exponent
+        F = (X - (np.average(X, axis=0, weights=w) if center else 0)) / scale
+        expected = ((F * w[:, None]).T @ F / problem.degrees)[np.ix_(index[:rows], index)]
+        np.testing.assert_allclose(
+            G, expected, rtol=0, atol=(1e-13 if dtype == np.float64 else 2e-6) * expected.max()
+        )
+
+
+def test_single_precision_adds_up_in_double():
+    """The same row 300,000 times: sums in single precision would lose two digits more."""
+    X = np.ones((300_000, 3), np.float32) * np.float32([0.1, 0.2, 0.3])
+    for kind in ("C", "csr"):
+        G = as_problem(stored(X, kind), center=False).operator.gram()
+        problem = as_problem(stored(X, kind), center=False)
+        expected = np.outer(X[0].astype(float), X[0].astype(float)) * (300_000 / 299_999)
+        np.testing.assert_allclose(G * 2.0**problem.exponent, expected, rtol=5e-6)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_large_means_leave_the_digits_of_small_variances(order):
+    rng = np.random.default_rng(0)
+    X = np.array(1e8 + rng.standard_normal((5000, 6)) * [1, 1, 2, 3, 1e-3, 1], order=order)
+    exact = X.astype(np.longdouble)
+    exact -= exact.mean(axis=0)
+    expected = (exact.T @ exact / (len(X) - 1)).astype(float)
+    problem = as_problem(X)
+    G = problem.operator.gram() * 2.0**problem.exponent
+    size = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
+    assert (np.abs(G - expected) / size).max() < 1e-9  # the mean itself is rounded to 1e-8
+    assert (np.abs(G - expected) / size)[:4, :4].max() < 1e-13
+
+
+def _rows_of_many_means(n, name):
+    """Columns of large means, drifts and jumps along the rows, one constant, and outliers in the first."""
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, 7))
+    if name == "means":
+        X += [0, 1, 1e3, 1e8, -1e8, 3, 0]
+    elif name == "drifts":
+        X += np.arange(n)[:, None] * [1, -1, 0.01, 10, 0, 0, 1e-4]
+        X[n // 2 :, 5] += 1e6
+    else:
+        X[0] *= 1e6
+        X[n // 3] += 1e4
+    X[:, 6] = 1e7
+    return X
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("name", ["means", "drifts", "outliers"])
+@pytest.mark.parametrize("n", [1, 2, 300, 2048, 5000, 30_001])  # a group of rows, a span, and several
+def test_one_read_loses_no_digits(order, name, n):
+    """By long doubles: each product to some roundings of the deviations; what is constant has none."""
+    X = np.array(_rows_of_many_means(n, name), order=order)
+    (mean, square, low, high), M = _core.dense(X, False, None, None, 1.0, 1.0).moments()
+    exact = X.astype(np.longdouble)
+    exact -= exact.mean(axis=0)
+    expected = (exact.T @ exact).astype(float)
+    size = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
+    assert (np.abs(M - expected) <= 1e-13 * size).all()
+    assert (M.diagonal() == square).all()
+    means = X.mean(axis=0, dtype=np.longdouble).astype(float)
+    np.testing.assert_allclose(mean, means, rtol=1e-14, atol=1e-11)
+    np.testing.assert_allclose([low, high], [X.min(axis=0), X.max(axis=0)], rtol=1e-15, atol=1e-9)
+    assert square[6] == 0
+    assert low[6] == high[6] == mean[6] == 1e7
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_one_read_in_single_precision(order):
+    X = np.array(_rows_of_many_means(30_001, "outliers"), np.float32, order=order)
+    (_, square, _, _), M = _core.dense(X, False, None, None, 1.0, 1.0).moments()
+    exact = X.astype(np.longdouble)
+    exact -= exact.mean(axis=0)
+    expected = (exact.T @ exact).astype(float)
+    size = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
+    assert (np.abs(M - expected) <= 1e-5 * size).all()  # 512 products are added in single precision
+    np.testing.assert_allclose(square, expected.diagonal(), rtol=1e-7)
+
+
+@pytest.mark.parametrize("row", [0, 255, 256, 4097, 29_999])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_one_read_says_where_an_entry_is_not_finite(row, value):
+    X = planted(30_000)
+    X[row, 20] = value
+    with pytest.raises(ValueError, match=rf"first at \({row}, 20\)"):
+        as_problem(X, form=True, screening="auto")
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e170, 1.0])
+def test_squares_beyond_the_number_range_take_a_second_read(size):
+    X = planted(30_000)
+    with np.errstate(all="ignore"):
+        problem = as_problem(X * size, form=True, screening="auto")
+    assert problem.form == (size != 1)
+    G = gram.formed(problem).operator.submatrix(np.arange(P))
+    np.testing.assert_allclose(G / G.max(), np.cov(X.T) / np.cov(X.T).max(), atol=1e-13)
+
+
+@pytest.mark.parametrize("size", [1e150, 1e-150])
+@pytest.mark.parametrize("kind", ["C", "csr"])
+def test_no_entry_leaves_the_number_range(kind, size):
+    X = counts(200, 8, 0.3)
+    problem = as_problem(stored(X * size, kind))
+    G = problem.operator.gram()
+    reference = as_problem(stored(X, kind))
+    expected = np.cov(X, rowvar=False)
+    np.testing.assert_allclose(G / G.max(), expected / expected.max(), rtol=1e-12, atol=1e-14)
+    assert reference.operator.gram().shape == (8, 8)
+
+
+def test_what_has_no_matrix_says_so():
+    problem = as_problem(planted(50))
+    deflated = problem.operator.deflated("hotelling", np.array([0]), np.ones(1), None, 1.0)
+    covariance = as_problem(np.eye(3), kind="covariance").operator
+    unknown = as_problem(products(lambda v: v, 2000), kind="covariance").operator
+    for operator in (deflated, covariance, unknown):
+        with pytest.raises(TypeError, match="data in memory"):
+            operator.gram()
+
+
+# ---- when
+
+
+def test_what_pays():
+    """Few variables, or tall, the matrix smaller than the data, and not too many pairs."""
+
+    def dense(n, p):
+        return gram.pays((n, p), n * p, n * p * p / 2, 8, True)
+
+    def sparse(n, p, row):
+        return gram.pays((n, p), n * row, n * row * row / 2, 4, False)
+
+    assert dense(200_000, 500)
+    assert dense(2_000_000, 100)
+    assert not dense(500, 100_000)
+    assert dense(2000, 100)
+    assert dense(4000, 500)
+    assert not dense(400, 500)  # not one row for a variable
+    assert not dense(20_000, 2000)  # not tall
+    assert not dense(70_000, 4000)  # too many pairs
+    assert sparse(1_000_000, 2000, 187)
+    assert sparse(400_000, 2632, 120)
+    assert not sparse(5000, 2632, 120)  # a working set is better
+    assert not sparse(2700, 32_738, 847)
+    assert not sparse(100_000, 4000, 900)  # too many pairs
+    assert not sparse(20_000, 4000, 100)  # the matrix would be larger than X
+    assert not sparse(400_000, 4000, 160)  # or half as large
+
+
+@pytest.mark.parametrize("lengths", [True, False])
+def test_pairs_are_counted(monkeypatch, lengths):
+    monkeypatch.setattr(gram, "CHUNK", 5)
+    X = sp.random(40, 9, 0.3, "csr", random_state=0)
+    rows = np.diff(X.indptr)
+    lines = X.indptr if lengths else X.tocsc().indices
+    assert gram.pairs_of(lines, lengths, 40) == (rows**2).sum() / 2
+
+
+def test_wide_data_are_searched_without_the_matrix():
+    for X in (planted(10), np.random.default_rng(0).standard_normal((80, 7000))):
+        assert X.shape[0] < X.shape[1]
+        assert sparse_pca(X, 2, cardinality=4).screening.mode != "gram"
+
+
+@pytest.mark.parametrize("kind", ["C", "csr", "csc"])
+def test_tall_data_form_the_matrix(kind):
+    X = planted(100_000, 16)
+    if kind != "C":
+        X = counts(100_000, 16, 0.7) * (X > 0)
+    Y = stored(X, kind)
+    found, plain = (
+        sparse_pca(Y, 3, cardinality=5, method=spcacore.TPower(n_starts=2, screening=m))
+        for m in ("auto", "none")
+    )
+    assert (found.screening.mode, found.screening.reads) == ("gram", 1.0 if kind == "C" else 2.0)
+    assert plain.screening.mode == "none"
+    for t in range(1, 4):  # what the first of them explain together
+        assert found.explained_variance[:t].sum() >= plain.explained_variance[:t].sum() * (1 - 1e-10)
+    assert found.n_samples == len(X)
+    np.testing.assert_allclose(found.mean, X.mean(axis=0), rtol=1e-12)
+    eigenvalues = [np.linalg.eigvalsh(np.cov(X[:, v != 0], rowvar=False))[-1] for v in found.loadings.T[:1]]
+    np.testing.assert_allclose(found.explained_variance[:1], eigenvalues, rtol=1e-10)
+
+
+def test_sparse_columns_far_from_zero_are_left_as_data():
+    X = counts(100_000, 16, 0.7) * (planted(100_000, 16) > 0)
+    X[:, 15] = 1e3 + np.random.default_rng(0).standard_normal(100_000)
+    S = sp.csr_matrix(X)
+    found, plain = (
+        sparse_pca(S, 2, cardinality=3, method=spcacore.TPower(n_starts=2, screening=m))
+        for m in ("auto", "none")
+    )
+    assert found.screening.mode == "none"
+    assert (found.loadings == plain.loadings).all()
+    with pytest.raises(ValueError, match="whose mean hides their variance"):
+        sparse_pca(S, 2, cardinality=3, method=spcacore.TPower(screening="gram"))
+
+
+def test_refusals():
+    X = planted(40)
+    wide = np.ones((3, gram.BLOCKS_SUBMATRIX_ORDER + 1))
+    with pytest.raises(ValueError, match="for at most 16384 variables, not 16385"):
+        sparse_pca(wide, 1, cardinality=2, method=spcacore.TPower(screening="gram"))
+    X[3, 3] = np.nan
+    with pytest.raises(ValueError, match="NaN entries"):
+        sparse_pca(X, 1, method=spcacore.PMD(l1_bound=2, screening="gram"))
+    with pytest.raises(ValueError, match="does not help pmd with these options"):
+        sparse_pca(planted(40), 1, method=spcacore.PMD(l1_bound=2, sample_l1_bound=3, screening="gram"))
+
+
+# ---- the same components
+
+
+SPARSITY = {"cardinality": 5, "l1_bound": 2.0, "penalty": 0.3}
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("method", SOLVERS)
+@pytest.mark.parametrize("deflation", spcacore.operators.deflation.DEFLATIONS)
+def test_every_method_and_deflation(method, deflation):
+    if method == "least_squares" and "hotelling" in deflation:
+        pytest.skip("refused")
+    X = planted(600)
+    options = {SOLVERS[method].sparsity: SPARSITY[SOLVERS[method].sparsity], "method": method}
+    if method == "gpower":
+        options["relative"] = True
+    formed, plain = (
+        sparse_pca(X, 3, **flat.recorded("sparse_pca", {**options, "deflation": deflation, "screening": m}))
+        for m in ("gram", "none")
+    )
+    assert formed.screening.mode == "gram"
+    assert ((formed.loadings != 0) == (plain.loadings != 0)).all()
+    np.testing.assert_allclose(formed.loadings, plain.loadings, atol=2e-5 if method == "dspca" else 1e-6)
+    np.testing.assert_allclose(formed.explained_variance, plain.explained_variance, rtol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_components_below_the_rounding_of_the_matrix_come_from_the_data(dtype):
+    """Two variables that differ by 1e-9 (float32: 1e-4) of their size."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    small = 1e-9 if dtype == np.float64 else 1e-4
+    X = np.column_stack([X, X[:, 0] + small * rng.standard_normal(300)]).astype(dtype)
+    formed, plain = (
+        sparse_pca(X, 4, cardinality=4, method=spcacore.TPower(screening=m)) for m in ("gram", "none")
+    )
+    assert formed.n_components == plain.n_components == 4
+    singular = np.linalg.svd(X.astype(float) - X.astype(float).mean(axis=0), compute_uv=False)
+    expected = singular**2 / 299
+    np.testing.assert_allclose(
+        formed.explained_variance, expected, rtol=1e-5 if dtype == np.float64 else 1e-2
+    )
+
+
+def test_extending_is_the_same_as_all_at_once():
+    X = planted(30_000)
+    whole = sparse_pca(X, 3, cardinality=5)
+    assert whole.screening.mode == "gram"
+    part = sparse_pca(X, 1, cardinality=5).extend(X, 2)
+    assert part.screening.mode == "gram"
+    np.testing.assert_allclose(part.loadings, whole.loadings, atol=1e-12)
+
+
+# ---- while it runs
+
+
+def test_the_callback_hears_of_the_pass():
+    X = planted(300)
+    problem = as_problem(X, screening="gram", form=True, sample_weight=np.ones(300))
+    assert problem.form
+    called = []
+    A = gram.formed(problem, called.append)
+    assert A.operator.symmetric_form
+    assert A.n_samples == 300
+    assert gram.formed(problem, called.append).operator.dense
+
+
+class _Clock:
+    """Raises, or ends the search, the first time that it is asked."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __call__(self, n_iter):
+        if self.error is not None:
+            raise self.error
+        return True
+
+    ended = True  # so that it is asked at once
+
+
+def test_a_callback_that_raises_or_ends_stops_the_pass():
+    problem = as_problem(planted(300), screening="gram", form=True, sample_weight=np.ones(300))
+    with pytest.raises(KeyboardInterrupt):
+        problem.operator.gram(None, _Clock(KeyboardInterrupt()))
+    assert problem.operator.gram(None, _Clock(None)) is None
+    assert gram.formed(problem, _Clock(None)) is problem
+
+
+def test_not_finite_sums_raise():
+    X = np.full((4, 2), 1e200)
+    with pytest.raises(ValueError, match="not finite"):
+        _core.dense(X, False, None, None, 1.0, 1.0).gram()
+
+
+# ---- blocks of rows
+
+
+@pytest.mark.parametrize("kind", ["C", "csr"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_blocks_of_rows_are_read_once(kind, dtype):
+    X, w = counts(3000, 14, 0.5) * (planted(3000, 14) > 0), np.random.default_rng(3).integers(0, 3, 3000)
+    Y = stored(X.astype(dtype), kind)
+    for options in (
+        {},
+        {"center": False},
+        {"center": np.full(14, 0.5), "scale": True},
+        {"scale": np.arange(1.0, 15)},
+        {"sample_weight": w, "scale": True},
+    ):
+        blocks = spcacore.row_blocks(Y, block_bytes=20_000)
+        assert blocks.n_blocks > 3
+        found = sparse_pca(
+            blocks, 3, **flat.recorded("sparse_pca", {**options, "cardinality": 5, "screening": "gram"})
+        )
+        assert blocks.passes == 1
+        assert (found.screening.mode, found.screening.reads) == ("gram", 1.0)
+        exact = sparse_pca(
+            X, 3, **flat.recorded("sparse_pca", {**options, "cardinality": 5, "screening": "gram"})
+        )
+        tolerance = 1e-9 if dtype == np.float64 else 1e-4
+        np.testing.assert_allclose(found.loadings, exact.loadings, atol=tolerance)
+        np.testing.assert_allclose(found.explained_variance, exact.explained_variance, rtol=tolerance)
+
+
+def test_blocks_keep_the_digits_of_small_variances():
+    """Each block is centered about its own mean, which is rounded to 1e-8."""
+    rng = np.random.default_rng(0)
+    X = 1e8 + np.arange(4000)[:, None] * 1e-3 + rng.standard_normal((4000, 5))
+    exact = X.astype(np.longdouble)
+    exact -= exact.mean(axis=0)
+    expected = (exact.T @ exact / 3999).astype(float)
+    problem = as_problem(spcacore.row_blocks(X, block_bytes=40_000), screening="gram", form=True)
+    assert problem.operator.dense
+    G = problem.operator.submatrix(np.arange(5)) * 2.0**problem.exponent
+    np.testing.assert_allclose(G, expected, rtol=1e-7)
+
+
+def test_blocks_of_extreme_entries_are_passed_over_again():
+    X = planted(600) * 1e-200
+    blocks = spcacore.row_blocks(X, block_bytes=20_000)
+    with pytest.warns(RuntimeWarning):
+        found = sparse_pca(blocks, 2, cardinality=5, method=spcacore.TPower(screening="gram"))
+    assert found.screening.mode == "none"
+    expected = sparse_pca(planted(600), 2, cardinality=5)
+    np.testing.assert_allclose(found.loadings, expected.loadings, atol=1e-9)

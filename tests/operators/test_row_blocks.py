@@ -1,0 +1,314 @@
+"""Sums and products by blocks of rows: the answers of the data in memory, in less of it."""
+
+import functools
+import tracemalloc
+
+import calls
+import flat
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from calls import pca
+from extras import optional
+
+import spcacore
+from spcacore.operators.block_tasks import as_kernel_input, statistics, sum_parts
+from spcacore.operators.blocks import TakenRows
+from spcacore.operators.inputs import as_problem
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:scale=True leaves"),  # the one column that is constant
+    pytest.mark.usefixtures("never_formed"),  # many passes
+]
+
+N, P, Q = 1300, 30, 9  # more rows than the bandwidth looks at
+from_array = optional("dask.array", "from_array")
+LABELS = np.array(["c", "a", "b"])[np.random.default_rng(1).integers(0, 3, N)]
+
+
+def data(n=N, p=P, dtype=np.float64):
+    """Three classes by rows that lie anywhere, two factors, mostly zeros, means away from 0."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((n, p)) < 0.4, rng.standard_normal((n, p)) * np.linspace(1, 2, p), 0)
+    X[:, :4] += 3.0 * (LABELS[:n, None] == "a") - 2.0 * (LABELS[:n, None] == "b")
+    X[:, 5:9] += 2 * rng.standard_normal((n, 1))
+    X[:, 12:15] -= 3 * rng.standard_normal((n, 1))
+    X[:, -1] = 7
+    return (X * 4).round().astype(dtype) / 4  # exact in float32 too
+
+
+KINDS = {
+    "slices": lambda a: spcacore.row_blocks(a, block_bytes=a.nbytes // 4),
+    "one row at a time": lambda a: spcacore.row_blocks(a, block_bytes=1),
+    "csr": lambda a: spcacore.row_blocks(sp.csr_array(a), block_bytes=a.nbytes // 3),
+    "csc": lambda a: spcacore.row_blocks(sp.csc_array(a), block_bytes=a.nbytes // 3),
+    "dask": lambda a: from_array(a, chunks=((0, 700, 1, len(a) - 701), 17)),
+    "sparse dask": lambda a: from_array(a, chunks=(500, -1)).map_blocks(sp.csr_matrix),
+}
+CALLS = {
+    "sma": lambda X: spcacore.sma(X, 2, l1_bound=4.0, sample_l1_bound=30.0),
+    "sma, centered and scaled": lambda X: spcacore.sma(X, 3, center=True, scale=True, rotation="none"),
+    "random features": lambda X: spcacore.kernel_pca(X, 3, random_features=40, rng=5),
+    "sparse_lda": lambda X: spcacore.sparse_lda(X, LABELS, cardinality=3),
+    "sparse_lda, shrunk": lambda X: spcacore.sparse_lda(
+        X, LABELS, cardinality=5, shrinkage="auto", priors=[0.5, 0.2, 0.3]
+    ),
+    "sparse_kmeans": lambda X: spcacore.sparse_kmeans(X, 3, 2.5, n_init=4),
+    "cv": lambda X: spcacore.select_sparsity(X, pca(2), [2, 4, 8], n_folds=3),
+    "cv, scaled": lambda X: spcacore.select_sparsity(
+        X, pca(method="pmd", scale=True), [1.2, 2.0], n_folds=3, n_repeats=2, n_jobs=2
+    ),
+    "number of components": lambda X: spcacore.select_n_components(X, pca(1, 4), 3, n_folds=3),
+}
+FIELDS = {
+    "sma": ("loadings", "scores", "middle", "pve", "mean", "scale"),
+    "random features": ("scores", "eigenvalues", "coefficients", "kernel_mean", "bandwidth"),
+    "sparse_lda": (
+        "loadings", "scalings", "values", "upper_bound", "means", "mean", "centroids", "metric", "shrinkage",
+        "priors",
+    ),
+    "sparse_kmeans": ("labels", "weights", "centers", "objective"),
+    "cv": ("scores", "score", "standard_error", "chosen"),
+    "number of components": ("scores", "score", "standard_error", "chosen"),
+}  # fmt: skip
+
+
+def agree(result, expected, names, tol):
+    for name in names:
+        a, b = (getattr(r, name) for r in (result, expected))
+        assert (a is None) == (b is None)
+        if a is None:
+            continue
+        assert isinstance(a, type(b))
+        a, b = np.asarray(a), np.asarray(b)
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=0, atol=tol * max(1, np.abs(b).max(initial=0)), err_msg=name)
+
+
+@functools.cache
+def in_memory(name, dtype):
+    return CALLS[name](data(dtype=dtype))
+
+
+def in_turn():
+    """Each call of each kind of blocks in one of the two dtypes by default; the other is slow."""
+    for i, name in enumerate(CALLS):
+        for j, kind in enumerate(KINDS):
+            if kind == "one row at a time" and name not in ("random features", "sparse_lda, shrunk"):
+                continue  # takes as many passes as any other, each of 1300 blocks
+            for d, dtype in enumerate((np.float64, np.float32)):
+                slow = [pytest.mark.slow] * ((i + j + d) % 2)
+                yield pytest.param(name, kind, dtype, id=f"{name}-{kind}-{dtype.__name__}", marks=slow)
+
+
+@pytest.mark.share(12)
+@pytest.mark.parametrize(("name", "kind", "dtype"), list(in_turn()))
+def test_the_same_result_as_in_memory(name, kind, dtype):
+    result = CALLS[name](KINDS[kind](data(dtype=dtype)))
+    tol = 1e-9 if dtype == np.float64 else 1e-3
+    agree(result, in_memory(name, dtype), FIELDS[name.split(",")[0]], tol)
+
+
+@pytest.mark.share(12)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "options",
+    [{"l1_bound": 1.5}, {"l1_bound": 2.0, "scale": False},
+     {"method": "generalized", "cardinality": (3, 2), "ridge": 0.1}],
+    ids=["pmd", "not scaled", "generalized"],
+)  # fmt: skip
+def test_canonical_pairs(kind, options):
+    """Sides of any two kinds, whose blocks need not match."""
+    X, Y = data()[:, :-Q], data()[:, -Q - 8 : -8] + data()[:, :Q]
+    expected = spcacore.sparse_cca(X, Y, 2, **flat.recorded("sparse_cca", options))
+    names = (
+        "loadings_x",
+        "loadings_y",
+        "scores_x",
+        "scores_y",
+        "correlations",
+        "strengths",
+        "mean_x",
+        "scale_y",
+    )
+    kinds = [KINDS[kind]] if kind != "one row at a time" else []
+    for make in kinds:
+        for x, y in (
+            (make(X), Y), (X, make(Y)), (make(X), spcacore.row_blocks(Y, block_bytes=Y.nbytes // 7)),
+        ):  # fmt: skip
+            result = spcacore.sparse_cca(x, y, 2, **flat.recorded("sparse_cca", options))
+            for name in names:
+                a, b = getattr(result, name), getattr(expected, name)
+                if b is None:
+                    assert a is None
+                else:
+                    np.testing.assert_allclose(np.asarray(a), b, rtol=0, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "one row at a time"])
+def test_new_rows(kind):
+    X = data()
+    exact, features = spcacore.kernel_pca(X[:200], 2), spcacore.random_fourier_features(X, 15, rng=2)
+    model = spcacore.ppca(X, 2)
+    for call in (
+        exact.transform, spcacore.kernel_pca(X[:300], 2, random_features=15).transform, features.transform,
+        model.transform, model.score_samples, model.posterior_covariance, model.score,
+        lambda M: spcacore.random_fourier_features(M, 15, rng=2).transform(M),
+    ):  # fmt: skip
+        expected, result = call(X), call(KINDS[kind](X))
+        if kind.endswith("dask") and np.ndim(expected):
+            assert hasattr(result, "compute")  # when asked for
+            assert result.shape == expected.shape
+            assert result.dtype == expected.dtype
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("name", [name for name in CALLS if not name.startswith("number")])
+@pytest.mark.parametrize("kind", ["slices", "csr", "dask"])
+def test_what_is_not_finite_is_named_by_its_place_in_the_whole(name, kind):
+    X = data()
+    X[1204, 3] = np.nan
+    with pytest.raises(ValueError, match=r"1 entry that is NaN or infinite, the first at \(1204, 3\)"):
+        CALLS[name](KINDS[kind](X))
+
+
+class Rows:
+    """Standard normal rows and one factor, made when they are asked for; how many at a time is noted."""
+
+    def __init__(self, n, p):
+        self.shape, self.dtype, self.most = (n, p), np.dtype(np.float64), 0
+
+    def __getitem__(self, part):
+        start, stop, _ = part.indices(self.shape[0])
+        self.most = max(self.most, stop - start)
+        rng = np.random.default_rng(start)
+        X = rng.standard_normal((stop - start, self.shape[1]))
+        X[:, :3] += 3 * (np.arange(start, stop)[:, None] % 3)
+        return X
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(
+    ("call", "passes"),
+    [
+        (lambda X: spcacore.kernel_pca(X, 2, random_features=20, bandwidth=9.0), 3),
+        (lambda X: spcacore.sparse_lda(X, np.arange(X.shape[0]) % 3, cardinality=3), 4),
+        (lambda X: spcacore.sparse_kmeans(X, 3, 1.7, n_init=1), 200),
+        (lambda X: spcacore.sparse_cca(X, X, 1, l1_bound=2), 7),
+        (lambda X: spcacore.sma(X, 2, tol=0.1), 60),
+        (lambda X: spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 4], n_folds=2), 200),
+    ],
+    ids=["random features", "sparse_lda", "sparse_kmeans", "sparse_cca", "sma", "cv"],
+)
+def test_memory_holds_a_block(call, passes):
+    """Of 12 MB in 24 blocks half at most, with what belongs to the rows: labels, scores, products."""
+    rows = Rows(24_000, 64)
+    blocks = spcacore.row_blocks(rows, block_bytes=1000 * 64 * 8)
+    call(spcacore.row_blocks(Rows(2000, 64), block_bytes=1000 * 64 * 8))  # what is imported on the way
+    tracemalloc.start()
+    try:
+        call(blocks)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert rows.most == 1000
+    assert blocks.passes <= passes
+    assert peak < rows.shape[0] * rows.shape[1] * 8 / 2
+
+
+def test_refusals(monkeypatch):
+    from spcacore.generalized import scatter, sides
+
+    X = data()
+    blocks = KINDS["slices"](X)
+    monkeypatch.setattr(scatter, "BLOCKS_SUBMATRIX_ORDER", 20)
+    with pytest.raises(ValueError, match="scatter of at most 20 variables is formed, not of 30"):
+        spcacore.sparse_lda(blocks, LABELS, cardinality=3)
+    monkeypatch.setattr(sides, "KEPT_BYTES", 1000)
+    with pytest.raises(ValueError, match="products of p q <= 125 entries are formed, not of 30 x 30"):
+        spcacore.sparse_cca(blocks, X, 1, l1_bound=2)
+    with pytest.raises(ValueError, match="same number of rows, not 1300 and 1299"):
+        spcacore.sparse_cca(blocks, X[1:], 1, l1_bound=2)
+    with pytest.raises(ValueError, match="at least two rows"):
+        spcacore.sparse_kmeans(spcacore.row_blocks(X[:1]), 2, 1.5)
+    with pytest.raises(ValueError, match="all its rows are equal"):
+        spcacore.sparse_kmeans(spcacore.row_blocks(np.ones((9, 3))), 2, 1.5)
+    with pytest.raises(ValueError, match=r"\(1300, 30\) where \(n, 4\) is needed"):
+        spcacore.random_fourier_features(4, 5, bandwidth=1.0).transform(blocks)
+    with pytest.raises(ValueError, match="infinite"):
+        spcacore.ppca(X, 2).transform(spcacore.row_blocks(np.where(X.max() == X, np.inf, X)))
+
+
+def test_names_of_a_dask_dataframe():
+    frames, pandas = optional("dask.dataframe", "from_pandas"), optional("pandas", "DataFrame")
+    X, names = data(40, 6), tuple("abcdef")
+    frame = frames(pandas(X, columns=names), npartitions=3)
+    assert spcacore.sparse_lda(frame, LABELS[:40], cardinality=2).names == names
+    assert spcacore.sparse_kmeans(frame, 2, 1.5).names == names
+    assert spcacore.sparse_cca(frame, X, 1, l1_bound=1.5).names_x == names
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "one row at a time"])
+def test_rows_that_are_taken(kind):
+    X = data()
+    blocks = spcacore.row_blocks(KINDS[kind](X))
+    rows = np.array([0, 3, 650, 651, 1299])
+    taken = blocks.taken(rows)
+    assert isinstance(taken, TakenRows)
+    whole = taken.whole()
+    np.testing.assert_array_equal(whole.toarray() if sp.issparse(whole) else whole, X[rows])
+    np.testing.assert_array_equal(blocks.rows(rows[::-1]), X[rows[::-1]])
+    assert sum(part.n for part in taken.results(statistics) if part is not None) == 5
+    ones = taken.reduced(sum_parts, _column_sums, each=taken.split(np.ones(5)))
+    np.testing.assert_allclose(ones[0], X[rows].sum(axis=0))
+
+
+def _column_sums(block, weight):
+    return (np.asarray(block.T @ weight),)
+
+
+@pytest.mark.slow
+def test_permuted_sparse_matrices_keep_their_entries():
+    """The sum of squares between clusters after permutation is that of some permutation: about chance."""
+    X = data(200, 12)
+    dense, sparse = (
+        spcacore.sparse_kmeans_gap(M, 2, [2.0], n_permutations=25, n_init=3) for M in (X, sp.csr_array(X))
+    )
+    apart = np.log(dense.permuted).mean() - np.log(sparse.permuted).mean()
+    assert abs(apart) < 4 * dense.deviation[0] / 5
+    np.testing.assert_allclose(dense.objective, sparse.objective, rtol=1e-10)
+
+
+def test_sparse_kmeans_keeps_sparse_matrices_sparse():
+    X = sp.random_array((4000, 3000), density=0.002, rng=np.random.default_rng(0), format="csr")
+    X = (X + sp.csr_array(([5.0] * 2000, (range(2000), [7] * 2000)), X.shape)).tocsr()
+    tracemalloc.start()
+    try:
+        result = spcacore.sparse_kmeans(X, 2, 3.0, n_init=2)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 7 in result.selected
+    assert peak < 4000 * 3000 * 8 / 8
+
+
+def test_blocks_without_rows_add_nothing():
+    whole = as_problem(calls.X0)
+    parts = as_problem(from_array(calls.X0, chunks=((0, 7, 0, calls.N - 7), calls.P)))
+    np.testing.assert_allclose(parts.diagonal, whole.diagonal, rtol=1e-12)
+    v = np.ones(calls.P)
+    np.testing.assert_allclose(parts.operator.apply(None, v), whole.operator.apply(None, v), rtol=1e-12)
+
+
+def test_blocks_of_sparse_rows_are_as_large_as_what_they_store_and_are_not_copied():
+    X = sp.random_array((1000, 500), density=0.02, format="csr", rng=0)
+    stored = X.data.nbytes + X.indices.nbytes
+    blocks = spcacore.row_blocks(X, block_bytes=stored // 4)
+    assert 4 <= blocks.n_blocks <= 5
+
+    def addresses(block):
+        read = as_kernel_input(block)
+        return [np.shares_memory(getattr(read, name), getattr(X, name)) for name in ("data", "indices")]
+
+    assert list(blocks.results(addresses)) == [[True, True]] * blocks.n_blocks

@@ -1,0 +1,415 @@
+"""Weights of samples, and given vectors for center and scale, against repeated rows and NumPy."""
+
+import math
+from functools import partial
+from typing import Any
+
+import flat
+import numpy as np
+import pytest
+from calls import pca
+from oracles import products
+from scipy import sparse
+
+import spcacore
+from spcacore.operators.inputs import as_problem
+
+N, P = 40, 12
+LAYOUTS = ("C", "F", "strided", "csr", "csc", "blocks", "dask", "operator")
+
+
+def stored(X: np.ndarray, layout: str) -> Any:
+    if layout == "strided":
+        wide = np.zeros((2 * len(X), X.shape[1]), X.dtype)
+        wide[::2] = X
+        return wide[::2]
+    if layout == "dask":
+        return pytest.importorskip("dask.array").from_array(X, chunks=(9, X.shape[1]))
+    return {
+        "C": np.ascontiguousarray,
+        "F": np.asfortranarray,
+        "csr": sparse.csr_array,
+        "csc": sparse.csc_array,
+        "blocks": lambda X: spcacore.row_blocks(X, block_bytes=7 * X[0].nbytes),
+        "operator": sparse.linalg.aslinearoperator,
+    }[layout](X)
+
+
+def data(seed: int = 0, mean: float = 3.0, dtype: Any = np.float64) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, P)) @ np.diag(np.linspace(3, 1, P))
+    X[:, :4] += 4 * rng.standard_normal((N, 1))
+    X[rng.random(X.shape) < 0.2] = 0
+    return (X + mean * (np.arange(P) % 3 == 0)).astype(dtype)
+
+
+def counts(seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 4, N)
+
+
+def matrix(problem: Any) -> np.ndarray:
+    """A in the caller's units, by products with unit vectors."""
+    A = problem.operator.apply_block(np.eye(problem.p, dtype=problem.operator.dtype))
+    return np.ldexp(A.astype(np.float64), problem.exponent)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_weighted_covariance_is_that_of_numpy(layout, dtype):
+    X, w = data(dtype=dtype), counts()
+    problem = as_problem(stored(X, layout), sample_weight=w)
+    exact = np.cov(X.astype(np.float64).T, fweights=w)
+    rtol = 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(matrix(problem), exact, rtol=rtol, atol=rtol * exact.max())
+    np.testing.assert_allclose(problem.mean, np.average(X, axis=0, weights=w), rtol=rtol, atol=rtol)
+    if problem.diagonal is not None:
+        np.testing.assert_allclose(problem.in_units(problem.diagonal), exact.diagonal(), rtol=rtol)
+        G = problem.operator.submatrix(np.array([0, 3, 5, 11]))
+        expected = exact[np.ix_([0, 3, 5, 11], [0, 3, 5, 11])]
+        np.testing.assert_allclose(
+            np.ldexp(G, problem.exponent), expected, rtol=rtol, atol=rtol * exact.max()
+        )
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("center", [True, False, "given"])
+@pytest.mark.parametrize("scale", [True, False, "given"])
+def test_any_weights_center_and_scale_in_explicit_arrays(layout, center, scale):
+    """F = diag(sqrt(w)) (X - mean) / scale, as an array; scale=True: root mean square about the center."""
+    if layout == "operator" and scale is True:
+        pytest.skip("needs entries")
+    X, rng = data(2), np.random.default_rng(3)
+    w = rng.random(N) * 3
+    w[rng.random(N) < 0.2] = 0
+    vectors = {"center": rng.standard_normal(P) * 3, "scale": np.exp(rng.standard_normal(P))}
+    mean = {True: np.average(X, axis=0, weights=w), False: np.zeros(P), "given": vectors["center"]}[center]
+    F = np.sqrt(w / (w.sum() - 1))[:, None] * (X - mean)
+    spread = {True: np.linalg.norm(F, axis=0), False: np.ones(P), "given": vectors["scale"]}[scale]
+    F /= spread
+    problem = as_problem(
+        stored(X, layout),
+        center=vectors["center"] if center == "given" else center,
+        scale=vectors["scale"] if scale == "given" else scale,
+        sample_weight=w,
+    )
+    np.testing.assert_allclose(matrix(problem), F.T @ F, rtol=1e-11, atol=1e-11)
+    assert (problem.mean is None) == (center is False)
+    assert (problem.scale is None) == (scale is False)
+    if problem.mean is not None:
+        np.testing.assert_allclose(problem.mean, mean, rtol=1e-13, atol=1e-13)
+    if problem.scale is not None:
+        np.testing.assert_allclose(problem.scale, spread, rtol=1e-12)
+
+
+@pytest.mark.parametrize("w", [[1, 2, 3, 1, 2], [1, 1, 0, 1, 0]])
+def test_the_default_ridge_counts_weights(w):
+    """Five rows stand for nine samples of seven columns, or for three of four."""
+    X = np.random.default_rng(1).normal(size=(5, 7 if sum(w) > 5 else 4))
+    one, all_ = (
+        spcacore.spca(X, 2, penalty=0.1, sample_weight=w),
+        spcacore.spca(np.repeat(X, w, 0), 2, penalty=0.1),
+    )
+    assert math.isinf(one.ridge) == (sum(w) < X.shape[1])
+    assert one.ridge == pytest.approx(all_.ridge)
+    np.testing.assert_allclose(one.explained_variance, all_.explained_variance, rtol=1e-6)
+
+
+def test_a_model_without_weights_refuses_them():
+    model = partial(spcacore.sma, n_components=1)
+    with pytest.raises(TypeError, match="sample_weight is not for sma"):
+        spcacore.sparsity_path(data(), model, [2.0], sample_weight=counts())
+
+
+def close(one, all_, but=(), **tolerance):
+    """Every number of two results."""
+    for name, value in vars(all_).items():
+        if name not in but and np.asarray(value).dtype.kind == "f":
+            np.testing.assert_allclose(getattr(one, name), value, **tolerance, err_msg=name)
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks", "dask"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"l1_bound": (1.5, 1.3)},
+        {"l1_bound": (1.5, 1.3), "scale": False},
+        {"method": "generalized", "cardinality": (3, 2), "ridge": 0.1},
+        {"method": "generalized", "cardinality": (3, 2), "scale": False, "certify": True},
+    ],
+    ids=str,
+)
+def test_pairs_of_repeated_rows(options, layout):
+    X, w = data(12), counts()
+    X[:, 9:] = 2.0 + X[:, 9:] + X[:, :3]
+    X[:, 4] += 9.0  # a column that a sparse matrix stores in full
+    two = [np.repeat(Z, w, axis=0) for Z in (X[:, :7], X[:, 7:])]
+    all_ = spcacore.sparse_cca(*two, 2, **flat.recorded("sparse_cca", options))
+    sides = stored(X[:, :7], layout), stored(X[:, 7:], layout)
+    one = spcacore.sparse_cca(*sides, 2, **flat.recorded("sparse_cca", {**options, "sample_weight": w}))
+    close(one, all_, ("scores_x", "scores_y"), rtol=1e-7, atol=1e-9)
+    for own, other, V, Z in (
+        (one.scores_x, all_.scores_x, one.loadings_x, X[:, :7]),
+        (one.scores_y, all_.scores_y, one.loadings_y, X[:, 7:]),
+    ):
+        assert own.shape == (N, 2)
+        assert V.shape[0] == Z.shape[1]
+        np.testing.assert_allclose(np.repeat(np.asarray(own), w, axis=0), other, atol=1e-8)
+
+
+@pytest.mark.parametrize("layout", ["C", "csr"])
+def test_wide_pairs_and_discriminants_of_repeated_rows(layout):
+    """Covariances of more than 1024 variables are not formed."""
+    rng = np.random.default_rng(14)
+    X, w, y = rng.standard_normal((N, 1100)), counts(), np.arange(N) % 2
+    X[rng.random(X.shape) < 0.5] = 0
+    X[:, :3] += 2 * y[:, None] + 1
+    rows, Z = (stored(A, layout) for A in (np.repeat(X, w, axis=0), X))
+    options = {"cardinality": 3, "shrinkage": "auto"}
+    one, all_ = (
+        spcacore.sparse_lda(A, b, **flat.recorded("sparse_lda", {**options, **more}))
+        for A, b, more in ((Z, y, {"sample_weight": w}), (rows, np.repeat(y, w), {}))
+    )
+    close(one, all_, rtol=1e-8, atol=1e-10)
+    options = {"method": "generalized", "cardinality": (3, 2), "ridge": 0.5}
+    one, all_ = (
+        spcacore.sparse_cca(A, b, **flat.recorded("sparse_cca", {**options, **more}))
+        for A, b, more in ((Z, X[:, :3], {"sample_weight": w}), (rows, np.repeat(X[:, :3], w, axis=0), {}))
+    )
+    close(one, all_, ("scores_x", "scores_y"), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:scale=True leaves")
+@pytest.mark.parametrize("layout", ["C", "csr", "blocks"])
+def test_classes_and_columns_without_weight(layout):
+    X, y = data(15), np.arange(N) % 3
+    w = np.where(y == 1, 0.0, 1.5)
+    X[:, 2] = np.where(w > 0, 0.1, np.arange(N))  # constant in the rows that count
+    kept = w > 0
+    options = {"cardinality": 3, "shrinkage": 0.1}
+    one = spcacore.sparse_lda(
+        stored(X, layout), y, **flat.recorded("sparse_lda", {**options, "sample_weight": w})
+    )
+    close(
+        one,
+        spcacore.sparse_lda(X[kept], y[kept], **flat.recorded("sparse_lda", options)),
+        rtol=1e-8,
+        atol=1e-10,
+    )
+    assert one.classes.tolist() == [0, 2]
+    assert (one.means[:, 2] == 0.1).all()
+    pair = spcacore.sparse_cca(stored(X[:, :7], layout), X[:, 7:], l1_bound=1.4, sample_weight=w)
+    assert pair.loadings_x[2] == 0
+    with pytest.raises(ValueError, match="one class only among the rows of positive sample_weight, 2"):
+        spcacore.sparse_lda(
+            stored(X, layout),
+            y,
+            **flat.recorded("sparse_lda", {**options, "sample_weight": np.where(y == 2, 1, 0)}),
+        )
+
+
+def test_weights_of_two_sides_are_checked():
+    X = data()
+    with pytest.raises(ValueError, match="same number of rows, not 40 and 39"):
+        spcacore.sparse_cca(X, X[1:], l1_bound=1.2, sample_weight=W)
+    for weight, words in ((W[1:], "39 entries for 40"), (-W, "must not be negative"), (0 * W, "only zeros")):
+        with pytest.raises(ValueError, match=words):
+            spcacore.sparse_cca(X, X, l1_bound=1.2, sample_weight=weight)
+        with pytest.raises(ValueError, match=words):
+            spcacore.sparse_lda(X, np.arange(N) % 2, cardinality=2, sample_weight=weight)
+
+
+def test_wide_data_of_few_rows():
+    X, w = data(7)[:8], np.array([1, 2, 0, 3, 1, 1, 2, 1])
+    rows = np.repeat(X, w, axis=0)
+    one, all_ = (
+        spcacore.spca(Y, 2, **flat.recorded("spca", {**more, "cardinality": 4, "ridge": np.inf}))
+        for Y, more in ((X, {"sample_weight": w}), (rows, {}))
+    )
+    np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
+    one, all_ = spcacore.ppca(X, 2, sample_weight=w), spcacore.ppca(rows, 2)
+    assert one.log_likelihood == pytest.approx(all_.log_likelihood)
+    one, all_ = (
+        spcacore.soppca(
+            Y, 2, 11, **flat.recorded("soppca", {**more, "prior_precision": spcacore.grid_laplacian((P,))})
+        )
+        for Y, more in ((X, {"sample_weight": w}), (rows, {}))
+    )
+    np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
+    np.testing.assert_allclose(one.gain, all_.gain, rtol=1e-8)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+def test_means_far_from_zero_lose_no_digits(layout):
+    """Deviations of some powers of two about 1e8 are exact, weighted or not."""
+    rng = np.random.default_rng(8)
+    D = rng.integers(-8, 8, (N, P)).astype(float)
+    w = counts()
+    exact = np.cov(D.T, fweights=w)
+    problem = as_problem(stored(D + 1e8, layout), sample_weight=w)
+    rtol = 1e-7 if layout == "blocks" else 1e-14  # the mean of each block is rounded
+    np.testing.assert_allclose(problem.in_units(problem.diagonal), exact.diagonal(), rtol=rtol)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+@pytest.mark.parametrize("size", [1e-250, 1e250])
+def test_squares_out_of_the_number_range(layout, size):
+    X, w = data(9), counts()
+    usual = as_problem(stored(X, layout), sample_weight=w, scale=True)
+    problem = as_problem(stored(X * size, layout), sample_weight=w, scale=True)
+    np.testing.assert_allclose(problem.scale / size, usual.scale, rtol=1e-12)
+    np.testing.assert_allclose(matrix(problem), matrix(usual), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+def test_a_column_that_varies_in_dropped_rows_alone_is_constant(layout):
+    X, w = data(10), counts()
+    X[:, 2] = np.where(w > 0, 0.1, np.arange(N))
+    X[:, 5] = np.where(w > 0, 0.0, 7.0)
+    problem = as_problem(stored(X, layout), sample_weight=w)
+    assert (np.flatnonzero(problem.diagonal == 0) == [2, 5]).all()
+    assert not matrix(problem)[[2, 5]].any()
+    at = as_problem(stored(X, layout), center=np.full(P, 0.1), sample_weight=w)
+    assert (np.flatnonzero(at.diagonal == 0) == [2]).all()
+
+
+@pytest.mark.parametrize("name", ["SparsePCA", "SPCA", "SCA", "PPCA"])
+def test_sklearns_own_check_of_equivalence(name):
+    pytest.importorskip("sklearn", "1.6")
+    from sklearn.utils import estimator_checks
+
+    from spcacore import sklearn as estimators
+
+    estimator = getattr(estimators, name)(n_components=2)
+    estimator_checks.check_sample_weight_equivalence_on_dense_data(name, estimator)
+    estimator_checks.check_sample_weight_equivalence_on_sparse_data(name, estimator)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_vectors_as_in_rs_scale(layout):
+    """prcomp(x, center = c, scale. = s) is that of sweep(sweep(x, 2, c), 2, s, "/"), with divisor n - 1."""
+    X = data(12)
+    c, s = np.arange(P) / 3, 1.0 + np.arange(P) % 4
+    Y = (X - c) / s
+    result = spcacore.sparse_pca(stored(X, layout), 2, cardinality=4, center=c, scale=s)
+    exact = spcacore.sparse_pca(Y.T @ Y / (N - 1), 2, cardinality=4, kind="covariance")
+    np.testing.assert_allclose(result.loadings, exact.loadings, atol=1e-8)
+    np.testing.assert_allclose(result.explained_variance, exact.explained_variance, rtol=1e-9)
+    np.testing.assert_array_equal(result.mean, c)
+    np.testing.assert_array_equal(result.scale, s)
+    np.testing.assert_allclose(np.asarray(result.transform(X)), Y @ result.loadings, atol=1e-10)
+    np.testing.assert_allclose(
+        spcacore.sparse_pca(stored(X, layout), 2, cardinality=4, center=c.tolist(), scale=s).loadings,
+        result.loadings,
+    )
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_array, "products"])
+def test_a_scale_for_covariances(form):
+    A, s = np.cov(data(13).T), 1.0 + np.arange(P) % 4
+    S = products(lambda v: A @ v, P) if form == "products" else form(A)
+    problem = as_problem(S, kind="covariance", scale=s)
+    np.testing.assert_allclose(matrix(problem), A / np.outer(s, s), rtol=1e-12, atol=1e-13)
+
+
+def test_other_functions_take_the_vectors_too():
+    X = data(15)
+    c, s = np.arange(P) / 3, 1.0 + np.arange(P) % 4
+    Y = (X - c) / s
+    A = Y.T @ Y / (N - 1)
+    V = spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance").loadings
+    given = {"center": c, "scale": s}
+    np.testing.assert_allclose(
+        spcacore.explained_variance(X, V, **given), spcacore.explained_variance(A, V, kind="covariance")
+    )
+    one, two = (
+        spcacore.optimality_bound(X, 4, **flat.recorded("optimality_bound", given)),
+        spcacore.optimality_bound(A, 4, kind="covariance"),
+    )
+    assert one.bound == pytest.approx(two.bound)
+    one, two = (
+        spcacore.refine(X, V, **flat.recorded("refine", given)),
+        spcacore.refine(A, V, kind="covariance"),
+    )
+    np.testing.assert_allclose(one, two, atol=1e-8)
+    np.testing.assert_allclose(spcacore.sma(X, 2, **given).loadings, spcacore.sma(Y, 2).loadings, atol=1e-8)
+    model = spcacore.ppca(X, 2, **given)
+    assert model.n_parameters == spcacore.ppca(Y, 2, center=False).n_parameters
+
+
+W = np.ones(N)
+BAD = (
+    ({"sample_weight": W[1:]}, ValueError, "sample_weight has 39 entries for 40 rows"),
+    ({"sample_weight": -W}, ValueError, "must not be negative, and sample_weight\\[0\\] is -1"),
+    ({"sample_weight": 0 * W}, ValueError, "sample_weight has only zeros"),
+    ({"sample_weight": W / N}, ValueError, "its sum must be finite and above 1, not 1"),
+    ({"sample_weight": np.where(W, np.nan, 1)}, ValueError, "sample_weight has 40 entries that are NaN"),
+    ({"sample_weight": W * 1e308}, ValueError, "its sum must be finite"),
+    ({"sample_weight": ["a"] * N}, TypeError, "sample_weight holds strings"),
+    ({"sample_weight": np.ones((N, 1))}, ValueError, "sample_weight must have 1 dimension"),
+    ({"center": np.ones(P - 1)}, ValueError, "center has 11 entries for 12 variables"),
+    ({"scale": np.ones(P + 1)}, ValueError, "scale has 13 entries for 12 variables"),
+    ({"center": [np.inf] * P}, ValueError, "center has 12 entries that are NaN or infinite"),
+    ({"scale": np.arange(P)}, ValueError, "scale must be positive, and scale\\[0\\] is 0"),
+    ({"scale": np.full(P, 1e-320)}, ValueError, "scale\\[0\\] is too small for float64"),
+    ({"center": 1.5}, TypeError, "center must be True or False, or have one number for each variable"),
+    ({"scale": "yes"}, TypeError, "scale must be True or False"),
+    ({"center": None}, TypeError, "center must be True or False"),
+)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("layout", ["C", "csr", "blocks", "operator"])
+@pytest.mark.parametrize(("options", "kind", "message"), BAD, ids=lambda x: x if isinstance(x, str) else "")
+def test_bad_weights_and_vectors_are_refused(layout, options, kind, message):
+    with pytest.raises(kind, match=message):
+        spcacore.sparse_pca(
+            stored(data(), layout), 1, **flat.recorded("sparse_pca", {**options, "cardinality": 3})
+        )
+
+
+def test_what_does_not_go_together():
+    X, A = data(), np.cov(data().T)
+    with pytest.raises(ValueError, match="sample_weight is for data"):
+        spcacore.tpower(A, 3, kind="covariance", sample_weight=np.ones(P))
+    with pytest.raises(ValueError, match="a vector for center is for data"):
+        spcacore.tpower(A, 3, kind="covariance", center=np.ones(P))
+    with pytest.raises(ValueError, match="scale='degree' cannot be combined with sample_weight"):
+        spcacore.sca(np.abs(X), 2, scale="degree", sample_weight=W)
+    with pytest.raises(TypeError, match="sample_weight of the model cannot be used here"):
+        spcacore.sparsity_path(X, pca(sample_weight=W), [2, 3])
+    X[0, 0] = np.nan
+    for function in (
+        lambda **more: spcacore.pmd(X, 1.5, **flat.recorded("pmd", more)),
+        lambda **more: spcacore.ppca(X, 1, **more),
+    ):
+        for more in ({"sample_weight": W}, {"center": np.ones(P)}, {"scale": np.ones(P)}):
+            with pytest.raises(ValueError, match="X has NaN entries, which cannot"):
+                function(**more)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_finite_is_refused_in_rows_of_weight_0_too(layout, bad):
+    X, w = data(), counts()
+    X[np.argmin(w), 3] = bad
+    for weight in (w, None):
+        with pytest.raises(ValueError, match="1 entry that is NaN or infinite"):
+            spcacore.greedy(stored(X, layout), 3, sample_weight=weight)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_the_data_are_not_copied(layout):
+    tracemalloc = pytest.importorskip("tracemalloc")
+    X = stored(np.random.default_rng(0).standard_normal((3000, 2000)), layout)
+    w = np.random.default_rng(1).random(3000) * 2
+    tracemalloc.start()
+    try:
+        problem = as_problem(X, sample_weight=w, scale=True)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert problem.p == 2000
+    assert kept < X.nbytes / 50

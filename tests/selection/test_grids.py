@@ -1,0 +1,182 @@
+"""Grids that differ by component, against selections of one grid where both must agree, and closed forms."""
+
+from functools import partial
+
+import flat
+import numpy as np
+import pytest
+from calls import pca
+from extras import optional
+from oracles import ends_at
+
+import spcacore
+from spcacore import select_sparsity
+from spcacore.solvers.truncated_power import TruncatedPower
+
+pandas = optional("pandas")
+CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")
+FEW = {"n_folds": 3, "n_permutations": 3, "n_resamples": 4}
+
+
+def planted(n=120, p=40, sizes=(4, 15), variances=(14.0, 8.0), seed=0):
+    """Components of different sizes without a common variable."""
+    rng, V, start = np.random.default_rng(seed), np.zeros((p, len(sizes))), 0
+    for t, k in enumerate(sizes):
+        V[start : start + k, t] = 1 / np.sqrt(k)
+        start += k
+    return rng.standard_normal((n, len(sizes))) * np.sqrt(variances) @ V.T + rng.standard_normal((n, p))
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("model", ["sparse_pca", "spca", "soppca"])
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_steps_are_selections_of_one_grid_where_these_try_the_same(model, criterion):
+    """The first step has one component; in the second, the value chosen before stands for both."""
+    X, options = planted(n=60, p=24, sizes=(4, 6)), {"criterion": criterion, "rng": 3, **FEW}
+    function = getattr(spcacore, model)
+    two = partial(function, n_components=2)
+    found = select_sparsity(X, two, [[9, 4], [2, 4, 9, 12]], **options)
+    (first,) = found.earlier
+    alone = select_sparsity(X, function, [4, 9], **options)
+    np.testing.assert_allclose(first.score, alone.score, rtol=1e-12)
+    assert (first.best, first.one_se, first.chosen) == (alone.best, alone.one_se, alone.chosen)
+    both = select_sparsity(X, two, [first.chosen], **options)
+    place = found.values.tolist().index(first.chosen)
+    np.testing.assert_allclose(found.score[place], both.score[0], rtol=1e-6)
+    assert found.chosen_by_component == (first.chosen, found.chosen)
+    assert found.result.cardinality.tolist() == [first.chosen, found.chosen]
+
+
+@pytest.mark.parametrize("rule", ["best", "one_se"])
+def test_sizes_that_differ_are_found(rule):
+    X = planted()
+    found = select_sparsity(X, pca(2), [[2, 4, 8, 15, 40], [2, 4, 8, 15, 40]], rule=rule)
+    assert found.chosen_by_component == (4, 15)
+    assert [np.flatnonzero(v).tolist() for v in found.result.loadings.T] == [[*range(4)], [*range(4, 19)]]
+    together = select_sparsity(X, pca(2), [2, 4, 8, 15, 40], rule=rule)
+    assert found.score[found.chosen_index] > together.score.max()
+
+
+def test_rules_by_component():
+    X = planted(n=60, p=24, sizes=(4, 6), variances=(6.0, 4.0))
+    found = select_sparsity(X, pca(2), [range(1, 12)] * 2, n_folds=4)
+    for step in (*found.earlier, found):
+        best = int(np.argmax(step.score))
+        within = step.score >= step.score[best] - step.standard_error[best]
+        assert step.best == step.values[best]
+        assert step.chosen == step.one_se == step.values[within].min()
+
+
+def test_index_of_sparseness_by_its_formula():
+    X = planted(n=50, p=20, sizes=(3, 5))
+    found = select_sparsity(X, pca(2), [[3], [2, 5, 9]], criterion="sparseness")
+    F = X - X.mean(axis=0)
+    dense = np.linalg.svd(F, compute_uv=False)[:2] ** 2
+    for size, score, result in zip((2, 5, 9), found.score, found.path, strict=True):
+        V = result.loadings
+        assert np.count_nonzero(V, axis=0).tolist() == [3, size]
+        share = np.sum((F @ np.linalg.qr(V)[0]) ** 2) / np.sum(F**2)
+        assert score == pytest.approx(share * dense.sum() / np.sum(F**2) * (1 - (3 + size) / 40), rel=1e-9)
+
+
+OPTIONS = {
+    "pmd": {"method": "pmd", "l1_bound": [[1.5, 2.5], [1.2, 3.0]]},
+    "gpower": {"method": "gpower", "penalty": [[0.3, 0.1], [0.2, 0.1]]},
+    "refined": {"cardinality": [[3, 5], [2, 6]], "refine": True},
+    "disjoint": {"cardinality": [[3, 5], [2, 6]], "support": "disjoint"},
+    "groups": {"cardinality": [[1, 3], [2, 4]], "groups": np.arange(24) // 3},
+    "hotelling": {"cardinality": [[3, 5], [2, 6]], "deflation": "hotelling", "scale": True},
+}
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_result_is_that_of_its_sparsities(name):
+    options = dict(OPTIONS[name])
+    parameter = next(one for one in ("cardinality", "l1_bound", "penalty") if one in options)
+    grids, X = options.pop(parameter), planted(n=60, p=24, sizes=(4, 6))
+    found = select_sparsity(X, pca(2, **options), {parameter: grids}, criterion="bic")
+    assert found.parameter == parameter
+    assert [one in grid for one, grid in zip(found.chosen_by_component, grids, strict=True)] == [True, True]
+    V = spcacore.sparse_pca(
+        X, 2, **flat.recorded("sparse_pca", {**({parameter: list(found.chosen_by_component)}), **options})
+    ).loadings
+    np.testing.assert_allclose(found.result.loadings, V, atol=1e-6)
+
+
+def test_earlier_components_are_searched_once_for_all_values(monkeypatch):
+    searched, find = [], TruncatedPower.find
+
+    def counted(self, problem, state, sparsity, *rest):
+        searched.append(sparsity)
+        return find(self, problem, state, sparsity, *rest)
+
+    monkeypatch.setattr(TruncatedPower, "find", counted)
+    X = planted(n=60, p=24, sizes=(4, 6))
+    select_sparsity(X, pca(2), [[3], [2, 6, 9]], criterion="bic")
+    assert searched == [3, 3, 9, 6, 2]
+
+
+def test_penalties_of_the_elastic_net_by_component():
+    X = planted(n=60, p=24, sizes=(4, 6))
+    found = select_sparsity(
+        X, partial(spcacore.spca, n_components=2), {"penalty": [[8, 2.0], [1, 4.0]]}, n_folds=3
+    )
+    V = spcacore.spca(X, 2, penalty=list(found.chosen_by_component)).loadings
+    np.testing.assert_allclose(found.result.loadings, V, atol=1e-8)
+
+
+def test_progress_counts_all_grids_and_ends():
+    X, told = planted(n=60, p=24, sizes=(4, 6)), []
+    arguments = pca(3), [[3, 5], [2, 4, 6], [2]]
+    select_sparsity(X, *arguments, n_folds=3, callback=told.append)
+    assert [one.done for one in told] == [*range(1, 25)]
+    assert {one.total for one in told} == {24}
+    whole = select_sparsity(X, *arguments, n_folds=3).chosen_by_component
+    for stop, count in ((9, 1), (17, 2), (24, 3)):
+        ended = select_sparsity(X, *arguments, n_folds=3, callback=ends_at(stop))
+        assert ended.chosen_by_component[: count - 1] == whole[: count - 1]
+        assert ended.result.n_components == len(ended.chosen_by_component) == count
+    with pytest.raises(RuntimeError, match="before two folds"):
+        select_sparsity(X, *arguments, n_folds=3, callback=ends_at(3))
+
+
+TWO = pca(2)
+
+
+@pytest.mark.parametrize(
+    ("model", "grid", "error", "words"),
+    [
+        (TWO, [[1, 2]], ValueError, "grid has 1 grid for 2 components"),
+        (TWO, [[1, 2], []], ValueError, r"grid\[1\] is empty"),
+        (TWO, [[1, 2], 3], TypeError, r"grid\[1\] must be a sequence of numbers"),
+        (TWO, [[1, 2], [2, 2]], ValueError, r"grid\[1\] has a value twice: 2"),
+        (TWO, {"cardinality": [[1, 2], [2, 2]]}, ValueError, r"grid\['cardinality'\]\[1\] has a value twice"),
+        (TWO, [[1, 2], [2, 99]], ValueError, r"cardinality\[1\] must be in \[1, 24\]"),
+        (partial(spcacore.spca, n_components=2), [[1, 2], [2, 99]], ValueError, r"cardinality\[1\]\[1\]"),
+        (TWO, [[1, 2], [0, 2]], ValueError, r"grid\[1\]\[0\]"),
+        (pca(2, 3), [[1], [2]], TypeError, "cardinality of the model must be left out"),
+        (pca(2, support="common"), [[1], [2]], ValueError, "support='common'"),
+        (partial(spcacore.sca, n_components=2), [[2, 3], [2]], TypeError, "of all components together"),
+        (partial(spcacore.sma, n_components=2), [[2, 3], [2]], TypeError, "of all components together"),
+        *[(TWO, bad, TypeError, "grid must be a sequence of numbers") for bad in (5, "34", 1.5, {3: 4}.keys)],
+        (TWO, [], ValueError, "grid is empty"),
+        (TWO, {}, TypeError, "grid must have the values of one parameter"),
+        (TWO, [2, 2.5], TypeError, r"grid\[1\] must be an integer"),
+        (TWO, [3, 3], ValueError, "grid has a value twice: 3"),
+    ],
+)  # fmt: skip
+def test_bad_grids(model, grid, error, words):
+    X = planted(n=40, p=24, sizes=(4, 6))
+
+    def told(progress):
+        raise AssertionError("nothing is searched")
+
+    with pytest.raises(error, match=words):
+        select_sparsity(X, model, grid, callback=told)
+
+
+def test_grids_are_for_selections_alone():
+    X = planted(n=40, p=24, sizes=(4, 6))
+    with pytest.raises(TypeError, match="of all components; select_sparsity takes grids"):
+        spcacore.sparsity_path(X, pca(2), [[1, 2], [2, 3]])

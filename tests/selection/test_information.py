@@ -1,0 +1,213 @@
+"""BIC against densities of SciPy, and the agreement of half-samples against averages over pairs."""
+
+import itertools
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse
+from calls import pca
+from oracles import ends_at
+from scipy.stats import multivariate_normal
+
+import spcacore
+from spcacore.selection.resampling import drawn_weights
+
+
+def data(n=40, p=12, rng=0):
+    X, _ = spcacore.datasets.make_spiked(n, p, cardinality=4, variances=(30.0, 12.0), rng=rng)
+    return X + np.arange(p)
+
+
+def expected_bic(X, result):
+    """The densities of the rows in the model, with the covariance written out."""
+    n, p = X.shape
+    V = result.loadings
+    total = X.var(axis=0, ddof=1).sum()
+    noise = (total - result.explained_variance.sum()) / (p - V.shape[1])
+    covariance = noise * np.eye(p) + (V * np.maximum(result.explained_variance - noise, 0)) @ V.T
+    density = multivariate_normal(X.mean(axis=0), covariance).logpdf(X).sum()
+    return (density - 0.5 * math.log(n) * (np.count_nonzero(V) + 1)) / n
+
+
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array, spcacore.row_blocks])
+def test_bic_is_that_of_the_densities(storage):
+    X = data()
+    found = spcacore.select_sparsity(storage(X), pca(2), [1, 3, 4, 8, 12], criterion="bic")
+    expected = [expected_bic(X, result) for result in found.path]
+    np.testing.assert_allclose(found.score, expected, rtol=1e-9)
+    assert found.standard_error is None
+    assert found.chosen == found.best == [1, 3, 4, 8, 12][int(np.argmax(expected))]
+
+
+def test_bic_in_other_units_differs_by_their_logarithm():
+    X = data()
+    one, other = (
+        spcacore.select_sparsity(X, pca(), [2, 4, 8], criterion="bic"),
+        spcacore.select_sparsity(1000 * X, pca(), [2, 4, 8], criterion="bic"),
+    )
+    np.testing.assert_allclose(one.score - other.score, 12 * math.log(1000), rtol=1e-9)
+
+
+@pytest.mark.parametrize("criterion", ["bic", "stability"])
+def test_the_planted_number_of_variables_is_chosen(criterion):
+    X, _ = spcacore.datasets.make_spiked(60, 40, cardinality=8, variances=(20.0, 12.0), rng=1)
+    found = spcacore.select_sparsity(X, pca(2), [4, 8, 16], criterion=criterion, n_resamples=8)
+    assert found.chosen == 8
+    assert found.criterion == criterion
+
+
+def test_agreement_is_the_average_index_of_kuncheva():
+    """Of supports of k variables: (common - k^2/p)/(k - k^2/p), over all pairs of resamples."""
+    X, p, k = data(30, 20), 20, 5
+    found = spcacore.stability(X, pca(2, k), n_resamples=10)
+    for t in (0, 1):
+        supports = [set(one[t].tolist()) for one in found.chosen]
+        pairs = [(len(a & b) - k * k / p) / (k - k * k / p) for a, b in itertools.combinations(supports, 2)]
+        assert found.agreement[t] == pytest.approx(np.mean(pairs))
+    whole = spcacore.stability(X, pca(1, 20), n_resamples=4)
+    assert whole.agreement.tolist() == [0.0]
+
+
+def test_stability_as_a_criterion_is_that_of_each_value():
+    X = data(30, 20)
+    found = spcacore.select_sparsity(
+        X, pca(2, scale=True), [2, 5], criterion="stability", n_resamples=6, rng=4
+    )
+    seed = int(np.random.default_rng(4).integers(2**63))
+    for k, score in zip((2, 5), found.score, strict=True):
+        one = spcacore.stability(X, pca(2, k, scale=True), n_resamples=6, rng=seed)
+        assert score == pytest.approx(one.agreement.mean())
+    assert drawn_weights(30, "complementary", seed, None)(0).sum() == 15
+
+
+def test_a_penalty_that_leaves_no_component_has_the_agreement_of_a_blind_choice():
+    X = data(30, 20)
+    options = {"method": "gpower", "relative": False}
+    with pytest.warns(RuntimeWarning, match="fewer than 1 component"):
+        found = spcacore.select_sparsity(
+            X, pca(**options), [1e6, 0.5], criterion="stability", n_resamples=6, rng=4
+        )
+    assert found.values.tolist() == [1e6, 0.5]  # the sparsest first
+    assert found.score[0] == 0
+    assert found.score[1] > 0
+    assert found.chosen == 0.5
+    with pytest.warns(RuntimeWarning), pytest.raises(ValueError, match="no component under these options"):
+        spcacore.stability(X, pca(penalty=1e6, **options), n_resamples=6, rng=4)
+    with pytest.warns(RuntimeWarning), pytest.raises(ValueError, match="no component"):
+        spcacore.stability(np.ones((6, 3)), pca(1, 2), n_resamples=6)
+
+
+def test_progress_and_an_early_end():
+    X, told = data(30, 20), []
+    spcacore.select_sparsity(
+        X, spcacore.sparse_pca, [2, 5], criterion="stability", n_resamples=4, callback=told.append
+    )
+    assert [(t.done, t.total) for t in told] == [(i, 4) for i in range(1, 5)]
+    with pytest.raises(RuntimeError, match="before all values"):
+        spcacore.select_sparsity(
+            X, spcacore.sparse_pca, [2, 5], criterion="stability", n_resamples=4, callback=ends_at(3)
+        )
+
+
+COVARIANCE = pca(kind="covariance")
+
+
+@pytest.mark.parametrize(
+    ("X", "model", "options", "error", "words"),
+    [
+        (np.eye(5), COVARIANCE, {"criterion": "bic"}, ValueError, "the number of samples behind"),
+        (np.eye(5), COVARIANCE, {"criterion": "stability"}, ValueError, "needs data"),
+        (np.eye(5), pca(), {"criterion": "stability", "n_resamples": 3}, ValueError, "must be even"),
+        (np.eye(3), pca(), {"criterion": "stability"}, ValueError, "four rows"),
+        (
+            scipy.sparse.linalg.aslinearoperator(np.eye(5)), pca(center=False), {"criterion": "bic"},
+            TypeError, "must have entries",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_input(X, model, options, error, words):
+    with pytest.raises(error, match=words):
+        spcacore.select_sparsity(X, model, [1, 2], **options)
+
+
+# ---- other models
+
+MODELS = {
+    "spca": ({"cardinality": [2, 4, 8]}, {"ridge": np.inf}),
+    "sca": ({"l1_bound": [2.0, 3.0, 4.5]}, {}),
+    "sma": ({"l1_bound": [2.0, 3.0, 4.5]}, {"center": True}),
+    "soppca": ({"cardinality": [2, 4, 8]}, {}),
+}
+
+
+def predicted_share(rest, y, loadings):
+    """Of one row, each entry from the others by conditional expectations in the model of the other rows."""
+    p, mean = rest.shape[1], rest.mean(axis=0)
+    V = loadings / np.linalg.norm(loadings, axis=0)
+    variances = spcacore.explained_variance(rest, V, "cumulative")
+    noise = (rest.var(axis=0, ddof=1).sum() - variances.sum()) / (p - V.shape[1])
+    C = noise * np.eye(p) + (V * np.maximum(variances - noise, 0)) @ V.T
+    errors, y = np.zeros(p), y - mean
+    for j in range(p):
+        others = np.delete(np.arange(p), j)
+        errors[j] = y[j] - C[j, others] @ np.linalg.solve(C[np.ix_(others, others)], y[others])
+    return 1 - (errors**2).sum() / (y**2).sum()
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("model", MODELS)
+def test_left_out_entries_of_every_model(model):
+    X, (grid, options) = data(12, 10), MODELS[model]
+    (name, values), function = next(iter(grid.items())), getattr(spcacore, model)
+    found = spcacore.select_sparsity(X, partial(function, n_components=2, **options), grid, n_folds=12)
+    expected = []
+    for value in values:
+        shares = []
+        for j in range(12):
+            rest = np.delete(X, j, axis=0)
+            loadings = function(rest, 2, **{name: value}, **options).loadings
+            shares.append(predicted_share(rest, X[j], loadings))
+        expected.append(np.mean(shares))
+    np.testing.assert_allclose(found.score, expected, rtol=1e-8)
+    whole = function(X, 2, **{name: found.chosen}, **options)
+    np.testing.assert_array_equal(found.result.loadings, whole.loadings)
+    assert found.chosen == found.one_se
+    assert found.best == values[int(np.argmax(expected))]
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("criterion", ["bic", "permutation", "stability", "sparseness"])
+@pytest.mark.parametrize("model", ["spca", "sca", "soppca"])
+def test_every_criterion_finds_the_planted_variables(model, criterion):
+    X, V = spcacore.datasets.make_spiked(60, 30, cardinality=6, variances=(20.0, 12.0), rng=0)
+    grid = {"l1_bound": [3.0, 9.0]} if model == "sca" else {"cardinality": [2, 6, 25]}
+    found = spcacore.select_sparsity(
+        X, partial(getattr(spcacore, model), n_components=2), grid, criterion=criterion, n_permutations=3,
+        n_resamples=4,
+    )  # fmt: skip
+    np.testing.assert_array_equal((found.result.loadings != 0).any(axis=1), (V != 0).any(axis=1))
+    total = spcacore.explained_variance(X, found.path[0].loadings, ratio=True).sum()
+    assert found.path.explained_variance_ratio[0].sum() == pytest.approx(total)
+
+
+@pytest.mark.parametrize(
+    ("model", "grid", "options", "error", "words"),
+    [
+        (spcacore.ppca, None, {}, TypeError, "not ppca, which is not for select_sparsity"),
+        (spcacore.sca, {"cardinality": [2]}, {}, TypeError, "takes l1_bound"),
+        (spcacore.spca, {"cardinality": [2], "penalty": [1.0]}, {}, TypeError, "the values of one parameter"),
+        (partial(spcacore.spca, penalty=1.0), [2], {}, TypeError, "penalty of the model must be left out"),
+        (spcacore.sma, [2.0], {"criterion": "stability"}, ValueError, "chooses rows too"),
+        (partial(spcacore.sca, scale="degree"), [2.0], {}, TypeError, "must be True or False"),
+        (partial(spcacore.sca, n_components=13), [2.0], {}, ValueError, "n_components must be in"),
+        (partial(spcacore.sca, kind="covariance"), [2.0], {}, ValueError, "needs data"),
+        (partial(spcacore.sca, kind="covariance"), [2.0], {"criterion": "bic"}, TypeError, "kind must be"),
+        (pca(), {"penalty": [2.0]}, {}, TypeError, "method 'tpower' takes cardinality, not penalty"),
+        (pca(method="gpower"), None, {}, TypeError, "grid must be given"),
+    ],
+)
+def test_bad_models_and_grids(model, grid, options, error, words):
+    with pytest.raises(error, match=words):
+        spcacore.select_sparsity(data(), model, grid, **options)

@@ -1,0 +1,460 @@
+"""Paths over the sparsity, and its choice by left-out entries, permutations and the index of sparseness."""
+
+import itertools
+import threading
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse
+from calls import pca
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+from oracles import ends_at, planted
+
+import spcacore
+from spcacore.linalg.threads import Report
+from spcacore.operators.permutation import permuted_columns
+from spcacore.selection.left_out import left_out_error
+
+
+def conditional_errors(Y, C):
+    """Errors of each entry predicted from the others of its row under N(0, C), by solving for each."""
+    out = np.zeros_like(Y)
+    for i, y in enumerate(Y):
+        seen = np.flatnonzero(~np.isnan(y))
+        for j in seen:
+            others = seen[seen != j]
+            guess = C[j, others] @ np.linalg.solve(C[np.ix_(others, others)], y[others]) if len(others) else 0
+            out[i, j] = y[j] - guess
+    return out
+
+
+# ---- left-out entries --------------------------------------------------------------------------------
+
+
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.booleans())
+def test_left_out_errors_are_those_of_conditional_expectations(seed, missing):
+    rng = np.random.default_rng(seed)
+    m, p, r = rng.integers(1, 5), rng.integers(2, 8), rng.integers(1, 4)
+    W, noise = rng.standard_normal((p, r)), float(rng.uniform(0.1, 2))
+    Y = rng.standard_normal((m, p))
+    if missing:
+        Y[rng.random((m, p)) < 0.3] = np.nan
+    expected = np.sum(conditional_errors(Y, W @ W.T + noise * np.eye(p)) ** 2)
+    assert left_out_error(Y, W, noise) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [False, True])
+def test_scores_of_leaving_out_each_row(scale):
+    """With a fold for each row nothing is random, so the whole score can be computed by other means."""
+    X = planted(12, 9, 3, seed=2)
+    ks = [2, 3, 6]
+    selection = spcacore.select_sparsity(X, pca(2, scale=scale), ks, n_folds=12)
+    expected = np.zeros((12, 3))
+    for i, (row, j) in itertools.product(range(3), enumerate(range(12))):
+        rest = np.delete(X, j, axis=0)
+        fit = spcacore.sparse_pca(rest, 2, cardinality=ks[i], scale=scale)
+        y = (X[j] - rest.mean(axis=0)) / (rest.std(axis=0, ddof=1) if scale else 1)
+        noise = (fit.total_variance - fit.explained_variance.sum()) / 7
+        W = fit.loadings * np.sqrt(np.maximum(fit.explained_variance - noise, 0))
+        errors = conditional_errors(y[None], W @ W.T + noise * np.eye(9))
+        expected[row, i] = 1 - np.sum(errors**2) / np.sum(y**2)
+    np.testing.assert_allclose(selection.score, expected.mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(np.sort(selection.scores, axis=0), np.sort(expected, axis=0), atol=1e-6)
+    se = expected.std(axis=0, ddof=1) / np.sqrt(12)
+    np.testing.assert_allclose(selection.standard_error, se, atol=1e-6)
+
+
+def test_scores_by_number_of_components_are_those_of_separate_selections():
+    X = planted(40, 30, 5, r=3)
+    counted = spcacore.select_n_components(X, pca(1, 5), 4)
+    assert counted.values.tolist() == [0, 1, 2, 3, 4]
+    assert counted.score[0] == 0
+    for r in (1, 3):
+        alone = spcacore.select_sparsity(X, pca(r), [5])
+        np.testing.assert_allclose(alone.scores[:, 0], counted.scores[:, r], atol=1e-9)
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("criterion", ["cv", "permutation"])
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
+def test_planted_sparsity_is_found(criterion, seed):
+    X = planted(80, 100, 10, seed=seed)
+    ks = [2, 5, 10, 20, 50]
+    selection = spcacore.select_sparsity(X, pca(2), ks, criterion=criterion, n_permutations=4, rng=seed)
+    assert selection.best == 10
+    assert set(np.flatnonzero(selection.result.loadings)) <= set(range(40))
+    np.testing.assert_array_equal(selection.path[2].loadings, selection.result.loadings)
+    count = spcacore.select_n_components(X, pca(1, 10), 4, criterion=criterion, n_permutations=5, rng=seed)
+    assert count.chosen == 2
+    assert count.result.n_components == 2
+    np.testing.assert_array_equal(count.result.loadings, spcacore.sparse_pca(X, 2, cardinality=10).loadings)
+
+
+def test_planted_bound_is_found():
+    X = planted(100, 150, 9, r=1, signal=4)
+    bounds = [1, 1.5, 2, 2.5, 3, 4, 6, 9]
+    selection = spcacore.select_sparsity(X, pca(method="pmd", renormalize=False), bounds)
+    assert 2.5 <= selection.best <= 4  # the planted loading has a norm of 3
+
+
+@pytest.mark.parametrize("criterion", ["cv", "permutation"])
+def test_noise_has_no_components(criterion):
+    X = np.random.default_rng(1).standard_normal((60, 40))
+    count = spcacore.select_n_components(X, pca(1, 5), 3, criterion=criterion)
+    assert count.chosen == 0
+    assert count.result is None
+
+
+def test_rules():
+    X = planted(80, 60, 6, signal=1.2, seed=4)
+    selection = spcacore.select_sparsity(X, spcacore.sparse_pca, range(1, 30, 2), rule="best", n_repeats=3)
+    top = np.argmax(selection.score)
+    within = selection.score >= selection.score[top] - selection.standard_error[top]
+    assert selection.best == selection.chosen == selection.values[top]
+    assert selection.one_se == selection.values[np.flatnonzero(within)[0]]
+    assert selection.one_se < selection.best
+    assert selection.scores.shape == (15, 15)
+    np.testing.assert_allclose(selection.scores.mean(axis=0), selection.score)
+    deviations = [np.var(selection.scores[i : i + 5], axis=0, ddof=1) for i in (0, 5, 10)]
+    np.testing.assert_allclose(selection.standard_error, np.sqrt(np.mean(deviations, axis=0) / 5))
+
+
+def dense_shares(X):
+    """Eigenvalues as shares of the trace: what components of all variables explain."""
+    values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
+    return values / values.sum()
+
+
+def permuted_shares(X, count):
+    return [dense_shares(permuted_columns(X, np.random.default_rng([0, 1, i]))) for i in range(1, count + 1)]
+
+
+def test_permutation_scores_and_errors_by_their_formulas():
+    """Of components of all variables, whose shares are eigenvalues."""
+    X = planted(40, 8, 4, signal=1.0)
+    selection = spcacore.select_sparsity(X, pca(2), [3, 8], criterion="permutation", n_permutations=6)
+    own = np.log(dense_shares(X)[:2].sum())
+    permuted = np.log([shares[:2].sum() for shares in permuted_shares(X, 6)])
+    np.testing.assert_allclose(selection.scores[:, 1], permuted, rtol=1e-8)
+    assert selection.score[1] == pytest.approx(own - permuted.mean(), rel=1e-8)
+    error = np.std(selection.scores, axis=0, ddof=1) * np.sqrt(1 + 1 / 6)
+    np.testing.assert_allclose(selection.standard_error, error, rtol=1e-12)
+
+
+def test_parallel_analysis_by_its_formulas():
+    """Each share of what the earlier components leave; two errors above what permutations give."""
+    ratios = []
+    for seed in range(12):
+        X = planted(40, 8, 4, signal=0.9, seed=seed)
+        selection, best = (
+            spcacore.select_n_components(
+                X, pca(1, 8), 3, criterion="permutation", n_permutations=5, rule=rule
+            )
+            for rule in ("one_se", "best")
+        )
+        logs = []
+        for shares in [dense_shares(X), *permuted_shares(X, 5)]:
+            left = [shares[t:].sum() for t in range(3)]
+            logs.append(np.log(shares[:3] / left))
+        own, permuted = logs[0], np.array(logs[1:])
+        np.testing.assert_allclose(selection.scores[:, 1:], permuted, rtol=1e-6)
+        np.testing.assert_allclose(selection.score[1:], own - permuted.mean(axis=0), atol=1e-6)
+        error = permuted.std(axis=0, ddof=1) * np.sqrt(1 + 1 / 5)
+        np.testing.assert_allclose(selection.standard_error[1:], error, rtol=1e-5)
+        assert selection.score[0] == selection.standard_error[0] == 0
+        ratio = (own - permuted.mean(axis=0)) / error
+        assert selection.chosen == np.argmin([*(ratio > 2), False])
+        assert best.chosen == np.argmin([*(ratio > 0), False])
+        ratios.append(ratio[selection.chosen] if selection.chosen < 3 else 3)
+        ratios.append(ratio[: selection.chosen].min(initial=np.inf))
+    assert any(1 < ratio < 2 for ratio in ratios)  # so that neither one error nor three would do
+    assert any(2 < ratio < 3 for ratio in ratios)
+
+
+def test_missing_entries_are_left_out():
+    X = planted(60, 40, 6, r=1, signal=4)
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    selection = spcacore.select_sparsity(X, pca(method="pmd", renormalize=False), [1, 1.7, 2.4, 5])
+    assert selection.chosen == 2.4  # the planted loading has a norm of 2.45
+    with pytest.raises(ValueError, match="NaN"):
+        spcacore.select_sparsity(X, pca(method="greedy"), [2, 6])
+
+
+def test_variables_without_variance_outside_of_a_fold_have_no_unit():
+    """Divided by its deviation, such a variable is left out; else its one entry would be all there is."""
+    X = planted(60, 30, 5, seed=2)
+    rare = np.insert(X, 7, 0, axis=1)
+    rare[11, 7] = 1e6
+    model, sizes = pca(2, scale=True), [2, 5, 20]
+    own, other = (spcacore.select_sparsity(Z, model, sizes).scores for Z in (X, rare))
+    others = np.sort(own, axis=0)[:, 1], np.sort(other, axis=0)[:, 1]
+    np.testing.assert_allclose(*others, atol=0.1)
+    assert other[:, 1].min() > 0.1
+    sparse = spcacore.select_sparsity(scipy.sparse.csr_array(rare), model, sizes).scores
+    np.testing.assert_allclose(sparse, other, atol=1e-9)
+
+
+def test_left_out_rows_far_beyond_the_others():
+    X = planted(40, 20, 5)
+    X[3] *= 1e200
+    with pytest.warns(RuntimeWarning, match="exceeds the number range"):  # of all the data
+        selection = spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 5, 20])
+    assert np.isfinite(selection.scores).all()
+    assert selection.scores.max() <= 1
+
+
+# ---- the same for all kinds of input -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_permutation_keeps_the_entries_of_each_column(sparse):
+    X = np.where(np.random.default_rng(0).random((30, 20)) < 0.5, np.arange(600.0).reshape(30, 20), 0)
+    out = permuted_columns(scipy.sparse.csr_array(X) if sparse else X, np.random.default_rng(3))
+    out = out.toarray() if sparse else out
+    np.testing.assert_array_equal(np.sort(out, axis=0), np.sort(X, axis=0))
+    moved = [not np.array_equal(out[:, j], X[:, j]) for j in range(20)]
+    assert sum(moved) > 15
+    assert abs(np.corrcoef(out.T)[np.triu_indices(20, 1)]).mean() < 0.3
+
+
+def test_permutations_do_not_depend_on_which_zeros_a_sparse_matrix_stores():
+    rng = np.random.default_rng(5)
+    X = scipy.sparse.random_array((20, 8), density=0.3, format="csr", rng=rng) * 9
+    stored = scipy.sparse.bsr_array(X, blocksize=(2, 4))
+    count = stored.nnz
+    for call in (
+        lambda X: (
+            spcacore.select_sparsity(
+                X, spcacore.sparse_pca, [2, 4], criterion="permutation", n_permutations=3
+            ).scores
+        ),
+        lambda X: spcacore.sparse_kmeans_gap(X, 2, [1.5, 2], n_permutations=2, n_init=2).permuted,
+        lambda X: spcacore.sparse_dissimilarity_gap(X, [1.5, 2], n_permutations=2).permuted,
+    ):
+        np.testing.assert_allclose(call(stored), call(X), rtol=1e-9)
+    assert stored.nnz == count > X.nnz
+
+
+def test_a_report_without_a_message_is_not_told():
+    told = []
+    report = Report(told.append)
+    report()
+    report(3)
+    assert told == [3]
+    Report(None)(3)
+
+
+# ---- threads, seeds, progress, interruption ------------------------------------------------------------
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("criterion", ["cv", "permutation"])
+def test_threads_do_not_change_the_result(criterion):
+    X = planted(40, 50, 5)
+    select = partial(spcacore.select_sparsity, X, pca(), [2, 5, 9], criterion=criterion, n_permutations=4)
+    one = select()
+    for n_jobs in (3, -1):
+        np.testing.assert_array_equal(select(n_jobs=n_jobs).scores, one.scores)
+    np.testing.assert_array_equal(select(rng=None).scores, one.scores)
+    assert not np.array_equal(select(rng=7).scores, one.scores)
+    generators = [np.random.default_rng(7) for _ in range(2)]
+    a, b = (select(rng=g).scores for g in generators)
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_progress_is_told_in_the_callers_thread(n_jobs):
+    seen, threads = [], set()
+
+    def callback(progress):
+        seen.append(progress)
+        threads.add(threading.get_ident())
+
+    spcacore.select_sparsity(
+        planted(30, 20, 4), spcacore.sparse_pca, [2, 4], n_jobs=n_jobs, callback=callback
+    )
+    assert [p.done for p in seen] == list(range(1, 13))
+    assert {p.total for p in seen} == {12}
+    assert {p.value for p in seen} == {2, 4}
+    assert threads == {threading.get_ident()}
+    seen.clear()
+    spcacore.select_n_components(planted(30, 20, 4), pca(1, 3), 2, n_jobs=n_jobs, callback=callback)
+    assert [p.done for p in seen] == [1, 2, 3, 4, 5, 6]
+    assert {p.total for p in seen} == {6}
+    for select, *arguments in (
+        (spcacore.select_n_components, pca(2, 3)),
+        (spcacore.select_sparsity, pca(), [2, 4]),
+    ):
+        seen.clear()
+        select(planted(30, 20, 4), *arguments, criterion="permutation", n_permutations=2, callback=callback)
+        assert seen[-1].done == seen[-1].total == len(seen)
+        assert {p.total for p in seen} == {len(seen)}
+    seen.clear()
+    spcacore.sparsity_path(planted(30, 20, 4), spcacore.sparse_pca, [3, 1, 2], callback=callback)
+    assert [(p.done, p.total, p.value) for p in seen] == [(1, 3, 3), (2, 3, 2), (3, 3, 1)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_a_callback_raises_ends_the_call(n_jobs):
+    before = threading.active_count()
+
+    def callback(progress):
+        if progress.done == 4:
+            raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        spcacore.select_sparsity(
+            planted(30, 20, 4), spcacore.sparse_pca, [2, 4], n_jobs=n_jobs, callback=callback
+        )
+    assert threading.active_count() == before
+
+
+def test_unfinished_searches_are_told_once():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        spcacore.select_sparsity(planted(30, 20, 4), pca(max_iter=0, swaps=False), [2, 4])
+    assert [str(w.message) for w in caught] == ["not converged at cardinality 2, 4"]
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("call", ["path", "select", "count"])
+def test_variances_beyond_the_number_range_are_told_once(call):
+    X = planted(30, 20, 4) * 1e170
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if call == "path":
+            spcacore.sparsity_path(X, spcacore.sparse_pca, [2, 4, 8])
+        elif call == "select":
+            spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 4, 8], n_jobs=2)
+        else:
+            spcacore.select_n_components(X, pca(1, 4), 2)
+    assert [str(w.message) for w in caught] == ["a variance exceeds the number range and is given as inf"]
+    assert caught[0].filename == __file__
+
+
+# ---- bad input -----------------------------------------------------------------------------------------
+
+X = planted(20, 10, 3)
+A = np.cov(X.T)
+gap = np.zeros_like(X)  # column 3 has one entry
+gap[1:, 3] = np.nan
+PMD = pca(method="pmd"), [1.5]
+COVARIANCE = pca(kind="covariance")
+path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore.select_n_components
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: path(X, pca(), []), ValueError, "grid is empty"),
+        (lambda: path(X, pca(), 3), TypeError, "must be a sequence of numbers"),
+        (
+            lambda: path(X, pca(), [2, 11]),
+            ValueError,
+            r"cardinality must be in \[1, 10\]",
+        ),
+        (
+            lambda: path(X, pca(), [0, 2]),
+            ValueError,
+            r"grid\[0\] must be at least 1",
+        ),
+        (lambda: path(X, pca(), [2, 2]), ValueError, "a value twice: 2"),
+        (lambda: path(X, pca(), {"l1_bound": [2]}), TypeError, "takes cardinality, not l1_bound"),
+        (lambda: path(X, pca(method="gpower")), TypeError, "grid must be given"),
+        (
+            lambda: path(X, pca(method="gpower"), [np.nan]),
+            ValueError,
+            "at least 0, not nan",
+        ),
+        (lambda: path(lambda v: v, COVARIANCE), TypeError, "has no shape"),
+        (
+            lambda: select(np.where(np.arange(200).reshape(20, 10) % 10 == 3, np.nan, X) + gap, *PMD),
+            ValueError,
+            "column 3 of X has only NaN entries",
+        ),
+        (lambda: select(X + gap, *PMD), ValueError, "column 3 of X has entries other than NaN in one fold"),
+        (lambda: path(X, pca(strategy="x")), TypeError, "strategy is no option"),
+        (
+            lambda: select(A, COVARIANCE),
+            ValueError,
+            "for a covariance, use 'sparseness'",
+        ),
+        (
+            lambda: select(X, pca(), n_folds=21),
+            ValueError,
+            "number of rows, 20, not 21",
+        ),
+        (lambda: select(X[:2], pca(), n_folds=2), ValueError, "at least three rows"),
+        (
+            lambda: select(X[:5], pca(5), [2], n_folds=2),
+            ValueError,
+            "at most 2, the rows outside of a fold, not 5",
+        ),
+        (
+            lambda: select(scipy.sparse.linalg.aslinearoperator(X), pca(), [2]),
+            TypeError,
+            "X must have entries for criterion='cv'",
+        ),
+        (
+            lambda: select(
+                scipy.sparse.linalg.aslinearoperator(X), pca(center=False), [2], criterion="sparseness"
+            ),
+            ValueError,
+            "needs the entries of X",
+        ),
+        (lambda: count(X, pca(2, method=spcacore.GPower())), TypeError, "needs penalty"),
+        (lambda: count(X, spcacore.sparse_pca), TypeError, "n_components must be given"),
+        (lambda: count(X, pca(0.5, 2)), TypeError, "n_components must be an integer"),
+        (lambda: count(A, pca(2, 2, kind="covariance")), TypeError, "which a covariance does not have"),
+        (
+            lambda: count(X, pca(2, 2, refine=True)),
+            ValueError,
+            "refine=True finds all",
+        ),
+        (
+            lambda: count(X, pca(2, 2), criterion="sparseness"),
+            ValueError,
+            "criterion must be one of 'cv', 'permutation'",
+        ),
+    ],
+)
+def test_bad_input(call, error, message):
+    before = X.copy()
+    with pytest.raises(error, match=message):
+        call()
+    np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize(("criterion", "runs"), [("cv", 4), ("permutation", 4)])
+def test_stop_iteration_leaves_the_runs_that_are_done(criterion, runs, n_jobs):
+    """Two values: the whole data, three folds (or the data and three permutations), half of the next."""
+    X = planted(40, 20, 4)
+    options = {"criterion": criterion, "n_folds": 8, "n_permutations": 8}
+    whole = spcacore.select_sparsity(X, pca(), [2, 5], **options)
+    count = 2 + 2 * runs + (1 if n_jobs == 1 else 7)  # of three runs at a time, some are not done then
+    part = spcacore.select_sparsity(X, pca(), [2, 5], callback=ends_at(count), n_jobs=n_jobs, **options)
+    done = len(part.scores)
+    np.testing.assert_allclose(part.scores, whole.scores[:done])
+    assert done == runs - (criterion == "permutation") if n_jobs == 1 else 2 <= done <= 8
+    assert part.score.shape == part.standard_error.shape == (2,)
+    if criterion == "cv":  # the standard error of a mean, from so many folds
+        expected = part.scores.std(axis=0, ddof=1) / np.sqrt(done)
+        np.testing.assert_allclose(part.standard_error, expected)
+
+
+def test_stop_iteration_leaves_the_values_that_are_done():
+    X = planted(40, 20, 4)
+    path = spcacore.sparsity_path(X, spcacore.sparse_pca, [2, 5, 9], callback=ends_at(2))
+    assert path.values.tolist() == [5, 9]
+    assert [r.cardinality.tolist() for r in path.results] == [[5], [9]]
+    assert len(path.index_of_sparseness) == 2
+    least = spcacore.select_sparsity(
+        X, spcacore.sparse_pca, [2, 5, 9], criterion="sparseness", callback=ends_at(2)
+    )
+    assert least.values.tolist() == [5, 9]

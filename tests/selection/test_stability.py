@@ -1,0 +1,545 @@
+"""Resamples against explicit copies of their rows, the fast search against LAPACK."""
+
+import itertools
+from functools import partial
+
+import flat
+import numpy as np
+import pytest
+from calls import pca
+from extras import optional
+from oracles import ends_at
+
+import spcacore
+from spcacore.selection import candidates
+from spcacore.selection.resampling import Refit, columns_of, drawn_weights
+from spcacore.selection.stability_result import matched, quantiles, rotated
+
+pytestmark = pytest.mark.usefixtures("few_starts")
+
+pandas = optional("pandas")
+
+
+def spiked(n=40, p=60, cardinality=6, rng=0):
+    return spcacore.datasets.make_spiked(n, p, cardinality=cardinality, rng=rng)
+
+
+def repeated(w):
+    return np.repeat(np.arange(len(w)), w.astype(int))
+
+
+# ---- resamples
+
+
+@pytest.mark.parametrize("n", [8, 9])
+def test_weights_of_each_scheme(n):
+    half = drawn_weights(n, "half", 0, None)
+    pairs = drawn_weights(n, "complementary", 0, None)
+    bootstrap = drawn_weights(n, "bootstrap", 0, None)
+    for i in range(20):
+        assert sorted(set(half(i))) == [0, 1]
+        assert half(i).sum() == n // 2 == pairs(i).sum()
+        assert bootstrap(i).sum() == n
+        assert (pairs(i) * pairs(i ^ 1) == 0).all()
+    assert (pairs(0) != pairs(2)).any()
+    assert (bootstrap(0) != bootstrap(1)).any()
+
+
+def test_classes_keep_their_sizes():
+    labels = np.array([0] * 10 + [1] * 7)
+    for scheme, sizes in (("half", [5, 3]), ("complementary", [5, 3]), ("bootstrap", [10, 7])):
+        weights = drawn_weights(17, scheme, 3, labels)
+        for i in range(6):
+            assert [weights(i)[labels == c].sum() for c in (0, 1)] == sizes
+
+
+MODELS = {
+    "sparse_pca": (spcacore.sparse_pca, {"cardinality": 6}),
+    "spca": (spcacore.spca, {"cardinality": 6}),
+    "sca": (spcacore.sca, {"l1_bound": 4.0}),
+    "soppca": (spcacore.soppca, {"cardinality": 6}),
+}
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("resampling", ["complementary", "half", "bootstrap"])
+@pytest.mark.parametrize("model", MODELS)
+def test_frequencies_are_those_of_copies_of_the_rows(model, resampling):
+    X, _ = spiked()
+    function, options = MODELS[model]
+    found = spcacore.stability(
+        X,
+        partial(function, **options),
+        resampling=resampling,
+        n_resamples=12,
+        warm_start=False,
+        rng=5,
+    )
+    weights = drawn_weights(len(X), resampling, int(np.random.default_rng(5).integers(2**63)), None)
+    V = np.array([function(X[repeated(weights(i))], 1, **options).loadings[:, 0] for i in range(12)])
+    np.testing.assert_allclose(found.selection_frequency[:, 0], (V != 0).mean(axis=0))
+    V /= np.linalg.norm(V, axis=1, keepdims=True)
+    V *= np.where(V @ found.loadings < 0, -1, 1)
+    low, high = np.quantile(V, [0.025, 0.975], axis=0)
+    tolerance = 1e-6 if model == "sparse_pca" else 2e-3  # of iterations that stop early
+    np.testing.assert_allclose(found.loading_interval[:, 0], np.stack([low, high], axis=1), atol=tolerance)
+
+
+@pytest.mark.slow
+def test_discriminants_and_pairs_are_those_of_copies_of_the_rows():
+    X, V = spiked()
+    y = np.repeat(["a", "b"], 20)
+    X = X + np.where(y == "a", 2.0, 0.0)[:, None] * V[:, 0]
+    seed = int(np.random.default_rng(1).integers(2**63))
+    options = {"cardinality": 3, "shrinkage": 0.3}
+    found = spcacore.stability(
+        X, partial(spcacore.sparse_lda, **flat.recorded("sparse_lda", options)), y, n_resamples=10, rng=1
+    )
+    weights = drawn_weights(40, "complementary", seed, (y == "b").astype(int))
+    kept = [repeated(weights(i)) for i in range(10)]
+    chosen = [
+        spcacore.sparse_lda(X[i], y[i], 1, **flat.recorded("sparse_lda", options)).loadings[:, 0] != 0
+        for i in kept
+    ]
+    np.testing.assert_allclose(found.selection_frequency[:, 0], np.mean(chosen, axis=0))
+    assert found.explained_variance_ratio is None
+
+    Y = X[:, ::-1][:, :20] + 0.1
+    found = spcacore.stability(X, partial(spcacore.sparse_cca, l1_bound=2.0), Y, n_resamples=10, rng=1)
+    weights = drawn_weights(40, "complementary", seed, None)
+    chosen = []
+    for i in range(10):
+        rows = repeated(weights(i))
+        pair = spcacore.sparse_cca(X[rows], Y[rows], 1, l1_bound=2.0)
+        chosen.append(np.concatenate([pair.loadings_x[:, 0], pair.loadings_y[:, 0]]) != 0)
+    np.testing.assert_allclose(found.selection_frequency[:, 0], np.mean(chosen, axis=0))
+    assert found.names[0] == "x1"
+    assert found.names[60] == "y1"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "greedy"}, {"method": "least_squares"}, {"method": "thresholding"},
+        {"method": "pmd", "l1_bound": 2.0}, {"method": "scotlass", "l1_bound": 2.0},
+        {"method": "gpower", "penalty": 0.2, "relative": True}, {"method": "dspca"},
+        {"method": "branch_and_bound"}, {"refine": True}, {"scale": True}, {"deflation": "schur"},
+        {"explained": 0.8}, {"constraint": "orthogonal"},
+    ],
+)  # fmt: skip
+def test_every_method(options):
+    X, _ = spiked(30, 12, 3)
+    if not {"l1_bound", "penalty", "explained"} & set(options):
+        options = options | {"cardinality": 3}
+    if options.get("method") == "dspca":
+        options = options | {"max_iter": 200}
+    found = spcacore.stability(X, pca(2, **options), n_resamples=4)
+    weights = drawn_weights(30, "complementary", 0, None)
+    counts = np.zeros(2)
+    for i in range(4):
+        V = spcacore.sparse_pca(X[repeated(weights(i))], 2, **flat.recorded("sparse_pca", options)).loadings
+        counts += sorted((V != 0).sum(axis=0))
+    np.testing.assert_allclose(sorted(found.average_selected), counts / 4, atol=0.51)
+    assert found.any_frequency.sum() == pytest.approx(found.average_any)
+
+
+# ---- the search among candidates
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize(("dtype", "many"), [(np.float64, 24), (np.float32, 24), (np.float64, 1)])
+@pytest.mark.parametrize(
+    "treatment", [{}, {"scale": True}, {"center": False}, {"center": False, "scale": True}, {"vector": True}]
+)
+def test_wide_resamples_are_fixed_points_among_all_variables(monkeypatch, treatment, dtype, many):
+    """Supports hold the largest entries of the deflated A x, computed from a copy of the rows."""
+    monkeypatch.setattr(candidates, "RESAMPLE_PRODUCTS", many)
+    monkeypatch.setattr(candidates, "RESAMPLE_CANDIDATES", 1)  # so that others must enter
+    rng = np.random.default_rng(3)
+    n, p, k = 60, 6000, 8
+    X = (rng.standard_normal((n, p)) * rng.uniform(0.5, 1, p) + rng.uniform(0, 0.2, p)).astype(dtype)
+    if treatment.pop("vector", False):
+        treatment = {"center": np.full(p, 0.1), "scale": np.full(p, 2.0)}
+    asked = []
+    original = candidates.CandidateRefits._let_enter
+
+    def let_enter(self, resamples, searched, moments):
+        pending = original(self, resamples, searched, moments)
+        asked.append(len(pending))
+        return pending
+
+    monkeypatch.setattr(candidates.CandidateRefits, "_let_enter", let_enter)
+    found = spcacore.stability(X, pca(2, k, **treatment), resampling="bootstrap", n_resamples=6)
+    assert sum(asked) > 0
+    weights = drawn_weights(n, "bootstrap", 0, None)
+    for i in range(6):
+        F = X[repeated(weights(i))].astype(float)
+        center, scale = treatment.get("center", True), treatment.get("scale", False)
+        F = F - (F.mean(axis=0) if center is True else 0 if center is False else center)
+        if scale is True:
+            F /= np.sqrt((F**2).sum(axis=0) / (n - 1))
+        elif scale is not False:
+            F /= scale
+        rtol = 1e-9 if dtype == np.float64 else 1e-4
+        orders = [_shares_of_fixed_points(F, n, found.chosen[i], order, rtol) for order in ((0, 1), (1, 0))]
+        given = found.explained_variance_ratio[i]
+        assert any(one is not None and np.allclose(one, given, rtol=rtol, atol=0) for one in orders)
+
+
+def _shares_of_fixed_points(F, n, supports, order, rtol):
+    """Additional shares of components found in this order; None where a variable outside would enter."""
+    p = F.shape[1]
+    D, Q, shares = F.copy(), np.zeros((p, 0)), np.zeros(2)
+    for t in order:
+        S = supports[t]
+        x = np.zeros(p)
+        x[S] = np.linalg.eigh(D[:, S].T @ D[:, S] / (n - 1))[1][:, -1]
+        product = np.abs(D.T @ (D @ x))
+        if product[S].min() < np.delete(product, S).max() * (1 - rtol):
+            return None
+        D -= np.outer(D @ x, x)
+        Q, _ = np.linalg.qr(np.column_stack([Q, x]))
+        shares[t] = ((F @ Q[:, -1]) ** 2).sum() / (F**2).sum()
+    return shares
+
+
+def test_variables_constant_in_a_resample_are_left_out(monkeypatch):
+    """Whatever rounding makes of their variances, by which the data are divided."""
+    original, kept = candidates.CandidateRefits._moments, []
+    monkeypatch.setattr(
+        candidates.CandidateRefits, "_moments",
+        lambda self, weights: kept.append((weights, original(self, weights))) or kept[-1][1],
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5000))
+    X[:, :400] = rng.uniform(0, 1, 400)
+    X[7, :400] += 5.0
+    found = spcacore.stability(X, pca(1, 5, scale=True), resampling="bootstrap", n_resamples=8)
+    weights, moments = kept[0]
+    constant = weights[:, 7] == 0
+    assert 0 < constant.sum() < 8
+    np.testing.assert_array_equal(moments.variance[:, :400], np.where(constant, 0, 1)[:, None] * np.ones(400))
+    assert all((found.chosen[i][0] >= 400).all() for i in np.flatnonzero(constant))
+
+
+def test_what_would_enter_is_asked_of_the_deflated_matrix(monkeypatch):
+    """The vectors multiplied for all resamples at once give A_t x_t outside of the candidates."""
+    rng = np.random.default_rng(3)
+    n, p = 60, 5000
+    weight = np.zeros((3, p))
+    weight[0, :8], weight[1, 4:12], weight[2, 6:14] = 3, 2, -1  # components that have variables in common
+    X = rng.standard_normal((n, p)) + rng.standard_normal((n, 3)) @ weight
+    X[0] += 60 * rng.standard_normal(p)  # resamples without this row have other means
+    original, checked = candidates.CandidateRefits._let_enter, []
+    monkeypatch.setattr(candidates, "RESAMPLE_CANDIDATES", 1)
+
+    def let_enter(self, resamples, searched, moments):
+        expected = set()
+        for i in searched:
+            one, w = resamples[i], moments.weights[i]
+            D = F = (X - w @ X / n) * np.sqrt(w)[:, None]
+            outside = np.setdiff1d(np.arange(p), one.candidates)
+            for x, y, level in zip(one.found, one.vectors, one.levels, strict=True):
+                v = np.zeros(p)
+                v[x.index] = x.entries
+                product = D.T @ (D @ v)
+                np.testing.assert_allclose(
+                    F[:, outside].T @ (F[:, one.candidates] @ y), product[outside], atol=1e-9
+                )
+                least = np.abs(product[x.index]).min()
+                checked.append(least / level)
+                if np.abs(product[outside]).max() > least * (1 + 1e-9):
+                    expected.add(i)
+                D = D - np.outer(D @ v, v)
+        pending = original(self, resamples, searched, moments)
+        assert set(pending) == expected
+        return pending
+
+    monkeypatch.setattr(candidates.CandidateRefits, "_let_enter", let_enter)
+    found = spcacore.stability(X, pca(3, 8), resampling="bootstrap", n_resamples=4)
+    assert len(checked) >= 12
+    np.testing.assert_allclose(checked, checked[0])  # the units of the operator
+    common = [set(one[0]) & set(one[1]) for one in found.chosen]
+    assert any(common)
+
+
+# ---- matching
+
+
+def test_components_are_matched_as_the_best_permutation_matches_them():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        R, _ = np.linalg.qr(rng.standard_normal((7, 3)))
+        L = rng.standard_normal((7, 3)) * rng.integers(0, 2, (7, 3))
+        components, place, cosine = matched(Refit(columns_of(L), None), R)
+        unit = L / np.maximum(np.linalg.norm(L, axis=0), 1e-300)
+        C = np.abs(R.T @ unit)
+        best = max(sum(C[t, order[t]] for t in range(3)) for order in itertools.permutations(range(3)))
+        assert cosine.sum() == pytest.approx(best)
+        assert sorted(place) == [0, 1, 2]
+        for t, (index, entries) in enumerate(components):
+            assert R[index, t] @ entries >= 0
+
+
+def test_rotation_is_the_best_of_all_orthogonal_ones():
+    rng = np.random.default_rng(2)
+    R, _ = np.linalg.qr(rng.standard_normal((7, 2)))
+    L = rng.standard_normal((7, 2))
+    L /= np.linalg.norm(L, axis=0)
+    near = np.zeros((7, 2))
+    for t, (index, entries) in enumerate(rotated(columns_of(L), R)):
+        near[index, t] = entries
+    angles = np.linspace(0, 2 * np.pi, 2001)
+    turns = [np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]) for a in angles]
+    turns += [turn * [1, -1] for turn in turns]
+    distance = min(np.linalg.norm(L @ turn - R) for turn in turns)
+    assert np.linalg.norm(near - R) == pytest.approx(distance, abs=1e-5)
+    assert np.linalg.norm(near - R) <= distance + 1e-12
+
+
+def test_a_component_that_a_resample_lacks_is_empty():
+    R = np.eye(4)[:, :2]
+    components, place, cosine = matched(Refit(columns_of(np.eye(4)[:, 1:2] * -3), None), R)
+    assert place == [-1, 0]
+    assert cosine.tolist() == [0, 1]
+    assert len(components[0][0]) == 0
+    assert components[1][1].tolist() == [1]
+
+
+def test_quantiles_of_few_variables_at_a_time(monkeypatch):
+    rng = np.random.default_rng(0)
+    V = rng.standard_normal((9, 30)) * (rng.random((9, 30)) < 0.4)
+    components = [columns_of(v[:, None]) for v in V]
+    monkeypatch.setattr("spcacore.selection.stability_result.QUANTILE_ENTRIES", 40)
+    np.testing.assert_allclose(
+        quantiles(components, 0, 30, 0.8), np.quantile(V, [0.1, 0.9], axis=0).T, atol=1e-15
+    )
+
+
+# ---- the result
+
+
+@pytest.mark.slow
+def test_planted_variables_are_stable_and_others_are_not():
+    X, V = spiked(100, 300, 8)
+    found = spcacore.stability(X, pca(2, 8), n_resamples=30)
+    np.testing.assert_array_equal(found.stable, np.abs(found.loadings) > 0)
+    np.testing.assert_array_equal(found.stable.any(axis=1), (V != 0).any(axis=1))
+    assert (found.expected_false <= 1).all()
+    assert (found.threshold > 0.5).all()
+    assert (found.cosine > 0.9).all()
+    low, high = found.loading_interval[..., 0], found.loading_interval[..., 1]
+    assert (low <= high).all()
+    assert ((low <= found.loadings) & (found.loadings <= high)).mean() > 0.99
+
+
+def test_pairs_chosen_together():
+    X, _ = spiked(20, 30, 4)
+    found = spcacore.stability(X, pca(2, 4), n_resamples=10, resampling="half")
+    for t in (0, 1):
+        member = np.array([np.isin(np.arange(30), one[t]) for one in found.chosen], float)
+        np.testing.assert_allclose(found.together(t, range(30)), member.T @ member / 10)
+        np.testing.assert_allclose(found.together(t, [3, 1]), (member.T @ member / 10)[[3, 1]][:, [3, 1]])
+        np.testing.assert_allclose(found.together(t, range(30)).diagonal(), found.selection_frequency[:, t])
+    chosen = np.flatnonzero(found.loadings[:, 1])
+    assert found.together(1).shape == (len(chosen),) * 2
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("kind", ["wide", "small"])
+def test_the_same_for_any_number_of_threads(kind):
+    X, _ = spiked(50, 6000, 6) if kind == "wide" else spiked()
+    one, two, again = (
+        spcacore.stability(X, pca(2, 6), resampling="bootstrap", n_resamples=70, n_jobs=n, rng=7)
+        for n in (1, 2, 3)
+    )
+    for other in (two, again):
+        np.testing.assert_array_equal(one.loading_interval, other.loading_interval)
+        np.testing.assert_array_equal(one.selection_frequency, other.selection_frequency)
+    third = spcacore.stability(X, pca(2, 6), resampling="bootstrap", n_resamples=70, rng=8)
+    assert (third.loading_interval != one.loading_interval).any()
+
+
+def test_progress_and_an_early_end():
+    X, _ = spiked()
+    told = []
+    spcacore.stability(X, pca(1, 4), n_resamples=6, callback=told.append)
+    assert [(one.done, one.total) for one in told] == [(i, 6) for i in range(1, 7)]
+
+    found = spcacore.stability(X, pca(1, 4), n_resamples=40, callback=ends_at(5))
+    assert found.n_resamples == 4  # whole pairs
+    whole = spcacore.stability(X, pca(1, 4), n_resamples=4)
+    np.testing.assert_array_equal(found.selection_frequency, whole.selection_frequency)
+    with pytest.raises(RuntimeError, match="before two resamples"):
+        spcacore.stability(X, pca(1, 4), n_resamples=40, callback=ends_at(1))
+
+
+@pytest.mark.parametrize("resampling", ["complementary", "bootstrap"])
+def test_knowledge_about_variables_is_that_of_each_resample(resampling):
+    X, _ = spiked()
+    options = {"n_resamples": 6, "resampling": resampling}
+    found = spcacore.stability(X, pca(2, 3, include=[50], exclude=[0, 1]), **options)
+    assert (found.selection_frequency[50] == 1).all()
+    assert (found.selection_frequency[:2] == 0).all()
+    groups = np.arange(60) // 4
+    found = spcacore.stability(X, pca(2, 3, groups=groups), **options)
+    frequency = found.selection_frequency.reshape(15, 4, 2)
+    assert (frequency == frequency[:, :1]).all()
+    for t in range(2):
+        assert list(found.group_frequencies(groups, t).values()) == frequency[:, 0, t].tolist()
+        assert sum(found.group_frequencies(groups, t).values()) == pytest.approx(3)
+    assert list(found.group_frequencies(groups).values()) == found.any_frequency[::4].tolist()
+
+
+def test_groups_are_chosen_where_one_of_their_variables_is():
+    X, _ = spiked()
+    found = spcacore.stability(X, pca(2, 4), n_resamples=6)
+    labels = ["a", "b"] * 30
+    count = {"a": [0, 0, 0], "b": [0, 0, 0]}
+    for one, two in found.chosen:
+        for label, odd in (("a", 0), ("b", 1)):
+            here = [bool((part % 2 == odd).any()) for part in (one, two)]
+            count[label] = [c + h for c, h in zip(count[label], [*here, any(here)], strict=True)]
+    for t, component in enumerate((0, 1, None)):
+        told = found.group_frequencies(labels, component)
+        assert told == {label: pytest.approx(c[t] / 6) for label, c in count.items()}
+    with pytest.raises(ValueError, match="component must be in"):
+        found.group_frequencies(labels, 2)
+    with pytest.raises(ValueError, match="60"):
+        found.group_frequencies(["a"])
+
+
+def test_nothing_of_x_is_copied():
+    import tracemalloc
+
+    X = np.random.default_rng(0).standard_normal((400, 20_000))
+    before = X.copy()
+    spcacore.stability(X[:, :100], pca(1, 5), n_resamples=2)  # imports
+    tracemalloc.start()
+    spcacore.stability(X, pca(2, 5), resampling="bootstrap", n_resamples=32)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.nbytes + 4 * 3072**2  # and A between some variables in single precision
+    np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.share(2)
+@pytest.mark.filterwarnings("ignore:.*not converged:RuntimeWarning")
+@pytest.mark.parametrize(("model", "options"), [("sca", {"l1_bound": 5.0}), ("soppca", {"cardinality": 5})])
+def test_models_with_weights_copy_no_rows(model, options):
+    import tracemalloc
+
+    X = np.random.default_rng(0).standard_normal((300, 4000))
+    spcacore.stability(X[:, :100], partial(getattr(spcacore, model), **options), n_resamples=2)  # imports
+    tracemalloc.start()
+    spcacore.stability(X, partial(getattr(spcacore, model), max_iter=3, **options), n_resamples=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < (X.nbytes / 2 if model == "sca" else X.nbytes + 4 * 3072**2)  # and A between some variables
+
+
+def test_sparse_and_blocks_of_rows_agree_with_dense():
+    import scipy.sparse
+
+    X, _ = spiked()
+    X[np.abs(X) < 0.5] = 0
+    dense = spcacore.stability(X, pca(2, 5), n_resamples=8)
+    for other in (scipy.sparse.csr_array(X), scipy.sparse.csc_array(X), spcacore.row_blocks(X)):
+        found = spcacore.stability(other, pca(2, 5), n_resamples=8)
+        np.testing.assert_array_equal(found.selection_frequency, dense.selection_frequency)
+        np.testing.assert_allclose(found.explained_variance_ratio, dense.explained_variance_ratio, rtol=1e-9)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("model", ["sparse_cca", "sparse_lda"])
+def test_pairs_and_discriminants_of_sparse_data_and_blocks_of_rows(model):
+    import scipy.sparse
+
+    X, _ = spiked()
+    X[np.abs(X) < 0.5] = 0
+    Y = X[:, :8] + X[:, 8:16] if model == "sparse_cca" else np.arange(40) % 2
+    options = {"l1_bound": 1.5} if model == "sparse_cca" else {"cardinality": 3, "shrinkage": 0.5}
+    fit, options = partial(getattr(spcacore, model), **options), {"resampling": "bootstrap", "n_resamples": 6}
+    dense = spcacore.stability(X, fit, Y, **options)
+    for other in (scipy.sparse.csr_array(X), spcacore.row_blocks(X, block_bytes=5000)):
+        found = spcacore.stability(other, fit, Y, n_jobs=2, **options)
+        np.testing.assert_array_equal(found.selection_frequency, dense.selection_frequency)
+        np.testing.assert_allclose(found.loading_interval, dense.loading_interval, atol=1e-6)
+
+
+def test_rotated_loadings_have_intervals_of_their_own():
+    X = np.random.default_rng(0).standard_normal((30, 20))
+    plain = spcacore.stability(X, pca(2, 5), n_resamples=8)
+    turned = spcacore.stability(X, pca(2, 5), n_resamples=8, alignment="procrustes")
+    np.testing.assert_array_equal(plain.selection_frequency, turned.selection_frequency)
+    assert (plain.loading_interval != turned.loading_interval).any()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"resampling": "jackknife"}, ValueError, "resampling must be one of"),
+        ({"alignment": "none"}, ValueError, "alignment must be one of"),
+        ({"n_resamples": 1}, ValueError, "n_resamples must be at least 2"),
+        ({"n_resamples": 7}, ValueError, "must be even"),
+        ({"threshold": 0.0}, ValueError, "threshold must be positive"),
+        ({"threshold": 1.1}, ValueError, r"threshold must be in \[0, 1\]"),
+        ({"max_false": 0}, ValueError, "max_false must be positive"),
+        ({"assumption": "normal"}, ValueError, "assumption must be one of"),
+        (
+            {"assumption": "unimodal", "resampling": "half"},
+            ValueError,
+            "assumption='unimodal' is for complementary pairs",
+        ),
+        ({"level": 1.0}, ValueError, "level must be below 1"),
+        ({"Y": np.ones(40)}, TypeError, "Y is for"),
+        ({"warm_start": 1}, TypeError, "warm_start must be True or False"),
+        ({"n_jobs": 0}, ValueError, "n_jobs"),
+    ],
+)
+def test_bad_options(options, error, words):
+    with pytest.raises(error, match=words):
+        spcacore.stability(spiked()[0], pca(2, 4), **options)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "error", "words"),
+    [
+        (pca(2, 4, certify=True), {}, TypeError, "certify cannot be used"),
+        (pca(2, 4, kind="covariance"), {}, TypeError, "a covariance has no rows"),
+        (partial(spcacore.sparse_cca, l1_bound=2.0), {}, TypeError, "needs Y, the other side"),
+        (partial(spcacore.sparse_lda, cardinality=2), {}, TypeError, "needs Y, the labels"),
+        (partial(spcacore.soppca, cardinality=2), {"warm_start": True}, ValueError, "warm_start=True is for"),
+        (pca(21, 4), {}, ValueError, r"n_components must be in \[1, 20\]"),
+        (pca(0.5, 4), {}, TypeError, "n_components must be an integer"),
+        (pca(None, 4), {}, TypeError, "n_components must be an integer"),
+        (pca(2, 61), {}, ValueError, "cardinality"),
+        (pca(2, method=spcacore.GPower()), {}, TypeError, "needs penalty"),
+    ],
+)
+def test_bad_models(model, options, error, words):
+    with pytest.raises(error, match=words):
+        spcacore.stability(spiked()[0], model, **options)
+
+
+def test_bad_data():
+    X, _ = spiked()
+    bad = X.copy()
+    bad[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        spcacore.stability(bad, pca(1, 3))
+    with pytest.raises(TypeError, match="operator"):
+        spcacore.stability(lambda v: v, pca(1, 3))
+    with pytest.raises(ValueError, match="four rows"):
+        spcacore.stability(X[:3], pca(1, 3))
+    with pytest.raises(ValueError, match="four rows of each class"):
+        spcacore.stability(X, partial(spcacore.sparse_lda, cardinality=2), np.array([0] * 38 + [1] * 2))
+    with pytest.raises(ValueError, match="one label for each"):
+        spcacore.stability(X, partial(spcacore.sparse_lda, cardinality=2), np.zeros(39))
+    boot = spcacore.stability(X, pca(1, 3), resampling="bootstrap", n_resamples=3)
+    assert boot.expected_false is None
+    assert boot.threshold.tolist() == [0.75]
+    with pytest.raises(ValueError, match="no bound"):
+        boot.false_selections(0.9)
+    with pytest.raises(ValueError, match="above 1/2"):
+        spcacore.stability(X, pca(1, 3), n_resamples=2).false_selections(0.5)

@@ -1,0 +1,402 @@
+"""The estimators: scikit-learn's checks, its PCA, CCA and LDA as oracles, the functions to the bit."""
+
+import tracemalloc
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import spcacore
+from spcacore.datasets import make_spiked
+
+pytest.importorskip("sklearn", reason="needs scikit-learn")
+from sklearn.compose import ColumnTransformer
+from sklearn.cross_decomposition import CCA
+from sklearn.datasets import load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn_tools import ALL
+
+from spcacore.sklearn import (
+    PPCA,
+    SCA,
+    SPCA,
+    KernelPCA,
+    SparseCCA,
+    SparseHierarchical,
+    SparseKMeans,
+    SparseLDA,
+    SparsePCA,
+    StabilitySelector,
+    StructuredPCA,
+)
+
+
+def fitted(estimator, X, y=None):
+    """With the classes or the second matrix that it needs."""
+    if y is None and isinstance(estimator, SparseLDA):
+        y = np.asarray(X[:, [0]].sum(axis=1)).ravel() > np.asarray(X[:, [0]].mean())
+    if y is None and isinstance(estimator, SparseCCA):
+        y = np.random.default_rng(1).standard_normal((X.shape[0], 4))
+    return estimator.fit(X, y)
+
+
+# ---- scikit-learn's checks --------------------------------------------------------------------------
+
+OTHERS = [
+    SparsePCA(None, cardinality=1, center=False),
+    SparsePCA(1, method=spcacore.GPower(penalty=0.1, relative=True)),
+    SparsePCA(2, scale=True, method=spcacore.PMD(renormalize=False)),
+    SparsePCA(2, method="greedy", deflation="schur", refine=True),
+    SPCA(1, penalty=0.1, ridge=1.0),
+    SPCA(2, scale=True, ridge=np.inf),
+    SCA(1, rotation="l1", threshold="hard"),
+    SCA(2, scale=True, center=False),
+    PPCA(1, scale=True, ddof=0),
+    SparseLDA(cardinality=1, shrinkage=None),
+    SparseLDA(shrinkage=0.2, method=spcacore.RatioSearch(method="rayleigh_flow", swaps=False)),
+    SparseCCA(method="generalized", ridge=0.1),
+    SparseCCA(l1_bound=1.0, scale=False),
+    KernelPCA(kernel="precomputed"),
+    KernelPCA(kernel="linear", ridge=0.1),
+    KernelPCA(random_features=20),
+    StructuredPCA(1, cardinality=1),
+    SparseKMeans(3, n_init=2),
+    SparseHierarchical(3, metric="absolute", linkage="average"),
+    StabilitySelector(),
+]
+
+
+MORE = (KernelPCA, SparseHierarchical, SparseKMeans, StructuredPCA)
+
+
+CHECKED = [E() for E in (*ALL, *MORE)]
+
+
+@pytest.mark.share(3)
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([*CHECKED, StabilitySelector(n_resamples=4)])
+def test_scikit_learn_checks(estimator, check):
+    if isinstance(estimator, StructuredPCA) and "sample_weight_equivalence" in str(check):
+        pytest.skip("it asks for 1e-9, and rounding ends the iteration 1e-8 from the optimum")
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(OTHERS)
+def test_scikit_learn_checks_with_other_parameters(estimator, check):
+    check(estimator)
+
+
+# ---- the functions ----------------------------------------------------------------------------------
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "float32"])
+def test_the_estimators_give_what_the_functions_give(layout):
+    dense = make_spiked(60, 40, cardinality=5, variances=(9, 6, 4), rng=0)[0]
+    X = {
+        "C": lambda: dense, "F": lambda: np.asfortranarray(dense), "csr": lambda: sp.csr_array(dense),
+        "csc": lambda: sp.csc_matrix(dense), "float32": lambda: dense.astype(np.float32),
+    }[layout]()  # fmt: skip
+    y, Y = np.arange(60) % 3, dense[:, ::-1][:, :7] + dense[:, :7]
+    pairs = [
+        (
+            SparsePCA(
+                3,
+                cardinality=[4, 5, 6],
+                deflation="schur",
+                random_state=3,
+                method=spcacore.TPower(n_starts=2),
+            ).fit(X),
+            spcacore.sparse_pca(
+                X, 3, cardinality=[4, 5, 6], deflation="schur", method=spcacore.TPower(n_starts=2, rng=3)
+            ),
+        ),
+        (SparsePCA().fit(X), spcacore.sparse_pca(X, 2, cardinality=7)),
+        (SparsePCA(method="pmd").fit(X), spcacore.sparse_pca(X, 2, method=spcacore.PMD(l1_bound=7**0.5))),
+        (
+            SPCA(3, penalty=20.0, ridge=5.0, scale=True).fit(X),
+            spcacore.spca(X, 3, penalty=20.0, ridge=5.0, scale=True),
+        ),
+        (SPCA().fit(X), spcacore.spca(X, 2, cardinality=7)),
+        (SCA(3, l1_bound=8.0, center=False).fit(X), spcacore.sca(X, 3, l1_bound=8.0, center=False)),
+        (PPCA(3, scale=True).fit(X), spcacore.ppca(X, 3, scale=True)),
+        (SparseLDA(shrinkage=0.1).fit(X, y), spcacore.sparse_lda(X, y, cardinality=7, shrinkage=0.1)),
+    ]
+    for model, result in pairs:
+        assert np.array_equal(model.components_, result.loadings.T)
+        assert model.components_.dtype == X.dtype
+        assert np.array_equal(model.mean_, result.mean) or result.mean is model.mean_ is None
+        expected = result.scores if isinstance(model, SCA) else result.transform(X)
+        assert np.array_equal(model.transform(X), expected)
+        if hasattr(result, "explained_variance"):
+            assert np.array_equal(model.explained_variance_, result.explained_variance)
+    model = SparseCCA(2, l1_bound=(2, 1.5)).fit(X, Y)
+    result = spcacore.sparse_cca(X, Y, 2, l1_bound=(2, 1.5))
+    assert np.array_equal(model.components_, result.loadings_x.T)
+    assert np.array_equal(model.transform(X, Y)[1], result.scores_y)
+    assert np.array_equal(model.correlations_, result.correlations)
+
+
+# ---- two sides, classes -----------------------------------------------------------------------------
+
+
+def test_the_first_canonical_correlation():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 6))
+    Y = X[:, :2] @ rng.standard_normal((2, 5)) + rng.standard_normal((80, 5))
+    oracle = CCA(1, tol=1e-12, max_iter=10000).fit(X, Y)
+    model = SparseCCA(method="generalized", cardinality=(6, 5)).fit(X, Y)
+    bases = [np.linalg.qr(M - M.mean(axis=0))[0] for M in (X, Y)]
+    expected = np.linalg.svd(bases[0].T @ bases[1])[1][0]
+    assert model.score(X, Y) == pytest.approx(expected, abs=1e-12)
+    assert model.correlations_[0] == pytest.approx(expected, abs=1e-12)
+    line = LinearRegression().fit(oracle.transform(X), Y)
+    np.testing.assert_allclose(model.predict(X), line.predict(oracle.transform(X)), atol=1e-3)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_matrix])
+def test_the_score_and_prediction_of_pairs(container):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((90, 12)), 100 + rng.standard_normal((90, 9))
+    Y[:, :3] += X[:, :3]
+    Y[:, 4:6] -= 2 * X[:, 7:8]
+    model = SparseCCA(2, l1_bound=2.0).fit(container(X[:60]), container(Y[:60]))
+    new = container(X[60:]), container(Y[60:])
+    first, second = model.transform(*new)
+    each = [np.corrcoef(a, b)[0, 1] for a, b in zip(first.T, second.T, strict=True)]
+    assert model.score(*new) == pytest.approx(np.mean(each), abs=1e-10)
+    assert model.score(new[0], -new[1]) == pytest.approx(-np.mean(each), abs=1e-10)
+    line = LinearRegression().fit(model.transform(X[:60]), Y[:60])
+    np.testing.assert_allclose(model.predict(new[0]), line.predict(first), rtol=1e-9)
+    far = SparseCCA(2, l1_bound=2.0).fit(X[:60] + 1e7, Y[:60] + 1e7).predict(X[60:] + 1e7) - 1e7
+    np.testing.assert_allclose(far, model.predict(new[0]), atol=1e-5)
+    assert np.array_equal(model.fit_transform(X, Y), model.transform(X))
+    single = SparseCCA().fit(X, Y[:, 0])
+    assert single.predict(X).shape == (90,)
+    assert single.transform(X, Y[:, 0])[1].shape == (90, 1)
+    assert cross_val_score(SparseCCA(l1_bound=1.5), X, Y, scoring="r2").shape == (5,)
+
+
+def test_a_grid_search_finds_the_variables_in_common():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((60, 100)), rng.standard_normal((60, 80))
+    common = 1.5 * rng.standard_normal(60)
+    X[:, :4] += common[:, None]
+    Y[:, 5:8] -= common[:, None]
+    search = GridSearchCV(SparseCCA(), {"l1_bound": [1, (2, 3**0.5), 4, 8]}).fit(X, Y)
+    assert search.best_params_ == {"l1_bound": (2, 3**0.5)}
+    assert set(np.argsort(-abs(search.best_estimator_.components_[0]))[:4]) == {0, 1, 2, 3}
+
+
+def test_discriminant_scores_give_no_rows_back():
+    assert not hasattr(SparseLDA(), "inverse_transform")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 9))
+    model = SparseCCA(2, l1_bound=2.0).fit(X, X[:, :5] + rng.standard_normal((40, 5)))
+    Z = model.transform(X)
+    np.testing.assert_allclose(model.transform(model.inverse_transform(Z)), Z, atol=1e-10)
+
+
+@pytest.mark.parametrize("priors", [None, [0.2, 0.3, 0.5]])
+def test_with_all_variables_it_is_discriminant_analysis(priors):
+    X, y = load_wine(return_X_y=True)
+    X, names = X[::2], np.array(["a", "b", "c"])[y[::2]]
+    oracle = LinearDiscriminantAnalysis(solver="eigen", priors=priors).fit(X, names)
+    model = SparseLDA(cardinality=13, priors=priors, shrinkage=None).fit(X, names)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    np.testing.assert_allclose(model.predict_proba(X), oracle.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+    assert np.array_equal(model.predict(X), oracle.predict(X))
+    two = names != "c"
+    oracle = LinearDiscriminantAnalysis(solver="eigen").fit(X[two], names[two])
+    model = SparseLDA(cardinality=13, shrinkage=None).fit(X[two], names[two])
+    np.testing.assert_allclose(model.decision_function(X), oracle.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_pipeline_chooses_variables_of_wines():
+    X, y = load_wine(return_X_y=True)
+    model = make_pipeline(StandardScaler(), SparseLDA(shrinkage=None))
+    search = GridSearchCV(model, {"sparselda__cardinality": [1, 3, 6]}, cv=StratifiedKFold(5)).fit(X, y)
+    shares = search.cv_results_["mean_test_score"]
+    assert shares[0] < 0.93 < 0.95 < shares[1]
+
+
+# ---- as transformers --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("E", ALL)
+def test_a_row_has_the_scores_it_has_among_others(E):
+    X = make_spiked(50, 20, cardinality=4, variances=(9, 6), rng=0)[0]
+    model = fitted(E(), X)
+    together = model.transform(X)
+    for i in (0, 7, 49):
+        np.testing.assert_allclose(model.transform(X[i : i + 1])[0], together[i], rtol=1e-12, atol=1e-14)
+
+
+def test_random_states():
+    X = np.random.default_rng(0).standard_normal((20, 600))  # equal variances say nothing of where to start
+    method = spcacore.TPower(n_starts=1, max_iter=2, swaps=False)
+
+    def components(state):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return SparsePCA(1, 10, method=method, scale=True, random_state=state).fit(X).components_
+
+    assert np.array_equal(components(None), components(None))
+    assert np.array_equal(components(5), components(5))
+    state = np.random.RandomState
+    assert np.array_equal(components(state(1)), components(state(1)))
+    assert len({components(state(i)).tobytes() for i in range(5)}) > 1
+
+
+def frames():
+    wine = load_wine()
+    names = [name.replace("/", "_") for name in wine.feature_names]
+    for library in ("pandas", "polars"):
+        module = pytest.importorskip(library, reason=f"needs {library}")
+        data = dict(zip(names, wine.data.T, strict=True))
+        yield library, names, module.DataFrame(data), wine.target
+
+
+@pytest.mark.parametrize("E", ALL)
+def test_names_go_in_and_out(E):
+    for library, names, X, y in frames():
+        model = E().set_output(transform=library)
+        side = X if E is SparseCCA else y
+        Z = model.fit_transform(X, side)
+        assert type(Z) is type(X)
+        r = model.n_components_
+        assert list(Z.columns) == [f"{E.__name__.lower()}{t}" for t in range(r)]
+        assert model.get_feature_names_out().tolist() == list(Z.columns)
+        assert model.feature_names_in_.tolist() == names
+        plain = E().fit(np.asarray(X), np.asarray(X) if E is SparseCCA else y)
+        assert np.array_equal(np.asarray(Z), plain.transform(np.asarray(X)))
+        if E is SparseCCA:
+            assert list(model.result_.names_x) == list(model.result_.names_y) == names
+            assert np.array_equal(model.predict(X), plain.predict(np.asarray(X)))
+            assert model.score(X, X) == plain.score(np.asarray(X), np.asarray(X))
+        else:
+            assert list(model.result_.names) == names
+            assert list(model.result_.to_frame().index) == names
+        with pytest.raises(ValueError, match="feature names"):
+            model.transform(X[names[::-1]])
+
+
+def test_in_a_column_transformer():
+    for library, names, X, y in frames():
+        first, rest = names[:6], names[6:]
+        columns = ColumnTransformer(
+            [("few", SparsePCA(cardinality=3, scale=True), first), ("rest", SCA(scale=True), rest)]
+        ).set_output(transform=library)
+        Z = columns.fit_transform(X)
+        assert list(Z.columns) == [
+            "few__sparsepca0", "few__sparsepca1", "rest__sca0", "rest__sca1"
+        ]  # fmt: skip
+        model = make_pipeline(columns, StandardScaler(), LogisticRegression()).fit(X, y)
+        assert model.score(X, y) > 0.9
+
+
+def test_fewer_components_than_asked_for_are_kept():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 8))
+    for model in (SparsePCA(4, cardinality=8), SPCA(4, cardinality=8), SCA(4, l1_bound=8.0)):
+        with pytest.warns(RuntimeWarning, match=r"after 2 of the 4|only 2 of the 4"):
+            model.fit(X)
+        assert model.n_components_ == 2
+        assert model.transform(X).shape == (30, 2)
+        assert len(model.get_feature_names_out()) == 2
+        np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-8)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("layout", ["C", "F", "csr"])
+@pytest.mark.parametrize("E", [SparsePCA, SCA])
+def test_X_is_not_copied(E, layout):
+    X = make_spiked(200, 4000, cardinality=20, rng=0)[0]
+    size = X.nbytes
+    if layout == "csr":
+        X[abs(X) < 1.5] = 0
+        X = sp.csr_array(X)
+        size = X.data.nbytes + X.indices.nbytes
+    X = np.asfortranarray(X) if layout == "F" else X
+    options = {"method": spcacore.TPower(screening="none")} if E is SparsePCA else {"tol": 1e-3}
+    model = E(**options)
+    call = partial(spcacore.sparse_pca if E is SparsePCA else spcacore.sca, X, 2, **options)
+    peaks = []
+    for work in (call, lambda: model.fit(X), lambda: model.transform(X)):
+        work()
+        tracemalloc.start()
+        work()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 0.05 * size
+    if E is SparsePCA:  # of SCA here, all columns are in use
+        assert peaks[2] < 0.2 * size
+
+
+# ---- bad input --------------------------------------------------------------------------------------
+
+X = make_spiked(30, 8, cardinality=3, variances=(9, 6), rng=0)[0]
+
+
+BAD = [
+    (SparsePCA(9), ValueError, "n_components must be in"),
+    (SparsePCA(0), ValueError, "n_components must be in"),
+    (SparsePCA(1.5), TypeError, "n_components must be an integer"),
+    (SparsePCA(cardinality=9), ValueError, "cardinality must be in"),
+    (SparsePCA(cardinality=[2, 3, 4]), ValueError, "3 entries for 2"),
+    (SparsePCA(method="power"), ValueError, "method must be one of"),
+    (SparsePCA(method="gpower"), TypeError, "needs penalty"),
+    (SparsePCA(cardinality=2, method=spcacore.PMD(2.0)), TypeError, "takes l1_bound, not cardinality"),
+    (SparsePCA(method=spcacore.TPower), TypeError, "call it"),
+    (SparsePCA(method=3), TypeError, "record|name of a method"),
+    (SparsePCA(choice={"include": [0]}), TypeError, "choice must be Choice"),
+    (SparsePCA(random_state="x"), TypeError, "rng"),
+    (SPCA(penalty=1.0, cardinality=2), ValueError, "either"),
+    (SPCA(max_iter=0), ValueError, "max_iter"),
+    (SCA(l1_bound=0.0), ValueError, "l1_bound"),
+    (SCA(scale="degree"), TypeError, "scale must be True or False"),
+    (PPCA(9), ValueError, "n_components must be in"),
+    (SparseLDA(cardinality=0), ValueError, "cardinality"),
+    (SparseLDA(2), ValueError, "classes - 1"),
+    (SparseCCA(method="generalized", l1_bound=2), ValueError, "l1_bound is for method='pmd'"),
+    (SparseCCA(9), ValueError, "n_components must be in"),
+    (SparseCCA(scale="no"), TypeError, "scale"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "error", "message"), BAD)
+def test_bad_parameters(estimator, error, message):
+    with pytest.raises(error, match=message):
+        fitted(estimator, X)
+
+
+@pytest.mark.parametrize("E", ALL)
+def test_bad_data(E):
+    model = fitted(E(), X)
+    with pytest.raises(ValueError, match="infinit"):
+        fitted(E(), np.where(X.max() == X, np.inf, X), *([X] if E is SparseCCA else []))
+    with pytest.raises(ValueError, match="infinit"):
+        model.transform(np.where(X.max() == X, np.inf, X))
+    with pytest.raises(ValueError, match="features"):
+        model.transform(X[:, :5])
+    if hasattr(model, "inverse_transform"):
+        with pytest.raises(ValueError, match="columns for"):
+            model.inverse_transform(X)
+    if E is SparseCCA:
+        with pytest.raises(ValueError, match="y has shape"):
+            model.score(X, X)
+        with pytest.raises(ValueError, match="score needs y"):
+            model.score(X, None)
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            model.fit(X, X[:5])

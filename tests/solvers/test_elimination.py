@@ -1,0 +1,138 @@
+"""The bound by strong variables, against enumeration and a planted component."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from oracles import covariance, optimum
+from solvers.test_certificates import matrices
+
+import spcacore
+from spcacore import branch_and_bound, datasets, optimality_bound, sparse_pca, tpower
+from spcacore.solvers import certificates, elimination, exact
+from spcacore.solvers.elimination import strong_variables_bound
+
+
+class Matrix:
+    """What the bound asks of an operator."""
+
+    symmetric_form, by_passes, dtype = True, False, np.dtype(np.float64)
+
+    def __init__(self, A):
+        self.A, self.p = A, len(A)
+
+    def submatrix(self, index):
+        return self.A[np.ix_(index, index)]
+
+    def apply(self, index, x):
+        return self.A[:, index] @ x
+
+
+def scatter(rng):
+    """A semidefinite matrix of up to twelve variables, of which some are strong, or go together."""
+    p, n = int(rng.integers(2, 13)), int(rng.integers(1, 20))
+    X = rng.standard_normal((n, p)) * np.exp(rng.uniform(0, 2) * rng.standard_normal(p))
+    for _ in range(rng.integers(3)):
+        some = rng.permutation(p)[: rng.integers(1, p + 1)]
+        X[:, some] += rng.exponential(1.5) * rng.standard_normal((n, 1)) * rng.choice([-1, 1], len(some))
+    A = X.T @ X
+    return A / A.max()
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(60), pytest.param(range(60, 10_200), marks=pytest.mark.slow)], ids=str
+)
+def test_no_support_is_above_the_bound(seeds, monkeypatch):
+    """Whichever variables are strong, and however short the tree; some bounds are the optimum itself."""
+    proved, between = 0, 0
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 31])
+        A = scatter(rng)
+        p = len(A)
+        k = int(rng.integers(2, p + 1))
+        monkeypatch.setattr(elimination, "STRONG_VARIABLES", (int(rng.integers(1, p)),))
+        monkeypatch.setattr(elimination, "STRONG_NODES", int(rng.choice([0, 1, 2000])))
+        monkeypatch.setattr(elimination, "STRONG_CHUNK", int(rng.integers(1, 5)))
+        monkeypatch.setattr(elimination, "STRONG_STEPS", int(rng.integers(1, 4)))
+        d, best = A.diagonal().copy(), optimum(A, k)
+        bound = strong_variables_bound(Matrix(A), d, np.sqrt(d), k, 0.0, np.inf, None)
+        assert bound >= best * (1 - 1e-13), seed
+        proved += bound <= best * (1 + 1e-10)
+        between += best * (1 + 1e-10) < bound < min(np.linalg.eigvalsh(A)[-1], np.sort(d)[-k:].sum()) * 0.999
+    assert proved > 0.2 * len(seeds)
+    assert between > 0.02 * len(seeds)
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["data", "csr", "covariance"])
+@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 1000), marks=pytest.mark.slow)], ids=str)
+def test_of_all_kinds_of_input(kind, dtype, seeds, monkeypatch):
+    """Rounded, of any magnitude, with what is known of the variables, and after a component."""
+    monkeypatch.setattr(certificates, "BOUND_ORDER", 0)
+    monkeypatch.setattr(elimination, "STRONG_VARIABLES", (2,))
+    used = 0
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 32])
+        X = matrices(rng)
+        with np.errstate(over="ignore", under="ignore"):
+            X = X.astype(dtype)
+        if dtype == np.float32 and not 1e-15 < np.abs(X).max() < 1e15:
+            continue
+        A = covariance(X)
+        p = len(A)
+        M = {"data": X, "csr": scipy.sparse.csr_array(X), "covariance": A.astype(dtype)}[kind]
+        A = A.astype(dtype).astype(np.float64) if kind == "covariance" else A
+        if not A.max() > 0:
+            continue
+        as_data = "covariance" if kind == "covariance" else "data"
+        rounding = 1e-13 if kind != "covariance" or dtype == np.float64 else p * 1e-7
+        for k in range(1, p + 1):
+            found = optimality_bound(M, k, kind=as_data)
+            used += "strong variables" in found.bounds
+            assert min(found.bounds.values()) >= optimum(A / A.max(), k) * A.max() * (1 - rounding), (seed, k)
+        k, out = int(rng.integers(1, p)), int(rng.integers(p))
+        rest = np.delete(np.arange(p), out)
+        found = optimality_bound(M, k, kind=as_data, choice=spcacore.Choice(exclude=[out]))
+        best = optimum(A[np.ix_(rest, rest)] / A.max(), k) * A.max()
+        assert found.upper_bound >= best - rounding * A.max(), seed
+    assert used > len(seeds) / 4
+
+
+@pytest.mark.parametrize(("variance", "dtype"), [(400.0, np.float64), (100.0, np.float32)])
+def test_a_planted_component_is_proved(variance, dtype, monkeypatch):
+    """Where the covariances of all variables would take too long, the other bounds are above it."""
+    monkeypatch.setattr(certificates, "THRESHOLD_WORK", 0)
+    monkeypatch.setattr(exact, "THRESHOLD_WORK", 0)
+    X, _ = datasets.make_spiked(200, 4000, cardinality=20, variances=(variance,), dtype=dtype, rng=0)
+    value, best = tpower(X, 20).value, optimality_bound(X, 20)
+    limit = 1e-8 if dtype == np.float64 else 2e-3
+    assert best.which == "strong variables"
+    assert value * (1 - 1e-6) <= best.upper_bound <= value * (1 + limit)
+    assert min(bound for name, bound in best.bounds.items() if name != best.which) > 1.003 * value
+    assert sparse_pca(X, 1, cardinality=20, certify=True).gap[0] <= limit
+    assert branch_and_bound(X, 20, options=spcacore.BranchAndBound(node_limit=1)).upper_bound <= value * (
+        1 + limit
+    )
+
+
+def test_equal_variances_need_no_columns(monkeypatch):
+    monkeypatch.setattr(elimination, "_coupling", None)
+    X = np.random.default_rng(0).standard_normal((30, 2500))
+    monkeypatch.setattr(certificates, "THRESHOLD_WORK", 0)
+    assert "strong variables" not in optimality_bound(X, 5, scale=True).bounds
+
+
+def test_it_ends_where_the_hook_says_so():
+    A = np.diag(1 / np.arange(1.0, 301))
+    d = A.diagonal().copy()
+    assert strong_variables_bound(Matrix(A), d, np.sqrt(d), 3, 0.0, np.inf, lambda n: True) == np.inf
+    assert strong_variables_bound(Matrix(A), d, np.sqrt(d), 3, 0.0, np.inf, None) == pytest.approx(1)
+
+
+def test_it_ends_branch_and_bound(monkeypatch):
+    """Whose own elimination, which takes more columns, is then left out."""
+    monkeypatch.setattr(exact, "STRONG_VARIABLES", None)
+    X, V = datasets.make_spiked(200, 4000, cardinality=20, variances=(100.0,), rng=0)
+    found = branch_and_bound(X, 20)
+    assert found.optimal
+    np.testing.assert_array_equal(found.loading != 0, V[:, 0] != 0)

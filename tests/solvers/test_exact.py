@@ -1,0 +1,604 @@
+"""branch_and_bound against enumeration, published optima, and its own limits."""
+
+import itertools
+
+import flat
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+from models.test_methods import best_constrained, best_quotient, quotient
+from oracles import (
+    UCI_OPTIMA,
+    WINE_COVARIANCE_OPTIMA,
+    WINE_OPTIMA,
+    covariance,
+    data_arrays,
+    optimum,
+    products,
+    samples,
+)
+from solvers.test_tpower import PITPROPS, PITPROPS_OPTIMA, wine
+
+import spcacore
+from spcacore import branch_and_bound, optimality_bound, sparse_pca, tpower
+from spcacore.operators.deflation import DeflatedOperator
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers import certificates, exact, exact_tree, semidefinite, truncated_power
+
+KINDS = ("wishart", "rounded", "duplicated", "scaled", "correlation", "indefinite", "shifted", "zeros")
+
+
+def matrix(kind, rng, p):
+    B = rng.standard_normal((int(rng.integers(1, p + 2)), p))
+    if kind == "duplicated":
+        B[:, p // 2] = B[:, 0]
+    elif kind == "scaled":
+        B *= np.exp(3 * rng.standard_normal(p))
+    elif kind == "zeros":
+        B[:, rng.random(p) < 0.4] = 0
+    A = B.T @ B
+    if kind == "rounded":  # many ties
+        A = np.round(A)
+    elif kind == "correlation":
+        A = np.corrcoef(rng.standard_normal((p + 2, p)).T).reshape(p, p)
+    elif kind == "indefinite":
+        A = rng.standard_normal((p, p))
+        A = A + A.T
+    elif kind == "shifted":
+        A -= rng.exponential(3) * np.eye(p)
+    return A
+
+
+def check(A, k, x, best, limited=False):
+    """The bound holds always; without a limit the value is the optimum, and said to be."""
+    size = np.abs(A).max()
+    assert x.value <= best + 1e-13 * size
+    assert x.upper_bound >= best - 1e-14 * size
+    assert np.linalg.norm(x.loading) == pytest.approx(1, abs=1e-13)
+    assert np.count_nonzero(x.loading) == x.cardinality <= k
+    assert x.loading @ A @ x.loading == pytest.approx(x.value, abs=1e-13 * size)
+    if not limited:
+        assert x.optimal
+        assert x.converged
+        assert x.gap == 0
+        assert abs(x.value - best) <= 1e-12 * size
+        assert abs(x.upper_bound - best) <= 1e-10 * size
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore:X has no variance")
+def test_optimum_and_bound_of_small_matrices(kind):
+    """From the support of tpower and from a random one, which the tree has to leave."""
+    for seed in range(examples(40)):
+        rng = np.random.default_rng([seed, KINDS.index(kind)])
+        p = int(rng.integers(1, 9))
+        A = matrix(kind, rng, p)
+        for k in range(1, p + 1):
+            best, start = optimum(A, k), rng.permutation(np.arange(1.0, p + 1))
+            check(A, k, branch_and_bound(A, k, kind="covariance"), best)
+            check(A, k, branch_and_bound(A, k, kind="covariance", start=start), best)
+            for node_limit in (1, 2, 5):
+                x = branch_and_bound(
+                    A,
+                    k,
+                    kind="covariance",
+                    start=start,
+                    options=spcacore.BranchAndBound(node_limit=node_limit),
+                )
+                assert x.n_nodes <= node_limit
+                check(A, k, x, best, limited=not x.optimal)
+
+
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from(KINDS), limit=st.sampled_from([None, 1, 2, 5, 20]))
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@pytest.mark.filterwarnings("ignore:X has no variance")
+def test_deeper_trees(seed, kind, limit):
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(9, 15))
+    k, A = int(rng.integers(2, p)), matrix(kind, rng, p)
+    start = rng.standard_normal(p)
+    x = branch_and_bound(
+        A, k, kind="covariance", start=start, options=spcacore.BranchAndBound(node_limit=limit)
+    )
+    check(A, k, x, optimum(A, k), limited=limit is not None and not x.optimal)
+
+
+def test_dominant_variances():
+    """A few variables are certain; which weak ones join them still has to be settled."""
+    for seed, factor in itertools.product(range(3), (10, 1e3, 1e6)):
+        X = np.random.default_rng(seed).standard_normal((60, 20))
+        X[:, 5:8] *= factor
+        A = covariance(X)
+        x = branch_and_bound(A, 5, kind="covariance")
+        check(A, 5, x, optimum(A, 5))
+        assert x.n_nodes < 50
+
+
+# ---- published optima -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("k", "value"), list(enumerate(PITPROPS_OPTIMA, 1)))
+def test_pit_props(k, value):
+    x = branch_and_bound(PITPROPS.correlation, k, kind="covariance")
+    assert x.value == pytest.approx(value, abs=1e-9)
+    assert x.optimal
+    assert x.upper_bound == pytest.approx(x.value, rel=1e-10)
+
+
+def test_wine():
+    for k, value in enumerate(WINE_OPTIMA, 1):
+        x = branch_and_bound(wine(True), k, kind="covariance")
+        assert x.optimal
+        assert x.value == pytest.approx(value, abs=1e-8)
+    for k, value in WINE_COVARIANCE_OPTIMA:
+        x = branch_and_bound(wine(False), k, kind="covariance")
+        assert x.optimal
+        assert x.value == pytest.approx(value, abs=1e-4)
+
+
+@pytest.mark.parametrize(("name", "k", "value"), UCI_OPTIMA)
+def test_correlations_proved_elsewhere(name, k, value):
+    x = branch_and_bound(
+        data_arrays("uci_correlations.npz")[name],
+        k,
+        kind="covariance",
+        options=spcacore.BranchAndBound(node_limit=50),
+    )
+    assert x.optimal
+    assert x.value == pytest.approx(value, abs=1e-8)
+
+
+# ---- rounding ---------------------------------------------------------------------------------------
+
+
+def above_by_extended_precision(A, x):
+    """x'Ax of a unit x in extended precision: no more than the optimum, and nearer to it than a double."""
+    x = np.asarray(x, np.longdouble)
+    return x @ np.asarray(A, np.longdouble) @ x / (x @ x)
+
+
+def test_the_bound_is_above_the_optimum_to_the_last_digit():
+    """The computed optimum is below the true one as often as above; the proof allows for that."""
+    below = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p = int(rng.integers(2, 9))
+        k, B = int(rng.integers(1, p + 1)), rng.standard_normal((p, p))
+        A = B.T @ B
+        x = branch_and_bound(A, k, kind="covariance")
+        S = np.flatnonzero(x.loading)
+        v = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
+        true = above_by_extended_precision(A[np.ix_(S, S)], v)
+        below += x.value < true
+        assert x.upper_bound >= true
+    assert below > 10
+
+
+def test_the_bound_is_above_the_optimum_where_all_variances_nearly_are():
+    """Then the level differs little from them, and its own rounding decides."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        E = rng.standard_normal((6, 6))
+        A = rng.uniform(0.5, 1) * np.eye(6) + 1e-10 * (E + E.T)
+        x = branch_and_bound(A, int(rng.integers(2, 5)), kind="covariance")
+        S = np.flatnonzero(x.loading)
+        v = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
+        assert x.upper_bound >= above_by_extended_precision(A[np.ix_(S, S)], v)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_bound_of_a_search_without_time_allows_for_rounding(dtype):
+    """Equal columns, so that the sum of their variances is the optimum itself."""
+    for seed in range(20):
+        u = np.random.default_rng(seed).standard_normal(30).astype(dtype)
+        x = branch_and_bound(
+            np.repeat(u[:, None], 5, axis=1), 5, options=spcacore.BranchAndBound(time_limit=0)
+        )
+        c = u.astype(np.longdouble)
+        c -= c.mean()
+        assert x.upper_bound >= 5 * (c @ c) / 29
+
+
+# ---- limits -----------------------------------------------------------------------------------------
+
+
+def hard():
+    """Twenty of a hundred equal variables: far beyond what can be proved."""
+    B = np.random.default_rng(0).standard_normal((100, 100))
+    return B.T @ B, 20
+
+
+class Clock:
+    """Tells a hundredth of a second more each time that it is asked."""
+
+    asked = 0
+
+    def monotonic(self):
+        self.asked += 1
+        return self.asked / 100
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time of the search, however fast or busy the machine is."""
+    clock = Clock()
+    monkeypatch.setattr(exact, "time", clock)
+    return clock
+
+
+@pytest.mark.parametrize("kind", ["wishart", "duplicated", "scaled", "correlation", "zeros"])
+def test_no_limited_search_reports_what_another_bound_improves(kind):
+    """One node is not enough for most; then the bounds that need no search hold, the relaxation too."""
+    for seed in range(8):
+        rng = np.random.default_rng([seed, KINDS.index(kind)])
+        A = matrix(kind, rng, 12)
+        for k in (3, 6):
+            x = branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(node_limit=1))
+            other = optimality_bound(A, k, kind="covariance", relaxation=True).bound
+            assert x.upper_bound <= max(other, x.value) * (1 + 1e-12)
+            assert x.upper_bound >= optimum(A, k) * (1 - 1e-12)
+
+
+def test_a_hard_correlation_matrix_within_five_percent():
+    """k = 60 of 320: one node leaves 15 %, the relaxation 4 %."""
+    A = data_arrays("uci_correlations.npz")["gait"]
+    x = branch_and_bound(A, 60, kind="covariance", options=spcacore.BranchAndBound(node_limit=1))
+    assert not x.optimal
+    assert x.value <= x.upper_bound < 1.045 * x.value
+
+
+def test_a_limit_on_nodes_limits_the_relaxation_too(monkeypatch):
+    """Of noise no variable is left out, and a relaxation of so many takes many times what a node does."""
+    A = np.cov(np.random.default_rng(0).standard_normal((60, 100)), rowvar=False)
+    relax, work = semidefinite._core.dspca, []
+
+    def counted(A, *args):
+        found = relax(A, *args)
+        work.append(found[-1] * float(len(A)) ** 3)
+        return found
+
+    monkeypatch.setattr(semidefinite._core, "dspca", counted)
+    monkeypatch.setattr(semidefinite, "RELAXATION_LEAST", 5)
+    bounds = []
+    for allowed in (1e6, 3e7, 1e9):
+        work.clear()
+        monkeypatch.setattr(certificates, "RELAXATION_WORK", allowed)
+        x = branch_and_bound(A, 10, kind="covariance", options=spcacore.BranchAndBound(node_limit=1))
+        assert not x.optimal
+        assert max(work, default=0) <= allowed
+        assert x.value < x.upper_bound <= optimality_bound(A, 10, kind="covariance").bound
+        bounds.append(x.upper_bound)
+    assert bounds[0] > bounds[1] > bounds[2]  # the first allows no relaxation, the second an unfinished one
+    other = optimality_bound(A, 10, kind="covariance", relaxation=True).bound
+    assert bounds[2] <= other * (1 + 1e-12)
+
+
+def test_a_relaxation_out_of_time_leaves_its_bound(monkeypatch):
+    """Any of its iterations bounds the optimum."""
+    A, k = hard()
+    calls = []
+    monkeypatch.setattr(certificates, "upper_bounds", lambda *args: {"none": np.inf})
+
+    def stop(n_iter):
+        calls.append(n_iter)
+        return len(calls) > 25
+
+    problem = as_problem(A, kind="covariance")
+    state = DeflatedOperator.from_problem(problem)
+    found = list(certificates.bounds_without_search(problem, state, k, np.inf, stop))
+    best = tpower(A, k, kind="covariance").value
+    assert best < problem.in_units(found[-1]) < 1.4 * best
+
+
+def test_large_covariances_bound_a_matrix_without_a_search():
+    """lambda_1(S(A, rho)) + rho (k - 1), S the soft threshold, for the best of many levels rho."""
+    rng, k = np.random.default_rng(1), 20
+    A = np.kron(np.eye(25), np.full((10, 10), 0.8)) + 0.2 * np.eye(250)
+    noise = rng.uniform(0, 0.1, A.shape)
+    A += (noise + noise.T) / 2
+    problem = as_problem(A, kind="covariance", definite=False)
+    state = DeflatedOperator.from_problem(problem)
+    _, bound, *_ = certificates.bounds_without_search(problem, state, k, np.inf, lambda n: True)
+    off, by_level = A * (1 - np.eye(250)), []
+    for rho in (0.05, 0.08, 0.09, 0.1):
+        largest = np.linalg.eigvalsh(A - np.clip(off, -rho, rho))[-1]
+        by_level.append(largest + rho * (k - 1))
+    assert problem.in_units(bound) == pytest.approx(min(by_level), rel=0.02)
+    assert problem.in_units(bound) >= tpower(A, k, kind="covariance").value
+
+
+def test_wide_data_within_seven_percent(clock):
+    """Few of 7129 variables can be left out in time; the products of the rows bound all of them."""
+    X = data_arrays("golub_leukemia.npz")["X"].astype(float)
+    x = branch_and_bound(X, 200, options=spcacore.BranchAndBound(time_limit=1))
+    assert not x.converged
+    assert x.value <= x.upper_bound < 1.064 * x.value
+
+
+def test_time_limit(clock):
+    A, k = hard()
+    x = branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(time_limit=0.5))
+    assert 52 <= clock.asked <= 54  # asked first at the start; a turn of the search asks three times
+    assert not x.optimal
+    assert not x.converged
+    assert 0.05 < x.gap < 0.5
+    assert x.upper_bound == pytest.approx(x.value / (1 - x.gap))
+    assert "within" in repr(x)
+    assert (
+        branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(time_limit=0)).upper_bound
+        >= x.value
+    )
+
+
+def test_a_bound_that_time_ends_counts(clock, monkeypatch):
+    """It is told to end, and what it has by then bounds the optimum."""
+
+    def late(problem, state, k, seconds, hook):
+        while not hook(0):
+            pass
+        yield certificates.dual_bound(state, k)
+
+    monkeypatch.setattr(exact, "bounds_without_search", late)
+    A, k = hard()
+    x = branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(time_limit=0.5))
+    other = optimality_bound(A, k, kind="covariance", relaxation=True).bound
+    assert x.upper_bound == pytest.approx(other, rel=1e-9)
+
+
+def test_more_nodes_never_loosen_the_bound(monkeypatch):
+    monkeypatch.setattr(exact, "bounds_without_search", lambda *args: [])  # which are tighter here
+    A, k = hard()
+    bounds = [
+        branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(node_limit=n)).upper_bound
+        for n in (1, 4, 16, 64)
+    ]
+    assert (np.diff(bounds) <= 0).all()
+    assert bounds[-1] < bounds[0]
+
+
+def test_tolerance():
+    A = hard()[0][:40, :40]
+    exactly = branch_and_bound(A, 8, kind="covariance")
+    for tol in (0.3, 0.1, 0.01, 1e-4):
+        x = branch_and_bound(A, 8, kind="covariance", options=spcacore.BranchAndBound(tol=tol))
+        assert x.converged
+        assert not x.optimal
+        assert x.gap <= tol
+        assert x.value <= exactly.value * (1 + 1e-12)
+        assert x.upper_bound >= exactly.value
+        assert x.value >= (1 - tol) * exactly.value
+    assert (
+        branch_and_bound(A, 8, kind="covariance", options=spcacore.BranchAndBound(tol=0.1)).n_nodes
+        < exactly.n_nodes / 2
+    )
+
+
+def test_callback(clock):
+    A, k = hard()
+    seen, at = [], []
+
+    def note(progress):
+        seen.append(progress)
+        at.append(clock.asked / 100)
+
+    x = branch_and_bound(
+        A, k, kind="covariance", callback=note, options=spcacore.BranchAndBound(time_limit=0.4)
+    )
+    assert seen[-1].value == x.value
+    assert seen[-1].n_iter == x.n_nodes
+    assert 2 < len(seen) <= 10  # eight twentieths of a second, the first and the last
+    assert (np.diff([p.n_iter for p in seen]) >= 0).all()
+    assert np.diff(at)[:-1].min() > 0.045  # a twentieth of a second, but for the end
+
+
+def test_a_crowded_frontier_is_searched_depth_first(monkeypatch):
+    A = hard()[0][:14, :14]
+    monkeypatch.setattr(exact_tree, "FRONTIER_BYTES", 0)
+    start = np.arange(14.0)
+    check(A, 6, branch_and_bound(A, 6, kind="covariance", start=start), optimum(A, 6))
+    for limit in (1, 3, 6):
+        x = branch_and_bound(
+            A, 6, kind="covariance", start=start, options=spcacore.BranchAndBound(node_limit=limit)
+        )
+        check(A, 6, x, optimum(A, 6), limited=not x.optimal)
+
+
+# ---- many variables ---------------------------------------------------------------------------------
+
+
+def test_variables_ruled_out_without_their_columns(monkeypatch):
+    """The elimination of large problems, on small ones that can be enumerated."""
+    monkeypatch.setattr(exact, "EXACT_ORDER", 13)
+    monkeypatch.setattr(exact, "STRONG_VARIABLES", (5, 9))
+    kept, refused = [], 0
+    searched = exact.Search.__init__
+
+    def note(self, state, A, *more, **options):
+        kept.append(len(A))
+        searched(self, state, A, *more, **options)
+
+    monkeypatch.setattr(exact.Search, "__init__", note)
+    for seed in range(examples(60)):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((30, 14)) * np.exp(1.5 * rng.standard_normal(14))
+        X += rng.standard_normal((30, 1)) * (rng.random(14) < 0.4) * 2
+        A, k = covariance(X), int(rng.integers(1, 6))
+        try:
+            x = branch_and_bound(X, k, start=rng.standard_normal(14) if seed % 2 else None)
+        except ValueError:
+            refused += 1
+        else:
+            assert kept[-1] < 14
+            check(A, k, x, optimum(A, k))
+    assert refused < 30
+
+
+def test_bound_for_fewer_nonzeros_where_some_are_weak():
+    least = np.inf
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        k = int(rng.integers(2, 6))
+        A = covariance(rng.standard_normal((4, 9)) + rng.standard_normal((4, 1)))
+        bounds = np.array([0.0] + [optimum(A[:4, :4], min(i, 4)) for i in range(1, k)])
+        top = np.zeros((k - 1, 5))
+        squares = -np.sort(-(A[:4, 4:] ** 2), axis=0)[: k - 1]
+        top[: len(squares)] = squares
+        d = np.sort(A.diagonal()[4:])[::-1]
+        ratio = exact._fewer(bounds, d, np.cumsum(top, axis=0)) / optimum(A, k - 1)
+        assert ratio >= 1 - 1e-12
+        least = min(least, ratio)
+    assert least < 1.1
+
+
+def test_too_many_that_may_belong_to_the_optimum(monkeypatch):
+    monkeypatch.setattr(exact, "EXACT_ORDER", 30)
+    monkeypatch.setattr(exact, "THRESHOLD_WORK", 0)
+    monkeypatch.setattr(exact, "by_strong_variables", lambda *_: np.inf)
+    X = np.random.default_rng(0).standard_normal((40, 40))
+    with pytest.raises(ValueError, match="40 of 40 variables may belong to the optimum"):
+        branch_and_bound(X, 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_few_strong_variables_of_many(dtype):
+    X = np.random.default_rng(0).standard_normal((100, 5000))
+    X[:, 40:52] *= 10
+    best = optimum(covariance(X[:, 40:52]), 4)
+    x = branch_and_bound(X.astype(dtype), 4)
+    assert x.optimal
+    assert x.loading.dtype == dtype
+    assert x.value == pytest.approx(best, rel=1e-10 if dtype == np.float64 else 1e-5)
+
+
+def test_what_is_too_large():
+    p = exact.EXACT_ORDER + 1
+    with pytest.raises(ValueError, match="at most 3000 variables of an operator without entries"):
+        branch_and_bound(products(lambda v: v, p), 2, kind="covariance")
+    X = scipy.sparse.random_array((40, p), density=0.1, rng=np.random.default_rng(0)).tocsr()
+    with pytest.raises(ValueError, match="at most 3000 variables with deflation='hotelling'"):
+        sparse_pca(X, 2, cardinality=2, method="branch_and_bound", deflation="hotelling")
+
+
+# ---- input ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"tol": 2}, ValueError, "tol"),
+        ({"start": "diagonal"}, TypeError, "start is the string 'diagonal'; an array of numbers is needed"),
+        ({"start": [1.0, 2.0]}, ValueError, "start has 2 entries"),
+        ({"start": np.zeros(13)}, ValueError, "zero vector"),
+    ],
+)
+def test_bad_options(options, error, match):
+    with pytest.raises(error, match=match):
+        branch_and_bound(
+            PITPROPS.correlation, 3, **flat.recorded("branch_and_bound", {**options, "kind": "covariance"})
+        )
+
+
+# ---- several components -----------------------------------------------------------------------------
+
+
+def test_generalized_deflation_finds_the_largest_quotient():
+    for seed in range(8):
+        A = covariance(samples(seed, 20, 8))
+        V = sparse_pca(
+            A, 3, kind="covariance", deflation="generalized", method="branch_and_bound", cardinality=3
+        ).loadings
+        for t in (1, 2):
+            Q = np.linalg.qr(V[:, :t])[0]
+            assert quotient(A, Q, V[:, t]) == pytest.approx(best_quotient(A, Q, 3), rel=1e-9)
+
+
+@pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
+def test_constrained_optimum(constraint):
+    for seed in range(8):
+        A = covariance(samples(seed, 20, 8))
+        V = sparse_pca(
+            A, 3, cardinality=4, kind="covariance", method="branch_and_bound", deflation=constraint
+        ).loadings
+        for t in (1, 2):
+            C = V[:, :t] if constraint == "orthogonal" else A @ V[:, :t]
+            assert V[:, t] @ A @ V[:, t] == pytest.approx(best_constrained(A, C, 4), rel=1e-8)
+
+
+def test_rounding_left_by_the_earlier_components_is_not_searched():
+    """The Schur complement of rank 2 is nothing but that after two components."""
+    X = np.random.default_rng(1).standard_normal((30, 2)) @ np.random.default_rng(2).standard_normal((2, 100))
+    seen = []
+    with pytest.warns(RuntimeWarning, match="no variance is left after 2 of the 3"):
+        sparse_pca(X, 3, cardinality=20, method="branch_and_bound", deflation="schur", callback=seen.append)
+    assert sum(progress.component == 2 for progress in seen) < 5  # some forty where it is searched
+
+
+def test_limits_for_each_component():
+    A, k = hard()
+    with pytest.warns(RuntimeWarning, match="components 0, 1 not converged in the limits given"):
+        result = sparse_pca(
+            A, 2, cardinality=k, kind="covariance", method=spcacore.BranchAndBound(node_limit=3)
+        )
+    assert (result.n_iter <= 3).all()
+    assert not result.converged.any()
+    assert result.explained_variance[0] >= tpower(A, k, kind="covariance").value * (1 - 1e-12)
+    with pytest.raises(ValueError, match="needs renormalize=True"):
+        sparse_pca(A, 2, cardinality=k, kind="covariance", method=spcacore.BranchAndBound(renormalize=False))
+
+
+def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch):
+    """Of standardized noise none is left out: that is refused, but with a limit all trees are small."""
+    monkeypatch.setattr(exact, "by_strong_variables", lambda *_: np.inf)
+    monkeypatch.setattr(exact, "EXACT_ORDER", 20)
+    monkeypatch.setattr(exact, "STRONG_VARIABLES", ())
+    step, nodes = exact_tree.Search.step, []
+
+    def counted(self, *args):
+        nodes.append(step(self, *args))
+        return nodes[-1]
+
+    monkeypatch.setattr(exact_tree.Search, "step", counted)
+    monkeypatch.setattr(truncated_power, "brief_search", lambda state, x, k, hook: x)
+    X, k = np.random.default_rng(0).standard_normal((40, 24)), 5
+    with pytest.raises(ValueError, match="24 of 24 variables may belong"):
+        branch_and_bound(X, k, scale=True, start=np.arange(24.0))
+    without = sum(nodes)
+    nodes.clear()
+    x = branch_and_bound(
+        X, k, scale=True, start=np.arange(24.0), options=spcacore.BranchAndBound(node_limit=1)
+    )
+    best = optimum(np.corrcoef(X.T), k)
+    assert not x.optimal
+    assert x.value <= best <= x.upper_bound
+    assert x.upper_bound <= optimality_bound(X, k, scale=True, relaxation=True).bound * (1 + 1e-9)
+    assert sum(nodes) <= k - 2 < without  # one tree for each smaller number of nonzeros
+
+
+def test_variables_of_equal_variance_are_left_out_in_turn(monkeypatch):
+    """Standardized data, of which the largest variances tell nothing."""
+    monkeypatch.setattr(exact, "EXACT_ORDER", 30)
+    monkeypatch.setattr(exact, "STRONG_VARIABLES", (4,))
+    left = []
+    turns = exact._survivors_in_turn
+
+    def watched(*arguments):
+        kept = turns(*arguments)
+        left.append(len(kept))
+        return kept
+
+    monkeypatch.setattr(exact, "_survivors_in_turn", watched)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((40, 45))
+        X[:, :7] += rng.uniform(1.5, 3, 7) * rng.standard_normal((40, 1))
+        k = 2 + seed % 3
+        x = branch_and_bound(X, k, scale=True, start=np.eye(45)[40])
+        C = np.corrcoef(X.T)
+        assert x.optimal
+        assert x.value == pytest.approx(optimum(C[:12, :12], k), rel=1e-9)
+    assert left
+    assert max(left) <= 30

@@ -1,0 +1,352 @@
+"""gpower against the paper's own iteration in sample space, the authors' program and enumeration."""
+
+import re
+import warnings
+from itertools import combinations
+
+import flat
+import numpy as np
+import pytest
+from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+from oracles import dense_vector, reference
+from scipy.sparse.linalg import aslinearoperator
+
+import spcacore
+from spcacore import gpower, sparse_pca
+from spcacore.operators.deflation import DeflatedOperator
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers import generalized_power
+
+
+def objective(F, z, gamma, norm):
+    size = np.linalg.norm(F @ z)
+    return size**2 - gamma * np.count_nonzero(z) if norm == "l0" else size - gamma * abs(z).sum()
+
+
+def in_sample_space(F, z, gamma, norm, n_iter):
+    """Algorithms 2 and 3 as printed: u, not z, is iterated."""
+    u = F @ z / np.linalg.norm(F @ z)
+    for _ in range(n_iter):
+        z = np.zeros(F.shape[1])
+        gradient = np.zeros(len(F))
+        for i, a in enumerate(F.T):
+            z[i] = shrunk(a @ u, gamma, norm)
+            gradient += z[i] * a
+        u = gradient / np.linalg.norm(gradient)
+    z /= np.linalg.norm(z)
+    return z * np.sign(z[np.argmax(abs(z))])
+
+
+# ---- one component ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("rho", [0.1, 0.3, 0.5])
+def test_the_authors_program_on_pit_props(norm, rho):
+    """Its deflation by `X - (X z) z'` and its penalty, relative to what is left, on explicit matrices.
+
+    It ends where its objective grows by less than 1e-4; equal norms it tells apart by rounding.
+    """
+    F = reference("pitprops_rootmatrix")
+    theirs = reference(f"pitprops_GPower_{norm}_rho{rho}_V")
+    for z in theirs.T:
+        size = np.linalg.norm(F, axis=0)
+        start = np.zeros(13)
+        start[np.argmax(size)] = 1
+        x = gpower(F, rho, center=False, options=spcacore.GPower(norm=norm, relative=True, start=start))
+        np.testing.assert_array_equal(x.loading != 0, z != 0)
+        np.testing.assert_allclose(abs(x.loading), abs(z), atol=1e-3)
+        F = F - np.outer(F @ x.loading, x.loading)
+
+
+@pytest.mark.parametrize("rho", [0.1, 0.3])
+@pytest.mark.parametrize("norm", NORMS)
+def test_sparse_pca_deflates_as_they_do(norm, rho):
+    """The same, implicitly, where no norms tie; the penalty is relative to what is left."""
+    F = data(5)
+    result = sparse_pca(F, 3, method=spcacore.GPower(penalty=rho, relative=True, norm=norm))
+    for t in range(3):
+        x = gpower(F, rho, center=False, options=spcacore.GPower(norm=norm, relative=True))
+        np.testing.assert_allclose(result.loadings[:, t], x.loading, atol=1e-7)
+        F = F - np.outer(F @ x.loading, x.loading)
+
+
+@given(seed=seeds, share=st.floats(0, 0.9), n_iter=st.integers(1, 8), norm=st.sampled_from(NORMS))
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
+def test_the_paper_iteration_in_sample_space(seed, share, n_iter, norm):
+    F = data(seed)
+    gamma = share * bound(F, norm)
+    z = np.eye(12)[np.argmax(np.linalg.norm(F, axis=0))]
+    options = {"norm": norm, "max_iter": n_iter, "tol": 0, "renormalize": False, "n_starts": 1}
+    record = spcacore.GPower(**options)
+    x = unconverged(gpower, F, gamma, options=record)
+    reference = in_sample_space(F, z, gamma, norm, n_iter)
+    assert abs(abs(reference) - abs(x.loading)).max() < 1e-6
+    again = unconverged(gpower, F.T @ F, gamma, kind="covariance", options=record)
+    np.testing.assert_allclose(again.loading, x.loading, atol=1e-7)
+
+
+@given(seed=seeds, share=st.floats(0, 0.6), norm=st.sampled_from(NORMS))
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+def test_objective_never_decreases_along_a_run(seed, share, norm):
+    F = data(seed)
+    gamma = share * bound(F, norm)
+    start = np.random.default_rng(seed).standard_normal(12)
+    values = []
+    for n_iter in range(8):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            x = gpower(
+                F,
+                gamma,
+                options=spcacore.GPower(norm=norm, start=start, max_iter=n_iter, tol=0, renormalize=False),
+            )
+        if x.cardinality == 0:  # a dense start under a large penalty
+            assert n_iter > 0 or values == []
+            return
+        values.append(objective(F, x.loading, gamma, norm))
+    assert (np.diff(values) >= -1e-11 * bound(F, norm)).all()
+
+
+@given(seed=seeds, share=st.floats(0.02, 0.9), p=st.integers(1, 9))
+@settings(max_examples=examples(80), deadline=None, derandomize=True)
+def test_l0_never_above_the_optimum_and_often_at_it(seed, share, p):
+    F = data(seed, 15, p)
+    S, gamma = F.T @ F, share * bound(F, "l0")
+    optimum = max(
+        np.linalg.eigvalsh(S[np.ix_(s, s)])[-1] - gamma * k
+        for k in range(1, p + 1)
+        for s in map(list, combinations(range(p), k))
+    )
+    x = gpower(F, gamma, options=spcacore.GPower(norm="l0", n_starts=p + 5))
+    value = objective(F, x.loading, gamma, "l0")
+    assert value <= optimum + 1e-9 * bound(F, "l0")
+    assert value >= 0.5 * optimum
+    assert x.value * 14 == pytest.approx(np.linalg.norm(F @ x.loading) ** 2, rel=1e-10)
+
+
+@given(seed=seeds, share=st.floats(0.01, 0.9))
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
+def test_l1_result_is_stationary(seed, share):
+    """z = S(S z, gamma sqrt(z'Sz))/||.||, and no small move along the sphere has a larger objective."""
+    F = data(seed)
+    gamma = share * bound(F, "l1")
+    z = gpower(F, gamma, options=spcacore.GPower(renormalize=False, tol=1e-14, max_iter=10**5)).loading
+    w = shrunk(F.T @ F @ z, gamma * np.linalg.norm(F @ z), "l1")
+    np.testing.assert_allclose(w / np.linalg.norm(w), z, atol=1e-5)
+    rng = np.random.default_rng(seed)
+    for _ in range(50):
+        moved = z + 1e-3 * rng.standard_normal(12) * (rng.random(12) < 0.3)
+        moved /= np.linalg.norm(moved)
+        assert objective(F, moved, gamma, "l1") <= objective(F, z, gamma, "l1") + 1e-9 * bound(F, "l1")
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_without_a_penalty_it_is_the_power_method(norm, dtype):
+    X = data(1, dtype=dtype)
+    values, vectors = np.linalg.eigh(np.cov(X.T.astype(float)))
+    for renormalize in (True, False):
+        x = gpower(X, 0, options=spcacore.GPower(norm=norm, renormalize=renormalize))
+        assert x.value == pytest.approx(values[-1], rel=1e-4 if dtype == np.float32 else 1e-7)
+        assert abs(x.loading @ vectors[:, -1]) == pytest.approx(1, abs=1e-4)
+        assert x.loading.dtype == dtype
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("relative", [False, True])
+def test_the_largest_column_norm_forces_the_zero_loading(norm, kind, dtype, relative):
+    F = data(3)
+    top = 1 if relative else bound(F, norm)
+    X = (F if kind == "data" else F.T @ F).astype(dtype)
+    for penalty in (top,) if relative else (top * (1 + 1e-5), 100 * top, 1e300):
+        with pytest.warns(RuntimeWarning, match="penalty is too large"):
+            x = gpower(X, penalty, kind=kind, options=spcacore.GPower(norm=norm, relative=relative))
+        assert (x.value, x.cardinality, x.converged) == (0, 0, True)
+        assert not x.loading.any()
+        with pytest.warns(RuntimeWarning, match="no variance above the penalty is left after 0"):
+            none = sparse_pca(
+                X, 2, kind=kind, method=spcacore.GPower(penalty=penalty, norm=norm, relative=relative)
+            )
+        assert none.loadings.shape == (12, 0)
+    x = gpower(X, top * 0.999, kind=kind, options=spcacore.GPower(norm=norm, relative=relative))
+    np.testing.assert_array_equal(np.flatnonzero(x.loading), [np.argmax(np.linalg.norm(F, axis=0))])
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("norm", NORMS)
+def test_screened_equals_plain_bit_for_bit(norm):
+    X, _ = spcacore.datasets.make_spiked(200, 20000, variances=(60, 40, 20), rng=0)
+    options = {"method": "gpower", "penalty": 0.4 if norm == "l1" else 0.16, "relative": True, "norm": norm}
+    plain = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "screening": "none"}))
+    screened = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "screening": "both"}))
+    assert plain.loadings.tobytes() == screened.loadings.tobytes()
+    np.testing.assert_array_equal(plain.n_iter, screened.n_iter)
+    assert plain.screening.reads is None
+    assert screened.screening.reads < 0.3 * screened.screening.questions
+
+
+def test_further_starts_and_the_best_of_them():
+    gained = 0
+    for norm in NORMS:
+        for seed in range(20):
+            F = data(seed)
+            gamma = 0.2 * bound(F, norm)
+            values = []
+            for n_starts in (None, 1, 12, 20):
+                z = gpower(
+                    F, gamma, options=spcacore.GPower(norm=norm, n_starts=n_starts, renormalize=False)
+                ).loading
+                values.append(objective(F, z, gamma, norm))
+            assert values[0] >= values[1] - 1e-6
+            assert values[1] <= values[2] + 1e-6 <= values[3] + 2e-6
+            gained += values[2] > values[1] + 1e-6
+    assert gained >= 8
+    F = data(0)
+    for start in ("diagonal", "eigenvector"):
+        assert gpower(F, 0.1, options=spcacore.GPower(relative=True, start=start)).converged
+    z = gpower(F, 0.1, options=spcacore.GPower(relative=True, start="diagonal")).loading
+    np.testing.assert_array_equal(
+        z, gpower(F, 0.1, options=spcacore.GPower(relative=True, n_starts=1)).loading
+    )
+
+
+def test_the_default_starts_come_near_to_all_of_them():
+    """On noise one start of an l0 penalty ends some ten percent below the best of all variables."""
+    one, several = [], []
+    for seed in range(5):
+        F = np.random.default_rng(seed).standard_normal((50, 200))
+        F -= F.mean(axis=0)
+        gamma = 0.1 * bound(F, "l0")
+
+        def reached(n_starts, F=F, gamma=gamma):
+            z = gpower(
+                F, gamma, options=spcacore.GPower(norm="l0", n_starts=n_starts, renormalize=False)
+            ).loading
+            return objective(F, z, gamma, "l0")
+
+        best = reached(200)
+        one.append(reached(1) / best)
+        several.append(reached(None) / best)
+    assert np.mean(one) < 0.97
+    assert np.mean(several) > 0.99
+
+
+def test_no_more_starts_where_all_end_at_the_same():
+    """A strong component: eight starts of a hundred that end there are enough."""
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((40, 1)) * np.ones(100) + 0.1 * rng.standard_normal((40, 100))
+    problem = as_problem(F)
+    solver = generalized_power.GeneralizedPower.from_record(problem, spcacore.GPower(relative=True))
+    begun = []
+    starts = generalized_power._starts
+
+    def note(*args):
+        for start in starts(*args):
+            begun.append(start)
+            yield start
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(generalized_power, "_starts", note)
+        solver.solve(problem, DeflatedOperator.from_problem(problem), 0.01, [0, 0], None)
+    assert 8 <= len(begun) <= 10
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_renormalized_values_are_the_leading_eigenvector_of_the_support(norm):
+    F = data(11)
+    raw = gpower(F, 0.3, options=spcacore.GPower(relative=True, norm=norm, renormalize=False))
+    x = gpower(F, 0.3, options=spcacore.GPower(relative=True, norm=norm))
+    s = np.flatnonzero(raw.loading)
+    np.testing.assert_array_equal(np.flatnonzero(x.loading), s)
+    values, vectors = np.linalg.eigh(np.cov(F.T)[np.ix_(s, s)])
+    assert x.value == pytest.approx(values[-1], rel=1e-12)
+    np.testing.assert_allclose(abs(x.loading[s]), abs(vectors[:, -1]), atol=1e-10)
+    assert raw.value <= x.value * (1 + 1e-12)
+
+
+# ---- several, by deflation ----------------------------------------------------------------------------
+
+
+@given(seed=seeds, norm=st.sampled_from(NORMS), share=st.floats(0, 0.5))
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+def test_hotelling_leaves_indefinite_matrices(seed, norm, share):
+    """Sparse loadings are no eigenvectors; the later components must still be maxima of some support."""
+    F = data(seed)
+    A = np.cov(F.T)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = sparse_pca(
+            F,
+            5,
+            deflation="hotelling",
+            method=spcacore.GPower(penalty=share, relative=True, norm=norm, tol=1e-6),
+        )
+    for x in result.loadings.T:
+        assert 0 < x @ A @ x <= np.linalg.eigvalsh(A)[-1] * (1 + 1e-9)
+        A = A - x @ A @ x * np.outer(x, x)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_an_indefinite_matrix_is_climbed_all_the_same(norm):
+    """A + shift I takes over: the end is no worse than the start."""
+    rng = np.random.default_rng(0)
+    climbed = 0
+    for _ in range(30):
+        B = rng.standard_normal((10, 10))
+        A = (B + B.T) / 2 - np.eye(10)
+        op = spcacore._core.dense(A, True, None, None, 1.0, 1.0)
+        j = int(np.argmax(np.diagonal(A)))
+        if A[j, j] <= 0.1:
+            continue
+        gamma = 0.2 * (A[j, j] if norm == "l0" else np.sqrt(A[j, j]))
+        start = np.array([j]), np.ones(1)
+        status, index, value, reached, variance, _ = op.gpower(*start, norm == "l0", gamma, 3000, 1e-12)
+        z = dense_vector(10, index, value)
+        assert status == 0
+        assert variance == pytest.approx(z @ A @ z, abs=1e-10)
+        penalty = gamma * (len(index) if norm == "l0" else abs(z).sum())
+        first_term, alone = (variance, A[j, j]) if norm == "l0" else np.sqrt([variance, A[j, j]])
+        assert reached == pytest.approx(first_term - penalty, abs=1e-10)
+        assert reached >= alone - gamma - 1e-10
+        climbed += len(index) > 1
+    assert climbed > 5
+
+
+# ---- bad input ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"penalty": -1}, ValueError, "penalty must be at least 0"),
+        ({"penalty": 1.5, "relative": True}, ValueError, re.escape("penalty must be in [0, 1]")),
+        ({"penalty": 1, "start": np.ones(3)}, ValueError, "start has 3 entries"),
+    ],
+)
+def test_bad_options(options, error, match):
+    F = data(17)
+    before = F.copy()
+    with pytest.raises(error, match=match):
+        gpower(F, **flat.recorded("gpower", options))
+    if not isinstance(options.get("start"), np.ndarray):
+        with pytest.raises(error, match=match):
+            sparse_pca(F, 2, **flat.recorded("sparse_pca", {**options, "method": "gpower"}))
+    np.testing.assert_array_equal(F, before)
+
+
+def test_what_products_alone_cannot_do():
+    A = aslinearoperator(data(17))
+    with pytest.raises(ValueError, match="relative=True needs the entries"):
+        gpower(A, 0.5, options=spcacore.GPower(relative=True))
+    with pytest.raises(ValueError, match="start='diagonal' needs the entries"):
+        gpower(A, 0.5, options=spcacore.GPower(start="diagonal"))
+    with pytest.raises(ValueError, match="semidefinite"):
+        gpower(np.diag([1.0, -1.0]), 0.5, kind="covariance")
+    with pytest.raises(ValueError, match=re.escape("penalty[1] must be in [0, 1]")):
+        sparse_pca(data(17), 2, method=spcacore.GPower(penalty=[0.5, 2], relative=True))

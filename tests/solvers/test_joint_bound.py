@@ -1,0 +1,373 @@
+"""Upper bounds on what several loadings explain together, against enumeration of their supports."""
+
+from itertools import combinations, combinations_with_replacement
+
+import flat
+import numpy as np
+import pytest
+from in_turn import examples
+from oracles import covariance
+from solvers.test_certificates import matrices
+
+import spcacore
+from spcacore import explained_variance, optimality_bound, sparse_pca
+from spcacore.solvers import certificates
+from spcacore.solvers.joint_bound import relaxed_bound
+
+pytestmark = pytest.mark.usefixtures("few_starts")
+
+PITPROPS = spcacore.datasets.load_pitprops().correlation
+
+
+def span_variance(A, V):
+    """Tr(PA), P the projection onto the span of V."""
+    Q, sizes, _ = np.linalg.svd(V, full_matrices=False)
+    Q = Q[:, sizes > 1e-9 * sizes[0]]
+    return float(np.einsum("ij,ij", Q, A @ Q))
+
+
+def roots(B):
+    """W with W'BW = I on what each of the B (n, k, k) spans, and 0 beyond."""
+    values, E = np.linalg.eigh(B)
+    kept = values > 1e-6
+    return E * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)[:, None, :]
+
+
+def best_on(A, families, rng):
+    """The most that loadings on supports explain together, over all families of supports.
+
+    Each in turn by its generalized eigenproblem, of all families at once.
+    """
+    n, r, p = len(families), len(families[0]), len(A)
+    used = np.zeros((n, p, r), bool)
+    for family, mask in zip(families, used, strict=True):
+        for t, support in enumerate(family):
+            mask[list(support), t] = True
+    best = 0.0
+    for _ in range(3):
+        V = np.where(used, rng.standard_normal((n, p, r)), 0)
+        for _ in range(6):
+            for t in range(r):
+                others = np.delete(V, t, axis=2)
+                Q = np.linalg.svd(others, full_matrices=False)[0]
+                P = (np.eye(p) - Q @ Q.swapaxes(1, 2)) * used[:, :, t, None]
+                W = roots(P @ P.swapaxes(1, 2))
+                M = W.swapaxes(1, 2) @ P @ A @ P.swapaxes(1, 2) @ W
+                E = np.linalg.eigh(M)[1]
+                V[:, :, t] = (W @ E[:, :, -1:])[:, :, 0]
+        Q, sizes, _ = np.linalg.svd(V, full_matrices=False)
+        Q = Q * (sizes > 1e-9 * sizes[:, :1])[:, None, :]
+        best = max(best, (Q * (A @ Q)).sum(axis=(1, 2)).max())
+    return best
+
+
+def enumerated(A, k, r, rng):
+    """The most that r loadings of k variables reach in a search on all their supports."""
+    supports = list(combinations(range(len(A)), k))
+    return best_on(A, list(combinations_with_replacement(supports, r)), rng)
+
+
+def dense_on_few(A, k, r):
+    """What every subspace on k + r - 1 rows explains: r loadings of k variables span it."""
+    rows = min(k + r - 1, len(A))
+    sets = np.array(list(combinations(range(len(A)), rows)))
+    return np.linalg.eigvalsh(A[sets[:, :, None], sets[:, None, :]])[:, -r:].sum(axis=1).max()
+
+
+def disjoint(A, sizes):
+    """The most that loadings with disjoint supports explain, which are orthogonal."""
+
+    def best(left, sizes):
+        if not sizes:
+            return 0.0
+        return max(
+            np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] + best(left - set(S), sizes[1:])
+            for S in combinations(sorted(left), sizes[0])
+        )
+
+    return best(frozenset(range(len(A))), sizes)
+
+
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 1016), marks=pytest.mark.slow)], ids=str)
+def test_no_pair_or_triple_of_supports_exceeds_the_bound(seeds):
+    tight = []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 7])
+        A = covariance(matrices(rng))
+        A, p = A / (A.max() or 1), len(A)
+        r, k = int(rng.integers(2, 4)), int(rng.integers(1, 4))
+        if p < r or k > p or (r == 3 and p > 5) or p > 6:
+            continue
+        best = max(enumerated(A, k, r, rng), dense_on_few(A, k, r))
+        result = optimality_bound(A, k, n_components=r, relaxation=True, kind="covariance")
+        for name, bound in result.bounds.items():
+            assert bound >= best * (1 - 1e-13), (seed, name)
+        tight.append(best / result.bound if result.bound > 0 else 1)
+    assert np.mean(tight) > 0.95
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(10), pytest.param(range(10, 10_030), marks=pytest.mark.slow)], ids=str
+)
+def test_no_disjoint_or_shared_supports_exceed_the_bound(seeds):
+    tight, free = [], []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 8])
+        A = covariance(matrices(rng))
+        A, p = A / (A.max() or 1), len(A)
+        r = int(rng.integers(2, 4))
+        if p < r:
+            continue
+        k = int(rng.integers(1, p // r + 1))
+        apart, few = disjoint(A, (k,) * r), dense_on_few(A, k, r)
+        given = {"n_components": r, "relaxation": True, "kind": "covariance"}
+        orthogonal = optimality_bound(
+            A, k, **flat.recorded("optimality_bound", {**given, "constraint": "orthogonal"})
+        )
+        result = optimality_bound(A, k, **flat.recorded("optimality_bound", given))
+        assert min(orthogonal.bounds.values()) >= apart * (1 - 1e-13), seed
+        assert min(result.bounds.values()) >= max(apart, few) * (1 - 1e-13), seed
+        assert orthogonal.bounds["relaxation"] <= result.bounds["relaxation"] * (1 + 1e-9)
+        tight.append(apart / orthogonal.bound if orthogonal.bound > 0 else 1)
+        free.append(max(apart, few) / result.bound if result.bound > 0 else 1)
+    assert np.mean(tight) > 0.9
+    assert np.mean(free) > 0.9
+
+
+def test_components_of_different_cardinality():
+    for seed in range(examples(8)):
+        A = np.corrcoef(np.random.default_rng(seed).standard_normal((12, 6)).T)
+        sizes = (3, 2, 1)
+        for orthogonal in ("orthogonal", None):
+            result = optimality_bound(
+                A, sizes, n_components=3, constraint=orthogonal, relaxation=True, kind="covariance"
+            )
+            assert min(result.bounds.values()) >= disjoint(A, sizes)
+            assert result.bound < 1.25 * disjoint(A, sizes)
+
+
+def test_variables_that_are_shared_count_once_for_the_two_that_lack_them():
+    """Two loadings of two variables span every plane on three rows."""
+    w = np.array([[1, -1, 0], [0, 1, -1]]).T
+    A = w @ np.linalg.inv(w.T @ w) @ w.T  # projection onto a plane in three dimensions
+    assert optimality_bound(A, 2, n_components=2, relaxation=True, kind="covariance").bound >= 2
+    below = optimality_bound(
+        A, 2, n_components=2, constraint="orthogonal", relaxation=True, kind="covariance"
+    ).bounds
+    best = max(  # orthogonal, on the supports {0, 1} and {1, 2}, or apart
+        1 + 1 / 2, *(np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] + A[j, j] for S, j in (((0, 1), 2), ((0, 2), 1)))
+    )
+    assert min(below.values()) >= best
+
+
+def test_oblique_loadings_may_explain_more_than_orthogonal_ones():
+    """Loadings of three variables share one; the difference of both explains more than either."""
+    a, h = np.sqrt(3 / 8), 1 / 2
+    one, two = np.array([a, a, h, 0, 0]), np.array([0, 0, -h, a, a])
+    w = [(one - two) / np.linalg.norm(one - two), (one + two) / np.linalg.norm(one + two)]
+    A = 0.94 * np.outer(w[0], w[0]) + 1.1 * np.outer(w[1], w[1])
+    options = {"n_components": 2, "relaxation": True, "kind": "covariance"}
+    explained = explained_variance(A, np.stack([one, two], axis=1), kind="covariance").sum()
+    assert explained == pytest.approx(2.04)
+    assert (
+        optimality_bound(
+            A, 3, **flat.recorded("optimality_bound", {**options, "constraint": "orthogonal"})
+        ).bound
+        < 2.03
+    )
+    assert min(
+        optimality_bound(A, 3, **flat.recorded("optimality_bound", options)).bounds.values()
+    ) >= explained * (1 - 1e-13)
+
+
+def test_blocks_are_bounded_exactly():
+    """Of blocks of correlated variables the best supports are the blocks."""
+    block = np.full((4, 4), 0.9) + 0.1 * np.eye(4)
+    A = np.kron(np.diag([1.0, 1.1, 1.2]), block)
+    best = 3.7 * (1.2 + 1.1)
+    for constraint in ("orthogonal", None):
+        result = optimality_bound(
+            A, 4, n_components=2, constraint=constraint, relaxation=True, kind="covariance"
+        )
+        assert best <= result.bound < best * (1 + 1e-3)
+
+
+def test_no_rounding_lowers_a_bound_that_is_attained():
+    """Of blocks of equal whole numbers, whose best loadings explain a whole number."""
+    for many, r, scale in ((2, 1, 3), (3, 2, 7), (4, 2, 3), (5, 2, 3)):
+        A = scale * np.kron(np.eye(many), np.ones((3, 3)))
+        for orthogonal in (False, True):
+            assert 3 * scale * r <= relaxed_bound(A, (3,) * r, orthogonal) < 3 * scale * r * (1 + 1e-9)
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("way", ["all", "matrix", "samples", "lanczos"])
+def test_bounds_of_data_by_few_vectors(way, dtype, monkeypatch):
+    limits = {
+        "all": {}, "matrix": {"BOUND_ORDER": 0}, "samples": {"BOUND_ORDER": 0, "LEADING_ORDER": 0},
+        "lanczos": {"BOUND_ORDER": 0, "LEADING_ORDER": 0, "WIDE_SAMPLES": 0},
+    }[way]  # fmt: skip
+    for name, value in (limits | {"BOUND_VECTORS": 3}).items():
+        monkeypatch.setattr(certificates, name, value)
+    for seed in range(examples(30)):
+        rng = np.random.default_rng(seed)
+        X = (rng.standard_normal((9, 7)) * rng.uniform(0.2, 3, 7)).astype(dtype)
+        A = covariance(X)
+        for k in (1, 2, 3):
+            bounds = optimality_bound(X, k, n_components=2).bounds
+            assert ("row sums" in bounds) == (way == "all")
+            best = max(disjoint(A, (k, k)), dense_on_few(A, k, 2))
+            assert min(bounds.values()) >= best * (1 - 1e-13)
+            assert bounds["spectral"] >= np.linalg.eigvalsh(A)[-2:].sum() * (1 - 1e-13)
+            assert bounds["spectral"] < 1.5 * np.linalg.eigvalsh(A)[-2:].sum() or way in (
+                "samples",
+                "lanczos",
+            )
+
+
+@pytest.mark.slow
+def test_pit_props_are_within_a_tenth():
+    for r, k, most in ((2, 5, 1.11), (3, 5, 1.065), (6, 5, 1.003), (2, 10, 1.004), (6, 10, 1.001)):
+        V = sparse_pca(PITPROPS, r, cardinality=k, kind="covariance", refine=True).loadings
+        value = explained_variance(PITPROPS, V, kind="covariance").sum()
+        bound = optimality_bound(PITPROPS, k, n_components=r, relaxation=True, kind="covariance").bound
+        assert value <= bound <= most * value
+
+
+def test_a_matrix_of_zeros_and_scales():
+    assert (
+        optimality_bound(np.zeros((4, 4)), 2, n_components=2, relaxation=True, kind="covariance").bound == 0
+    )
+    one = optimality_bound(PITPROPS, 3, n_components=2, relaxation=True, kind="covariance").bound
+    for exponent in (-300, 300):
+        scaled = np.ldexp(PITPROPS, exponent)
+        bound = optimality_bound(scaled, 3, n_components=2, relaxation=True, kind="covariance").bound
+        assert np.ldexp(bound, -exponent) == pytest.approx(one, rel=1e-9)
+
+
+def test_sparse_pca_is_certified_jointly():
+    X = np.random.default_rng(0).standard_normal((40, 9)) @ np.diag(np.arange(1, 10.0))
+    for options in ({}, {"constraint": "orthogonal"}, {"refine": True}, {"deflation": "schur"}):
+        result = sparse_pca(
+            X, 3, **flat.recorded("sparse_pca", {**options, "cardinality": [4, 3, 2], "certify": "jointly"})
+        )
+        bound = optimality_bound(
+            X, [4, 3, 2], n_components=3, constraint=options.get("constraint"), relaxation=True
+        ).bound
+        explained = float(result.explained_variance.sum())
+        assert result.joint_bound == pytest.approx(bound, rel=1e-6)
+        assert result.joint_gap == pytest.approx(1 - explained / bound, abs=1e-6)
+        assert 0 <= result.joint_gap < 0.2
+        assert result.upper_bound is None
+        assert result.gap is None
+    block = sparse_pca(
+        X, 2, certify="jointly", method=spcacore.GPower(penalty=0.1, relative=True, block=True)
+    )
+    assert block.joint_bound >= block.explained_variance.sum()
+    plain = sparse_pca(X, 2, cardinality=3, certify=True)
+    assert plain.joint_bound is None
+    assert plain.joint_gap is None
+    A = np.eye(4)  # of which one group has more variables than the one that is found
+    A[1:, 1:] = 0.9
+    A[range(4), range(4)] = [2, 1, 1, 1]
+    options = {"groups": [0, 1, 1, 1], "start": "diagonal", "swaps": False, "certify": "jointly"}
+    result = sparse_pca(
+        A, 1, **flat.recorded("sparse_pca", {**options, "cardinality": 1, "kind": "covariance"})
+    )
+    assert result.explained_variance.sum() == pytest.approx(2)
+    assert result.joint_bound == pytest.approx(2.8)  # 1 + 2 (0.9)
+    for wrong in ("together", 0, None):
+        with pytest.raises((ValueError, TypeError), match="certify"):
+            sparse_pca(X, 2, cardinality=3, certify=wrong)
+    with pytest.raises(ValueError, match="certify='jointly' requires a method that maximizes the variance"):
+        sparse_pca(X, 2, cardinality=3, certify="jointly", method="least_squares")
+
+
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 120), marks=pytest.mark.slow)], ids=str)
+def test_no_other_groups_exceed_the_joint_bound(seeds):
+    """The bound is for all groups that are allowed, however small those found are."""
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 5])
+        p, k = int(rng.integers(5, 8)), int(rng.integers(1, 3))
+        groups = np.array([0, 1, 1, 2, 2, 2, 0])[:p]
+        A = np.cov(rng.standard_normal((p + 2, p)) * np.where(groups == 0, 2, 1), rowvar=False)
+        known = {"kind": "covariance", "groups": groups}
+        supports = [np.flatnonzero(np.isin(groups, few)) for few in combinations(range(3), k)]
+        best = best_on(A, list(combinations_with_replacement(supports, 2)), rng)
+        for size, count in ((k, "groups"), (4, "variables")):
+            result = sparse_pca(
+                A,
+                2,
+                **flat.recorded(
+                    "sparse_pca", {**known, "cardinality": size, "count": count, "certify": "jointly"}
+                ),
+            )
+            whole = optimality_bound(
+                A,
+                size,
+                **flat.recorded(
+                    "optimality_bound", {**known, "n_components": 2, "relaxation": True, "count": count}
+                ),
+            )
+            assert result.joint_bound == pytest.approx(whole.bound, rel=1e-9), seed
+            if count == "groups":
+                assert result.joint_bound >= best * (1 - 1e-13), seed
+                assert result.joint_gap >= 1 - result.explained_variance.sum() / best - 1e-12, seed
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(
+    ("seed", "k", "options"),
+    [
+        (13, 2, {"deflation": "schur"}),
+        (27, 2, {"constraint": "orthogonal"}),
+        (208, 1, {"deflation": "schur"}),
+    ],
+)
+def test_searches_that_end_in_small_groups(seed, k, options):
+    """Two eigenvectors of the variables of one choice of groups, or one each of two, explain no more."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(4), [1, 1, 3, 4])
+    factors = rng.standard_normal((4, 9))
+    A = factors.T @ factors + np.diag(rng.random(9) * rng.choice([0.1, 1, 3]))
+    size = np.where(groups < 2, rng.uniform(1, 2.5), 1)
+    A *= np.outer(size, size)
+    supports = [np.flatnonzero(np.isin(groups, few)) for few in combinations(range(4), k)]
+    values = [np.linalg.eigvalsh(A[np.ix_(S, S)])[::-1] for S in supports]
+    best = max(v[:2].sum() for v in values)
+    for (S, v), (T, w) in combinations(zip(supports, values, strict=True), 2):
+        if not set(S) & set(T):
+            best = max(best, v[0] + w[0])
+    result = sparse_pca(
+        A,
+        2,
+        **flat.recorded(
+            "sparse_pca",
+            {**options, "cardinality": k, "groups": groups, "kind": "covariance", "certify": "jointly"},
+        ),
+    )
+    assert result.joint_bound >= best * (1 - 1e-13)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n_components": 0}, "n_components must be"),
+        ({"n_components": 14}, "n_components must be"),
+        ({"n_components": 2, "cardinality": [3, 4, 5]}, "cardinality has 3 entries for 2 components"),
+        ({"n_components": 2, "cardinality": [3, 14]}, r"cardinality\[1\] must be"),
+        ({"n_components": 2, "constraint": "uncorrelated"}, "constraint must be"),
+    ],
+)
+def test_wrong_options(options, words):
+    options = {"cardinality": 3, "kind": "covariance"} | options
+    with pytest.raises(ValueError, match=words):
+        optimality_bound(PITPROPS, **flat.recorded("optimality_bound", options))
+
+
+def test_the_relaxation_refuses_many_variables(monkeypatch):
+    monkeypatch.setattr(certificates, "JOINT_ORDER", 12)
+    with pytest.raises(ValueError, match="relaxation of several loadings takes at most 12 variables, not 13"):
+        optimality_bound(PITPROPS, 3, n_components=2, relaxation=True, kind="covariance")
+    assert optimality_bound(PITPROPS, 3, n_components=2, kind="covariance").bound > 0

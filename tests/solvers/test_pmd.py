@@ -1,0 +1,569 @@
+"""pmd against PMA, convex solvers, grids of the sphere and the alternation written out."""
+
+import warnings
+
+import flat
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+from oracles import covariance, reference, spiked
+
+import spcacore
+from spcacore import pmd, sparse_pca
+from spcacore.operators.deflation import DEFLATIONS
+from spcacore.operators.deflation import DeflatedOperator as Deflated
+from spcacore.operators.inputs import as_problem
+
+TIGHT = {"tol": 0, "max_iter": 100000}
+CORRELATION = spcacore.datasets.load_pitprops().correlation
+
+
+def up_to_sign(x, y):
+    return min(np.abs(x - y).max(), np.abs(x + y).max())
+
+
+def sphere(count=400000):
+    """Many unit vectors of R^3."""
+    x = np.random.default_rng(0).standard_normal((count, 3))
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def feasible(x, c, nonnegative=False):
+    assert np.linalg.norm(x) == pytest.approx(1, abs=1e-12)
+    assert np.abs(x).sum() <= c * (1 + 1e-12)
+    assert not nonnegative or x.min() >= 0
+
+
+# ---- PMA --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bound", [1.3, 1.8, 2.4])
+@pytest.mark.parametrize("orth", [False, True])
+def test_pma_spc_on_pit_props(bound, orth):
+    """Each component from PMA's start, a singular vector of X, given PMA's earlier ones."""
+    X = reference("pitprops_rootmatrix")
+    name = f"pitprops_root_PMA_SPC_{'orth_' if orth else ''}sumabsv{bound}"
+    V = reference(name + ("_v" if orth else "_K6_niter200_v"))
+    start = np.linalg.svd(X)[2]
+    residual = X
+    for t in range(6):
+        x = pmd(residual, bound, **flat.recorded("pmd", {**TIGHT, "center": False, "start": start[t]}))
+        assert up_to_sign(x.loading, V[:, t]) < 1e-5
+        assert np.abs(x.loading).sum() == pytest.approx(bound, abs=1e-12)
+        assert up_to_sign(x.sample_loading, residual @ V[:, t] / x.strength) < 1e-5
+        if orth:
+            u = reference(name + "_u")[:, t]
+            assert up_to_sign(x.sample_loading, u) < 1e-5
+            residual = residual - np.outer(u, u @ residual)
+        else:
+            strength, pve = reference(name + "_d_pve")[t]
+            assert x.strength == pytest.approx(strength, rel=1e-5)
+            projected = X @ V[:, : t + 1] @ np.linalg.pinv(V[:, : t + 1])
+            assert (projected**2).sum() / (X**2).sum() == pytest.approx(pve, abs=1e-9)
+            residual = residual - np.outer(residual @ V[:, t], V[:, t])
+        assert pmd(residual, bound, center=False, options=spcacore.PMD(renormalize=False)).converged
+
+
+@pytest.mark.parametrize(("orth", "deflation"), [(False, "projection"), (False, "naive"), (True, "schur")])
+def test_pma_spc_where_the_leading_vector_leads_to_the_same(orth, deflation):
+    X = reference("pitprops_rootmatrix")
+    V = reference(f"pitprops_root_PMA_SPC_{'orth_sumabsv2.4' if orth else 'sumabsv2.4_K6_niter200'}_v")
+    result = sparse_pca(
+        X,
+        6,
+        **flat.recorded(
+            "sparse_pca",
+            {
+                **TIGHT,
+                "l1_bound": 2.4,
+                "method": "pmd",
+                "deflation": deflation,
+                "renormalize": False,
+                "center": False,
+                "start": "eigenvector",
+            },
+        ),
+    )
+    for t in range(6):
+        assert up_to_sign(result.loadings[:, t], V[:, t]) < 1e-5
+    if not orth:
+        pve = reference("pitprops_root_PMA_SPC_sumabsv2.4_d_pve")[:, 1]
+        np.testing.assert_allclose(result.explained_variance_ratio.cumsum(), pve, atol=1e-6)
+
+
+@pytest.mark.parametrize("bound", [1.3, 1.8, 2.4])
+def test_several_starts_find_at_least_what_pma_finds(bound):
+    X = reference("pitprops_rootmatrix")
+    strength = reference(f"pitprops_root_PMA_SPC_sumabsv{bound}_d_pve")[0, 0]
+    assert pmd(X, bound, center=False, options=spcacore.PMD(renormalize=False)).strength >= strength * (
+        1 - 1e-5
+    )
+
+
+def test_pma_on_small_data():
+    X = reference("small40x12_X")
+    Z = X - X.mean(axis=0)
+    start = np.linalg.svd(Z)[2]
+    V, U = (reference(f"small_PMA_SPC_colcentered_sumabsv2_{which}") for which in "vu")
+    strengths = reference("small_PMA_SPC_colcentered_sumabsv2_d_pve")[:, 0]
+    residual = Z
+    for t in range(2):  # its third is not converged: 2e-4 from the limit
+        x = pmd(residual, 2, **flat.recorded("pmd", {**TIGHT, "start": start[t]}))
+        assert up_to_sign(x.loading, V[:, t]) < 1e-7
+        assert up_to_sign(x.sample_loading, U[:, t]) < 1e-7
+        assert x.strength == pytest.approx(strengths[t], rel=1e-8)
+        residual = residual - np.outer(residual @ x.loading, x.loading)
+    W = reference("small_PMA_SPC_center_grandmean_sumabsv2_v")
+    result = sparse_pca(
+        X - X.mean(),
+        3,
+        **flat.recorded(
+            "sparse_pca",
+            {
+                **TIGHT,
+                "l1_bound": 2,
+                "method": "pmd",
+                "renormalize": False,
+                "center": False,
+                "start": "eigenvector",
+            },
+        ),
+    )
+    for t in range(3):
+        assert up_to_sign(result.loadings[:, t], W[:, t]) < 1e-6
+
+
+def test_pma_nonnegative():
+    X = reference("small40x12_X")
+    V = reference("small_PMA_SPC_vpos_sumabsv2_v")
+    Z = residual = X - X.mean(axis=0)
+    for t in range(V.shape[1]):
+        x = pmd(
+            residual,
+            2,
+            **flat.recorded("pmd", {**TIGHT, "nonnegative": True, "start": np.linalg.svd(Z)[2][t]}),
+        )
+        y = pmd(
+            residual,
+            2,
+            **flat.recorded("pmd", {**TIGHT, "nonnegative": True, "start": -np.linalg.svd(Z)[2][t]}),
+        )
+        assert min(np.abs(z.loading - V[:, t]).max() for z in (x, y)) < 1e-6
+        residual = residual - np.outer(residual @ V[:, t], V[:, t])
+
+
+def test_pma_two_way():
+    X = reference("small40x12_X")
+    V, U = (reference(f"small_PMA_PMD_u3_v2_{which}") for which in "vu")
+    strengths = reference("small_PMA_PMD_u3_v2_d").ravel()
+    residual = X - X.mean(axis=0)
+    start = np.linalg.svd(residual)[2]
+    for t in range(3):
+        x = pmd(
+            residual,
+            2,
+            **flat.recorded("pmd", {**TIGHT, "sample_l1_bound": 3, "center": False, "start": start[t]}),
+        )
+        assert up_to_sign(x.loading, V[:, t]) < 1e-5
+        assert up_to_sign(x.sample_loading, U[:, t]) < 1e-5
+        assert x.strength == pytest.approx(strengths[t], rel=1e-7)
+        residual = residual - strengths[t] * np.outer(U[:, t], V[:, t])
+
+
+def test_pma_with_missing_entries():
+    """PMA imputes the mean of what is observed: the same where that has been removed."""
+    X = reference("small40x12_X_10pctNA")
+    V = reference("small_PMA_SPC_NA_sumabsv2_v")
+    strength = reference("small_PMA_SPC_NA_d_pve")[0, 0]
+    x = pmd(X - np.nanmean(X), 2, **flat.recorded("pmd", {**TIGHT, "center": False, "start": "eigenvector"}))
+    assert up_to_sign(x.loading, V[:, 0]) < 1e-7
+    assert x.strength == pytest.approx(strength, rel=1e-9)
+
+
+# ---- optimality -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+@pytest.mark.parametrize("bound", [1.0, 1.15, 1.4, 1.6, 3**0.5])
+def test_no_point_of_the_sphere_is_better(bound, nonnegative):
+    grid = sphere()
+    grid = grid[np.abs(grid).sum(axis=1) <= bound]
+    if nonnegative:
+        grid = np.abs(grid)
+    grid = np.concatenate([grid, np.eye(3)])
+    for seed in range(examples(16)):
+        B = np.random.default_rng(seed).standard_normal((3, 3))
+        A = B.T @ B - (1.0 if seed % 2 else 0.0) * np.eye(3)  # half of them indefinite
+        x = pmd(
+            A,
+            bound,
+            kind="covariance",
+            options=spcacore.PMD(n_starts=60, tol=0, renormalize=False),
+            choice=spcacore.Choice(signs=1 if nonnegative else None),
+        )
+        feasible(x.loading, bound, nonnegative)
+        assert x.value == pytest.approx(x.loading @ A @ x.loading, rel=1e-10)
+        assert x.value >= np.sum(grid @ A * grid, axis=1).max() - 1e-12
+
+
+def test_ends_of_the_range():
+    X = np.random.default_rng(0).standard_normal((30, 12)) * np.geomspace(3, 1, 12)
+    s, V = np.linalg.svd(X - X.mean(axis=0))[1:]
+    x = pmd(X, 12**0.5, **flat.recorded("pmd", TIGHT))
+    assert up_to_sign(x.loading, V[0]) < 1e-6
+    assert x.strength == pytest.approx(s[0])
+    one = pmd(X, 1, options=spcacore.PMD(renormalize=False))
+    np.testing.assert_array_equal(one.loading, np.eye(12)[np.argmax(X.var(axis=0))])
+    assert one.value == pytest.approx(X.var(axis=0, ddof=1).max())
+
+
+@given(
+    seed=st.integers(0, 2**32), p=st.integers(2, 40), share=st.floats(0, 1), nonnegative=st.booleans(),
+    indefinite=st.booleans(),
+)  # fmt: skip
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+def test_ascent(seed, p, share, nonnegative, indefinite):
+    """Every iterate is feasible; the objective never falls, and ends where v solves its own problem."""
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((p // 2 + 2, p))
+    A = B.T @ B - indefinite * p * np.diag(rng.random(p))
+    c = 1 + share * (p**0.5 - 1)
+    start = np.abs(rng.standard_normal(p))
+    options = {"kind": "covariance", "start": start, "nonnegative": nonnegative}
+    values = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for n_iter in range(8):
+            x = pmd(A, c, **flat.recorded("pmd", {**options, "max_iter": n_iter, "tol": 0}))
+            feasible(x.loading, c, nonnegative)
+            values.append(x.value)
+        begin, values = values[0], values[1:]  # the first is that of the start, brought within the bound
+        x = pmd(A, c, **flat.recorded("pmd", {**options, "tol": 1e-13}))
+    values.append(x.value)
+    if indefinite:  # a step that falls raises the shift, and is taken back
+        assert values[-1] >= begin - 1e-10 * p
+    else:
+        assert (np.diff(values) >= -1e-11 * abs(values[-1])).all()
+        a = A @ x.loading
+        assert a @ spcacore.l1_threshold(a, c, nonnegative=nonnegative)[0] <= a @ x.loading * (1 + 1e-5)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("bound", [1.5, 4.0, 20.0])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_iterates_of_noise(bound, order):
+    """Many entries near the level; each step asks only for those above a guess of it."""
+    X = np.asarray(np.random.default_rng(0).standard_normal((60, 3000)), order=order)
+    Z = X - X.mean(axis=0)
+    v = np.zeros(3000)
+    v[:5] = 1
+    for n_iter in range(1, 12):
+        v = spcacore.l1_threshold(Z.T @ (Z @ v), bound)[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            x = pmd(
+                X,
+                bound,
+                options=spcacore.PMD(
+                    start=np.eye(3000)[:5].sum(axis=0),
+                    max_iter=n_iter,
+                    tol=0,
+                    screening="both",
+                    renormalize=False,
+                ),
+            )
+        np.testing.assert_allclose(x.loading, v, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["covariance", "data"])
+def test_one_large_entry_and_many_near_the_level(kind):
+    """A = ss': v is the soft threshold of s, though neither the largest entries nor the last level say so."""
+    s = np.random.default_rng(0).uniform(0.9, 1.1, 1000)
+    s[7] = 10
+    expected, level = spcacore.l1_threshold(s, 2)
+    assert 0.9 < level < 1.1
+    assert np.count_nonzero(expected) > 16 * 4
+    X = np.outer(s, s) if kind == "covariance" else s[None]
+    for start in (s, np.eye(1000)[0], 1 / s):
+        for n_iter in (1, 2, 3):  # of each step, since a later one makes good what one has missed
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                x = pmd(
+                    X,
+                    2,
+                    kind=kind,
+                    center=False,
+                    options=spcacore.PMD(start=start, tol=0, max_iter=n_iter, renormalize=False),
+                )
+            np.testing.assert_allclose(x.loading, expected, atol=1e-12)
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(2, 20), p=st.integers(2, 20))
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
+def test_two_way_ascent(seed, n, p):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    c, d = rng.uniform(1, p**0.5), rng.uniform(1, n**0.5)
+    strengths = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for n_iter in range(8):
+            x = pmd(
+                X,
+                c,
+                center=False,
+                options=spcacore.PMD(sample_l1_bound=d, start=np.ones(p), max_iter=n_iter, renormalize=False),
+            )
+            feasible(x.loading, c)
+            feasible(x.sample_loading, d)
+            assert x.strength == pytest.approx(x.sample_loading @ X @ x.loading, rel=1e-12)
+            assert x.value == pytest.approx(((X @ x.loading) ** 2).sum() / max(n - 1, 1))
+            strengths.append(x.strength)
+    assert (np.diff(strengths[1:]) >= -1e-12 * strengths[-1]).all()  # the first is the start, bounded
+
+
+# ---- input ------------------------------------------------------------------------------------------
+
+
+def test_strengths_of_scaled_data_and_of_their_correlations():
+    X = spiked()
+    scaled = pmd(X, 2.2, scale=True, options=spcacore.PMD(tol=1e-13, renormalize=False))
+    correlation = pmd(
+        np.corrcoef(X.T), 2.2, kind="covariance", options=spcacore.PMD(tol=1e-13, renormalize=False)
+    )
+    np.testing.assert_allclose(scaled.loading, correlation.loading, atol=1e-6)
+    assert scaled.strength == pytest.approx((49 * correlation.value) ** 0.5, rel=1e-9)
+    assert correlation.strength == pytest.approx(correlation.value**0.5, rel=1e-9)
+    assert correlation.sample_loading is None
+
+
+def test_left_side_and_strength_belong_to_the_loading():
+    X = spiked()
+    Z = X - X.mean(axis=0)
+    for scale in (False, True):
+        Y = Z / Z.std(axis=0, ddof=1) if scale else Z
+        x = pmd(X, 2, scale=scale, options=spcacore.PMD(renormalize=False))
+        np.testing.assert_allclose(x.strength * x.sample_loading, Y @ x.loading, atol=1e-12)
+        two = pmd(X, 2, scale=scale, options=spcacore.PMD(sample_l1_bound=4, renormalize=False))
+        assert two.strength == pytest.approx(two.sample_loading @ Y @ two.loading, rel=1e-12)
+        csr = pmd(
+            scipy.sparse.csr_array(X),
+            2,
+            scale=scale,
+            options=spcacore.PMD(sample_l1_bound=4, renormalize=False),
+        )
+        np.testing.assert_allclose(csr.sample_loading, two.sample_loading, atol=1e-6)
+
+
+# ---- several components -----------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_screening_changes_no_bit():
+    X, _ = spcacore.datasets.make_spiked(60, 3000, cardinality=20, rng=0)
+    for bound in (2.0, 6.0, 30.0):
+        plain = pmd(X, bound, options=spcacore.PMD(screening="none", renormalize=False))
+        for mode in ("both", "shadow", "references"):
+            x = pmd(X, bound, options=spcacore.PMD(screening=mode, renormalize=False))
+            np.testing.assert_array_equal(x.loading, plain.loading)
+            assert x.n_iter == plain.n_iter
+
+
+def test_two_way_residual():
+    """deflation="naive" leaves X - d u v', step by step; the diagonal serves the starts."""
+    X = spiked()
+    options = {"sample_l1_bound": 4.0, "tol": 1e-13}
+    result = sparse_pca(
+        X,
+        4,
+        **flat.recorded(
+            "sparse_pca",
+            {**options, "l1_bound": 2, "method": "pmd", "deflation": "naive", "renormalize": False},
+        ),
+    )
+    residual = X - X.mean(axis=0)
+    for t in range(4):
+        x = pmd(residual, 2, **flat.recorded("pmd", {**options, "center": False}))
+        assert up_to_sign(x.loading, result.loadings[:, t]) < 1e-5
+        residual = residual - x.strength * np.outer(x.sample_loading, x.loading)
+    other = sparse_pca(
+        X, 4, **flat.recorded("sparse_pca", {**options, "l1_bound": 2, "method": "pmd", "renormalize": False})
+    )
+    assert np.abs(other.loadings - result.loadings).max() > 1e-3
+
+
+def test_residual_with_any_left_side():
+    """The operator and its diagonal, which starts depend on, are those of F - g x'."""
+    rng = np.random.default_rng(0)
+    X = spiked()
+    problem = as_problem(X)
+    state, Z = Deflated.from_problem(problem, DEFLATIONS["naive"]), X - X.mean(axis=0)
+    for _ in range(3):
+        index = np.sort(rng.choice(60, 5, replace=False))
+        value = rng.standard_normal(5)
+        value /= np.linalg.norm(value)
+        g = 3 * rng.standard_normal(50)
+        Z[:, index] -= np.outer(g, value)
+        state = state.deflate(index, value, problem.noise, g * problem.range**2)
+        A = Z.T @ Z / 49
+        np.testing.assert_allclose(problem.in_units(state.diagonal), A.diagonal(), rtol=1e-10)
+        np.testing.assert_allclose(problem.in_units(state.operator.submatrix(np.arange(60))), A, atol=1e-11)
+
+
+def test_renormalize_is_the_leading_eigenvector_of_the_support():
+    bound, A = 1.7, CORRELATION
+    x = pmd(A, bound, kind="covariance", options=spcacore.PMD(renormalize=True))
+    S = np.flatnonzero(pmd(A, bound, kind="covariance", options=spcacore.PMD(renormalize=False)).loading)
+    np.testing.assert_array_equal(np.flatnonzero(x.loading), S)
+    assert x.value == pytest.approx(np.linalg.eigvalsh(A[np.ix_(S, S)])[-1])
+    assert np.abs(x.loading).sum() > bound  # as documented
+
+
+# ---- missing entries --------------------------------------------------------------------------------
+
+
+def holes(seed=0, shape=(30, 15)):
+    X = np.random.default_rng(seed).standard_normal(shape) @ np.diag(np.geomspace(4, 1, shape[1])) + 3
+    X[:, :3] += 5 * np.random.default_rng(seed + 1).standard_normal((shape[0], 1))
+    X[np.random.default_rng(seed + 2).random(shape) < 0.15] = np.nan
+    return X
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("scale", [True, False])
+def test_missing_entries_are_left_out(order, center, scale):
+    """The alternation over observed entries, written out, for three components of the residual."""
+    X = np.asarray(holes(), order=order)
+    seen = ~np.isnan(X)
+    mean = np.nanmean(X, axis=0) if center else np.zeros(15)
+    Z = np.where(seen, X - mean, 0)
+    deviation = np.sqrt((Z**2).sum(axis=0) / (seen.sum(axis=0) - 1)) if scale else np.ones(15)
+    Z = Z / deviation
+    before = X.copy()
+    result = sparse_pca(
+        X,
+        3,
+        **flat.recorded(
+            "sparse_pca",
+            {
+                **TIGHT,
+                "l1_bound": 2,
+                "method": "pmd",
+                "deflation": "naive",
+                "center": center,
+                "scale": scale,
+                "renormalize": False,
+                "start": "eigenvector",
+            },
+        ),
+    )
+    np.testing.assert_array_equal(X, before)
+    assert result.total_variance == pytest.approx((Z**2).sum() / 29)
+    if center:
+        np.testing.assert_allclose(result.mean, mean, rtol=1e-12)
+    if scale:
+        np.testing.assert_allclose(result.scale, deviation, rtol=1e-12)
+    Q = np.linalg.qr(result.loadings)[0]
+    np.testing.assert_allclose(
+        result.explained_variance.sum(), ((Z @ Q) ** 2).sum() / 29, rtol=1e-10
+    )  # of the data, not of what the residuals have left of them
+    for t in range(3):
+        v = np.linalg.svd(Z)[2][0]
+        for _ in range(5000):
+            u = Z @ v
+            v = spcacore.l1_threshold(Z.T @ (u / np.linalg.norm(u)), 2.0)[0]
+        assert up_to_sign(result.loadings[:, t], v) < 1e-5
+        Z = np.where(seen, Z - np.outer(Z @ v, v), 0)
+
+
+def test_missing_entries_in_one_component():
+    X = holes()
+    Z = np.nan_to_num(X - np.nanmean(X, axis=0))
+    x, y = (
+        pmd(X, 2, options=spcacore.PMD(renormalize=False)),
+        pmd(Z, 2, center=False, options=spcacore.PMD(renormalize=False)),
+    )
+    np.testing.assert_allclose(x.loading, y.loading, atol=1e-9)
+    np.testing.assert_allclose(x.sample_loading, y.sample_loading, atol=1e-9)
+    assert x.strength == pytest.approx(y.strength, rel=1e-12)
+    X[4] = np.nan  # a whole row is fine
+    assert pmd(X, 2, options=spcacore.PMD(renormalize=False)).sample_loading[4] == 0
+    single = pmd(X.astype(np.float32), 2, options=spcacore.PMD(renormalize=False))
+    assert single.loading.dtype == np.float32
+    np.testing.assert_allclose(
+        single.loading, pmd(X, 2, options=spcacore.PMD(renormalize=False)).loading, atol=1e-3
+    )
+    X[:, 2] = np.where(np.isnan(X[:, 2]), np.nan, 7.1)  # constant where observed
+    assert pmd(X, 2, options=spcacore.PMD(renormalize=False)).loading[2] == 0
+    assert pmd(X, 2, scale=True, options=spcacore.PMD(renormalize=False)).loading[2] == 0
+    size = 1e150
+    assert pmd(X * size, 2, options=spcacore.PMD(renormalize=False)).strength / size == pytest.approx(
+        pmd(X, 2, options=spcacore.PMD(renormalize=False)).strength
+    )
+
+
+def test_what_is_refused_of_missing_entries():
+    X = holes()
+    message = r"entries that are NaN or infinite, the first at \(.*; impute or drop them"
+    with pytest.raises(ValueError, match=message):
+        spcacore.greedy(X, 3)
+    with pytest.raises(ValueError, match=message):
+        sparse_pca(X, 2, cardinality=3, method="greedy")
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        pmd(scipy.sparse.csr_array(X), 2, options=spcacore.PMD(renormalize=False))
+    A = covariance(np.nan_to_num(X))
+    A[3, 4] = A[4, 3] = np.nan
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        pmd(A, 2, kind="covariance", options=spcacore.PMD(renormalize=False))
+    Y = X.copy()
+    Y[5, 5] = np.inf
+    with pytest.raises(ValueError, match=r"1 entry that is NaN or infinite, the first at \(5, 5\)"):
+        pmd(Y, 2, options=spcacore.PMD(renormalize=False))
+    X[:, 9] = np.nan
+    with pytest.raises(ValueError, match="column 9 of X has only NaN entries"):
+        sparse_pca(X, 2, method=spcacore.PMD(l1_bound=2))
+
+
+# ---- options ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bound", [0.99, 13**0.5 + 1e-6, np.nan, np.inf, -1])
+def test_bound_out_of_range(bound):
+    with pytest.raises(ValueError, match=r"l1_bound must be in \[1, 3.60555\]"):
+        pmd(CORRELATION, bound, kind="covariance", options=spcacore.PMD(renormalize=False))
+    with pytest.raises(ValueError, match=r"l1_bound\[1\] must be in \[1, 3.60555\]"):
+        sparse_pca(CORRELATION, 2, kind="covariance", method=spcacore.PMD(l1_bound=[1, bound]))
+    with pytest.raises(ValueError, match=r"sample_l1_bound must be in \[1, 5.47723\]"):
+        pmd(
+            np.eye(30, 13),
+            2,
+            options=spcacore.PMD(sample_l1_bound=bound if bound != 13**0.5 + 1e-6 else 6, renormalize=False),
+        )
+
+
+def test_bad_options():
+    X = spiked()
+    with pytest.raises(ValueError, match="sample_l1_bound needs data"):
+        pmd(CORRELATION, 2, kind="covariance", options=spcacore.PMD(sample_l1_bound=2, renormalize=False))
+    with pytest.raises(ValueError, match="start has 3 entries"):
+        pmd(X, 2, options=spcacore.PMD(start=[1, 2, 3], renormalize=False))
+    with pytest.raises(TypeError, match="method 'pmd' takes l1_bound, not cardinality"):
+        sparse_pca(X, 2, cardinality=3, method=spcacore.PMD(l1_bound=2))
+    with pytest.raises(ValueError, match="needs renormalize=True"):
+        sparse_pca(X, 2, deflation="orthogonal", method=spcacore.PMD(l1_bound=2, renormalize=False))
+
+
+def test_not_converged():
+    with pytest.warns(RuntimeWarning, match="not converged in 1 iteration"):
+        assert not pmd(spiked(), 3, options=spcacore.PMD(max_iter=1, renormalize=False)).converged
+
+
+def test_random_starts_repeat():
+    X = spiked()
+    runs = [pmd(X, 2, options=spcacore.PMD(n_starts=70, rng=3, renormalize=False)).loading for _ in range(2)]
+    np.testing.assert_array_equal(*runs)

@@ -1,0 +1,246 @@
+"""scotlass against a convex solver, pmd, LAPACK and grids of the sphere."""
+
+import warnings
+
+import flat
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+
+import spcacore
+from spcacore import pmd, scotlass, sparse_pca
+
+CORRELATION = spcacore.datasets.load_pitprops().correlation
+
+
+def orthonormal(rng, p, t, sparse=True):
+    E = rng.standard_normal((p, t))
+    if sparse:
+        E *= rng.random((p, t)) < 0.5
+        E[rng.permutation(p)[:t], np.arange(t)] += 1
+    return E
+
+
+def step(a, E, c):
+    """argmax a'w over ||w|| <= 1, ||w||_1 <= c, E'w = 0: no iteration, the start alone; None if refused."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return scotlass(
+                np.eye(len(a)),
+                c,
+                earlier=E,
+                kind="covariance",
+                options=spcacore.SCoTLASS(start=a, max_iter=0, tol=0, renormalize=False),
+            ).loading
+    except ValueError:
+        return None
+
+
+def test_one_step_is_the_convex_optimum():
+    cp = pytest.importorskip("cvxpy")
+    solved = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        p = int(rng.integers(4, 12))
+        t = int(rng.integers(1, p - 1))
+        a, E, c = rng.standard_normal(p), orthonormal(rng, p, t), rng.uniform(1.1, p**0.5)
+        w = cp.Variable(p)
+        best = cp.Problem(cp.Maximize(a @ w), [cp.norm(w) <= 1, cp.norm1(w) <= c, E.T @ w == 0]).solve()
+        x = step(a, E, c)
+        if np.linalg.norm(w.value) < 1 - 1e-3:
+            assert x is None  # the maximum is not attained on the sphere
+        elif np.linalg.norm(w.value) > 1 - 1e-7:
+            solved += 1
+            sign = 1 if a @ x > 0 else -1
+            assert sign * (a @ x) == pytest.approx(best, rel=1e-6)
+            np.testing.assert_allclose(sign * x, w.value, atol=1e-3)
+            assert np.abs(E.T @ x).max() < 1e-10
+            assert np.abs(x).sum() <= c * (1 + 1e-12)
+            assert np.linalg.norm(x) == pytest.approx(1, abs=1e-12)
+    assert solved >= 20
+
+
+def test_one_step_without_a_bound_is_a_projection():
+    rng = np.random.default_rng(0)
+    a, E = rng.standard_normal(30), orthonormal(rng, 30, 7)
+    Q = np.linalg.qr(E)[0]
+    expected = a - Q @ (Q.T @ a)
+    x = step(a, E, 30**0.5)
+    np.testing.assert_allclose(abs(x), abs(expected) / np.linalg.norm(expected), atol=1e-12)
+
+
+@pytest.mark.parametrize("bound", [1.0, 1.3, 1.8, 2.4, 13**0.5])
+def test_first_component_is_that_of_pmd(bound):
+    x = scotlass(
+        CORRELATION,
+        bound,
+        kind="covariance",
+        options=spcacore.SCoTLASS(tol=0, max_iter=10000, renormalize=False),
+    )
+    y = pmd(
+        CORRELATION, bound, kind="covariance", options=spcacore.PMD(tol=0, max_iter=10000, renormalize=False)
+    )
+    np.testing.assert_allclose(x.loading, y.loading, atol=1e-6)
+    assert x.value == pytest.approx(y.value, rel=1e-12)
+
+
+@pytest.mark.parametrize("bound", [1.05, 1.2, 1.5, 1.8, 2.2, 2.8, 13**0.5])
+@pytest.mark.parametrize("renormalize", [True, False])
+def test_pit_props(bound, renormalize):
+    result = sparse_pca(
+        CORRELATION, 6, kind="covariance", method=spcacore.SCoTLASS(l1_bound=bound, renormalize=renormalize)
+    )
+    V = result.loadings
+    np.testing.assert_allclose(V.T @ V, np.eye(6), atol=1e-10)
+    assert result.converged.all()
+    if not renormalize:
+        assert np.abs(V).sum(axis=0).max() <= bound * (1 + 1e-12)
+    values = np.sum(CORRELATION @ V * V, axis=0)
+    pca = np.linalg.eigvalsh(CORRELATION)[::-1][:6]
+    assert (values.cumsum() <= pca.cumsum() + 1e-10).all()
+    np.testing.assert_allclose(result.explained_variance, values)
+    if bound > 3.6:
+        np.testing.assert_allclose(values, pca, rtol=1e-5)
+    one_by_one = V[:, :0]
+    for t in range(6):  # the same, given the earlier loadings
+        x = scotlass(
+            CORRELATION,
+            bound,
+            earlier=one_by_one,
+            kind="covariance",
+            options=spcacore.SCoTLASS(renormalize=renormalize),
+        )
+        assert x.value == pytest.approx(values[t], rel=1e-5)
+        one_by_one = np.column_stack([one_by_one, V[:, t]])
+
+
+@pytest.mark.parametrize("bound", [1.3, 1.5, 3**0.5])
+def test_no_point_of_the_sphere_is_better(bound):
+    angle = np.linspace(0, 2 * np.pi, 200001)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        B, e = rng.standard_normal((3, 3)), rng.standard_normal(3)
+        A = B.T @ B - (1.0 if seed % 2 else 0.0) * np.eye(3)
+        plane = np.linalg.svd(e[None])[2][1:]
+        grid = np.column_stack([np.cos(angle), np.sin(angle)]) @ plane
+        grid = grid[np.abs(grid).sum(axis=1) <= bound]
+        values = np.sum(grid @ A * grid, axis=1)
+        if len(grid) == 0:
+            with pytest.raises(ValueError, match="no unit vector"):
+                scotlass(
+                    A,
+                    bound,
+                    earlier=e[:, None],
+                    kind="covariance",
+                    options=spcacore.SCoTLASS(n_starts=40, renormalize=False),
+                )
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            try:
+                x = scotlass(
+                    A,
+                    bound,
+                    earlier=e[:, None],
+                    kind="covariance",
+                    options=spcacore.SCoTLASS(n_starts=40, tol=0, renormalize=False),
+                )
+            except ValueError:
+                assert bound < 1.5  # all runs end inside of the sphere
+                continue
+        assert abs(x.loading @ e) < 1e-10
+        if x.converged:
+            assert x.value >= values.max() - 1e-6 * abs(values).max()
+
+
+@given(seed=st.integers(0, 2**32), p=st.integers(3, 30), indefinite=st.booleans())
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+def test_ascent(seed, p, indefinite):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((p // 2 + 2, p))
+    A = B.T @ B - indefinite * p * np.diag(rng.random(p))
+    t = int(rng.integers(1, max(2, p // 3)))
+    E, c = orthonormal(rng, p, t), rng.uniform(0.6 * p**0.5, p**0.5) + 0.3
+    c = min(c, p**0.5)
+    values = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for n_iter in (1, 2, 3, 5, 8, 1000):
+            try:
+                x = scotlass(
+                    A,
+                    c,
+                    earlier=E,
+                    kind="covariance",
+                    options=spcacore.SCoTLASS(max_iter=n_iter, tol=0, start=np.ones(p), renormalize=False),
+                )
+            except ValueError:
+                return
+            assert np.abs(E.T @ x.loading).max() < 1e-10 * np.abs(E).max() * p
+            assert np.abs(x.loading).sum() <= c * (1 + 1e-12)
+            assert np.linalg.norm(x.loading) == pytest.approx(1, abs=1e-12)
+            values.append(x.value)
+    if indefinite:
+        assert values[-1] >= values[0] - 1e-9 * p
+    else:
+        assert (np.diff(values) >= -1e-10 * abs(values[-1])).all()
+
+
+def test_components_are_orthogonal_without_a_constraint():
+    X, _ = spcacore.datasets.make_spiked(60, 40, variances=[50, 40, 30], rng=5)
+    options = {"method": "scotlass", "l1_bound": 4}
+    V = sparse_pca(X, 3, **flat.recorded("sparse_pca", {**options, "constraint": "orthogonal"})).loadings
+    W = sparse_pca(X, 3, **flat.recorded("sparse_pca", options)).loadings
+    np.testing.assert_allclose(V, W, atol=1e-6)
+
+
+def test_nothing_feasible():
+    e = np.ones((4, 1))
+    A = np.diag([4.0, 3, 2, 1])
+    with pytest.raises(ValueError, match=r"no unit vector of l1 norm at most 1\.2 that is orthogonal"):
+        scotlass(A, 1.2, earlier=e, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
+    x = scotlass(A, 2**0.5 + 1e-6, earlier=e, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
+    np.testing.assert_allclose(abs(x.loading[:2]), 0.5**0.5, atol=1e-2)
+    with pytest.raises(ValueError, match="no unit vector"):
+        scotlass(A, 2, earlier=np.eye(4), kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
+    with pytest.warns(RuntimeWarning, match="nothing feasible is left after 1 of the 3"):
+        result = sparse_pca(
+            np.full((4, 4), 0.5) + np.eye(4),
+            3,
+            kind="covariance",
+            method=spcacore.SCoTLASS(l1_bound=[2, 1.2, 1.2]),
+        )
+    assert result.n_components == 1
+    with pytest.warns(RuntimeWarning, match="no variance"):
+        scotlass(np.zeros((3, 3)), 1.5, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
+
+
+def test_bad_input():
+    for earlier, message in [
+        (np.ones((3, 1)), r"earlier has shape \(3, 1\) where \(13, t\) is needed"),
+        (np.zeros((13, 2)), "column 0 of earlier is the zero vector"),
+        (np.full((13, 1), np.nan), "earlier has 13 entries that are NaN"),
+        (np.ones(13), "earlier must have 2 dimensions"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            scotlass(
+                CORRELATION,
+                2,
+                earlier=earlier,
+                kind="covariance",
+                options=spcacore.SCoTLASS(renormalize=False),
+            )
+    with pytest.raises(ValueError, match=r"l1_bound must be in \[1, 3.60555\]"):
+        scotlass(CORRELATION, 0.5, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
+    with pytest.raises(ValueError, match="does not help scotlass"):
+        sparse_pca(CORRELATION, 2, kind="covariance", method=spcacore.SCoTLASS(l1_bound=2, screening="both"))
+    with pytest.raises(ValueError, match="screening must be one of"):
+        sparse_pca(CORRELATION, 2, kind="covariance", method=spcacore.SCoTLASS(l1_bound=2, screening="all"))
+    E = np.ones((13, 2))  # dependent columns constrain once
+    before = E.copy()
+    x = scotlass(CORRELATION, 3, earlier=E, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
+    np.testing.assert_array_equal(E, before)
+    assert abs(x.loading.sum()) < 1e-10

@@ -1,0 +1,449 @@
+"""tpower against enumeration, published optima and the paper's own iteration."""
+
+import warnings
+
+import flat
+import numpy as np
+import pytest
+from extras import optional
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+from numpy.testing import assert_allclose
+from oracles import (
+    UCI_OPTIMA,
+    WINE_COVARIANCE_OPTIMA,
+    WINE_OPTIMA,
+    covariance,
+    data_arrays,
+    power_iteration,
+)
+
+import spcacore
+from spcacore import _core, tpower
+from spcacore.operators import submatrix
+from spcacore.operators.deflation import DeflatedOperator as Deflated
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers.bordered_pencil import Pencil
+from spcacore.solvers.starts import search_starts
+from spcacore.solvers.swaps import within_reach
+
+load_wine = optional("sklearn.datasets", "load_wine")
+PITPROPS = spcacore.datasets.load_pitprops()
+# Exact optima of x'Ax by cardinality, by enumeration elsewhere
+PITPROPS_OPTIMA = [
+    1, 1.954, 2.4753313532, 2.9374789467, 3.4061549468, 3.7709595523, 3.9961896449, 4.0686073272,
+    4.1386469071, 4.1726376616, 4.2082759543, 4.2182451865, 4.2186328533,
+]  # fmt: skip
+
+
+def wine(correlation):
+    X = load_wine().data
+    return np.corrcoef(X.T) if correlation else np.cov(X.T)
+
+
+@pytest.mark.parametrize(("k", "value"), list(enumerate(PITPROPS_OPTIMA, 1)))
+def test_pit_props_optimum(k, value):
+    x = tpower(PITPROPS.correlation, k, kind="covariance")
+    assert x.value == pytest.approx(value, abs=1e-9)
+    assert x.cardinality <= k
+    assert np.linalg.norm(x.loading) == pytest.approx(1, abs=1e-14)
+    assert x.loading @ PITPROPS.correlation @ x.loading == pytest.approx(x.value, rel=1e-13)
+
+
+@pytest.mark.parametrize("scaled_data", [False, True])
+def test_wine_correlation_where_all_variances_tie(scaled_data):
+    for k, value in enumerate(WINE_OPTIMA, 1):
+        if scaled_data:
+            X = load_wine().data
+            x = tpower(X, k, scale=True)
+        else:
+            x = tpower(wine(True), k, kind="covariance")
+        assert x.value == pytest.approx(value, abs=1e-8)
+
+
+@pytest.mark.parametrize(("k", "value"), WINE_COVARIANCE_OPTIMA)
+def test_wine_covariance(k, value):
+    assert tpower(wine(False), k, kind="covariance").value == pytest.approx(value, abs=1e-4)
+
+
+@pytest.mark.parametrize(("name", "k", "value"), UCI_OPTIMA)
+def test_proven_optima_where_one_start_is_trapped(name, k, value):
+    A = data_arrays("uci_correlations.npz")[name]
+    assert tpower(A, k, kind="covariance").value == pytest.approx(value, abs=1e-8)
+
+
+def test_a_block_that_only_one_start_in_fifty_finds():
+    """Tied variances and a planted clique at the end: the first variables lead elsewhere."""
+    A = np.full((50, 50), 0.01)
+    A[:5, :5] = 0.3
+    A[-5:, -5:] = 0.9
+    np.fill_diagonal(A, 1)
+    x = tpower(A, 5, kind="covariance")
+    np.testing.assert_array_equal(np.flatnonzero(x.loading), np.arange(45, 50))
+    assert x.value == pytest.approx(1 + 4 * 0.9, rel=1e-12)
+
+
+def swap_gain(A, S, value):
+    """The most that exchanging one variable of S for another raises the largest eigenvalue."""
+    best = value
+    for i in S:
+        for j in set(range(len(A))) - set(S):
+            T = sorted((set(S) - {i}) | {j})
+            best = max(best, np.linalg.eigvalsh(A[np.ix_(T, T)])[-1])
+    return best - value
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["data", "covariance"])
+def test_no_exchange_of_two_variables_helps(kind, dtype):
+    gained = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((14, 16)) * (1 if seed % 2 else 3.0 ** rng.integers(-1, 2, 16))
+        A = covariance(X)
+        M = (X if kind == "data" else A).astype(dtype)
+        options = {"kind": kind, "n_starts": 1}
+        plain = tpower(M, 5, **flat.recorded("tpower", {**options, "swaps": False}))
+        x = tpower(M, 5, **flat.recorded("tpower", options))
+        assert x.value == tpower(M, 5, **flat.recorded("tpower", {**options, "swaps": True})).value
+        assert x.value >= plain.value * (1 - 1e-12)
+        gained += x.value > plain.value * (1 + 1e-9)
+        tolerance = 1e-8 if dtype == np.float64 else 1e-4
+        assert swap_gain(A, np.flatnonzero(x.loading).tolist(), x.value) <= tolerance * x.value
+    assert gained > 5
+
+
+def exchanges(A, S, others):
+    """The largest eigenvalue with each of the others in the place of each variable of S."""
+    rest = [[j for j in S if j != i] for i in S]
+    return np.array([[np.linalg.eigvalsh(A[np.ix_([*R, j], [*R, j])])[-1] for j in others] for R in rest])
+
+
+def exchange(A, k, leaving, candidate, level, slack=1e-9):
+    """What the kernel says of the first k variables of A."""
+    values, U = np.linalg.eigh(A[:k, :k])
+    C = np.ascontiguousarray(A[:k])
+    basis = values[::-1].copy(), np.asfortranarray(U[:, ::-1])
+    diagonal = np.ascontiguousarray(np.diag(A))
+    return _core.exchange(C, leaving, candidate, diagonal, *basis, level, slack, 1e-12)
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("excess", [1e-10, 0.1, 0.3])
+@pytest.mark.parametrize(("k", "p"), [(2, 12), (5, 12), (6, 150)])
+def test_the_first_exchange_that_exceeds_a_level(k, p, excess):
+    """By enumeration: the place, the variable and the eigenvalue; with more variables than one tile too."""
+    found = 0
+    for seed in range(20):
+        rng = np.random.default_rng([k, seed])
+        A = covariance(rng.standard_normal((12, p)) * 2 ** rng.uniform(-1, 1, p))
+        leaving = rng.permutation(k)[: k - seed % 2]
+        candidate = np.sort(rng.permutation(np.arange(k, p))[: p - k - seed % 3])
+        level = np.linalg.eigvalsh(A[:k, :k])[-1] * (1 + excess)
+        values = exchanges(A, np.arange(k), candidate)[leaving]
+        assert (np.abs(values / level - 1) > 1e-8).all()
+        exceeding = np.flatnonzero((values > level).any(axis=1))
+        got = exchange(A, k, leaving, candidate, level)
+        if len(exceeding) == 0:
+            assert got is None
+            continue
+        best = np.argmax(values[exceeding[0]])
+        assert got[:2] == (exceeding[0], candidate[best])
+        assert_allclose(got[2], values[exceeding[0], best], rtol=1e-12)
+        found += 1
+    assert found > 2
+
+
+def test_exchanges_for_a_variable_without_weight_in_the_leading_eigenvector():
+    """Bounds would divide by its weight; others gain nothing in its place, or something."""
+    A = covariance(np.random.default_rng(0).standard_normal((9, 6)))
+    A[0, 1:3] = A[1:3, 0] = 0
+    A[0, 0] = 0.5 * np.linalg.eigvalsh(A[1:3, 1:3])[-1]
+    level = np.linalg.eigvalsh(A[:3, :3])[-1] * (1 + 1e-10)
+    value, best = max((np.linalg.eigvalsh(A[np.ix_([1, 2, j], [1, 2, j])])[-1], j) for j in range(3, 6))
+    place, entering, got = exchange(A, 3, np.array([0]), np.arange(3, 6), level)
+    assert (place, entering) == (0, best)
+    assert_allclose(got, value, rtol=1e-12)
+    assert exchange(A, 3, np.array([0]), np.arange(3, 6), value * (1 + 1e-9)) is None
+
+
+def test_equal_exchanges_take_the_first_variable():
+    A = np.eye(8)
+    A[:2, :2] = [[1, 0.2], [0.2, 1]]
+    A[0, 2:] = A[2:, 0] = [0.1, 0.5, 0.3, 0.5, 0.5, 0.4]
+    level = 1.2 * (1 + 1e-10)
+    assert exchange(A, 2, np.array([0, 1]), np.arange(2, 8), level)[:2] == (1, 3)
+    assert exchange(A, 2, np.array([1]), np.array([2, 4, 5, 6]), level)[:2] == (0, 5)
+    assert exchange(A, 2, np.array([0]), np.arange(2, 8), level) is None
+    assert exchange(A, 2, np.array([], np.intp), np.arange(2, 8), level) is None
+
+
+def swap(A, S, most=1000):
+    limits = (1e-9, 1e-12) if A.dtype == np.float64 else (1e-4, 1e-12)
+    return _core.swap(A, S, np.ascontiguousarray(np.diag(A), float), 1e-10, 1e-8, *limits, most)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("k", "p"), [(2, 12), (5, 12), (6, 150)])
+def test_swaps_end_where_no_other_raises_the_eigenvalue(k, p, dtype):
+    """By enumeration; one by one, too: the smallest entry leaves that any may replace, for the best one."""
+    made, near = 0, 1e-9 if dtype == np.float64 else 1e-4
+    for seed in range(20):
+        rng = np.random.default_rng([k, seed])
+        A = covariance(rng.standard_normal((12, p)) * 2 ** rng.uniform(-1, 1, p)).astype(dtype)
+        B, S = A.astype(float), np.sort(rng.permutation(p)[:k])
+        index, vector, value, ended = swap(A, S)
+        assert ended
+        assert_allclose(B[np.ix_(index, index)] @ vector, value * vector, atol=1e-12 * value)
+        assert_allclose(value, np.linalg.eigvalsh(B[np.ix_(index, index)])[-1], rtol=1e-12)
+        assert exchanges(B, index, np.setdiff1d(np.arange(p), index)).max() <= value * (1 + near)
+        while dtype == np.float64 and not np.array_equal(S, index):
+            values, U = np.linalg.eigh(B[np.ix_(S, S)])
+            others, leaving = np.setdiff1d(np.arange(p), S), np.argsort(np.abs(U[:, -1]))
+            table = exchanges(B, S.tolist(), others)[leaving]
+            place = np.flatnonzero((table > values[-1] * (1 + 1e-10)).any(axis=1))[0]
+            wanted = np.sort(np.append(np.delete(S, leaving[place]), others[np.argmax(table[place])]))
+            S = swap(A, S, 1)[0]
+            assert np.array_equal(S, wanted)
+            made += 1
+    assert made > 20 or dtype == np.float32
+
+
+def test_swaps_are_not_judged_where_two_eigenvalues_are_equal():
+    A = np.eye(5)
+    index, vector, value, ended = swap(A, np.array([1, 3]))
+    assert not ended
+    assert index.tolist() == [1, 3]
+    assert (value, np.abs(vector).max()) == (1, 1)
+    assert tpower(A, 2, kind="covariance", options=spcacore.TPower(start=None)).value == 1
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_formed_covariance_is_the_deflated_one(order, dtype):
+    rng = np.random.default_rng(0)
+    A = covariance(rng.standard_normal((30, 20)) * 2 ** rng.uniform(-3, 3, 20))
+    problem = as_problem(np.asarray(A, dtype, order=order), kind="covariance", scale=True)
+    state, wanted = Deflated.from_problem(problem), A / np.sqrt(np.outer(np.diag(A), np.diag(A)))
+    for S in (np.arange(4), np.arange(2, 9)):  # which overlap
+        x = rng.standard_normal(len(S))
+        x = np.ascontiguousarray(x / np.linalg.norm(x), dtype)
+        state, P = state.deflate(S, x, lambda index: 0.0), np.eye(20)
+        P[np.ix_(S, S)] -= np.outer(x, x)
+        wanted = P @ wanted @ P
+        formed = state.formed()
+        assert_allclose(
+            formed.matrix * problem.in_units(1.0), wanted, atol=1e-14 if dtype == np.float64 else 1e-6
+        )
+        assert np.array_equal(formed.operator.submatrix(np.arange(20)), formed.submatrix(np.arange(20)))
+        assert formed.deflate(S, x, lambda index: 0.0).matrix is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("excess", [1e-10, 0.1])
+def test_variables_out_of_reach_come_in_no_exchange(dtype, excess):
+    """By enumeration, of data from which a component was removed too."""
+    out = named = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = (rng.standard_normal((30, 40)) * 2.0 ** rng.integers(-2, 1, 40)).astype(dtype)
+        X[:, :8] += 2 * rng.standard_normal((30, 1)).astype(dtype)
+        state = Deflated.from_problem(as_problem(X))
+        if seed % 2:
+            state = state.deflate(np.arange(3), np.full(3, 3**-0.5, dtype), lambda index: 0.0)
+        A, diagonal = state.operator.submatrix(np.arange(40)).astype(float), np.asarray(state.diagonal, float)
+        S = np.sort(rng.permutation(40)[:4]) if seed % 3 else np.arange(4, 8)
+        basis = Pencil(None, 0.0, 0.0).basis(A[np.ix_(S, S)], S)
+        level = basis.eigenvalues[0] * (1 + excess)
+        others = np.setdiff1d(np.arange(40), S)
+        within = within_reach(state, basis, S, diagonal, level)[others]
+        above = (exchanges(A, S.tolist(), others) > level * (1 + 1e-6)).any(axis=0)
+        assert within[above].all()
+        out, named = out + (~within).sum(), named + above.sum()
+    assert out > 100
+    assert named > 20
+
+
+def test_a_variable_along_the_second_eigenvector_is_within_reach():
+    """In place of the first variable it makes the eigenvalue 1.9 of 1.8, though its product with x is 0."""
+    X = np.zeros((8, 5))
+    X[:2, 0] = X[:2, 1] = 0.45**0.5, -(0.45**0.5)
+    X[2:4, 2] = 0.5**0.5, -(0.5**0.5)
+    X[2:4, 3] = 0.45**0.5, -(0.45**0.5)
+    X[4:6, 4] = 0.4, -0.4
+    state = Deflated.from_problem(as_problem(X * 7**0.5))
+    A = covariance(X * 7**0.5)
+    basis = Pencil(None, 0.0, 0.0).basis(A[:3, :3], np.arange(3))
+    assert_allclose(basis.eigenvalues, [1.8, 1, 0], atol=1e-12)
+    assert np.linalg.eigvalsh(A[1:4, 1:4])[-1] > 1.89
+    within = within_reach(state, basis, np.arange(3), np.diag(A), 1.8 * (1 + 1e-10))
+    assert within[3]
+    assert not within[4]
+
+
+def test_data_with_a_clear_component_need_no_rows_for_their_swaps(monkeypatch):
+    """One product shows that no exchange helps."""
+    asked = []
+    monkeypatch.setattr(submatrix, "rows_of", lambda op, S: asked.append(S) or np.empty((len(S), op.p)))
+    X = spcacore.datasets.make_spiked(100, 1500, cardinality=10, variances=(9,), rng=0)[0]
+    x = tpower(X, 10, options=spcacore.TPower(screening="none"))
+    assert not asked
+    assert x.value == tpower(X, 10, options=spcacore.TPower(swaps=True, screening="none")).value
+
+
+@pytest.mark.slow
+def test_exchanges_under_generalized_deflation_and_constraints():
+    for seed in range(10):
+        A = covariance(np.random.default_rng(seed).standard_normal((12, 9)))
+        for options in ({"deflation": "generalized"}, {"constraint": "orthogonal"}):
+            V, W = (
+                spcacore.sparse_pca(
+                    A,
+                    2,
+                    **flat.recorded(
+                        "sparse_pca", {**options, "cardinality": 4, "kind": "covariance", "swaps": s}
+                    ),
+                ).loadings
+                for s in (False, True)
+            )
+            if not np.array_equal(V[:, 0], W[:, 0]):
+                continue
+            x, y = V[:, 1], W[:, 1]
+            if "deflation" in options:
+                x, y = (z - V[:, 0] * (z @ V[:, 0]) for z in (x, y))
+                x, y = x / np.linalg.norm(x), y / np.linalg.norm(y)
+            assert y @ A @ y >= x @ A @ x * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_the_paper_iteration_from_a_given_start(dtype, k):
+    X = np.random.default_rng(3).standard_normal((30, 20)) * np.linspace(2, 1, 20)
+    A = covariance(X)
+    start = np.random.default_rng(4).standard_normal(20)
+    x = tpower(
+        X.astype(dtype), k, options=spcacore.TPower(start=start, tol=0, max_iter=3000, renormalize=False)
+    )
+    truncated = np.where(abs(start) >= np.sort(abs(start))[-k], start, 0)
+    reference = power_iteration(A, truncated, k, 3000)
+    reference *= np.sign(reference[np.argmax(abs(reference))])
+    assert x.loading.dtype == dtype
+    np.testing.assert_allclose(x.loading, reference, atol=1e-6 if dtype == np.float64 else 2e-3)
+
+
+@given(seed=st.integers(0, 2**32), k=st.integers(1, 15))
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+def test_objective_never_decreases_along_a_run(seed, k):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((20, 15))
+    options = {"start": rng.standard_normal(15), "tol": 0, "renormalize": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        values = [
+            tpower(X, k, **flat.recorded("tpower", {**options, "max_iter": n_iter})).value
+            for n_iter in range(8)
+        ]
+    assert (np.diff(values) >= -1e-12 * abs(values[0])).all()
+
+
+@pytest.mark.parametrize("k", [12, 5000])
+def test_full_cardinality_is_the_leading_principal_component(k):
+    """k = 5000 takes the route that never forms a submatrix."""
+    X = np.random.default_rng(5).standard_normal((60, k)) + 3
+    X[:, :4] += np.random.default_rng(6).standard_normal((60, 1)) * 5
+    x = tpower(X, k)
+    _, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    v = Vt[0] * np.sign(Vt[0][np.argmax(abs(Vt[0]))])
+    np.testing.assert_allclose(x.loading, v, atol=1e-9)
+    assert x.value == pytest.approx(s[0] ** 2 / 59, rel=1e-10)
+
+
+def test_rng_and_random_starts_repeat():
+    A = PITPROPS.correlation
+    runs = [
+        tpower(A, 4, kind="covariance", options=spcacore.TPower(n_starts=40, rng=seed)).loading
+        for seed in (3, 3, np.random.default_rng(3))
+    ]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    np.testing.assert_array_equal(runs[0], runs[2])
+
+
+def test_negative_definite_matrix():
+    x = tpower(np.diag([-3.0, -1.0, -2.0]), 1, kind="covariance")
+    assert x.value == -1
+    np.testing.assert_array_equal(x.loading, [0, 1, 0])
+
+
+@pytest.mark.parametrize("n_starts", [1, 5, 12, 20])
+def test_number_of_starts(n_starts):
+    """The leading one, variables by variance, then random ones."""
+    X = np.random.default_rng(0).standard_normal((30, 12)) * np.arange(1, 13)
+    problem = as_problem(X)
+    tried = list(search_starts(problem, Deflated.from_problem(problem), 3, None, n_starts, [0]))
+    assert len(tried) == n_starts
+    singles = [int(index[0]) for index, _, _ in tried[1:] if len(index) == 1]
+    assert singles == np.argsort(-problem.diagonal)[: n_starts - 1].tolist()
+
+
+def test_runs_from_each_start_are_those_of_one_after_another():
+    A = np.cov(np.random.default_rng(0).standard_normal((40, 300)), rowvar=False)
+    op = as_problem(A, kind="covariance").operator.deflated(
+        "hotelling", np.arange(2), np.full(2, 0.5**0.5), None, 0.3
+    )
+    index = np.arange(0, 300, 7)[:, None]
+    found = op.truncated_power_each(index, np.ones(index.shape), 6, 4, 1e-8)
+    for i, start in enumerate(index):
+        _, *one, n_iter = op.truncated_power(start, np.ones(1), 6, 4, 1e-8)
+        for each, alone in zip(found, (*one, n_iter), strict=True):
+            np.testing.assert_array_equal(each[i], alone)
+
+
+def test_a_start_without_variance_is_out_of_the_race():
+    A = np.diag([0.0, 2.0, 0.0, 1.0])
+    problem = as_problem(A, kind="covariance")
+    index, _, objective, _ = problem.operator.truncated_power_each(
+        np.arange(4)[:, None], np.ones((4, 1)), 1, 3, 1e-8
+    )
+    assert problem.in_units(objective).tolist() == [-np.inf, 2.0, -np.inf, 1.0]
+    assert index[1] == 1
+    assert index[3] == 3
+
+
+class EndedAtOnce:
+    ended = True
+
+    def __call__(self, n_iter):
+        return True
+
+
+@pytest.mark.parametrize("of_matrix", [False, True])
+def test_starts_that_a_hook_cut_off_come_last(of_matrix):
+    """Whatever was in the memory of the answer before."""
+    A = np.cov(np.random.default_rng(0).standard_normal((40, 300)), rowvar=False)
+    op = as_problem(A, kind="covariance").operator
+    index, value = np.arange(300)[:, None], np.ones((300, 1))
+    for _ in range(5):
+        np.full(300, 7.0)  # whose memory the next array of this size has
+        if of_matrix:
+            objective = _core.truncated_power_of_matrix(A, index, value, 6, 4, 1e-8, EndedAtOnce())[2]
+        else:
+            objective = op.truncated_power_each(index, value, 6, 4, 1e-8, EndedAtOnce())[2]
+        assert (objective == -np.inf).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rounds_find_what_all_starts_find(seed):
+    """Blocks of equal correlation, of which only one of the smaller variances is the best."""
+    rng = np.random.default_rng(seed)
+    A = np.eye(120)
+    for i, r in enumerate(rng.permutation(np.linspace(0.2, 0.75, 12))):
+        A[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] += r * (1 - np.eye(10))
+    scale = np.sqrt(1 + 0.02 * rng.random(120))
+    A *= np.multiply.outer(scale, scale)
+    values = [np.linalg.eigvalsh(A[i : i + 10, i : i + 10])[-1] for i in range(0, 120, 10)]
+    x = tpower(A, 10, kind="covariance", options=spcacore.TPower(swaps=False))
+    assert x.value == pytest.approx(max(values), rel=1e-9)
+    assert x.n_iter >= 1
