@@ -33,16 +33,15 @@ from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one
-from .brief_tree import brief_search
 from .choosing import Step, UnitSteps
-from .field_search import FieldSearch
+from .field_search import FieldSearch, rises_above_noise
 from .matrix_search import best_supports
-from .noise import rises_above_noise
 from .parameters import shared_parameters
 from .refitting import best_run, is_better, penalty_continuation, refit
 from .solution import Report, Solution, Tally, ended
 from .starts import promising_variables, search_starts
 from .swaps import swap_search
+from .unit_search import brief_search
 
 __all__ = ["TruncatedPower", "tpower"]
 
@@ -58,6 +57,7 @@ class TruncatedPower(IterativeSolver):
     nonnegative_kernel = True
     same_in_set = True
     chooses = True
+    forms = True
 
     @classmethod
     def from_record(
@@ -178,7 +178,7 @@ class TruncatedPower(IterativeSolver):
         formed = state.matrix is not None  # then all columns race there
         at_once = not formed and self.start is None and search.at_once()
         may_be_weak = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
-        deeper = may_be_weak and (formed or at_once) and search.at_once()  # all columns race, and no part of A
+        deeper = may_be_weak and (formed or at_once) and search.at_once()  # all columns race
         if deeper and ground.weak:
             best = search.deeper(None)
             if best is not None:
