@@ -59,7 +59,8 @@ def first(*versions):
     return next((version for version in versions if shutil.which(f"python{version}")), versions[0])
 
 
-USUAL, NEWEST, OLDEST = first("3.12", "3.11", "3.13"), first("3.13", "3.12", "3.11"), first("3.11", "3.12")
+USUAL, OLDEST = first("3.12", "3.11", "3.13"), first("3.11", "3.12")
+NEWEST = first("3.14", "3.13", "3.12", "3.11")
 
 
 def tests_of(*modules):

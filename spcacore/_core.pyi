@@ -229,6 +229,7 @@ def joint(
     index: _Index,
     value: _Double,
     explained: _Double,
+    rule: UnitRule | None = None,
 ) -> None: ...
 def swap(
     A: _Real,

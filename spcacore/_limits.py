@@ -329,9 +329,8 @@ LANCZOS_SHARE = 40  # eigenvectors for one, at least, for Lanczos to be quicker 
 # Iterations
 ALTERNATIONS = 60  # iterations of elastic nets without a gain at which supports that change end them
 REFINED_ORDER = 1024  # variables that take part in that, of which A is formed
-ROUND_RISE = 1e-4  # of a round of refinement after elastic nets, below which all starts are tried and it ends
+ROUND_RISE = 1e-4  # of what elastic nets explain, for which others take their place
 REFINEMENT_ROUNDS = 500  # of `refine=True`
-SIGNED_ROUND_RISE = 1e-4  # of a round among loadings of given signs, which may near each other without end
 QUOTIENT_ROUNDS = 5  # of power iteration and re-fitting under generalized deflation
 CCA_ROUNDS = 100  # of the two sides in turn
 LLOYD_STEPS = 300  # of one K-means

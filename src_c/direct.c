@@ -229,12 +229,14 @@ static spca_status explained(const operator_t *A, spca_int r, const real *V, rea
 }
 
 /* ---- several components: a support is searched, the best values on it found, and the component
- * removed from a copy of A, until there are as many, or nothing is left but rounding ---- */
+ * removed from a copy of A, until there are as many, or nothing is left but rounding.  A search
+ * from one start multiplies data with fewer samples than variables as they are, n p for p^2 ---- */
 
 typedef struct {
-    spca_int p, k;
+    spca_int n, p, k; /* n = 0: of a matrix */
     const spca_search_plan *plan;
-    real *B, *G, *score, *vector, *value, *work; /* B: what is left of A */
+    operator_t left;                             /* of data, what is left of A */
+    real *B, *G, *score, *vector, *value, *work; /* B: its matrix (p x p), or data (n x p) */
     spca_int *index, *iwork, *runs;
     double *objective;
     void *search_work;
@@ -243,7 +245,7 @@ typedef struct {
 static void components_room(components_t *c, spca_int n, spca_int r, room_t *room)
 {
     spca_int p = c->p, k = c->k, ends = c->plan->starts ? c->plan->ends : 1;
-    spca_int forming = n > 0 ? n * p + p : 2 * p, ascent = 3 * p + k * k + 2 * k;
+    spca_int forming = n > 0 ? n * p + p : 2 * p, ascent = max_int(n, k * k) + 4 * p + 2 * k;
     spca_int most = max_int(6 * k, p * (2 * r + 1) + max_int(n, p));
     size_t search = c->plan->starts ? SPCA(search_work)(p, k, 0, 0, c->plan) : 0;
     c->B = TAKE(room, p * p, real);
@@ -268,13 +270,19 @@ size_t SPCA(components_work)(spca_int n, spca_int p, spca_int k, spca_int r,
     return room.used;
 }
 
-/* The largest entry of the diagonal, and where it is. */
-static real top_variance(spca_int p, const real *B, spca_int *at)
+/* The largest variance that is left, and where it is. */
+static real top_variance(const components_t *c, spca_int *at)
 {
+    spca_int p = c->p, step = c->n ? 1 : p + 1;
+    const real *variance = c->n ? c->score : c->B;
+    for (spca_int j = 0; c->n && j < p; j++) c->score[j] = 0;
+    for (spca_int i = 0; i < c->n; i++)
+        for (spca_int j = 0; j < p; j++)
+            c->score[j] += c->left.factor * c->B[i * p + j] * c->B[i * p + j];
     *at = 0;
     for (spca_int j = 1; j < p; j++)
-        if (B[j * (p + 1)] > B[*at * (p + 1)]) *at = j;
-    return B[*at * (p + 1)];
+        if (variance[j * step] > variance[*at * step]) *at = j;
+    return variance[*at * step];
 }
 
 /* The support of the next component, in c->index; how many variables. */
@@ -287,6 +295,10 @@ static spca_status support(components_t *c, spca_int top, spca_stop stop, void *
     *nnz = 1;
     c->index[0] = top;
     c->value[0] = 1;
+    if (c->n)
+        return SPCA(truncated_power)(&c->left, k, 0, c->plan->max_iter, (real)c->plan->tol, stop,
+                                     ctx, nnz, c->index, c->value, c->work, c->iwork, &objective,
+                                     &n_iter);
     if (c->plan->starts == 0)
         return SPCA(truncated_power_of_matrix)(p, k, c->B, c->plan->max_iter, (real)c->plan->tol,
                                                stop, ctx, nnz, c->index, c->value, c->work,
@@ -299,9 +311,34 @@ static spca_status support(components_t *c, spca_int top, spca_stop stop, void *
 
 static spca_status remove(components_t *c, spca_deflation deflation, vector_t x)
 {
+    if (c->n && deflation == SPCA_SCHUR)
+        return SPCA(deflate_data_schur)(c->n, c->p, c->p, 1, NULL, x, c->B, c->work);
+    if (c->n) return SPCA(deflate_data_projection)(c->n, c->p, 1, x, c->B, c->work);
     if (deflation == SPCA_HOTELLING) return SPCA(deflate_hotelling)(c->p, x, c->B);
     if (deflation == SPCA_SCHUR) return SPCA(deflate_schur)(c->p, c->p, x, c->B, c->work);
     return SPCA(deflate_projection)(c->p, c->p, x, c->B, c->work);
+}
+
+/* A copy of A, or of its data, to remove components from. */
+static spca_status copied(components_t *c, const operator_t *A, int as_data)
+{
+    spca_int p = c->p, n = as_data ? A->n : p;
+    spca_status status = SPCA_OK;
+    int h;
+    if (as_data) {
+        for (spca_int a = 0; a < n * p; a++) {
+            spca_int i = a / p, j = a % p;
+            real x = A->range * A->data[A->row_major ? i * A->ld + j : j * A->ld + i];
+            c->B[a] = A->mean ? x - A->range * A->mean[j] : x;
+            if (A->weight) c->B[a] *= A->weight[j];
+        }
+        c->n = n;
+        c->left = of_data(n, p, c->B, p, 1, NULL, NULL, &h);
+    } else {
+        for (spca_int j = 0; j < p; j++) c->index[j] = j;
+        status = block_of(A, p, c->index, c->work, c->B);
+    }
+    return status >= 0 && !is_finite(n * p, c->B) ? SPCA_NONFINITE : status;
 }
 
 static spca_status components(const operator_t *A, spca_int n, spca_int r, spca_int k,
@@ -318,18 +355,20 @@ static spca_status components(const operator_t *A, spca_int n, spca_int r, spca_
     components_room(&c, n, r, &room);
     *count = 0;
     for (spca_int a = 0; a < p * r; a++) V[a] = 0;
-    for (spca_int j = 0; j < p; j++) c.index[j] = j;
-    status = block_of(A, p, c.index, c.work, c.B);
-    if (status >= 0 && !is_finite(p * p, c.B)) status = SPCA_NONFINITE;
+    status = copied(&c, A, n > 0 && n < p && plan->starts == 0 && deflation != SPCA_HOTELLING);
     if (status < 0) return status;
-    floor = 4 * REAL_EPSILON * (real)k * top_variance(p, c.B, &top);
+    floor = 4 * REAL_EPSILON * (real)k * top_variance(&c, &top);
     for (; *count < r; ++*count) {
-        if (!(top_variance(p, c.B, &top) > floor)) break;
+        if (!(top_variance(&c, &top) > floor)) break;
         status = support(&c, top, stop, ctx, &nnz);
         if (status == SPCA_ZERO_VECTOR || nnz == 0) break;
         if (status < 0) return status;
         late |= status == SPCA_NOT_CONVERGED;
-        SPCA(principal_submatrix)(nnz, c.index, c.B, p, c.G);
+        if (c.n)
+            status = block_of(&c.left, nnz, c.index, c.work, c.G);
+        else
+            SPCA(principal_submatrix)(nnz, c.index, c.B, p, c.G);
+        if (status < 0) return status;
         status = SPCA(leading_eigenvector)(nnz, c.G, c.work, &value, c.vector);
         if (status < 0) return status;
         scatter(p, nnz, c.index, c.vector, V + *count * p);

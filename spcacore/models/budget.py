@@ -50,17 +50,17 @@ def best_budget(
     ends = []
     for one, sizes in begin:
         if len(one) == r:
-            quick = quickly_refined(problem, _without_zeros(one), sizes, seed)
-            ends.append(_moved(problem, *quick, sizes, most, steps, seed))
+            quick = quickly_refined(problem, _without_zeros(one), sizes)
+            ends.append(_moved(problem, *quick, sizes, most, steps))
     if not ends:
         return begin[-1][0], 0.0
     best, value, sizes = max(ends, key=lambda one: one[1])
     while not (again or steps.over) and problem.p <= SMALL_ORDER:
         new, _ = refined(problem, _without_zeros(best), sizes, None, 0, REFINEMENT_ROUNDS, 1e-7, seed, None)
-        new, more = quickly_refined(problem, _without_zeros(new), sizes, seed)
+        new, more = quickly_refined(problem, _without_zeros(new), sizes)
         if not more > value * (1 + RISE):
             break
-        best, value, sizes = _moved(problem, new, more, sizes, most, steps, seed)
+        best, value, sizes = _moved(problem, new, more, sizes, most, steps)
         steps(1)
     return best, value
 
@@ -71,7 +71,6 @@ def _without_zeros(loadings: list[Loading]) -> list[Loading]:
 
 def _moved(
     problem: Problem, loadings: list[Loading], value: float, sizes: tuple[int, ...], most: int, steps: Steps,
-    seed: int,
 ) -> tuple[list[Loading], float, tuple[int, ...]]:  # fmt: skip
     """Moves of a unit from one loading to another, as long as one that is tried raises the variance.
 
@@ -80,7 +79,7 @@ def _moved(
     while not steps.over:
         loadings = _without_zeros(loadings)
         for trial, split in _trials(problem, loadings, sizes, most)[:BUDGET_TRIALS]:
-            new, more = quickly_refined(problem, trial, split, seed)
+            new, more = quickly_refined(problem, trial, split)
             if more > value * (1 + RISE):
                 loadings, value, sizes = new, more, split
                 steps(1)

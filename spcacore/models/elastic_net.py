@@ -343,9 +343,9 @@ def _refined(problem: Problem, found: _Found, sizes: tuple[int, ...], anew: bool
     starts = [[(np.flatnonzero(v), v[v != 0]) for v in V[among].T]]
     if anew:
         starts.append(in_turn(inside, sizes, 0))
-    loadings, settled = refined_from(inside, [s for s in starts if len(s) == len(sizes)], sizes, 0)
+    loadings = refined_from(inside, [s for s in starts if len(s) == len(sizes)], sizes)
     B = as_matrix(problem.p, [(among[index], value) for index, value in loadings]).astype(np.float64)
-    ended = settled and (found.converged or found.alternating)
+    ended = found.converged or found.alternating
     return replace(found, B=B, converged=ended, alternating=False)
 
 

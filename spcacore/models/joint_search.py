@@ -36,6 +36,7 @@ from .._types import Array, Index
 from .._validation import Hook
 from ..operators.problem import Problem
 from ..progress import Progress
+from ..supports.admissible import Supports
 from .orthogonal_search import Loading, as_matrix
 
 __all__ = ["JointSearch", "ascended", "searched"]
@@ -45,10 +46,12 @@ class _Population:
     """Members of a search from given loadings; `late`: without the first moves, which begin anew."""
 
     def __init__(
-        self, A: Array, sizes: Sequence[int], starts: Sequence[Sequence[Loading]], seed: int, late: bool
-    ):
+        self, A: Array, supports: Supports, sizes: Sequence[int], starts: Sequence[Sequence[Loading]],
+        seed: int, late: bool,
+    ):  # fmt: skip
         p, r, members = len(A), len(sizes), max(JOINT_MEMBERS, len(starts))
-        room = min(max(sizes), p)
+        room = min(supports.most_variables(max(sizes)), p)
+        self.rule = supports.rule(0) if supports.shapes else None
         self.A, self.sizes = A, np.minimum(np.array(sizes, np.intp), p)
         self.diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
         self.random, self.spent = np.array([seed % 2**64], np.uint64), np.zeros(1)
@@ -69,6 +72,7 @@ class _Population:
         _core.joint(
             self.A, self.diagonal, self.sizes, given, moves, patience, limit, self.random, self.state,
             self.spent, self.subspace, self.nnz, self.index, self.value, self.explained,
+            self.rule,
         )  # fmt: skip
         return bool(self.state[1] < patience and self.spent[0] < limit)
 
@@ -89,12 +93,14 @@ class JointSearch:
     Draws the same numbers on every machine.
     """
 
+    supports: Supports
     sizes: Sequence[int]
     start: list[Loading]
     seed: int
 
-    def __init__(self, A: Array, sizes: Sequence[int], start: list[Loading], seed: int):
-        self.A, self.sizes, self.start, self.seed = np.ascontiguousarray(A), sizes, start, seed
+    def __init__(self, A: Array, supports: Supports, sizes: Sequence[int], start: list[Loading], seed: int):
+        self.A, self.supports, self.sizes = np.ascontiguousarray(A), supports, sizes
+        self.start, self.seed = start, seed
         self.best: list[tuple[float, list[Loading]]] = []
         self.limit: float = JOINT_WORK * max(len(A), JOINT_SMALL)
 
@@ -104,7 +110,7 @@ class JointSearch:
         for turn in itertools.count():
             combined = turn % (JOINT_POPULATIONS + 1) == JOINT_POPULATIONS
             starts = [x for _, x in earlier] if combined else [] if turn else [self.start]
-            population = _Population(self.A, self.sizes, starts, self.seed + turn, combined)
+            population = _Population(self.A, self.supports, self.sizes, starts, self.seed + turn, combined)
             limit, patience = JOINT_SHARE * self.limit, JOINT_PATIENCE
             if combined:
                 limit, patience = self.limit, JOINT_COMBINED_PATIENCE
@@ -129,8 +135,9 @@ def searched(
     among, ended = _promising(problem, start, max(sizes)), True
     for check in range(JOINT_CHECKS):
         A, best, most = problem.operator.submatrix(among), start, -np.inf
+        supports = problem.supports.of_variables(among)
         for attempt in range(1 if check else attempts):
-            search = JointSearch(_rounded(A), sizes, _inside(among, start), seed + 1009 * attempt)
+            search = JointSearch(_rounded(A), supports, sizes, _inside(among, start), seed + 1009 * attempt)
             for n_iter, _ in enumerate(search.rounds()):
                 if search.best[0][0] > most:
                     most, best = search.best[0]
@@ -142,14 +149,16 @@ def searched(
                     break
         A, given = np.ascontiguousarray(A), _inside(among, start)
         ((most, best), (least, given)) = (
-            _Population(A, sizes, [x], 0, True).best(1)[0] for x in (best, given)
+            _Population(A, supports, sizes, [x], 0, True).best(1)[0] for x in (best, given)
         )
         best = best if most > least * (1 + RISE) else given  # which may be what loadings in turn are
+        if not all(len(index) for index, _ in best):
+            break  # of the supports that are allowed, too few have variance beside others
         start = _outside(among, best, problem.operator.dtype)
         entrants = _entrants(problem, start, among) if len(among) < problem.p else among[:0]
         if len(entrants) == 0:
             break
-        among = np.union1d(among, entrants)
+        among = np.union1d(among, problem.supports.whole(entrants))
     return start, ended
 
 
@@ -172,7 +181,10 @@ def ascended(
     among = _promising(problem, [x for start in starts for x in start], max(sizes))
     inside = [_inside(among, start) for start in starts]
     A = np.ascontiguousarray(problem.operator.submatrix(among))
-    ((most, best),) = _Population(A, sizes, inside, 0, True).best(1)
+    supports = problem.supports.of_variables(among)
+    ((most, best),) = _Population(A, supports, sizes, inside, 0, True).best(1)
+    if not all(len(index) for index, _ in best):
+        return starts[0], 0.0
     return _outside(among, best, problem.operator.dtype), most
 
 
@@ -189,17 +201,17 @@ def _promising(problem: Problem, loadings: list[Loading], size: int) -> Index:
 
     At least so many, where there are as many of positive variance.
     """
-    op, variance = problem.operator, problem.diagonal
-    used = np.unique(np.concatenate([index for index, _ in loadings]))
+    op, variance, whole = problem.operator, problem.diagonal, problem.supports.whole
+    used = whole(np.concatenate([index for index, _ in loadings]))
     order = TOGETHER_ORDER if op.symmetric_form else min(TOGETHER_ORDER, SUBMATRIX_ENTRIES // op.m)
     some = np.arange(problem.p) if variance is None else np.flatnonzero(variance > 0)
     if len(some) <= max(order, len(used)):
-        return np.union1d(some, used)
+        return whole(np.append(some, used))
     V = np.asfortranarray(as_matrix(problem.p, loadings), op.dtype)
     promise = [np.linalg.norm(op.apply_block(V), axis=1).astype(np.float64)]
     promise += [] if variance is None else [np.ascontiguousarray(variance, np.float64)]
     few = min(max((order - len(used)) // len(promise), size), problem.p)
-    return np.unique(np.concatenate([used, *(_core.select_largest(x, few) for x in promise if few > 0)]))
+    return whole(np.concatenate([used, *(_core.select_largest(x, few) for x in promise if few > 0)]))
 
 
 def _entrants(problem: Problem, loadings: list[Loading], among: Index) -> Index:

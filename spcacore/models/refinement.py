@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._limits import ORTHOGONAL_STARTS, REFINEMENT_RISE, REFINEMENT_ROUNDS, ROUND_RISE, SIGNED_ROUND_RISE
+from .._limits import ORTHOGONAL_STARTS, REFINEMENT_RISE
 from .._messages import warn
 from .._records import record
 from .._types import Kind, MatrixLike, RandomSource, Switch, Weights
@@ -224,7 +224,7 @@ def refined(
     start = _made_feasible(problem, start, sizes)
     if problem.diagonal is not None and not problem.diagonal.any():
         return start, True  # no variance: nothing to raise
-    if _searchable(problem, constraint) and len(start) > 1:
+    if constraint is None and len(start) > 1:
         most = joint_variance(problem, start)
         best, converged = searched(problem, start, sizes, 1 + n_restarts, max_iter, seed, hook)
         best = best if joint_variance(problem, best) >= most * (1 - _rounding(problem)) else start
@@ -232,7 +232,7 @@ def refined(
     if constraint is not None:
         start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
     rng = np.random.default_rng(seed)
-    rise = max(tol, _rounding(problem), SIGNED_ROUND_RISE if problem.supports.signs is not None else 0.0)
+    rise = max(tol, _rounding(problem))
     rounds = _Rounds(problem, sizes, constraint, max_iter, rise, 1 + n_restarts, hook, rng)
     best, most, converged = rounds.ascend([*start], joint_variance(problem, start), 0)
     for attempt in range(1, 1 + n_restarts):
@@ -244,40 +244,21 @@ def refined(
     return _ordered(problem, best, sizes), converged
 
 
-def _searchable(problem: Problem, constraint: str | None) -> bool:
-    """Whether only the cardinalities of the loadings are given."""
-    return constraint is None and not problem.supports.shapes
-
-
 def quickly_refined(
-    problem: Problem, start: list[Loading], sizes: tuple[int, ...], seed: int
+    problem: Problem, start: list[Loading], sizes: tuple[int, ...]
 ) -> tuple[list[Loading], float]:
-    """The loadings to which rounds from these lead, and what they explain."""
+    """The loadings to which these ascend, each given the others, and what they explain."""
     value = joint_variance(problem, start)
     if not value > 0:
         return start, value
-    if _searchable(problem, None):
-        new, more = ascended(problem, [start], sizes)
-        return (new, more) if more > value else (start, value)
-    rounds = _Rounds(
-        problem, sizes, None, REFINEMENT_ROUNDS, ROUND_RISE, 1, None, np.random.default_rng(seed), True
-    )
-    return rounds.ascend([*start], value, 0)[:2]
+    new, more = ascended(problem, [start], sizes)
+    return (new, more) if more > value else (start, value)
 
 
-def refined_from(
-    problem: Problem, starts: list[list[Loading]], sizes: tuple[int, ...], seed: int
-) -> tuple[list[Loading], bool]:
-    """The best loadings to which rounds from each of some lead, and whether these came to their end."""
-    if _searchable(problem, None):
-        loadings, ended = ascended(problem, starts, sizes)[0], True
-    else:
-        rise, rng = max(ROUND_RISE, _rounding(problem)), np.random.default_rng(seed)
-        rounds = _Rounds(problem, sizes, None, REFINEMENT_ROUNDS, rise, 1, None, rng)
-        feasible = [_made_feasible(problem, start, sizes) for start in starts]
-        ends = [rounds.ascend([*start], joint_variance(problem, start), 0) for start in feasible]
-        loadings, _, ended = max(ends, key=lambda end: end[1])
-    return _ordered(problem, loadings, sizes), ended
+def refined_from(problem: Problem, starts: list[list[Loading]], sizes: tuple[int, ...]) -> list[Loading]:
+    """The best loadings to which some ascend."""
+    feasible = [_made_feasible(problem, start, sizes) for start in starts]
+    return _ordered(problem, ascended(problem, feasible, sizes)[0], sizes)
 
 
 def _ordered(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) -> list[Loading]:
@@ -305,7 +286,6 @@ class _Rounds:
     attempts: int
     hook: Hook | None
     rng: np.random.Generator
-    quick: bool = False  # never from all starts
 
     @property
     def ended(self) -> bool:
@@ -338,7 +318,7 @@ class _Rounds:
                 if self.hook(Progress(attempt, self.attempts, n_iter + 1, told)):
                     return best, value, False
             stalled = not explained - previous > self.tol * explained
-            if stalled and (wide or self.quick):
+            if stalled and wide:
                 return best, value, True
             previous, wide = explained, stalled
         return best, value, False
@@ -348,11 +328,11 @@ def _orthogonal_start(
     problem: Problem, start: list[Loading], sizes: tuple[int, ...], max_iter: int, tol: float, seed: int
 ) -> list[Loading]:
     """The best orthogonal loadings on the supports given, on those refined freely, or on others nearby; on
-    the first alone where supports are of groups, or have included variables."""
-    if problem.supports.shapes:
-        ways = (on_supports(problem, start), _orthogonal(problem, start))
-        return _best_feasible(problem, [x for x in ways if x is not None])
+    the first two alone where supports are of groups, or have included variables."""
     free = _ordered(problem, searched(problem, start, sizes, 1, max_iter, seed, None)[0], sizes)
+    if problem.supports.shapes:
+        ways = [way(problem, x) for x in (start, free) for way in (on_supports, _orthogonal)]
+        return _best_feasible(problem, [x for x in ways if x is not None])
     turn = in_turn(problem, sizes, seed)
     begin = list({supports_of(x): x for x in (turn, free, start) if len(x) == len(start)}.values())
     on_the_way: dict[Supports, list[Loading]] = {}

@@ -117,6 +117,19 @@ class Supports:
         shapes = self.signs is not None
         return replaced(Supports.any_of(len(self.unit)), allowed=allowed, signs=self.signs, shapes=shapes)
 
+    def of_variables(self, index: Index) -> Self:
+        """The same of these variables alone, which have what is included, and whole groups."""
+        units, unit = np.unique(self.unit[index], return_inverse=True)
+        signs = None if self.signs is None else self.signs[index]
+        return replaced(
+            self, unit=unit, allowed=self.allowed[units], included=self.included[units], signs=signs,
+            size=self.size[units],
+        )  # fmt: skip
+
+    def whole(self, index: Index) -> Index:
+        """These variables, all others of their groups, and what is included."""
+        return self.variables(np.append(self.units(index), np.flatnonzero(self.included)))
+
     def among(self, units: Units) -> Self:
         """The same, where no others than these may be."""
         return replaced(self, allowed=self.allowed & units)

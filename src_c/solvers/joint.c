@@ -15,54 +15,18 @@
 #define HOPE 20     /* times the gain of a sweep, that later ones may gain together */
 #define LONGEST 1e3 /* step */
 #define APART 1e-2  /* what must be left of a squared loading beside those it is combined with */
-enum { SWEEPS = 60, PASSES = 6, FIRST_MOVES = 15, GREEDY_STARTS = 16, EXCHANGES = 60 };
+enum { SWEEPS = 60, FIRST_MOVES = 15, GREEDY_STARTS = 16, EXCHANGES = 60 };
 
-typedef struct {
-    joint_t o;
-    spca_int members, *held; /* of the population: at most, and now */
-    loadings_t population;
-    double *explained;
-    uint64_t *random;
-    double *U, *eigenvalue; /* (l x p), (l): the leading subspace, l = min(p, 2r) */
-    real *turned;           /* (p x r) */
-    spca_int *order;        /* (2r) */
-    double *G, *H, *T;      /* (2r x 2r) */
-} search_t;
-
-/* A counter, scrambled (Steele, Lea & Flood 2014, SplitMix64). */
-static uint64_t draw(search_t *s)
-{
-    uint64_t z = *s->random += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
-static double uniform(search_t *s)
-{
-    return (double)(draw(s) >> 11) * 0x1p-53;
-}
-
-static spca_int below(search_t *s, spca_int n)
-{
-    return (spca_int)(draw(s) % (uint64_t)n);
-}
-
-static double centered(search_t *s)
-{
-    return uniform(s) + uniform(s) + uniform(s) - 1.5;
-}
-
-static void permute(search_t *s, spca_int n)
+static void permute(joint_search_t *s, spca_int n)
 {
     for (spca_int a = 0; a < n; a++) {
-        spca_int b = below(s, a + 1);
+        spca_int b = joint_below(s, a + 1);
         s->order[a] = s->order[b];
         s->order[b] = a;
     }
 }
 
-static loadings_t member(const search_t *s, spca_int place)
+static loadings_t member(const joint_search_t *s, spca_int place)
 {
     spca_int r = s->o.r, room = s->o.room;
     loadings_t V = s->population;
@@ -72,7 +36,8 @@ static loadings_t member(const search_t *s, spca_int place)
     return V;
 }
 
-static void copy(const search_t *s, const loadings_t *from, spca_int t, loadings_t *to, spca_int u)
+static void copy(const joint_search_t *s, const loadings_t *from, spca_int t, loadings_t *to,
+                 spca_int u)
 {
     spca_int room = s->o.room;
     to->nnz[u] = from->nnz[t];
@@ -82,12 +47,12 @@ static void copy(const search_t *s, const loadings_t *from, spca_int t, loadings
     }
 }
 
-static void copy_all(const search_t *s, loadings_t from, loadings_t to)
+static void copy_all(const joint_search_t *s, loadings_t from, loadings_t to)
 {
     for (spca_int t = 0; t < s->o.r; t++) copy(s, &from, t, &to, t);
 }
 
-static void renew_image(search_t *s, spca_int t)
+static void renew_image(joint_search_t *s, spca_int t)
 {
     joint_t *o = &s->o;
     SPCA(joint_image)(o, o->V.nnz[t], o->V.index + t * o->room, o->V.value + t * o->room,
@@ -97,7 +62,7 @@ static void renew_image(search_t *s, spca_int t)
 /* ---- loadings that are combined ------------------------------------------------------------- */
 
 /* G = V'V and H = V'AV of all 2r columns of o->V, some of which may be empty. */
-static void multiply_pool(search_t *s)
+static void multiply_pool(joint_search_t *s)
 {
     joint_t *o = &s->o;
     spca_int n = 2 * o->r, room = o->room;
@@ -142,7 +107,7 @@ static double trace_of(spca_int r, double *G, double *W)
 }
 
 /* What the columns `order` of the pool explain. */
-static double pool_explains(search_t *s, const spca_int *order)
+static double pool_explains(joint_search_t *s, const spca_int *order)
 {
     spca_int r = s->o.r, n = 2 * r;
     double *G = s->T, *H = G + r * r;
@@ -155,7 +120,7 @@ static double pool_explains(search_t *s, const spca_int *order)
 }
 
 /* What V + step D explains, of which the pool has V and D. */
-static double extrapolated(search_t *s, double step)
+static double extrapolated(joint_search_t *s, double step)
 {
     spca_int r = s->o.r, n = 2 * r;
     double *out = s->T;
@@ -171,7 +136,7 @@ static double extrapolated(search_t *s, double step)
 
 /* Where a sweep gained little, its step D goes on as far as that gains: the loadings before are in
  * the last r places, with their images.  What is explained then. */
-static double go_further(search_t *s, double explained)
+static double go_further(joint_search_t *s, double explained)
 {
     joint_t *o = &s->o;
     spca_int r = o->r, room = o->room, p = o->p;
@@ -218,7 +183,7 @@ static double go_further(search_t *s, double explained)
 /* ---- ascent --------------------------------------------------------------------------------- */
 
 /* Loading t ascends given the others; what all explain. */
-static double ascend_one(search_t *s, spca_int t, int thorough)
+static double ascend_one(joint_search_t *s, spca_int t, int thorough)
 {
     joint_t *o = &s->o;
     spca_int *nnz = o->V.nnz + t, *index = o->V.index + t * o->room;
@@ -234,8 +199,12 @@ static double ascend_one(search_t *s, spca_int t, int thorough)
             index[0] = i;
         }
         *nnz = 1;
-        x[0] = 1;
+        x[0] = joint_sign(o, index[0]);
         value = fmax(SPCA(joint_ascend)(o, o->size[t], thorough, nnz, index, x), 0);
+        if (o->of && *nnz == 1) { /* the same with the rest of a support, or nothing */
+            for (spca_int i = 0; i < o->p; i++) o->score[i] = i == index[0] ? x[0] : 0;
+            SPCA(joint_truncate)(s, t, o->score);
+        }
     }
     renew_image(s, t);
     return o->rest + value;
@@ -243,11 +212,11 @@ static double ascend_one(search_t *s, spca_int t, int thorough)
 
 /* All ascend in turn until none gains, then with exchanges, and so on until these gain nothing;
  * given up where that stays behind the bar.  What they explain. */
-static spca_status ascend_all(search_t *s, double bar, double *explained)
+static spca_status ascend_all(joint_search_t *s, double bar, double *explained)
 {
     joint_t *o = &s->o;
     spca_int r = o->r;
-    int thorough = 0;
+    int thorough = 0, signs = o->of && o->of->signs;
     *explained = 0;
     for (spca_int t = 0; t < r; t++) renew_image(s, t);
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
@@ -262,7 +231,7 @@ static spca_status ascend_all(search_t *s, double bar, double *explained)
             if (asked_to_stop(o->stop, o->ctx)) return SPCA_STOPPED;
             *explained = ascend_one(s, s->order[a], thorough);
         }
-        if (sweep > 0 && *explained - before < SLOW * *explained)
+        if (sweep > 0 && !signs && *explained - before < SLOW * *explained)
             *explained = go_further(s, *explained);
         gain = *explained - before;
         if (sweep > 0 && *explained < bar * (1 - BEHIND)) break;
@@ -274,7 +243,7 @@ static spca_status ascend_all(search_t *s, double bar, double *explained)
 }
 
 /* Whether the loadings become a member, in their place by what they explain. */
-static int join(search_t *s, double explained)
+static int join(joint_search_t *s, double explained)
 {
     spca_int place = *s->held;
     for (spca_int a = 0; a < *s->held; a++)
@@ -298,23 +267,8 @@ static int join(search_t *s, double explained)
 
 /* ---- moves ---------------------------------------------------------------------------------- */
 
-/* Loading t becomes the largest entries of y (p), each to the digits of float, which the order of
- * additions does not reach; zeros alone: nothing. */
-static void truncate(search_t *s, spca_int t, const double *y)
-{
-    joint_t *o = &s->o;
-    double *x = o->V.value + t * o->room, square = 0;
-    SPCA(joint_select)(o, o->size[t], y, o->V.index + t * o->room, x);
-    for (spca_int a = 0; a < o->size[t]; a++) {
-        x[a] = (double)(float)x[a];
-        square += x[a] * x[a];
-    }
-    for (spca_int a = 0; a < o->size[t] && square > 0; a++) x[a] /= sqrt(square);
-    o->V.nnz[t] = square > 0 ? o->size[t] : 0;
-}
-
 /* A variable with the chance weight_i^power. */
-static spca_int drawn(search_t *s, const double *weight, const double *over)
+static spca_int drawn(joint_search_t *s, const double *weight, const double *over)
 {
     joint_t *o = &s->o;
     double total = 0, at;
@@ -323,7 +277,7 @@ static spca_int drawn(search_t *s, const double *weight, const double *over)
         total += w > 0 ? (over ? w * w : w) : 0;
         o->gain[i] = total;
     }
-    at = uniform(s) * total;
+    at = joint_uniform(s) * total;
     for (spca_int i = 0; i < o->p - 1; i++)
         if (at < o->gain[i]) return i;
     return o->p - 1;
@@ -331,7 +285,7 @@ static spca_int drawn(search_t *s, const double *weight, const double *over)
 
 /* The first `count` loadings of the order are sought again, one after another, from some single
  * variables. */
-static void regrow(search_t *s, spca_int count, spca_int starts)
+static void regrow(joint_search_t *s, spca_int count, spca_int starts)
 {
     joint_t *o = &s->o;
     for (spca_int a = 0; a < count; a++) o->V.nnz[s->order[a]] = 0;
@@ -345,7 +299,7 @@ static void regrow(search_t *s, spca_int count, spca_int starts)
             double value;
             nnz = 1;
             index[0] = drawn(s, o->variance, o->left);
-            x[0] = 1;
+            x[0] = joint_sign(o, index[0]);
             value = SPCA(joint_ascend)(o, o->size[t], 0, &nnz, index, x);
             if (!(value > most * (1 + RISE))) continue;
             most = value;
@@ -364,52 +318,33 @@ static void regrow(search_t *s, spca_int count, spca_int starts)
 }
 
 /* A third of the variables of some loadings, or fewer, become others. */
-static void replace_some(search_t *s)
+static void replace_some(joint_search_t *s)
 {
     joint_t *o = &s->o;
     spca_int count;
     permute(s, o->r);
-    count = 1 + below(s, o->r);
+    count = 1 + joint_below(s, o->r);
     for (spca_int a = 0; a < count; a++) {
-        spca_int t = s->order[a], n = o->V.nnz[t], some = 1 + below(s, n / 3 > 1 ? n / 3 : 1);
+        spca_int t = s->order[a], n = o->V.nnz[t], some = 1 + joint_below(s, n / 3 > 1 ? n / 3 : 1);
         const spca_int *index = o->V.index + t * o->room;
         for (spca_int i = 0; i < o->p; i++) o->score[i] = 0;
         for (spca_int b = 0; b < n; b++) o->score[index[b]] = o->V.value[t * o->room + b];
         for (spca_int b = 0; b < some && n > 0; b++) {
             spca_int i = drawn(s, o->diagonal, NULL);
-            o->score[index[below(s, n)]] = 0;
-            if (o->score[i] == 0) o->score[i] = 0.2 * centered(s);
+            o->score[index[joint_below(s, n)]] = 0;
+            if (o->score[i] == 0) o->score[i] = 0.2 * joint_centered(s);
         }
-        truncate(s, t, o->score);
-    }
-}
-
-/* An orthogonal matrix (n x n) at random. */
-static void rotation(search_t *s, spca_int n, double *R)
-{
-    for (spca_int a = 0; a < n; a++) {
-        double *row = R + a * n, square = 0;
-        while (!(square > 1e-3)) {
-            square = 0;
-            for (spca_int i = 0; i < n; i++) row[i] = centered(s);
-            for (spca_int b = 0; b < a; b++) {
-                double along = 0;
-                for (spca_int i = 0; i < n; i++) along += row[i] * R[b * n + i];
-                for (spca_int i = 0; i < n; i++) row[i] -= along * R[b * n + i];
-            }
-            for (spca_int i = 0; i < n; i++) square += row[i] * row[i];
-        }
-        for (spca_int i = 0; i < n; i++) row[i] /= sqrt(square);
+        SPCA(joint_truncate)(s, t, o->score);
     }
 }
 
 /* Some loadings become rotations of themselves, after a product with A, truncated. */
-static void rotate(search_t *s)
+static void rotate(joint_search_t *s)
 {
     joint_t *o = &s->o;
-    spca_int n = o->r > 2 && below(s, 4) == 0 ? 3 : 2;
+    spca_int n = o->r > 2 && joint_below(s, 4) == 0 ? 3 : 2;
     permute(s, o->r);
-    rotation(s, n, s->T);
+    SPCA(joint_rotation)(s, n, s->T);
     for (spca_int a = 0; a < n; a++) renew_image(s, s->order[a]);
     for (spca_int a = 0; a < n; a++) {
         for (spca_int i = 0; i < o->p; i++) {
@@ -417,12 +352,12 @@ static void rotate(search_t *s)
             for (spca_int b = 0; b < n; b++)
                 o->score[i] += s->T[a * n + b] * o->image[s->order[b] * o->p + i];
         }
-        truncate(s, s->order[a], o->score);
+        SPCA(joint_truncate)(s, s->order[a], o->score);
     }
 }
 
 /* The best exchange of one column of the choice for another of the pool, while there is one. */
-static void exchange_columns(search_t *s, const loadings_t *pool, spca_int *choice)
+static void exchange_columns(joint_search_t *s, spca_int *choice)
 {
     spca_int r = s->o.r, n = 2 * r;
     double now = pool_explains(s, choice);
@@ -433,7 +368,7 @@ static void exchange_columns(search_t *s, const loadings_t *pool, spca_int *choi
             spca_int kept = choice[t];
             for (spca_int j = 0; j < n; j++) {
                 double value;
-                int taken = pool->nnz[j] > s->o.size[t];
+                int taken = s->o.size[j % r] > s->o.size[t];
                 for (spca_int a = 0; a < r; a++) taken |= choice[a] == j;
                 if (taken) continue;
                 choice[t] = j;
@@ -452,7 +387,7 @@ static void exchange_columns(search_t *s, const loadings_t *pool, spca_int *choi
 }
 
 /* The best combination of the loadings, the first r of 2r of o->V, and of another member. */
-static void cross(search_t *s, loadings_t other)
+static void cross(joint_search_t *s, loadings_t other)
 {
     joint_t *o = &s->o;
     spca_int r = o->r, n = 2 * r, *choice = s->order + n;
@@ -460,8 +395,8 @@ static void cross(search_t *s, loadings_t other)
     for (spca_int t = 0; t < n; t++) renew_image(s, t);
     multiply_pool(s);
     permute(s, r);
-    for (spca_int t = 0; t < r; t++) choice[t] = t + (below(s, 2) ? r : 0);
-    exchange_columns(s, &o->V, choice);
+    for (spca_int t = 0; t < r; t++) choice[t] = t + (joint_below(s, 2) ? r : 0);
+    exchange_columns(s, choice);
     for (spca_int t = 0; t < r;
          t++) /* those of the other member first: their places are beyond r */
         if (choice[t] >= r) copy(s, &o->V, choice[t], &o->V, t);
@@ -470,121 +405,13 @@ static void cross(search_t *s, loadings_t other)
     o->spent += (double)(EXCHANGES * r * r * r * r);
 }
 
-/* ---- the first moves ------------------------------------------------------------------------ */
-
-/* Y (l x p) = U A */
-VECTORIZED(multiply, (spca_int p, spca_int l, const real *A, const double *U, double *restrict Y),
-           (p, l, A, U, Y))
-{
-    for (spca_int i = 0; i < l * p; i++) Y[i] = 0;
-    for (spca_int j = 0; j < p; j++) {
-        const real *line = A + j * p;
-        for (spca_int a = 0; a < l; a++) {
-            double u = U[a * p + j], *y = Y + a * p;
-            for (spca_int i = 0; i < p; i++) y[i] += u * (double)line[i];
-        }
-    }
-}
-
-static double product(spca_int p, const double *x, const double *y)
-{
-    double sum[4] = {0};
-    spca_int i = 0;
-    for (; i + 4 <= p; i += 4)
-        for (int a = 0; a < 4; a++) sum[a] += x[i + a] * y[i + a];
-    for (; i < p; i++) sum[0] += x[i] * y[i];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
-/* Orthonormal rows; zero where earlier ones span one. */
-static void orthonormalize(spca_int p, spca_int l, double *U)
-{
-    for (spca_int a = 0; a < l; a++) {
-        double *u = U + a * p, whole = product(p, u, u), square;
-        for (int twice = 0; twice < 2; twice++)
-            for (spca_int b = 0; b < a; b++) {
-                double along = product(p, u, U + b * p);
-                for (spca_int i = 0; i < p; i++) u[i] -= along * U[b * p + i];
-            }
-        square = product(p, u, u);
-        for (spca_int i = 0; i < p; i++)
-            u[i] = square > 1e-20 * whole && square > 0 ? u[i] / sqrt(square) : 0;
-    }
-}
-
-/* The leading subspace of A, nearly: eigenvalues and vectors of A within it.  Y (2r x p). */
-static spca_status find_subspace(search_t *s, spca_int l, double *Y)
-{
-    joint_t *o = &s->o;
-    spca_int p = o->p;
-    double *H = s->G, *vectors = s->H, *work = s->T;
-    spca_status status;
-    for (spca_int i = 0; i < l * p; i++) s->U[i] = centered(s);
-    for (int pass = 0; pass < PASSES; pass++) {
-        double *swap = s->U;
-        if (asked_to_stop(o->stop, o->ctx)) return SPCA_STOPPED;
-        orthonormalize(p, l, s->U);
-        multiply(p, l, o->A, s->U, Y);
-        if (pass == PASSES - 1) break;
-        for (spca_int i = 0; i < l * p; i++) swap[i] = Y[i];
-    }
-    for (spca_int a = 0; a < l; a++)
-        for (spca_int b = 0; b <= a; b++)
-            H[a * l + b] = H[b * l + a] = product(p, Y + a * p, s->U + b * p);
-    status = spca_small_eigen(l, H, work, s->eigenvalue, vectors);
-    if (status < 0) return status;
-    for (spca_int a = 0; a < l; a++) {
-        for (spca_int i = 0; i < p; i++) Y[a * p + i] = 0;
-        for (spca_int b = 0; b < l; b++)
-            for (spca_int i = 0; i < p; i++) Y[a * p + i] += vectors[a * l + b] * s->U[b * p + i];
-    }
-    for (spca_int i = 0; i < l * p; i++) s->U[i] = Y[i];
-    o->spent += (double)(PASSES * l * p) * (double)(p + 2 * l);
-    return SPCA_OK;
-}
-
-/* Loadings from the leading subspace: after varimax, or (turn) rotated at random; weighted: of the
- * principal components times their standard deviations, or (wide) of twice as many. */
-static spca_status from_subspace(search_t *s, int weighted, int varimax, spca_int l)
-{
-    joint_t *o = &s->o;
-    spca_int p = o->p, r = o->r, n_iter = 0, width = varimax || !weighted ? min_int(r, l) : l;
-    double *R = s->T;
-    if (varimax) {
-        for (spca_int a = 0; a < width; a++) {
-            double weight = weighted ? sqrt(fmax(s->eigenvalue[a], 0)) : 1;
-            for (spca_int i = 0; i < p; i++)
-                s->turned[a * p + i] = (real)(weight * s->U[a * p + i]);
-            for (spca_int b = 0; b < width; b++) R[a * width + b] = a == b;
-        }
-        spca_status status =
-            SPCA(planar_sweeps)(p, width, 1, 50, 1e-4, o->stop, o->ctx, s->turned, R, &n_iter);
-        if (status < 0) return status;
-    } else if (!weighted)
-        rotation(s, width, R);
-    for (spca_int t = 0; t < r; t++) {
-        for (spca_int i = 0; i < p; i++) o->score[i] = 0;
-        if (varimax)
-            for (spca_int i = 0; i < p && t < width; i++)
-                o->score[i] = (double)s->turned[t * p + i];
-        else
-            for (spca_int a = 0; a < width; a++) {
-                double c = weighted ? sqrt(fmax(s->eigenvalue[a], 0)) * centered(s)
-                                    : (t < width ? R[t * width + a] : centered(s));
-                for (spca_int i = 0; i < p; i++) o->score[i] += c * s->U[a * p + i];
-            }
-        truncate(s, t, o->score);
-    }
-    return SPCA_OK;
-}
-
 /* The loadings that a move begins from. */
-static spca_status move(search_t *s, spca_int number)
+static spca_status move(joint_search_t *s, spca_int number)
 {
     joint_t *o = &s->o;
     spca_int r = o->r, l = min_int(o->p, 2 * r), held = *s->held, which, parent, count;
     if (number == 0) {
-        spca_status status = find_subspace(s, l, o->image);
+        spca_status status = SPCA(joint_subspace)(s, l, o->image);
         if (status < 0) return status;
     }
     if (number < FIRST_MOVES) {
@@ -593,39 +420,40 @@ static spca_status move(search_t *s, spca_int number)
             regrow(s, r, number == 0 ? GREEDY_STARTS : 1);
             return SPCA_OK;
         }
-        return from_subspace(s, number < 2 || number % 3 == 1, number < 3, l);
+        return SPCA(joint_from_subspace)(s, number < 2 || number % 3 == 1, number < 3, l);
     }
-    for (parent = 0; parent < held - 1 && uniform(s) < 0.6;) parent++;
-    which = below(s, held > 1 ? 5 : 4);
+    for (parent = 0; parent < held - 1 && joint_uniform(s) < 0.6;) parent++;
+    which = joint_below(s, held > 1 ? 5 : 4);
     copy_all(s, member(s, parent), o->V);
     for (spca_int t = 0; t < r && which < 2; t++) renew_image(s, t);
     permute(s, r);
-    count = r > 2 ? 2 + below(s, (r > 3 ? r / 2 + 1 : 3) - 2) : r;
+    count = r > 2 ? 2 + joint_below(s, (r > 3 ? r / 2 + 1 : 3) - 2) : r;
     if (which == 0)
-        regrow(s, 1, 1 + below(s, 4));
+        regrow(s, 1, 1 + joint_below(s, 4));
     else if (which == 1)
-        regrow(s, count, 1 + below(s, 3));
+        regrow(s, count, 1 + joint_below(s, 3));
     else if (which == 2)
         replace_some(s);
     else if (which == 3 && r > 1)
         rotate(s);
     else if (which == 4)
-        cross(s, member(s, (parent + 1 + below(s, held - 1)) % held));
+        cross(s, member(s, (parent + 1 + joint_below(s, held - 1)) % held));
     return SPCA_OK;
 }
 
-spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room)
+spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room, const spca_supports *of)
 {
-    return (4 * r + 5) * p + 14 * r * r + 8 * r + (room + 4 * r + 12) * room;
+    return (4 * r + 5) * p + 14 * r * r + 8 * r + (room + 4 * r + 13) * room +
+           (of ? 2 * p + spca_unit_work(of, p) : 0);
 }
 
 spca_int SPCA(joint_iwork)(spca_int p, spca_int r, spca_int room)
 {
-    return 2 * p + 6 * r + (2 * r + 3) * room;
+    return 3 * p + 6 * r + (2 * r + 4) * room;
 }
 
 /* Divides what the caller has. */
-static void divide(search_t *s, double *work, spca_int *iwork)
+static void divide(joint_search_t *s, double *work, spca_int *iwork)
 {
     joint_t *o = &s->o;
     spca_int p = o->p, r = o->r, room = o->room;
@@ -644,32 +472,40 @@ static void divide(search_t *s, double *work, spca_int *iwork)
     s->T = work, work += 4 * r * r + 8 * r;
     o->V.value = work, work += 2 * r * room;
     o->entry = work, work += 3 * room;
-    o->fit = work;
+    o->fit = work, work += (room + 2 * r + 9) * room;
+    o->signed_x = work, work += room;
+    o->norm = work, work += p;
+    o->kept = (uint8_t *)work;
+    o->unit_work = work + p;
     o->V.nnz = iwork, iwork += 2 * r;
     o->V.index = iwork, iwork += 2 * r * room;
     o->inside = iwork, iwork += p;
     o->used = iwork, iwork += p;
     o->list = iwork, iwork += room;
     o->trial = iwork, iwork += 2 * room + r;
+    o->unit_iwork = iwork, iwork += p;
+    o->signed_index = iwork, iwork += room;
     s->order = iwork;
 }
 
 spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const real *A,
-                        const double *diagonal, const spca_int *size, spca_int members,
-                        spca_int given, spca_int moves, spca_int patience, double limit,
-                        spca_stop stop, void *ctx, uint64_t *random, spca_int *state, double *spent,
-                        double *subspace, spca_int *nnz, spca_int *index, double *value,
-                        double *explained, double *work, spca_int *iwork, real *turned)
+                        const double *diagonal, const spca_int *size, const spca_supports *of,
+                        spca_int members, spca_int given, spca_int moves, spca_int patience,
+                        double limit, spca_stop stop, void *ctx, uint64_t *random, spca_int *state,
+                        double *spent, double *subspace, spca_int *nnz, spca_int *index,
+                        double *value, double *explained, double *work, spca_int *iwork,
+                        real *turned)
 {
-    search_t s = {.o = {.p = p, .r = r, .room = room, .A = A, .diagonal = diagonal, .size = size},
-                  .members = members,
-                  .held = state + 2,
-                  .population = {nnz, index, value},
-                  .explained = explained,
-                  .random = random,
-                  .U = subspace,
-                  .eigenvalue = subspace + 2 * r * p,
-                  .turned = turned};
+    joint_search_t s = {
+        .o = {.p = p, .r = r, .room = room, .A = A, .diagonal = diagonal, .size = size, .of = of},
+        .members = members,
+        .held = state + 2,
+        .population = {nnz, index, value},
+        .explained = explained,
+        .random = random,
+        .U = subspace,
+        .eigenvalue = subspace + 2 * r * p,
+        .turned = turned};
     spca_status status = SPCA_OK;
     s.o.stop = stop;
     s.o.ctx = ctx;

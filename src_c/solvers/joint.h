@@ -7,6 +7,7 @@
 #define SPCA_JOINT_H
 #include "real.h"
 
+#define JOINT_TIES 1e-10  /* share by which the first of equal scores is larger */
 #define JOINT_SPAN 1e-9   /* of a squared norm outside of a span, below which nothing is */
 enum { JOINT_TRIED = 8 }; /* exchanges whose value is computed */
 
@@ -22,7 +23,8 @@ typedef struct {
     spca_int p, r, room, m;
     const real *A;
     const double *diagonal;
-    const spca_int *size; /* (r): most nonzeros */
+    const spca_int *size;    /* (r): most nonzeros, or units */
+    const spca_supports *of; /* which supports are allowed; NULL: any */
     spca_stop stop;
     void *ctx;
     loadings_t V;
@@ -35,7 +37,12 @@ typedef struct {
     spca_int *inside, *list;         /* (p), (room) */
     double *fit, *entry;             /* (room^2 + (2 r + 9) room), (3 room) */
     spca_int *trial;                 /* (2 room + r) */
-    double spent;                    /* multiplications, about */
+    double *norm, *unit_work;        /* (units), (unit_work) */
+    spca_int *unit_iwork;            /* (units) */
+    uint8_t *kept;                   /* (units) */
+    double *signed_x;                /* (room), and below (room): of the signs that are given */
+    spca_int *signed_index;
+    double spent; /* multiplications, about */
 } joint_t;
 
 /* A x (p). */
@@ -46,8 +53,63 @@ void SPCA(joint_given)(joint_t *o, spca_int t);
  * `size`, at first.  thorough: variables exchanged, too. */
 double SPCA(joint_ascend)(joint_t *o, spca_int size, int thorough, spca_int *nnz, spca_int *index,
                           double *x);
-/* The `size` variables of largest |y| (p), ascending, and these entries; ties to the first. */
-void SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x);
+/* The largest support of y (p): its variables, ascending, how many, and their entries, of the signs
+ * that are given; ties to the first. */
+spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x);
+/* 1, or -1 where the sign of a variable is given so. */
+static inline double joint_sign(const joint_t *o, spca_int i)
+{
+    return o->of && o->of->signs && o->of->signs[i] < 0 ? -1 : 1;
+}
 /* x'y over the nonzeros that both have. */
 double SPCA(joint_product)(const joint_t *o, const loadings_t *V, spca_int s, spca_int t);
+
+/* ---- the search ----------------------------------------------------------------------------- */
+
+typedef struct {
+    joint_t o;
+    spca_int members, *held; /* of the population: at most, and now */
+    loadings_t population;
+    double *explained;
+    uint64_t *random;
+    double *U, *eigenvalue; /* (l x p), (l): the leading subspace, l = min(p, 2r) */
+    real *turned;           /* (p x r) */
+    spca_int *order;        /* (2r) */
+    double *G, *H, *T;      /* (2r x 2r) */
+} joint_search_t;
+
+/* A counter, scrambled (Steele, Lea & Flood 2014, SplitMix64). */
+static inline uint64_t joint_draw(joint_search_t *s)
+{
+    uint64_t z = *s->random += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+static inline double joint_uniform(joint_search_t *s)
+{
+    return (double)(joint_draw(s) >> 11) * 0x1p-53;
+}
+
+static inline spca_int joint_below(joint_search_t *s, spca_int n)
+{
+    return (spca_int)(joint_draw(s) % (uint64_t)n);
+}
+
+static inline double joint_centered(joint_search_t *s)
+{
+    return joint_uniform(s) + joint_uniform(s) + joint_uniform(s) - 1.5;
+}
+
+/* Loading t becomes the largest entries of y (p), each to the digits of float, which the order of
+ * additions does not reach; zeros alone: nothing. */
+void SPCA(joint_truncate)(joint_search_t *s, spca_int t, const double *y);
+/* An orthogonal matrix (n x n) at random. */
+void SPCA(joint_rotation)(joint_search_t *s, spca_int n, double *R);
+/* The leading subspace of A, nearly: eigenvalues and vectors of A within it.  Y (2r x p). */
+spca_status SPCA(joint_subspace)(joint_search_t *s, spca_int l, double *Y);
+/* Loadings from the leading subspace: after varimax, or turned at random; weighted: of the
+ * principal components times their standard deviations, or of twice as many. */
+spca_status SPCA(joint_from_subspace)(joint_search_t *s, int weighted, int varimax, spca_int l);
 #endif

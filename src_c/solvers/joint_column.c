@@ -9,13 +9,14 @@
  * of e_i and of x without its entry a, the larger root of a quadratic. */
 #include "joint.h"
 
-#define TIES 1e-10 /* share by which the first of equal scores is larger */
-#define RISE 1e-9  /* of the quotient, for which a support changes */
-#define NEAR 3e-2  /* share by which the value of an exchange may be above what two vectors tell */
+#define RISE 1e-9 /* of the quotient, for which a support changes */
+#define NEAR 3e-2 /* share by which the value of an exchange may be above what two vectors tell */
 #define LEAST_RISE 1e-12 /* of a step that is worth another, at last */
 #define SMALL_RISE 1e-8  /* and before */
 #define AHEAD 3          /* times the rise of a step, that later ones may add */
+#define SIGNED_SPAN 1e-2 /* loadings of given signs explain ever more as they near each other */
 enum { CLIMBS = 8, STEPS = 6, LAST_STEPS = 30, SWAPS = 40 };
+enum { UNITS_TRIED = 16 }; /* exchanges of units */
 
 static double dot(spca_int n, const double *x, const double *y)
 {
@@ -147,13 +148,15 @@ void SPCA(joint_given)(joint_t *o, spca_int t)
 /* The pencil on a support, and vectors there. */
 typedef struct {
     spca_int n, m;
+    double span;                  /* squared sine of the angle to the others, at least */
     double *G, *q, *f;            /* (n x n), (m x n) */
     double *x[3], *Nx[3], *Mx[3]; /* (n): x, residual, the step before */
 } local_t;
 
 static local_t local_of(joint_t *o, spca_int n, const spca_int *index)
 {
-    local_t s = {.n = n, .m = o->m, .G = o->fit};
+    local_t s = {.n = n, .m = o->m, .span = JOINT_SPAN, .G = o->fit};
+    if (o->of && o->of->signs) s.span = SIGNED_SPAN;
     double *next = s.G + n * n;
     s.q = next, next += o->m * n;
     s.f = next, next += o->m * n;
@@ -217,7 +220,7 @@ static double combine(const local_t *s, int count, double *c)
             row[b] /= L[b * 3 + b];
             left -= row[b] * row[b];
         }
-        if (!(left > JOINT_SPAN * whole) || !(whole > JOINT_SPAN * dot(s->n, s->x[a], s->x[a])))
+        if (!(left > JOINT_SPAN * whole) || !(whole > s->span * dot(s->n, s->x[a], s->x[a])))
             continue;
         row[n] = sqrt(left);
         for (int b = 0; b <= n; b++) L[n * 3 + b] = row[b];
@@ -248,8 +251,8 @@ static double combine(const local_t *s, int count, double *c)
 
 /* The best unit x on a support, near that of the largest quotient, which is returned; -1: none.
  * Ends sooner where it seems to stay below a level. */
-static double fitted(joint_t *o, spca_int n, const spca_int *index, int steps, double level,
-                     double *x)
+static double fitted_freely(joint_t *o, spca_int n, const spca_int *index, int steps, double level,
+                            double *x)
 {
     local_t s = local_of(o, n, index);
     double value = -1, c[3], norm;
@@ -288,6 +291,33 @@ static double fitted(joint_t *o, spca_int n, const spca_int *index, int steps, d
     return value;
 }
 
+/* The same of the signs that are given: without the variables whose entries have wrong ones. */
+static double fitted(joint_t *o, spca_int n, const spca_int *index, int steps, double level,
+                     double *x)
+{
+    double value = fitted_freely(o, n, index, steps, level, x);
+    spca_int left = n;
+    if (!o->of || !o->of->signs) return value;
+    while (value >= 0) {
+        double balance = 0;
+        spca_int m = 0, before = left;
+        for (spca_int a = 0; a < n; a++) balance += o->of->signs[index[a]] * x[a] * fabs(x[a]);
+        for (spca_int a = 0; a < n; a++) {
+            if (balance < 0) x[a] = -x[a];
+            if (x[a] * o->of->signs[index[a]] < 0) x[a] = 0;
+            if (x[a] == 0) continue;
+            o->signed_index[m] = index[a];
+            o->signed_x[m++] = x[a];
+        }
+        left = m;
+        if (m == before || m == 0) return m == 0 ? -1 : value;
+        value = fitted_freely(o, m, o->signed_index, steps, 0, o->signed_x);
+        for (spca_int a = 0, b = 0; a < n; a++)
+            if (x[a] != 0) x[a] = o->signed_x[b++];
+    }
+    return value;
+}
+
 /* score = (N + rho QQ') x. */
 static void product(joint_t *o, double rho, spca_int nnz, const spca_int *index, const double *x)
 {
@@ -307,38 +337,19 @@ static void product(joint_t *o, double rho, spca_int nnz, const spca_int *index,
     o->spent += (double)((nnz + o->m + 8) * p);
 }
 
-void SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x)
+/* Whether nothing is missing in a support: whole units, what is included, and as many as may be. */
+static int complete(joint_t *o, spca_int size, spca_int nnz, const spca_int *index)
 {
-    spca_int p = o->p, low = 0, high = p - 1, found = 0;
-    double *w = o->row, level;
-    for (spca_int i = 0; i < p; i++)
-        o->gain[i] = w[i] = fabs(y[i]) * (1 - TIES * (double)i / (double)p);
-    while (low < high) { /* the size-th largest comes to its place */
-        double pivot = w[low + (high - low) / 2];
-        spca_int a = low, b = high;
-        while (a <= b) {
-            while (w[a] > pivot) a++;
-            while (w[b] < pivot) b--;
-            if (a <= b) {
-                double swap = w[a];
-                w[a++] = w[b];
-                w[b--] = swap;
-            }
-        }
-        if (size - 1 <= b)
-            high = b;
-        else if (size - 1 >= a)
-            low = a;
-        else
-            break;
+    const spca_supports *of = o->of;
+    if (!of) return nnz == size;
+    for (spca_int u = 0; u < of->units; u++) o->kept[u] = of->included[u];
+    for (spca_int a = 0; a < nnz; a++) o->kept[of->unit[index[a]]] = 1;
+    for (spca_int i = 0, a = 0; i < o->p; i++) {
+        int in = a < nnz && index[a] == i;
+        if (o->kept[of->unit[i]] && !in) return 0;
+        a += in;
     }
-    level = w[size - 1];
-    for (spca_int i = 0, above = 0; i < p; i++) above += o->gain[i] > level, w[0] = (double)above;
-    for (spca_int i = 0, equal = size - (spca_int)w[0]; i < p && found < size; i++) {
-        if (!(o->gain[i] > level) && (o->gain[i] < level || equal-- <= 0)) continue;
-        x[found] = y[i];
-        index[found++] = i;
-    }
+    return 1;
 }
 
 static int same(spca_int n, const spca_int *a, const spca_int *b)
@@ -359,17 +370,19 @@ static void take(spca_int n, const spca_int *from, const double *y, spca_int *in
 static double climb(joint_t *o, double value, int most, spca_int size, spca_int *nnz,
                     spca_int *index, double *x)
 {
+    int whole = complete(o, size, *nnz, index);
     for (int it = 0; it < most; it++) {
         double new;
+        spca_int n;
         product(o, fmax(value, 0), *nnz, index, x);
-        SPCA(joint_select)(o, size, o->score, o->trial, o->entry);
-        if (*nnz == size && same(size, index, o->trial)) break;
-        new = fitted(o, size, o->trial, STEPS, value, o->entry);
-        if (*nnz == size && !(new > value * (1 + RISE))) break;
-        if (new < 0) break;
+        n = SPCA(joint_select)(o, size, o->score, o->trial, o->entry);
+        if (whole && *nnz == n && same(n, index, o->trial)) break;
+        new = fitted(o, n, o->trial, STEPS, value, o->entry);
+        if (new < 0 || (whole && !(new > value * (1 + RISE)))) break;
         value = new;
-        *nnz = size;
-        take(size, o->trial, o->entry, index, x);
+        whole = 1;
+        *nnz = n;
+        take(n, o->trial, o->entry, index, x);
     }
     return value;
 }
@@ -439,11 +452,78 @@ static int promising(joint_t *o, double value, spca_int n, const spca_int *index
             best[b].rise = o->gain[j];
             best[b].leaving = a;
             best[b].entering = j;
-            if (count == JOINT_TRIED) bar = best[JOINT_TRIED - 1].rise + TIES * value;
+            if (count == JOINT_TRIED) bar = best[JOINT_TRIED - 1].rise + JOINT_TIES * value;
         }
     }
     o->spent += (double)(n * p * (12 + o->m / 2));
     return count;
+}
+
+/* Units that may take the place of others, those first of large products for those of small norms.
+ */
+static int promising_units(joint_t *o, double value, spca_int size, spca_int n,
+                           const spca_int *index, const double *x, exchange_t *best)
+{
+    const spca_supports *of = o->of;
+    double *own = o->unit_work; /* (units) */
+    spca_int room = size;
+    int count = 0;
+    product(o, value, n, index, x);
+    for (spca_int u = 0; u < of->units; u++) o->kept[u] = of->included[u], o->norm[u] = own[u] = 0;
+    for (spca_int a = 0; a < n; a++) {
+        o->kept[of->unit[index[a]]] = 1;
+        own[of->unit[index[a]]] += x[a] * x[a];
+    }
+    spca_project_units(of, o->score);
+    for (spca_int i = 0; i < o->p; i++) o->norm[of->unit[i]] += o->score[i] * o->score[i];
+    for (spca_int u = 0; u < of->units; u++) room -= o->kept[u] ? of->size[u] : 0;
+    for (spca_int u = 0; u < of->units; u++)
+        for (spca_int v = 0; o->kept[u] && !of->included[u] && v < of->units; v++) {
+            double rise = o->norm[v] / (own[u] + JOINT_TIES);
+            int b;
+            if (o->kept[v] || !of->allowed[v] || of->size[v] > room + of->size[u]) continue;
+            if (count == UNITS_TRIED && !(rise > best[count - 1].rise * (1 + JOINT_TIES))) continue;
+            b = count < UNITS_TRIED ? count++ : UNITS_TRIED - 1;
+            for (; b > 0 && best[b - 1].rise * (1 + JOINT_TIES) < rise; b--) best[b] = best[b - 1];
+            best[b] = (exchange_t){rise, u, v};
+        }
+    return count;
+}
+
+/* The best of the exchanges of units that are tried; the quotient after it, or as it was. */
+static double exchanged_units(joint_t *o, double value, spca_int size, spca_int *nnz,
+                              spca_int *index, double *x)
+{
+    exchange_t tried[UNITS_TRIED];
+    const spca_supports *of = o->of;
+    spca_int *best = o->trial + o->room, found = 0;
+    double *entries = o->entry + o->room, most = value * (1 + RISE * 100);
+    int count = promising_units(o, value, size, *nnz, index, x, tried);
+    for (int b = 0; b < count; b++) {
+        double new;
+        spca_int n = 0;
+        for (spca_int i = 0, a = 0; i < o->p; i++) {
+            spca_int u = of->unit[i];
+            int in = a < *nnz && index[a] == i;
+            if (u == tried[b].entering || (in && u != tried[b].leaving)) {
+                o->entry[n] = in ? x[a] : 0;
+                o->trial[n++] = i;
+            }
+            a += in;
+        }
+        if (n > o->room) continue;
+        new = fitted(o, n, o->trial, STEPS, most, o->entry);
+        if (!(new > most)) continue;
+        most = new * (1 + JOINT_TIES);
+        value = new;
+        found = n;
+        take(n, o->trial, o->entry, best, entries);
+    }
+    if (found > 0) {
+        take(found, best, entries, index, x);
+        *nnz = found;
+    }
+    return value;
 }
 
 /* The best of the exchanges that are tried; the quotient after it, or as it was. */
@@ -470,7 +550,7 @@ static double exchanged(joint_t *o, double value, spca_int n, spca_int *index, d
         o->entry[a] = 0;
         new = fitted(o, n, o->trial, STEPS, most, o->entry);
         if (!(new > most)) continue;
-        most = new * (1 + TIES);
+        most = new * (1 + JOINT_TIES);
         value = new;
         found = 1;
         take(n, o->trial, o->entry, best, entries);
@@ -484,10 +564,12 @@ double SPCA(joint_ascend)(joint_t *o, spca_int size, int thorough, spca_int *nnz
 {
     double value = fitted(o, *nnz, index, thorough ? LAST_STEPS : STEPS, 0, x);
     value = climb(o, value, CLIMBS, size, nnz, index, x);
-    for (int swap = 0; thorough && value > 0 && *nnz == size && size < o->p && swap < SWAPS;
-         swap++) {
+    thorough &= size < o->p;
+    for (int swap = 0; thorough && value > 0 && swap < SWAPS; swap++) {
         double before = value;
-        value = exchanged(o, value, *nnz, index, x);
+        if (!complete(o, size, *nnz, index)) break;
+        value = o->of ? exchanged_units(o, value, size, nnz, index, x)
+                      : exchanged(o, value, *nnz, index, x);
         if (!(value > before * (1 + RISE))) break;
         value = climb(o, value, 3, size, nnz, index, x);
     }

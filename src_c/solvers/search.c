@@ -100,11 +100,46 @@ static spca_int left_of(const spca_search_plan *plan, spca_int starts)
     return starts;
 }
 
+/* Runs of which threads share the work: each part has scratch of its own, and no bit depends on who
+ * has which. */
+enum { PARTS = 8, TURN = 2 /* runs of a part between questions to stop */, PARTED = 256 };
+
+typedef struct {
+    spca_int p, k, parts;
+    const real *A;
+    real *work; /* of each part: 3 p + k^2 + 2 k, and 2 k integers */
+    spca_int *iwork;
+    spca_status status[PARTS];
+} parts_t;
+
+static void parts_room(parts_t *s, spca_int p, spca_int k, room_t *room)
+{
+    s->p = p;
+    s->k = k;
+    s->parts = p < PARTED ? 1 : PARTS;
+    s->work = TAKE(room, s->parts * (3 * p + k * k + 2 * k), real);
+    s->iwork = TAKE(room, s->parts * 2 * k, spca_int);
+}
+
+static real *work_of(const parts_t *s, spca_int part)
+{
+    return s->work + part * (3 * s->p + s->k * s->k + 2 * s->k);
+}
+
+typedef struct {
+    parts_t *of;
+    runs_t *runs;
+    real *value;
+    spca_int first, end, steps;
+    double tol;
+} steps_t;
+
 typedef struct {
     spca_int starts, tried; /* tried: columns whose largest entries are sought again */
     runs_t runs;
-    real *value, *work, *norm;
-    spca_int *iwork;
+    parts_t parts;
+    real *value, *norm, *score;
+    spca_int *order; /* (p) */
 } race_t;
 
 static void race_room(race_t *race, spca_int p, spca_int k, int known, const spca_search_plan *plan,
@@ -117,19 +152,34 @@ static void race_room(race_t *race, spca_int p, spca_int k, int known, const spc
     runs_room(&race->runs, room);
     race->value = TAKE(room, race->tried * k, real);
     race->norm = TAKE(room, race->tried, real);
-    race->work = TAKE(room, 3 * p + k * k + 2 * k, real);
-    race->iwork = TAKE(room, 2 * k + p, spca_int);
+    race->order = TAKE(room, p, spca_int);
+    parts_room(&race->parts, p, k, room);
 }
 
-/* x = T_k(a_j)/||.|| as a run, and the norm. */
-static real first_step(spca_int p, const real *A, spca_int j, race_t *race, spca_int run)
+/* The norms of the k largest entries of some columns. */
+static void norms_part(void *context, spca_int part)
 {
-    spca_int k = race->runs.k, *index = race->runs.index + run * k;
-    real *value = race->value + run * k;
-    SPCA(select_largest)(p, A + j * p, k, race->work, index);
-    for (spca_int a = 0; a < k; a++) value[a] = A[j * p + index[a]];
-    race->runs.n_iter[run] = race->runs.runs[run] = 1;
-    return to_unit(k, value);
+    race_t *race = context;
+    const parts_t *s = &race->parts;
+    spca_int first = s->p * part / s->parts, end = s->p * (part + 1) / s->parts;
+    SPCA(largest_norms)(s->p, s->k, end - first, race->order + first, s->A, work_of(s, part),
+                        s->iwork + part * 2 * s->k, race->score + first);
+}
+
+/* x = T_k(a_j)/||.|| as a run, and the norm, of some columns j that start. */
+static void first_part(void *context, spca_int part)
+{
+    race_t *race = context;
+    const parts_t *s = &race->parts;
+    for (spca_int run = part; run < race->tried; run += s->parts) {
+        spca_int k = s->k, *index = race->runs.index + run * k;
+        const real *a = s->A + race->order[run] * s->p;
+        real *value = race->value + run * k;
+        SPCA(select_largest)(s->p, a, k, work_of(s, part), index);
+        for (spca_int l = 0; l < k; l++) value[l] = a[index[l]];
+        race->runs.n_iter[run] = race->runs.runs[run] = 1;
+        race->norm[run] = to_unit(k, value);
+    }
 }
 
 /* x'Ax */
@@ -159,19 +209,51 @@ static spca_status run_on(spca_int p, const real *A, runs_t *runs, real *value, 
     return status == SPCA_NONFINITE ? status : SPCA_OK;
 }
 
-/* The columns that start, by their norms, which are computed anew of those that may be among them;
- * of all where none is known.  order: (p). */
-static spca_int choose(spca_int p, spca_int k, const real *A, real *score, int known, race_t *race,
-                       spca_int *order)
+static void steps_part(void *context, spca_int part)
 {
-    spca_int starts = race->starts, tried = race->tried;
+    steps_t *s = context;
+    parts_t *of = s->of;
+    for (spca_int i = s->first + part; i < s->end; i += of->parts) {
+        spca_int run = s->runs->order[i];
+        spca_status status = SPCA_OK;
+        if (s->runs->objective[run] != -HUGE_VAL)
+            status = run_on(of->p, of->A, s->runs, s->value, run, s->steps, s->tol,
+                            work_of(of, part), of->iwork + part * 2 * of->k);
+        if (status < 0) of->status[part] = status;
+    }
+}
+
+/* So many more steps of the runs of order, from one up to another. */
+static spca_status run_all(parts_t *of, runs_t *runs, real *value, spca_int first, spca_int end,
+                           spca_int steps, double tol, spca_run run, spca_stop stop, void *ctx)
+{
+    spca_status status = SPCA_OK;
+    for (spca_int part = 0; part < of->parts; part++) of->status[part] = SPCA_OK;
+    for (spca_int most = TURN * of->parts; first < end && status >= 0; first += most) {
+        steps_t s = {of, runs, value, first, min_int(end, first + most), steps, tol};
+        double bytes = (double)(s.end - first) * (double)(steps * of->k) * (double)of->p;
+        status = do_parts(run, bytes * sizeof(real), steps_part, &s, of->parts, stop, ctx);
+        for (spca_int part = 0; part < of->parts; part++)
+            if (of->status[part] < 0) return of->status[part];
+    }
+    return status;
+}
+
+/* The columns that start, by their norms, which are computed anew of those that may be among them;
+ * of all where none is known. */
+static spca_int choose(race_t *race, real *score, int known, spca_run run)
+{
+    spca_int p = race->parts.p, starts = race->starts, tried = race->tried;
+    spca_int *order = race->order;
     runs_t *runs = &race->runs;
+    double bytes = (double)p * sizeof(real);
+    race->score = score;
     for (spca_int j = 0; j < p; j++) order[j] = j;
     if (starts < p && !known)
-        SPCA(largest_norms)(p, k, p, order, A, race->work, race->iwork, score);
-    if (starts < p) SPCA(select_largest)(p, score, tried, race->work, order);
+        (void)do_parts(run, bytes * (double)p, norms_part, race, race->parts.parts, NULL, NULL);
+    if (starts < p) SPCA(select_largest)(p, score, tried, race->parts.work, order);
+    (void)do_parts(run, bytes * (double)tried, first_part, race, race->parts.parts, NULL, NULL);
     for (spca_int i = 0; i < tried; i++) {
-        race->norm[i] = first_step(p, A, order[i], race, i);
         if (starts < p) score[order[i]] = race->norm[i];
         runs->objective[i] = race->norm[i] > 0 ? (double)race->norm[i] : -HUGE_VAL;
         runs->order[i] = i;
@@ -197,9 +279,9 @@ spca_status SPCA(race)(spca_int p, spca_int k, const real *A, real *score, int k
     runs_t *runs = &race.runs;
     spca_int n;
     spca_status status = SPCA_OK;
-    int stopped = 0;
     race_room(&race, p, k, known, plan, &room);
-    n = choose(p, k, A, score, known, &race, race.iwork + 2 * k);
+    race.parts.A = A;
+    n = choose(&race, score, known, plan->run);
     for (spca_int i = 0; i < n; i++) {
         spca_int run = runs->order[i];
         if (runs->objective[run] > -HUGE_VAL)
@@ -209,13 +291,10 @@ spca_status SPCA(race)(spca_int p, spca_int k, const real *A, real *score, int k
     for (spca_int r = 0; r < plan->rounds; r++) {
         spca_int steps = plan->steps[r] - (r == 0), keep = plan->keep[r];
         if (n <= keep) continue;
-        for (spca_int i = 0; i < n && steps > 0 && !stopped && status >= 0; i++) {
-            stopped = asked_to_stop(stop, ctx);
-            if (runs->objective[runs->order[i]] > -HUGE_VAL)
-                status = run_on(p, A, runs, race.value, runs->order[i], steps, plan->tol, race.work,
-                                race.iwork);
-        }
-        if (status < 0) return status;
+        if (steps > 0 && status >= 0)
+            status = run_all(&race.parts, runs, race.value, 0, n, steps, plan->tol, plan->run, stop,
+                             ctx);
+        if (status < 0 && status != SPCA_STOPPED) return status;
         n = different(runs, n, keep);
     }
     n = different(runs, n, n);
@@ -228,7 +307,7 @@ spca_status SPCA(race)(spca_int p, spca_int k, const real *A, real *score, int k
         }
         n_iter[i] = runs->n_iter[run];
     }
-    return stopped ? SPCA_STOPPED : SPCA_OK;
+    return status;
 }
 
 /* ---- the search ----------------------------------------------------------------------------- */
@@ -241,6 +320,7 @@ typedef struct {
     const real *A;
     double *diagonal;
     runs_t ends;
+    parts_t parts;
     real *value, *work; /* (ends x k), of a run */
     spca_int *iwork;
     spca_int n, used, nodes; /* ends, those written, and nodes that the tree may divide */
@@ -266,7 +346,9 @@ static void search_room(search_t *s, int rough, int known, room_t *room)
     s->ends.count = last + 3; /* a start of our own, and twice the best of a tree */
     runs_room(&s->ends, room);
     s->value = TAKE(room, s->ends.count * k, real);
-    s->work = TAKE(room, 3 * p + k * k + 2 * k, real);
+    parts_room(&s->parts, p, k, room);
+    s->parts.A = s->A;
+    s->work = s->parts.work;
     s->iwork = TAKE(room, 2 * k + p, spca_int);
     s->diagonal = TAKE(room, p, double);
     s->begin = TAKE(room, widest, real);
@@ -287,13 +369,6 @@ static void search_room(search_t *s, int rough, int known, room_t *room)
     if (rough) s->race_work = take(room, (spca_int)spca_srace_work(p, k, known, s->plan), 1);
 #endif
     if (!rough) s->race_work = take(room, (spca_int)SPCA(race_work)(p, k, known, s->plan), 1);
-}
-
-/* A run to its end. */
-static spca_status finish(search_t *s, spca_int run)
-{
-    return run_on(s->p, s->A, &s->ends, s->value, run, s->plan->max_iter, s->plan->tol, s->work,
-                  s->iwork);
 }
 
 /* The first end: from nearly the leading vector of the variables whose scores are largest. */
@@ -424,14 +499,15 @@ static spca_status race(search_t *s, const float *rough, int known, real *score,
     (void)rough;
     if (status < 0 && status != SPCA_STOPPED) return status;
     for (spca_int run = first; run < first + count; run++) {
-        spca_status finished;
-        if (asked_to_stop(s->stop, s->ctx)) status = SPCA_STOPPED;
         s->ends.runs[run] = 1;
+        s->ends.objective[run] = NAN; /* until it has run to its end */
         s->ends.order[s->n++] = s->used++;
-        finished = status < 0 ? SPCA_OK : finish(s, run);
-        if (finished < 0) return finished;
-        if (status < 0) s->ends.objective[run] = -HUGE_VAL;
     }
+    if (status >= 0)
+        status = run_all(&s->parts, &s->ends, s->value, s->n - count, s->n, s->plan->max_iter,
+                         s->plan->tol, s->plan->run, s->stop, s->ctx);
+    for (spca_int run = first; run < first + count; run++)
+        if (isnan(s->ends.objective[run])) s->ends.objective[run] = -HUGE_VAL;
     return status;
 }
 

@@ -51,9 +51,10 @@ static spca_status go_on(trial_t *t, joint_search_t *s, spca_int given, spca_int
                          spca_stop stop, void *ctx)
 {
     spca_int p = s->p, r = s->r, room = s->room;
-    return SPCA(joint)(p, r, room, s->A, s->diagonal, s->size, s->members, given, moves, 1000, 1e9,
-                       stop, ctx, &s->random, s->state, &s->spent, s->subspace, s->nnz, s->index,
-                       s->value, s->explained, SCRATCH(t, SPCA(joint_work)(p, r, room), double),
+    return SPCA(joint)(p, r, room, s->A, s->diagonal, s->size, NULL, s->members, given, moves, 1000,
+                       1e9, stop, ctx, &s->random, s->state, &s->spent, s->subspace, s->nnz,
+                       s->index, s->value, s->explained,
+                       SCRATCH(t, SPCA(joint_work)(p, r, room, NULL), double),
                        SCRATCH(t, SPCA(joint_iwork)(p, r, room), spca_int), WORK(t, p * r));
 }
 

@@ -726,6 +726,34 @@ def test_several_components_by_one_call(dtype):
                 )
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(30, 12), (12, 30), (2, 9)])
+@pytest.mark.parametrize(("deflation", "code"), [("projection", 2), ("schur", 3)])
+def test_one_start_is_the_loop_of_the_page(shape, deflation, code, dtype):
+    """The same from the functions of single steps, of more and of fewer samples than variables."""
+    rng, (n, p), r, k = np.random.default_rng(5), shape, 3, 4
+    X = (rng.standard_normal(shape) * np.linspace(3, 1, p)).astype(dtype)
+    mean, weight = X.mean(axis=0, dtype=np.float64), 1 + rng.random(p)
+    tight = 1e-9 if dtype == np.float64 else 1e-3
+    for order in "CF":
+        left = (X - mean) * weight
+        given = {"X": X, "mean": mean, "weight": weight, "r": r, "k": k, "deflation": code}
+        out = run("components_data", dtype, order, **given, thorough=0)
+        rank = min(r, n - 1) if deflation == "schur" else r
+        assert (out.status, out.count[0]) == (OK, rank)
+        for v in out.V.reshape(r, p)[:rank]:
+            start = unit_vector(p, np.argmax((left**2).sum(axis=0)))
+            x = found("tpower_data", start, dtype, order, X=left, k=k)[2]
+            x = found("refit_data", x, dtype, order, X=left)[2]
+            np.testing.assert_allclose(v, x, atol=tight)
+            left = run(f"deflate_data_{deflation}", dtype, order, X=left, x=x).X
+        V = out.V.reshape(r, p)[:rank]
+        explained = run("explained_data", dtype, order, X=X, mean=mean, weight=weight, V=V)
+        np.testing.assert_allclose(out.variance[:rank], explained.variance, rtol=tight)
+        spoiled = np.where(np.arange(p) == p - 1, np.nan, X)
+        assert run("components_data", dtype, order, **{**given, "X": spoiled}, thorough=0).status == NONFINITE
+
+
 def test_a_component_is_the_best():
     """Of few variables, the thorough search finds the optimum; from one start it is at most that."""
     for seed in range(30):

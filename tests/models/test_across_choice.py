@@ -95,6 +95,24 @@ def test_disjoint_supports_are_the_best_that_are_allowed(known, sizes, total, en
     assert min(ratios) > (1 - 1e-9 if enumerates else 0.97)
 
 
+@pytest.mark.parametrize(
+    ("known", "k"),
+    [({"include": [1]}, 3), ({"groups": LABELS}, 2), ({"groups": LABELS, "include": [5]}, 2), (BY_SIZE, 4),
+     (BY_SIZE | {"exclude": [0, 1]}, 3)],
+)  # fmt: skip
+def test_refined_loadings_are_the_best_that_are_allowed(known, k):
+    best, found = [], []
+    for seed in range(examples(20)):
+        A = random_covariance(40 + seed)
+        some = [S for S, _ in allowed(k, **known)]
+        best.append(best_on(A, [(S, T) for S, T in product(some, some) if S <= T], np.random.default_rng(0)))
+        options = {**known, "cardinality": k, "kind": "covariance", "refine": True}
+        x = sparse_pca(A, 2, **flat.recorded("sparse_pca", options))
+        assert all(any(set(np.flatnonzero(v)) <= set(S) for S in some) for v in x.loadings.T)
+        found.append(x.explained_variance.sum())
+    np.testing.assert_array_less(0.99 * np.array(best), found)
+
+
 @pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("known", "total"),

@@ -83,18 +83,18 @@ def test_refined_loadings_of_given_signs_are_nearly_the_best():
         found = sparse_pca(
             A, 2, cardinality=2, kind="covariance", refine=True, choice=spcacore.Choice(signs=1)
         )
-        assert found.explained_variance.sum() >= 0.97 * best
+        assert found.explained_variance.sum() >= 0.998 * best
         assert (found.loadings >= 0).all()
 
 
 def test_rounds_of_loadings_of_given_signs_end():
-    """Though they near each other, which explains ever more; a callback is asked in each round."""
+    """Though they near each other, which explains ever more; a callback is asked on the way."""
     X, rounds = np.random.default_rng(3).standard_normal((17, 8)), []
     signs = np.array([1, 1, -1, 1, 0, 1, -1, 1])
     choice = spcacore.Choice(signs=signs)
     begun = sparse_pca(X, 3, cardinality=4, choice=choice)
     found = sparse_pca(X, 3, cardinality=4, refine=True, choice=choice, callback=rounds.append)
-    assert 4 < len(rounds) < 60
+    assert 3 < len(rounds) < 60
     assert found.explained_variance.sum() > 1.05 * begun.explained_variance.sum()
     assert (found.loadings * signs[:, None] >= 0).all()
 
@@ -138,9 +138,10 @@ def test_refinement_makes_wrong_signs_zero():
     assert (free.min(axis=0) < 0).all()
     V = spcacore.refine(A, free, kind="covariance", choice=spcacore.Choice(signs=1))
     assert (V >= 0).all()
-    np.testing.assert_allclose(
-        spcacore.refine(A, -V, kind="covariance", choice=spcacore.Choice(signs=1)), V, atol=1e-3
-    )
+    turned = spcacore.refine(A, -V, kind="covariance", choice=spcacore.Choice(signs=1))
+    variances = [spcacore.explained_variance(A, U, kind="covariance").sum() for U in (turned, V)]
+    assert variances[0] == pytest.approx(variances[1], rel=1e-3)
+    assert abs(V[:, 0] @ V[:, 1]) < 1 - 1e-3  # not nearly the same loading twice
     np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1)
 
 

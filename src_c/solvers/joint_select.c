@@ -1,0 +1,60 @@
+/* joint_select.c - the largest support of a vector: variables, or units (units.c). */
+#include "joint.h"
+
+/* Of units: those of largest norms, of the one of y and -y of which signs leave more. */
+static spca_int select_units(joint_t *o, spca_int size, const double *y, spca_int *index, double *x)
+{
+    const spca_supports *of = o->of;
+    double *z = o->gain, balance = 0;
+    spca_int found = 0;
+    for (spca_int i = 0; of->signs && i < o->p; i++) balance += of->signs[i] * y[i] * fabs(y[i]);
+    for (spca_int i = 0; i < o->p; i++) z[i] = balance < 0 ? -y[i] : y[i];
+    spca_project_units(of, z);
+    for (spca_int u = 0; u < of->units; u++) o->norm[u] = 0;
+    for (spca_int i = 0; i < o->p; i++) o->norm[of->unit[i]] += z[i] * z[i];
+    for (spca_int u = 0; u < of->units; u++)
+        o->norm[u] = sqrt(o->norm[u]) * (1 - JOINT_TIES * (double)u / (double)of->units);
+    spca_largest_units(of, o->norm, size, o->unit_work, o->unit_iwork, o->kept);
+    for (spca_int i = 0; i < o->p; i++)
+        if (o->kept[of->unit[i]]) {
+            x[found] = z[i];
+            index[found++] = i;
+        }
+    return found;
+}
+
+spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x)
+{
+    spca_int p = o->p, low = 0, high = p - 1, found = 0;
+    double *w = o->row, level;
+    if (o->of) return select_units(o, size, y, index, x);
+    for (spca_int i = 0; i < p; i++)
+        o->gain[i] = w[i] = fabs(y[i]) * (1 - JOINT_TIES * (double)i / (double)p);
+    while (low < high) { /* the size-th largest comes to its place */
+        double pivot = w[low + (high - low) / 2];
+        spca_int a = low, b = high;
+        while (a <= b) {
+            while (w[a] > pivot) a++;
+            while (w[b] < pivot) b--;
+            if (a <= b) {
+                double swap = w[a];
+                w[a++] = w[b];
+                w[b--] = swap;
+            }
+        }
+        if (size - 1 <= b)
+            high = b;
+        else if (size - 1 >= a)
+            low = a;
+        else
+            break;
+    }
+    level = w[size - 1];
+    for (spca_int i = 0, above = 0; i < p; i++) above += o->gain[i] > level, w[0] = (double)above;
+    for (spca_int i = 0, equal = size - (spca_int)w[0]; i < p && found < size; i++) {
+        if (!(o->gain[i] > level) && (o->gain[i] < level || equal-- <= 0)) continue;
+        x[found] = y[i];
+        index[found++] = i;
+    }
+    return found;
+}
