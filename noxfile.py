@@ -252,7 +252,14 @@ def wheel(session):
     )
     session.run("bash", ".ci/wheel", str(work), external=True)
     (built,) = map(str, (work / "dist1").glob("*-cp311-abi3-*.whl"))
-    core = tests_of("test_downstream", "test_operator", "test_components", "test_deflation")
+    core = tests_of(
+        "test_downstream",
+        "test_c_interface",
+        "test_c_functions",
+        "test_operator",
+        "test_components",
+        "test_deflation",
+    )
     test = "pytest", "pytest-xdist", "hypothesis", "threadpoolctl"
     old = {"3.11": ("1.26.0", "1.13.0"), "3.12": ("1.26.0", "1.13.0"), "3.13": ("2.1.0", "1.14.1")}
     missing = [version for version in old if not shutil.which(f"python{version}")]

@@ -1,4 +1,4 @@
-# ---- for other Cython packages: documented in _core.pxd, frozen by tests/kernels/test_downstream.py ----------
+# ---- for other Cython packages: documented in _core.pxd, frozen by tests/c_functions.py ---------------------
 
 cdef int spca_truncate(Py_ssize_t p, Py_ssize_t k, floating *x, floating *work) noexcept nogil:
     if p < 0 or not 0 <= k <= p:

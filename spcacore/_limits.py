@@ -78,7 +78,7 @@ PRODUCT_ENTRIES = 1 << 20  # of a dense matrix that is multiplied by a vector, i
 CROSS_COLUMNS = 64  # of the matrix of covariances of two sides, or rows of a pencil
 COLUMNS_AT_A_TIME = 32  # columns of A that cost about as much as one, which is some products
 DASK_ON_CLIENT = 100  # results that are added by the client rather than by tasks
-DASK_WIDE = 10_000_000  # numbers of a result from which fewer are added by the client
+DASK_WIDE = 1_000_000  # numbers of a result from which fewer are added by the client
 DASK_FAN_IN = 16  # results that one task adds
 DASK_SMALL = 1 << 16  # bytes of arguments that go with each task
 
@@ -220,7 +220,7 @@ GRAM_BLOCKS_ORDER = (
     3072  # up to which it is of data in blocks of rows: searches form it anyway, in more passes
 )
 DASK_TRAFFIC = 4  # times the bytes of X that the matrices of all blocks may have, which tasks add,
-DASK_MATRICES = 1 << 27  # or so many bytes
+DASK_MATRICES = 1 << 29  # or so many bytes: half a second of a network
 GRAM_CANCELLATION = 1e4  # second moment over variance of a sparse column, of which that many digits are lost
 
 # Work that is done by default, in multiplications
@@ -389,7 +389,7 @@ ACROSS_RANDOM_WORK = 500_000  # their number times p^2 at most
 DISJOINT_SUPPORTS = 4000  # of few variables, which are all tried for disjoint components,
 DISJOINT_NODES = 5000  # as long as so many combinations do: a tenth of a second
 BUDGET_SPLITS = 12  # ways to divide a total that counts the variables of groups, besides the even one
-BUDGET_TRIALS = 6  # moves of a nonzero to another component that are tried, the most promising ones
+BUDGET_TRIALS = 2  # of the least nonzeros of a component, which are moved to another one
 ORTHOGONAL_TOLERANCE = 1e-13  # largest entry of V'V - I of loadings that are orthogonal as they are
 ORTHOGONAL_PROJECTIONS = 100  # alternating projections to reach that
 ORTHOGONAL_ORDER = 600  # entries of orthogonal loadings whose values are chosen together
@@ -399,6 +399,7 @@ ORTHOGONAL_TRIAL_STEPS = 3  # the same of an exchange of variables, which shows 
 ORTHOGONAL_SWAPS = 80  # exchanges that are tried
 ORTHOGONAL_SWAP_WORK = 1e8  # and the cubes of the numbers of entries, of all that are tried
 ORTHOGONAL_ENTERING = 32  # variables that may enter a loading
+UNCORRELATED_STARTS = 8  # with some loadings anew, before uncorrelated ones are refined
 ORTHOGONAL_STARTS = 4  # whose variables are exchanged
 PENALTY_FIRST, PENALTY_LAST = 0.1, 4.0  # on inner products of loadings, over their mean variance
 PENALTY_GROWTH = 1.3  # from one penalty on inner products to the next

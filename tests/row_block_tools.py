@@ -75,3 +75,9 @@ def spoiled(value, row, column):
 def dask_array(X, rows=150, columns=P):
     da = pytest.importorskip("dask.array", reason="needs dask")
     return da.from_array(X, chunks=(rows, columns))
+
+
+def bytes_of(found):
+    if isinstance(found, (list, tuple)):
+        return sum(map(bytes_of, found))
+    return getattr(found, "nbytes", 0)

@@ -276,7 +276,9 @@ def refine_all(
     )  # fmt: skip
     if not (converged or quiet or (hook is not None and hook.ended)):
         warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS))
-    state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
+    uncorrelated = request.constraint == "uncorrelated"  # whose variances add up
+    removal = DEFLATIONS["projection" if uncorrelated else "generalized"]
+    state = DeflatedOperator.from_problem(problem, removal, request.constraint if uncorrelated else None)
     out = []
     for x, size, (index, entries) in zip(found, sizes, loadings, strict=True):
         entries = with_sign(problem, index, entries)

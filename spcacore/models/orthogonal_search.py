@@ -78,9 +78,12 @@ def _submatrix(problem: Problem, index: NDArray[np.intp]) -> Array:
     return problem.operator.submatrix(index).astype(np.float64)
 
 
-def in_turn(problem: Problem, sizes: tuple[int, ...], seed: int) -> list[Loading]:
-    """Loadings by truncated power and projection deflation; fewer where no variance is left."""
-    state, out = DeflatedOperator.from_problem(problem), []
+def in_turn(
+    problem: Problem, sizes: tuple[int, ...], seed: int, constraint: str | None = None
+) -> list[Loading]:
+    """Loadings by truncated power and projection deflation, or under a constraint; fewer where no variance is
+    left."""
+    state, out = DeflatedOperator.from_problem(problem, constraint=constraint), []
     solver = TruncatedPower.from_record(problem)
     for t, size in enumerate(sizes):
         x = solver.solve(problem, state, size, [seed, t], None)

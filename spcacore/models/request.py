@@ -126,8 +126,8 @@ class Request:
         signed = known.get("signs") is not None or self.nonnegative
         certified = f"certify={self.certify!r}"
         asked = f"deflation={self.constraint or self.removal!r}"
-        if self.attempts and (not method.renormalize or self.constraint == "uncorrelated"):
-            yield "refine=True requires renormalize=True, and no deflation='uncorrelated'"
+        if self.attempts and not method.renormalize:
+            yield "refine=True requires renormalize=True"
         if self.constraint is not None and signed:
             yield f"{asked} cannot be met by loadings of given signs: drop one of the two"
         if self.together:

@@ -293,7 +293,10 @@ class Gram:
         if (place >= 0).all():
             return _core.principal_submatrix(self.inside[1], place)
         missing = index[self.slot[index] < 0]
-        if len(missing) and self.p <= FETCH_ALL_ORDER and self.maybe_form_gram():
+        if len(missing) and (
+            self._form() if len(index) == self.p <= self.capacity
+            else self.p <= FETCH_ALL_ORDER and self.maybe_form_gram()
+        ):  # fmt: skip
             missing = missing[:0]
         if 0 < len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= min(FETCHED_NONZEROS, self.capacity):
             self._fetch(index, missing)

@@ -21,7 +21,8 @@ __all__ = ["BlocksWorkingSet"]
 
 
 class BlocksWorkingSet(WorkingSet):
-    """The same of data in blocks of rows: without columns where memory has no room for them.
+    """The same of data in blocks of rows: without columns where memory has no room for them, or where these
+    would come from other processes.
 
     Where there is room, a check asks the last products A v first. With f = F x, of which F_W is known, and
     for any c, the Cauchy-Schwarz inequality gives
@@ -51,6 +52,8 @@ class BlocksWorkingSet(WorkingSet):
         self.promise = problem.diagonal  # of the variables, to be asked for soon
         operator: Any = self.operator
         self.before: int = operator.gram.blocks.passes - 1  # but for the statistics
+        if operator.gram.blocks.remote:
+            self._drop_columns()
 
     def report(self, screening: Callable[[], Screening]) -> Screening:
         operator: Any = self.operator

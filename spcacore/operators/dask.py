@@ -38,6 +38,7 @@ _KEPT: WeakSet[DaskBlocks] = WeakSet()
 class DaskBlocks(RowBlocks):
     """The row chunks of a dask array or dataframe; see `row_blocks`."""
 
+    remote = True
     blocks: Any
     prints: list[int | None]
 

@@ -491,7 +491,7 @@ static spca_status race(search_t *s, const float *rough, int known, real *score,
                             s->race_work, index, s->rough_value, s->ends.n_iter + first, &count);
         for (spca_int a = 0; a < count * k; a++)
             s->value[first * k + a] = (double)s->rough_value[a];
-        for (spca_int j = 0; j < s->p; j++) score[j] = s->rough_score[j];
+        for (spca_int j = 0; j < s->p; j++) score[j] = (real)s->rough_score[j];
     } else
 #endif
         status = SPCA(race)(s->p, k, s->A, score, known, s->plan, s->stop, s->ctx, s->race_work,
@@ -500,7 +500,7 @@ static spca_status race(search_t *s, const float *rough, int known, real *score,
     if (status < 0 && status != SPCA_STOPPED) return status;
     for (spca_int run = first; run < first + count; run++) {
         s->ends.runs[run] = 1;
-        s->ends.objective[run] = NAN; /* until it has run to its end */
+        s->ends.objective[run] = (double)NAN; /* until it has run to its end */
         s->ends.order[s->n++] = s->used++;
     }
     if (status >= 0)

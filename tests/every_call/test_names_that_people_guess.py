@@ -242,6 +242,10 @@ def test_options_of_estimators(name, option, words):
         estimator(**{option: 1})
     with pytest.raises(TypeError, match="goes by name"):
         estimator(2, 3, 4, 5)
+    if hasattr(estimator, "set_callbacks"):  # since scikit-learn 1.9
+        for wanted in ("callback", "verbose"):
+            with pytest.raises(TypeError, match=rf"'{wanted}'; call its set_callbacks\(ProgressBar\(\)\)"):
+                estimator(**{wanted: True})
 
 
 def test_the_cardinality_may_be_the_third():

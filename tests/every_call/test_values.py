@@ -3,7 +3,7 @@
 import flat
 import numpy as np
 import pytest
-from kernels.test_downstream import blocks
+from kernels.test_c_functions import blocks
 from oracles import covariance, optimum
 
 import spcacore

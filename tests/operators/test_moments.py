@@ -3,8 +3,11 @@
 import itertools
 import pickle
 import re
+import shutil
+import sys
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +22,7 @@ X = (RNG.standard_normal((80, 4)) * [4, 3, 2, 1]) @ RNG.standard_normal((4, 12))
     (80, 12)
 )
 WEIGHT = RNG.random(80) * 3
+NAMES = [f"v{j}" for j in range(12)]
 
 
 def added(X, cuts=(0, 1, 30, 80), **options):
@@ -179,14 +183,57 @@ def test_names_travel():
         M + Moments.of(pd.DataFrame(X, columns=[*names[1:], "other"]))
 
 
+def recipe(words):
+    """The code of the page about another system."""
+    page = (Path(__file__).parents[2] / "docs" / "distributed.md").read_text()
+    (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.S) if words in block)
+    return code
+
+
 def test_the_recipe_of_the_page():
     """What Spark would run on each part, here on two parts of three and one dataframes."""
     pd = pytest.importorskip("pandas")
-    page = (Path(__file__).parents[2] / "docs" / "distributed.md").read_text()
-    (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "mapInPandas" in block)
     space = {}
-    exec(code.partition("\nrows = ")[0], space)
+    exec(recipe("mapInPandas").partition("\nrows = ")[0], space)
     frames = [pd.DataFrame(X[i:j]) for i, j in ((0, 10), (10, 10), (10, 45), (45, 80))]
     found = [row for part in (frames[:3], frames[3:], []) for row in space["moments_of_part"](iter(part))]
     total = sum((pickle.loads(row.moments[0]) for row in found[1:]), pickle.loads(found[0].moments[0]))
     np.testing.assert_allclose(total.scatter, Moments.of(X).scatter, atol=1e-10)
+
+
+def by_spark(monkeypatch):
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    sql = pytest.importorskip("pyspark.sql", reason="needs pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("needs Java")
+    session = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    table = [tuple(row) for row in X.tolist()]
+    space = {"spark_frame": session.createDataFrame(table, NAMES).repartition(3)}
+    try:
+        exec(recipe("mapInPandas").partition("\nresult = ")[0], space)
+    finally:
+        session.stop()
+    return space["total"]
+
+
+def by_ray(monkeypatch):
+    ray = pytest.importorskip("ray", reason="needs ray")
+    ray.init(num_cpus=2, include_dashboard=False, configure_logging=False)
+    space = {"ray": ray, "spcacore": spcacore, "reduce": reduce, "add": add, "parts": np.array_split(X, 3)}
+    try:
+        exec(recipe("ray.remote"), space)
+    finally:
+        ray.shutdown()
+    return space["total"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", [by_spark, by_ray])
+def test_the_recipes_where_they_are_meant_to_run(run, monkeypatch):
+    total = run(monkeypatch)
+    assert total.names == (tuple(NAMES) if run is by_spark else None)
+    np.testing.assert_allclose(total.scatter, Moments.of(X).scatter, atol=1e-10)
+    np.testing.assert_allclose(
+        spcacore.sparse_pca(total, 2, 5).loadings, spcacore.sparse_pca(X, 2, 5).loadings, atol=1e-10
+    )

@@ -1,0 +1,361 @@
+"""The C functions of `spcacore._core` compute what their formulas say."""
+
+import numpy as np
+import pytest
+from c_functions import (
+    DTYPES,
+    NONFINITE,
+    NOT_CONVERGED,
+    OK,
+    STOP,
+    STOPPED,
+    ZERO_VECTOR,
+    data,
+    found,
+    run,
+    scratch,
+    unit_vector,
+)  # fmt: skip
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from in_turn import examples
+from oracles import covariance, optimum
+
+from spcacore import datasets, kernels, l1_threshold, sparse_pca
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_component_from_every_start_is_the_optimum(dtype):
+    A = datasets.load_pitprops().correlation.astype(dtype)
+    p, tight = len(A), 1e-6 if dtype == np.float32 else 1e-12
+    for k in (1, 4, 6):
+        best = 0
+        for j in range(p):
+            status, value, x = found("tpower_covariance", unit_vector(p, j), dtype, A=A, k=k)
+            assert status == OK
+            assert np.count_nonzero(x) <= k
+            assert value == pytest.approx(x @ A @ x, rel=10 * tight)
+            assert x[np.argmax(abs(x))] > 0
+            status, better, x = found("refit_covariance", x, dtype, A=A)
+            assert status == OK
+            assert better >= value * (1 - 1e-6)
+            support = np.flatnonzero(x)
+            assert better == pytest.approx(np.linalg.eigvalsh(A[np.ix_(support, support)])[-1], rel=1e-5)
+            best = max(best, better)
+        assert best == pytest.approx(optimum(A.astype(np.float64), k), rel=tight)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_data_and_their_covariance_agree(dtype, order, scaled):
+    X = data(50, 12, dtype)
+    given = {"X": X, "mean": X.mean(axis=0, dtype=np.float64)}
+    if scaled:
+        given["weight"] = 1 / X.std(axis=0, ddof=1)
+    A, tight = covariance(X, scale=scaled), 1e-5 if dtype == np.float32 else 1e-12
+    for search, limit in (("tpower", {"k": 5}), ("pmd", {"bound": 1.7})):
+        status, value, x = found(f"{search}_data", unit_vector(12, 3), dtype, order, **given, **limit)
+        expected = found(f"{search}_covariance", unit_vector(12, 3), A=A, **limit)
+        assert (status, value) == (OK, pytest.approx(expected[1], rel=100 * tight))
+        np.testing.assert_array_equal(np.flatnonzero(x), np.flatnonzero(expected[2]))
+    status, value, x = found("refit_data", x, dtype, order, **given)
+    support = np.flatnonzero(x)
+    values, vectors = np.linalg.eigh(A[np.ix_(support, support)])
+    assert (status, value) == (OK, pytest.approx(values[-1], rel=tight))
+    np.testing.assert_allclose(abs(x[support]), abs(vectors[:, -1]), atol=20 * tight)
+
+
+SIZES = [*((np.float64, 10.0**e) for e in (-280, -140, 140, 280)), (np.float32, 1e-30), (np.float32, 1e30)]
+
+
+@pytest.mark.parametrize(("dtype", "size"), SIZES)
+def test_entries_of_any_size(dtype, size):
+    X, size, start = data(30, 8, dtype), dtype(size), unit_vector(8, 0)
+    mean, A = X.mean(axis=0), covariance(X).astype(dtype)
+    status, expected, y = found("tpower_data", start, dtype, X=X, mean=mean, k=3)
+    assert status == OK
+    tight = 1e-4 if dtype == np.float32 else 1e-12
+    status, value, x = found("tpower_data", start, dtype, X=X * size, mean=mean * size, k=3)
+    with np.errstate(over="ignore", under="ignore"):
+        assert (status, value) == (OK, pytest.approx(float(dtype(expected) * size * size), rel=tight, abs=0))
+    np.testing.assert_allclose(x, y, rtol=tight)
+    status, value, z = found("tpower_covariance", start, dtype, A=A * size, k=3)
+    assert (status, value) == (OK, pytest.approx(expected * float(size), rel=tight, abs=0))
+    np.testing.assert_allclose(z, y, rtol=tight)
+
+
+def blocks(seed, count):
+    """Symmetric matrices of small integers, of any definiteness, some of whose variables have zeros alone."""
+    rng = np.random.default_rng(seed)
+    for kind in range(count):
+        p = int(rng.integers(1, 7))
+        B = rng.integers(-2, 3, (p, p)).astype(np.float64)
+        A = (B + B.T, B @ B.T, -(B @ B.T), np.zeros((p, p)))[kind % 4]
+        without = rng.random(p) < 0.4
+        A[without] = A[:, without] = 0
+        yield A, rng.standard_normal(p) * (rng.random(p) < 0.8)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_are_the_best_of_a_support_in_any_matrix(dtype):
+    tight = 1e-4 if dtype == np.float32 else 1e-10
+    for A, start in blocks(0, 400):
+        support = np.flatnonzero(start)
+        status, value, x = found("refit_covariance", start, dtype, A=A)
+        if len(support) == 0:
+            assert status == ZERO_VECTOR
+            continue
+        best = np.linalg.eigvalsh(A[np.ix_(support, support)])[-1]
+        assert (status, value) == (OK, pytest.approx(best, abs=tight))
+        assert np.linalg.norm(x) == pytest.approx(1, rel=tight)
+        assert x @ A @ x == pytest.approx(best, abs=tight)
+        without = ~A[np.ix_(support, support)].any(axis=0)
+        assert not x[start == 0].any()
+        assert best <= tight or not x[support[without]].any()
+    for zero in (np.diag([-1.0, 0, 0]), np.array([[-1, 0.5, 0], [0.5, -1, 0], [0, 0, 0]])):
+        status, value, x = found("refit_covariance", np.ones(3), dtype, A=zero)
+        assert (status, value) == (OK, 0)
+        np.testing.assert_array_equal(x, np.eye(3)[1 if zero[1, 1] == 0 else 2])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_loadings_nearly_in_the_span_of_others(dtype):
+    A = np.diag(np.array([1, 1e6, 1], dtype))
+    for small in (2e-3, 1e-7, 1e-12):
+        V = np.array([[1, 0, 0], [1, small, 0], [3, small, 0]])
+        out = run("explained_covariance", dtype, A=A, V=V)
+        assert out.status == OK
+        np.testing.assert_array_equal(out.variance, [1, 1e6, 0])
+        np.testing.assert_array_equal(run("orthogonal_parts", dtype, V=V).Q, [1, 0, 0, 0, 1, 0, 0, 0, 0])
+    for norm in (np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max):
+        V = np.array([[norm, norm, 0]], dtype)
+        assert run("explained_covariance", dtype, A=A, V=V).variance == pytest.approx(
+            [(1 + 1e6) / 2], rel=1e-6
+        )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_loadings_in_the_span_of_others_but_for_rounding(dtype):
+    """As many count as the rank says, of loadings of which the last are sums of the first, rounded."""
+    rng, eps = np.random.default_rng(1), np.finfo(dtype).eps
+    for t in range(60):
+        p, r = int(rng.integers(12, 200)), int(rng.integers(2, 8))
+        V = rng.standard_normal((r, p)) * (rng.random((r, p)) < (0.5, 1.0)[t % 2])
+        V[1] = V[0] + eps ** rng.uniform(0, 0.6) * V[1]
+        V = V.astype(dtype)
+        sums = (rng.standard_normal((3, r)).astype(dtype) @ V).astype(dtype)
+        out = run("explained_covariance", dtype, A=np.eye(p), V=np.vstack([V, sums]))
+        assert out.status == OK
+        np.testing.assert_allclose(out.variance, [1] * r + [0] * 3, atol=1e-5)
+
+
+def test_one_sample():
+    X, x = np.array([[3.0, 4.0]]), unit_vector(2, 0)
+    assert found("tpower_data", x, X=X)[:2] == (OK, pytest.approx(25))
+    assert found("refit_data", np.ones(2), X=X)[:2] == (OK, pytest.approx(25))
+    assert run("explained_data", X=X, V=np.eye(2)).variance == pytest.approx([9, 16])
+    assert run("explained_data", X=X, V=np.eye(2), mean=X[0]).variance == pytest.approx([0, 0])
+    out = run("column_statistics", X=X)
+    assert (out.mean.tolist(), out.variance.tolist()) == ([3, 4], [0, 0])
+
+
+def test_nonnegative_components():
+    A, x = -np.ones((6, 6)) + 7 * np.eye(6), unit_vector(6, 2)
+    for name in ("tpower_covariance", "pmd_covariance"):
+        status, value, x = found(name, x, A=A, k=3, nonnegative=1)
+        assert (status, value) == (OK, pytest.approx(6))
+        assert (x >= 0).all()
+
+
+def test_what_stops_a_search_and_what_goes_on():
+    A, x, asked = covariance(data(40, 30)), unit_vector(30, 0), []
+    for name in ("tpower_covariance", "pmd_covariance"):
+        first = run(name, A=A, x=x, k=10, max_iter=1)
+        assert (first.status, first.n_iter) == (NOT_CONVERGED, 1)
+        status, better, _ = found(name, first.x, A=A, k=10)
+        assert (status, better > first.value) == (OK, True)
+        asked.clear()
+        at_the_third = STOP(lambda _: asked.append(1) or len(asked) == 3)
+        assert found(name, x, A=A, k=10, stop=at_the_third)[0] == STOPPED
+        assert len(asked) == 3
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_column_statistics(dtype, order):
+    X = data(700, 9, dtype)
+    X[:, 4] = 1 / 3
+    out = run("column_statistics", dtype, order, X=X)
+    assert out.status == OK
+    np.testing.assert_allclose(out.mean, X.mean(axis=0, dtype=np.float64), rtol=1e-6)
+    np.testing.assert_allclose(out.variance, X.astype(np.float64).var(axis=0, ddof=1), rtol=1e-12, atol=1e-28)
+    assert out.variance[4] == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", ["covariance", "C", "F"])
+def test_explained_variance_of_a_span(dtype, kind):
+    X = data(40, 10, dtype)
+    A, V = covariance(X), np.random.default_rng(1).standard_normal((10, 4))
+    V[:, 2] = V[:, 0] - 2 * V[:, 1]  # adds nothing
+    if kind == "covariance":
+        out = run("explained_covariance", dtype, A=A, V=V.T)
+    else:
+        out = run("explained_data", dtype, kind, X=X, mean=X.mean(axis=0, dtype=np.float64), V=V.T)
+    assert out.status == OK
+    Q = np.linalg.qr(V[:, [0, 1, 3]])[0]
+    expected = np.insert(np.diag(Q.T @ A @ Q), 2, 0)
+    np.testing.assert_allclose(out.variance, expected, rtol=2e-5 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_deflations(dtype):
+    X = data(40, 9, dtype)
+    A, B, mean = covariance(X), X.astype(np.float64), X.mean(axis=0, dtype=np.float64)
+    v, tight = np.zeros(9), 1e-5 if dtype == np.float32 else 1e-13
+    v[[1, 4, 8]] = np.array([2, -1, 2]) / 3
+    Pv, w, u = np.eye(9) - np.outer(v, v), A @ v, (B - mean) @ v
+    for name, expected in {
+        "hotelling": A - v @ w * np.outer(v, v),
+        "projection": Pv @ A @ Pv,
+        "schur": A - np.outer(w, w) / (v @ w),
+    }.items():
+        out = run(f"deflate_{name}", dtype, A=A, x=v)
+        assert out.status == OK
+        np.testing.assert_allclose(out.A, expected, atol=tight)
+    for order in "CF":
+        out = run("deflate_data_projection", dtype, order, X=X, x=v)
+        np.testing.assert_allclose(out.X, B @ Pv, atol=9 * tight)
+        out = run("deflate_data_schur", dtype, order, X=X, x=v, mean=mean)
+        np.testing.assert_allclose(out.X, B - np.outer(u, u @ B) / (u @ u), atol=9 * tight)
+
+
+@pytest.mark.parametrize("data_form", [False, True])
+def test_schur_deflation_removes_small_variances(data_form):
+    """Down to rounding of the largest, not to a share of it."""
+    size = np.array([1, 1e-4, 1e-8])
+    for j in range(3):
+        if data_form:
+            out = run(
+                "deflate_data_schur", X=np.vstack([np.diag(np.sqrt(size)), np.zeros(3)]), x=unit_vector(3, j)
+            )
+        else:
+            out = run("deflate_schur", A=np.diag(size), x=unit_vector(3, j))
+        assert out.status == OK
+        left = ((out.X if data_form else out.A) != 0).any(axis=0)
+        assert left.tolist() == [i != j for i in range(3)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@given(st.integers(1, 30), st.data())
+@settings(max_examples=examples(30), derandomize=True, deadline=None)
+def test_thresholds(dtype, p, draw):
+    a = np.random.default_rng(draw.draw(st.integers(0, 1000))).integers(-4, 5, p).astype(dtype)
+    k = draw.draw(st.integers(0, p))
+    expected, kept = np.zeros(p), np.sort(np.argsort(-abs(a), kind="stable")[:k])
+    expected[kept] = a[kept]
+    np.testing.assert_array_equal(run("truncate", dtype, x=a, k=k).x, expected)
+
+    out, call = a.copy(), {np.float64: kernels.float64, np.float32: kernels.float32}[dtype]
+    assert call.soft_threshold(p, out, 1.5, out) == OK
+    np.testing.assert_array_equal(out, np.sign(a) * np.maximum(abs(a) - 1.5, 0))
+
+    bound = draw.draw(st.floats(1, 6))
+    if a.any():
+        out = run("l1_threshold", dtype, a=a, bound=bound)
+        assert out.status == OK
+        assert np.linalg.norm(out.w) == pytest.approx(1, rel=1e-6)
+        assert abs(out.w).sum() <= min(bound, np.sqrt(p)) * (1 + 1e-6)
+        best = l1_threshold(a.astype(np.float64), min(bound, np.sqrt(p)))[0]
+        assert a @ out.w == pytest.approx(a @ best, rel=1e-5)
+        in_place = a.copy()
+        assert call.l1_threshold(p, in_place, bound, 0, scratch(p, dtype), in_place, out.level) == OK
+        np.testing.assert_array_equal(in_place, out.w)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_varimax(dtype):
+    p, r = 20, 3
+    simple = np.kron(np.eye(r), np.ones((p // r + 1, 1)))[:p]
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((r, r)))[0]
+    start = (simple @ turn).T.astype(dtype)
+    out = run("varimax", dtype, Y=start, tol=1e-6)
+    R = out.R.reshape(r, r)
+    assert out.status == OK
+    np.testing.assert_allclose(np.sort(abs(out.Y.T), axis=1), np.sort(simple, axis=1), atol=1e-4)
+    np.testing.assert_allclose(R @ R.T, np.eye(r), atol=1e-12)
+    np.testing.assert_allclose(start.T @ R.T, out.Y.T, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_several_components_by_one_call(dtype):
+    """Those of `sparse_pca`, of data and of their covariance; fewer where the rank is less."""
+    rng, tight = np.random.default_rng(3), 1e-10 if dtype == np.float64 else 1e-4
+    for shape, k in (((30, 12), 3), ((50, 60), 5), ((6, 20), 4)):
+        X = rng.standard_normal(shape) * np.linspace(3, 1, shape[1])
+        X = X.astype(dtype)
+        A, mean, r = covariance(X).astype(dtype), X.mean(axis=0, dtype=np.float64), 7 if shape[0] == 6 else 3
+        for code, deflation in enumerate(("hotelling", "projection", "schur"), 1):
+            expected = sparse_pca(A, min(r, shape[0] - 1), k, kind="covariance", deflation=deflation)
+            for name, matrix in (("covariance", {"A": A}), ("data", {"X": X, "mean": mean})):
+                out = run(f"components_{name}", dtype, **matrix, r=r, k=k, deflation=code, max_iter=300)
+                V = out.V.reshape(r, -1)
+                rank = int(out.count[0])
+                assert out.status == OK
+                assert (V[rank:] == 0).all()
+                assert rank == (min(r, shape[0] - 1) if deflation == "schur" else r)
+                same = min(rank, expected.loadings.shape[1])
+                np.testing.assert_allclose(V[:same].T, expected.loadings[:, :same], atol=100 * tight)
+                np.testing.assert_allclose(
+                    out.variance[:same], expected.explained_variance[:same], rtol=10 * tight
+                )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(30, 12), (12, 30), (2, 9)])
+@pytest.mark.parametrize(("deflation", "code"), [("projection", 2), ("schur", 3)])
+def test_one_start_is_the_loop_of_the_page(shape, deflation, code, dtype):
+    """The same from the functions of single steps, of more and of fewer samples than variables."""
+    rng, (n, p), r, k = np.random.default_rng(5), shape, 3, 4
+    X = (rng.standard_normal(shape) * np.linspace(3, 1, p)).astype(dtype)
+    mean, weight = X.mean(axis=0, dtype=np.float64), 1 + rng.random(p)
+    tight = 1e-9 if dtype == np.float64 else 1e-3
+    for order in "CF":
+        left = (X - mean) * weight
+        given = {"X": X, "mean": mean, "weight": weight, "r": r, "k": k, "deflation": code}
+        out = run("components_data", dtype, order, **given, thorough=0)
+        rank = min(r, n - 1) if deflation == "schur" else r
+        assert (out.status, out.count[0]) == (OK, rank)
+        for v in out.V.reshape(r, p)[:rank]:
+            start = unit_vector(p, np.argmax((left**2).sum(axis=0)))
+            x = found("tpower_data", start, dtype, order, X=left, k=k)[2]
+            x = found("refit_data", x, dtype, order, X=left)[2]
+            np.testing.assert_allclose(v, x, atol=tight)
+            left = run(f"deflate_data_{deflation}", dtype, order, X=left, x=x).X
+        V = out.V.reshape(r, p)[:rank]
+        explained = run("explained_data", dtype, order, X=X, mean=mean, weight=weight, V=V)
+        np.testing.assert_allclose(out.variance[:rank], explained.variance, rtol=tight)
+        spoiled = np.where(np.arange(p) == p - 1, np.nan, X)
+        assert run("components_data", dtype, order, **{**given, "X": spoiled}, thorough=0).status == NONFINITE
+
+
+def test_a_component_is_the_best():
+    """Of few variables, the thorough search finds the optimum; from one start it is at most that."""
+    for seed in range(30):
+        A = covariance(data(15, 10, seed=seed))
+        best = optimum(A, 3)
+        out, one = (run("components_covariance", A=A, r=1, k=3, thorough=thorough) for thorough in (1, 0))
+        assert out.variance[0] == pytest.approx(best, rel=1e-12)
+        assert one.variance[0] <= best * (1 + 1e-12)
+
+
+def test_orthogonal_deflation():
+    """By the last of the orthogonal parts: what is left is orthogonal to the span of the loadings."""
+    A = covariance(data(40, 8))
+    x, y = np.eye(8)[:2] * 0.6 + np.eye(8)[1:3] * 0.8
+    B = run("deflate_projection", A=A, x=x).A
+    q = run("orthogonal_parts", V=np.array([x, y])).Q.reshape(2, 8)[1]
+    C = run("deflate_projection", A=np.array(B), x=q).A
+    Q = np.linalg.qr(np.array([x, y]).T)[0]
+    np.testing.assert_allclose(C, (np.eye(8) - Q @ Q.T) @ A @ (np.eye(8) - Q @ Q.T), atol=1e-13)
