@@ -270,7 +270,7 @@ as above. Default: the threshold that lets one false variable be expected.
 ## Divisor and tolerance of a probabilistic model
 
 `ppca`: the log-density of the other half, for each entry, by the divisor of the covariance; and the root
-mean squared error of a tenth of the entries, which were hidden, relative to that of the mean, by the
+mean squared error of a tenth of the entries, which were hidden, relative to the error of the mean, by the
 tolerance of EM. Defaults: `ddof=1` and `tol=1e-9`.
 
 {models}
