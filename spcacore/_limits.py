@@ -277,6 +277,7 @@ NOISE_VARIABLES = 32  # whose 496 correlations tell it to some 5 %
 NOISE_INDEPENDENT = 1.25  # deviation of correlations, over that of independent variables, that may be chance
 NOISE_GROWTH = 2.0  # from one component to the next: on counts of words and of cells it is up to 1.5
 WEAK_CORRELATION = 2.0  # correlation over the best of pure noise, up to which a weak signal is looked for
+QUICKLY_SWAPPED_ENDS = 40  # of a race, whose variables are swapped for as long as a vector tells whom
 SWAPPED_ENDS = 4  # of runs on a matrix or under a constraint, whose variables are swapped: one may miss 16 %
 BRIEF_ORDER = 300  # variables up to which a brief branch and bound ends a search,
 BRIEF_NODES, BRIEF_WORK = 1000, 1e7  # of so many nodes and, over (p k)^2, at most so many: some milliseconds
