@@ -161,8 +161,10 @@ class DeflatedOperator:
         small = op.symmetric_form and op.dense and op.p <= FORMED_ORDER
         if not small or not self.by_loadings or self.matrix is not None:
             return self
-        A = self.removed()
-        return replaced(self, operator=_core.dense(A, True, None, None, 1.0, 1.0), matrix=A)
+        return self._of_matrix(self.removed())
+
+    def _of_matrix(self, A: NDArray[Any], **changes: Any) -> DeflatedOperator:
+        return replaced(self, operator=_core.dense(A, True, None, None, 1.0, 1.0), matrix=A, **changes)
 
     def dense(self, index: NDArray[np.intp], entries: NDArray[Any]) -> NDArray[np.float64]:
         """What of a loading a component must be orthogonal to: its entries at variables allowed."""
@@ -189,7 +191,14 @@ class DeflatedOperator:
         `image` takes the place of F x in the residual F - F x x' of data, of a deflation with `residual`.
         """
         op, diagonal, basis, update = self.operator, self.diagonal, self.basis, self.deflation.update
-        after = replaced(self, loadings=(*self.loadings, (index, entries)), matrix=None)
+        loadings = (*self.loadings, (index, entries))
+        if self.matrix is not None:  # by loadings
+            A = self.matrix.copy()
+            _core.deflate_covariance("projection", A, index, entries)
+            return self._of_matrix(
+                A, loadings=loadings, diagonal=np.maximum(A.diagonal(), 0, dtype=np.float64)
+            )
+        after = replaced(self, loadings=loadings)
         if self.constraint is not None or self.deflation.orthogonalized:
             if self.constraint == "uncorrelated":
                 direction = self.original.apply(index, np.ascontiguousarray(entries)).astype(np.float64)

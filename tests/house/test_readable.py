@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from calls import CLEAN, LABELS, pca
 from html_tools import Columns, balanced
 from oracles import covariance, optimum
-from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import _limits, choice, methods, row_blocks
@@ -228,36 +227,6 @@ def test_shares_of_ordinary_components(run, scale):
     wide = np.random.default_rng(0).standard_normal((12, 400))
     s = np.linalg.svd(wide - wide.mean(axis=0), compute_uv=False) ** 2
     np.testing.assert_allclose(run(wide).dense_ratio, s[:3] / s.sum(), rtol=1e-8)
-
-
-def test_shares_only_where_they_are_cheap(monkeypatch):
-    def run():
-        return spcacore.sparse_pca(X, 2, 3, method=spcacore.TPower(screening="none")).dense_ratio
-
-    assert run() is not None
-    from spcacore.operators import leading
-
-    monkeypatch.setattr(leading, "DENSE_WORK", 50 * 8 * 8 - 1)
-    assert run() is None
-    monkeypatch.setattr(leading, "DENSE_WORK", 50 * 8 * 8)
-    monkeypatch.setattr(leading, "ALL_VECTORS_ORDER", 8)
-    assert run() is not None
-    monkeypatch.setattr(leading, "ALL_VECTORS_ORDER", 7)
-    assert run() is None
-    monkeypatch.undo()
-    assert (
-        spcacore.sparse_pca(
-            row_blocks(X), 2, cardinality=3, method=spcacore.TPower(screening="none")
-        ).dense_ratio
-        is None
-    )
-    wide = sp.random_array((100, 5000), density=0.01, rng=np.random.default_rng(0), format="csr")
-    assert spcacore.sparse_pca(wide, 2, cardinality=3).dense_ratio is None
-    tall = spcacore.sparse_pca(wide.T.tocsr(), 2, cardinality=3).dense_ratio
-    values = np.linalg.eigvalsh(covariance(wide.T.toarray()))
-    np.testing.assert_allclose(tall, values[:-3:-1] / values.sum(), rtol=1e-10)
-    products = aslinearoperator(X - X.mean(axis=0))
-    assert spcacore.sparse_pca(products, 2, cardinality=3, center=False).dense_ratio is None
 
 
 # ---- contributions ------------------------------------------------------------------------------------
