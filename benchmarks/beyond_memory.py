@@ -12,14 +12,16 @@ import tracemalloc
 from functools import partial
 from pathlib import Path
 
-import dask
-import dask.array as da
 import numpy as np
 import pages
-from dask_ml.decomposition import PCA
-from sklearn.decomposition import IncrementalPCA
 
 import spcacore
+
+if __name__ == "__main__":  # asv imports this file where they are not installed
+    import dask
+    import dask.array as da
+    from dask_ml.decomposition import PCA
+    from sklearn.decomposition import IncrementalPCA
 
 R, K, ROWS = 5, 20, 1000
 MOST = 32_000, 500

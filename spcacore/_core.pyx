@@ -57,7 +57,7 @@ cdef extern from "spca.h" nogil:
         spca_int *keep
         spca_int max_iter
         double tol
-        spca_int ends, swapped
+        spca_int ends, tried, swapped
         double rise, gap, slack, tie
         spca_int nodes
         double hopeless

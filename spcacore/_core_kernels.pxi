@@ -279,7 +279,7 @@ def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=Non
            const float[:, ::1] rough=None, progress=None):
     """(supports, values, runs) of the best ends, and (starts, ends, iterations, nodes, proved) (spca_proto.h).
 
-    The plan has (starts, rounds, max_iter, tol, ends, swapped, (rise, gap, slack, tie), nodes, hopeless), each round
+    The plan has (starts, rounds, max_iter, tol, ends, tried, swapped, (rise, gap, slack, tie), nodes, hopeless), each round
     (steps, runs that go on).
     """
     cdef Call call = Call(progress)
@@ -290,7 +290,7 @@ def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=Non
     cdef size_t size
     if not 1 <= k <= p:
         raise ValueError(f"{k} nonzeros of {p} variables")
-    way.starts, rounds, way.max_iter, way.tol, way.ends, way.swapped, limits, way.nodes, way.hopeless = plan
+    way.starts, rounds, way.max_iter, way.tol, way.ends, way.tried, way.swapped, limits, way.nodes, way.hopeless = plan
     way.rise, way.gap, way.slack, way.tie = limits
     way.run = spca_pool_run
     way.rounds = len(rounds)

@@ -35,6 +35,7 @@ __all__ = [
 _WITHIN = ("spcacore", "sklearn")  # whose lines are not the user's
 _UNSAID: ContextVar[tuple[str, ...]] = ContextVar("unsaid", default=())
 
+_PROGRESS = ("callback", "progress", "trace", "verbose")
 # What other packages call an option: the names that it has here, or a sentence.
 _INSTEAD: dict[str, tuple[str, ...] | str] = {
     **dict.fromkeys(
@@ -59,11 +60,17 @@ _INSTEAD: dict[str, tuple[str, ...] | str] = {
         ("ncomp", "ncomps", "n_comps", "n_pcs", "n_factors", "rank", "r", "n_components"), ("n_components",)
     ),
     **dict.fromkeys(("positive", "nonneg", "vpos"), ("signs",)),
-    **dict.fromkeys(("verbose", "trace", "progress"), ("callback",)),
+    **dict.fromkeys(_PROGRESS, ("callback",)),
     **dict.fromkeys(("svd_solver", "algorithm", "solver"), ("method",)),
     "use_highly_variable": "spcacore.anndata.sparse_pca takes it, as mask_var='highly_variable', or None",
     "copy": "X is never changed",
     "whiten": "divide the scores by the roots of explained_variance",
+}
+_ROTATES = "rotates a basis: that mixes all variables, and no support or sign that is given lasts"
+_NO_CHOICE = {  # why what is known of the variables has no meaning
+    **dict.fromkeys(("sca", "sca_path", "sma"), _ROTATES),
+    **dict.fromkeys(("ppca", "oppca"), "has dense loadings, with normal posteriors: soppca takes a choice"),
+    "kernel_pca": "has no loadings of variables",
 }
 IN_RECORDS: dict[str, str] = {}  # what is given inside of another argument, and how that is written
 FIELDS: dict[str, tuple[str, ...]] = {}  # of each record of a method
@@ -190,6 +197,11 @@ def _advice(function: Callable[..., Any], given: Collection[Any], options: Mappi
             return str(found)
     parameters = signature(function).parameters
     unknown = next((name for name in options if name not in parameters), None)
+    known = unknown == "choice" or IN_RECORDS.get(unknown or "", "").startswith("choice=")
+    if known and function.__name__ in _NO_CHOICE:
+        return f": it {_NO_CHOICE[function.__name__]}; to exclude variables, leave them out of X"
+    if unknown in _PROGRESS and hasattr(next(iter(given), None), "set_callbacks"):  # of scikit-learn 1.9
+        return "; call its set_callbacks(ProgressBar()), with ProgressBar of sklearn.callback"
     if unknown is not None:
         return elsewhere(unknown, parameters)
     names = [name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY]

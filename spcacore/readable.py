@@ -27,6 +27,7 @@ __all__ = [
     "Result",
     "Side",
     "Tabular",
+    "WhenAsked",
     "as_result",
     "frame",
     "labels",
@@ -61,6 +62,22 @@ def _unwritable(value: Any) -> Any:
     return view
 
 
+class WhenAsked:
+    """An attribute of a result that may be given as a function, which is called at the first look."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __set__(self, result: Any, value: Any) -> None:
+        result.__dict__[self.name] = value
+
+    def __get__(self, result: Any, owner: type | None = None) -> Any:
+        value = None if result is None else result.__dict__[self.name]
+        if callable(value):
+            value = result.__dict__[self.name] = _unwritable(value())
+        return value
+
+
 class Result:
     """What every public function returns.
 
@@ -68,7 +85,10 @@ class Result:
     """
 
     def __post_init__(self) -> None:
-        self.__setstate__({name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())})
+        self.__setstate__({name: self.__dict__[name] for name in getattr(self, "__dataclass_fields__", ())})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dict__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Nothing of a result can be changed: it has views of its arrays that cannot be written to."""

@@ -123,7 +123,8 @@ typedef struct {
     spca_int rounds, steps[SPCA_ROUNDS], keep[SPCA_ROUNDS]; /* runs of the race that go on */
     spca_int max_iter;                                      /* steps of a run to its end */
     double tol;
-    spca_int ends, swapped;       /* different ends that are asked for, and improved by swaps */
+    spca_int ends;                /* different ends that are asked for */
+    spca_int tried, swapped;      /* those that quick swaps improve, and of these all swaps */
     double rise, gap, slack, tie; /* of swaps */
     spca_int nodes;               /* of a tree from one start; 0: no tree */
     double hopeless;              /* excess of its bound over the value, as a share, that ends it */

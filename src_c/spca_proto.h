@@ -420,6 +420,14 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const REAL *A, const double *diag
                        void *ctx, double *work, blas_int *blas_work, spca_int *iwork,
                        spca_int *index, double *vector, double *value, spca_int *made, int *ended);
 
+/* Swaps that the vector of a support tells to raise its leading eigenvalue by more than the share
+ * rise, the best first, at most so many; how many were made.  index (k > 1), value (k): the support
+ * and a vector there, then the new one, ascending, and a unit vector of x'Ax = *objective, nearly
+ * its eigenvalue.  Others may raise that further.  work (5 p + k^2 + 2 k) (quick_swap.c). */
+spca_status SPCA(quick_swaps)(spca_int p, spca_int k, const REAL *A, REAL rise, spca_int most,
+                              spca_stop stop, void *ctx, REAL *work, spca_int *index, REAL *value,
+                              double *objective, spca_int *made);
+
 /* ---- the search of a matrix in memory (search.c) --------------------------------------------- */
 
 /* Supports of k variables with a large leading eigenvalue of symmetric A (p x p): at most

@@ -96,7 +96,11 @@ def _plain(value: Any) -> Any:
 def fields_of(result: Any) -> dict[str, Any]:
     """The arrays, numbers and words of a result, by the names of its attributes."""
     kinds = (np.ndarray, np.generic, str, int, float)
-    return {name: value for name, value in vars(result).items() if value is None or isinstance(value, kinds)}
+    return {
+        name: value
+        for name, value in result.__getstate__().items()
+        if value is None or isinstance(value, kinds)
+    }
 
 
 def json_result(result: Any, names: Sequence[str]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from .._validation import (
     real_array,
     refuse_not_finite,
 )
+from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
 from ..methods import RatioSearch
 from ..operators.dense import blas_layout
@@ -35,7 +36,7 @@ from ..results import Named
 from ..solvers.base import hook_of_component
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended, ProgressHook, Solution
-from ..supports.admissible import Supports, Units
+from ..supports.admissible import Units
 from ..supports.search import Steps, never, swap
 from .pencil import Form, Pencil
 from .ratio_bounds import pencil_bounds, refuse_many, smallest
@@ -51,7 +52,7 @@ class SparseEigenResult(Named):
     Attributes
     ----------
     loadings : ndarray of shape (p, r)
-        Columns of unit 2-norm; in each, the entry of largest magnitude is positive.
+        Columns of unit 2-norm; in each, the entry of largest magnitude is positive, where no signs are given.
     values : ndarray of shape (r,)
         The ratio `x'Ax/x'Bx` of each loading.
     deflated_values : ndarray of shape (r,)
@@ -103,6 +104,7 @@ class SparseEigenResult(Named):
 def sparse_eigen(
     A: MatrixLike, B: MatrixLike, n_components: int = 1, cardinality: int | ArrayLike | None = None, *,
     method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto",
+    choice: Choice | None = None,
     deflation: str = "projection", certify: bool = False, callback: Callback | None = None,
 ) -> SparseEigenResult:  # fmt: skip
     """Sparse generalized eigenvectors of a symmetric pencil.
@@ -124,6 +126,8 @@ def sparse_eigen(
         k, in [1, p], at most 4000. Default: the root of the number of variables, rounded up.
     method : {"auto", "greedy", "rayleigh_flow"} or RatioSearch, default "auto"
         How directions are sought; the record has the options.
+    choice : Choice, optional
+        What is known of the variables; the cardinality then counts groups. With it, the search is greedy.
     deflation : str, default "projection"
         As in `deflate`, in the metric of B: "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or "generalized".
@@ -171,9 +175,10 @@ def sparse_eigen(
     """
     forms, dtype = read_pencil(A, B)
     p = forms[0].p
-    options = check_options(p, cardinality, n_components, method, deflation, certify)
+    names = column_names(A)
+    options = check_options(p, names, cardinality, n_components, choice, method, deflation, certify)
     found = directions(Pencil(*forms, dtype=dtype), options, check_callback(callback))
-    return replace(found, names=column_names(A))
+    return replace(found, names=names)
 
 
 def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], np.dtype]:
@@ -215,9 +220,8 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
     bounds: list[float | None] = []
     for t, k in enumerate(options.cardinality):
         try:
-            x = search(
-                pencil, min(k, len(pencil.active)), options, hook_of_component(hook, t, r, whole=t > 0)
-            )
+            room = min(k, len(pencil.active)) if options.supports.plain else k
+            x = search(pencil, room, options, hook_of_component(hook, t, r, whole=t > 0))
         except Ended:
             break
         if found and not x.objective > max(
@@ -226,7 +230,8 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
             warn(f"found only {t} of {counted(r, 'direction')}: nothing is left")
             break
         if options.certify and not (hook is not None and hook.ended):
-            bound = min(pencil_bounds(pencil, k, start=x.index).values(), default=None)
+            most = min(options.supports.most_variables(k), len(pencil.active))
+            bound = min(pencil_bounds(pencil, most, start=x.index).values(), default=None)
         else:
             bound = pencil.bound()
         bounds.append(None if bound is None else max(bound, x.objective))
@@ -242,7 +247,8 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
     values, norms = np.zeros(len(found)), np.zeros(len(found))
     for t, x in enumerate(found):
         exponents = np.frexp(pencil.unit[x.index])[1]
-        v = fix_sign(np.ldexp(x.entries, exponents - exponents.max()))
+        v = np.ldexp(x.entries, exponents - exponents.max())
+        v = v if options.supports.signs is not None else fix_sign(v)
         size = float(np.linalg.norm(v))
         loadings[x.index, t] = v / size
         values[t], square = pencil.ratio(x)
@@ -265,14 +271,16 @@ def _method(pencil: Pencil, k: int, options: Options) -> str:
     """What "auto" stands for."""
     if options.method != "auto":
         return options.method
+    if not options.supports.plain:
+        return "greedy"
     costly = 4 / 3 * k**3 * len(pencil.active) > PENCIL_GREEDY_WORK
     return "rayleigh_flow" if costly and options.strategy == "auto" else "greedy"
 
 
 def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | None) -> Solution:
     """The best support of k variables that the searches find."""
-    objective = ratio_of(pencil, Supports.any_of(pencil.p, k))
-    steps, whole = Steps(sys.maxsize, progress or never), k == len(pencil.active)
+    objective, plain = ratio_of(pencil, options.supports.within(k)), options.supports.plain
+    steps, whole = Steps(sys.maxsize, progress or never), plain and k == len(pencil.active)
     flow = _method(pencil, k, options) == "rayleigh_flow" and not whole
     work = 0.0 if flow else 2 * (4 / 3 * k**3 * len(pencil.active) + 6 * k**4)
 
@@ -298,12 +306,13 @@ def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | No
             value, units = swap(objective, units, steps)
             done = done and not objective.exhausted and not steps.ended
             seen.add(units.tobytes())
-        if value > most + TIE.double * abs(most) or not best.any():
+        if value > most + TIE.double * abs(most) or most == -math.inf:
             best, most, converged = units, value, done
         if steps.ended:
             break
     x = objective.best_on(best)
-    assert x is not None
+    if x is None:
+        raise ValueError("choice leaves no direction of these signs")
     y = pencil.least_norm(Solution(x.index, x.x, x.value, max(steps.done, 1), converged))
     kept = y.entries != 0
     return replace(y, index=y.index[kept], entries=y.entries[kept])

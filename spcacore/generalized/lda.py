@@ -31,6 +31,7 @@ from .._validation import (
     number,
     real_array,
 )
+from ..choice import Choice
 from ..linalg.pencil import whitening
 from ..methods import RatioSearch
 from ..operators.transform import scores
@@ -198,6 +199,7 @@ def sparse_lda(
     cardinality: int | ArrayLike | None = None, *,
     priors: ArrayLike | None = None, shrinkage: float | str | None = "auto",
     method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto",
+    choice: Choice | None = None,
     deflation: str = "projection", certify: bool = False,
     sample_weight: Weights = None, callback: Callback | None = None,
 ) -> SparseLDAResult:  # fmt: skip
@@ -229,7 +231,7 @@ def sparse_lda(
         few variables and many samples: where n - classes + 1 variables or more may enter, B must be shrunk.
         The entry in diag(S_w) of a variable that is constant within each class is that share of its variance
         between them which it is of the variable that separates best.
-    method, deflation, certify, callback
+    method, choice, deflation, certify, callback
         As in `sparse_eigen`.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0: the result is the same as if each row were repeated
@@ -283,7 +285,7 @@ def sparse_lda(
             raise ValueError(f"n_components must be at most classes - 1 = {c - 1}, not {n_components}")
     r = min(c - 1, data.p) if n_components is None else n_components
     proportions = _priors(priors, sizes, classes)
-    options = check_options(data.p, cardinality, r, method, deflation, certify)
+    options = check_options(data.p, names, cardinality, r, choice, method, deflation, certify)
     if isinstance(shrinkage, str):
         if shrinkage != "auto":
             raise ValueError(f"shrinkage must be None, 'auto' or a number in [0, 1], not {shrinkage!r}")

@@ -42,8 +42,8 @@ from ..linalg.eigen import largest_eigenpairs
 from ..objectives.ratio import RatioOfUnits
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
 from ..solvers.solution import Solution
-from ..supports.admissible import Supports, Units
-from ..supports.search import Clock, Steps, backward, forward
+from ..supports.admissible import Supports, Units, knowledge
+from ..supports.search import Clock, Steps, backward, forward, forward_ways
 from .pencil import Form, Pencil, Unbounded
 from .ratio_bounds import refuse_many
 
@@ -55,7 +55,7 @@ __all__ = [
     "flows",
     "greedy_searches",
     "ratio_of",
-    "single_variables",
+    "single_units",
 ]
 __dir__ = __all__.copy
 
@@ -67,6 +67,7 @@ DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.resid
 class Options:
     """How directions are sought."""
 
+    supports: Supports
     cardinality: tuple[int, ...]
     method: str
     strategy: str
@@ -79,16 +80,26 @@ class Options:
 
 
 def check_options(
-    p: int, cardinality: Any, n_components: Any, method: Any, deflation: Any, certify: Any
-) -> Options:
+    p: int, names: tuple[str, ...] | None, cardinality: Any, n_components: Any, choice: Any, method: Any,
+    deflation: Any, certify: Any,
+) -> Options:  # fmt: skip
     """Validate what `sparse_eigen` and `sparse_lda` share."""
-    given = as_ratio_search(method)
+    given, supports = as_ratio_search(method), Supports.checked(p, names, **knowledge(choice))
     r = integer(n_components, "n_components", 1, p)
-    most = min(p, PENCIL_SUPPORT)
+    least, most = supports.bounds
+    most = min(most, PENCIL_SUPPORT)
     k = per_component(
-        min(default_cardinality(p), most) if cardinality is None else cardinality, "cardinality", r,
-        lambda v, name: integer(v, name, 1, most),
+        min(max(default_cardinality(p), least), most) if cardinality is None else cardinality, "cardinality",
+        r, lambda v, name: integer(v, name, least, most, "" if supports.plain else supports.why()),
     )  # fmt: skip
+    removal = check_choice(deflation, "deflation", DEFLATIONS)
+    if not supports.plain and given.method == "rayleigh_flow":
+        raise ValueError(
+            "choice cannot be combined with method='rayleigh_flow', which keeps the largest entries of each "
+            "step, whichever they are: use method='greedy'"
+        )
+    if supports.signs is not None and DEFLATIONS[removal].quotient:
+        raise ValueError(f"signs cannot be combined with deflation={deflation!r}: leave one out")
     if given.strategy in ("backward", "bidirectional") and p > PENCIL_BACKWARD_ORDER:
         raise ValueError(
             f"strategy={given.strategy!r} takes at most {PENCIL_BACKWARD_ORDER} variables, not {p}: "
@@ -97,8 +108,8 @@ def check_options(
     if check_bool(certify, "certify"):
         refuse_many(p)
     return Options(
-        k, given.method, given.strategy, given.swaps, check_choice(deflation, "deflation", DEFLATIONS),
-        given.max_iter, given.tol, as_seed(given.rng), bool(certify),
+        supports, k, given.method, given.strategy, given.swaps, removal, given.max_iter, given.tol,
+        as_seed(given.rng), bool(certify),
     )  # fmt: skip
 
 
@@ -107,22 +118,23 @@ def check_options(
 
 def ratio_of(pencil: Pencil, supports: Supports) -> RatioOfUnits:
     """The largest value of the pencil on a support of variables that are not constant."""
-    objective = RatioOfUnits(pencil, supports.among(pencil.usable))
+    objective = RatioOfUnits(pencil, supports.among(supports.mask(np.flatnonzero(pencil.usable))))
     objective.most_tried = max(PENCIL_ENTERING, int(PENCIL_SWAP_WORK / (4.0 * supports.room**3)))
     return objective
 
 
 def greedy_searches(objective: RatioOfUnits, pencil: Pencil, strategy: str, clock: Clock) -> Iterator[Units]:
     """The supports that the searches of a strategy find."""
-    k, n = objective.supports.room, len(pencil.active)
+    supports = objective.supports
+    k, n = supports.room, len(pencil.active)
     if strategy != "backward":
-        yield forward(objective, clock=clock)
+        yield from forward_ways(objective, clock)
     if strategy in ("backward", "bidirectional"):
         yield backward(objective, clock)
     if strategy != "auto" or k == 1:
         return
-    if math.comb(n, k) <= PENCIL_ENUMERATED:
-        sets = [objective.supports.mask(np.array(S)) for S in itertools.combinations(pencil.active, k)]
+    if supports.plain and math.comb(n, k) <= PENCIL_ENUMERATED:
+        sets = [supports.mask(np.array(S)) for S in itertools.combinations(pencil.active, k)]
         yield sets[int(np.argmax(objective.most(sets)))]
         return
     if n <= USUAL_BACKWARD_ORDER:
@@ -131,19 +143,23 @@ def greedy_searches(objective: RatioOfUnits, pencil: Pencil, strategy: str, cloc
             yield backward(objective, clock)
     affordable = int(PENCIL_START_WORK / (4 / 3 * k**3 * n))
     starts: Sequence[Sequence[int]]
-    if k > 2 and n <= PENCIL_BACKWARD_ORDER:
+    if supports.plain and k > 2 and n <= PENCIL_BACKWARD_ORDER:
         starts = best_pairs(pencil, min(PENCIL_PAIRS, affordable))
     else:
-        starts = [[first] for first in single_variables(objective, min(PENCIL_STARTS, affordable))]
+        starts = [[first] for first in single_units(objective, min(PENCIL_STARTS, affordable))]
     for start in starts:
+        units = supports.included.copy()
+        units[list(start)] = True
         with contextlib.suppress(Unbounded):
-            yield forward(objective, objective.supports.mask(np.array(start)), clock)
+            yield forward(objective, units, clock)
 
 
-def single_variables(objective: RatioOfUnits, count: int) -> list[int]:
-    """Those of the largest ratios, each by itself."""
-    active = np.flatnonzero(objective.supports.allowed)
-    ratio = objective.with_each(np.zeros_like(objective.supports.allowed), active)
+def single_units(objective: RatioOfUnits, count: int) -> list[int]:
+    """Those of the largest ratios, each beside what is included."""
+    supports = objective.supports
+    begin = np.array(supports.included)
+    active = np.flatnonzero(supports.joining(begin))
+    ratio = objective.with_each(begin, active) if len(active) else np.zeros(0)
     return [*active[np.argsort(-ratio, kind="stable")[:count]]]
 
 
@@ -206,7 +222,7 @@ def flows(
         x = _refined(pencil, S, v, k, step, options, steps)
         return supports.mask(x.index), x.converged
 
-    yield refined(np.sort(single_variables(objective, k)), None)
+    yield refined(np.sort(single_units(objective, k)), None)
     if k <= GRADIENT_SUPPORT:
         yield refined(supports.index(forward(_BySlope(pencil, supports))), None)
     S, v = active, _dense_start(pencil, options.seed)

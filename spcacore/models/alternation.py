@@ -8,8 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from .._limits import EXACT_SLACK, REFINEMENT_ROUNDS
+import numpy as np
+
+from .._limits import EXACT_ORDER, EXACT_SLACK, REFINEMENT_ROUNDS, RISE
 from .._messages import counted, warn
+from .._types import Index
 from .._validation import (
     Hook,
     integer,
@@ -23,9 +26,9 @@ from ..operators.problem import Problem, usual_cardinality
 from ..progress import Progress
 from ..solvers.base import Solver, check_choice_of, hook_of_component
 from ..solvers.certificates import upper_bounds
-from ..solvers.proving import better_support
+from ..solvers.exact import ExactSearch, solve_to_optimality
 from ..solvers.share import Share, fewest_variables
-from ..solvers.solution import Ended, Solution, ended
+from ..solvers.solution import Ended, Report, Solution, ended
 from ..supports.admissible import Supports
 from .across import check_sizes, search_together, tell_found
 from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint, with_sign
@@ -101,6 +104,9 @@ def usual_sparsity(problem: Problem, wanted: str) -> float:
     """A cardinality, or the l1 norm of a unit vector of as many equal entries."""
     k = usual_cardinality(problem)
     return math.sqrt(k) if wanted == "l1_bound" else k
+
+
+FORMING_SPEED = 1e10  # multiplications in a second by which a matrix of all variables is formed, about
 
 
 def check_sparsities(method: type[Solver], given: Any, r: int, problem: Problem) -> tuple[Any, ...]:
@@ -180,6 +186,7 @@ def _in_turn(
     """Append to `found` one component after another, each removed; a warning where nothing is left."""
     r, first_order = len(solvers), state.deflation.first_order
     total = TotalShare.of(problem, solvers[0].objective, request.total_share)
+    state = state.formed() if solvers[0].forms else state
     for t, solver in enumerate(solvers):
         if t < len(known):
             new: Solution | None = known[t]
@@ -205,7 +212,7 @@ def _in_turn(
         if request.certify is True:
             asked, report = request.sparsity[t], hook_of_component(hook, t, r, whole=True)
             k = _cardinality(state.supports, new, asked)
-            better, own = better_support(problem, state, new, k, request.proof_seconds, report)
+            better, own = _better_support(problem, state, new, k, request.proof_seconds, report)
             free = (
                 solver.name == "tpower"
                 and request.method.renormalize
@@ -269,7 +276,9 @@ def refine_all(
     )  # fmt: skip
     if not (converged or quiet or (hook is not None and hook.ended)):
         warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS))
-    state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
+    uncorrelated = request.constraint == "uncorrelated"  # whose variances add up
+    removal = DEFLATIONS["projection" if uncorrelated else "generalized"]
+    state = DeflatedOperator.from_problem(problem, removal, request.constraint if uncorrelated else None)
     out = []
     for x, size, (index, entries) in zip(found, sizes, loadings, strict=True):
         entries = with_sign(problem, index, entries)
@@ -302,3 +311,36 @@ def _certified(
     if not bound <= objective * (1 + EXACT_SLACK.of(problem.operator.dtype)):
         bound = min(bound, *upper_bounds(problem, state, size).values())
     return replace(x, objective=objective, upper_bound=max(bound, objective))
+
+
+def _better_support(
+    problem: Problem, state: DeflatedOperator, x: Solution, k: int, seconds: float, hook: Report | None
+) -> tuple[Solution, float]:
+    """x, or what a tree that starts from it finds better, and an upper bound on all of k nonzeros.
+
+    The bound is infinite where no tree is tried: with all variables, under groups or signs, or where the
+    matrix of all variables is too large, or takes too long to form.
+    """
+    p, op = problem.p, state.operator
+    if x.proved:
+        return x, x.objective
+    forming = 0.0 if op.symmetric_form else float(op.m) * p**2
+    few = k < p <= EXACT_ORDER and forming < seconds * FORMING_SPEED
+    if not (few and state.supports.simple) or ended(hook):
+        return x, math.inf
+    solver = ExactSearch(0.0, seconds, None)
+    proof = solve_to_optimality(problem, state, k, solver, [0, 0], hook, x.index, bounded=False)
+    if proof is None:
+        return x, math.inf
+    found = proof.found
+    value = state.objective(x.index, x.entries)
+    if found.objective > value + RISE * abs(value) and not _same(found.index, x.index):
+        x, value = (
+            replace(x, index=found.index, entries=found.entries, objective=found.objective),
+            found.objective,
+        )
+    return x, proof.bound(value, op.dtype)
+
+
+def _same(index: Index, other: Index) -> bool:
+    return np.array_equal(np.sort(index), np.sort(other))

@@ -1,30 +1,21 @@
 """One number of nonzeros for all loadings: how to divide it, and among which variables.
 
-A nonzero moves from one loading to another where the loss of the one, given all the others, is less than the
-gain of the other: the moves that promise most are tried, and loadings solved again each given the others.
+A nonzero moves from one loading to another where all explain more after it, each solved again given the
+others: the best of such moves, as long as there is one.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .._limits import BUDGET_SPLITS, BUDGET_TRIALS, CHOICE_SWAPS, REFINEMENT_ROUNDS, RISE, SMALL_ORDER
-from .._types import Array
-from ..operators.deflation import DEFLATIONS, DeflatedOperator
+from .._limits import BUDGET_SPLITS, BUDGET_TRIALS, REFINEMENT_ROUNDS, RISE, SMALL_ORDER
 from ..operators.problem import Problem
-from ..operators.submatrix import rows_of
-from ..solvers.bordered_pencil import Pencil
-from ..solvers.refitting import refit
-from ..solvers.solution import Solution
-from ..supports.admissible import Supports
 from ..supports.enumeration import splits_of
 from ..supports.search import Steps
 from .orthogonal_search import Loading, in_turn
 from .refinement import quickly_refined, refined
 
-__all__ = ["Change", "best_budget", "even_split"]
-
-Change = tuple[float, int]  # what is lost or gained by a unit
+__all__ = ["best_budget", "even_split"]
 
 
 def even_split(total: int, r: int) -> tuple[int, ...]:
@@ -77,125 +68,38 @@ def _moved(
     With what is explained then, and the cardinality that each loading may have.
     """
     while not steps.over:
-        loadings = _without_zeros(loadings)
-        for trial, split in _trials(problem, loadings, sizes, most)[:BUDGET_TRIALS]:
-            new, more = quickly_refined(problem, trial, split)
-            if more > value * (1 + RISE):
-                loadings, value, sizes = new, more, split
-                steps(1)
-                break
-        else:
+        trials = _trials(problem, _without_zeros(loadings), sizes, most)
+        ends = [(*quickly_refined(problem, trial, split), split) for trial, split in trials]
+        best = max(ends, key=lambda end: end[1], default=(loadings, 0.0, sizes))
+        if not best[1] > value * (1 + RISE):
             break
+        loadings, value, sizes = best
+        steps(1)
     return loadings, value, sizes
 
 
 def _trials(
     problem: Problem, loadings: list[Loading], sizes: tuple[int, ...], most: int
 ) -> list[tuple[list[Loading], tuple[int, ...]]]:
-    """Loadings after a move, and their cardinalities; those of the largest gain first.
+    """Loadings without a unit, whose room another one gets, and their cardinalities; small units first.
 
     Of a loading with more room than it uses, that may move, without a loss.
     """
-    supports, losses, gains = problem.supports, list[list[Change]](), list[list[Change]]()
-    used = [supports.cardinality_with(index) for index, _ in loadings]
-    for t, x in enumerate(loadings):
-        state = _given(problem, loadings[:t] + loadings[t + 1 :])
-        changes = _changes_of_units if supports.shapes else _changes
-        loss, gain = changes(state, supports, x)
-        losses.append([(0.0, -1)] if not supports.shapes and used[t] < sizes[t] else loss)
-        gains.append(gain)
-    moves = []
-    for s, (k, now) in enumerate(zip(sizes, used, strict=True)):
-        leaving = [(lost, u, int(supports.size[u]) if u >= 0 else 1) for lost, u in losses[s]]
-        leaving += [(0.0, -1, k - now)] if supports.shapes and k > now else []
-        for lost, u, freed in leaving:
-            for t, joining in enumerate(gains):
-                room = sizes[t] - used[t] + freed
-                fits = [(gained, v) for gained, v in joining if supports.size[v] <= room]
-                if t != s and fits and sizes[t] + freed <= most:
-                    gained, v = max(fits)
-                    moves.append((gained - lost, s, u, t, v, freed))
-    out = []
-    for _, s, u, t, v, freed in sorted(moves, key=lambda move: -move[0]):
-        trial, split = [*loadings], [*sizes]
-        split[s] -= freed
-        split[t] += freed
-        if u >= 0:
-            index, entries = loadings[s]
+    supports, moves = problem.supports, list[tuple[float, int, int, Loading]]()
+    for s, (index, entries) in enumerate(loadings):
+        room = sizes[s] - supports.cardinality_with(index)
+        if room > 0:
+            moves.append((0.0, s, room, (index, entries)))
+        norms, units = supports.per_unit(np.square(entries), index), supports.units(index)
+        leaving = units[~supports.included[units]]
+        for u in leaving[np.argsort(norms[leaving], kind="stable")][:BUDGET_TRIALS].tolist():
             kept = supports.unit[index] != u
-            trial[s] = index[kept], entries[kept]
-        trial[t] = _joined(supports, loadings[t], v)
-        if all(entries.any() for _, entries in trial):
-            out.append((trial, tuple(split)))
+            if entries[kept].any():
+                moves.append((float(norms[u]), s, int(supports.size[u]), (index[kept], entries[kept])))
+    out = []
+    for _, s, freed, left in sorted(moves, key=lambda move: move[0]):
+        for t in range(len(sizes)):
+            if t != s and sizes[t] + freed <= most:
+                split = [k - freed * (a == s) + freed * (a == t) for a, k in enumerate(sizes)]
+                out.append(([left if a == s else x for a, x in enumerate(loadings)], tuple(split)))
     return out
-
-
-def _given(problem: Problem, others: list[Loading]) -> DeflatedOperator:
-    state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
-    for other in others:
-        state = state.deflate(*other, problem.noise)
-    return state
-
-
-def _joined(supports: Supports, x: Loading, unit: int) -> Loading:
-    """A loading with tiny entries for one unit more."""
-    index, entries = x
-    new = np.setdiff1d(supports.variables(np.array([unit])), index)
-    tiny = np.full(len(new), np.finfo(entries.dtype).eps, entries.dtype)
-    if supports.signs is not None:
-        tiny *= np.where(supports.signs[new] == 0, 1, supports.signs[new])
-    both = np.append(index, new)
-    order = np.argsort(both)
-    return both[order], np.append(entries, tiny)[order]
-
-
-def _changes(
-    state: DeflatedOperator, supports: Supports, x: Loading
-) -> tuple[list[Change], list[Change]]:  # fmt: skip
-    """What is lost without the variable that is missed least, and gained with that which adds most."""
-    S, p = x[0], len(supports.unit)
-    pencil = Pencil.of(state, -1.0 if state.quotient else 0.0)
-    C = rows_of(state.operator, S)
-    basis = pencil.basis(C[:, S].astype(np.float64), S)
-    now = float(basis.eigenvalues[0]) if len(basis.eigenvalues) else 0.0
-    left = basis.without_each()
-    loss = [(now - float(left.max()), int(S[np.argmax(left)]))] if len(S) > 1 else []
-    others = np.setdiff1d(np.arange(p), S)
-    if len(others) == 0:
-        return loss, []
-    diagonal = np.ascontiguousarray(state.diagonal, np.float64)
-    norm = None if pencil.Q is not None else np.einsum("ij,ij->j", C, C, dtype=np.float64)
-    value: Array = pencil.bordered_eigenvalues(C, S, others, diagonal, basis, norm)
-    return loss, [(float(value.max()) - now, int(others[np.argmax(value)]))]
-
-
-def _changes_of_units(
-    state: DeflatedOperator, supports: Supports, x: Loading
-) -> tuple[list[Change], list[Change]]:
-    """What is lost without each unit of the smallest norms, and gained with each of the largest products."""
-    index, entries = x
-    now, units = _worth(state, x), supports.units(index)
-    dense = np.zeros(len(supports.unit))
-    dense[index] = entries
-    leaving = units[~supports.included[units]] if len(units) > 1 else units[:0]
-    leaving = leaving[np.argsort(supports.norms(dense)[leaving], kind="stable")][:BUDGET_TRIALS]
-    losses = []
-    for u in leaving.tolist():
-        kept = supports.unit[index] != u
-        losses.append((now - _worth(state, (index[kept], entries[kept])), u))
-    product = state.operator.apply(index, np.ascontiguousarray(entries)).astype(np.float64)
-    outside = supports.allowed & ~supports.included
-    outside[units] = False
-    best = np.flatnonzero(outside)
-    norms = supports.norms(supports.projected(product))
-    best = best[np.argsort(-norms[best], kind="stable")][:CHOICE_SWAPS]
-    return losses, [(_worth(state, _joined(supports, x, u)) - now, u) for u in best.tolist()]
-
-
-def _worth(state: DeflatedOperator, x: Loading) -> float:
-    """What the best values on a support explain."""
-    index, entries = x
-    if not entries.any():
-        return 0.0
-    entries = entries / np.linalg.norm(entries)
-    return max(refit(state, Solution(index, entries, -np.inf, 0, True)).objective, 0.0)

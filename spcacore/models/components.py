@@ -17,10 +17,11 @@ from ..choice import Choice, Explained, Total
 from ..methods import Method
 from ..operators.gram import formed, is_rounding
 from ..operators.inputs import as_fitted
-from ..operators.leading import cheap_dense_shares
+from ..operators.leading import shares_when_asked
 from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..operators.transform import fitted_scores
 from ..progress import Callback, check_callback
+from ..readable import WhenAsked
 from ..results import LoadingsResult
 from ..solvers.base import hook_of_component
 from ..solvers.solution import Solution, Tally
@@ -117,7 +118,7 @@ class SparsePCAResult(LoadingsResult):
     options: Request = field(repr=False)
     upper_bound: NDArray[np.float64] | None = None
     gap: NDArray[np.float64] | None = None
-    dense_ratio: NDArray[np.float64] | None = None
+    dense_ratio: Any = WhenAsked()  # noqa: RUF009 - a descriptor
     joint_bound: float | None = None
     joint_gap: float | None = None
     scores: NDArray[Any] | None = None
@@ -439,7 +440,7 @@ def components_result(
         options=request,
         upper_bound=upper_bound,
         gap=gap,
-        dense_ratio=cheap_dense_shares(problem, len(found)),
+        dense_ratio=shares_when_asked(problem, len(found)),
         joint_bound=joint_bound,
         joint_gap=joint_gap,
         scores=None if rows is None else fitted_scores(rows, problem, V),

@@ -297,7 +297,9 @@ def _alternated(
         inner, square = space.inner(B, f), float(np.sum(B * B))
         quadratic = square if ridge == math.inf else float(np.trace(inner)) + ridge * square
         with np.errstate(under="ignore"):
-            objective.append(trace - 2 * nuclear + quadratic + 2 * float(levels @ nets.cost(B)))
+            objective.append(
+                trace - 2 * nuclear + quadratic + 2 * float(levels @ [problem.supports.cost(b) for b in B.T])
+            )
         before, unit_B = unit_B, unit_columns(B)
         converged = bool(np.abs(unit_B - before).max() <= tol)
         if not monotone and not converged:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, qr
+from scipy.linalg import blas, lapack, qr
 
 from .. import _core
 from .._limits import (
@@ -30,12 +30,13 @@ from .._records import record
 from .._types import Array
 from .._validation import is_sparse, real_array
 from ..linalg.eigen import leading_eigenpairs
+from ..linalg.lapack import interruptible
 from ..linalg.scaling import exponent_above
 from ..linalg.threads import Report, in_threads
 
 __all__ = [
     "Kernel", "KernelFunction", "KernelMatrix", "Rows", "Vector", "blocks", "expanded", "large",
-    "largest_magnitude", "leading", "signed", "tiles", "tolerance",
+    "largest_magnitude", "leading", "preimages", "signed", "tiles", "tolerance",
 ]  # fmt: skip
 
 KernelFunction = Callable[[Any, Any], Any]
@@ -211,7 +212,8 @@ def expanded(
 
 
 class KernelMatrix:
-    """The kernel matrix of all samples, doubly centered and times 2^-exponent."""
+    """The kernel matrix of all samples, doubly centered and times 2^-exponent; with weights, of which the
+    means are, times the roots of these from both sides."""
 
     kernel: Kernel
     rows: Rows
@@ -221,10 +223,12 @@ class KernelMatrix:
     exponent: int
     largest: float
 
-    def __init__(self, kernel: Kernel, rows: Rows, n: int, dtype: np.dtype) -> None:
-        self.kernel, self.rows, self.n, self.dtype = kernel, rows, n, dtype
+    def __init__(
+        self, kernel: Kernel, rows: Rows, n: int, dtype: np.dtype, weight: Array | None = None
+    ) -> None:
+        self.kernel, self.rows, self.n, self.dtype, self.weight = kernel, rows, n, dtype, weight
         self.held: NDArray[Any] | None = None
-        self.mean = np.zeros(n)  # of columns
+        self.mean, self.center = np.zeros(n), 0.0  # of columns, and of these
         self.exponent = 0
         self.largest = 1.0
 
@@ -266,7 +270,10 @@ class KernelMatrix:
     def _center(self, tile: NDArray[Any], i: slice, j: slice) -> None:
         """tile_ab -= mean_a + mean_b - mean of means."""
         tile -= self.mean[j].astype(self.dtype)
-        tile -= (self.mean[i] - self.mean.mean()).astype(self.dtype)[:, None]
+        tile -= (self.mean[i] - self.center).astype(self.dtype)[:, None]
+        if self.weight is not None:
+            tile *= np.sqrt(self.weight[i, None]).astype(self.dtype)
+            tile *= np.sqrt(self.weight[j]).astype(self.dtype)
         if self.exponent:
             tile *= 2.0**-self.exponent
 
@@ -276,11 +283,11 @@ class KernelMatrix:
         total, trace, largest, asymmetry = np.zeros(n), 0.0, 0.0, 0.0
         for i, j, tile in self._uncentered_tiles():
             with np.errstate(over="ignore", invalid="ignore"):
-                total[i] += tile.sum(axis=1, dtype=np.float64)
+                total[i] += self._sums(tile, j)
                 if i == j:
-                    trace += float(tile.diagonal().sum(dtype=np.float64))
+                    trace += float(self._sums(tile.diagonal()[None], i)[0])
                 else:
-                    total[j] += tile.sum(axis=0, dtype=np.float64)
+                    total[j] += self._sums(tile.T, i)
                 if function != "rbf":
                     largest = max(largest, largest_magnitude(tile))
                 if function == "precomputed":
@@ -292,12 +299,21 @@ class KernelMatrix:
         if asymmetry > largest * SYMMETRY.of(self.dtype):
             what = "a precomputed kernel matrix" if function == "precomputed" else "a kernel"
             raise ValueError(f"{what} must be symmetric, and this one is not, by up to {asymmetry:.3g}")
-        self.mean = total / n
+        self.mean = total / (n if self.weight is None else self.weight.sum())
+        self.center = float(np.average(self.mean, weights=self.weight))
         if function != "rbf":
             exponent = exponent_above(largest)
             self.exponent = exponent + exponent % 2
             self.largest = math.ldexp(largest, -self.exponent)
-        return math.ldexp(trace - float(total.sum()) / n, -self.exponent)
+        if self.weight is not None:
+            self.largest *= float(self.weight.max())
+        return math.ldexp(trace - float(self._sums(self.mean[None], slice(None))[0]), -self.exponent)
+
+    def _sums(self, tile: NDArray[Any], columns: slice) -> Array:
+        """Of the rows, each column as often as its weight says."""
+        if self.weight is None:
+            return tile.sum(axis=1, dtype=np.float64)
+        return np.asarray(tile @ self.weight[columns])
 
     def held_components(self, r: int, dense: bool, seed: int) -> tuple[Vector, Vector, float, str]:
         """The r largest eigenvalues, their vectors, the trace and the solver, of a matrix in memory."""
@@ -403,3 +419,58 @@ def _new_directions(block: NDArray[np.float64], Q: NDArray[np.float64], scale: f
     V = V[:, np.abs(R.diagonal()) > 1e-12 * scale]
     V = V - Q @ (Q.T @ V)
     return np.linalg.qr(V)[0]
+
+
+# ---- pre-images ---------------------------------------------------------------------------------------
+
+
+def preimages(
+    name: str | KernelFunction,
+    options: dict[str, Any],
+    scores: NDArray[Any],
+    data: Any,
+    ridge: float,
+    weight: Any,
+) -> tuple[Kernel, Rows, NDArray[Any]]:
+    """(K + ridge W^-1)^-1 X, with K the kernel between the scores, W their weights."""
+    if weight is not None:
+        scores, data, ridge = scores[weight > 0], data[weight > 0], ridge / weight[weight > 0]
+    n, r = scores.shape
+    factor = 1 / options["bandwidth"] if name == "rbf" else 1.0
+    kernel = Kernel(name, r, **options, factor=factor)
+    rows = kernel.rows(scores)
+    K = np.empty((n, n), scores.dtype)
+    sums = np.zeros(n)  # of the magnitudes of each column
+    for i, j in tiles(n):
+        kernel.tile(rows, i, rows, j, K[i, j])
+        if name == "rbf":
+            K[i, j] += 1
+        size = np.abs(K[i, j])
+        sums[j] += size.sum(axis=0)
+        if i != j:
+            sums[i] += size.sum(axis=1)
+    K.flat[:: n + 1] += ridge
+    right = data.toarray() if is_sparse(data) else data
+    definite = name in ("linear", "polynomial", "rbf") and (options["coef0"] or 0) >= 0
+    norm = float((sums + ridge).max())
+    wrong = "the kernel of the scores is not finite"
+    if math.isfinite(norm):
+        dual, wrong = interruptible(lambda: _solve(K.T, right, definite, norm))
+    if wrong:
+        raise ValueError(f"pre-images cannot be fitted, a larger ridge may help: {wrong}")
+    return kernel, rows, dual
+
+
+def _solve(K: NDArray[Any], right: NDArray[Any], definite: bool, norm: float) -> tuple[NDArray[Any], str]:
+    """K^-1 right by the upper triangle of K, which is overwritten, and a message where that is not accurate.
+
+    scipy.linalg.solve reports a nearly singular matrix by a warning, which only a filter of the whole process
+    could catch.
+    """
+    names = ("posv", "pocon") if definite else ("sysv", "sycon")
+    solve, condition = lapack.get_lapack_funcs(names, (K, right))
+    *factor, dual, info = solve(K, right, lower=0, overwrite_a=1)
+    if info != 0:
+        return dual, f"the kernel of the scores is {'not positive definite' if definite else 'singular'}"
+    rcond, _ = condition(*factor, norm)
+    return dual, f"it is nearly singular, rcond={rcond:.3g}" if rcond < np.finfo(K.dtype).eps else ""

@@ -16,16 +16,17 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import lapack
 
 from .._docstrings import filled
+from .._labels import joined
 from .._limits import KERNEL_BYTES, SPARSE_MEAN
 from .._messages import brief, counted
-from .._types import MatrixLike, RandomSource
+from .._types import MatrixLike, RandomSource, Weights
 from .._validation import (
     aligned,
     as_seed,
     check_choice,
+    check_sample_weight,
     column_names,
     float_type,
     framed,
@@ -34,7 +35,6 @@ from .._validation import (
     is_sparse,
     number,
 )
-from ..linalg.lapack import interruptible
 from ..linalg.scaling import exponent_above
 from ..operators.blocks import naming_not_finite
 from ..operators.partition import row_blocks
@@ -50,17 +50,17 @@ from .gram import (
     large,
     largest_magnitude,
     leading,
+    preimages,
     signed,
-    tiles,
 )
 from .kernel_inputs import as_kernel_input, as_rows, column_means, median_distance, of_block, positive
 from .random_features import (
     RandomFeatures,
+    drawn_features,
     feature_moments,
     feature_scores,
     map_rows,
     merge_moments,
-    random_fourier_features,
 )
 
 __all__ = ["KernelPCAResult", "kernel_pca"]
@@ -95,7 +95,8 @@ class KernelPCAResult(Tabular):
     scores : ndarray of shape (n, r)
         Scores of the samples. In each column the entry of largest magnitude is positive.
     eigenvalues : ndarray of shape (r,)
-        Eigenvalues of the doubly centered kernel matrix: the sum of squares of each column of scores.
+        Eigenvalues of the doubly centered kernel matrix: the sum of squares of each column of scores, each as
+        often as its sample weight says.
     explained_variance_ratio : ndarray of shape (r,) or None
         Eigenvalues divided by the trace of that matrix. Negative eigenvalues of an indefinite kernel count in
         the trace, so the sum may exceed 1. None if the trace is not positive.
@@ -112,6 +113,8 @@ class KernelPCAResult(Tabular):
         Means of the columns of the kernel matrix (for "rbf" less 1), or of the features.
     features : RandomFeatures or None
         The map, if random features were used.
+    total_weight : float or None
+        The sum of the sample weights, if there were any.
     names : tuple of str or None
         Names of the variables (for a precomputed kernel, of the samples), if the input had any.
 
@@ -136,6 +139,7 @@ class KernelPCAResult(Tabular):
     _samples: tuple[Kernel, Rows] | None = field(repr=False)
     _preimages: tuple[Kernel, Rows, NDArray[Any]] | None = field(repr=False)
     names: tuple[str, ...] | None = None
+    total_weight: float | None = None
 
     @property
     def n_components(self) -> int:
@@ -144,8 +148,8 @@ class KernelPCAResult(Tabular):
 
     @property
     def explained_variance(self) -> NDArray[np.float64]:
-        """Variance of each column of scores, `eigenvalues / (n - 1)`."""
-        return self.eigenvalues / (len(self.scores) - 1)
+        """Variance of each column of scores, `eigenvalues / (n - 1)`, n the sum of sample weights."""
+        return self.eigenvalues / ((self.total_weight or len(self.scores)) - 1)
 
     def transform(self, X: MatrixLike) -> NDArray[Any]:
         """Scores of new rows, centered with the means of the training rows.
@@ -240,6 +244,7 @@ def kernel_pca(
     ridge: float | None = None,
     solver: Literal["lapack", "lanczos"] | None = None,
     memory_limit: float | None = None,
+    sample_weight: Weights = None,
     rng: RandomSource = None,
 ) -> KernelPCAResult:
     """Kernel PCA: the principal components of the data in the space that a kernel maps to.
@@ -289,6 +294,10 @@ def kernel_pca(
     memory_limit : float, optional
         Bytes of the largest kernel matrix kept in memory. A larger one is computed again, tile by tile, for
         each product of a block Lanczos method. Default: 2^31.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row stands for, at least 0: components are the same as if each row were repeated
+        that often, but `coefficients` has one row for all of them. The sum must be above 1. `scores` has a
+        row for each row of X, also where its weight is 0.
     rng : None, int or numpy Generator, optional
         For the sample for the bandwidth, the random features, and the start of Lanczos. None is a fixed seed.
 
@@ -339,7 +348,9 @@ def kernel_pca(
     limit = KERNEL_BYTES if memory_limit is None else number(memory_limit, "memory_limit", 0)
     if random_features is not None:
         _check_feature_options(name, ridge=ridge, solver=solver, memory_limit=memory_limit)
-        return _kernel_pca_by_features(X, n_components, random_features, options["bandwidth"], rng)
+        return _kernel_pca_by_features(
+            X, n_components, random_features, options["bandwidth"], sample_weight, rng
+        )
     if is_row_blocks(X):
         raise TypeError(
             "a kernel matrix of all pairs of rows needs the data in memory, and X is in blocks of rows: use "
@@ -348,12 +359,13 @@ def kernel_pca(
     seed = as_seed(rng)
     data = as_kernel_input(X, square=name == "precomputed")
     n = data.shape[0]
-    r = _check_components(n_components, n)
+    weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), n)
+    r = _check_components(n_components, n, weight=weight)
     size = n * n * data.dtype.itemsize
     _check_size(size, limit, name, solver, ridge)
-    options = _with_defaults(name, options, data, seed)
+    options = _with_defaults(name, options, data, seed, weight)
     k = _build_kernel(name, options, data)
-    matrix = KernelMatrix(k, k.rows(data), n, data.dtype)
+    matrix = KernelMatrix(k, k.rows(data), n, data.dtype, weight)
     if size <= limit:
         dense = solver == "lapack" if solver is not None else not large(n, r)
         values, U, trace, used = matrix.held_components(r, dense, seed)
@@ -361,12 +373,18 @@ def kernel_pca(
         values, U, trace = matrix.streamed_components(r, seed)
         used = "lanczos"
     _check_rank(values, matrix.noise(values[0]))
-    U = signed(U)
+    root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]
+    U = signed(np.divide(U, root, out=np.zeros_like(U), where=root > 0))
     half = matrix.half_exponent
     with np.errstate(over="ignore", under="ignore"):
         scores = (U * np.ldexp(np.sqrt(values), half)).astype(data.dtype)
-        coefficients = (U * np.ldexp(1 / np.sqrt(values), half - matrix.exponent)).astype(data.dtype)
+        coefficients = (U * root * root * np.ldexp(1 / np.sqrt(values), half - matrix.exponent)).astype(
+            data.dtype
+        )
         eigenvalues = np.ldexp(values, 2 * half)
+    mean, none = matrix.mean.astype(data.dtype), np.flatnonzero(root == 0)
+    if len(none):
+        scores[none] = expanded(k, matrix.rows, data[none], mean, coefficients)
     warn_out_of_range(values, eigenvalues)
     return KernelPCAResult(
         scores=scores,
@@ -379,11 +397,12 @@ def kernel_pca(
         coef0=k.coef0,
         solver=used,
         coefficients=coefficients,
-        kernel_mean=matrix.mean.astype(data.dtype),
+        kernel_mean=mean,
         features=None,
         _samples=(k, matrix.rows if name != "precomputed" else Rows(None, None, n)),
-        _preimages=None if ridge is None else _preimages(name, options, scores, data, ridge),
+        _preimages=None if ridge is None else preimages(name, options, scores, data, ridge, weight),
         names=column_names(X),
+        total_weight=None if weight is None else float(weight.sum()),
     )
 
 
@@ -418,18 +437,19 @@ def _check_feature_options(name: Any, **options: Any) -> None:
 
 
 def _with_defaults(
-    name: str | KernelFunction, options: dict[str, Any], data: Any, seed: int
+    name: str | KernelFunction, options: dict[str, Any], data: Any, seed: int, weight: Any
 ) -> dict[str, Any]:
     """The options, with defaults that depend on the data."""
     complete = dict(options)
     if name == "rbf" and options["bandwidth"] is None:
-        complete["bandwidth"] = median_distance(data, seed)
+        complete["bandwidth"] = median_distance(data, seed, weight)
     if name in ("polynomial", "sigmoid") and options["gamma"] is None:
         complete["gamma"] = 1 / data.shape[1]
     return complete
 
 
-def _check_components(n_components: Any, n: int, most: int | None = None) -> int:
+def _check_components(n_components: Any, n: int, most: int | None = None, weight: Any = None) -> int:
+    n = n if weight is None else int(np.count_nonzero(weight))
     if n < 2:
         raise ValueError("X has a single sample; kernel PCA needs at least two")
     return integer(n_components, "n_components", 1, n - 1 if most is None else min(n - 1, most))
@@ -457,7 +477,7 @@ def _check_rank(values: NDArray[np.float64], noise: float) -> None:
         )
 
 
-# ---- the kernel, and pre-images ---------------------------------------------------------------------
+# ---- the kernel --------------------------------------------------------------------------------------
 
 
 def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any) -> Kernel:
@@ -487,51 +507,6 @@ def _spread(name: str | KernelFunction, data: Any, mean: NDArray[np.float64], fa
     return float((column_means(scaled.multiply(scaled)) - (mean * factor) ** 2).sum())
 
 
-def _preimages(
-    name: str | KernelFunction, options: dict[str, Any], scores: NDArray[Any], data: Any, ridge: float
-) -> tuple[Kernel, Rows, NDArray[Any]]:
-    """(K + ridge I)^-1 X, with K the kernel between the scores."""
-    n, r = scores.shape
-    factor = 1 / options["bandwidth"] if name == "rbf" else 1.0
-    kernel = Kernel(name, r, **options, factor=factor)
-    rows = kernel.rows(scores)
-    K = np.empty((n, n), scores.dtype)
-    sums = np.zeros(n)  # of the magnitudes of each column
-    for i, j in tiles(n):
-        kernel.tile(rows, i, rows, j, K[i, j])
-        if name == "rbf":
-            K[i, j] += 1
-        size = np.abs(K[i, j])
-        sums[j] += size.sum(axis=0)
-        if i != j:
-            sums[i] += size.sum(axis=1)
-    K.flat[:: n + 1] += ridge
-    right = data.toarray() if is_sparse(data) else data
-    definite = name in ("linear", "polynomial", "rbf") and (options["coef0"] or 0) >= 0
-    norm = float(sums.max()) + ridge
-    wrong = "the kernel of the scores is not finite"
-    if math.isfinite(norm):
-        dual, wrong = interruptible(lambda: _solve(K.T, right, definite, norm))
-    if wrong:
-        raise ValueError(f"pre-images cannot be fitted, a larger ridge may help: {wrong}")
-    return kernel, rows, dual
-
-
-def _solve(K: NDArray[Any], right: NDArray[Any], definite: bool, norm: float) -> tuple[NDArray[Any], str]:
-    """K^-1 right by the upper triangle of K, which is overwritten, and a message where that is not accurate.
-
-    scipy.linalg.solve reports a nearly singular matrix by a warning, which only a filter of the whole process
-    could catch.
-    """
-    names = ("posv", "pocon") if definite else ("sysv", "sycon")
-    solve, condition = lapack.get_lapack_funcs(names, (K, right))
-    *factor, dual, info = solve(K, right, lower=0, overwrite_a=1)
-    if info != 0:
-        return dual, f"the kernel of the scores is {'not positive definite' if definite else 'singular'}"
-    rcond, _ = condition(*factor, norm)
-    return dual, f"it is nearly singular, rcond={rcond:.3g}" if rcond < np.finfo(K.dtype).eps else ""
-
-
 def _expanded(block: Any, kernel: Kernel, rows: Rows, *arguments: Any) -> NDArray[Any]:
     """`expanded` of a block of rows."""
     return of_block(block, lambda new: expanded(kernel, rows, new, *arguments))
@@ -541,16 +516,21 @@ def _expanded(block: Any, kernel: Kernel, rows: Rows, *arguments: Any) -> NDArra
 
 
 def _kernel_pca_by_features(
-    X: Any, n_components: Any, random_features: Any, bandwidth: Any, rng: Any
+    X: Any, n_components: Any, random_features: Any, bandwidth: Any, sample_weight: Any, rng: Any
 ) -> KernelPCAResult:
     given = isinstance(random_features, RandomFeatures)
     if given and bandwidth is not None:
         raise ValueError("random_features have a bandwidth of their own; give one of the two")
     rows = as_rows(X, len(random_features.weights) if given else None)
+    weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), rows.shape[0])
     if not is_row_blocks(rows):
-        return _fit_features(rows, column_names(X), n_components, random_features, bandwidth, rng)
+        return _fit_features(rows, column_names(X), n_components, random_features, bandwidth, weight, rng)
     with naming_not_finite(rows):
-        return _fit_features(rows.held(), rows.names, n_components, random_features, bandwidth, rng)
+        return _fit_features(rows.held(), rows.names, n_components, random_features, bandwidth, weight, rng)
+
+
+def _moments_of_block(block: Any, weight: Any, features: RandomFeatures) -> Any:
+    return of_block(block, feature_moments, features, weight)
 
 
 def _fit_features(
@@ -559,19 +539,23 @@ def _fit_features(
     n_components: Any,
     random_features: Any,
     bandwidth: Any,
+    weight: Any,
     rng: Any,
 ) -> KernelPCAResult:
     if isinstance(random_features, RandomFeatures):
         features = random_features
     else:
         m = integer(random_features, "random_features", 1)
-        _check_components(n_components, rows.shape[0], m)
-        features = random_fourier_features(rows, m, bandwidth=bandwidth, rng=rng)
+        _check_components(n_components, rows.shape[0], m, weight)
+        features = drawn_features(rows, m, bandwidth, rng, weight)
     n, m = rows.shape[0], features.n_features
-    r = _check_components(n_components, n, m)
+    r = _check_components(n_components, n, m, weight)
     by_blocks, dtype = is_row_blocks(rows), float_type(rows.dtype)
-    moments = rows.reduced(merge_moments, of_block, feature_moments, features) if by_blocks else None
-    _, mean, C = feature_moments(rows, features) if moments is None else moments
+    if by_blocks:
+        each = rows.split_or_none(weight)
+        n, mean, C = rows.reduced(merge_moments, _moments_of_block, features, each=each)
+    else:
+        n, mean, C = feature_moments(rows, features, weight)
     trace = float(C.diagonal().sum())
     values, V, solver = leading(C.T, r, not large(m, r), 0)
     _check_rank(values, 100 * float(np.finfo(dtype).eps) * max(values.max(initial=0), math.sqrt(n)))
@@ -579,12 +563,13 @@ def _fit_features(
         scores = rows.stacked(of_block, feature_scores, features, mean, V)
     else:
         scores = feature_scores(rows, features, mean, V)
-    largest = np.array([z[np.abs(z).argmax()] for z in scores.T])
+    heavy = scores if weight is None else scores[weight > 0]
+    largest = np.array([z[np.abs(z).argmax()] for z in heavy.T])
     sign = np.where(largest < 0, -1, 1).astype(scores.dtype)
     scores *= sign
     return KernelPCAResult(
         scores=scores, eigenvalues=values, explained_variance_ratio=values / trace, kernel="rbf",
         bandwidth=features.bandwidth, degree=None, gamma=None, coef0=None, solver=solver,
         coefficients=V * sign, kernel_mean=mean, features=features, _samples=None, _preimages=None,
-        names=names,
+        names=names, total_weight=None if weight is None else n,
     )  # fmt: skip

@@ -48,15 +48,17 @@ def as_kernel_input(X: Any, square: bool = False, name: str = "X") -> Any:
     return S
 
 
-def column_means(a: Any) -> NDArray[np.float64]:
+def column_means(a: Any, weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """The means of the columns, dense or sparse."""
     with np.errstate(under="ignore"):
+        if weight is not None:
+            return np.asarray(a.T @ (weight / weight.sum()), np.float64)
         return np.asarray(a.mean(axis=0, dtype=np.float64)).ravel()
 
 
-def median_distance(data: Any, seed: int) -> float:
+def median_distance(data: Any, seed: int, weight: NDArray[np.float64] | None = None) -> float:
     """The median distance between rows that differ, in a sample where there are many rows."""
-    a = sample_rows(data, np.random.default_rng(seed))
+    a, weight = sample_rows(data, np.random.default_rng(seed), weight)
     a = a.toarray().astype(np.float64) if is_sparse(a) else a.astype(np.float64)
     exponent = exponent_above(largest_magnitude(a))
     a = np.ldexp(a, -exponent)
@@ -65,11 +67,21 @@ def median_distance(data: Any, seed: int) -> float:
     sums = square[:, None] + square
     distance = sums - 2 * (a @ a.T)
     distance[distance <= (16 + a.shape[1]) * np.finfo(float).eps * sums] = 0
-    distance = distance[np.tri(len(a), k=-1, dtype=bool)]
-    distance = distance[distance > 0]
-    if not len(distance):
+    pairs = np.tri(len(a), k=-1, dtype=bool) & (distance > 0)
+    times = None if weight is None else np.outer(weight, weight)[pairs]
+    distance = distance[pairs]
+    if not len(distance) or (times is not None and not times.any()):
         raise ValueError("X has no variance: all rows are equal, and bandwidth has no default")
-    return math.ldexp(float(np.median(np.sqrt(distance))), exponent)
+    middle = np.median(np.sqrt(distance)) if times is None else _weighted_median(np.sqrt(distance), times)
+    return math.ldexp(float(middle), exponent)
+
+
+def _weighted_median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+    """The median of values that stand so many times each."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weight[order])
+    low, high = (np.searchsorted(total, total[-1] / 2, side) for side in ("left", "right"))
+    return float(values[order[low]] + values[order[min(high, len(order) - 1)]]) / 2
 
 
 class SlicedRows:
@@ -113,19 +125,22 @@ def as_rows(X: Any, p: int | None = None, name: str = "X") -> Any:
     return rows
 
 
-def sample_rows(data: Any, rng: np.random.Generator) -> Any:
-    """At most `BANDWIDTH_ROWS` rows, drawn at random, in their order."""
+def sample_rows(
+    data: Any, rng: np.random.Generator, weight: NDArray[np.float64] | None = None
+) -> tuple[Any, NDArray[np.float64] | None]:
+    """At most `BANDWIDTH_ROWS` rows, drawn at random, in their order, and their weights."""
     n = data.shape[0]
     if n > BANDWIDTH_ROWS:
         chosen = np.sort(rng.choice(n, BANDWIDTH_ROWS, replace=False))
+        weight = None if weight is None else weight[chosen]
     if is_row_blocks(data):
         with naming_not_finite(data):
-            return as_kernel_input((data if n <= BANDWIDTH_ROWS else data.taken(chosen)).whole())
+            return as_kernel_input((data if n <= BANDWIDTH_ROWS else data.taken(chosen)).whole()), weight
     if n <= BANDWIDTH_ROWS:
-        return data[0:n]
+        return data[0:n], weight
     if isinstance(data, SlicedRows) and not isinstance(data.source, np.ndarray):
-        return np.concatenate([data[i : i + 1] for i in chosen.tolist()])
-    return data[chosen]
+        return np.concatenate([data[i : i + 1] for i in chosen.tolist()]), weight
+    return data[chosen], weight
 
 
 def of_block(block: Any, task: Callable[..., Any], *arguments: Any) -> Any:

@@ -118,11 +118,6 @@ class Wanted:
         return choice.rule(Step.L1, level=self.floor)
 
 
-def _cost(B: NDArray[np.float64], choice: Supports) -> NDArray[np.float64]:
-    """What the penalty of each column counts."""
-    return np.array([choice.cost(b) for b in B.T]) if choice.shapes else np.abs(B).sum(axis=0)
-
-
 class Thresholds:
     """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
 
@@ -146,10 +141,6 @@ class Thresholds:
                 B[:, j] = 0
                 B[kept, j] = c[kept]
         return B, levels
-
-    def cost(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What the penalties count."""
-        return _cost(B, self.choice)
 
 
 class ElasticNets:
@@ -198,15 +189,9 @@ class ElasticNets:
                 return B, levels
             self._enlarge(violation)
 
-    def cost(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What the penalties count."""
-        return _cost(B, self.choice)
-
     def _excess(self, C: NDArray[np.float64], levels: Any) -> NDArray[np.float64]:
         """By how much products exceed the levels: their magnitudes, or the norms of their units."""
         choice = self.choice
-        if not choice.shapes:
-            return np.abs(C) - levels
         norms = np.stack([choice.norms(choice.projected(c)) for c in C.T], axis=1)
         return (norms - np.where(choice.included[:, None], 0, levels))[choice.unit]
 

@@ -33,8 +33,8 @@ from .gram import blocks
 from .kernel_inputs import as_rows, column_means, median_distance, of_block, positive, sample_rows
 
 __all__ = [
-    "Moments", "RandomFeatures", "feature_moments", "feature_scores", "map_rows", "merge_moments",
-    "random_fourier_features",
+    "Moments", "RandomFeatures", "drawn_features", "feature_moments", "feature_scores", "map_rows",
+    "merge_moments", "random_fourier_features",
 ]  # fmt: skip
 
 
@@ -201,6 +201,13 @@ def random_fourier_features(
     >>> print(approximate.round(2), np.exp(-3 / 8).round(2))
     [[0.69]] 0.69
     """
+    return drawn_features(X, n_features, bandwidth, rng)
+
+
+def drawn_features(
+    X: Any, n_features: Any, bandwidth: Any, rng: Any, sample_weight: NDArray[np.float64] | None = None
+) -> RandomFeatures:
+    """The same, where the rows of X may have weights."""
     m = integer(n_features, "n_features", 1)
     sigma = None if bandwidth is None else positive(bandwidth, "bandwidth")
     rng = np.random.default_rng(as_seed(rng))
@@ -212,10 +219,10 @@ def random_fourier_features(
     else:
         rows = as_rows(X)
         p = rows.shape[1]
-        sample = sample_rows(rows, rng)
-        shift = column_means(sample)
+        sample, weight = sample_rows(rows, rng, sample_weight)
+        shift = column_means(sample, weight)
         if sigma is None:
-            sigma = median_distance(sample, 0)
+            sigma = median_distance(sample, 0, weight)
     with np.errstate(over="ignore"):
         weights = rng.standard_normal((p, m)) / sigma
     if not np.isfinite(weights).all():
@@ -233,24 +240,29 @@ def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice
         yield part, Z
 
 
-Moments = tuple[int, NDArray[np.float64], NDArray[np.float64]]
+Moments = tuple[float, NDArray[np.float64], NDArray[np.float64]]
 
 
-def feature_moments(rows: Any, features: RandomFeatures) -> Moments:
-    """The number of rows, the mean of their features, and the upper triangle of Z'HZ, in one pass."""
-    n, m = rows.shape[0], features.n_features
+def feature_moments(rows: Any, features: RandomFeatures, weight: Any = None) -> Moments:
+    """The number of rows, or the sum of their weights, the mean of their features, and the upper triangle of
+    Z'HZ, in one pass."""
+    n, m = float(rows.shape[0] if weight is None else weight.sum()), features.n_features
     syrk = blas.dsyrk if rows.dtype == np.float64 else blas.ssyrk
     C, total, near = np.zeros((m, m), order="F"), np.zeros(m), np.zeros(m)
     for part, Z in _feature_blocks(rows, features):
         if part.start == 0:  # moments about the mean of the first block, so that little cancels below
             near = Z.mean(axis=0)
         Z -= near
-        total += Z.sum(axis=0, dtype=np.float64)
+        if weight is None:
+            total += Z.sum(axis=0, dtype=np.float64)
+        else:
+            total += weight[part] @ Z
+            Z *= np.sqrt(weight[part, None]).astype(Z.dtype)
         if Z.dtype == np.float64:
             C = syrk(1.0, Z.T, beta=1.0, c=C, overwrite_c=True, lower=0)
         else:
             C += syrk(1.0, Z.T, lower=0)
-    total /= max(n, 1)
+    total /= n or 1.0
     C -= n * np.outer(total, total)
     return n, near + total, C
 
@@ -260,7 +272,7 @@ def merge_moments(parts: list[Moments]) -> Moments:
     n, mean, C = parts[0]
     C = C.copy(order="F")
     for size, other, more in parts[1:]:
-        difference, whole = other - mean, max(n + size, 1)
+        difference, whole = other - mean, (n + size) or 1.0
         mean = mean + difference * (size / whole)
         C += more
         C += np.outer(difference, difference * (n * (size / whole)))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._limits import ORTHOGONAL_STARTS, REFINEMENT_RISE
+from .._limits import ORTHOGONAL_STARTS, REFINEMENT_RISE, UNCORRELATED_STARTS
 from .._messages import warn
 from .._records import record
 from .._types import Kind, MatrixLike, RandomSource, Switch, Weights
@@ -56,7 +56,7 @@ NOT_CONVERGED = "refinement not converged in {} rounds"
 @shared_parameters
 def refine(
     X: MatrixLike, loadings: object, cardinality: int | ArrayLike | None = None, *,
-    constraint: Literal["orthogonal"] | None = None,
+    constraint: Literal["orthogonal", "uncorrelated"] | None = None,
     choice: Choice | None = None,
     n_restarts: int = 0,
     max_iter: int = 500, tol: float = 1e-7,
@@ -86,12 +86,13 @@ def refine(
     cardinality : int or sequence of r int, optional
         Nonzeros of the loadings: one number for all, or one for each. No loading may get fewer than it has.
         Default: the numbers that they have.
-    constraint : {None, "orthogonal"}, default None
+    constraint : {None, "orthogonal", "uncorrelated"}, default None
         "orthogonal": `V'V = I` up to rounding. The search starts from the best of several orthogonal
         loadings: the given ones (or orthogonal ones near them on their supports), the best values on these
         supports, the same for loadings refined without the constraint, and supports met on the way as a
         growing penalty makes loadings orthogonal. After each round it chooses all values together, and swaps
         variables. If the supports have too few variables for orthogonal loadings, a ValueError is raised.
+        "uncorrelated": the components are, `V'AV` is diagonal, and the sum of their variances is raised.
     choice : Choice, optional
         What is known of the variables. All but signs can be combined with a constraint.
         If a loading lacks an included variable, that variable first replaces one with a small entry; entries
@@ -162,7 +163,7 @@ def refine(
             t = int(np.argmax(np.array(sizes) < counts))
             raise ValueError(f"cardinality must not be below the {counts[t]} nonzeros that loading {t} has")
     if constraint is not None:
-        check_choice(constraint, "constraint", ("orthogonal",))
+        check_choice(constraint, "constraint", ("orthogonal", "uncorrelated"))
         refuse_constraint(problem)
     n_restarts = integer(n_restarts, "n_restarts", 0)
     max_iter = integer(max_iter, "max_iter", 1)
@@ -183,11 +184,11 @@ def with_sign(problem: Problem, index: NDArray[np.intp], value: NDArray[Any]) ->
 
 
 def refuse_constraint(problem: Problem) -> None:
-    """Raise where orthogonal loadings would have to have given signs."""
+    """Raise where loadings under a constraint would have to have given signs."""
     if problem.supports.signs is not None:
         raise ValueError(
-            "constraint='orthogonal' cannot be combined with signs in refinement: loadings of the same signs "
-            "are orthogonal only where they share no variable, as with support='disjoint'"
+            "a constraint cannot be combined with signs in refinement: loadings of the same signs are "
+            "orthogonal only where they share no variable, as with support='disjoint'"
         )
 
 
@@ -229,12 +230,14 @@ def refined(
         best, converged = searched(problem, start, sizes, 1 + n_restarts, max_iter, seed, hook)
         best = best if joint_variance(problem, best) >= most * (1 - _rounding(problem)) else start
         return _ordered(problem, best, sizes), converged
-    if constraint is not None:
-        start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
     rng = np.random.default_rng(seed)
     rise = max(tol, _rounding(problem))
     rounds = _Rounds(problem, sizes, constraint, max_iter, rise, 1 + n_restarts, hook, rng)
-    best, most, converged = rounds.ascend([*start], joint_variance(problem, start), 0)
+    if constraint == "orthogonal":
+        start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
+    elif constraint is not None:
+        start = _uncorrelated_start(rounds, start, seed)
+    best, most, converged = rounds.ascend([*start], rounds.value(start), 0)
     for attempt in range(1, 1 + n_restarts):
         if rounds.ended:
             break
@@ -292,6 +295,13 @@ class _Rounds:
         """Whether the callback has ended the search."""
         return self.hook is not None and self.hook.ended
 
+    def value(self, loadings: list[Loading]) -> float:
+        """What loadings explain together: of uncorrelated ones the sum of their variances."""
+        if self.constraint != "uncorrelated":
+            return joint_variance(self.problem, loadings)
+        V = as_matrix(self.problem.p, loadings)
+        return float(operator_variances(self.problem, V, "raw").sum())
+
     def ascend(
         self, loadings: list[Loading | None], value: float, attempt: int
     ) -> tuple[list[Loading], float, bool]:
@@ -308,9 +318,9 @@ class _Rounds:
                     self.problem, loadings, int(t), self.sizes[t], self.constraint, wide, self.rng
                 )
             whole = [x for x in loadings if x is not None]
-            if self.constraint is not None and len(whole) == r:
+            if self.constraint == "orthogonal" and len(whole) == r:
                 whole = loadings[:] = _together(self.problem, whole, self.sizes, wide)
-            explained = joint_variance(self.problem, whole)
+            explained = self.value(whole)
             if len(whole) == r and explained > value:
                 best, value = whole, explained
             if self.hook is not None:
@@ -331,14 +341,14 @@ def _orthogonal_start(
     the first two alone where supports are of groups, or have included variables."""
     free = _ordered(problem, searched(problem, start, sizes, 1, max_iter, seed, None)[0], sizes)
     if problem.supports.shapes:
-        ways = [way(problem, x) for x in (start, free) for way in (on_supports, _orthogonal)]
+        ways = [way(problem, x) for x in (start, free) for way in (on_supports, _fitted_in_turn)]
         return _best_feasible(problem, [x for x in ways if x is not None])
     turn = in_turn(problem, sizes, seed)
     begin = list({supports_of(x): x for x in (turn, free, start) if len(x) == len(start)}.values())
     on_the_way: dict[Supports, list[Loading]] = {}
     for x in begin:
         on_the_way |= penalized_supports(problem, x, sizes, seed)
-    nearby = [_orthogonal(problem, x) for x in begin]
+    nearby = [_fitted_in_turn(problem, x) for x in begin]
     nearby += [on_supports(problem, x) for x in (*begin, *nearby, *on_the_way.values()) if x is not None]
     feasible = [x for x in nearby if x is not None]
     _best_feasible(problem, feasible)
@@ -347,6 +357,28 @@ def _orthogonal_start(
         better = swapped(problem, few[key], sizes)
         feasible += [] if better is None else [better]
     return _best_feasible(problem, feasible)
+
+
+def _uncorrelated_start(rounds: _Rounds, start: list[Loading], seed: int) -> list[Loading]:
+    """The best end of ascents from these supports, from loadings in turn, and from others at random.
+
+    Several of the last, because a loading alone can hardly change its variables beside the others.
+    """
+    problem, r = rounds.problem, len(start)
+    quiet = replace(rounds, hook=None, attempts=1, rng=np.random.default_rng(seed))
+    feasible = [_fitted_in_turn(problem, start, "uncorrelated")]
+    feasible.append(in_turn(problem, rounds.sizes, seed, "uncorrelated"))
+    ends = [quiet.ascend([*x], quiet.value(x), 0)[:2] for x in feasible if x is not None and len(x) == r]
+    if not ends:
+        raise ValueError("no uncorrelated loadings of these cardinalities were found; allow more variables")
+    best, most = max(ends, key=lambda end: end[1])
+    for attempt in range(1, UNCORRELATED_STARTS + 1):
+        if rounds.ended:
+            break
+        new, value, _ = quiet.ascend(_some_dropped(best, quiet.rng), -np.inf, attempt)
+        if value > most * (1 + _rounding(problem)):
+            best, most = new, value
+    return best
 
 
 def _best_feasible(problem: Problem, found: list[list[Loading]]) -> list[Loading]:
@@ -410,16 +442,21 @@ def _rounding(problem: Problem) -> float:
 def _additional(
     problem: Problem, state: DeflatedOperator, index: NDArray[np.intp], value: NDArray[Any]
 ) -> float:
-    """q'Aq, q the normalized part of a loading that is orthogonal to those the state has removed."""
+    """q'Aq, q the normalized part of a loading that is orthogonal to those the state has removed; of an
+    uncorrelated one its variance."""
+    if state.constraint == "uncorrelated":
+        return max(state.objective(index, value / np.linalg.norm(value)), 0.0)
     x = np.zeros(problem.p)
     x[index] = value
     q = orthogonal_part(x, list(state.basis))
     return 0.0 if q is None else float(operator_variances(problem, q[:, None], "raw")[0])
 
 
-def _orthogonal(problem: Problem, loadings: list[Loading]) -> list[Loading] | None:
-    """The best values on the same supports, each orthogonal to the earlier ones; None if there are none."""
-    state, out = DeflatedOperator.from_problem(problem, constraint="orthogonal"), []
+def _fitted_in_turn(
+    problem: Problem, loadings: list[Loading], constraint: str = "orthogonal"
+) -> list[Loading] | None:
+    """The best values on the same supports, each beside the earlier ones; None if there are none."""
+    state, out = DeflatedOperator.from_problem(problem, constraint=constraint), []
     for index, value in loadings:
         x = refit(state, Solution(index, value, 0.0, 0, True))
         if x.objective == -np.inf:

@@ -18,7 +18,6 @@ from ..choice import Choice, Explained, Total
 from ..methods import Method
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
 from ..solvers.base import Solver, choice_options
-from ..solvers.proving import PROOF_SECONDS
 from ..solvers.table import SOLVERS
 from ..supports.admissible import Supports
 
@@ -28,6 +27,7 @@ CONSTRAINTS = ("orthogonal", "uncorrelated")
 CERTIFY = ("bounds", "jointly")
 SUPPORTS = ("free", "common", "disjoint")
 _TOGETHER = {"tpower": ("max_iter",), "branch_and_bound": ("tol", "time_limit", "node_limit")}
+PROOF_SECONDS = 2.0  # of a tree that starts from an answer; real data of 2000 variables mostly take less
 _OF_ANY = ("renormalize", "screening", "rng")
 
 
@@ -126,8 +126,8 @@ class Request:
         signed = known.get("signs") is not None or self.nonnegative
         certified = f"certify={self.certify!r}"
         asked = f"deflation={self.constraint or self.removal!r}"
-        if self.attempts and (not method.renormalize or self.constraint == "uncorrelated"):
-            yield "refine=True requires renormalize=True, and no deflation='uncorrelated'"
+        if self.attempts and not method.renormalize:
+            yield "refine=True requires renormalize=True"
         if self.constraint is not None and signed:
             yield f"{asked} cannot be met by loadings of given signs: drop one of the two"
         if self.together:

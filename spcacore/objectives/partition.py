@@ -49,13 +49,21 @@ class Places(Supports):
         if self.total:
             left[:] = left.sum()
         fits = free & (size <= left[:, None])
-        empty = np.count_nonzero(~filled) - ~filled  # beside each component
-        if empty.any():
-            fits &= (np.count_nonzero(free) > empty)[:, None]
-            if self.total:
-                least = np.concatenate([[0], np.cumsum(np.sort(size[free]))])[np.minimum(empty, free.sum())]
-                fits &= size <= (left - least)[:, None]
+        if not filled.all():
+            fits &= self._leaves_enough(free, filled, int(left[0]))
         return np.asarray(fits.ravel())
+
+    def _leaves_enough(self, free: Units, filled: Units, left: int) -> Units:
+        """Of each component, the units beside which the smallest others fit into those that are empty."""
+        size, out = self.size[: len(free)], np.zeros((len(filled), len(free)), bool)
+        sizes = np.sort(size[free])
+        for t in range(len(filled)):
+            room = np.sort(np.delete(self.sizes, t)[~np.delete(filled, t)])
+            for one in np.unique(sizes):
+                others = np.delete(sizes, np.searchsorted(sizes, one))[: len(room)]
+                fit = others.sum() + one <= left if self.total else np.all(others <= room[: len(others)])
+                out[t, size == one] = len(others) == len(room) and fit
+        return out
 
 
 class Partition(Objective):

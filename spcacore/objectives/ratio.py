@@ -273,10 +273,15 @@ class RatioOfUnits(Objective):
         if self.fit is not None:
             return self.fit(S)
         M, G = self.quotient.blocks(S)
-        x = self._support(S, self.quotient.basis(M, G, S))
-        if self.supports.signs is None:
+        basis = self.quotient.basis(M, G, S)
+        x = self._support(S, basis)
+        if self.supports.signs is None or len(basis.eigenvalues) == 0:
             return x
-        return Support(S, *signed_ratio(M, G, self.supports.signs[S], x.x), x.n_iter)
+        least = float(basis.eigenvalues.min())
+        if least > -self.slack * basis.eigenvalues.max():
+            return Support(S, *signed_ratio(M, G, self.supports.signs[S], x.x), x.n_iter)
+        y, value = signed_ratio(M - least * G, G, self.supports.signs[S], x.x)
+        return Support(S, y, value + least, x.n_iter)
 
     def _support(self, S: Index, basis: PencilBasis) -> Support:
         if len(basis.eigenvalues) == 0:

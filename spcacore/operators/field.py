@@ -200,6 +200,8 @@ class Ground:
     partial : int
         For how many components a race between other variables, those that have most in common with its ends,
         found nothing better.
+    weak : bool
+        Whether the last component was no more correlated than noise.
     noise : float or None
         The deviation of correlations that are noise, of an earlier component.
     """
@@ -209,7 +211,7 @@ class Ground:
     partial: int
 
     def __init__(self) -> None:
-        self.wide, self.enough, self.partial = False, 0, 0
+        self.wide, self.weak, self.enough, self.partial = False, False, 0, 0
         self.noise: float | None = None
         self._fields: dict[tuple[int, bool], Field] = {}
         self._operator: Any = None

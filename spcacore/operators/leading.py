@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +15,7 @@ from ..linalg.lapack import interruptible
 from ..linalg.orthogonal import orthonormal, unit_columns
 from .problem import Problem
 
-__all__ = ["cheap_dense_shares", "dense_shares", "leading_vectors", "negligible"]
+__all__ = ["cheap_dense_shares", "dense_shares", "leading_vectors", "negligible", "shares_when_asked"]
 
 
 def leading_vectors(problem: Problem, r: int) -> NDArray[np.float64]:
@@ -54,28 +56,45 @@ def negligible(problem: Problem, first: float = 0.0) -> float:
 
 def dense_shares(problem: Problem, r: int) -> NDArray[np.float64]:
     """Shares of the total variance of the r leading ordinary components; 0 beyond the rank."""
+    return _shares_of(problem, r)()
+
+
+def _shares_of(problem: Problem, r: int) -> Callable[[], NDArray[np.float64]]:
+    """The same as a function, which keeps no more than products of variables or of samples."""
     assert problem.diagonal is not None
     total = float(problem.diagonal.sum())
-    shares = np.zeros(r)
     if not total > 0:
-        return shares
+        return lambda: np.zeros(r)
     op = problem.operator.unscreened()
     square = op.symmetric_form or op.n > min(op.p, WIDE_SAMPLES)
     if square and op.p > ALL_VECTORS_ORDER:
         values = leading_eigenvectors(op, min(r, op.p))[0]
-    else:
-        products = (op.submatrix(np.arange(op.p)) if square else op.outer()).astype(np.float64)
-        small = len(products) <= ALL_VECTORS_ORDER  # which takes less than a thread of its own
-        every = np.linalg.eigvalsh(products) if small else interruptible(lambda: np.linalg.eigvalsh(products))
-        values = np.asarray(every[: -r - 1 : -1], np.float64)
+        return lambda: _shares(values, total, r)
+    products = op.submatrix(np.arange(op.p)) if square else op.outer()
+
+    def eigenvalues() -> NDArray[np.float64]:
+        return np.linalg.eigvalsh(products.astype(np.float64))[: -r - 1 : -1]
+
+    small = len(products) <= ALL_VECTORS_ORDER  # which takes less than a thread of its own
+    return lambda: _shares(eigenvalues() if small else interruptible(eigenvalues), total, r)
+
+
+def _shares(values: NDArray[np.float64], total: float, r: int) -> NDArray[np.float64]:
+    shares = np.zeros(r)
     shares[: len(values)] = np.maximum(values, 0) / total
     return shares
 
 
 def cheap_dense_shares(problem: Problem, r: int) -> NDArray[np.float64] | None:
     """The same where they take some milliseconds, else None."""
+    later = shares_when_asked(problem, r)
+    return None if later is None else later()
+
+
+def shares_when_asked(problem: Problem, r: int) -> Callable[[], NDArray[np.float64]] | None:
+    """What computes them, where that takes some milliseconds, else None."""
     order = min(problem.p, problem.n_samples or problem.p)
     entries = problem.cost if order == problem.p else order * problem.p  # products of rows fill sparse ones
     in_memory = not problem.operator.by_passes
     cheap = order <= ALL_VECTORS_ORDER and entries * order <= DENSE_WORK
-    return dense_shares(problem, r) if cheap and in_memory and problem.diagonal is not None else None
+    return _shares_of(problem, r) if cheap and in_memory and problem.diagonal is not None else None

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
-from .._types import Array, MatrixLike
+from .._labels import joined
+from .._types import Array, MatrixLike, Weights
 from .._validation import column_names
 from ..models.kernel import KernelPCAResult, kernel_pca
 from ..models.random_features import RandomFeatures
@@ -89,7 +90,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def fit(self, X: MatrixLike, y: object = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
         """Find the components of X.
 
         Parameters
@@ -97,6 +98,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         X : array-like or sparse matrix of shape (n, p)
             With ``kernel="precomputed"`` the kernel matrix, (n, n).
         y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How many samples each row stands for, as in the function.
 
         Returns
         -------
@@ -106,11 +109,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         >>> model.n_components_
         2
         """
-        names = column_names(X)
+        names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
         X = self._checked(X, least=2)
         result = kernel_pca(
-            X, self.n_components, **options_of(self, kernel_pca), rng=as_rng(self.random_state)
-        )
+            X, self.n_components, **options_of(self, kernel_pca), sample_weight=sample_weight,
+            rng=as_rng(self.random_state),
+        )  # fmt: skip
         self.result_: KernelPCAResult = replace(result, names=names if self.kernel != "precomputed" else None)
         self.n_components_: int = result.n_components
         self.eigenvalues_: Array = result.eigenvalues

@@ -49,7 +49,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         Prior probabilities of the classes, in the order of the sorted labels. Default: their shares in y.
     shrinkage : "auto", float or None, default "auto"
         How far B is shrunk toward its diagonal; None is not at all.
-    method, deflation
+    method, choice, deflation
         As in `sparse_lda`.
 
     Attributes
@@ -91,6 +91,7 @@ class SparseLDA(ClassifierMixin, Transformer):
     priors: ArrayLike | None = None
     shrinkage: float | str | None = "auto"
     method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto"
+    choice: Choice | None = None
     deflation: str = "projection"
 
     _function = staticmethod(sparse_lda)
@@ -118,9 +119,8 @@ class SparseLDA(ClassifierMixin, Transformer):
         weight = None if sample_weight is None else np.asarray(joined(X, sample_weight, "sample_weight"))
         rows, labels = self._training(X, y)
         check_classification_targets(labels)
-        result = sparse_lda(
-            rows, labels, self.n_components, **options_of(self, sparse_lda), sample_weight=weight
-        )
+        options = options_of(self, sparse_lda) | {"choice": self._choice_by_place(rows.shape[1])}
+        result = sparse_lda(rows, labels, self.n_components, **options, sample_weight=weight)
         self._set(replace(result, names=names))
         self.classes_: NDArray[Any] = result.classes
         self.priors_: Array = result.priors

@@ -73,6 +73,8 @@ class Solver(Restrictable):
         Whether `solve` takes a `Share` of what is to be explained in place of a cardinality.
     nonnegative_kernel : bool
         Whether its kernels take signs of 1 for all variables.
+    forms : bool
+        Whether a small matrix in memory is deflated itself, and not implicitly.
     chooses : bool
         Whether it respects more knowledge of the variables than that some are excluded.
     """
@@ -88,6 +90,7 @@ class Solver(Restrictable):
     in_working_set: ClassVar[bool] = False
     takes_share: ClassVar[bool] = False
     nonnegative_kernel: ClassVar[bool] = False
+    forms: ClassVar[bool] = False
     chooses: ClassVar[bool] = False
 
     @classmethod

@@ -16,13 +16,31 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import COLUMN_BLOCK, COLUMN_ORDER, COLUMN_WORK, SAME_ENDS
+from .._limits import (
+    COLUMN_BLOCK,
+    COLUMN_ORDER,
+    COLUMN_STARTS_LEAST,
+    COLUMN_WORK,
+    SAME_ENDS,
+    START_WORK,
+    WORKING_SET_PROBES,
+    WORKING_SET_START,
+)
 from .._records import record
 from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
+from .starts import promising_variables
 
-__all__ = ["Columns", "LargestEntries", "Promise", "Run", "ThresholdedEntries", "promising_columns"]
+__all__ = [
+    "Columns",
+    "LargestEntries",
+    "Promise",
+    "Run",
+    "ThresholdedEntries",
+    "begin_among",
+    "promising_columns",
+]
 
 
 Run = Callable[[Any, Index, Array], tuple[Index, Array, float] | None]
@@ -153,3 +171,26 @@ class Columns:
                 break
         best = sorted(found.values(), key=lambda end: -end[2])
         return [(self.among[index], entries) for index, entries, _ in best]
+
+
+def begin_among(problem: Problem, state: DeflatedOperator, count: int, seed: list[int]) -> Index:
+    """The variables among which a search begins whose cardinality is not given.
+
+    They are the most promising ones, and of single ones of them those that a step from there would come to.
+
+    As many single variables as a search among all columns would start from, and some whose columns promise
+    most.
+    """
+    op, count = state.operator, min(max(count, WORKING_SET_START), state.operator.p)
+    chosen, one = [promising_variables(problem, state, count, seed)], np.ones(1, op.dtype)
+    probes = min(WORKING_SET_PROBES, int(START_WORK / (20 * problem.cost)))
+    assert state.diagonal is not None
+    variances = state.diagonal[chosen[0]]
+    for j in chosen[0][np.argsort(-variances, kind="stable")[:probes]]:
+        y = op.apply(np.array([j]), one)
+        chosen.append(_core.select_largest(y, -(-count // WORKING_SET_PROBES)))
+    columns = Columns.of(problem, state, seed)
+    if columns is not None:
+        largest = LargestEntries(-(-count // COLUMN_STARTS_LEAST))
+        chosen.append(columns.neighbors(largest, COLUMN_STARTS_LEAST))
+    return np.unique(np.concatenate(chosen))

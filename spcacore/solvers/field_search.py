@@ -1,9 +1,11 @@
-"""A search that goes on from where a race ends on A between some variables, or between all."""
+"""A search that goes on from where a race ends on A between some variables, or between all, and whether noise
+explains what was found."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,6 +26,9 @@ from .._limits import (
     FIELD_ROUNDS,
     FIELD_SLACK,
     FIELD_SOME,
+    NOISE_GROWTH,
+    NOISE_INDEPENDENT,
+    NOISE_VARIABLES,
     PROBE_AGAIN,
     PROBE_COLUMNS,
     PROBE_ENTRIES,
@@ -38,20 +43,22 @@ from .._limits import (
     RACE_ENDS,
     RACE_STARTS,
     RISE,
+    SUBMATRIX_ORDER,
     TALLY_TIE,
+    WEAK_CORRELATION,
 )
 from .._records import record, replaced
 from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_of
+from ..operators.submatrix import columns_of, largest_submatrix
 from .matrix_search import End, ends_on_field
 from .refitting import is_better
 from .solution import Begin, Report, Solution, Tally, ended
 from .starts import variances_tie
 
-__all__ = ["Continued", "FieldSearch"]
+__all__ = ["NORMAL_MEDIAN", "Continued", "FieldSearch", "rises_above_noise"]
 
 
 class Continued(Protocol):
@@ -112,10 +119,9 @@ class FieldSearch:
         """The best of this component and those from the ends of a race."""
         return self._raced(best, FIELD_ORDER if self.problem.p <= FIELD_ORDER else FIELD_SOME, RACE_STARTS)
 
-    def deeper(self, best: Solution) -> Solution:
+    def deeper(self, best: Solution | None) -> Solution | None:
         """The best of this component, no more correlated than noise, and those where all columns lead."""
-        found = self._raced(best, FIELD_ORDER if self.at_once() else FIELD_SOME, 0)
-        return best if found is None else found
+        return self._raced(best, FIELD_ORDER if self.at_once() else FIELD_SOME, 0)
 
     def _raced(self, best: Solution | None, most: int, count: int) -> Solution | None:
         """The best of this component and those from a race between all variables, or between so many.
@@ -254,3 +260,69 @@ def _runs(some: Index, count: int, rng: np.random.Generator) -> Index:
         return some
     first = rng.choice(len(some) // PROBE_RUN, count // PROBE_RUN, replace=False)
     return some[(np.sort(first)[:, None] * PROBE_RUN + np.arange(PROBE_RUN)).ravel()]
+
+
+NORMAL_MEDIAN = 0.67449  # of |z|, z standard normal
+
+
+def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) -> bool:
+    """Whether the variables of x are correlated by more than noise explains.
+
+    Their mean correlation, weighted by |x_i x_j| (a_ii a_jj)^(1/2), is compared with that of the best k of p
+    variables without any signal, which is about s (2 log(p over k) / m)^(1/2): that many supports, and the
+    mean of m = k (k - 1) / 2 correlations of deviation s in each. A better support has larger correlations
+    still, and the start from one of its variables sees them. Where A is a matrix, so that another start costs
+    little, unequal weights w count as fewer, m = (sum w)^2 / sum w^2: k - 1 where one variable has nearly all
+    of x. The s of an earlier component will do where it leaves no doubt, as s would have to grow NOISE_GROWTH
+    times.
+
+    Correlations of independent variables deviate by n^(-1/2). Where they deviate by much more, as on words,
+    genes and cells, all variables are dependent, and a weak signal is not what could have been missed.
+    """
+    assert state.diagonal is not None
+    diagonal = np.maximum(state.diagonal, 0)
+    size = np.abs(x.entries) * np.sqrt(diagonal[x.index])
+    alone, p, k = float(size @ size), len(diagonal), len(x.index)
+    pairs = float(size.sum()) ** 2 - alone
+    if k < 2 or not pairs > 0:
+        return False
+    weights = k * (k - 1.0)
+    if state.operator.symmetric_form:
+        weights = pairs**2 / max(alone**2 - float((size**4).sum()), pairs**2 / weights)  # at most k (k - 1)
+    correlation = (x.objective - alone) / pairs
+    supports = math.lgamma(p + 1) - math.lgamma(k + 1) - math.lgamma(p - k + 1)
+    explained = WEAK_CORRELATION * math.sqrt(4 * supports / weights)
+    kept: Any = problem.working_set if problem.working_set is not None else problem.ground
+    known = None if kept is None else kept.noise
+    if known is not None and correlation > NOISE_GROWTH * known * explained:
+        return True
+    noise = _sampled_noise(state, diagonal)
+    if kept is not None:
+        kept.noise = noise
+    independent = 0.0 if problem.n_samples is None else NOISE_INDEPENDENT / math.sqrt(problem.degrees)
+    return noise > independent > 0 or correlation > noise * explained
+
+
+def _sampled_noise(state: DeflatedOperator, diagonal: Array) -> float:
+    """The standard deviation of correlations that are noise, by some of the variables of largest variance."""
+    op = state.operator
+    among = _core.select_largest(diagonal, min(op.p, SUBMATRIX_ORDER))
+    count = min(NOISE_VARIABLES, max(2, largest_submatrix(op)))
+    some = np.ascontiguousarray(among[:: -(-len(among) // count)])
+    G = op.submatrix(some)
+    root = np.sqrt(np.maximum(G.diagonal(), 0))
+    return _noise(G, root, np.arange(len(some)))
+
+
+def _inverse(root: Array) -> Array:
+    """1 / root, and 0 where that is 0."""
+    with np.errstate(divide="ignore", under="ignore"):
+        return np.where(root > 0, 1 / root, 0).astype(root.dtype)
+
+
+def _noise(G: Array, root: Array, some: Index) -> float:
+    """The standard deviation of correlations that are noise, by the median of some rows of A."""
+    inverse = _inverse(root)
+    size = np.abs(G[some] * inverse) * inverse[some, None]
+    size[np.arange(len(some)), some] = 0
+    return float(np.median(size)) / NORMAL_MEDIAN

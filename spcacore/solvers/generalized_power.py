@@ -37,9 +37,8 @@ from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one
-from .candidates import begin_among
 from .choosing import Step, UnitSteps
-from .column_starts import Columns, ThresholdedEntries
+from .column_starts import Columns, ThresholdedEntries, begin_among
 from .greedy_search import greedy_or
 from .parameters import shared_parameters
 from .refitting import refit

@@ -45,13 +45,12 @@ from ..progress import Callback
 from ..results import GreedyComponent
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook
 from .bordered_pencil import Pencil
-from .brief_tree import brief_search
 from .parameters import shared_parameters
 from .refitting import is_better, refit
 from .solution import ProgressClock, Report, Solution, ended
 from .starts import power_start
 from .swaps import swap_search
-from .unit_search import forward_by_units
+from .unit_search import brief_search, forward_by_units
 
 __all__ = ["GreedySearch", "Search", "greedy", "greedy_or"]
 

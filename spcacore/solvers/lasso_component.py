@@ -25,7 +25,7 @@ from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one
-from .candidates import begin_among
+from .column_starts import begin_among
 from .orthogonal_choice import ascend_orthogonally
 from .parameters import shared_parameters
 from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros

@@ -17,6 +17,7 @@ from .._limits import (
     DEEP_RACE,
     DEEP_SUBSET,
     FIELD_TIE,
+    QUICKLY_SWAPPED_ENDS,
     RACE,
     RACE_ALL,
     RACE_ENDS,
@@ -85,12 +86,13 @@ def _plan(
 ) -> Plan:
     """Starts, rounds, and the rest but for the tree; more runs go on where these are few, or a signal may be
     weak."""
+    tried = QUICKLY_SWAPPED_ENDS if swapped else 0
     starts, least = min(count, len(A)), max(ends, 1)
     rounds = [
         (steps, max(int(keep * starts if keep < 1 else keep), least))
         for steps, keep in (DEEP_RACE if deep else RACE)
     ]
-    return starts, rounds, max_iter, tol, ends, swapped, (RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), tie)
+    return starts, rounds, max_iter, tol, ends, tried, swapped, (RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), tie)
 
 
 def ends_on_field(
@@ -105,7 +107,7 @@ def ends_on_field(
     A, w = field.matrix, len(field.index)
     if k > w:  # no support is within the field
         return [], 0
-    deep, swapped = count == 0, most if 20.0 * k**4 <= swaps and 1 < k < w else 0
+    deep, swapped = count == 0, SWAPPED_ENDS if 20.0 * k**4 <= swaps and 1 < k < w else 0
     places = [(A, np.arange(w))]
     if deep and field.whole and k <= min(DEEP_SUBSET, w // 2):
         places.append(field.of_largest_variance(min(DEEP_SUBSET, w // 2)))

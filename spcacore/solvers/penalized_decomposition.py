@@ -33,9 +33,8 @@ from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent
 from .base import IterativeSolver, drop_zeros, run_one
-from .candidates import begin_among
 from .choosing import Step, UnitSteps
-from .column_starts import Columns, LargestEntries
+from .column_starts import Columns, LargestEntries, begin_among
 from .parameters import shared_parameters
 from .refitting import best_of_bounded, penalty_continuation, refit
 from .solution import Report, Solution

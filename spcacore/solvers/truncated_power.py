@@ -15,6 +15,7 @@ from .._limits import (
     BRIEF_ORDER,
     GRAM_LEFT,
     QUOTIENT_ROUNDS,
+    RACE_ALL,
     RACE_ITERATIONS,
     SWAP_WORK,
     SWAPPED_ENDS,
@@ -32,16 +33,15 @@ from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one
-from .brief_tree import brief_search
 from .choosing import Step, UnitSteps
-from .field_search import FieldSearch
+from .field_search import FieldSearch, rises_above_noise
 from .matrix_search import best_supports
-from .noise import rises_above_noise
 from .parameters import shared_parameters
 from .refitting import best_run, is_better, penalty_continuation, refit
 from .solution import Report, Solution, Tally, ended
 from .starts import promising_variables, search_starts
 from .swaps import swap_search
+from .unit_search import brief_search
 
 __all__ = ["TruncatedPower", "tpower"]
 
@@ -57,6 +57,7 @@ class TruncatedPower(IterativeSolver):
     nonnegative_kernel = True
     same_in_set = True
     chooses = True
+    forms = True
 
     @classmethod
     def from_record(
@@ -176,6 +177,13 @@ class TruncatedPower(IterativeSolver):
         search, best = FieldSearch(self, near, state, sparsity, seed, hook, ground), None
         formed = state.matrix is not None  # then all columns race there
         at_once = not formed and self.start is None and search.at_once()
+        may_be_weak = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
+        deeper = may_be_weak and (formed or at_once) and search.at_once()  # all columns race
+        if deeper and ground.weak:
+            best = search.deeper(None)
+            if best is not None:
+                ground.weak = not rises_above_noise(near, state, best)
+                return best
         A = None if near.working_set is not None or not problem.supports.plain else self.matrix(near, state)
         if A is not None:
             best = self._best_of_matrix(near, state, A, sparsity, hook)
@@ -189,8 +197,8 @@ class TruncatedPower(IterativeSolver):
             best = super().find(problem, state, sparsity, seed, hook)  # from single variables too
         if best is None or best.proved or ended(hook) or not best.objective > 0:
             return best
-        plain = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
-        weak = plain and not rises_above_noise(near, state, best)
+        weak = may_be_weak and not (A is not None and problem.p <= RACE_ALL)  # where more columns have raced
+        ground.weak = weak = weak and not rises_above_noise(near, state, best)
         if not weak:
             best, enough = (best, True) if formed or at_once else search.probed(best)
             if best is None or enough:
@@ -198,7 +206,10 @@ class TruncatedPower(IterativeSolver):
         if blocks.by_passes and not blocks.formed and blocks.form():
             ground.wide = wide  # this search begins anew
             return self.find(problem, state, sparsity, seed, hook)
-        return search.deeper(best) if weak else search.raced(best)
+        if weak:
+            found = search.deeper(None if deeper else best)
+            return best if found is None else found
+        return search.raced(best)
 
     def _by_default(self, problem: Problem, state: DeflatedOperator, cardinality: int) -> bool:
         """Whether the starts are ours to choose, and A may be formed for that."""

@@ -1,7 +1,8 @@
 """Variance over groups of variables and under signs, as an objective over supports (supports/objective).
 
 Where A may be formed, bounds come from its submatrices, and values alone from re-fitting; elsewhere each
-support that is tried is re-fitted. Of single variables of any sign, compiled searches do the same.
+support that is tried is re-fitted. Of single variables of any sign, compiled searches do the same. A brief
+tree, which ends other searches, is here for both.
 """
 
 from __future__ import annotations
@@ -13,7 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CHOICE_SWAPS, GREEDY_UNITS, REFIT_RISE, TREE_PENALTY
+from .._limits import (
+    BRIEF_FORMING,
+    BRIEF_NODES,
+    BRIEF_ORDER,
+    BRIEF_WORK,
+    CHOICE_NODES,
+    CHOICE_ORDER,
+    CHOICE_SWAPS,
+    GREEDY_UNITS,
+    REFIT_RISE,
+    RISE,
+    TREE_PENALTY,
+)
 from .._types import Array, Index
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.deflation import DeflatedOperator
@@ -22,11 +35,12 @@ from ..supports.admissible import Units
 from ..supports.objective import Bound, Objective
 from ..supports.search import forward, swap
 from ..supports.tree import Tree
+from .exact_tree import Search
 from .refitting import refit
-from .solution import ProgressClock, Report, Solution
+from .solution import ProgressClock, Report, Solution, ended
 from .starts import power_start
 
-__all__ = ["UnitTree", "Variance", "forward_by_units", "swap_units"]
+__all__ = ["UnitTree", "Variance", "brief_search", "forward_by_units", "swap_units"]
 
 
 class Variance(Objective):
@@ -135,3 +149,41 @@ class UnitTree(Tree):
 
     def best(self) -> Solution:
         return self.objective.solution(self.units)
+
+
+def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | None) -> Solution:
+    """The best component of k nonzeros that a tree of some nodes meets, or x if that is no better."""
+    op = state.operator
+    p = op.p
+    left = min(BRIEF_NODES, int(BRIEF_WORK / (p * k) ** 2))
+    # as it does where nothing else has any variance
+    lacks = state.supports.cardinality_with(x.index) < k and not state.constrained
+    if left == 0 or p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or lacks:
+        return x
+    if (
+        state.diagonal is None
+        or ended(hook)
+        or (not op.symmetric_form and float(op.m) * p**2 > BRIEF_FORMING)
+    ):
+        return x
+    A = op.submatrix(np.arange(p)).astype(np.float64)
+    if not state.supports.simple:
+        return _among_units(state, A, x, k)
+    tree = Search(state, (A + A.T) / 2, np.arange(p), k, x, 0.0)
+    while left > 0 and tree.open():
+        left -= tree.step(min(left, 8), lambda _: None)
+    x = replace(x, proved=not tree.open())
+    if not tree.value > x.objective + RISE * abs(x.objective):
+        return x
+    best = tree.best()
+    return replace(x, index=best.index, entries=best.entries, objective=best.objective)
+
+
+def _among_units(state: DeflatedOperator, A: NDArray[np.float64], x: Solution, k: int) -> Solution:
+    """The same over groups, and under signs."""
+    if len(A) > CHOICE_ORDER or state.quotient:
+        return x
+    tree = UnitTree(state, (A + A.T) / 2, k, x, 0.0)
+    tree.step(CHOICE_NODES, lambda _: None)
+    best = tree.best()
+    return replace(x, index=best.index, entries=best.entries, objective=best.objective)

@@ -12,7 +12,11 @@
 #include "tree.h"
 
 enum { LEADING = 4 /* variables, over k, of which a leading vector starts */, POWER_STEPS = 20 };
-enum { FIRST_NODES = 8 /* that are divided before the race */, SWAPS = 64 /* at a time */ };
+enum {
+    FIRST_NODES = 8 /* that are divided before the race */,
+    SWAPS = 64 /* at a time */,
+    QUICK_SWAPS = 400
+};
 
 /* ---- runs ----------------------------------------------------------------------------------- */
 
@@ -326,7 +330,7 @@ typedef struct {
     double *swap_work, *vector;
     spca_int *swap_iwork;
     blas_int *blas_work;
-    real *score;
+    real *score, *quick;
     void *race_work;
 #ifndef SPCA_SINGLE
     float *rough_score, *rough_value;
@@ -356,6 +360,7 @@ static void search_room(search_t *s, int rough, int known, room_t *room)
     s->swap_iwork = TAKE(room, 2 * p + k, spca_int);
     s->blas_work = TAKE(room, 12 * k, blas_int);
     s->score = TAKE(room, p, real);
+    s->quick = TAKE(room, 5 * p + k * k + 2 * k, real);
     s->tree = (spca_tree){.p = p, .k = k, .most = s->nodes};
     if (s->nodes > 0) spca_tree_room(&s->tree, room);
 #ifndef SPCA_SINGLE
@@ -401,7 +406,17 @@ static spca_status lead(search_t *s)
     return SPCA_OK;
 }
 
-/* Swaps of variables of a run, and its value, until none raises that. */
+/* Swaps of variables of a run that are soon found, and its value. */
+static spca_status improve_quickly(search_t *s, spca_int run)
+{
+    spca_int made;
+    if (s->k == 1) return SPCA_OK;
+    return SPCA(quick_swaps)(s->p, s->k, s->A, (real)fmax(s->plan->rise, 64 * (double)REAL_EPSILON),
+                             QUICK_SWAPS, s->stop, s->ctx, s->quick, s->ends.index + run * s->k,
+                             s->value + run * s->k, s->ends.objective + run, &made);
+}
+
+/* All swaps, until none raises the value. */
 static spca_status improve(search_t *s, spca_int run)
 {
     spca_int made = SWAPS, *index = s->ends.index + run * s->k;
@@ -457,7 +472,8 @@ static spca_status begin_tree(search_t *s)
             s->tree.N[j * p + i] = -((double)s->A[j * p + i] + (double)s->A[i * p + j]) / 2;
     }
     spca_tree_begin(&s->tree);
-    if (s->plan->swapped > 0) status = improve(s, 0);
+    if (s->plan->swapped > 0) status = improve_quickly(s, 0);
+    if (status >= 0 && s->plan->swapped > 0) status = improve(s, 0);
     if (status >= 0) spca_tree_offer(&s->tree, s->ends.index, s->ends.objective[0]);
     return status;
 }
@@ -475,7 +491,7 @@ static spca_status race(search_t *s, const float *rough, int known, real *score,
                             s->race_work, index, s->rough_value, s->ends.n_iter + first, &count);
         for (spca_int a = 0; a < count * k; a++)
             s->value[first * k + a] = (double)s->rough_value[a];
-        for (spca_int j = 0; j < s->p; j++) score[j] = s->rough_score[j];
+        for (spca_int j = 0; j < s->p; j++) score[j] = (real)s->rough_score[j];
     } else
 #endif
         status = SPCA(race)(s->p, k, s->A, score, known, s->plan, s->stop, s->ctx, s->race_work,
@@ -484,7 +500,7 @@ static spca_status race(search_t *s, const float *rough, int known, real *score,
     if (status < 0 && status != SPCA_STOPPED) return status;
     for (spca_int run = first; run < first + count; run++) {
         s->ends.runs[run] = 1;
-        s->ends.objective[run] = NAN; /* until it has run to its end */
+        s->ends.objective[run] = (double)NAN; /* until it has run to its end */
         s->ends.order[s->n++] = s->used++;
     }
     if (status >= 0)
@@ -542,11 +558,15 @@ spca_status SPCA(search)(spca_int p, spca_int k, const real *A, const float *rou
     if (status >= 0 && s.nodes > 0) status = prove(&s, FIRST_NODES, &proved);
     if (status < 0 && status != SPCA_STOPPED) return status;
     if (status >= 0 && !proved) {
-        spca_int before = s.n, swapped;
+        spca_int before = s.n, first = s.used, tried, swapped;
         status = race(&s, rough, known, score, &counts->starts);
         if (status < 0 && status != SPCA_STOPPED) return status;
         counts->ends = s.n - before;
         s.n = different(&s.ends, s.n, s.n);
+        tried = min_int(s.n, plan->tried);
+        for (spca_int i = 0; i < tried && status >= 0; i++) /* those before are improved */
+            if (s.ends.order[i] >= first) status = improve_quickly(&s, s.ends.order[i]);
+        if (status >= 0) s.n = different(&s.ends, s.n, s.n);
         swapped = min_int(s.n, plan->swapped);
         for (spca_int i = 0; i < swapped && status >= 0; i++) status = improve(&s, s.ends.order[i]);
         if (status < 0 && status != SPCA_STOPPED) return status;

@@ -95,6 +95,54 @@ static void swapping(trial_t *t, spca_int p, const double *A, const double *B, d
         }
 }
 
+/* The larger eigenvalue of A on the span of x without its entry i, and of e_j. */
+static double bound(spca_int p, const double *A, spca_int k, const spca_int *index, const real *x,
+                    spca_int i, spca_int j)
+{
+    long double a = 0, g = 0, rest = 0, own = (long double)A[j * (p + 1)];
+    for (spca_int b = 0; b < k; b++) {
+        if (b == i) continue;
+        rest += (long double)x[b] * x[b];
+        g += (long double)x[b] * A[index[b] * p + j];
+        for (spca_int c = 0; c < k; c++)
+            if (c != i) a += (long double)x[b] * x[c] * A[index[b] * p + index[c]];
+    }
+    if (!(rest > 1.1e-3L)) return -HUGE_VAL; /* it stays */
+    a /= rest;
+    return (double)((a + own) / 2 + sqrtl((a - own) * (a - own) / 4 + g * g / rest));
+}
+
+/* Swaps by what a vector tells: x'Ax is no less than of the start, and no pair promises more. */
+static void swapping_quickly(trial_t *t, spca_int p, const double *A, double size, spca_int k,
+                             const spca_int *support)
+{
+    spca_int *index = SCRATCH(t, k, spca_int), made = -1, most = between(t, 0, 3) * 50;
+    real *copy = WORK(t, p * p), *x = WORK(t, k), rise = (real)(SINGLE ? 1e-5 : 1e-10);
+    double near = (SINGLE ? 1e-5 : 1e-10) * size * (double)k, value = 0, form = 0, begun = 0;
+    memcpy(index, support, (size_t)k * sizeof *index);
+    for (spca_int a = 0; a < p * p; a++) copy[a] = (real)A[a];
+    for (spca_int a = 0; a < k; a++) x[a] = 1;
+    for (spca_int a = 0; a < k; a++)
+        for (spca_int b = 0; b < k; b++) begun += A[support[a] * p + support[b]] / (double)k;
+    CHECK(t, SPCA(quick_swaps)(p, k, copy, rise, most, NULL, NULL, WORK(t, 5 * p + k * k + 2 * k),
+                               index, x, &value, &made) == SPCA_OK);
+    CHECK(t, made >= 0 && made <= most && value >= begun - near);
+    CHECK(t, made > 0 || !memcmp(index, support, (size_t)k * sizeof *index));
+    digest(t, &value, sizeof value);
+    for (spca_int a = 0; a < k; a++) {
+        CHECK(t, index[a] >= 0 && index[a] < p && (a == 0 || index[a - 1] < index[a]));
+        for (spca_int b = 0; b < k; b++)
+            form += (double)x[a] * (double)x[b] * A[index[a] * p + index[b]];
+    }
+    CHECK(t, fabs(form - value) <= near);
+    for (spca_int j = 0; made < most && j < p; j++) {
+        int used = 0;
+        for (spca_int a = 0; a < k; a++) used |= index[a] == j;
+        for (spca_int i = 0; !used && i < k; i++)
+            CHECK(t, bound(p, A, k, index, x, i, j) <= value + (double)rise * fabs(value) + near);
+    }
+}
+
 /* All eigenpairs of A by the method of small matrices. */
 static void decomposing(trial_t *t, spca_int p, const double *A, double size)
 {
@@ -175,6 +223,7 @@ static void searching(trial_t *t, spca_int p, const double *A, const double *B, 
                              .max_iter = between(t, 1, 60),
                              .tol = SINGLE ? 1e-5 : 1e-9,
                              .ends = between(t, 1, 6),
+                             .tried = between(t, 0, p + 8),
                              .swapped = p + 8,
                              .rise = 1e-10,
                              .gap = 1e-8,
@@ -283,6 +332,7 @@ void SPCA(check_greedy)(trial_t *t)
     if (directions == 0 && k > 1 && count > 0)
         exchanging(t, p, A, B, size, k, support, count, candidate, C, diagonal, eigenvalues, W);
     if (directions == 0 && k > 1) swapping(t, p, A, B, size, k, support, diagonal);
+    if (directions == 0 && k > 1) swapping_quickly(t, p, A, size, k, support);
     CHECK(t, spca_deleted_eigenvalues(k, w, eigenvalues, W, NULL, NULL, SCRATCH(t, 2 * w, double),
                                       deleted) == SPCA_OK);
     digest(t, deleted, (size_t)k * sizeof *deleted);

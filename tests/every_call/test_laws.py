@@ -23,7 +23,9 @@ OF_ROWS = {
     "n_samples",
     "sample_loading",
     "screening",
-}  # which count rows, or whose squares add up over rows to 1
+    "coefficients",
+    "total_weight",
+}  # which count rows, or whose sums over rows are what counts
 MEANS = {"mean", "mean_x", "mean_y", "means", "centroids", "centers", "shift"}
 FLAT = {
     "scotlass": 1e-5,

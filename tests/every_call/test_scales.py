@@ -77,32 +77,6 @@ def test_data_of_any_scale(center, form, dtype, c):
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize(("dtype", "c"), SCALE_CASES)
-@pytest.mark.parametrize("form", FORMS, **ids)
-def test_covariance_of_any_scale(form, dtype, c):
-    X, _, _ = scaled(1.0, np.float64)
-    A = np.cov(X.T).astype(dtype)
-    exponent = int(np.floor(np.log2(c))) - 24
-    B = np.ldexp(A, exponent)
-    lost = not np.array_equal(np.ldexp(B, -exponent), A)
-    tol = {True: 1e-2 if dtype == np.float32 else 1e-6, False: tolerance(dtype)}[lost]
-    ref = sparse_pca(form[1](A), 3, cardinality=3, kind="covariance")
-    with strictly(form), range_warning():
-        out = sparse_pca(form[1](B), 3, cardinality=3, kind="covariance")
-        x = tpower(form[1](B), 3, kind="covariance")
-    np.testing.assert_allclose(out.loadings, ref.loadings, atol=tol)
-    np.testing.assert_allclose(x.loading, ref.loadings[:, 0], atol=tol)
-    np.testing.assert_allclose(
-        out.explained_variance, np.ldexp(ref.explained_variance, exponent), rtol=10 * tol
-    )
-    if form[0] in "CF":
-        for method in ("hotelling", "projection", "schur"):
-            D = deflate(B, ref.loadings[:, 0], method)
-            E = np.ldexp(deflate(A, ref.loadings[:, 0], method).astype(float), exponent)
-            np.testing.assert_allclose(D, E, atol=tol * float(np.abs(B).max()))
-
-
-@pytest.mark.share(4)
-@pytest.mark.parametrize(("dtype", "c"), SCALE_CASES)
 @pytest.mark.parametrize("form", FORMS[:5], **ids)
 def test_scaled_columns_of_any_scale(form, dtype, c):
     """With scale=True every column may have its own scale."""

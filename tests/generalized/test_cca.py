@@ -12,8 +12,6 @@ from scipy.linalg import eigh
 
 from spcacore import sparse_cca, sparse_cca_permutation
 from spcacore._limits import Precision
-from spcacore.generalized import cca_alternation
-from spcacore.objectives.regression import Regression
 
 CCA = optional("sklearn.cross_decomposition", "CCA")
 
@@ -88,16 +86,6 @@ def test_pmd_is_the_loop_of_the_paper(n, p, q, bounds, monkeypatch):
     assert (abs(result.loadings_y).sum(axis=0) <= bounds[1] * (1 + 1e-9)).all()
 
 
-def test_pmd_without_bounds_is_the_svd():
-    X, Y = data(50, 8, 6, np.random.default_rng(1))
-    C = standardized(X).T @ standardized(Y) / 49
-    U, s, Vt = np.linalg.svd(C)
-    result = sparse_cca(X, Y, 3, l1_bound=(np.sqrt(8), np.sqrt(6)))
-    np.testing.assert_allclose(result.strengths, s[:3], rtol=1e-8)
-    np.testing.assert_allclose(abs(np.sum(result.loadings_x * U[:, :3], axis=0)), 1, atol=1e-6)
-    np.testing.assert_allclose(abs(np.sum(result.loadings_y * Vt[:3].T, axis=0)), 1, atol=1e-6)
-
-
 @pytest.mark.parametrize("ridge", [0.0, 0.4])
 def test_all_variables_are_canonical_correlation(ridge):
     X, Y = data(60, 9, 7, np.random.default_rng(2))
@@ -138,39 +126,6 @@ def test_generalized_form_by_enumeration():
         B[: len(S), len(S) :] = B[len(S) :, : len(S)] = 0
         np.testing.assert_allclose(eigh(G, B, eigvals_only=True)[-1], result.strengths[0], rtol=1e-8)
     assert np.mean(reached) >= 0.9
-
-
-def test_exchanges_from_the_best_starts_only(monkeypatch):
-    """Thirteen starts of two turns and two sides each would ask for 52 at least."""
-    asked, swapped = [], cca_alternation.swap
-
-    def counted(objective, units):
-        asked.append(isinstance(objective, Regression))
-        return swapped(objective, units)
-
-    monkeypatch.setattr(cca_alternation, "swap", counted)
-    X, Y = data(80, 25, 20, np.random.default_rng(0), pairs=1)
-    result = sparse_cca(X, Y, method="generalized", cardinality=3)
-    assert np.flatnonzero(result.loadings_x).tolist() == [0, 1, 2]
-    assert np.flatnonzero(result.loadings_y).tolist() == [0, 1, 2]
-    assert 0 < sum(asked) < 26
-
-
-def test_generalized_deflation():
-    """(I - Bx uu') C (I - vv'By), explicitly; with all variables of both sides it ends after q pairs."""
-    X, Y = data(50, 8, 6, np.random.default_rng(3))
-    result = sparse_cca(X, Y, 3, method="generalized", cardinality=(3, 3), ridge=0.1)
-    x, y = standardized(X), standardized(Y)
-    Bx, By = (M.T @ M / 49 + 0.1 * np.eye(M.shape[1]) for M in (x, y))
-    C = x.T @ y / 49
-    for t in range(3):
-        u, v = result.loadings_x[:, t], result.loadings_y[:, t]
-        u, v = u / np.sqrt(u @ Bx @ u), v / np.sqrt(v @ By @ v)
-        np.testing.assert_allclose(u @ C @ v, result.strengths[t], rtol=1e-8)
-        C = (np.eye(8) - np.outer(Bx @ u, u)) @ C @ (np.eye(6) - np.outer(v, By @ v))
-    all_of_y = np.column_stack([Y, Y[:, 0] + Y[:, 1]])
-    with pytest.warns(RuntimeWarning, match="only 6 of 7 pairs"):
-        assert sparse_cca(X, all_of_y, 7, method="generalized", cardinality=(8, 7)).n_components == 6
 
 
 @pytest.mark.filterwarnings("ignore:scale=True leaves")

@@ -6,17 +6,16 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from known_variables import CASES as KNOWN
+from known_variables import LABELS, signed_ratio_optimum
 from oracles import deflated
 from scipy.linalg import eigh, sqrtm
 
 import spcacore
 from spcacore import sparse_eigen, sparse_pca
-from spcacore._limits import PENCIL_ALL_SWAPS_WORK
-from spcacore.generalized import eigen as directions
 from spcacore.generalized import search as starts
 from spcacore.generalized.search import DEFLATIONS
 from spcacore.linalg import eigen
-from spcacore.objectives.ratio import RatioOfUnits
 
 
 def value_on(A, B, S):
@@ -137,32 +136,6 @@ def test_greedy_paths_by_brute_force(kind, seed):
             A, B, 1, k, method=spcacore.RatioSearch(strategy="forward", swaps=False)
         ).values[0]
         np.testing.assert_allclose(both, max(forward, result.values[0]), rtol=1e-9)
-
-
-@pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
-@pytest.mark.slow
-def test_exchanges_are_bounded_in_cost(monkeypatch, method):
-    """Exchanges end with their budget."""
-    rng = np.random.default_rng(0)
-    F, H = rng.standard_normal((60, 400)), rng.standard_normal((800, 400))
-    without = sparse_eigen(F.T @ F, H.T @ H, 1, 100, method=spcacore.RatioSearch(method=method, swaps=False))
-    assert without.converged[0]
-    values, with_each, work = [without.values[0]], RatioOfUnits.with_each, []
-
-    def counted(self, units, others):
-        work.append(25.0 * units.sum() ** 3)
-        return with_each(self, units, others)
-
-    monkeypatch.setattr(RatioOfUnits, "with_each", counted)
-    for budget in (0.0, PENCIL_ALL_SWAPS_WORK / 10, PENCIL_ALL_SWAPS_WORK):
-        work.clear()
-        monkeypatch.setattr(directions, "PENCIL_ALL_SWAPS_WORK", budget)
-        result = sparse_eigen(F.T @ F, H.T @ H, 1, 100, method=method)
-        values.append(result.values[0])
-        forward = 100**4 if method == "greedy" else 0
-        assert sum(work) <= 12 * forward + 3 * (budget + 25 * 100**3)
-    assert values == sorted(values)
-    assert values[-1] > values[0]
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)
@@ -295,18 +268,6 @@ def test_what_nothing_is_said_of():
     assert sparse_eigen(np.zeros((3, 3)), np.eye(3), 1, 2).values[0] == 0
 
 
-@pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
-@pytest.mark.parametrize("deflation", DEFLATIONS)
-def test_more_directions_than_the_rank_of_A(deflation, method):
-    """What deflation leaves is rounding: neither a ratio without bound nor a direction."""
-    F = np.array([[1.0, 0, 1], [0, 1, 1]])
-    a = F.T @ np.array([1, 0.3])
-    for A, B in [(np.outer(a, a), F.T @ F), (np.ones((3, 3)), np.diag([1.0, 2, 3]))]:
-        with pytest.warns(RuntimeWarning, match="only 1 of 2 directions"):
-            result = sparse_eigen(A, B, 2, 3, deflation=deflation, method=method)
-        np.testing.assert_allclose(result.values, value_on(A, B, range(3)), rtol=1e-9)
-
-
 @pytest.mark.share(8)
 @pytest.mark.filterwarnings("ignore:found only .* directions")
 @pytest.mark.parametrize("method", ["greedy", "rayleigh_flow"])
@@ -354,13 +315,6 @@ def test_large_decompositions_hear_signals(monkeypatch):
     d = np.arange(1.0, 602)
     np.testing.assert_allclose(sparse_eigen(np.diag(d), np.eye(601), 1, 601).values, 601)
     assert len(heard) >= 2
-
-
-def test_callback():
-    seen = []
-    sparse_eigen(np.diag(np.arange(1.0, 9)), np.eye(8), 2, 3, callback=seen.append)
-    assert [progress.value for progress in seen if progress.value is not None] == [8, 7]
-    assert {progress.component for progress in seen} == {0, 1}
 
 
 I = np.eye(4)
@@ -434,3 +388,75 @@ def test_a_given_component_by_few_variables(component, k):
     b = A @ eigh(A)[1][:, -component]
     squares = [b[S] @ np.linalg.solve(A[np.ix_(S, S)], b[S]) for S in map(list, combinations(range(13), k))]
     assert sparse_eigen(np.outer(b, b), A, 1, k).values[0] == pytest.approx(max(squares))
+
+
+# ---- what is known of the variables
+
+
+def chosen_optimum(A, B, k, include=(), exclude=(), groups=None, nonnegative=None):
+    """By enumeration of all supports and, with signs, of the faces of their cones."""
+    groups = np.arange(len(A)) if groups is None else groups
+    allowed = [g for g in np.unique(groups) if not np.isin(np.flatnonzero(groups == g), exclude).any()]
+    wanted, most = set(groups[list(include)]), -np.inf
+    for units in combinations(allowed, k):
+        if wanted <= set(units):
+            S = np.flatnonzero(np.isin(groups, units))
+            a, b = A[np.ix_(S, S)], B[np.ix_(S, S)]
+            signs = None if nonnegative is None else nonnegative[S]
+            value = value_on(A, B, S) if signs is None else signed_ratio_optimum(a, b, signs)
+            most = max(most, value)
+    return most
+
+
+@pytest.mark.parametrize("indefinite", [False, True])
+@pytest.mark.parametrize(("known", "k"), KNOWN)
+def test_a_choice_of_variables_by_enumeration(known, k, indefinite):
+    p = len(LABELS)
+    words = {"signs" if word == "nonnegative" else word: value for word, value in known.items()}
+    choice, groups = spcacore.Choice(**words), known.get("groups", np.arange(p))
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        F, H = rng.standard_normal((p, p)), rng.standard_normal((2 * p, p))
+        A, B = (F + F.T if indefinite else F @ F.T), H.T @ H
+        result = sparse_eigen(A, B, 2, k, choice=choice, certify=True)
+        best = chosen_optimum(A, B, k, **known)
+        assert result.values[0] == pytest.approx(best, rel=1e-7)
+        assert result.upper_bound[0] >= best * (1 - 1e-9)
+        for v in result.loadings.T:
+            used = set(groups[v != 0])
+            assert len(used) <= k
+            assert not v[list(known.get("exclude", ()))].any()
+            if "nonnegative" in known:
+                assert (v * known["nonnegative"] >= 0).all()
+
+
+def test_discriminants_of_chosen_variables():
+    """Excluding is leaving out; what must be in is in."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    X = rng.standard_normal((60, 9)) + 2 * np.eye(3, 9)[y]
+    ours = spcacore.sparse_lda(X, y, 2, 3, choice=spcacore.Choice(exclude=[0, 4]))
+    theirs = spcacore.sparse_lda(np.delete(X, [0, 4], 1), y, 2, 3)
+    np.testing.assert_allclose(np.delete(ours.loadings, [0, 4], 0), theirs.loadings, atol=1e-9)
+    assert not ours.loadings[[0, 4]].any()
+    assert spcacore.sparse_lda(X, y, 1, 3, choice=spcacore.Choice(include=[8])).loadings[8, 0] != 0
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"choice": spcacore.Choice(include=[0]), "method": "rayleigh_flow"}, "largest entries of each step"),
+        ({"choice": spcacore.Choice(signs=1), "deflation": "generalized"}, "signs cannot be combined"),
+        ({"choice": spcacore.Choice(include=[0, 1, 2])}, "3 variables included"),
+    ],
+)
+def test_refused_choices(options, match):
+    with pytest.raises(ValueError, match=match):
+        sparse_eigen(np.eye(5), np.eye(5), 1, 2, **options)
+
+
+@pytest.mark.parametrize("name", ["sca", "sca_path", "sma", "ppca", "oppca", "kernel_pca"])
+@pytest.mark.parametrize("word", ["choice", "signs"])
+def test_why_some_take_no_choice(name, word):
+    with pytest.raises(TypeError, match=f"'{word}'.*(rotates a basis|dense loadings|no loadings)"):
+        getattr(spcacore, name)(np.eye(5), 2, **{word: 1})

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from extras import drawn, example, optional
-from oracles import data_arrays
 from scipy.linalg import eigh
 
 from spcacore import row_blocks, sparse_lda
@@ -23,13 +22,6 @@ StratifiedKFold = optional("sklearn.model_selection", "StratifiedKFold")
 def wine(scale=True):
     X, y = load_wine(return_X_y=True)
     return ((X - X.mean(axis=0)) / X.std(axis=0) if scale else X), y
-
-
-def golub():
-    data = data_arrays("golub_leukemia.npz")
-    X = np.log2(np.maximum(data["X"], 20.0))
-    X = X[:, X.std(axis=0) > 0]
-    return (X - X.mean(axis=0)) / X.std(axis=0), data["labels"].astype(str)
 
 
 def scatters(X, y, priors=None):
@@ -212,19 +204,6 @@ def test_accuracy_on_wine():
     assert accuracy(X, y, 5, cardinality=13) > 0.97
 
 
-@pytest.mark.slow
-def test_accuracy_on_digits():
-    X, y = load_digits(return_X_y=True)
-    assert accuracy(X, y, 3, cardinality=8, shrinkage=0.01, swaps=False) > 0.9
-
-
-def test_accuracy_on_golub():
-    """ALL against AML, by 5 and 20 of 6833 genes."""
-    X, y = golub()
-    assert accuracy(X, y, 4, cardinality=5, shrinkage="auto") > 0.9
-    assert accuracy(X, y, 4, cardinality=20, shrinkage="auto") > 0.93
-
-
 def test_what_the_example_says():
     module = example("discriminants")
     result = module.analyze(*module.data(), counts=(1, 6, 64))
@@ -347,19 +326,3 @@ def test_bad_rows_for_prediction():
         result.score(X0, Y0[:3])
     with pytest.raises(ValueError, match="NaN"):
         result.predict(np.full((2, 5), np.nan))
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_the_best_of_all_supports_of_few_variables(seed):
-    rng = np.random.default_rng(seed)
-    p, n = int(rng.integers(4, 10)), 40
-    k, y = int(rng.integers(1, p)), np.arange(n) % 3
-    X = rng.standard_normal((n, p)) @ rng.standard_normal((p, p)) + rng.standard_normal((3, p))[y]
-    means = np.array([X[y == c].mean(axis=0) for c in range(3)])
-    share = np.bincount(y) / n
-    A = (means - share @ means).T * share @ (means - share @ means)
-    B = (X - means[y]).T @ (X - means[y]) / n
-    best = max(
-        eigh(A[np.ix_(S, S)], B[np.ix_(S, S)], eigvals_only=True)[-1] for S in combinations(range(p), k)
-    )
-    assert sparse_lda(X, y, 1, cardinality=k, shrinkage=None).values[0] == pytest.approx(best)

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from calls import CLEAN, LABELS, pca
 from html_tools import Columns, balanced
 from oracles import covariance, optimum
-from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import _limits, choice, methods, row_blocks
@@ -230,36 +229,6 @@ def test_shares_of_ordinary_components(run, scale):
     np.testing.assert_allclose(run(wide).dense_ratio, s[:3] / s.sum(), rtol=1e-8)
 
 
-def test_shares_only_where_they_are_cheap(monkeypatch):
-    def run():
-        return spcacore.sparse_pca(X, 2, 3, method=spcacore.TPower(screening="none")).dense_ratio
-
-    assert run() is not None
-    from spcacore.operators import leading
-
-    monkeypatch.setattr(leading, "DENSE_WORK", 50 * 8 * 8 - 1)
-    assert run() is None
-    monkeypatch.setattr(leading, "DENSE_WORK", 50 * 8 * 8)
-    monkeypatch.setattr(leading, "ALL_VECTORS_ORDER", 8)
-    assert run() is not None
-    monkeypatch.setattr(leading, "ALL_VECTORS_ORDER", 7)
-    assert run() is None
-    monkeypatch.undo()
-    assert (
-        spcacore.sparse_pca(
-            row_blocks(X), 2, cardinality=3, method=spcacore.TPower(screening="none")
-        ).dense_ratio
-        is None
-    )
-    wide = sp.random_array((100, 5000), density=0.01, rng=np.random.default_rng(0), format="csr")
-    assert spcacore.sparse_pca(wide, 2, cardinality=3).dense_ratio is None
-    tall = spcacore.sparse_pca(wide.T.tocsr(), 2, cardinality=3).dense_ratio
-    values = np.linalg.eigvalsh(covariance(wide.T.toarray()))
-    np.testing.assert_allclose(tall, values[:-3:-1] / values.sum(), rtol=1e-10)
-    products = aslinearoperator(X - X.mean(axis=0))
-    assert spcacore.sparse_pca(products, 2, cardinality=3, center=False).dense_ratio is None
-
-
 # ---- contributions ------------------------------------------------------------------------------------
 
 
@@ -278,12 +247,6 @@ def test_contributions(make):
             members = shares[g::3] if signed else abs(shares[g::3])
             np.testing.assert_allclose(sums[name], members.sum(axis=0), atol=1e-10)
     np.testing.assert_allclose(sum(result.group_contributions(groups).values()), 100.0 * (total > 0))
-
-
-@pytest.mark.parametrize("unit", [1e-300, 1e300, 5e-324])
-def test_contributions_at_any_scale(unit):
-    result = replace(spcacore.ppca(X, 2), loadings=np.array([[3, 0], [-1, 0], [0, 0]]) * unit)
-    np.testing.assert_allclose(result.contributions(), [[75, 0], [-25, 0], [0, 0]], rtol=1e-12)
 
 
 def test_groups_by_name():

@@ -550,6 +550,14 @@ def _calls():
         options = {**known, "kind": "covariance", "max_iter": 1}
         return spcacore.refine(A, begun, **flat.recorded("refine", options))
 
+    def directions(**known):
+        return spcacore.sparse_eigen(A, np.eye(len(A)), 1, 3, choice=flat.recorded("tpower", known)["choice"])
+
+    def discriminants(**known):
+        return spcacore.sparse_lda(
+            X, np.arange(len(X)) % 2, 1, 3, choice=flat.recorded("tpower", known)["choice"]
+        )
+
     return {
         "tpower": one("tpower", 3), "gpower": one("gpower", 1.0), "pmd": one("pmd", 1.5),
         "thresholding": method("thresholding", cardinality=3), "branch_and_bound": one("branch_and_bound", 3),
@@ -559,6 +567,7 @@ def _calls():
         "optimality_bound": one("optimality_bound", 3),
         "refine": refined,
         "spca": one("spca", 1, cardinality=3), "soppca": one("soppca", 1, 3),
+        "sparse_eigen": directions, "sparse_lda": discriminants,
         'sparse_cca, "pmd"': pairs(l1_bound=1.5),
         'sparse_cca, "generalized"': pairs(method="generalized", cardinality=2),
     }  # fmt: skip

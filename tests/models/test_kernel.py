@@ -464,3 +464,48 @@ def test_sparse_rows_far_from_zero(offset, dtype, kernel):
     np.testing.assert_allclose(found.scores, expected.scores, atol=tight * size)
     again = found.transform(scipy.sparse.csr_array(far[:4]))
     np.testing.assert_allclose(again, expected.scores[:4], atol=tight * size)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"kernel": "linear"}, {"kernel": "polynomial"}, {"kernel": "sigmoid", "gamma": 0.1},
+        {"ridge": 0.01}, {"memory_limit": 10}, {"solver": "lanczos"}, {"random_features": 30},
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_weights_are_repeated_rows_of_every_kernel(options, layout):
+    """Scores of rows of weight 0, new rows and pre-images, too."""
+    rng = np.random.default_rng(0)
+    X, weight = rng.standard_normal((40, 5)) * [3, 1, 1, 1, 1], rng.integers(0, 4, 40)
+    rows = np.repeat(np.arange(40), weight)
+    one = kernel_pca(layout(X), 3, sample_weight=weight, **options)
+    all_ = kernel_pca(layout(X[rows]), 3, **options)
+    np.testing.assert_allclose(one.explained_variance, all_.explained_variance, rtol=1e-10)
+    np.testing.assert_allclose(one.explained_variance_ratio, all_.explained_variance_ratio, rtol=1e-10)
+    np.testing.assert_allclose(one.scores, all_.transform(X), atol=1e-9)
+    np.testing.assert_allclose(one.transform(X), one.scores, atol=1e-9)
+    assert one.bandwidth == pytest.approx(all_.bandwidth)
+    if "ridge" in options:
+        back = [x.inverse_transform(one.scores) for x in (one, all_)]
+        np.testing.assert_allclose(*back, atol=1e-9)
+
+
+def test_weights_of_a_precomputed_kernel_and_of_blocks():
+    rng = np.random.default_rng(1)
+    X, weight = rng.standard_normal((30, 4)), rng.random(30) * (np.arange(30) % 3)
+    given = kernel_pca(X @ X.T, 2, kernel="precomputed", sample_weight=weight)
+    linear = kernel_pca(X, 2, kernel="linear", sample_weight=weight)
+    centered = np.sqrt(weight)[:, None] * (X - weight @ X / weight.sum())
+    expected = np.linalg.svd(centered, compute_uv=False)[:2] ** 2
+    np.testing.assert_allclose(linear.eigenvalues, expected, rtol=1e-10)
+    np.testing.assert_allclose(given.scores, linear.scores, atol=1e-12)
+    whole, parts = (
+        kernel_pca(rows, 2, random_features=20, sample_weight=weight) for rows in (X, [X[:11], X[11:]])
+    )
+    np.testing.assert_allclose(parts.scores, whole.scores, atol=1e-12)
+    with pytest.raises(ValueError, match="sample_weight has 29 entries for 30 rows"):
+        kernel_pca(X, 2, sample_weight=weight[1:])
+    with pytest.raises(ValueError, match="n_components must be"):
+        kernel_pca(X, 3, sample_weight=1.0 * (np.arange(30) < 3))

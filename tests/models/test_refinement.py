@@ -18,7 +18,7 @@ from starts import few
 import spcacore
 from spcacore import refine, sparse_pca, sparsity_path
 from spcacore.models import orthogonal_search, refinement
-from spcacore.models.orthogonal_values import Pattern, best_values, explained, nearest_orthogonal
+from spcacore.models.orthogonal_search import Pattern, best_values, explained, nearest_orthogonal
 from spcacore.operators.inputs import as_problem
 from spcacore.selection import plans
 
@@ -345,6 +345,45 @@ def best_orthogonal_pair(A, first, second):
     return max(top[0] + A[j, j], A[i, i] + top[1])
 
 
+def best_uncorrelated_pair(A):
+    """The largest variance of two uncorrelated components of two variables each.
+
+    By directions x on one support, for each of which there is one y on another with x'Ay = 0.
+    """
+    S = np.array([*combinations(range(len(A)), 2)])
+    angle = np.linspace(0, np.pi, 721)
+    x = np.stack([np.cos(angle), np.sin(angle)])
+    first = np.einsum("ia,sij,ja->sa", x, A[S[:, :, None], S[:, None, :]], x)
+    w = np.einsum("tsij,ja->tsia", A[S[:, None, :, None], S[None, :, None, :]], x)
+    y = np.stack([-w[:, :, 1], w[:, :, 0]], axis=2)
+    size = np.einsum("tsia,tsia->tsa", y, y)
+    second = np.einsum("tsia,tij,tsja->tsa", y, A[S[:, :, None], S[:, None, :]], y)
+    return (first + second / np.maximum(size, 1e-12)).max()
+
+
+def test_two_uncorrelated_loadings_against_all_pairs_of_supports():
+    short = []
+    for seed in range(examples(40)):
+        A = covariance(
+            np.random.default_rng(seed).standard_normal((12, 6)) @ np.diag(2.0 ** np.arange(-1, 2, 0.5))
+        )
+        begun, V = (
+            sparse_pca(
+                A, 2, cardinality=2, kind="covariance", refine=refine, deflation="uncorrelated"
+            ).loadings
+            for refine in (False, True)
+        )
+        assert abs(V[:, 0] @ A @ V[:, 1]) < 1e-9 * np.trace(A)
+        assert (np.count_nonzero(V, axis=0) <= 2).all()
+        np.testing.assert_allclose(
+            refine(A, V, 2, constraint="uncorrelated", kind="covariance"), V, atol=1e-6
+        )
+        assert np.trace(V.T @ A @ V) >= np.trace(begun.T @ A @ begun) * (1 - 1e-9)
+        short.append(1 - np.trace(V.T @ A @ V) / best_uncorrelated_pair(A))
+    assert min(short) > -1e-3  # the oracle's directions are a grid
+    assert np.mean(np.array(short) > 0.01) <= 0.05
+
+
 def test_two_orthogonal_loadings_against_all_pairs_of_supports():
     short = []
     for seed in range(6):
@@ -465,7 +504,7 @@ def test_variables_join_that_would_enter(kind, monkeypatch):
     [
         ({"cardinality": 2}, ValueError, "must not be below the 4 nonzeros"),
         ({"cardinality": 14}, ValueError, r"in \[1, 13\]"),
-        ({"constraint": "uncorrelated"}, ValueError, "constraint"),
+        ({"constraint": "sparse"}, ValueError, "constraint"),
     ],
 )
 def test_bad_input(options, error, match):
@@ -476,15 +515,8 @@ def test_bad_input(options, error, match):
         refine(PITPROPS, V * [1, 0], kind="covariance")
     with pytest.raises(ValueError, match="12 rows for 13"):
         refine(PITPROPS, V[1:], kind="covariance")
-    for wrong in ({"renormalize": False}, {"constraint": "uncorrelated"}):
-        with pytest.raises(ValueError, match="refine=True requires"):
-            sparse_pca(
-                PITPROPS,
-                2,
-                **flat.recorded(
-                    "sparse_pca", {**wrong, "cardinality": 4, "kind": "covariance", "refine": True}
-                ),
-            )
+    with pytest.raises(ValueError, match="refine=True requires"):
+        sparse_pca(PITPROPS, 2, kind="covariance", method=spcacore.TPower(renormalize=False), refine=True)
 
 
 def test_loadings_without_variance_end():

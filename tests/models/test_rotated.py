@@ -259,16 +259,6 @@ def test_l1_rotation_in_prs(seed):
     np.testing.assert_allclose(level, level[0], atol=1e-12)
 
 
-def test_l1_rotation_finds_planted_loadings():
-    X, planted = spcacore.datasets.make_spiked(200, 500, cardinality=10, variances=(60, 50, 40), rng=0)
-    for function in (sca, sma):
-        result = function(X, 3, l1_bound=9, rotation="l1")
-        assert result.converged
-        for t in range(3):
-            largest = np.sort(np.argsort(-np.abs(result.loadings[:, t]))[:10])
-            np.testing.assert_array_equal(largest, np.flatnonzero(planted[:, t]))
-
-
 def objective(X, loadings):
     """||Z'XY||_F for the best scores Z, which span XY."""
     return np.linalg.norm((X - X.mean(axis=0)) @ loadings)

@@ -252,18 +252,6 @@ def test_squares_beyond_the_number_range_take_a_second_read(size):
     np.testing.assert_allclose(G / G.max(), np.cov(X.T) / np.cov(X.T).max(), atol=1e-13)
 
 
-@pytest.mark.parametrize("size", [1e150, 1e-150])
-@pytest.mark.parametrize("kind", ["C", "csr"])
-def test_no_entry_leaves_the_number_range(kind, size):
-    X = counts(200, 8, 0.3)
-    problem = as_problem(stored(X * size, kind))
-    G = problem.operator.gram()
-    reference = as_problem(stored(X, kind))
-    expected = np.cov(X, rowvar=False)
-    np.testing.assert_allclose(G / G.max(), expected / expected.max(), rtol=1e-12, atol=1e-14)
-    assert reference.operator.gram().shape == (8, 8)
-
-
 def test_what_has_no_matrix_says_so():
     problem = as_problem(planted(50))
     deflated = problem.operator.deflated("hotelling", np.array([0]), np.ones(1), None, 1.0)
@@ -275,32 +263,6 @@ def test_what_has_no_matrix_says_so():
 
 
 # ---- when
-
-
-def test_what_pays():
-    """Few variables, or tall, the matrix smaller than the data, and not too many pairs."""
-
-    def dense(n, p):
-        return gram.pays((n, p), n * p, n * p * p / 2, 8, True)
-
-    def sparse(n, p, row):
-        return gram.pays((n, p), n * row, n * row * row / 2, 4, False)
-
-    assert dense(200_000, 500)
-    assert dense(2_000_000, 100)
-    assert not dense(500, 100_000)
-    assert dense(2000, 100)
-    assert dense(4000, 500)
-    assert not dense(400, 500)  # not one row for a variable
-    assert not dense(20_000, 2000)  # not tall
-    assert not dense(70_000, 4000)  # too many pairs
-    assert sparse(1_000_000, 2000, 187)
-    assert sparse(400_000, 2632, 120)
-    assert not sparse(5000, 2632, 120)  # a working set is better
-    assert not sparse(2700, 32_738, 847)
-    assert not sparse(100_000, 4000, 900)  # too many pairs
-    assert not sparse(20_000, 4000, 100)  # the matrix would be larger than X
-    assert not sparse(400_000, 4000, 160)  # or half as large
 
 
 @pytest.mark.parametrize("lengths", [True, False])
@@ -406,15 +368,6 @@ def test_components_below_the_rounding_of_the_matrix_come_from_the_data(dtype):
     np.testing.assert_allclose(
         formed.explained_variance, expected, rtol=1e-5 if dtype == np.float64 else 1e-2
     )
-
-
-def test_extending_is_the_same_as_all_at_once():
-    X = planted(30_000)
-    whole = sparse_pca(X, 3, cardinality=5)
-    assert whole.screening.mode == "gram"
-    part = sparse_pca(X, 1, cardinality=5).extend(X, 2)
-    assert part.screening.mode == "gram"
-    np.testing.assert_allclose(part.loadings, whole.loadings, atol=1e-12)
 
 
 # ---- while it runs

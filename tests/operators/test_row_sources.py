@@ -109,26 +109,6 @@ def test_submatrices_of_deflated_operators(deflation):
         np.testing.assert_allclose(problem.in_units(state.diagonal), A.diagonal(), atol=1e-12)
 
 
-@pytest.mark.parametrize("size", [1e-140, 1e-30, 1e140])
-def test_data_of_any_size(size):
-    X = data() * size
-    result = spcacore.sparse_pca(
-        spcacore.row_blocks(X, block_bytes=X.nbytes // 3), 2, cardinality=8, scale=False
-    )
-    expected = spcacore.sparse_pca(data(), 2, cardinality=8)
-    np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-12)
-    np.testing.assert_allclose(result.mean, expected.mean * size, rtol=1e-10, atol=1e-12 * size)
-
-
-def test_a_mean_far_above_the_deviation():
-    X = data() + 1e9
-    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
-    problem = as_problem(blocks)
-    exact = np.array([np.var([int(x * 2**20) for x in column], ddof=1) for column in (X - 1e9).T]) / 2.0**40
-    np.testing.assert_allclose(problem.in_units(problem.diagonal), exact, rtol=1e-6, atol=1e-12)
-    same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-8)
-
-
 def test_few_passes():
     """One for the statistics, one for the start, and then only where variables are new."""
     X = data()

@@ -274,7 +274,7 @@ def test_a_column_that_varies_in_dropped_rows_alone_is_constant(layout):
     assert (np.flatnonzero(at.diagonal == 0) == [2]).all()
 
 
-@pytest.mark.parametrize("name", ["SparsePCA", "SPCA", "SCA", "PPCA"])
+@pytest.mark.parametrize("name", ["SparsePCA", "SPCA", "SCA", "PPCA", "KernelPCA"])
 def test_sklearns_own_check_of_equivalence(name):
     pytest.importorskip("sklearn", "1.6")
     from sklearn.utils import estimator_checks

@@ -166,12 +166,6 @@ def test_median_of_singular_values_of_noise(beta):
     assert quad(density, low, median, limit=200)[0] == pytest.approx(0.5, abs=1e-4)
 
 
-@pytest.mark.parametrize("shape", [(100, 40), (41, 100)])
-def test_noise_of_constant_variance(shape):
-    X = 3 * np.random.default_rng(0).standard_normal(shape)
-    assert cve(X, 2, kind="normal").noise == pytest.approx(3, rel=0.05)
-
-
 def test_values_are_those_of_the_data_in_directions_that_did_not_see_it():
     """Of all but noise the values are near the singular values, without the bias of noise."""
     rng = np.random.default_rng(0)
@@ -224,15 +218,6 @@ def test_repeats_progress_and_an_early_end():
     np.testing.assert_array_equal(X, before)
     np.testing.assert_array_equal(cve(X, 3, n_splits=4, callback=ends_at(2)).scores, one.scores[:2])
     assert "chosen=" in repr(one)
-
-
-def test_frame():
-    pytest.importorskip("pandas", reason="needs pandas")
-    found = cve(np.random.default_rng(0).poisson(1.0, (30, 20)), 3)
-    table = found.to_frame()
-    assert pandas.api.types.is_bool_dtype(table["chosen"])
-    assert table["chosen"].sum() == found.chosen
-    np.testing.assert_array_equal(table["p_value"], found.p_value)
 
 
 @pytest.mark.parametrize(

@@ -145,18 +145,6 @@ def test_l1_result_is_stationary(seed, share):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_without_a_penalty_it_is_the_power_method(norm, dtype):
-    X = data(1, dtype=dtype)
-    values, vectors = np.linalg.eigh(np.cov(X.T.astype(float)))
-    for renormalize in (True, False):
-        x = gpower(X, 0, options=spcacore.GPower(norm=norm, renormalize=renormalize))
-        assert x.value == pytest.approx(values[-1], rel=1e-4 if dtype == np.float32 else 1e-7)
-        assert abs(x.loading @ vectors[:, -1]) == pytest.approx(1, abs=1e-4)
-        assert x.loading.dtype == dtype
-
-
-@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("kind", ["data", "covariance"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("relative", [False, True])

@@ -7,7 +7,6 @@ from dataclasses import replace
 import flat
 import numpy as np
 import pytest
-import scipy.sparse
 from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -112,20 +111,6 @@ def test_block_objective_never_decreases(seed, share, m, norm, rank):
     assert (np.diff(values) >= -1e-10 * bound(F, "l0")).all()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("p", [12, 90])
-def test_block_without_a_penalty_is_pca(dtype, p):
-    X = data(2, 40, p, dtype)
-    values, vectors = np.linalg.eigh(np.cov(X.T.astype(float)))
-    result = sparse_pca(X, 3, method=spcacore.GPower(penalty=0, block=True))
-    assert result.explained_variance.sum() == pytest.approx(values[-3:].sum(), rel=1e-4)
-    result = sparse_pca(X, 3, method=spcacore.GPower(penalty=0, block=True, mu=[1, 0.5, 0.25], tol=1e-13))
-    assert result.loadings.dtype == dtype
-    np.testing.assert_allclose(
-        abs(result.loadings.T @ vectors[:, :-4:-1]), np.eye(3), atol=1e-3 if dtype == np.float64 else 5e-2
-    )
-
-
 @pytest.mark.parametrize("norm", NORMS)
 def test_block_of_one_is_the_single_unit(norm):
     F = data(13)
@@ -139,25 +124,6 @@ def test_block_of_one_is_the_single_unit(norm):
     )
     np.testing.assert_allclose(block.loadings[:, 0], one.loading, atol=1e-5)
     assert block.explained_variance[0] == pytest.approx(one.value, rel=1e-9)
-
-
-@pytest.mark.parametrize("kind", ["data", "covariance"])
-def test_block_recovers_planted_supports(kind):
-    X, planted = spcacore.datasets.make_spiked(200, 400, variances=(60, 40, 20), cardinality=10, rng=1)
-    Y = X if kind == "data" else np.cov(X.T) * 199
-    for norm, share in (("l1", 0.45), ("l0", 0.2)):
-        result = sparse_pca(
-            Y, 3, kind=kind, method=spcacore.GPower(penalty=share, norm=norm, relative=True, block=True)
-        )
-        supports = {tuple(np.flatnonzero(v)) for v in result.loadings.T}
-        assert supports == {tuple(np.flatnonzero(v)) for v in planted.T}
-        sparse = sparse_pca(
-            scipy.sparse.csr_array(Y),
-            3,
-            kind=kind,
-            method=spcacore.GPower(penalty=share, norm=norm, relative=True, block=True),
-        )
-        np.testing.assert_allclose(sparse.loadings, result.loadings, atol=1e-6)
 
 
 @pytest.mark.parametrize("norm", NORMS)

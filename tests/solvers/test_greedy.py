@@ -482,10 +482,3 @@ def test_bad_options():
     for strategy in ("backward", "bidirectional"):
         with pytest.raises(ValueError, match="at most 2000 variables"):
             greedy(wide, 2, options=spcacore.Greedy(strategy=strategy))
-
-
-def test_result_is_shown():
-    x = greedy(PITPROPS, 3, kind="covariance")
-    shown = "method='greedy', p=13, cardinality=3, value=2.47533, with those of cardinality 1 to 3"
-    assert repr(x) == f"GreedyComponent({shown})"
-    assert isinstance(x, spcacore.SparseComponent)

@@ -11,7 +11,7 @@ import flat
 import numpy as np
 import pytest
 from extras import optional
-from oracles import best_quotient, covariance, data_arrays, dense_vector, quotient, samples
+from oracles import best_quotient, covariance, dense_vector, quotient, samples
 
 import spcacore
 from spcacore import sparse_pca
@@ -197,34 +197,6 @@ def test_the_objective_never_falls(l0, form, dtype):
     assert rose > 5
 
 
-@pytest.mark.parametrize("form", ["data", "covariance"])
-@pytest.mark.parametrize("l0", [False, True])
-def test_one_step_as_the_formula_has_it(l0, form):
-    """Thresholds of A w and a multiple of QQ'w, from a start that is nearly in the span of Q."""
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        X = samples(seed, 15, 9)
-        problem = as_problem(X if form == "data" else covariance(X), kind=form)
-        x = np.r_[rng.standard_normal(4), np.zeros(5)]
-        state = state_of(problem, x / np.linalg.norm(x))
-        q = x / np.linalg.norm(x)
-        B = np.eye(9) - np.outer(q, q)
-        A = B @ covariance(X) @ B / problem.unit
-        w = 2 * q + 0.3 * rng.standard_normal(9)
-        w /= np.linalg.norm(w)
-        a, b = w @ A @ w, w @ B @ w
-        assert b < 0.4
-        gamma = 0.1 * a / b if l0 else 0.3 * np.sqrt(a) / np.abs(w).sum()
-        weight = a / b - (0 if l0 else gamma * np.abs(w).sum() * np.sqrt(a) / b)
-        g = A @ w + weight * q * (q @ w)
-        level = np.sqrt(gamma * a) if l0 else gamma * np.sqrt(a)
-        expected = np.where(np.abs(g) > level, g if l0 else g - np.sign(g) * level, 0)
-        running = state.operator.with_quotient()
-        _, index, value, *_ = running.gpower(np.arange(9), w, l0, gamma, 1, 0.0)
-        v = dense_vector(9, index, value)
-        np.testing.assert_allclose(v, expected / np.linalg.norm(expected), atol=1e-9)
-
-
 @pytest.mark.share(3)
 @pytest.mark.parametrize("screening", ["both", "shadow", "references"])
 @pytest.mark.parametrize(
@@ -270,19 +242,6 @@ def check_cumulative(A, r, options):
         for d in ("generalized", "projection")
     )
     assert (ours >= plain - 1e-9).all()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"method": "pmd", "l1_bound": 3.0},
-        {"method": "gpower", "penalty": 0.4, "relative": True},
-        pytest.param({"method": "scotlass", "l1_bound": 3.0}, marks=pytest.mark.slow),
-        pytest.param({"method": "dspca", "cardinality": 10}, marks=pytest.mark.slow),
-    ],
-)
-def test_cumulative_variance_of_stocks(options):
-    check_cumulative(data_arrays("snp500_correlation.npz")["A"], 3, options)
 
 
 @pytest.mark.parametrize(

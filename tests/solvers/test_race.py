@@ -18,7 +18,7 @@ from spcacore.operators import field as fields
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers import field_search
-from spcacore.solvers.noise import rises_above_noise
+from spcacore.solvers.field_search import rises_above_noise
 from spcacore.solvers.solution import Solution
 
 

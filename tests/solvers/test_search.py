@@ -11,9 +11,18 @@ ALL = ((1, 60), (2, 20))
 
 
 def plan(
-    starts=300, rounds=ALL, max_iter=300, tol=1e-8, ends=8, swapped=4, tie=1e-12, nodes=1000, hopeless=9.0
+    starts=300,
+    rounds=ALL,
+    max_iter=300,
+    tol=1e-8,
+    ends=8,
+    tried=40,
+    swapped=4,
+    tie=1e-12,
+    nodes=1000,
+    hopeless=9.0,
 ):
-    return starts, rounds, max_iter, tol, ends, swapped, (1e-10, 1e-8, 1e-9, tie), nodes, hopeless
+    return starts, rounds, max_iter, tol, ends, tried, swapped, (1e-10, 1e-8, 1e-9, tie), nodes, hopeless
 
 
 def values_of(A, supports):

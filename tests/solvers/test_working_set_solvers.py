@@ -9,10 +9,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
 from operators.test_working_set import STORAGES, draw
-from oracles import covariance, deflations, optimum
-from row_block_tools import dask_array
+from oracles import covariance, deflations
 from scipy.linalg import block_diag
 from scipy.optimize import minimize_scalar
 
@@ -238,56 +236,6 @@ def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch
     ratio = np.array(values[1::2]) / values[::2]
     assert ratio.min() > lowest
     assert ratio.mean() > 0.98
-
-
-@pytest.mark.share(2)
-@pytest.mark.parametrize("kind", ["noise", "planted", "late", "ties"])
-def test_near_the_optimum_over_all_supports(kind, monkeypatch):
-    monkeypatch.setattr(candidates, "WORKING_SET_START", 8)
-    shares = []
-    for seed in range(40):
-        A = covariance(X := draw(np.random.default_rng(seed), 30, 11, kind))
-        gamma = 0.2 * A.diagonal().max()
-        best = max(optimum(A, k) - gamma * k for k in range(1, 12))
-        x = fit(X, "l0", {"penalty": 0.2}, 1).loadings[:, 0]
-        shares.append((x @ A @ x - gamma * np.count_nonzero(x)) / best)
-    assert max(shares) <= 1 + 1e-9
-    assert min(shares) > 0.75
-    assert np.mean(np.array(shares) > 1 - 1e-6) > 0.5
-
-
-@given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)), st.sampled_from(sorted(OPTIONS)))
-@settings(max_examples=examples(30))
-def test_weights_of_rows_are_repeated_rows(seed, storage, method):
-    rng = np.random.default_rng(seed)
-    X, weight, given = draw(rng, 30, 60, "planted"), rng.integers(0, 4, 30), sparsity(method, 0.5)
-    weight[0] = 3
-    repeated = np.repeat(X, weight, axis=0)
-    A, options = covariance(repeated), OPTIONS[method]
-    if method in ("l1", "l0"):  # in the caller's units, which the sum of the weights tells
-        largest = (len(repeated) - 1) * A.diagonal().max()
-        absolute = given["penalty"] * (largest if method == "l0" else np.sqrt(largest))
-        options = options | {"relative": False, "penalty": absolute}
-    else:
-        options = options | given
-    result = spcacore.sparse_pca(
-        STORAGES[storage](X),
-        1,
-        **flat.recorded("sparse_pca", {**options, "sample_weight": weight, "renormalize": False}),
-    )
-    assert result.screening.working_set > 0
-    check(repeated, result, method, given)
-
-
-@pytest.mark.parametrize("method", OPTIONS)
-def test_dask_arrays(method):
-    """Block matrices of a cluster take the same way as those of an array."""
-    X, given = draw(np.random.default_rng(0), 60, 90, "planted"), sparsity(method, 0.5)
-    found = [fit(make(X), method, given, 2) for make in (np.asarray, lambda X: dask_array(X, 20, 90))]
-    assert found[1].screening.working_set > 0
-    np.testing.assert_array_equal(found[1].loadings != 0, found[0].loadings != 0)
-    np.testing.assert_allclose(found[1].loadings, found[0].loadings, atol=1e-5)
-    check(X, found[1], method, given)
 
 
 def test_nonnegative_loadings_take_in_no_positive_product():
