@@ -50,7 +50,6 @@ from ..operators.deflation import Deflation, LowRank
 from ..solvers.solution import Solution
 
 __all__ = ["Form", "Pencil", "Unbounded", "unbounded"]
-__dir__ = __all__.copy
 
 
 class Unbounded(ValueError):

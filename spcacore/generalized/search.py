@@ -57,7 +57,6 @@ __all__ = [
     "ratio_of",
     "single_units",
 ]
-__dir__ = __all__.copy
 
 
 DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.residual}

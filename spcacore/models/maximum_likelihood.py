@@ -26,7 +26,6 @@ from ..operators.problem import Problem
 from ..progress import Progress
 
 __all__ = ["LOG_2PI", "Fit", "fit_missing", "leading_and_rest", "log_density", "posterior", "refuse_infinite"]
-__dir__ = __all__.copy
 
 
 LOG_2PI = math.log(2 * math.pi)

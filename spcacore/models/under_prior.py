@@ -33,7 +33,6 @@ from .priors import Diagonal, PriorMatrix, Spectral
 from .variational import Component, Residual, Search, Vector
 
 __all__ = ["fit_at_once", "fit_in_turn"]
-__dir__ = __all__.copy
 
 _LOG_2PI = math.log(2 * math.pi)
 

@@ -40,7 +40,6 @@ __all__ = [
     "log_supports",
     "regressors",
 ]
-__dir__ = __all__.copy
 
 
 Vector = NDArray[np.float64]

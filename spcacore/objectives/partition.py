@@ -44,7 +44,7 @@ class Places(Supports):
         """Units in no component that have room in one, so that enough is left for those that are empty."""
         sets = units.reshape(len(self.sizes), -1)
         size = self.size[: sets.shape[1]]
-        free, filled = self.allowed[: len(size)] & ~sets.any(axis=0), sets.any(axis=1)
+        free, filled = self.allowed[: len(size)] & ~sets.any(axis=0), np.asarray(sets.any(axis=1))
         left = np.array(self.sizes) - sets @ size
         if self.total:
             left[:] = left.sum()

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .deflation import DeflatedOperator
 
 __all__ = ["ColumnBounds", "CompressedWorkingSet", "Vector", "WorkingSet"]
-__dir__ = __all__.copy
 
 
 Vector = tuple[Index, NDArray[Any], float]  # the nonzeros of x, and a level of |A x|
