@@ -23,6 +23,8 @@ ROWS, VARIABLES = 160, 80  # at most, of each set: those of largest variance
 COMPONENTS = 2
 RULES = ("one_se", "best")
 SHRINKAGE = ("auto", 0.1, 0.5, 1.0)
+THRESHOLDS = (0.6, 0.75, 0.9)
+TOLERANCES = (1e-9, 1e-5, 1e-3)
 BANDWIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
@@ -176,6 +178,45 @@ def shrinkages():
     return pages.table(["set", *(f"{v}" for v in SHRINKAGE)], rows)
 
 
+def stabilities():
+    """What the variables that stability calls stable predict of the other half."""
+    rows = []
+    for name, (X, _) in sets().items():
+        train, test = halves(X)
+        model = partial(spcacore.sparse_pca, n_components=COMPONENTS, cardinality=max(3, X.shape[1] // 5))
+        V = model(train).loadings
+        figures = []
+        for options in ({}, *({"threshold": t} for t in THRESHOLDS)):
+            stable = spcacore.stability(train, model, n_resamples=50, rng=0, **options).stable
+            both = [spcacore.stability(half, model, n_resamples=50, rng=0, **options) for half in halves(X)]
+            one, other = (each.stable.any(axis=1) for each in both)
+            alike = (one & other).sum() / max((one | other).sum(), 1)
+            share = predicted(train, test, np.where(stable, V, 0)) if stable.any() else 0.0
+            figures.append(f"{stable.any(axis=1).sum()}, {alike:.2f} ({100 * share:.1f})")
+        figures.append(f"{V.any(axis=1).sum()} ({100 * predicted(train, test, V):.1f})")
+        rows.append([name, *figures])
+    columns = ("set", "default", *(f"threshold {t}" for t in THRESHOLDS), "all that were chosen")
+    return pages.table(list(columns), rows)
+
+
+def models():
+    """`ppca`: log-density of the other half by divisor, and errors of hidden entries by tolerance."""
+    rows = []
+    for name, (X, _) in sets().items():
+        train, test = halves(X)
+        r = min(5, X.shape[1] - 1)
+        density = [spcacore.ppca(train, r, ddof=d).score(test) / X.shape[1] for d in (1, 0)]
+        hidden = np.random.default_rng(0).random(X.shape) < 0.1
+        seen, errors = np.where(hidden, np.nan, X), []
+        spread = np.sqrt(np.square((X - np.nanmean(seen, axis=0))[hidden]).mean())
+        for tol in TOLERANCES:
+            filled = spcacore.ppca(seen, r, tol=tol).impute(seen)
+            errors.append(np.sqrt(np.square((filled - X)[hidden]).mean()) / spread)
+        rows.append([name, r, *(f"{d:.4f}" for d in density), *(f"{e:.4f}" for e in errors)])
+    columns = ["set", "components", "ddof 1", "ddof 0", *(f"tol {t:g}" for t in TOLERANCES)]
+    return pages.table(columns, rows)
+
+
 PAGE = """# Defaults on real data
 
 {short}
@@ -217,6 +258,23 @@ Percent of rows that `sparse_lda` classifies wrongly, with ten variables in each
 
 {shrinkages}
 
+## Which variables are stable
+
+For each half of the rows, the variables that `stability` calls stable, of two components of a fifth of
+the variables. The cells have their number, how far the two halves agree (variables of both over
+variables of either), and in brackets what loadings of these variables alone predict of the other half,
+as above. Default: the threshold that lets one false variable be expected.
+
+{stabilities}
+
+## Divisor and tolerance of a probabilistic model
+
+`ppca`: the log-density of the other half, for each entry, by the divisor of the covariance; and the root
+mean squared error of a tenth of the entries, which were hidden, relative to the error of the mean, by the
+tolerance of EM. Defaults: `ddof=1` and `tol=1e-9`.
+
+{models}
+
 {origin}
 """
 
@@ -227,6 +285,7 @@ def page(short):
         return PAGE.format(
             short=short, rows=ROWS, variables=VARIABLES, components=COMPONENTS, sparsities=sparsities(),
             numbers=numbers(), bandwidths=bandwidths(), clusters=clusters(), shrinkages=shrinkages(),
+            stabilities=stabilities(), models=models(),
             origin=pages.origin("defaults", "defaults"),
         )  # fmt: skip
 
@@ -241,7 +300,14 @@ SHORT = """## Summary
 * The median distance is as good a bandwidth as any multiple. Small ones are worse on small data.
 * K-means with the bound of the largest gap finds classes as well as with all variables on three of six sets,
   and up to .07 worse on the others.
-* Shrinkage "auto" has the least error, or equals it, on three of six sets, and is never the worst."""
+* Shrinkage "auto" has the least error, or equals it, on three of six sets, and is never the worst.
+* The threshold of `stability` bounds how many false variables are expected. It is not made to predict: a
+  lower one keeps more variables and predicts more on seven of ten sets. Where nearly all variables are
+  chosen (iris, linnerud), or only few rows have a word (help topics), no variable is stable by that
+  bound.
+* `ppca`: the divisor n - 1 predicts better on nine of ten sets. Ending EM early fills hidden entries
+  better on seven of ten, mostly by less than 1 %, but by 13 % on word counts, where the largest
+  likelihood fits noise."""
 
 if __name__ == "__main__":
     pages.main(lambda: page(SHORT), __doc__)

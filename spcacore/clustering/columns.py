@@ -24,8 +24,7 @@ from .._validation import (
 )
 from ..linalg.lapack import interruptible
 from ..linalg.threads import Report, in_threads
-from ..operators.permutation import permuted_columns
-from ..operators.sparse_format import compressed
+from ..operators.sparse_format import compressed, permuted_columns
 
 __all__ = [
     "PAIRS", "Columns", "Labels", "Search", "Weighted", "as_columns", "check_number_range", "matrix_product",

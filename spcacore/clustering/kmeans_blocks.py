@@ -20,7 +20,7 @@ from .._validation import LARGEST, float_type, is_sparse
 from ..operators.block_tasks import as_kernel_input, dense_rows, statistics, sum_parts
 from ..operators.blocks import Index, RowBlocks, locate_not_finite
 from ..operators.partition import row_blocks
-from ..operators.permutation import permuted_columns
+from ..operators.sparse_format import permuted_columns
 from ..operators.statistics import Statistics, merged
 from .columns import Array, Labels, Weighted, membership, nearest
 
@@ -79,13 +79,13 @@ class BlockColumns:
         return results
 
     def _answers(self, queries: dict[int, tuple[str, Any]], weights: list[Array]) -> dict[int, Any]:
-        """The answers to queries of all kinds, in one pass, but for some points that are read alone."""
+        """The answers to queries for points, which are read alone; else to all others, in one pass."""
         kinds = {kind: [i for i in queries if queries[i][0] == kind] for kind, _ in queries.values()}
         given = {kind: [queries[i][1] for i in same] for kind, same in kinds.items()}
         own = {kind: [weights[i] for i in same] for kind, same in kinds.items()}
+        if "rows" in kinds:  # first, so that all searches then share a pass
+            return dict(zip(kinds["rows"], self._rows(own["rows"], given["rows"]), strict=True))
         out: dict[int, Any] = {}
-        if "rows" in kinds:
-            out |= dict(zip(kinds.pop("rows"), self._rows(own["rows"], given["rows"]), strict=True))
         questions = [getattr(self, f"_{kind}")(own[kind], given[kind]) for kind in kinds]
         for same, answers in zip(kinds.values(), self._ask(questions), strict=True):
             out |= dict(zip(same, answers, strict=True))

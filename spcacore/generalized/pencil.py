@@ -13,7 +13,7 @@ bordered matrix
 whose largest eigenvalue is a root of one equation (greedy.c).  Where sigma is 0 the direction `e_j - Wd` has
 x'Bx = 0; it must be one that A maps to zero.
 
-Deflation (operators/low_rank) never enters A or B.
+Deflation (operators/deflation) never enters A or B.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ from .._types import Array, Index
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, border, bordered_values, whitening
-from ..operators.deflation import Deflation
-from ..operators.low_rank import LowRank
+from ..operators.deflation import Deflation, LowRank
 from ..solvers.solution import Solution
 
 __all__ = ["Form", "Pencil", "Unbounded", "unbounded"]

@@ -30,7 +30,7 @@ from .._validation import float_type, is_sparse, raise_not_finite, real_array
 from ..linalg.scaling import even_exponent, largest_magnitude
 from ..operators.block_tasks import as_kernel_input, dense_rows, finite, sum_parts
 from ..operators.blocks import naming_not_finite
-from ..operators.low_rank import LowRank
+from ..operators.deflation import LowRank
 from ..operators.partition import row_blocks
 from ..operators.sparse_format import compressed
 from .pencil import Form

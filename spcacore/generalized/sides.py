@@ -23,8 +23,8 @@ from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
 from ..operators.block_tasks import as_kernel_input, dense_rows, sum_parts
 from ..operators.blocks import RowBlocks
+from ..operators.deflation import LowRank
 from ..operators.inputs import as_problem
-from ..operators.low_rank import LowRank
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
 from ..operators.sparse_format import compressed

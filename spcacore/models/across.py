@@ -43,10 +43,9 @@ from ..supports.admissible import Supports
 from ..supports.search import Steps
 from ..supports.tree import prove
 from .budget import best_budget, even_split
-from .common_support import best_common
-from .disjoint_supports import best_disjoint
 from .orthogonal_search import Loading, in_turn
 from .request import Request
+from .supports_together import best_common, best_disjoint
 
 __all__ = ["bounds_together", "check_sizes", "search_together", "tell_found"]
 

@@ -19,8 +19,7 @@ from .._types import Array, Index
 from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors
 from ..linalg.orthogonal import append_orthonormal, column_span, project_out
 from ..objectives.regression import Regression
-from ..operators.deflation import DeflatedOperator
-from ..operators.low_rank import LowRank
+from ..operators.deflation import DeflatedOperator, LowRank
 from ..operators.problem import Problem
 from ..operators.submatrix import KeptRows
 from ..solvers.truncated_power import TruncatedPower

@@ -14,11 +14,9 @@ from .._limits import CHUNK
 from .._records import record
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
-from .column_bounds import ColumnBounds
 from .problem import Problem
-from .standardization import Standardization
-from .statistics import Index, Statistics, dense_statistics, unit_deviation, unit_of
-from .working_set import WorkingSet
+from .statistics import Index, Standardization, Statistics, dense_statistics, unit_deviation, unit_of
+from .working_set import ColumnBounds, WorkingSet
 
 __all__ = [
     "Affine", "ColumnStatistics", "CovarianceStorage", "DataStorage", "Storage", "column_statistics",

@@ -25,7 +25,7 @@ from .._limits import (
 )
 from .block_tasks import backward, centered_columns, forward, products, submatrix, sum_parts
 from .blocks import Index, RowBlocks
-from .low_rank import LowRank
+from .deflation import LowRank
 
 __all__ = ["BlockOperator", "Gram"]
 

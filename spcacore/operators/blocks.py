@@ -28,8 +28,7 @@ from .._limits import BLOCK_BYTES, BLOCK_TALL, KEPT_BYTES, SMALL_BLOCK_BYTES
 from .._messages import counted, warn_repeated
 from .._types import Index
 from .._validation import float_type, is_sparse
-from .block_tasks import as_kernel_input, finite, not_finite
-from .fingerprints import fingerprint
+from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
 from .row_sources import as_numbers
 from .sparse_format import compressed
 

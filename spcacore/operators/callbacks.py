@@ -14,7 +14,7 @@ from ..linalg.scaling import exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
 from .base import Affine, Storage, divisor_and_weight
 from .problem import Problem
-from .standardization import Standardization
+from .statistics import Standardization
 
 __all__ = ["Products"]
 

@@ -24,9 +24,8 @@ from dask.core import flatten
 
 from .._limits import DASK_FAN_IN, DASK_MATRICES, DASK_ON_CLIENT, DASK_SMALL, DASK_TRAFFIC, DASK_WIDE
 from .._validation import AFTER_ERRORS, check_bool, column_names, is_sparse
-from .block_tasks import as_kernel_input
+from .block_tasks import as_kernel_input, fingerprint
 from .blocks import Combine, Expected, RowBlocks, named
-from .fingerprints import fingerprint
 from .screening import available_memory
 
 __all__ = ["DaskBlocks"]

@@ -18,8 +18,7 @@ from .base import Affine, DataStorage
 from .dense import DenseData
 from .problem import Problem
 from .sparse import CompressedData
-from .standardization import Standardization
-from .statistics import Index, Statistics
+from .statistics import Index, Standardization, Statistics
 
 __all__ = ["DegreeScaled", "degree_problem", "degree_weight", "row_shift"]
 

@@ -18,10 +18,8 @@ from ..linalg.scaling import power_of_two_scales
 from . import screening as _screening
 from .base import Affine, CovarianceStorage, DataStorage
 from .gram import with_moments
-from .missing import MissingData
-from .problem import Problem
-from .standardization import Standardization
-from .statistics import Index, Statistics, dense_moments, dense_statistics
+from .problem import MissingData, Problem
+from .statistics import Index, Standardization, Statistics, dense_moments, dense_statistics
 from .working_set import WorkingSet
 
 __all__ = [

@@ -27,8 +27,7 @@ from .._limits import (
 )
 from .._records import replaced
 from .problem import Problem, Screening
-from .standardization import Standardization
-from .statistics import Statistics
+from .statistics import Standardization, Statistics
 
 __all__ = [
     "formed", "is_rounding", "is_tall", "is_wanted", "keeps_digits", "pairs_of", "pays", "with_matrix",

@@ -28,7 +28,7 @@ from .dense import DenseCovariance, DenseData
 from .field import Ground
 from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
-from .standardization import Standardization
+from .statistics import Standardization
 
 __all__ = ["AS_DATA", "KINDS", "UNASKED", "as_fitted", "as_problem", "in_order", "variable_names"]
 

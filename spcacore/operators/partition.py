@@ -35,8 +35,7 @@ from .dense import DenseData
 from .problem import Problem
 from .row_sources import as_sliced, own_names
 from .sparse import CompressedData
-from .standardization import Standardization
-from .statistics import Statistics, merged, unit_deviation, unit_of
+from .statistics import Standardization, Statistics, merged, unit_deviation, unit_of
 
 __all__ = ["BlockData", "column_means", "products_of_scores", "row_blocks", "scores"]
 

@@ -15,15 +15,13 @@ from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
 from .._validation import raise_not_finite
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from .base import Affine, CovarianceStorage, DataStorage
-from .column_bounds import ColumnBounds
 from .dense import columns_as_float64, refuse_indefinite
 from .gram import pairs_of
 from .problem import Problem
 from .screening import available_memory
 from .sparse_format import canonical_arrays, kernel_arrays
-from .standardization import Standardization
-from .statistics import Index, Statistics, compressed_statistics
-from .working_set import CompressedWorkingSet
+from .statistics import Index, Standardization, Statistics, compressed_statistics
+from .working_set import ColumnBounds, CompressedWorkingSet
 
 __all__ = ["CompressedCovariance", "CompressedData"]
 

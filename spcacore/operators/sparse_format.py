@@ -1,4 +1,4 @@
-"""Checks of sparse matrices before any kernel follows their indices."""
+"""Sparse matrices: checks before any kernel follows their indices, and columns in random order."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import CHUNK
-from .._validation import float_type
+from .._validation import float_type, is_sparse
 
-__all__ = ["canonical_arrays", "compressed", "kernel_arrays"]
+__all__ = ["canonical_arrays", "compressed", "kernel_arrays", "permuted_columns"]
 
 
 def canonical_arrays(
@@ -104,3 +104,19 @@ def _canonical(X: Any) -> bool:
         if len(falls) > len(ptr) or (ptr[np.searchsorted(ptr, falls)] != falls).any():
             return False
     return True
+
+
+def permuted_columns(X: Any, generator: np.random.Generator) -> Any:
+    """The entries of each column in a random order, the same for each format of a sparse matrix."""
+    if not is_sparse(X):
+        return generator.permuted(X, axis=0)
+    from scipy.sparse import csc_array
+
+    X = X.tocsc()
+    if not X.data.all():  # which zeros are stored must not decide
+        X = X.copy()
+        X.eliminate_zeros()
+    indices, n = np.empty_like(X.indices), X.shape[0]
+    for start, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        indices[start:end] = generator.choice(n, end - start, replace=False)
+    return csc_array((X.data, indices, X.indptr), shape=X.shape)

@@ -20,8 +20,8 @@ from ..models.variance import DEFINITIONS, operator_variances
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.leading import dense_shares
-from ..operators.permutation import permuted_columns
 from ..operators.problem import Problem, warn_out_of_range
+from ..operators.sparse_format import permuted_columns
 from ..progress import check_callback
 from ..solvers.solution import Solution
 from ..solvers.table import SOLVERS

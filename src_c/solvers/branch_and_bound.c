@@ -204,7 +204,7 @@ static double bound_after_elimination(node_t *node)
         if (bound <= 1) return bound;
         for (spca_int j = 0; j < c; j++) out[j] = node->f[j] <= 1 - fewer || discs_within(node, j);
         for (spca_int j = c - 1; j >= 0; j--)
-            if (out[j]) drop(node, j);
+            if (out[j] != 0) drop(node, j);
         if (node->count < before) continue;
         for (spca_int j = 0; j < c; j++) {
             const double *row = node->H + j * p;

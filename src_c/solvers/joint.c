@@ -201,10 +201,6 @@ static double ascend_one(joint_search_t *s, spca_int t, int thorough)
         *nnz = 1;
         x[0] = joint_sign(o, index[0]);
         value = fmax(SPCA(joint_ascend)(o, o->size[t], thorough, nnz, index, x), 0);
-        if (o->of && *nnz == 1) { /* the same with the rest of a support, or nothing */
-            for (spca_int i = 0; i < o->p; i++) o->score[i] = i == index[0] ? x[0] : 0;
-            SPCA(joint_truncate)(s, t, o->score);
-        }
     }
     renew_image(s, t);
     return o->rest + value;

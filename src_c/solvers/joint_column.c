@@ -559,11 +559,28 @@ static double exchanged(joint_t *o, double value, spca_int n, spca_int *index, d
     return value;
 }
 
+/* x with the rest of a support; no nonzeros where its units have no room beside what is included.
+ */
+static double completed(joint_t *o, spca_int size, spca_int *nnz, spca_int *index, double *x)
+{
+    double square = 0;
+    spca_int n;
+    for (spca_int i = 0; i < o->p; i++) o->score[i] = 0;
+    for (spca_int a = 0; a < *nnz; a++) o->score[index[a]] = x[a];
+    n = SPCA(joint_select)(o, size, o->score, o->trial, o->entry);
+    for (spca_int a = 0; a < n; a++) square += o->entry[a] * o->entry[a];
+    *nnz = square > 0 ? n : 0;
+    if (*nnz == 0) return -1;
+    take(n, o->trial, o->entry, index, x);
+    return fitted(o, n, index, STEPS, 0, x);
+}
+
 double SPCA(joint_ascend)(joint_t *o, spca_int size, int thorough, spca_int *nnz, spca_int *index,
                           double *x)
 {
     double value = fitted(o, *nnz, index, thorough ? LAST_STEPS : STEPS, 0, x);
     value = climb(o, value, CLIMBS, size, nnz, index, x);
+    if (o->of && !complete(o, size, *nnz, index)) value = completed(o, size, nnz, index, x);
     thorough &= size < o->p;
     for (int swap = 0; thorough && value > 0 && swap < SWAPS; swap++) {
         double before = value;

@@ -29,6 +29,7 @@ typedef struct {
     const real *A;
     double *diagonal;
     spca_int *size;
+    const spca_supports *of;
     uint64_t random;
     spca_int state[3], *nnz, *index;
     double spent, *subspace, *value, *explained;
@@ -51,10 +52,10 @@ static spca_status go_on(trial_t *t, joint_search_t *s, spca_int given, spca_int
                          spca_stop stop, void *ctx)
 {
     spca_int p = s->p, r = s->r, room = s->room;
-    return SPCA(joint)(p, r, room, s->A, s->diagonal, s->size, NULL, s->members, given, moves, 1000,
-                       1e9, stop, ctx, &s->random, s->state, &s->spent, s->subspace, s->nnz,
+    return SPCA(joint)(p, r, room, s->A, s->diagonal, s->size, s->of, s->members, given, moves,
+                       1000, 1e9, stop, ctx, &s->random, s->state, &s->spent, s->subspace, s->nnz,
                        s->index, s->value, s->explained,
-                       SCRATCH(t, SPCA(joint_work)(p, r, room, NULL), double),
+                       SCRATCH(t, SPCA(joint_work)(p, r, room, s->of), double),
                        SCRATCH(t, SPCA(joint_iwork)(p, r, room), spca_int), WORK(t, p * r));
 }
 
@@ -77,6 +78,45 @@ static void check_member(trial_t *t, const joint_search_t *s, const double *dens
     CHECK(t, fabs(s->explained[a] - explained_by(t, s->p, r, room, dense, nnz, index, value)) <=
                  1e-7 * size);
     CHECK(t, a == 0 || s->explained[a] <= s->explained[a - 1]);
+}
+
+/* Among units and of given signs: what is found has whole units, no more than may be. */
+static void check_units(trial_t *t, joint_search_t s, spca_int moves)
+{
+    spca_int p = s.p, n = between(t, 1, p);
+    spca_int *unit = SCRATCH(t, p, spca_int), *size = SCRATCH(t, n, spca_int);
+    uint8_t *allowed = SCRATCH(t, n, uint8_t), *included = SCRATCH(t, n, uint8_t);
+    int8_t *signs = SCRATCH(t, p, int8_t);
+    spca_supports of = {p, n, unit, size, allowed, included, below(t, 2) ? signs : NULL, 0};
+    for (spca_int i = 0; i < p; i++) {
+        unit[i] = i < n ? i : below(t, n);
+        signs[i] = (int8_t)(below(t, 3) - 1);
+    }
+    for (spca_int u = 0; u < n; u++) {
+        size[u] = allowed[u] = 1;
+        included[u] = u == 0 && below(t, 2) == 0;
+    }
+    for (spca_int l = 0; l < s.r; l++) s.size[l] = between(t, 1, n);
+    s.of = &of;
+    s.room = p;
+    begin(t, &s);
+    CHECK(t, go_on(t, &s, 0, moves, NULL, NULL) == SPCA_OK);
+    digest(t, s.explained, (size_t)s.state[2] * sizeof *s.explained);
+    for (spca_int a = 0; a < s.state[2] * s.r; a++) {
+        const spca_int *index = s.index + a * p, nnz = s.nnz[a];
+        spca_int units = 0, whole = 0;
+        for (spca_int u = 0; u < n; u++) {
+            spca_int has = 0, of_all = 0;
+            for (spca_int i = 0; i < p; i++) of_all += unit[i] == u;
+            for (spca_int b = 0; b < nnz; b++) has += unit[index[b]] == u;
+            units += has > 0;
+            whole += has > 0 && has == of_all;
+            CHECK(t, nnz == 0 || has > 0 || !included[u]);
+        }
+        CHECK(t, units == whole && units <= s.size[a % s.r]);
+        for (spca_int b = 0; of.signs && b < nnz; b++)
+            CHECK(t, s.value[a * p + b] * signs[index[b]] >= 0);
+    }
 }
 
 void SPCA(check_joint)(trial_t *t)
@@ -140,4 +180,5 @@ void SPCA(check_joint)(trial_t *t)
     spca_status status = go_on(t, &again, 0, 5, stop_at, &stop);
     CHECK(t, status == (stop.asked > stop.at ? SPCA_STOPPED : SPCA_OK));
     for (spca_int a = 0; a < again.state[2]; a++) check_member(t, &again, dense, size, a);
+    check_units(t, s, moves);
 }

@@ -333,6 +333,86 @@ void SPCA(check_tight_bounds)(trial_t *t)
     }
 }
 
+/* r = c - K b: on each unit what the level makes of the norm, of the signs. */
+static void check_net(trial_t *t, const spca_supports *o, const double *K, const double *c,
+                      const double *b, double level, double size)
+{
+    double *r = zeros(t, o->p), *norm = WORK(t, o->units), *rest = zeros(t, o->units);
+    spca_unit_norms(o, b, norm);
+    for (spca_int j = 0; j < o->p; j++) {
+        double s = o->signs ? o->signs[j] : 0;
+        CHECK(t, b[j] * s >= 0);
+        r[j] = c[j];
+        for (spca_int i = 0; i < o->p; i++) r[j] -= K[j * o->p + i] * b[i];
+        rest[o->unit[j]] = hypot(rest[o->unit[j]], r[j] * s < 0 ? 0 : r[j]);
+    }
+    for (spca_int u = 0; u < o->units; u++)
+        if (!o->included[u] && norm[u] == 0) CHECK(t, rest[u] <= level + 1e-6 * size);
+    for (spca_int j = 0; j < o->p; j++) {
+        spca_int u = o->unit[j];
+        double slope = r[j], s = o->signs ? o->signs[j] : 0;
+        if (!o->included[u] && !(norm[u] > 1e-4 * size)) continue; /* it has only just joined */
+        if (!o->included[u]) slope -= level * b[j] / norm[u];
+        if (b[j] != 0 || s == 0)
+            CHECK(t, fabs(slope) <= 1e-4 * size);
+        else
+            CHECK(t, slope * s <= 1e-4 * size);
+    }
+}
+
+void SPCA(check_unit_net)(trial_t *t)
+{
+    spca_int p = between(t, 1, 10), units = between(t, 1, p), *unit = SCRATCH(t, p, spca_int);
+    double *dense = zeros(t, p * p), size = 1, level, *K = WORK(t, p * p), *b = WORK(t, p);
+    double *G = SPCA(symmetric)(t, p, PLAIN, 1, dense), ridge = (double)between(t, 1, 20) / 10;
+    const double *c = SPCA(numbers)(t, PLAIN, p);
+    uint8_t *allowed = SCRATCH(t, units, uint8_t), *included = SCRATCH(t, units, uint8_t);
+    int8_t *signs = SCRATCH(t, p, int8_t);
+    spca_int *count = SCRATCH(t, units, spca_int), most = between(t, 1, units), used = 0, in = 0;
+    for (spca_int u = 0; u < units; u++) {
+        allowed[u] = 1;
+        count[u] = 1;
+        included[u] = (uint8_t)chance(t, 15);
+        in += included[u];
+    }
+    for (spca_int j = 0; j < p; j++) {
+        unit[j] = j < units ? j : below(t, units);
+        signs[j] = (int8_t)between(t, -1, 1);
+        b[j] = 0;
+        size = fmax(size, fabs(c[j]));
+    }
+    for (spca_int a = 0; a < p * p; a++) {
+        K[a] = G[a] + (a % (p + 1) == 0 ? ridge : 0);
+        size = fmax(size, fabs(K[a]));
+    }
+    spca_supports o = {.p = p,
+                       .units = units,
+                       .unit = unit,
+                       .size = count,
+                       .allowed = allowed,
+                       .included = included,
+                       .signs = chance(t, 50) ? signs : NULL};
+    spca_int room = spca_unit_net_work(&o);
+    level = size * (double)between(t, 0, 20) / 40;
+    spca_status status = spca_unit_net(&o, K, c, level, NULL, NULL, WORK(t, room),
+                                       SCRATCH(t, 2 * p + units + 1, spca_int), b);
+    CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED);
+    if (status == SPCA_OK) check_net(t, &o, K, c, b, level, size);
+    SPCA(digest)(t, status, p, b);
+    level = chance(t, 50) ? 0 : level;
+    status = spca_unit_net_path(&o, K, c, most, NULL, NULL, WORK(t, room + 2 * p),
+                                SCRATCH(t, 2 * p + units + 1, spca_int), b, WORK(t, p), &level);
+    CHECK(t, status == SPCA_OK && level >= 0);
+    for (spca_int u = 0; u < units; u++) {
+        int has = included[u];
+        for (spca_int j = 0; j < p; j++) has |= unit[j] == u && b[j] != 0;
+        used += has;
+    }
+    CHECK(t, used <= most || used <= in);
+    check_net(t, &o, K, c, b, level, size);
+    SPCA(digest)(t, status, p, b);
+}
+
 /* ---- stopped at each question ------------------------------------------------------------------
  */
 

@@ -50,6 +50,7 @@
     ROW(branch, 600)                                                                               \
     ROW(singular, 100)                                                                             \
     ROW(elastic_net, 400)                                                                          \
+    ROW(unit_net, 400)                                                                             \
     ROW(prior_support, 400)                                                                        \
     ROW(fingerprint, 200)                                                                          \
     ROW(guesses, 400)                                                                              \

@@ -18,7 +18,7 @@ from starts import few
 import spcacore
 from spcacore import refine, sparse_pca, sparsity_path
 from spcacore.models import orthogonal_search, refinement
-from spcacore.models.orthogonal_values import Pattern, best_values, explained, nearest_orthogonal
+from spcacore.models.orthogonal_search import Pattern, best_values, explained, nearest_orthogonal
 from spcacore.operators.inputs import as_problem
 from spcacore.selection import plans
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from row_block_tools import METHODS, N, P, Rows, data
 
 import spcacore
-from spcacore.operators.fingerprints import _keys, _sums, _words, fingerprint
+from spcacore.operators.block_tasks import _keys, _sums, _words, fingerprint
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:scale=True leaves"),  # the one column that is constant
@@ -119,6 +119,8 @@ def changed(X, change, first, kind):
 def test_a_call_that_reads_changed_rows_says_so(name, change, kind):
     """Whichever pass they change in: it ends with an error, or it never read them."""
     first = 2 + (len(name) + len(change.__name__)) % 2
+    if (name, kind) == ("fit and scores", "list"):
+        first = 2  # since two calls with a list know nothing of each other
     blocks, source = changed(data(), change, first, kind)
     side = "Y" if name.endswith("second") else "X"
     said = None

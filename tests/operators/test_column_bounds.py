@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from in_turn import examples
 from oracles import covariance, deflated, dense_vector
 
-from spcacore.operators import column_bounds, inputs
+from spcacore.operators import inputs, working_set
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 
@@ -97,7 +97,7 @@ def test_nothing_above_the_level_is_ruled_out(seed, dtype, scale, weighted, load
     inside = np.arange(20)
     state = removed(problem, rng, loadings, inside)
     index, value = unit_vector(rng, inside, 6, dtype)
-    for step in range(2 * column_bounds.COLUMN_REFERENCES):
+    for step in range(2 * working_set.COLUMN_REFERENCES):
         y = state.operator.apply(index, value)
         level = float(np.quantile(np.abs(y[20:]), rng.choice([0.5, 0.9, 0.99])))
         found, product = bounds.above(state.operator, inside, index, value, level)

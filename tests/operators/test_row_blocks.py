@@ -312,3 +312,40 @@ def test_blocks_of_sparse_rows_are_as_large_as_what_they_store_and_are_not_copie
         return [np.shares_memory(getattr(read, name), getattr(X, name)) for name in ("data", "indices")]
 
     assert list(blocks.results(addresses)) == [[True, True]] * blocks.n_blocks
+
+
+def test_k_means_reads_once_a_step_for_all_starts():
+    """As many passes as the longest of the searches that go on together has questions, those of memory."""
+    from spcacore.clustering import columns
+
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((150, 20))
+    X[:50, :4] += 2
+    together, asked = [], []
+
+    def counting(search):
+        answer, count = None, 0
+        while True:
+            try:
+                question = search.send(answer)
+            except StopIteration as end:
+                asked.append(count)
+                return end.value
+            count += question[0] != "rows"
+            answer = yield question
+
+    def in_memory(self, searches):
+        first = len(asked)
+        out = run_in_memory(self, [(w, counting(search)) for w, search in searches])
+        together.append(max(asked[first:]))
+        return out
+
+    run_in_memory = columns.Columns.run_searches
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns.Columns, "run_searches", in_memory)
+        expected = spcacore.sparse_kmeans(X, 3, 2.5)
+    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 3)
+    found = spcacore.sparse_kmeans(blocks, 3, 2.5)
+    assert np.array_equal(found.labels, expected.labels)
+    sums = len(together)  # and one pass for the sums between clusters of each change of the weights
+    assert blocks.passes <= sum(together) + sums + 2

@@ -11,8 +11,8 @@ from oracles import covariance, deflated, optimum, products
 from scipy.linalg import eigh
 
 import spcacore
+from spcacore.operators import block_operator, inputs, working_set
 from spcacore.operators import blocks as blocks_module
-from spcacore.operators import inputs, working_set
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers import truncated_power
@@ -216,6 +216,7 @@ def test_blocks_are_asked_for_one_product_a_check(stored, monkeypatch):
         return results(self, task, *arguments, **others)
 
     monkeypatch.setattr(blocks_module.SlicedRows, "results", seen)
+    monkeypatch.setattr(block_operator, "KEPT_BYTES", 300 * 400 * 8)  # less than A
     X = draw(np.random.default_rng(3), 60, 400, "planted")
     X[:, 300:320] += np.random.default_rng(4).standard_normal((60, 1))
     rows = spcacore.row_blocks(stored(X), block_bytes=X.nbytes // 3)

@@ -16,7 +16,7 @@ from oracles import ends_at, planted
 
 import spcacore
 from spcacore.linalg.threads import Report
-from spcacore.operators.permutation import permuted_columns
+from spcacore.operators.sparse_format import permuted_columns
 from spcacore.selection.left_out import left_out_error
 
 

@@ -1,22 +1,48 @@
-"""Components without a common variable: the best sets that searches lead to (objectives/partition)."""
+"""One set of variables for r components (objectives/eigenvalue_sum), or sets without a common variable
+(objectives/partition): the best that searches lead to."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import permutations
 
 import numpy as np
 
 from .._limits import ACROSS_RANDOM, ACROSS_RANDOM_MANY, ACROSS_RANDOM_WORK, RISE, SIGNED_ORDER, SMALL_ORDER
 from .._types import Array
+from ..linalg.eigen import leading_eigenpairs
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..objectives.partition import Partition
 from ..supports.admissible import Supports, Units
 from ..supports.enumeration import Sets, enumerated, splits_of
-from ..supports.search import Steps, forward, swap
-from .common_support import best_common
+from ..supports.search import Steps, best_of, forward, swap
 
-__all__ = ["best_disjoint"]
+__all__ = ["best_common", "best_disjoint"]
+
+
+def best_common(
+    objective: LeadingSum, steps: Steps, starts: Iterable[Units] = (), rng: np.random.Generator | None = None
+) -> tuple[float, Units]:
+    """The best set that swaps lead to, from a few starts or those given; of few variables, with `rng`, random
+    ones too."""
+    A, r, p = objective.A, objective.r, len(objective.A)
+    starts = [*starts]
+    if not starts:
+        values, V, _ = leading_eigenpairs(A.copy(), r, A if p > SMALL_ORDER and 2 * r < p else None)
+        weights = [objective.diagonal, np.square(V) @ np.maximum(values, 0)]
+        if rng is not None and p <= SMALL_ORDER:
+            weights += [rng.random(p) for _ in range(ACROSS_RANDOM)]
+        starts = [forward(objective), *(_largest(objective, weight) for weight in weights)]
+    return best_of(objective, starts, steps)
+
+
+def _largest(objective: LeadingSum, weight: Array) -> Units:
+    """The units of largest weights, as many as have room."""
+    supports = objective.supports
+    units = np.zeros(len(supports.allowed), bool)
+    norms = np.sqrt(np.maximum(supports.per_unit(weight), 0))
+    units[supports.largest(norms, supports.room)] = True
+    return forward(objective, units & supports.allowed)
 
 
 def best_disjoint(
