@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import pages
+from real_sets import package
 
 import spcacore
 from spcacore import grid_laplacian
@@ -167,6 +168,58 @@ def figure_4():
     lines = pages.head("", *(f"{name}, k = {k}" for name, k in columns))
     lines += [f"| {m} | " + " | ".join(row.get(c, "") for c in columns) + " |" for m, row in table.items()]
     return lines
+
+
+# ---- public maps ----------------------------------------------------------------------------------------
+
+
+def surface_temperatures():
+    """Maps of 145 x 192 points, less their mean in each month: 13 forecasts (GloSea4) of six months.
+
+    The package iris-sample-data of PyPI carries them; records of its files have a header of 256 bytes.
+    """
+    of_month = {}
+    for file in sorted(package("iris_sample_data", "sample_data/GloSea4").glob("*.pp")):
+        words = np.fromfile(file, ">i4")
+        for first in range(0, len(words), 68 + 145 * 192):
+            month = tuple(words[first + 1 : first + 3])
+            values = words[first + 67 : first + 67 + 145 * 192].view(">f4")
+            of_month.setdefault(month, []).append(values.astype(np.float64))
+    maps = [np.stack(of_month[month]) for month in sorted(of_month)]
+    return np.concatenate([values - values.mean(axis=0) for values in maps])
+
+
+def regions_of(Y, shape, d):
+    """Means over d regions (Ward), and the sparse precision of a prior: regions side by side are alike."""
+    from scipy import sparse
+    from sklearn.cluster import FeatureAgglomeration
+    from sklearn.feature_extraction.image import grid_to_graph
+
+    grid = grid_to_graph(*shape).tocoo()
+    found = FeatureAgglomeration(d, connectivity=grid).fit(Y[::2])
+    labels, Z = found.labels_, found.transform(Y)
+    beside = sparse.coo_array((np.ones(grid.nnz), (labels[grid.row], labels[grid.col])), (d, d)).tocsr()
+    beside.data[:] = 1
+    beside.setdiag(0)
+    beside.eliminate_zeros()
+    near = beside.sum(axis=1)
+    L = sparse.diags_array(near) - beside
+    L = L / near.mean() + 0.1 * sparse.eye_array(d)
+    return Z[::2], Z[1::2], spcacore.Prior(precision=L.tocsr())
+
+
+def public_maps():
+    Y, table = surface_temperatures(), {}
+    columns = [(100, 10), (1000, 10), (1000, 20), (10000, 20)]
+    for d in (100, 1000, 10000):
+        train, test, prior = regions_of(Y, (145, 192), d)
+        for k in (k for other, k in columns if other == d):
+            for method, V in methods(train, 6, k, prior):
+                used = np.count_nonzero(V) / max(V.shape[1], 1)
+                more = f" ({used:.0f})" if abs(used - k) > 0.5 else ""
+                table.setdefault(method, {})[d, k] = f"{held_out(test, V):.2f}{more}"
+    lines = pages.head("", *(f"{d} regions, k = {k}" for d, k in columns))
+    return lines + [f"| {m} | " + " | ".join(row[c] for c in columns) + " |" for m, row in table.items()]
 
 
 # ---- time -------------------------------------------------------------------------------------------

@@ -75,7 +75,16 @@ _NO_CHOICE = {  # why what is known of the variables has no meaning
 IN_RECORDS: dict[str, str] = {}  # what is given inside of another argument, and how that is written
 FIELDS: dict[str, tuple[str, ...]] = {}  # of each record of a method
 _BY_LETTER = {"K": ("n_components", "n_clusters")}  # of R, where case tells it from k
-_MEANT = {  # values of other packages, and what they are here
+_MEANT = {  # values and functions of other packages, and what they are here
+    "": {
+        **dict.fromkeys(("prcomp", "princomp", "nsprcomp", "pca"), "do you mean sparse_pca?"),
+        **dict.fromkeys(("principal", "fa"), "do you mean varimax or ObliqueRotation?"),
+        "SPC": "do you mean pmd?",
+        **dict.fromkeys(
+            ("SparsePCA", "MiniBatchSparsePCA", "SparseLDA"), "estimators are in spcacore.sklearn"
+        ),
+        "PCA": "do you mean sparse_pca, or SparsePCA of spcacore.sklearn?",
+    },
     "kind": dict.fromkeys(
         ("correlation", "correlations", "corr", "cor", "cov", "Gram", "gram"),
         "a correlation matrix is the covariance of scaled data, so say kind='covariance'; for the "

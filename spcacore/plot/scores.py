@@ -30,7 +30,7 @@ _STYLES = list(product("osD^", drawing.COLORS))  # of the classes
 @filled(drawing.PARAGRAPHS)
 def biplot(
     result: object,
-    scores_or_X: MatrixLike,
+    scores_or_X: MatrixLike | None = None,
     *,
     components: tuple[int, int] = (0, 1),
     labels: ArrayLike | None = None,
@@ -50,9 +50,9 @@ def biplot(
     Parameters
     ----------
     {result}
-    scores_or_X : array-like of shape (n, r), or data of shape (n, p)
+    scores_or_X : array-like of shape (n, r), or data of shape (n, p), optional
         The scores of all components, or the data (dense or sparse), from which `result.transform` computes
-        the scores. A matrix of p columns is taken as data.
+        the scores. A matrix of p columns is taken as data. Default: the scores that the result has.
     components : (int, int), default (0, 1)
         The components on the horizontal and on the vertical axis.
     labels : array-like of shape (n,), optional
@@ -91,6 +91,9 @@ def biplot(
         raise ValueError(f"components must be two different ones, not {components!r}")
     limit = integer(n_variables, "n_variables", 0)
     named = drawing.variable_names(result, names, p)
+    scores_or_X = getattr(result, "scores", None) if scores_or_X is None else scores_or_X
+    if scores_or_X is None:
+        raise ValueError("the result has no scores of its own: give scores_or_X, scores or data")
     Z = _scores(given, scores_or_X, p, r)[:, [first, second]].astype(np.float64)
     V = V[:, [first, second]]
     values = None if labels is None else _numbers(labels, len(Z))

@@ -534,6 +534,8 @@ def nonfinite(shape):
             "positive total variance",
         ),
         (lambda: spcacore.nothing, AttributeError, "module 'spcacore' has no attribute 'nothing'"),
+        (lambda: spcacore.prcomp, AttributeError, "'prcomp'; do you mean sparse_pca"),
+        (lambda: spcacore.SparsePCA, AttributeError, "estimators are in spcacore.sklearn"),
     ],
 )
 def test_refusals(call, error, words):

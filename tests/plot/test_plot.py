@@ -251,6 +251,14 @@ def test_whole_numbers_are_classes():
         assert len(ax.get_legend().get_texts()) == len(np.unique(labels))
 
 
+def test_a_biplot_has_the_scores_of_the_result():
+    X = np.random.default_rng(17).standard_normal((30, 6))
+    result = spcacore.sparse_pca(X, 2, cardinality=3)
+    np.testing.assert_array_equal(points(plot.biplot(result)), points(plot.biplot(result, X)))
+    with pytest.raises(ValueError, match="no scores of its own"):
+        plot.biplot(spcacore.sparse_pca(np.cov(X.T), 2, cardinality=3, kind="covariance"))
+
+
 def test_a_biplot_without_variance_or_loadings():
     V = np.eye(3)[:, :2]
     assert len(tips(plot.biplot(V, np.zeros((4, 2))))) == 2
