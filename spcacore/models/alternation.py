@@ -106,7 +106,7 @@ def usual_sparsity(problem: Problem, wanted: str) -> float:
     return math.sqrt(k) if wanted == "l1_bound" else k
 
 
-FORMING_SPEED = 1e10  # multiplications in a second by which a matrix of all variables is formed, about
+_FORMING_SPEED = 1e10  # multiplications in a second by which a matrix of all variables is formed, about
 
 
 def check_sparsities(method: type[Solver], given: Any, r: int, problem: Problem) -> tuple[Any, ...]:
@@ -325,7 +325,7 @@ def _better_support(
     if x.proved:
         return x, x.objective
     forming = 0.0 if op.symmetric_form else float(op.m) * p**2
-    few = k < p <= EXACT_ORDER and forming < seconds * FORMING_SPEED
+    few = k < p <= EXACT_ORDER and forming < seconds * _FORMING_SPEED
     if not (few and state.supports.simple) or ended(hook):
         return x, math.inf
     solver = ExactSearch(0.0, seconds, None)

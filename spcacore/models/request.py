@@ -27,7 +27,7 @@ CONSTRAINTS = ("orthogonal", "uncorrelated")
 CERTIFY = ("bounds", "jointly")
 SUPPORTS = ("free", "common", "disjoint")
 _TOGETHER = {"tpower": ("max_iter",), "branch_and_bound": ("tol", "time_limit", "node_limit")}
-PROOF_SECONDS = 2.0  # of a tree that starts from an answer; real data of 2000 variables mostly take less
+_PROOF_SECONDS = 2.0  # of a tree that starts from an answer; real data of 2000 variables mostly take less
 _OF_ANY = ("renormalize", "screening", "rng")
 
 
@@ -223,7 +223,7 @@ def _bounded(certify: bool | float | str) -> tuple[bool | str, float]:
     if isinstance(certify, str):
         return (True, 0.0) if check_choice(certify, "certify", CERTIFY) == "bounds" else (certify, 0.0)
     if isinstance(certify, (bool, np.bool_)):
-        return bool(certify), PROOF_SECONDS
+        return bool(certify), _PROOF_SECONDS
     if not number(certify, "certify", -math.inf) > 0:
         raise ValueError("certify must be a positive number of seconds; 'bounds' makes no search")
     return True, float(certify)
