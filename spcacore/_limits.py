@@ -238,7 +238,7 @@ RACE_MOST_STEPS = 300  # of a run to its end, whose variables are swapped next
 RACE_ITERATIONS = 100  # that each run may make, for there to be rounds
 FIELD_ORDER = 8192  # variables between which A is formed in single precision: 256 MB
 FIELD_SOME = 3072  # of more variables: as many of largest variance as others
-FIELD_PROBE = 1024  # the same at first, to see whether one start is enough
+FIELD_PROBE = 768  # the same at first, to see whether one start is enough
 PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; starts of the race that tells
 FIELD_COLUMNS = 1024  # that are converted at a time
 # Times that a part of A gives way to the variables with which the ends of its race have most in common, where

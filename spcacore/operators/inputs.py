@@ -173,6 +173,7 @@ def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: b
     working_set = kind(problem)
     working_set.bounds = storage.bounds(problem)
     working_set.reads += storage is not given
+    working_set.asked = wanted
     return replaced(
         problem, working_set=working_set, screening=partial(working_set.report, problem.screening)
     )

@@ -42,6 +42,8 @@ class WorkingSet:
         The variables W, in the order of joining; those that join together ascend.
     position : ndarray of shape (p,), int
         Where each variable stands in it; -1 outside.
+    asked : bool
+        Whether the caller asked for it.
     checks : int
         How often all columns were asked whether one outside of W matters.
     bounds : ColumnBounds or None
@@ -53,6 +55,7 @@ class WorkingSet:
         The standard deviation of correlations that are noise, as it was last estimated.
     """
 
+    asked = False
     operator: _core.Operator
     checks: int
 

@@ -190,7 +190,8 @@ class TruncatedPower(IterativeSolver):
         elif at_once:
             best = search.raced(None)
         if best is None and A is None:
-            few = formed or problem.p <= BRIEF_ORDER or self.start is not None
+            asked = near.working_set is not None and near.working_set.asked
+            few = formed or problem.p <= BRIEF_ORDER or self.start is not None or asked
             first = self if few else replaced(self, n_starts=1)  # a race follows
             best = super(TruncatedPower, first).find(problem, state, sparsity, seed, hook)
         if best is None and state.constrained and not formed and not ended(hook):

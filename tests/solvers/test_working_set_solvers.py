@@ -20,7 +20,7 @@ from spcacore.operators import inputs, working_set
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.solvers import (
     base,
-    candidates,
+    column_starts,
     generalized_power,
     in_working_set,
     lasso_component,
@@ -48,8 +48,8 @@ def small_sets(never_formed):
     """Working sets for small matrices too, which begin with few variables."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inputs, "WORKING_SET_COST", 0)
-        patch.setattr(candidates, "WORKING_SET_START", 4)
-        patch.setattr(candidates, "WORKING_SET_PROBES", 1)
+        patch.setattr(column_starts, "WORKING_SET_START", 4)
+        patch.setattr(column_starts, "WORKING_SET_PROBES", 1)
         for module in (penalized_decomposition, lasso_component, truncated_power):
             patch.setattr(module, "WORKING_SET_FACTOR", 2)
         yield
@@ -211,7 +211,7 @@ FAST = ("l0", "sparse"), ("pmd", "sparse"), ("scotlass", "noise")  # of seconds,
 def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch):
     """By what the solver maximizes, with sets as large as they are."""
     for name in ("WORKING_SET_START", "WORKING_SET_PROBES"):
-        monkeypatch.setattr(candidates, name, getattr(_limits, name))
+        monkeypatch.setattr(column_starts, name, getattr(_limits, name))
     for module in (penalized_decomposition, lasso_component):
         monkeypatch.setattr(module, "WORKING_SET_FACTOR", _limits.WORKING_SET_FACTOR)
     monkeypatch.setattr(inputs, "WORKING_SET_COST", _limits.WORKING_SET_COST)
@@ -285,7 +285,7 @@ def test_variables_that_are_not_used_make_room(method, monkeypatch, no_search_of
     """Correlated columns, of which some have less variance than the others, enter a set that is full."""
     no_search_of_all(SOLVERS[method], 200)
     room_for(monkeypatch, 46, 40)
-    monkeypatch.setattr(candidates, "WORKING_SET_START", 20)
+    monkeypatch.setattr(column_starts, "WORKING_SET_START", 20)
     given = {"l1": {"penalty": 0.45}, "l0": {"penalty": 0.3}}.get(method, {"l1_bound": 2.6})
     dropped = []
     keep = working_set.WorkingSet._keep
