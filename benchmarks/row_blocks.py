@@ -39,7 +39,7 @@ def median(f):
 
 def constants():
     """Of one block, on one core: nanoseconds an entry."""
-    from spcacore.operators import blocks as _blocks
+    from spcacore.operators import block_tasks as _blocks
 
     X, some = make(0), np.arange(0, P, 100)
     entries = X.size
