@@ -493,18 +493,13 @@ def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any
         shift = column_means(data)
     if sparse and shift is not None:  # made dense only where the mean hides the distances
         with np.errstate(over="ignore", under="ignore"):
-            least = SPARSE_MEAN.of(data.dtype) * _spread(name, data, shift, factor)
-            sparse = bool(((shift * factor) ** 2).sum() <= least)
+            square, spread = (shift * factor) ** 2, 1.0  # the squared distance that rows are told apart by
+            if name == "linear":
+                scaled = data.astype(np.float64) * factor
+                spread = float((column_means(scaled.multiply(scaled)) - square).sum())
+            sparse = bool(square.sum() <= SPARSE_MEAN.of(data.dtype) * spread)
         shift = None if sparse else shift
     return Kernel(name, data.shape[1], **options, shift=shift, factor=factor, sparse=sparse)
-
-
-def _spread(name: str | KernelFunction, data: Any, mean: NDArray[np.float64], factor: float) -> float:
-    """The squared distance, in the units of a kernel, that it tells rows apart by."""
-    if name == "rbf":
-        return 1.0
-    scaled = data.astype(np.float64) * factor
-    return float((column_means(scaled.multiply(scaled)) - (mean * factor) ** 2).sum())
 
 
 def _expanded(block: Any, kernel: Kernel, rows: Rows, *arguments: Any) -> NDArray[Any]:

@@ -52,6 +52,8 @@
     ROW(elastic_net, 400)                                                                          \
     ROW(unit_net, 400)                                                                             \
     ROW(prior_support, 400)                                                                        \
+    ROW(units, 400)                                                                                \
+    ROW(signed_vector, 400)                                                                        \
     ROW(fingerprint, 200)                                                                          \
     ROW(guesses, 400)                                                                              \
     ROW(dspca, 60)                                                                                 \
