@@ -236,7 +236,8 @@ def _entrants(problem: Problem, loadings: list[Loading], among: Index) -> Index:
         z, y = x - Q @ along, AV[:, t] - AQ @ along
         quotient = float(z @ y[among]) / max(float(z @ z), np.finfo(float).tiny)
         level = quotient * np.abs(x[x != 0]).min()
-        excess = np.maximum(excess, np.where(free, np.abs(y) / level - (1 + 1e-6), 0))
+        if level > 0:  # else x adds nothing to the others, and has no share to defend
+            excess = np.maximum(excess, np.where(free, np.abs(y) / level - (1 + 1e-6), 0))
     few = _core.select_largest(excess, min(JOINT_ENTRANTS, problem.p))
     found: NDArray[np.intp] = few[excess[few] > 0]
     return found

@@ -538,3 +538,15 @@ def test_last_bits_decide_nothing(seed):
         again = sparse_pca(Y, 3, 5, refine=True)
         assert np.array_equal(again.loadings != 0, found.loadings != 0)
         np.testing.assert_allclose(again.explained_variance, found.explained_variance, rtol=1e-8)
+
+
+def test_as_many_loadings_as_variables_of_which_one_is_constant():
+    """A loading that adds nothing to the others: no quotient of zeros."""
+    for seed in range(8, 12):
+        X = np.random.default_rng(seed).standard_normal((8, 4))
+        X[:, 2] = 3
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", "no variance is left|found only")
+            result = sparse_pca(X, 4, refine=True)
+        assert result.explained_variance.sum() <= result.total_variance * (1 + 1e-12)
