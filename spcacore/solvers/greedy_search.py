@@ -115,6 +115,8 @@ class GreedySearch(Solver):
         strengths = GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
         for pencil in (Pencil.of(state, strength) for strength in strengths):
             for search in self.searches(problem, state, cardinality, seed):
+                if ended(hook):
+                    break
                 steps = search(state, pencil, cardinality, seed, clock)
                 new = next((new for new in steps if len(new.index) == cardinality), None)
                 if new is None:
