@@ -102,10 +102,12 @@ static double bound(spca_int p, const double *A, spca_int k, const spca_int *ind
     long double a = 0, g = 0, rest = 0, own = (long double)A[j * (p + 1)];
     for (spca_int b = 0; b < k; b++) {
         if (b == i) continue;
-        rest += (long double)x[b] * x[b];
-        g += (long double)x[b] * A[index[b] * p + j];
+        rest += (long double)x[b] * (long double)x[b];
+        g += (long double)x[b] * (long double)A[index[b] * p + j];
         for (spca_int c = 0; c < k; c++)
-            if (c != i) a += (long double)x[b] * x[c] * A[index[b] * p + index[c]];
+            if (c != i)
+                a +=
+                    (long double)x[b] * (long double)x[c] * (long double)A[index[b] * p + index[c]];
     }
     if (!(rest > 1.1e-3L)) return -HUGE_VAL; /* it stays */
     a /= rest;

@@ -17,7 +17,7 @@ static long double best_of_sets(const spca_supports *o, const double *norm, spca
             int in = set >> u & 1;
             good &= in ? o->allowed[u] : !o->included[u];
             size += in ? o->size[u] : 0;
-            sum += in ? (long double)norm[u] * norm[u] : 0;
+            sum += in ? (long double)norm[u] * (long double)norm[u] : 0;
         }
         if (good && size <= count && sum > best) best = sum;
     }
@@ -60,14 +60,16 @@ void SPCA(check_units)(trial_t *t)
     spca_unit_norms(&of, y, norm);
     for (spca_int u = 0; u < units; u++) {
         long double square = 0;
-        for (spca_int j = 0; j < p; j++) square += unit[j] == u ? (long double)y[j] * y[j] : 0;
+        for (spca_int j = 0; j < p; j++)
+            square += unit[j] == u ? (long double)y[j] * (long double)y[j] : 0;
         CHECK(t, NEAR(norm[u], (double)sqrtl(square), 10));
     }
     want = best_of_sets(&of, norm, count);
     rule.of = of, rule.count = count;
     spca_unit_step(&rule, 1, x, SCRATCH(t, spca_unit_work(&of, count), double),
                    SCRATCH(t, units, spca_int), kept);
-    for (spca_int u = 0; u < units; u++) sum += kept[u] ? (long double)norm[u] * norm[u] : 0;
+    for (spca_int u = 0; u < units; u++)
+        sum += kept[u] ? (long double)norm[u] * (long double)norm[u] : 0;
     CHECK(t, fabsl(sum - want) <= 1e-12L * (1 + want));
     for (spca_int u = 0; u < units; u++) CHECK(t, kept[u] ? allowed[u] : !included[u]);
     for (spca_int j = 0; want > 0 && j < p; j++) /* else something, so that an ascent goes on */
