@@ -412,9 +412,10 @@ spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spc
 
 /* Swaps for as long as exchange finds one, at most so many; how many it made.  A (p x p) symmetric,
  * diagonal (p): its own; index (k > 1, ascending): the support, then the new one, with its leading
- * eigenvector and eigenvalue.  A swap raises that by more than the share rise.  *ended: whether no
- * other does; 0 too where the two largest eigenvalues are within the share gap, which exchange
- * does not allow.  work (3 k^2 + 130 k + 192), blas_work (12 k), iwork (2 p + k) (exchange.c). */
+ * eigenvector and eigenvalue.  A swap raises that by more than the share rise of the largest
+ * magnitude of an eigenvalue.  *ended: whether no other does; 0 too where the two largest
+ * eigenvalues are within the share gap, which exchange does not allow.  work (3 k^2 + 130 k + 192),
+ * blas_work (12 k), iwork (2 p + k) (exchange.c). */
 spca_status SPCA(swap)(spca_int p, spca_int k, const REAL *A, const double *diagonal, double rise,
                        double gap, double slack, double tie, spca_int most, spca_stop stop,
                        void *ctx, double *work, blas_int *blas_work, spca_int *iwork,

@@ -274,11 +274,12 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const real *A, const double *diag
     spca_status status = decompose(p, k, A, index, G, more, blas_work, eigenvalues, U);
     *ended = 0;
     for (*made = 0; status >= 0; ++*made) {
-        double level = eigenvalues[0] + rise * fabs(eigenvalues[0]), new;
+        double least = fabs(eigenvalues[k - 1]), new; /* of indefinite A more than the largest */
+        double level = eigenvalues[0] + rise * fmax(fabs(eigenvalues[0]), least);
         spca_int count = 0, left;
         *value = eigenvalues[0];
         for (spca_int a = 0; a < k; a++) vector[a] = U[a];
-        if (*made == most || !(level - eigenvalues[1] > gap * fabs(level))) break;
+        if (*made == most || !(level - eigenvalues[1] > gap * fmax(fabs(level), least))) break;
         by_weight(k, U, leaving);
         for (spca_int j = 0, a = 0; j < p; j++)
             if (a < k && index[a] == j)

@@ -210,6 +210,18 @@ def test_swaps_end_where_no_other_raises_the_eigenvalue(k, p, dtype):
     assert made > 20 or dtype == np.float32
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_swaps_from_a_largest_eigenvalue_of_zero(dtype):
+    """Of indefinite matrices of small integers, whose first two variables have none above it."""
+    for seed in range(60):
+        A = np.random.default_rng(seed).integers(-2, 3, (3, 3)).astype(dtype)
+        A = np.tril(A) + np.tril(A, -1).T
+        A[:2, :2] = np.diag([0, -1 - seed % 2])
+        index, _, value, ended = swap(A, np.array([0, 1]))
+        if ended:
+            assert exchanges(A.astype(float), index, np.setdiff1d(np.arange(3), index)).max() <= value + 1e-3
+
+
 def test_swaps_are_not_judged_where_two_eigenvalues_are_equal():
     A = np.eye(5)
     index, vector, value, ended = swap(A, np.array([1, 3]))
