@@ -88,7 +88,7 @@ def refined(kernel, clone, threads, count):
     """What is found in a process of its own: of each matrix the supports, then the bits of the values."""
     environment = {"OPENBLAS_CORETYPE": kernel, "SPCACORE_CLONE": clone, "OPENBLAS_NUM_THREADS": str(threads)}
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", REFINED, str(count)], env={**os.environ, **environment},
+        [sys.executable, "-P", "-W", "ignore", "-c", REFINED, str(count)], env={**os.environ, **environment},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
