@@ -73,7 +73,8 @@ def _shares_of(problem: Problem, r: int) -> Callable[[], NDArray[np.float64]]:
     products = op.submatrix(np.arange(op.p)) if square else op.outer()
 
     def eigenvalues() -> NDArray[np.float64]:
-        return np.linalg.eigvalsh(products.astype(np.float64))[: -r - 1 : -1]
+        ascending = np.asarray(np.linalg.eigvalsh(products.astype(np.float64)), np.float64)
+        return ascending[: -r - 1 : -1]
 
     small = len(products) <= ALL_VECTORS_ORDER  # which takes less than a thread of its own
     return lambda: _shares(eigenvalues() if small else interruptible(eigenvalues), total, r)

@@ -325,7 +325,7 @@ class ColumnBounds:
         self.made, self.read, self.entries = 0, 0, entries
         self.norm: Array = np.sqrt(problem.diagonal) * (1 + 1e-9)
         rounding = 4 * float(np.finfo(operator.dtype).eps) * (entries + n / 16 + 64)
-        self.slack: Array = rounding * np.sqrt(problem.moment)
+        self.slack: Array = np.asarray(rounding * np.sqrt(problem.moment), np.float64)
         self.reach: Array = self.norm + self.slack
         kept = min(COLUMN_REFERENCES, max(1, problem.cost // (4 * n)))  # not much beside the data
         self.direction: Array = np.zeros((1 + kept, n))
