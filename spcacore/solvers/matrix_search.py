@@ -35,7 +35,7 @@ from .._types import Index
 from ..operators.field import Field
 from .solution import Report, Tally, ended
 
-__all__ = ["End", "Found", "Plan", "best_supports", "ends_on_field"]
+__all__ = ["BestSupports", "End", "Plan", "best_supports", "ends_on_field"]
 
 Plan = tuple[Any, ...]  # what _core.search takes
 
@@ -48,7 +48,7 @@ class End(NamedTuple):
     runs: int
 
 
-class Found(NamedTuple):
+class BestSupports(NamedTuple):
     """The best supports of a matrix, by decreasing value, and what is known of the first."""
 
     supports: NDArray[np.intp]
@@ -61,7 +61,7 @@ class Found(NamedTuple):
 
 def best_supports(
     A: NDArray[Any], k: int, max_iter: int, tol: float, swaps: float, hook: Report | None
-) -> Found | None:
+) -> BestSupports | None:
     """The best supports of k variables of a symmetric matrix, proved to be that where it is cheap.
 
     Variables of the best ends are swapped, if that costs less than `swaps`.
@@ -78,7 +78,7 @@ def best_supports(
         return None
     reached = int(runs[values >= values[0] - TALLY_TIE * abs(values[0])].sum())
     supports = supports[: 1 if swapped else SWAPPED_ENDS]
-    return Found(supports, swapped > 0, Tally(starts, ends, reached), n_iter, divided, proved)
+    return BestSupports(supports, swapped > 0, Tally(starts, ends, reached), n_iter, divided, proved)
 
 
 def _plan(
