@@ -89,6 +89,8 @@ POWERS_OF = {
     **{name: {"means": 0} for name in ("oppca", "soppca", "select_prior")},
     **{name: {"scores": 0} for name in ("kernel_pca", "sma", "select_sparsity", "select_n_components")},
     "ppca": {"loadings": 1, "scores": 0},
+    "spca": {"objective": 4},  # with an infinite ridge
+    "spca, penalty": {"objective": 2},
     "sparse_pca, scale": {"explained_variance": 0, "total_variance": 0, "scores": 0},
     "sparse_lda": {"centroids": 0, "values": 0, "upper_bound": 0},
     "sparse_cca_bound": {"upper_bound": 0, "bounds": 0},
@@ -124,6 +126,8 @@ def power(call, name):
 
 def expressible(call, dtype, c):
     """Whether squares of distances, which are refused otherwise, and a penalty are in the number range."""
+    if call.name == "row_blocks":  # else A is not formed in one pass, by other roundings
+        return 2 * abs(np.log2(c)) < np.finfo(dtype).maxexp - 16
     if call.name.startswith(DISTANCES):
         return 4 * abs(np.log2(c)) < np.finfo(dtype).maxexp
     return call.name != "spca, penalty" or 0 < c * c < np.inf
