@@ -162,8 +162,8 @@ def spca(
         from the loadings found and from components found in turn. No step lowers the
         variance that the loadings explain together. Values are then those that explain most on their
         supports, and loadings of as many nonzeros are in order of variance. Of more than 1024 variables, only
-        the most promising take part, by loadings and variances. False: the elastic nets alone. Where only
-        products with X are known, nothing is refined.
+        the most promising take part, by loadings and variances. False: the elastic nets alone, as is needed
+        where X offers only products.
     max_iter : int, default 1000
     tol : float, optional
         Stop when no entry of a unit loading changes by more than this. Default: 1e-5; for float32, and for
@@ -239,7 +239,11 @@ def elastic_nets(
         cardinality = usual_cardinality(problem)
     wanted = _wanted(problem, r, penalty, cardinality)
     lam = _ridge(problem, ridge, cardinality is not None)
-    refine = check_bool(refine, "refine")
+    refine = check_bool(refine, "refine") and cardinality is not None
+    if refine and problem.diagonal is None:
+        raise ValueError(
+            "refine=True needs the entries of X; an operator offers only products: use refine=False"
+        )
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
     if tol is None:
         tol = 1e-3 if op.single or (cardinality is not None and lam < math.inf) else 1e-5
@@ -253,7 +257,7 @@ def elastic_nets(
         V = V * np.where([supports.sides(c) for c in op.apply_block(V).T.astype(np.float64)], 1, -1)
     nets = Thresholds(wanted, supports) if lam == math.inf else ElasticNets(op, space, wanted, lam, supports)
     found = _alternated(problem, V, space, nets, lam, max_iter, tol, hook)
-    if refine and cardinality is not None and not (hook is not None and hook.ended):
+    if refine and not (hook is not None and hook.ended):
         found = _refined(problem, found, tuple(w.limit for w in wanted[: V.shape[1]]), start is None)
     if lam == math.inf:  # B has the units of X'X, and not those of loadings
         found = replace(found, objective=_from_operator_units(problem, found.objective))
@@ -330,8 +334,9 @@ def _refined(problem: Problem, found: _Found, sizes: tuple[int, ...], anew: bool
 
     Of many variables those take part of which the loadings, or the variances, promise most.
     """
-    if problem.diagonal is None or not found.B.any(axis=0).all():
+    if not found.B.any(axis=0).all():
         return found
+    assert problem.diagonal is not None
     V, among = found.B.astype(problem.operator.dtype), np.arange(problem.p)
     inside, shaped = problem, problem.supports.shapes
     if not shaped and (problem.p > REFINED_ORDER or not problem.operator.symmetric_form):

@@ -62,7 +62,7 @@ def applies(call, kind):
         return not allows_none(call) and call.function != "PPCAResult.posterior_covariance"
     if call.name in ONE_OR_SEVERAL and kind[0] == "one dimension less":
         return False  # one loading
-    return call.name != "scotlass, earlier" or kind[0] != "no columns"  # no earlier loadings
+    return call.other != "earlier" or kind[0] != "no columns"  # no earlier loadings
 
 
 def check_refused(call, kind, dtype):

@@ -78,7 +78,8 @@ def test_single_precision_is_near_double(call):
     for name in ("loading", "loadings", "loadings_x", "loadings_y", "sample_loading", "centers"):
         if call.function != "sparse_eigen":  # whose other matrix is in double precision
             assert getattr(getattr(single, name, None), "dtype", np.float32) == np.float32, name
-    assert_near(calls.numbers(single), calls.numbers(double), 2e-2)
+    of_steps = ["objective"] if call.function == "spca" else []  # of which single precision makes fewer
+    assert_near(calls.numbers(single), calls.numbers(double), 2e-2, of_steps)
 
 
 SCATTER = {"sparse_pca, gpower", "spca", "spca, penalty", "pmd"}  # with penalties or strengths in its unit
@@ -138,7 +139,9 @@ def test_methods_of_copies_give_the_same(call, monkeypatch):
 REFUSED = "varies too little to be divided|bandwidth is too small|(beyond|exceed) the number range"
 WITH_UNITS = {
     "gpower",
+    "oblimin",
     "ppca",
+    "promax",
     "spca, penalty",
     "sparse_pca, gpower",
 }  # a penalty, or loadings that have some
