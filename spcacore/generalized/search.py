@@ -221,9 +221,12 @@ def flows(
         x = _refined(pencil, S, v, k, step, options, steps)
         return supports.mask(x.index), x.converged
 
-    yield refined(np.sort(single_units(objective, k)), None)
+    begun = [np.sort(np.array(single_units(objective, k), np.intp))]
     if k <= GRADIENT_SUPPORT:
-        yield refined(supports.index(forward(_BySlope(pencil, supports))), None)
+        begun.append(supports.index(forward(_BySlope(pencil, supports))))
+    for S in begun:
+        if len(S):  # which deflation may leave without a quotient
+            yield refined(S, None)
     S, v = active, _dense_start(pencil, options.seed)
     for size in (8 * k, 4 * k, 2 * k):
         if size < len(active):

@@ -316,6 +316,16 @@ VECTORIZED_TO(spca_int, inside, (const sample_t *s, const bracket_t *b), (s, b))
     return (spca_int)n;
 }
 
+/* One end of a bracket within b, the upper one if that is new. */
+static bracket_t one_level(bracket_t near, bracket_t b)
+{
+    if (near.high < b.high)
+        near.low = near.high;
+    else
+        near.high = near.low;
+    return near;
+}
+
 /* Where to look next within b: a bracket with few entries, or if that would be bold a single level,
  * low == high.  anchored: the sample was calibrated by sums of its own set. */
 static bracket_t choose(const sample_t *s, double c, int anchored, bracket_t b)
@@ -333,11 +343,7 @@ static bracket_t choose(const sample_t *s, double c, int anchored, bracket_t b)
     if (at == 0) return (bracket_t){0};
     near = b;
     snap_to_sample(s, at, at, &near);
-    if (near.high < b.high)
-        near.low = near.high;
-    else
-        near.high = near.low;
-    return near;
+    return one_level(near, b);
 }
 
 /* Ends with no entry strictly between b->low and b->high, or with high = 0 when even f(0) < c.
@@ -351,8 +357,12 @@ static spca_status locate(const magnitudes_t *m, double c, sample_t *s, real *wo
     for (int attempt = 0;; attempt++) {
         int last = set.p <= BLOCK || attempt == ATTEMPTS;
         bracket_t near = last ? *b : choose(s, c, anchored, *b);
+        /* Beside the set, which is asked again unless L is among what is collected */
+        real *out = set.x == work && 2 * set.p <= m->p ? work + set.p : work;
         sums_t t, between;
-        spca_int n = sweep_all(&set, near.low, near.high, work, &between);
+        spca_int n;
+        if (set.x == out && !last) near = one_level(near, *b);
+        n = sweep_all(&set, near.low, near.high, out, &between);
         t = outer;
         move(&t, (double)near.high, &between);
         if (!isfinite(t.square)) return SPCA_NONFINITE;
@@ -365,7 +375,7 @@ static spca_status locate(const magnitudes_t *m, double c, sample_t *s, real *wo
         b->high = near.high;
         b->above = t;
         if (near.low < near.high) {
-            sweep(&(magnitudes_t){n, work, 0, 1, NULL}, near.low, near.low, NULL, &between);
+            sweep(&(magnitudes_t){n, out, 0, 1, NULL}, near.low, near.low, NULL, &between);
             move(&t, (double)near.low, &between);
             if (!isfinite(t.square)) return SPCA_NONFINITE;
             if ((near.low > b->low || near.low == 0) && !reaches(&t, c)) { /* L is below */
@@ -374,6 +384,7 @@ static spca_status locate(const magnitudes_t *m, double c, sample_t *s, real *wo
             } else {
                 b->low = near.low;
                 outer = b->above;
+                if (out != work) memcpy(work, out, (size_t)n * sizeof *work);
                 set = (magnitudes_t){n, work, 0, 1, NULL};
                 if (last || n == 0) break;
                 sample_magnitudes(&set, s);

@@ -477,7 +477,9 @@ def nonfinite(shape):
             "'diagonal' needs the entries",
         ),
         (
-            lambda: spcacore.spca(aslinearoperator(np.zeros((N, P))), R, cardinality=3, ridge=1.0),
+            lambda: spcacore.spca(
+                aslinearoperator(np.zeros((N, P))), R, cardinality=3, ridge=1.0, refine=False
+            ),
             ValueError,
             "X has no variance",
         ),

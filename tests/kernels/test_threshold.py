@@ -35,6 +35,12 @@ def check_long_optimal(a, bound, w, level):
     check_optimal(a, bound, w, level, np.sqrt(excess @ excess) + bound * np.longdouble(level))
 
 
+def test_a_level_below_ties_that_a_bracket_excluded():
+    """What one bracket collected takes no place of the entries that the next one asks."""
+    a = unlike_their_sample(100003, np.random.default_rng(7))["rounded"]
+    check_long_optimal(a, 4.0, *l1_threshold(a, 4.0))
+
+
 def vectors(dtype):
     """Ties, zeros, heavy tails, near-ties and every scale."""
     tiny, huge = (-300, 300) if dtype == np.float64 else (-30, 30)

@@ -70,7 +70,7 @@ def check(A, k, x, best, limited=False):
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.filterwarnings("ignore:X has no variance")
+@pytest.mark.filterwarnings("ignore:X has no variance", "ignore:no component was found:RuntimeWarning")
 def test_optimum_and_bound_of_small_matrices(kind):
     """From the support of tpower and from a random one, which the tree has to leave."""
     for seed in range(examples(40)):

@@ -33,10 +33,11 @@ def roots(B):
     return E * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)[:, None, :]
 
 
-def best_on(A, families, rng):
+def best_on(A, families, rng, rounds=6):
     """The most that loadings on supports explain together, over all families of supports.
 
-    Each in turn by its generalized eigenproblem, of all families at once.
+    Each in turn by its generalized eigenproblem, of all families at once. Loadings that are nearly the same
+    need more rounds.
     """
     n, r, p = len(families), len(families[0]), len(A)
     used = np.zeros((n, p, r), bool)
@@ -46,7 +47,7 @@ def best_on(A, families, rng):
     best = 0.0
     for _ in range(3):
         V = np.where(used, rng.standard_normal((n, p, r)), 0)
-        for _ in range(6):
+        for _ in range(rounds):
             for t in range(r):
                 others = np.delete(V, t, axis=2)
                 Q = np.linalg.svd(others, full_matrices=False)[0]
