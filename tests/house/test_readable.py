@@ -216,8 +216,8 @@ def test_no_scores_where_no_component_is_chosen():
 @pytest.mark.parametrize(
     "run",
     [
-        lambda X, **o: spcacore.sparse_pca(X, 3, **flat.recorded("sparse_pca", {**o, "cardinality": 4})),
-        lambda X, **o: spcacore.spca(X, 3, **flat.recorded("spca", {**o, "penalty": 0.01, "tol": 1e-2})),
+        lambda X, **o: flat.sparse_pca(X, 3, cardinality=4, **o),
+        lambda X, **o: flat.spca(X, 3, penalty=0.01, tol=1e-2, **o),
         lambda X, **o: spcacore.sca(X, 3, l1_bound=3.5, **o),
     ],
 )
