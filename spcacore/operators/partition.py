@@ -240,10 +240,13 @@ def _factors(
     return blocks, (index, V, None if mean is None else mean[index] @ V)
 
 
-def column_means(X: Any) -> NDArray[np.float64]:
-    """Of an array, a sparse matrix or blocks of rows."""
-    if not is_row_blocks(X):
+def column_means(X: Any, weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """Of an array, a sparse matrix or blocks of rows, each of which counts by its weight."""
+    if weight is None and not is_row_blocks(X):
         return np.asarray(X.mean(axis=0)).ravel()
+    w = np.ones(X.shape[0]) if weight is None else weight
+    if not is_row_blocks(X):
+        return np.asarray(X.T @ w).ravel() / w.sum()
     blocks = row_blocks(X)
-    total, _ = blocks.reduced(sum_parts, backward, each=blocks.split(np.ones((blocks.shape[0], 1))))
-    return np.asarray(total[:, 0] / blocks.shape[0])
+    total, _ = blocks.reduced(sum_parts, backward, each=blocks.split(w[:, None]))
+    return np.asarray(total[:, 0] / w.sum())
