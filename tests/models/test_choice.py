@@ -24,7 +24,7 @@ from oracles import reference
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.solvers.choosing import Step, UnitSteps
+from spcacore.solvers.refitting import Step, UnitSteps
 from spcacore.supports.admissible import Supports
 
 pytestmark = pytest.mark.usefixtures("few_starts")

@@ -11,8 +11,8 @@ from known_variables import CASES, LABELS, MIXED, P, assert_feasible, covariance
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.linalg.signed import signed_ratio
-from spcacore.solvers.orthogonal_choice import orthogonal_bounding
+from spcacore.linalg.pencil import signed_ratio
+from spcacore.solvers.lasso_component import orthogonal_bounding
 from spcacore.supports.admissible import Supports
 
 BY_SIZE = {"groups": LABELS, "count": "variables"}
