@@ -26,12 +26,24 @@ from .._types import MatrixLike, RandomSource, Weights
 from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
 from ..operators.blocks import SlicedRows
 from ..operators.partition import row_blocks
-from ..operators.sparse_format import compressed
+from ..operators.sparse import compressed
 from ..operators.transform import scores
 from ..progress import Callback, Progress, check_callback
-from .columns import PAIRS, Array, Columns, Labels, Search, as_columns, check_number_range
+from .columns import (
+    PAIRS,
+    Array,
+    Columns,
+    Fit,
+    Labels,
+    Search,
+    WeightedResult,
+    as_columns,
+    check_l1_bound,
+    check_number_range,
+    l1_threshold,
+    warn_unless_converged,
+)
 from .kmeans_blocks import BlockColumns
-from .weights import Fit, WeightedResult, check_l1_bound, l1_threshold, warn_unless_converged
 
 __all__ = [
     "SparseKMeans",
@@ -246,11 +258,12 @@ def best_partition(
     `tell` hears of each change of the weights, and says whether the search is to end.
     """
     best = _from_partitions(columns, n_clusters, bound, starts, max_iter, tell)
+    least = max(1e-9, 8 * float(np.finfo(columns.dtype).eps))  # what is no gain but rounding
     while best.converged:
         runs = _kmeans_runs(columns, best.weights, n_clusters, len(starts), generator)
         labels, value = max(runs, key=lambda run: run[1])
         remaining = max_iter - len(best.trace)
-        if remaining == 0 or not value > best.trace[-1] * (1 + 1e-9):
+        if remaining == 0 or not value > best.trace[-1] * (1 + least):
             break
         more = _from_partitions(columns, n_clusters, bound, [labels], remaining, tell)
         more.trace[:0] = best.trace

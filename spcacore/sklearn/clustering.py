@@ -17,12 +17,11 @@ from .._labels import joined
 from .._messages import listed
 from .._types import Array, Index, MatrixLike, Metric, Weights
 from .._validation import check_sample_weight, column_names, default_cardinality
+from ..clustering.columns import WeightedResult
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import nearest_clusters, sparse_kmeans
-from ..clustering.weights import WeightedResult
 from ..operators.partition import column_means
-from .base import PARAGRAPHS, as_rng
-from .inputs import checked_input
+from .base import PARAGRAPHS, as_rng, checked_input
 
 __all__ = ["LINKAGES", "SparseHierarchical", "SparseKMeans"]
 

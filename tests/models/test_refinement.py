@@ -398,6 +398,18 @@ def test_certified_and_extended():
         result.extend(PITPROPS, 1)
 
 
+def test_certified_loadings_nearly_in_the_span_of_others(monkeypatch):
+    """Of two variables, whose plane any two loadings explain whole."""
+    x, y = np.array([0.6, 0.8]), np.array([0.6, 0.8]) + 1e-5 * np.array([0.8, -0.6])
+    both = [(np.arange(2), v / np.linalg.norm(v)) for v in (x, y)]
+    monkeypatch.setattr("spcacore.models.alternation.refined", lambda *_: (both, True))
+    A = np.array([[1.0, 0.25], [0.25, 0.5]])
+    result = sparse_pca(A, 2, cardinality=2, kind="covariance", refine=True, certify=True)
+    np.testing.assert_allclose(result.explained_variance, [x @ A @ x, 1.5 - x @ A @ x], rtol=1e-4)
+    np.testing.assert_allclose(1 - result.explained_variance / result.upper_bound, result.gap, atol=1e-6)
+    assert result.gap[1] < 1e-6
+
+
 @pytest.mark.share(3)
 @pytest.mark.parametrize("call", ["refine", "sparse_pca", "sparsity_path"])
 def test_who_is_told_that_it_did_not_end(call, monkeypatch):
