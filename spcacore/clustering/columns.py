@@ -32,9 +32,9 @@ from ..operators.sparse import compressed, permuted_columns
 from ..readable import Listing, Tabular, labels
 
 __all__ = [
-    "PAIRS", "Columns", "Fit", "Labels", "Search", "Weighted", "WeightedResult", "as_columns", "check_l1_bound",
-    "check_l1_bounds", "check_number_range", "l1_threshold", "matrix_product", "membership", "nearest",
-    "require_memory", "run_search", "split_weight", "warn_unless_converged",
+    "PAIRS", "Columns", "Fit", "Labels", "Search", "Weighted", "WeightedResult", "as_columns",
+    "check_l1_bound", "check_l1_bounds", "check_number_range", "l1_threshold", "matrix_product",
+    "membership", "nearest", "require_memory", "run_search", "split_weight", "warn_unless_converged",
 ]  # fmt: skip
 
 Labels = NDArray[np.intp]
