@@ -20,7 +20,6 @@ from .._validation import (
     check_sample_weight,
     column_names,
     float_type,
-    is_row_blocks,
     is_sparse,
     number,
     real_array,
@@ -34,7 +33,7 @@ from ..readable import Listing, Tabular, labels
 __all__ = [
     "PAIRS", "Columns", "Fit", "Labels", "Search", "Weighted", "WeightedResult", "as_columns",
     "check_l1_bound", "check_l1_bounds", "check_number_range", "l1_threshold", "matrix_product",
-    "membership", "nearest", "require_memory", "run_search", "split_weight", "warn_unless_converged",
+    "membership", "nearest", "run_search", "split_weight", "warn_unless_converged",
 ]  # fmt: skip
 
 Labels = NDArray[np.intp]
@@ -291,12 +290,6 @@ def check_number_range(columns: Any, power: int, bound: float) -> None:
             f"X has differences of the order of {size}, whose {'squares' * (power == 2) or 'sums'} are "
             f"beyond the number range of {columns.dtype}; rescale it"
         )
-
-
-def require_memory(X: Any, what: str) -> None:
-    """Raise for blocks of rows."""
-    if is_row_blocks(X):
-        raise TypeError(f"{what} the data in memory, and X is in blocks of rows")
 
 
 # ---- nonnegative weights of variables with a bound on their l1 norm -------------------------------------

@@ -22,6 +22,7 @@ from .._types import MatrixLike, RandomSource
 from .._validation import (
     aligned,
     as_seed,
+    check_shape,
     column_names,
     float_type,
     framed,
@@ -29,7 +30,7 @@ from .._validation import (
     is_operator,
     is_row_blocks,
     is_sparse,
-    number,
+    positive,
     raise_not_finite,
     real_array,
     refuse_not_finite,
@@ -56,7 +57,6 @@ __all__ = [
     "median_distance",
     "merge_moments",
     "of_block",
-    "positive",
     "random_fourier_features",
 ]
 
@@ -151,8 +151,8 @@ def as_rows(X: Any, p: int | None = None, name: str = "X") -> Any:
         rows = SlicedRows(X, name)
     else:
         rows = SlicedRows(real_array(X, name, ndim=2, finite=False), name)
-    if p is not None and rows.shape[1] != p:
-        raise ValueError(f"{name} has shape {rows.shape} where (n, {p}) is needed")
+    if p is not None:
+        check_shape(rows, name, "n", p)
     return rows
 
 
@@ -178,14 +178,6 @@ def of_block(block: Any, task: Callable[..., Any], *arguments: Any) -> Any:
     """`task` of a block of rows, which must be finite."""
     rows = finite(block)
     return task(rows.tocsr() if is_sparse(rows) else rows, *arguments)
-
-
-def positive(value: Any, name: str) -> float:
-    """A finite number above zero."""
-    result = number(value, name, -math.inf) if value == value else math.nan
-    if not 0 < result < math.inf:
-        raise ValueError(f"{name} must be positive and finite, not {value!r}")
-    return result
 
 
 @filled(

@@ -14,7 +14,7 @@ from .. import _core
 from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
 from .._types import MatrixLike
-from .._validation import float_type, integer, is_row_blocks, is_sparse
+from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
 from . import gram
 from .base import Affine, DataStorage
 from .block_operator import BlockOperator, Gram
@@ -231,8 +231,7 @@ def _factors(
 ) -> tuple[RowBlocks, tuple[Index, NDArray[Any], NDArray[Any] | None]]:
     """What makes scores of a block: the variables in use, what multiplies these, and what is subtracted."""
     blocks = row_blocks(X)
-    if blocks.shape[1] != len(loadings):
-        raise ValueError(f"X has shape {blocks.shape} where (m, {len(loadings)}) is needed")
+    check_shape(blocks, "X", "m", len(loadings))
     index = np.flatnonzero(loadings.any(axis=1))
     V = loadings[index]
     if scale is not None:

@@ -220,9 +220,7 @@ def _columns(earlier: Any, p: int, names: tuple[str, ...] | None) -> NDArray[np.
     """Its columns, as rows of unit norm."""
     if earlier is None:
         return np.empty((0, p))
-    E = real_array(earlier, "earlier", ndim=2, empty=True, labels=names).astype(np.float64).T
-    if E.shape[1] != p:
-        raise ValueError(f"earlier has shape {E.T.shape} where ({p}, t) is needed")
+    E = real_array(earlier, "earlier", ndim=2, shape=(p, "t"), empty=True, labels=names).astype(np.float64).T
     largest = np.abs(E).max(axis=1, keepdims=True)
     if not largest.all():
         raise ValueError(f"column {int(np.argmin(largest))} of earlier is the zero vector")
