@@ -53,14 +53,19 @@ from .gram import (
     preimages,
     signed,
 )
-from .kernel_inputs import as_kernel_input, as_rows, column_means, median_distance, of_block, positive
 from .random_features import (
     RandomFeatures,
+    as_kernel_input,
+    as_rows,
+    column_means,
     drawn_features,
     feature_moments,
     feature_scores,
     map_rows,
+    median_distance,
     merge_moments,
+    of_block,
+    positive,
 )
 
 __all__ = ["KernelPCAResult", "kernel_pca"]
