@@ -147,7 +147,7 @@ def operator_variances(
     if definition == "adjusted":
         return _adjusted(op, V)
     if definition == "regression":
-        additional = Additional(op, definition)
+        additional = Additional(problem, definition)
         return np.array([additional(index, v[index]) for v in V.T for index in [np.flatnonzero(v)]])
     used = np.flatnonzero(V.any(axis=1))
     if len(used) == 0:
@@ -172,14 +172,16 @@ class Additional:
     """What one loading after another explains beyond the earlier ones, in the operator's units.
 
     Of all variables by regression on the scores, `|A_t x|^2 / x'A_t x` with A_t = A - W W' and W the
-    `A_s x_s / sqrt(x_s'A_s x_s)` of the earlier loadings; cumulative, q'Aq.
+    `A_s x_s / sqrt(x_s'A_s x_s)` of the earlier loadings, which is at most Tr A_t; cumulative, q'Aq.
     """
 
     op: _core.Operator
     regression: bool
+    rest: float  # Tr A_t
 
-    def __init__(self, op: _core.Operator, definition: str):
-        self.op, self.regression = op, definition == "regression"
+    def __init__(self, problem: Problem, definition: str):
+        self.op, self.regression = problem.operator, definition == "regression"
+        self.rest = math.inf if problem.diagonal is None else float(problem.diagonal.sum())
         self.basis: list[NDArray[np.float64]] = []
 
     def __call__(self, index: NDArray[np.intp], entries: NDArray[Any]) -> float:
@@ -195,7 +197,9 @@ class Additional:
             if not left > PENCIL_SCHUR.of(op.dtype) * abs(before):
                 return 0.0
             self.basis.append(w / math.sqrt(left))
-            return float(w @ w) / left
+            value = min(float(w @ w) / left, max(self.rest, 0.0))  # x'A_t x may have few digits
+            self.rest -= value
+            return value
         x = np.zeros(op.p)
         x[index] = entries
         q = orthogonal_part(x, self.basis)
@@ -218,7 +222,7 @@ class TotalShare:
 
     def __init__(self, problem: Problem, definition: str, share: float):
         assert problem.diagonal is not None
-        self.additional, self.share = Additional(problem.operator, definition), share
+        self.additional, self.share = Additional(problem, definition), share
         self.total, self.explained = float(problem.diagonal.sum()), 0.0
 
     @classmethod
