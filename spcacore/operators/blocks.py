@@ -30,7 +30,7 @@ from .._types import Index
 from .._validation import float_type, is_sparse
 from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
 from .row_sources import as_numbers
-from .sparse_format import compressed
+from .sparse import compressed
 
 __all__ = [
     "Combine", "Expected", "RowBlocks", "SlicedRows", "TakenRows", "locate_not_finite", "named",
