@@ -16,7 +16,7 @@ without weight have the label -1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -287,9 +287,10 @@ def _class_means(block: Any, labels_and_weight: _Own, c: int, unit: float) -> _M
     return _merged_means(parts or [(np.zeros(c), np.zeros((c, block.shape[1])))])
 
 
-def _merged_means(parts: list[_Means]) -> _Means:
-    count, mean = parts[0]
-    for more, other in parts[1:]:
+def _merged_means(parts: Iterable[_Means]) -> _Means:
+    each = iter(parts)
+    count, mean = next(each)
+    for more, other in each:
         both = count + more
         share = more / np.where(both > 0, both, 1)
         mean = np.where(count[:, None] > 0, mean + (other - mean) * share[:, None], other)

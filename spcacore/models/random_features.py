@@ -8,7 +8,7 @@ nearly ZZ', whose components are those of the m x m matrix Z'HZ, H = I - 11'/n, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -267,11 +267,12 @@ def feature_moments(rows: Any, features: RandomFeatures, weight: Any = None) -> 
     return n, near + total, C
 
 
-def merge_moments(parts: list[Moments]) -> Moments:
+def merge_moments(parts: Iterable[Moments]) -> Moments:
     """The moments of all rows, from those of parts of them."""
-    n, mean, C = parts[0]
+    each = iter(parts)
+    n, mean, C = next(each)
     C = C.copy(order="F")
-    for size, other, more in parts[1:]:
+    for size, other, more in each:
         difference, whole = other - mean, (n + size) or 1.0
         mean = mean + difference * (size / whole)
         C += more

@@ -49,8 +49,8 @@ def row_blocks(
 ) -> RowBlocks:
     """Data to be read one block of rows at a time, for `sparse_pca` and the other functions of (n, p) data.
 
-    Each pass reads every row once. Memory holds one block, and at most 1 GB of columns of the covariance.
-    With up to 3072 variables, one pass finds the covariance, and solvers need no other. With more, there is
+    Each pass reads every row once. Memory holds one block, another that is read meanwhile, and at most 1 GB
+    of columns of the covariance. With up to 3072 variables, one pass finds the covariance, and solvers need no other. With more, there is
     one pass for the statistics of the columns, and then about ten for each component.
 
     Parameters

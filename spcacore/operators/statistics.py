@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -109,7 +110,7 @@ class Statistics:
     plain: bool = True
 
 
-def merged(parts: list[Statistics | None]) -> Statistics | None:
+def merged(parts: Iterable[Statistics | None]) -> Statistics | None:
     """Of all rows, from those of some (Chan, Golub and LeVeque 1983, as in statistics.c)."""
     out: Statistics | None = None
     for b in parts:

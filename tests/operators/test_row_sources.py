@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import threading
 
 import flat
 import numpy as np
@@ -165,6 +166,65 @@ def test_callbacks_and_interrupts():
     with pytest.raises(KeyboardInterrupt):
         spcacore.sparse_pca(spcacore.row_blocks(source, block_bytes=X.nbytes // 3), 2, cardinality=8)
     assert source.reads <= 6
+
+
+class Elsewhere(Rows):
+    """Rows of a source that notes which thread reads each block, and whether it is read in time."""
+
+    def __init__(self, X, fails=None):
+        super().__init__(X)
+        self.readers, self.read, self.fails = [], threading.Semaphore(0), fails
+
+    def __getitem__(self, rows):
+        self.readers.append(threading.current_thread())
+        self.read.release()
+        if len(self.readers) == self.fails:
+            raise OSError("gone")
+        return super().__getitem__(rows)
+
+
+def test_the_next_block_is_read_while_one_is_used():
+    """By a thread, of which none is left, and which reads no further."""
+    source, threads = Elsewhere(data()), threading.active_count()
+    blocks = spcacore.row_blocks(source, block_bytes=source.X.nbytes // 6)
+
+    def sum_of(block):
+        assert sums or source.read.acquire(timeout=30)  # this one
+        assert last or source.read.acquire(timeout=30)  # the next is begun before this one is done
+        return block.sum()
+
+    sums = []
+    last = False
+    for total in blocks.results(sum_of):
+        sums.append(total)
+        last = len(sums) == blocks.n_blocks - 1
+        assert len(source.readers) <= len(sums) + 1
+    assert np.isclose(sum(sums), source.X.sum())
+    assert source.readers[0] is threading.main_thread()
+    assert threading.main_thread() not in source.readers[1:]
+    assert threading.active_count() == threads
+
+
+@pytest.mark.parametrize("fails", ["a read", "a task", "the caller"])
+def test_no_thread_is_left_where_a_pass_ends_early(fails):
+    source, threads = Elsewhere(data(), 3 if fails == "a read" else None), threading.active_count()
+    blocks = spcacore.row_blocks(source, block_bytes=source.X.nbytes // 6)
+
+    def task(block):
+        if fails == "a task" and len(source.readers) > 2:
+            raise KeyboardInterrupt
+        return block.sum()
+
+    with pytest.raises((OSError, KeyboardInterrupt)) as raised:
+        for i, _ in enumerate(blocks.results(task)):
+            if fails == "the caller" and i == 2:
+                raise KeyboardInterrupt
+    if fails == "a read":
+        assert raised.value.__notes__ == ["block 2 of X (rows 140 to 209) could not be read, in pass 1"]
+    if fails == "the caller":
+        del raised  # which keeps the pass
+    assert threading.active_count() == threads
+    assert len(source.readers) <= 4
 
 
 def misplaced():
