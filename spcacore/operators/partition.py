@@ -50,8 +50,9 @@ def row_blocks(
     """Data to be read one block of rows at a time, for `sparse_pca` and the other functions of (n, p) data.
 
     Each pass reads every row once. Memory holds one block, another that is read meanwhile, and at most 1 GB
-    of columns of the covariance. With up to 3072 variables, one pass finds the covariance, and solvers need no other. With more, there is
-    one pass for the statistics of the columns, and then about ten for each component.
+    of columns of the covariance. With up to 3072 variables, one pass finds the covariance, and solvers need
+    no other. With more, there is one pass for the statistics of the columns, and then a few for each
+    component.
 
     Parameters
     ----------
@@ -203,6 +204,7 @@ class BlockData(DataStorage):
         """With the variances, which say what columns may be asked for."""
         operator: Any = problem.operator
         assert problem.diagonal is not None
+        operator.gram.stored = self.cost / self.shape[0]
         operator.gram.diagonal = operator.gram.promise = problem.diagonal.astype(self.dtype)
         return problem
 

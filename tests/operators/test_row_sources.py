@@ -119,6 +119,28 @@ def test_few_passes():
         assert 3 <= blocks.passes <= most < 3 * result.n_iter.sum() + 6 * r
 
 
+@pytest.mark.parametrize(("kept", "most"), [(5, 12), (1.2, 16), (0.95, 22)])
+def test_few_passes_where_components_are_noise(kept, most, monkeypatch):
+    """And what memory finds: A is formed at once or in parts, or has some columns.
+
+    With limits of a tenth, 600 variables are searched as 6,000 or 20,000 are.
+    """
+    import spcacore.operators.block_operator as module
+    from spcacore.solvers import field_search, truncated_power
+
+    sizes = {"FIELD_PROBE": 64, "FIELD_SOME": 128, "FIELD_ORDER": 700 if kept > 1 else 256}
+    for name, value in (sizes | {"FIELD_AT_ONCE": 100, "BRIEF_ORDER": 100}).items():
+        for where in (module, field_search, truncated_power):
+            monkeypatch.setattr(where, name, value, raising=False)
+    for name in ("block_operator", "blocks"):
+        monkeypatch.setattr(f"spcacore.operators.{name}.KEPT_BYTES", int(kept * 8 * 600**2))
+    X, _ = spcacore.datasets.make_spiked(300, 600, cardinality=10, variances=(12, 8), rng=0)
+    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
+    result = spcacore.sparse_pca(blocks, 6, cardinality=10)
+    same(result, spcacore.sparse_pca(X, 6, cardinality=10), 1e-10)
+    assert blocks.passes <= most
+
+
 def test_scores_of_blocks():
     X = data()
     result = spcacore.sparse_pca(X, 2, cardinality=8, scale=True)
@@ -215,10 +237,13 @@ def test_no_thread_is_left_where_a_pass_ends_early(fails):
             raise KeyboardInterrupt
         return block.sum()
 
-    with pytest.raises((OSError, KeyboardInterrupt)) as raised:
+    def use():
         for i, _ in enumerate(blocks.results(task)):
             if fails == "the caller" and i == 2:
                 raise KeyboardInterrupt
+
+    with pytest.raises((OSError, KeyboardInterrupt)) as raised:
+        use()
     if fails == "a read":
         assert raised.value.__notes__ == ["block 2 of X (rows 140 to 209) could not be read, in pass 1"]
     if fails == "the caller":
