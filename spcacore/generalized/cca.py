@@ -1,7 +1,7 @@
 """Sparse canonical correlation: few variables of X and few of Y whose combinations go together.
 
-One pair after another, by penalized matrix decomposition (cca_pmd.py) or as a generalized eigenproblem
-(cca_alternation.py).
+One pair after another, by penalized matrix decomposition or as a generalized eigenproblem, both in
+cca_alternation.py.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ from ..solvers.base import hook_of_component
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended
 from ..supports.admissible import knowledge
-from .cca_alternation import Alternation
-from .cca_pmd import PenalizedDecomposition, check_l1_bound
+from .cca_alternation import Alternation, PenalizedDecomposition, check_l1_bound
 from .ratio_bounds import refuse_many, smallest
 from .search import DEFLATIONS
 from .sides import (

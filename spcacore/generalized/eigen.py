@@ -30,7 +30,7 @@ from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
 from ..methods import RatioSearch
 from ..operators.dense import blas_layout
-from ..operators.sparse_format import canonical_arrays, compressed
+from ..operators.sparse import canonical_arrays, compressed
 from ..progress import Callback, Progress, check_callback
 from ..results import Named
 from ..solvers.base import hook_of_component

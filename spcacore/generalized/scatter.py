@@ -32,7 +32,7 @@ from ..operators.block_tasks import as_kernel_input, dense_rows, finite, sum_par
 from ..operators.blocks import naming_not_finite
 from ..operators.deflation import LowRank
 from ..operators.partition import row_blocks
-from ..operators.sparse_format import compressed
+from ..operators.sparse import compressed
 from .pencil import Form
 
 __all__ = [

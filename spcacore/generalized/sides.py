@@ -27,7 +27,7 @@ from ..operators.deflation import LowRank
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
-from ..operators.sparse_format import compressed
+from ..operators.sparse import compressed
 from ..operators.transform import scores
 from ..supports.admissible import Supports
 from .pencil import Form

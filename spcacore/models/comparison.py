@@ -26,8 +26,8 @@ from .._rendering import (
 )
 from .._types import Array, Kind, OperatorLike, Weights
 from .._validation import integer
+from ..operators.gram import dense_shares
 from ..operators.inputs import as_problem
-from ..operators.leading import dense_shares
 from ..operators.problem import Problem
 from ..readable import Listing, Tabular, as_result
 from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances

@@ -15,9 +15,8 @@ from .._types import Deflation, Kind, MethodName, OperatorLike, Switch, Weights
 from .._validation import integer
 from ..choice import Choice, Explained, Total
 from ..methods import Method
-from ..operators.gram import formed, is_rounding
+from ..operators.gram import formed, is_rounding, shares_when_asked
 from ..operators.inputs import as_fitted
-from ..operators.leading import shares_when_asked
 from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..operators.transform import fitted_scores
 from ..progress import Callback, check_callback

@@ -29,13 +29,13 @@ from .._validation import (
 )
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
+from ..operators.gram import cheap_dense_shares, leading_vectors
 from ..operators.inputs import as_problem
-from ..operators.leading import cheap_dense_shares, leading_vectors
 from ..operators.problem import Problem, of_matrix, usual_cardinality, warn_out_of_range
 from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
 from ..results import LoadingsResult
-from ..solvers.parameters import shared_parameters
+from ..solvers.base import shared_parameters
 from ..supports.admissible import knowledge
 from .net_steps import ElasticNets, Space, Thresholds, Wanted, space_of
 from .orthogonal_search import as_matrix, in_turn

@@ -53,14 +53,19 @@ from .gram import (
     preimages,
     signed,
 )
-from .kernel_inputs import as_kernel_input, as_rows, column_means, median_distance, of_block, positive
 from .random_features import (
     RandomFeatures,
+    as_kernel_input,
+    as_rows,
+    column_means,
     drawn_features,
     feature_moments,
     feature_scores,
     map_rows,
+    median_distance,
     merge_moments,
+    of_block,
+    positive,
 )
 
 __all__ = ["KernelPCAResult", "kernel_pca"]
@@ -473,7 +478,8 @@ def _check_rank(values: NDArray[np.float64], noise: float) -> None:
         )
     if rank < len(values):
         raise ValueError(
-            f"n_components is {len(values)}; the centered kernel matrix has only {rank} positive eigenvalues"
+            f"n_components is {len(values)}; the centered kernel matrix has only"
+            f" {counted(rank, 'positive eigenvalue')}"
         )
 
 

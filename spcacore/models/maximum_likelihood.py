@@ -20,8 +20,7 @@ from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER
 from .._messages import counted, warn
 from .._types import Array
 from .._validation import Hook, is_operator, is_sparse, real_array, refuse_not_finite
-from ..linalg.eigen import largest_eigenpairs, leading_eigenpairs, products_of
-from ..linalg.lapack import interruptible
+from ..linalg.eigen import interruptible, largest_eigenpairs, leading_eigenpairs, products_of
 from ..operators.problem import Problem
 from ..progress import Progress
 

@@ -15,7 +15,7 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.orthogonal import procrustes
 from ..operators.problem import Problem
-from ..solvers.choosing import Step
+from ..solvers.refitting import Step
 from ..supports.admissible import Supports
 
 __all__ = ["ElasticNets", "Space", "Thresholds", "Wanted", "space_of", "sparse_net"]

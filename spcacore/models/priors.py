@@ -33,8 +33,8 @@ from .._messages import counted, warn
 from .._records import record
 from .._validation import integer, is_sparse, real_array, refuse_not_finite
 from ..choice import Prior
-from ..linalg.lapack import interruptible
-from ..operators.sparse_format import compressed
+from ..linalg.eigen import interruptible
+from ..operators.sparse import compressed
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

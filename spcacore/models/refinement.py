@@ -26,7 +26,7 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..progress import Callback, Progress, check_callback
-from ..solvers.parameters import shared_parameters
+from ..solvers.base import shared_parameters
 from ..solvers.refitting import refit
 from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
@@ -45,8 +45,8 @@ from .orthogonal_search import (
 from .variance import checked_loadings, operator_variances
 
 __all__ = [
-    "NOT_CONVERGED", "joint_variance", "quickly_refined", "refine", "refined", "refined_from",
-    "refuse_constraint", "with_sign",
+    "NOT_CONVERGED", "additional_variance", "joint_variance", "quickly_refined", "refine", "refined",
+    "refined_from", "refuse_constraint", "with_sign",
 ]  # fmt: skip
 
 _ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
@@ -417,16 +417,16 @@ def _again(
     alone = len(loadings) == 1
     solver = TruncatedPower.from_record(problem, TPower(swaps=alone))
     if now is not None:
-        best, most = now, _additional(problem, state, *now)
+        best, most = now, additional_variance(problem, state, *now)
         start[:] = 0
         start[now[0]] = now[1]
         fitted = refit(state, Solution(*now, 0.0, 0, True))
-        if (explained := _additional(problem, state, fitted.index, fitted.entries)) > most:
+        if (explained := additional_variance(problem, state, fitted.index, fitted.entries)) > most:
             best, most = (fitted.index, fitted.entries), explained
     for way in (replace(solver, start=start), solver)[: 1 + (wide or now is None)]:
         new = (way.find if alone else way.solve)(problem, state, cardinality, [0, t], None)
         if new is not None:
-            explained = _additional(problem, state, new.index, new.entries)
+            explained = additional_variance(problem, state, new.index, new.entries)
             if explained > most * (1 + _rounding(problem)):
                 best, most = (new.index, new.entries), explained
         if now is None and best is not None:
@@ -439,7 +439,7 @@ def _rounding(problem: Problem) -> float:
     return REFINEMENT_RISE.of(problem.operator.dtype)
 
 
-def _additional(
+def additional_variance(
     problem: Problem, state: DeflatedOperator, index: NDArray[np.intp], value: NDArray[Any]
 ) -> float:
     """q'Aq, q the normalized part of a loading that is orthogonal to those the state has removed; of an

@@ -23,12 +23,12 @@ from .._validation import (
 )
 from ..linalg.orthogonal import inner_products, inverse_root, orthonormal, polar_factor
 from ..operators.degrees import degree_problem, row_shift
+from ..operators.gram import cheap_dense_shares, leading_vectors, negligible
 from ..operators.inputs import as_problem
-from ..operators.leading import cheap_dense_shares, leading_vectors, negligible
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
-from ..solvers.parameters import shared_parameters
+from ..solvers.base import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
 from .rotated_result import RotatedResult
 

@@ -47,7 +47,7 @@ from ..operators.problem import Problem, usual_cardinality, warn_out_of_range
 from ..operators.transform import scores
 from ..progress import Callback, check_callback
 from ..results import LoadingsResult
-from ..solvers.parameters import shared_parameters
+from ..solvers.base import shared_parameters
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
 from .priors import Banded, PriorMatrix, as_prior

@@ -28,8 +28,7 @@ from .._limits import (
 from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
-from ..linalg.pencil import PencilBasis, border, bordered_values
-from ..linalg.signed import signed_ratio
+from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import KeptRows, rows_of, whole_matrix

@@ -16,7 +16,7 @@ from .._limits import CACHED_ENTRIES
 from .._types import Index
 from .._validation import float_type, is_sparse, real_array
 from .dense import blas_layout
-from .sparse_format import canonical_arrays, compressed
+from .sparse import canonical_arrays, compressed
 from .statistics import Statistics, compressed_statistics, dense_statistics, in_range, merged
 
 __all__ = [

@@ -31,7 +31,7 @@ from .._validation import float_type, is_sparse
 from ..linalg.threads import one_ahead
 from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
 from .row_sources import as_numbers, reads
-from .sparse_format import compressed
+from .sparse import compressed
 
 __all__ = [
     "Combine", "Expected", "RowBlocks", "SlicedRows", "TakenRows", "locate_not_finite", "named",

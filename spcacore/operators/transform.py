@@ -12,7 +12,7 @@ from .._limits import CACHED_ENTRIES
 from .._validation import is_operator, is_row_blocks, is_sparse, raise_not_finite, real_array
 from .dense import has_blas_layout
 from .problem import Problem
-from .sparse_format import compressed
+from .sparse import compressed
 from .statistics import Index
 
 __all__ = ["fitted_scores", "products_of_scores", "scores"]

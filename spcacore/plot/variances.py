@@ -14,8 +14,8 @@ from .._types import Kind, OperatorLike
 from .._validation import check_choice, real_array
 from ..models.comparison import Comparison, compare, option_of
 from ..models.variance import checked_loadings, operator_variances
+from ..operators.gram import dense_shares
 from ..operators.inputs import as_problem
-from ..operators.leading import dense_shares
 from ..readable import as_result
 from . import drawing
 

@@ -14,7 +14,7 @@ from .._types import MatrixLike, ModelLike, RandomSource, Resampling
 from .._validation import as_seed, check_bool, check_choice, integer, number
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
-from .model import Model, as_model, takes_model
+from .model import Model, as_model, as_rows, takes_model
 from .resampling import (
     RESAMPLINGS,
     ComponentRefits,
@@ -25,7 +25,6 @@ from .resampling import (
     WeightedRefits,
     drawn_weights,
 )
-from .rows import as_rows
 from .stability_result import Stability, assembled
 
 __all__ = ["ALIGNMENTS", "ASSUMPTIONS", "RESAMPLED", "WARM", "stability"]

@@ -16,13 +16,12 @@ from .._docstrings import filled
 from .._messages import listed
 from .._types import Array, Index, MatrixLike, Metric
 from .._validation import column_names, default_cardinality
+from ..clustering.columns import WeightedResult
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import sparse_kmeans
-from ..clustering.weights import WeightedResult
 from ..operators.partition import column_means
 from ..operators.transform import scores
-from .base import PARAGRAPHS, as_rng
-from .inputs import checked_input
+from .base import PARAGRAPHS, as_rng, checked_input
 
 __all__ = ["LINKAGES", "SparseHierarchical", "SparseKMeans"]
 

@@ -17,12 +17,10 @@ from .._types import Array, MatrixLike, ModelLike, Resampling
 from .._validation import default_cardinality, float_type, is_row_blocks
 from ..models.components import sparse_pca
 from ..operators.block_tasks import columns
-from ..selection.model import takes_model
-from ..selection.rows import NamedArray
+from ..selection.model import NamedArray, takes_model
 from ..selection.stability_result import Stability
 from ..selection.stable_variables import RESAMPLED, stability
-from .base import PARAGRAPHS, as_rng, options_of
-from .inputs import checked_input
+from .base import PARAGRAPHS, as_rng, checked_input, options_of
 
 __all__ = ["StabilitySelector"]
 

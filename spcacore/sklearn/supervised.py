@@ -23,8 +23,7 @@ from ..generalized.sides import named, pair_of
 from ..methods import RatioSearch
 from ..operators.block_tasks import backward, sum_parts
 from ..operators.transform import scores
-from .base import PARAGRAPHS, Invertible, Transformer, by_place, options_of
-from .inputs import second_side
+from .base import PARAGRAPHS, Invertible, Transformer, by_place, options_of, second_side
 
 __all__ = ["SparseCCA", "SparseLDA"]
 

@@ -36,12 +36,10 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, drop_zeros, run_one
-from .choosing import Step, UnitSteps
+from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .column_starts import Columns, ThresholdedEntries, begin_among
 from .greedy_search import greedy_or
-from .parameters import shared_parameters
-from .refitting import refit
+from .refitting import Step, UnitSteps, refit
 from .solution import ProgressClock, Report, Solution, Tally, ended
 from .starts import Start, power_start, search_starts
 

@@ -32,11 +32,9 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent
-from .base import IterativeSolver, drop_zeros, run_one
-from .choosing import Step, UnitSteps
+from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .column_starts import Columns, LargestEntries, begin_among
-from .parameters import shared_parameters
-from .refitting import best_of_bounded, penalty_continuation, refit
+from .refitting import Step, UnitSteps, best_of_bounded, penalty_continuation, refit
 from .solution import Report, Solution
 from .starts import Start, search_starts
 

@@ -37,9 +37,8 @@ from ..operators.submatrix import columns_of, largest_submatrix
 from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports
-from .base import Run, Solver, choice_options, drop_zeros, progress_hook
+from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
 from .greedy_search import greedy_or
-from .parameters import shared_parameters
 from .refitting import refit
 from .shaped_relaxation import refuse_many, solve_shaped
 from .solution import Report, Solution, ended

@@ -337,7 +337,7 @@ def test_the_end_of_a_process_waits_for_what_was_interrupted():
     """A thread inside LAPACK at the end of a process would find its buffers gone, and crash it."""
     code = """
     import os, signal, threading, time, numpy as np
-    from spcacore.linalg.lapack import interruptible
+    from spcacore.linalg.eigen import interruptible
     signal.signal(signal.SIGINT, signal.default_int_handler)
     def interrupt():
         time.sleep(0.1)
