@@ -30,6 +30,7 @@ __all__ = [
     "WhenAsked",
     "as_result",
     "frame",
+    "is_table",
     "labels",
     "loadings_in",
 ]
@@ -384,7 +385,7 @@ class _Fitted:
     method: str
 
 
-def _is_table(x: Any) -> bool:
+def is_table(x: Any) -> bool:
     """An array or a dataframe, whose attributes may be its columns."""
     return isinstance(x, np.ndarray) or hasattr(x, "iloc")
 
@@ -395,7 +396,7 @@ def as_result(x: Any) -> Any:
     An estimator of another package has `components_`, of shape (r, p), and perhaps `mean_`,
     `explained_variance_ratio_` and `feature_names_in_`, as scikit-learn calls them.
     """
-    if _is_table(x):
+    if is_table(x):
         return x
     named = getattr(x, "feature_names_in_", None)
     names = None if named is None else tuple(map(str, named))
@@ -419,8 +420,10 @@ def as_result(x: Any) -> Any:
 
 def loadings_in(x: Any) -> Any:
     """The loadings of a result; what is none is taken as loadings itself."""
-    for name in () if _is_table(x) else ("loadings", "loading"):
+    for name in () if is_table(x) else ("loadings", "loading"):
         if (V := getattr(x, name, None)) is not None:
+            if isinstance(x, Result) and isinstance(V, tuple):
+                raise TypeError(f"{type(x).__name__} has the loadings of several results: give one of these")
             return V
     if isinstance(x, HasLoadings):
         raise TypeError(

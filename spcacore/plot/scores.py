@@ -14,7 +14,7 @@ from .._messages import counted
 from .._rendering import shortened
 from .._types import Array, Index, MatrixLike
 from .._validation import integer, real_array
-from ..readable import as_result
+from ..readable import as_result, is_table
 from . import drawing
 
 if TYPE_CHECKING:
@@ -159,8 +159,11 @@ def _scores(result: Any, source: Any, p: int, r: int) -> NDArray[Any]:
     """As given, or of the data given."""
     shape = getattr(source, "shape", None) or np.shape(source)
     if len(shape) == 2 and shape[1] == p:
-        if not hasattr(result, "transform"):
-            raise TypeError(f"{type(result).__name__} has no transform: pass scores of shape (n, {r})")
+        one = not is_table(result) and not hasattr(as_result(result), "loadings_x")
+        if not (one and hasattr(result, "transform")):
+            raise TypeError(
+                f"{type(result).__name__} has no transform of one table: pass scores of shape (n, {r})"
+            )
         Z = result.transform(source)
         return real_array(Z, "scores", ndim=2)
     Z = real_array(source, "scores_or_X", ndim=2)

@@ -174,8 +174,8 @@ def comparison(
     if not isinstance(results, Comparison):
         if X is None:
             raise TypeError(
-                f"results is a {type(results).__name__}, which needs X: plot.comparison(results, X); "
-                "or give spcacore.compare(results, X)"
+                f"results must be a Comparison where X is left out, not {type(results).__name__}: "
+                "plot.comparison(results, X)"
             )
         results = compare(results, X)
     elif X is not None:
