@@ -28,8 +28,9 @@ from .._limits import (
     PASS_COLUMNS,
     RECENT_PRODUCTS,
 )
+from .._types import Index
 from .block_tasks import backward, centered_columns, forward, products, submatrix, sum_parts
-from .blocks import Index, RowBlocks
+from .blocks import RowBlocks
 from .deflation import LowRank
 
 __all__ = ["BlockOperator", "Gram"]
