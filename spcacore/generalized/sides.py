@@ -17,7 +17,7 @@ from .._labels import joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._messages import quiet
 from .._records import record
-from .._types import Array
+from .._types import Array, Index
 from .._validation import (
     column_names,
     integer,
@@ -155,7 +155,7 @@ class Side:
     Z: Any
     offset: Array | None
     root: Array | None
-    order: NDArray[np.intp] | None
+    order: Index | None
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
     exponent: int
@@ -209,7 +209,7 @@ class Side:
     def dtype(self) -> np.dtype[Any]:
         return self.Z.dtype
 
-    def permuted(self, order: NDArray[np.intp]) -> Side:
+    def permuted(self, order: Index) -> Side:
         return replace(self, order=order)
 
     def matvec(self, v: Array) -> Array:
