@@ -214,7 +214,7 @@ def membership(labels: Labels, n_clusters: int, weight: Array | None = None) -> 
     return member, np.bincount(labels, weight, n_clusters)
 
 
-def run_search(points: Array, search: Search, weight: Array | None) -> Any:
+def run_search(points: Array, search: Search, weight: Array | None = None) -> Any:
     """The result of a search on points in memory."""
     try:
         query = next(search)

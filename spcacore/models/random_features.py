@@ -89,7 +89,7 @@ def column_means(a: Any, weight: Array | None = None) -> Array:
 
 def median_distance(data: Any, seed: int, weight: Array | None = None) -> float:
     """The median distance between rows that differ, in a sample where there are many rows."""
-    a, weight = sample_rows(data, np.random.default_rng(seed), weight)
+    a, weight = _sample_rows(data, np.random.default_rng(seed), weight)
     a = a.toarray().astype(np.float64) if is_sparse(a) else a.astype(np.float64)
     exponent = exponent_above(largest_magnitude(a))
     a = np.ldexp(a, -exponent)
@@ -156,7 +156,9 @@ def as_rows(X: Any, p: int | None = None, name: str = "X") -> Any:
     return rows
 
 
-def sample_rows(data: Any, rng: np.random.Generator, weight: Array | None = None) -> tuple[Any, Array | None]:
+def _sample_rows(
+    data: Any, rng: np.random.Generator, weight: Array | None = None
+) -> tuple[Any, Array | None]:
     """At most `BANDWIDTH_ROWS` rows, drawn at random, in their order, and their weights."""
     n = data.shape[0]
     if n > BANDWIDTH_ROWS:
@@ -359,7 +361,7 @@ def drawn_features(
     else:
         rows = as_rows(X)
         p = rows.shape[1]
-        sample, weight = sample_rows(rows, rng, sample_weight)
+        sample, weight = _sample_rows(rows, rng, sample_weight)
         shift = column_means(sample, weight)
         if sigma is None:
             sigma = median_distance(sample, 0, weight)

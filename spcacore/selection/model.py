@@ -72,7 +72,7 @@ FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "sparse_cca": (sparse_cca, ("l1_bound", "cardinality")),
     "sparse_lda": (sparse_lda, ("cardinality",)),
 }
-TOGETHER = ("sca", "sma")  # whose bound is of all components together
+_TOGETHER = ("sca", "sma")  # whose bound is of all components together
 _SEEDED = ("method", "prior")  # records that may have a source of random numbers
 SPARSITY_WORDS = tuple(SPARSITY)  # one of which says how sparse
 _DATA = ("X", "Y", "y")
@@ -433,7 +433,7 @@ def grid_of(model: Model, grid: Any, X: Any) -> Grid:
     if not _is_nested(grid):
         return parameter, _checked_value(grid, name, parameter), None
     parts = list(grid)
-    if model.name in TOGETHER:
+    if model.name in _TOGETHER:
         raise TypeError(f"l1_bound of {model.name} is of all components together: give one grid")
     if len(parts) != integer(model.n_components, "n_components", 1):
         raise ValueError(
@@ -459,7 +459,7 @@ def _default(model: Model, parameter: str, X: Any) -> NDArray[Any]:
         raise TypeError("grid must be given: a sequence of numbers, the penalties")
     most = min(_variables(X), GRID_CARDINALITY)
     if parameter == "l1_bound":
-        r = model.n_components if model.name in TOGETHER else 1
+        r = model.n_components if model.name in _TOGETHER else 1
         return np.geomspace(r, r * math.sqrt(most), GRID_VALUES if most > 1 else 1)
     return np.unique(np.geomspace(1, most, GRID_VALUES).round().astype(np.intp))
 
