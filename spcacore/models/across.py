@@ -43,7 +43,7 @@ from ..supports.admissible import Supports
 from ..supports.search import Steps
 from ..supports.tree import prove
 from .budget import best_budget, even_split
-from .orthogonal_search import Loading, in_turn
+from .joint_search import Loading, in_turn
 from .request import Request
 from .supports_together import best_common, best_disjoint
 
