@@ -205,7 +205,7 @@ def orthogonal_with_high_variance(A, used, rng):
 
 def check_orthogonal_refinement(A, V):
     np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
-    W = refine(A, V, kind="covariance", constraint="orthogonal", max_iter=50)
+    W = refine(A, V, kind="covariance", constraint="orthogonal")
     np.testing.assert_allclose(W.T @ W, np.eye(V.shape[1]), atol=1e-9)
     assert (np.count_nonzero(W, axis=0) <= np.count_nonzero(V, axis=0)).all()
     assert np.trace(W.T @ A @ W) >= np.trace(V.T @ A @ V) * (1 - 1e-9)
