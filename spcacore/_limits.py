@@ -231,7 +231,6 @@ START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 RACE, RACE_ENDS = ((1, 60), (2, 20)), 8
 RACE_STARTS = 300  # columns, by the norm of their largest entries: 100 would do on words, genes and cells
 DEEP_RACE, DEEP_ENDS = ((1, 0.5), (1, 0.25), (2, 0.125), (4, 100)), 20  # from all columns, for weak signals
-DEEP_SUBSET = 2048  # variables of largest variance, or half of all, among which that race is run once more
 RACE_ALL = 300  # variables up to which more runs go on in each round, since that costs next to nothing,
 RACE_EXACT = 64  # and up to which they are in double precision
 RACE_MOST_STEPS = 300  # of a run to its end, whose variables are swapped next

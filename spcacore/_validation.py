@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -45,6 +45,7 @@ __all__ = [
     "raise_not_finite",
     "real_array",
     "refuse_not_finite",
+    "without_label",
 ]  # fmt: skip
 
 _NUMBERS = (int, float, np.floating, np.integer)
@@ -179,6 +180,11 @@ def _may_be_number(entry: Any) -> bool:
 def _is_missing(entry: Any) -> bool:
     """Whether it is None, or the NA of pandas."""
     return entry is None or type(entry).__name__ == "NAType"
+
+
+def without_label(labels: Iterable[Any]) -> list[int]:
+    """Where labels are None, NaN, NaT or the NA of pandas."""
+    return [i for i, one in enumerate(labels) if _is_missing(one) or bool(one != one)]
 
 
 def _from_objects(x: Any, a: NDArray[Any], name: str) -> NDArray[np.float64]:
@@ -479,10 +485,20 @@ def group_labels(groups: Any, names: tuple[str, ...] | None, p: int, name: str =
         if lacking:
             shown = ", ".join(map(repr, lacking[:5])) + ", ..." * (len(lacking) > 5)
             raise ValueError(f"{name} must have every variable; it lacks {shown}")
-        return [groups[one] for one in variables]
+        return _whole([groups[one] for one in variables], name)
     groups = matched(groups, names, name)
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or np.ndim(groups) > 1:
         raise TypeError(f"{name} must be a sequence of labels or a mapping of names, not {groups!r}")
     if len(groups) != p:
         raise ValueError(f"{name} has {counted(len(groups), 'label')} for {counted(p, 'variable')}")
-    return groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
+    return _whole(groups.tolist() if isinstance(groups, np.ndarray) else list(groups), name)
+
+
+def _whole(labels: list[Hashable], name: str) -> list[Hashable]:
+    bad = without_label(labels)
+    if bad:
+        raise ValueError(
+            f"{name} has no label for {counted(len(bad), 'variable')}, the first at {bad[0]};"
+            " a variable that goes with no other needs a label of its own"
+        )
+    return labels

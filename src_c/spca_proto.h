@@ -424,7 +424,7 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const REAL *A, const double *diag
 /* Swaps that the vector of a support tells to raise its leading eigenvalue by more than the share
  * rise, the best first, at most so many; how many were made.  index (k > 1), value (k): the support
  * and a vector there, then the new one, ascending, and a unit vector of x'Ax = *objective, nearly
- * its eigenvalue.  Others may raise that further.  work (5 p + k^2 + 2 k) (quick_swap.c). */
+ * its eigenvalue.  Others may raise that further.  work (2 p + k^2 + 2 k) (quick_swap.c). */
 spca_status SPCA(quick_swaps)(spca_int p, spca_int k, const REAL *A, REAL rise, spca_int most,
                               spca_stop stop, void *ctx, REAL *work, spca_int *index, REAL *value,
                               double *objective, spca_int *made);

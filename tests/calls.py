@@ -176,21 +176,15 @@ CALLS: list[Call] = [
     *data("sma", R, l1_bound=3.0, sample_l1_bound=6.0),
     *both(
         "oppca",
-        lambda X, kind, **more: spcacore.oppca(
-            X, R, **flat.recorded("oppca", {**samples(kind), "kind": kind, **more})
-        ),
+        lambda X, kind, **more: flat.oppca(X, R, kind=kind, **samples(kind), **more),
     ),
     *both(
         "oppca, joint",
-        lambda X, kind, **more: spcacore.oppca(
-            X, R, deflation="joint", **flat.recorded("oppca", {**samples(kind), "kind": kind, **more})
-        ),
+        lambda X, kind, **more: flat.oppca(X, R, deflation="joint", kind=kind, **samples(kind), **more),
     ),
     *both(
         "soppca",
-        lambda X, kind, **more: spcacore.soppca(
-            X, R, K, **flat.recorded("soppca", {**samples(kind), "kind": kind, **more})
-        ),
+        lambda X, kind, **more: flat.soppca(X, R, K, kind=kind, **samples(kind), **more),
     ),
     *both(
         "select_prior",

@@ -7,7 +7,6 @@ from pathlib import Path
 import flat
 import numpy as np
 
-import spcacore
 from spcacore.cli import options, reading
 
 SCRIPT = Path(sys.executable).parent / "spcacore"
@@ -59,9 +58,7 @@ OPTIONS = ("-n", "3", "-k", "5,3,4")
 
 
 def api(matrix, **options):
-    return spcacore.sparse_pca(
-        matrix, 3, **flat.recorded("sparse_pca", {**options, "cardinality": [5, 3, 4]})
-    )
+    return flat.sparse_pca(matrix, 3, cardinality=[5, 3, 4], **options)
 
 
 def loadings_of(components, p):

@@ -1,5 +1,9 @@
-"""Calls from tables: options by name, put into the records that the functions take."""
+"""Calls from tables: options by name, put into the records that the functions take.
 
+`flat.sparse_pca(X, 2, cardinality=3, groups=...)` is `spcacore.sparse_pca` with these in their records.
+"""
+
+import spcacore
 from spcacore._asked import SPARSITY, record_of
 from spcacore.choice import Choice, Explained, Prior, Total
 from spcacore.methods import METHODS, RatioSearch
@@ -80,3 +84,8 @@ def recorded(function, given):
         assert sparsity in SPARSITY
         return given | ({"options": record(ONE[function], **options)} if options else {})
     return given
+
+
+def __getattr__(name):
+    function = getattr(spcacore, name)
+    return lambda *arguments, **options: function(*arguments, **recorded(name, options))

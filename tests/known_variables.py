@@ -6,8 +6,6 @@ import flat
 import numpy as np
 import scipy.linalg
 
-from spcacore import sparse_pca
-
 P = 9
 LABELS = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4])
 MIXED = np.array([1, 1, -1, 0, 1, -1, 0, 1, 1])
@@ -30,9 +28,7 @@ def covariance(seed, p=P):
 
 def components(M, method, r=1, kind="covariance", **options):
     sparsity = {SPARSITY.get(method, "cardinality"): METHODS[method]}
-    return sparse_pca(
-        M, r, **flat.recorded("sparse_pca", {**(sparsity | options), "method": method, "kind": kind})
-    )
+    return flat.sparse_pca(M, r, method=method, kind=kind, **(sparsity | options))
 
 
 def signed_ratio_optimum(M, G, signs):

@@ -30,6 +30,7 @@ from .._validation import (
     is_row_blocks,
     number,
     real_array,
+    without_label,
 )
 from ..choice import Choice
 from ..linalg.pencil import whitening
@@ -345,7 +346,7 @@ def _labels(y: Any, n: int, weight: NDArray[np.float64] | None) -> tuple[NDArray
         bad = np.flatnonzero(np.isnat(labels))
         if len(bad):
             raise ValueError(f"y is NaT at {bad[0]}")
-    if labels.dtype == object and any(map(_missing, labels)):
+    if labels.dtype == object and without_label(labels):
         raise ValueError("y has labels that are missing")
     try:
         every, numbers = np.unique(labels, return_inverse=True)
@@ -360,13 +361,6 @@ def _labels(y: Any, n: int, weight: NDArray[np.float64] | None) -> tuple[NDArray
     if weight is not None:
         numbers[weight == 0] = -1
     return numbers.astype(np.intp), classes
-
-
-def _missing(label: Any) -> bool:
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # what pandas.NA compares to has no truth
-        return True
 
 
 def _priors(priors: Any, sizes: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[np.float64]:

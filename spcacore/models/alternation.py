@@ -31,7 +31,14 @@ from ..solvers.share import Share, fewest_variables
 from ..solvers.solution import Ended, Report, Solution, ended
 from ..supports.admissible import Supports
 from .across import check_sizes, search_together, tell_found
-from .refinement import NOT_CONVERGED, joint_variance, refined, refuse_constraint, with_sign
+from .refinement import (
+    NOT_CONVERGED,
+    additional_variance,
+    joint_variance,
+    refined,
+    refuse_constraint,
+    with_sign,
+)
 from .request import Request
 from .variance import TotalShare
 
@@ -306,7 +313,10 @@ def _certified(
     problem: Problem, state: DeflatedOperator, x: Solution, asked: Any, bound: float = math.inf
 ) -> Solution:
     """With the objective of the deflated matrix, and an upper bound on it."""
-    objective = state.objective(x.index, x.entries)
+    if state.quotient:  # which may be a quotient of rounding
+        objective = additional_variance(problem, state, x.index, x.entries)
+    else:
+        objective = state.objective(x.index, x.entries)
     size = state.supports.most_variables(_cardinality(state.supports, x, asked))
     if not bound <= objective * (1 + EXACT_SLACK.of(problem.operator.dtype)):
         bound = min(bound, *upper_bounds(problem, state, size).values())

@@ -473,7 +473,8 @@ def _check_rank(values: NDArray[np.float64], noise: float) -> None:
         )
     if rank < len(values):
         raise ValueError(
-            f"n_components is {len(values)}; the centered kernel matrix has only {rank} positive eigenvalues"
+            f"n_components is {len(values)}; the centered kernel matrix has only"
+            f" {counted(rank, 'positive eigenvalue')}"
         )
 
 

@@ -18,7 +18,7 @@ from .._messages import warn
 from .._types import Kind, MatrixLike, RandomSource, Switch, Weights
 from .._validation import Hook, as_seed, check_choice, integer, per_component
 from ..choice import Choice
-from ..linalg.orthogonal import fix_sign
+from ..linalg.orthogonal import fix_sign, orthogonal_part
 from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -33,8 +33,8 @@ from .joint_search import Loading, as_matrix, ascended, searched
 from .variance import checked_loadings, operator_variances
 
 __all__ = [
-    "NOT_CONVERGED", "joint_variance", "quickly_refined", "refine", "refined", "refined_from",
-    "refuse_constraint", "with_sign",
+    "NOT_CONVERGED", "additional_variance", "joint_variance", "quickly_refined", "refine", "refined",
+    "refined_from", "refuse_constraint", "with_sign",
 ]  # fmt: skip
 
 _ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
@@ -274,6 +274,19 @@ def _alone(
 def _rounding(problem: Problem) -> float:
     """A relative gain that may be rounding alone."""
     return REFINEMENT_RISE.of(problem.operator.dtype)
+
+
+def additional_variance(
+    problem: Problem, state: DeflatedOperator, index: NDArray[np.intp], value: NDArray[Any]
+) -> float:
+    """q'Aq, q the normalized part of a loading that is orthogonal to those the state has removed; of an
+    uncorrelated one its variance."""
+    if state.constraint == "uncorrelated":
+        return max(state.objective(index, value / np.linalg.norm(value)), 0.0)
+    x = np.zeros(problem.p)
+    x[index] = value
+    q = orthogonal_part(x, list(state.basis))
+    return 0.0 if q is None else float(operator_variances(problem, q[:, None], "raw")[0])
 
 
 def joint_variance(problem: Problem, loadings: list[Loading]) -> float:

@@ -144,17 +144,19 @@ def operator_variances(
     Their entries have the rounding of the operator, or of the type that was given.
     """
     op = problem.operator
-    if definition == "adjusted":
-        return _adjusted(op, V)
-    if definition == "regression":
-        additional = Additional(op, definition)
-        return np.array([additional(index, v[index]) for v in V.T for index in [np.flatnonzero(v)]])
     used = np.flatnonzero(V.any(axis=1))
     if len(used) == 0:
         return np.zeros(V.shape[1])
-    V = V[used]
-    if definition == "cumulative":
+    whole, V = V, V[used]
+    if definition != "raw":  # what is new of each loading, of which rounding takes a share, not of all of it
         V = orthonormal(V, max(float(np.finfo(t).eps) for t in (op.dtype, np.dtype(given))))
+    if definition in ("adjusted", "regression"):
+        Q = np.zeros(whole.shape)
+        Q[used] = V
+        if definition == "adjusted":
+            return (Q * whole).sum(axis=0) ** 2 * _adjusted(op, Q)
+        additional = Additional(op, definition)
+        return np.array([additional(index, q[index]) for q in Q.T for index in [np.flatnonzero(q)]])
     if op.by_passes and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))
@@ -181,21 +183,10 @@ class Additional:
     def __init__(self, op: _core.Operator, definition: str):
         self.op, self.regression = op, definition == "regression"
         self.basis: list[NDArray[np.float64]] = []
+        self.images: list[NDArray[np.float64]] = []
 
     def __call__(self, index: NDArray[np.intp], entries: NDArray[Any]) -> float:
         op = self.op
-        if len(index) == 0:
-            return 0.0
-        if self.regression:
-            w = op.apply(index, entries.astype(op.dtype)).astype(np.float64)
-            before = float(w[index] @ entries)
-            for b in self.basis:
-                w -= b * (b[index] @ entries)
-            left = float(w[index] @ entries)
-            if not left > PENCIL_SCHUR.of(op.dtype) * abs(before):
-                return 0.0
-            self.basis.append(w / math.sqrt(left))
-            return float(w @ w) / left
         x = np.zeros(op.p)
         x[index] = entries
         q = orthogonal_part(x, self.basis)
@@ -204,6 +195,16 @@ class Additional:
         self.basis.append(q)
         index = np.flatnonzero(q)
         value = np.ascontiguousarray(q[index], op.dtype)
+        if self.regression:
+            w = op.apply(index, value).astype(np.float64)
+            before = float(w[index] @ value)
+            for b in self.images:
+                w -= b * (b[index] @ value)
+            left = float(w[index] @ value)
+            if not left > PENCIL_SCHUR.of(op.dtype) * abs(before):
+                return 0.0
+            self.images.append(w / math.sqrt(left))
+            return float(w @ w) / left
         f = op.forward(index, value).astype(np.float64)
         return float(value @ f[index]) if op.symmetric_form else float(f @ f) / max(op.n - 1, 1)
 

@@ -182,11 +182,6 @@ class Field:
             V[S, j] = v
         return op.apply_block(V)
 
-    def of_largest_variance(self, count: int) -> tuple[NDArray[np.float32], Index]:
-        """The rows and columns of so many variables, and their places in W."""
-        at = _core.select_largest(np.ascontiguousarray(self.matrix.diagonal()), min(count, len(self.index)))
-        return _core.principal_submatrix(self.matrix, at), at
-
 
 class Ground:
     """The fields of one call, whose components share them.

@@ -390,43 +390,6 @@ GOOD = np.random.default_rng(0).standard_normal((6, 9))
 HUGE = GOOD * 1e160
 
 
-@pytest.mark.parametrize(
-    ("X", "options", "error", "match"),
-    [
-        (GOOD, {"l1_bound": 0.99}, ValueError, r"l1_bound.* must be in \[1, 3\]"),
-        (GOOD, {"l1_bound": 3.01}, ValueError, r"l1_bound.* must be in \[1, 3\]"),
-        (GOOD[:1], {}, ValueError, "at least two rows"),
-        (np.ones((5, 9)), {}, ValueError, "no variance"),
-        (HUGE, {}, ValueError, "number range of float64"),
-        (GOOD * 1e-170, {}, ValueError, "number range of float64"),
-        ((GOOD * 1e25).astype(np.float32), {}, ValueError, "number range of float32"),
-        (GOOD, {"n_clusters": 1}, ValueError, "n_clusters"),
-        (GOOD, {"n_clusters": 7}, ValueError, "n_clusters"),
-        (GOOD, {"n_permutations": 1}, ValueError, "n_permutations"),
-        (GOOD, {"l1_bound": True}, TypeError, r"l1_bound.* must be a number, not True"),
-    ],
-)
-def test_bad_input(X, options, error, match):
-    own = {
-        sparse_dissimilarity: {"metric", "tol"},
-        sparse_dissimilarity_gap: {"metric", "tol", "rng", "n_jobs", "n_permutations"},
-        sparse_kmeans: {"n_clusters", "n_init", "rng"},
-        sparse_kmeans_gap: {"n_clusters", "n_init", "rng", "n_jobs", "n_permutations"},
-    }
-    before = X.copy()
-    asked = 0
-    for function, names in own.items():
-        if set(options) <= names | {"l1_bound", "max_iter"}:
-            call = {"l1_bound": 2.0, **({"n_clusters": 2} if "n_clusters" in names else {}), **options}
-            if "n_jobs" in names:
-                call["l1_bounds"] = [call.pop("l1_bound")]
-            with pytest.raises(error, match=match):
-                function(X, **call)
-            asked += 1
-    assert asked
-    np.testing.assert_array_equal(X, before)
-
-
 def test_the_absolute_metric_reaches_farther():
     """What squares cannot hold."""
     result = sparse_dissimilarity(HUGE, 2.0, "absolute")

@@ -385,11 +385,6 @@ def test_in_a_pipeline_with_names(clusters):
     [
         (SparseHierarchical(linkage="ward"), "linkage must be"),
         (SparseHierarchical(61), r"n_clusters must be in \\[1, 60\\]"),
-        (SparseKMeans(61), "n_clusters"),
-        (SparseKMeans(l1_bound=0.5), "l1_bound"),
-        (KernelPCA(60), "n_components"),
-        (KernelPCA(kernel="rbff"), "kernel"),
-        (StructuredPCA(cardinality=51), "cardinality"),
     ],
 )
 def test_bad_parameters_of_these(clusters, estimator, words):

@@ -121,8 +121,10 @@ def test_results_are_frozen_copied_and_pickled(call):
     if dataclasses.is_dataclass(result):
         with pytest.raises(AttributeError):
             setattr(result, dataclasses.fields(result)[0].name, None)
-    for again in copies(result):
+    for again in [result, *copies(result)]:
         assert type(again) is type(result)
+        arrays = [v for v in getattr(again, "__dict__", {}).values() if isinstance(v, np.ndarray)]
+        assert not any(array.flags.writeable for array in arrays)
         assert repr(again) == repr(result)
         assert_same_bits(calls.numbers(again), calls.numbers(result))
 

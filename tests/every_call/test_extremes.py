@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from kinds import DTYPES, untouched
-from small import CLEAN, FORMS, KINDS, V0, X0, K, N, P, assert_same, ids, result, tolerance
+from small import CLEAN, FORMS, KINDS, V0, X0, K, N, P, assert_same, ids, tolerance
 
 import spcacore
 from spcacore import deflate, explained_variance, renormalize, sparse_pca, tpower
@@ -117,41 +117,6 @@ def test_zero_covariance(form, dtype):
     assert x.loading.tolist() == [1, *[0] * (P - 1)]
     assert x.value == 0
     assert not explained_variance(A, V0, kind="covariance").any()
-
-
-@pytest.mark.filterwarnings("ignore:scale=True leaves")
-@pytest.mark.share(4)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
-    ("form", "scale", "constant"),
-    [
-        (form, scale, constant)
-        for form in FORMS
-        for scale in (False, True)
-        for constant in (0.0, 0.1, 1e3, 1e7)
-        if not (form[0] == "operator" and (scale or constant > 1))  # which does not tell its columns
-    ],
-    **ids,
-)
-def test_constant_columns_are_never_selected(constant, scale, form, dtype):
-    X = X0.copy()
-    X[:, [1, 4]] = constant
-    X = X.astype(dtype)
-    Y = form[1](X)
-    moving = [0, 2, 3, 5]
-    for k in (2, 4, P):
-        x = tpower(Y, k, scale=scale)
-        out = sparse_pca(Y, 2, cardinality=k, scale=scale)
-        if form[0] != "operator":
-            assert not x.loading[[1, 4]].any()
-            assert not out.loadings[[1, 4]].any()
-        C = np.corrcoef(X0[:, moving].T) if scale else np.cov(X0[:, moving].T)
-        if k >= 4:
-            assert x.value == pytest.approx(np.linalg.eigvalsh(C)[-1], rel=tolerance(dtype))
-    A = np.cov(X0.T)
-    A[[1, 4]] = A[:, [1, 4]] = 0
-    out = sparse_pca(form[1](A.astype(dtype)), 2, cardinality=P, kind="covariance", scale=scale)
-    assert not out.loadings[[1, 4]].any()
 
 
 @pytest.mark.share(4)
@@ -267,19 +232,6 @@ def test_ties_go_to_the_lowest_index(kind, form, dtype):
 
 
 # ---- sparse ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("fmt", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix, sp.lil_array])
-def test_no_stored_entries(fmt, dtype):
-    X = fmt((N, P), dtype=dtype)
-    with pytest.warns(RuntimeWarning, match="no variance"):
-        assert sparse_pca(X, 2, cardinality=K).n_components == 0
-    assert not explained_variance(X, V0).any()
-    np.testing.assert_allclose(result("data").transform(X), result("data").transform(np.zeros((N, P))))
-    A = fmt((P, P), dtype=dtype)
-    with pytest.warns(RuntimeWarning, match="no variance"):
-        assert sparse_pca(A, 2, cardinality=K, kind="covariance").n_components == 0
 
 
 def test_stale_canonical_flag():

@@ -22,7 +22,6 @@ from processes import output_of
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
-from spcacore import branch_and_bound
 from spcacore.linalg import lapack as _lapack
 from spcacore.linalg.lapack import interruptible
 from spcacore.linalg.threads import Stopped, in_threads
@@ -186,7 +185,7 @@ def test_time_limit(p, monkeypatch):
     def search(**limit):
         began = time.process_time()
         with threadpool_limits(1):
-            x = branch_and_bound(A, 20, **flat.recorded("branch_and_bound", {**limit, "kind": "covariance"}))
+            x = flat.branch_and_bound(A, 20, kind="covariance", **limit)
         return x, time.process_time() - began
 
     first = min(search(node_limit=1)[1] for _ in range(2))

@@ -147,43 +147,21 @@ def same(call, kind, result, expected):
 
 
 WIDE = {
-    "tpower": lambda X, **o: spcacore.tpower(X, 6, **flat.recorded("tpower", o)),
-    "gpower": lambda X, **o: spcacore.gpower(
-        X, 5.5, **flat.recorded("gpower", {**o, "start": np.eye(60)[7]})
-    ),
-    "gpower, l0": lambda X, **o: spcacore.gpower(
-        X, 25.0, **flat.recorded("gpower", {**o, "norm": "l0", "start": np.eye(60)[7]})
-    ),
-    "pmd": lambda X, **o: spcacore.pmd(X, 2.2, **flat.recorded("pmd", {**o, "tol": 1e-13})),
-    "pmd, nonnegative": lambda X, **o: spcacore.pmd(
-        X, 2.2, **flat.recorded("pmd", {**o, "nonnegative": True, "tol": 1e-13})
-    ),
-    "scotlass": lambda X, **o: spcacore.scotlass(X, 2.5, **flat.recorded("scotlass", {**o, "tol": 1e-13})),
-    "greedy, gradient": lambda X, **o: spcacore.greedy(
-        X, 10, **flat.recorded("greedy", {**o, "strategy": "gradient"})
-    ),
-    "branch_and_bound": lambda X, **o: spcacore.branch_and_bound(
-        X, 3, **flat.recorded("branch_and_bound", o)
-    ),
-    "least_squares_component": lambda X, **o: spcacore.least_squares_component(
-        X, 4, **flat.recorded("least_squares_component", o)
-    ),
-    "dspca": lambda X, **o: spcacore.dspca(
-        X, 4, **flat.recorded("dspca", {**o, "tol": 1e-7, "max_iter": 5000})
-    ),
-    "dspca, penalty": lambda X, **o: spcacore.dspca(
-        X, **flat.recorded("dspca", {**o, "penalty": 0.5, "tol": 1e-7, "max_iter": 5000})
-    ),
-    "sparse_pca": lambda X, **o: spcacore.sparse_pca(
-        X, 3, **flat.recorded("sparse_pca", {**o, "cardinality": 6})
-    ),
-    "spca": lambda X, **o: spcacore.spca(
-        X, 3, **flat.recorded("spca", {**o, "cardinality": 5, "ridge": 30.0, "refine": False})
-    ),
-    "spca, infinite ridge": lambda X, **o: spcacore.spca(
-        X, 3, **flat.recorded("spca", {**o, "cardinality": 5, "refine": False})
-    ),
-    "spca, refined": lambda X, **o: spcacore.spca(X, 3, **flat.recorded("spca", {**o, "cardinality": 5})),
+    "tpower": lambda X, **o: flat.tpower(X, 6, **o),
+    "gpower": lambda X, **o: flat.gpower(X, 5.5, start=np.eye(60)[7], **o),
+    "gpower, l0": lambda X, **o: flat.gpower(X, 25.0, norm="l0", start=np.eye(60)[7], **o),
+    "pmd": lambda X, **o: flat.pmd(X, 2.2, tol=1e-13, **o),
+    "pmd, nonnegative": lambda X, **o: flat.pmd(X, 2.2, nonnegative=True, tol=1e-13, **o),
+    "scotlass": lambda X, **o: flat.scotlass(X, 2.5, tol=1e-13, **o),
+    "greedy, gradient": lambda X, **o: flat.greedy(X, 10, strategy="gradient", **o),
+    "branch_and_bound": lambda X, **o: flat.branch_and_bound(X, 3, **o),
+    "least_squares_component": lambda X, **o: flat.least_squares_component(X, 4, **o),
+    "dspca": lambda X, **o: flat.dspca(X, 4, tol=1e-7, max_iter=5000, **o),
+    "dspca, penalty": lambda X, **o: flat.dspca(X, penalty=0.5, tol=1e-7, max_iter=5000, **o),
+    "sparse_pca": lambda X, **o: flat.sparse_pca(X, 3, cardinality=6, **o),
+    "spca": lambda X, **o: flat.spca(X, 3, cardinality=5, ridge=30.0, refine=False, **o),
+    "spca, infinite ridge": lambda X, **o: flat.spca(X, 3, cardinality=5, refine=False, **o),
+    "spca, refined": lambda X, **o: flat.spca(X, 3, cardinality=5, **o),
 }
 
 
@@ -279,22 +257,16 @@ def test_what_looks_like_a_covariance(storage):
 
 
 SCALED = {
-    "sparse_pca": lambda X, **o: spcacore.sparse_pca(X, 2, 3, **flat.recorded("sparse_pca", o)).loadings,
-    "least_squares": lambda X, **o: (
-        spcacore.sparse_pca(
-            X, 2, 3, **flat.recorded("sparse_pca", {**o, "objective": "least_squares"})
-        ).loadings
-    ),
-    "spca": lambda X, **o: spcacore.spca(X, 2, 3, **flat.recorded("spca", o)).loadings,
+    "sparse_pca": lambda X, **o: flat.sparse_pca(X, 2, 3, **o).loadings,
+    "least_squares": lambda X, **o: flat.sparse_pca(X, 2, 3, objective="least_squares", **o).loadings,
+    "spca": lambda X, **o: flat.spca(X, 2, 3, **o).loadings,
     "sca": lambda X, **o: spcacore.sca(X, 2, **o).loadings,
     "ppca": lambda X, **o: spcacore.ppca(X, 2, **o).loadings,
-    "oppca": lambda X, **o: spcacore.oppca(X, 2, **flat.recorded("oppca", o)).loadings,
-    "soppca": lambda X, **o: spcacore.soppca(X, 2, 3, **flat.recorded("soppca", o)).loadings,
-    "dspca": lambda X, **o: spcacore.dspca(X, 3, **flat.recorded("dspca", o)).loadings,
+    "oppca": lambda X, **o: flat.oppca(X, 2, **o).loadings,
+    "soppca": lambda X, **o: flat.soppca(X, 2, 3, **o).loadings,
+    "dspca": lambda X, **o: flat.dspca(X, 3, **o).loadings,
     "explained_variance": lambda X, **o: spcacore.explained_variance(X, CLEAN["loadings"], **o),
-    "optimality_bound": lambda X, **o: (
-        spcacore.optimality_bound(X, 3, **flat.recorded("optimality_bound", o)).upper_bound
-    ),
+    "optimality_bound": lambda X, **o: flat.optimality_bound(X, 3, **o).upper_bound,
 }
 
 

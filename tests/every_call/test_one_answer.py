@@ -32,9 +32,7 @@ def answers(X, cardinality, **options):
     for name, hold in HELD.items():
         yield (
             name,
-            spcacore.sparse_pca(
-                hold(X), 5, **flat.recorded("sparse_pca", {**options, "cardinality": cardinality})
-            ),
+            flat.sparse_pca(hold(X), 5, cardinality=cardinality, **options),
         )
 
 

@@ -15,12 +15,10 @@ from numbers import Real
 import flat
 import numpy as np
 import pytest
-from calls import APART, COVARIANCE, LABELS, METRIC, SETTINGS, SPARSE, V0, X0, K, N, P, R, found, pca
+from calls import APART, COVARIANCE, LABELS, METRIC, SETTINGS, SPARSE, V0, X0, K, P, R, found, pca
 from extras import skipping
-from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import spcacore
-from spcacore import datasets
 from spcacore.methods import METHODS
 from spcacore.options import OPTIONS, declared
 
@@ -422,124 +420,3 @@ def test_bad_values_of_methods(function, method, option, arguments, values):
 
 
 # ---- options and inputs that do not go together ---------------------------------------------------------
-
-OPERATOR = aslinearoperator(X0)
-FIT = spcacore.sparse_pca(X0, R, cardinality=3)
-HOLLOW = np.diag([0.0, *np.ones(P - 1)]) + 0.1 * (np.eye(P, k=1) + np.eye(P, k=-1))
-MIXED = np.eye(P) + 2 * (np.eye(P, k=1) + np.eye(P, k=-1))
-
-
-def holes(*filled):
-    """Data of which only some rows have entries."""
-    X = np.full((N, P), np.nan)
-    X[list(filled)] = X0[list(filled)]
-    return X
-
-
-def spiked(**options):
-    return lambda: datasets.make_spiked(9, P, **options)
-
-
-def nonfinite(shape):
-    return LinearOperator(shape, dtype=float, matvec=lambda v: np.full(shape[0], np.nan))
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (
-            lambda: spcacore.tpower(aslinearoperator(np.empty((0, P))), 3),
-            ValueError,
-            r"empty: shape \(0, 12\)",
-        ),
-        (lambda: FIT.transform(nonfinite((N, P))), ValueError, "an operator, returned NaN or infinity"),
-        (
-            lambda: FIT.extend(X0, 1, spcacore.Explained([0.9] * 3)),
-            ValueError,
-            "share has 3 entries for 1 component",
-        ),
-        (lambda: FIT.extend(X0, 1, spcacore.Explained(0)), ValueError, "share must be more than 0"),
-        (lambda: FIT.extend(X0, 1, spcacore.Explained(1.1)), ValueError, "share must be in"),
-        (lambda: FIT.reconstruct(np.ones((3, R + 1))), ValueError, "3 columns for 2 components"),
-        (
-            lambda: FIT.transform(spcacore.row_blocks(X0[:, :-1])),
-            ValueError,
-            r"\(40, 11\) where \(m, 12\) is needed",
-        ),
-        (
-            lambda: spcacore.tpower(X0, 3, options=spcacore.TPower(start=V0[:, 0], n_starts=2)),
-            ValueError,
-            "requires start=None",
-        ),
-        (
-            lambda: spcacore.tpower(OPERATOR, 3, options=spcacore.TPower(start="diagonal")),
-            ValueError,
-            "'diagonal' needs the entries",
-        ),
-        (
-            lambda: spcacore.spca(
-                aslinearoperator(np.zeros((N, P))), R, cardinality=3, ridge=1.0, refine=False
-            ),
-            ValueError,
-            "X has no variance",
-        ),
-        (lambda: spcacore.sparse_cca(OPERATOR, X0, l1_bound=2), TypeError, "X must have entries"),
-        (lambda: spcacore.sparse_cca(X0, OPERATOR, l1_bound=2), TypeError, "Y must have entries"),
-        (
-            lambda: spcacore.sparse_pca(
-                X0, R, deflation="orthogonal", method=spcacore.GPower(penalty=0.1, block=True)
-            ),
-            ValueError,
-            "leave deflation out",
-        ),
-        (
-            lambda: spcacore.sparse_pca(X0, R, certify=True, method=spcacore.GPower(penalty=0.1, block=True)),
-            ValueError,
-            "certify=True bounds one component after another",
-        ),
-        (
-            lambda: spcacore.sparse_pca(X0, R, method=spcacore.GPower(penalty=0.1, mu=[1.0, 0.5])),
-            ValueError,
-            "mu weights the components of block=True",
-        ),
-        (
-            lambda: spcacore.sparse_pca(
-                X0, R, method=spcacore.GPower(penalty=0.1, block=True, mu=[1.0, 0.0])
-            ),
-            ValueError,
-            r"mu\[1\] must be positive and finite, not 0",
-        ),
-        (spiked(cardinality=P), ValueError, "of 12 variables do not fit into 12"),
-        (spiked(cardinality=2, variances=[3.0, 0.5]), ValueError, "at least the noise, 1"),
-        (spiked(cardinality=2, dtype=np.int32), ValueError, "float32 or float64, not int32"),
-        (
-            lambda: spcacore.deflate(X0, V0[:, 0], "hotelling", kind="data"),
-            ValueError,
-            "of data does not exist",
-        ),
-        (
-            lambda: spcacore.sparse_eigen(COVARIANCE, HOLLOW, cardinality=3),
-            ValueError,
-            "a row with diagonal entry 0 is not zero",
-        ),
-        (lambda: spcacore.sparse_eigen(COVARIANCE, MIXED, cardinality=3), ValueError, "semidefinite"),
-        (lambda: spcacore.kernel_pca(X0, R).transform(X0[:, :-1]), ValueError, r"\(n, 12\) is needed"),
-        (
-            lambda: spcacore.ppca(holes(3), 1, center=False),
-            ValueError,
-            "fewer than 2 samples with observed entries",
-        ),
-        (lambda: spcacore.explained_variance(OPERATOR, SPARSE, ratio=True), ValueError, "does not provide"),
-        (
-            lambda: spcacore.explained_variance(np.ones((N, P)), SPARSE, ratio=True),
-            ValueError,
-            "positive total variance",
-        ),
-        (lambda: spcacore.nothing, AttributeError, "module 'spcacore' has no attribute 'nothing'"),
-        (lambda: spcacore.prcomp, AttributeError, "'prcomp'; do you mean sparse_pca"),
-        (lambda: spcacore.SparsePCA, AttributeError, "estimators are in spcacore.sklearn"),
-    ],
-)
-def test_refusals(call, error, words):
-    with pytest.raises(error, match=words):
-        call()

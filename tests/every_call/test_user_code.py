@@ -60,8 +60,8 @@ def test_callable_that_fails_at_some_call(product, late, solver):
 
     A, options = products(A, P), {"kind": "covariance"}
     calls = {
-        "sparse_pca": lambda: sparse_pca(A, 3, **flat.recorded("sparse_pca", {**options, "cardinality": K})),
-        "tpower": lambda: tpower(A, K, **flat.recorded("tpower", options)),
+        "sparse_pca": lambda: flat.sparse_pca(A, 3, cardinality=K, **options),
+        "tpower": lambda: flat.tpower(A, K, **options),
         "explained_variance": lambda: explained_variance(A, V0[:, [0, 1] * 5], "raw", **options),
         "renormalize": lambda: renormalize(A, V0[:, [0, 1] * 5], **options),
     }
@@ -208,7 +208,7 @@ def test_stop_iteration_of_an_operator_is_an_error():
         if kind == "covariance":
             X = products(lambda v, failing=failing: failing(covariance(v)), P)
         with pytest.raises(RuntimeError, match="X, an operator, raised StopIteration: from the operator"):
-            sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "callback": lambda progress: None}))
+            flat.sparse_pca(X, 2, callback=lambda progress: None, **options)
 
 
 def test_a_product_that_writes_to_its_argument():

@@ -134,7 +134,7 @@ def test_generalized_form_by_enumeration():
 def test_planted_pairs_of_many_variables(method):
     X, Y = data(200, 1500, 1200, np.random.default_rng(4))
     options = {"l1_bound": (1.7, 1.7)} if method == "pmd" else {"cardinality": 3}
-    result = sparse_cca(X, Y, 2, **flat.recorded("sparse_cca", {**options, "method": method}))
+    result = flat.sparse_cca(X, Y, 2, method=method, **options)
     supports = [
         [tuple(np.flatnonzero(abs(w) > 0.2)) for w in V.T] for V in (result.loadings_x, result.loadings_y)
     ]
@@ -143,10 +143,8 @@ def test_planted_pairs_of_many_variables(method):
     assert (result.correlations > 0.8).all()
     X[:, 700:] = 0
     Y[abs(Y) < 1] = 0
-    plain = sparse_cca(X, Y, 2, **flat.recorded("sparse_cca", {**options, "method": method}))
-    again = sparse_cca(
-        sp.csr_array(X), sp.csc_array(Y), 2, **flat.recorded("sparse_cca", {**options, "method": method})
-    )
+    plain = flat.sparse_cca(X, Y, 2, method=method, **options)
+    again = flat.sparse_cca(sp.csr_array(X), sp.csc_array(Y), 2, method=method, **options)
     np.testing.assert_allclose(again.loadings_x, plain.loadings_x, atol=1e-6)
     np.testing.assert_allclose(again.loadings_y, plain.loadings_y, atol=1e-6)
     for ours, theirs in zip(
@@ -162,11 +160,9 @@ def test_means_of_sparse_data_cost_no_digits(method, scale):
     X, Y = np.round(X * 64) / 64, np.round(Y * 64) / 64
     units = 2.0 ** np.arange(-4, 4)
     options = {"l1_bound": 2.0} if method == "pmd" else {"cardinality": 3}
-    plain = sparse_cca(
-        X * units, Y, 2, **flat.recorded("sparse_cca", {**options, "method": method, "scale": scale})
-    )
+    plain = flat.sparse_cca(X * units, Y, 2, method=method, scale=scale, **options)
     far = sp.csr_array(X * units + 2.0**27), sp.csc_array(Y - 2.0**27)
-    result = sparse_cca(*far, 2, **flat.recorded("sparse_cca", {**options, "method": method, "scale": scale}))
+    result = flat.sparse_cca(*far, 2, method=method, scale=scale, **options)
     np.testing.assert_allclose(result.strengths, plain.strengths, rtol=1e-6)
     np.testing.assert_allclose(result.loadings_x, plain.loadings_x, atol=1e-5)
     np.testing.assert_allclose(result.loadings_y, plain.loadings_y, atol=1e-5)
@@ -177,15 +173,8 @@ def test_units_of_either_side(method):
     X, Y = data(40, 30, 20, np.random.default_rng(5))
     options = {"l1_bound": 2.0} if method == "pmd" else {"cardinality": 3}
     for scale in (True, False):
-        base = sparse_cca(
-            X, Y, 2, **flat.recorded("sparse_cca", {**options, "method": method, "scale": scale})
-        )
-        far = sparse_cca(
-            X * 1e140,
-            Y * 1e-140,
-            2,
-            **flat.recorded("sparse_cca", {**options, "method": method, "scale": scale}),
-        )
+        base = flat.sparse_cca(X, Y, 2, method=method, scale=scale, **options)
+        far = flat.sparse_cca(X * 1e140, Y * 1e-140, 2, method=method, scale=scale, **options)
         np.testing.assert_allclose(far.loadings_x, base.loadings_x, atol=1e-9)
         np.testing.assert_allclose(far.correlations, base.correlations, atol=1e-9)
         np.testing.assert_allclose(far.strengths, base.strengths, rtol=1e-9)
@@ -249,38 +238,12 @@ def test_nothing_in_common():
     X = np.random.default_rng(8).standard_normal((10, 3))
     for options in ({"l1_bound": 1.0}, {"method": "generalized", "cardinality": 1}):
         with pytest.warns(RuntimeWarning, match="nothing in common"):
-            assert sparse_cca(X, np.ones((10, 2)), **flat.recorded("sparse_cca", options)).n_components == 0
+            assert flat.sparse_cca(X, np.ones((10, 2)), **options).n_components == 0
 
 
 X0, Y0 = (np.random.default_rng(s).standard_normal((9, p)) for s, p in ((0, 5), (1, 4)))
 BAD = Y0.copy()
 BAD[2, 1] = np.nan
-GENERALIZED = {"method": "generalized", "l1_bound": None}
-
-
-@pytest.mark.parametrize(
-    ("X", "Y", "options", "error", "message"),
-    [
-        (X0, Y0[:8], {}, ValueError, "same number of rows, not 9 and 8"),
-        (X0[:1], Y0[:1], {}, ValueError, "at least two rows"),
-        (X0, Y0, {"l1_bound": 0.9}, ValueError, r"l1_bound of X must be in \[1, 2.23607\]"),
-        (X0, Y0, {"l1_bound": (2.0, 2.1)}, ValueError, r"l1_bound of Y must be in \[1, 2\]"),
-        (X0, Y0, {"l1_bound": (1, 1, 1)}, ValueError, "l1_bound must be one for both sides or a pair"),
-        (X0, Y0, {"cardinality": 2, "method": "pmd"}, ValueError, "cardinality is for method='generalized'"),
-        (X0, Y0, {"cardinality": 2}, ValueError, "l1_bound is for method='pmd'; .* takes cardinality"),
-        (X0, Y0, {"ridge": 0.1}, ValueError, "ridge requires method='generalized'"),
-        (X0, Y0, {"n_components": 5}, ValueError, r"n_components must be in \[1, 4\]"),
-        (X0, Y0, {**GENERALIZED, "cardinality": (2, 5)}, ValueError, r"cardinality of Y must be in \[1, 4\]"),
-        (X0, Y0, {**GENERALIZED, "cardinality": 1.5}, TypeError, "cardinality of X must be an integer"),
-        (X0, Y0, {**GENERALIZED, "cardinality": 2, "ridge": -1}, ValueError, "ridge of X must be at least 0"),
-    ],
-)
-def test_bad_input(X, Y, options, error, message):
-    before = X.copy(), Y.copy()
-    with pytest.raises(error, match=message):
-        sparse_cca(X, Y, **flat.recorded("sparse_cca", {"l1_bound": 1.5, **options}))
-    np.testing.assert_array_equal(X, before[0])
-    np.testing.assert_array_equal(Y, before[1])
 
 
 def test_how_sparse_where_nothing_is_said():
@@ -290,16 +253,3 @@ def test_how_sparse_where_nothing_is_said():
     np.testing.assert_array_equal(sparse_cca(X0, Y0).loadings_x, bounded.loadings_x)
     counted = sparse_cca(X0, Y0, method="generalized")
     assert (np.count_nonzero(counted.loadings_x), np.count_nonzero(counted.loadings_y)) == (3, 2)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "error", "message"),
-    [
-        ((X0, Y0, []), {}, ValueError, "l1_bounds is empty"),
-        ((X0, Y0, 1.5), {}, TypeError, "l1_bounds must be a sequence"),
-        ((X0, Y0, [1.5, 9]), {}, ValueError, r"l1_bounds\[1\] of X must be in"),
-    ],
-)
-def test_bad_permutation_input(arguments, options, error, message):
-    with pytest.raises(error, match=message):
-        sparse_cca_permutation(*arguments, **options)

@@ -63,7 +63,7 @@ def test_pairs_of_a_deflated_matrix(deflation, method):
             Bx, By = np.eye(8), np.eye(6)
         else:
             how = {"cardinality": (3, 2), "ridge": 1e-3, "deflation": deflation, "scale": False}
-            result = sparse_cca(X, Y, 3, **flat.recorded("sparse_cca", {**how, "method": "generalized"}))
+            result = flat.sparse_cca(X, Y, 3, method="generalized", **how)
             Bx, By = (M.T @ M / 49 for M in (x, y))
             Bx, By = (B + 1e-3 * B.diagonal().mean() * np.eye(len(B)) for B in (Bx, By))
         assert result.deflation == deflation
@@ -118,7 +118,7 @@ def test_second_pairs_against_enumeration(deflation):
         X = rng.standard_normal((25, 6)) @ rng.standard_normal((6, 6))
         Y = rng.standard_normal((25, 5)) + X[:, :5] * 0.3
         how = {"cardinality": (2, 2), "deflation": deflation, "ridge": 0.05}
-        result = sparse_cca(X, Y, 2, **flat.recorded("sparse_cca", {**how, "method": "generalized"}))
+        result = flat.sparse_cca(X, Y, 2, method="generalized", **how)
         x, y = standardized(X), standardized(Y)
         Bx, By = (M.T @ M / 24 + 0.05 * np.eye(M.shape[1]) for M in (x, y))
         steps, left, right = deflated_pairs(
@@ -204,11 +204,3 @@ PAGE = (Path(__file__).parents[2] / "docs" / "measured" / "generalized.md").read
 
 def row(deflation, table):
     return f'| `"{deflation}"` | ' + " | ".join("yes" if holds else "no" for holds in table[deflation]) + " |"
-
-
-def test_deflations_that_do_not_go_with_bounds():
-    X, Y = data(30, 6, 6, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="generalized"):
-        sparse_cca(X, Y, l1_bound=1.5, deflation="generalized")
-    with pytest.raises(ValueError, match="deflation"):
-        sparse_cca(X, Y, l1_bound=1.5, deflation="naive")

@@ -216,8 +216,8 @@ def test_no_scores_where_no_component_is_chosen():
 @pytest.mark.parametrize(
     "run",
     [
-        lambda X, **o: spcacore.sparse_pca(X, 3, **flat.recorded("sparse_pca", {**o, "cardinality": 4})),
-        lambda X, **o: spcacore.spca(X, 3, **flat.recorded("spca", {**o, "penalty": 0.01, "tol": 1e-2})),
+        lambda X, **o: flat.sparse_pca(X, 3, cardinality=4, **o),
+        lambda X, **o: flat.spca(X, 3, penalty=0.01, tol=1e-2, **o),
         lambda X, **o: spcacore.sca(X, 3, l1_bound=3.5, **o),
     ],
 )
@@ -267,6 +267,9 @@ def test_groups_by_name():
     ("groups", "error", "message"),
     [
         (["a"] * 7, ValueError, "7 labels for 8 variables"),
+        (["a"] * 7 + [None], ValueError, "no label for 1 variable, the first at 7"),
+        (np.r_[np.zeros(6), np.nan, np.nan], ValueError, "no label for 2 variables, the first at 6"),
+        (dict.fromkeys(NAMES, np.datetime64("NaT")), ValueError, "no label for 8 variables"),
         ({"topdiam": 1}, ValueError, "lacks .<script>"),
         ("abcdefgh", TypeError, "sequence of labels"),
         (3, TypeError, "sequence of labels"),

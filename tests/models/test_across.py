@@ -121,7 +121,7 @@ def test_of_wide_data_planted_supports_are_found_without_the_matrix(sparse):
     x = sparse_pca(X, 2, cardinality=12, support="common")
     assert set(np.flatnonzero(x.loadings.any(axis=1))) == {*first, *second}
     for options in ({"cardinality": 6, "support": "disjoint"}, {"total_cardinality": 12}):
-        x = sparse_pca(X, 2, **flat.recorded("sparse_pca", options))
+        x = flat.sparse_pca(X, 2, **options)
         assert x.cardinality.sum() == 12
         assert {*supports(x)[0], *supports(x)[1]} == {*first, *second}
         assert {frozenset(s) for s in supports(x)} == {frozenset(first), frozenset(second)}
@@ -152,19 +152,8 @@ def test_candidates_suffice(monkeypatch, support, k):
 def test_a_search_that_is_cut_short_still_has_a_bound(limit):
     A = random_covariance(1, 12)
     with pytest.warns(RuntimeWarning, match="not converged"):
-        x = sparse_pca(
-            A,
-            3,
-            **flat.recorded(
-                "sparse_pca",
-                {
-                    **limit,
-                    "cardinality": 5,
-                    "support": "common",
-                    "method": "branch_and_bound",
-                    "kind": "covariance",
-                },
-            ),
+        x = flat.sparse_pca(
+            A, 3, cardinality=5, support="common", method="branch_and_bound", kind="covariance", **limit
         )
     best = best_common(A, 5, 3)
     assert x.joint_bound >= best * (1 - 1e-12)
@@ -190,7 +179,7 @@ def test_where_no_variance_is_left_there_are_fewer_components():
     A[:3, :3] = 1
     for options in ({"support": "common", "cardinality": 4}, {"support": "disjoint", "cardinality": 3}):
         with pytest.warns(RuntimeWarning, match="no variance is left after 1 of the 2 components"):
-            x = sparse_pca(A, 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
+            x = flat.sparse_pca(A, 2, kind="covariance", **options)
         np.testing.assert_allclose(x.explained_variance, [3.0], rtol=1e-12)
     with pytest.warns(RuntimeWarning, match="no variance is left after 0 of"):
         assert (
@@ -200,58 +189,6 @@ def test_where_no_variance_is_left_there_are_fewer_components():
 
 
 COMMON, DISJOINT = {"support": "common", "cardinality": 3}, {"support": "disjoint", "cardinality": 3}
-REFUSED = [
-    (COMMON | {"constraint": "orthogonal"}, ValueError, "support='common' finds all.*leave deflation out"),
-    (COMMON | {"deflation": "schur"}, ValueError, "leave deflation out"),
-    (COMMON | {"nonnegative": True}, ValueError, "same variables.*leave signs out"),
-    (DISJOINT | {"include": [0]}, ValueError, "leave include out"),
-    (DISJOINT | {"refine": True}, ValueError, "leave refine out"),
-    (DISJOINT | {"renormalize": False}, ValueError, "leave renormalize out"),
-    (DISJOINT | {"screening": "shadow"}, ValueError, "leave screening out"),
-    (DISJOINT | {"certify": True}, ValueError, "certify='jointly'"),
-    (DISJOINT | {"method": "branch_and_bound"}, ValueError, "requires method 'tpower', not"),
-    (
-        COMMON | {"method": "greedy"},
-        ValueError,
-        "requires method 'tpower' or 'branch_and_bound', not 'greedy'",
-    ),
-    (COMMON | {"n_starts": 3}, ValueError, "n_starts cannot be combined with support='common'"),
-    (COMMON | {"swaps": True}, ValueError, "swaps cannot be combined with"),
-    (COMMON | {"cardinality": [3, 4]}, ValueError, "cardinality must be one number"),
-    (COMMON | {"cardinality": 1}, ValueError, "2 components on 1 common variable"),
-    (DISJOINT | {"cardinality": 8}, ValueError, "disjoint supports of 16 variables in all: X has 13"),
-    ({"support": "common", "total_cardinality": 6}, ValueError, "one set for all components"),
-    ({"total_cardinality": 1}, ValueError, r"Total must be in \[2, 26\], not 1: 2 components"),
-    ({"total_cardinality": 27}, ValueError, r"Total must be in \[2, 26\], not 27"),
-    ({"total_cardinality": 14, "support": "disjoint"}, ValueError, r"must be in \[2, 13\], not 14"),
-    ({"explained": 0.9, "support": "common"}, ValueError, "leave Explained out"),
-    (
-        {"total_cardinality": 6, "method": "greedy"},
-        ValueError,
-        "Total requires method 'tpower', not 'greedy'",
-    ),
-    ({"total_cardinality": 6, "method": "pmd"}, TypeError, "'pmd' takes l1_bound, not cardinality"),
-]
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"), REFUSED, ids=lambda x: str(x) if isinstance(x, dict) else ""
-)
-def test_what_cannot_be_met_together_is_refused_with_the_reason(options, error, words):
-    with pytest.raises(error, match=words):
-        sparse_pca(PITPROPS, 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
-
-
-def test_what_needs_entries_or_one_component_after_another_is_refused():
-    X = samples(0)
-    with pytest.raises(ValueError, match="leave n_components as a share out"):
-        sparse_pca(X, 0.5, **flat.recorded("sparse_pca", COMMON))
-    with pytest.raises(ValueError, match=r"has \d+ entr"):
-        sparse_pca(np.where(X > 3, np.nan, X), 2, **flat.recorded("sparse_pca", COMMON))
-    with pytest.raises(ValueError, match="need the entries of X; an operator"):
-        sparse_pca(scipy.sparse.linalg.aslinearoperator(X), 2, **flat.recorded("sparse_pca", COMMON))
-    with pytest.raises(ValueError, match="chosen together: call sparse_pca"):
-        sparse_pca(X, 2, **flat.recorded("sparse_pca", DISJOINT)).extend(X, 1)
 
 
 def alternating(A, r, k, starts):

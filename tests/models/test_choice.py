@@ -20,7 +20,6 @@ from known_variables import (
     optimum,
     signed_optimum,
 )
-from oracles import reference
 
 import spcacore
 from spcacore import sparse_pca
@@ -34,9 +33,7 @@ pytestmark = pytest.mark.usefixtures("few_starts")
 @pytest.mark.parametrize("limit", [{"node_limit": 1}, {"time_limit": 0}])
 def test_what_a_limit_leaves_is_bounded(knowledge, limit):
     X = data(7, 9) + 0.1 * np.diag(np.arange(P))
-    x = spcacore.branch_and_bound(
-        X, 2, **flat.recorded("branch_and_bound", {**limit, **knowledge, "start": np.arange(P, 0, -1.0)})
-    )
+    x = flat.branch_and_bound(X, 2, start=np.arange(P, 0, -1.0), **limit, **knowledge)
     assert optimum(np.cov(X, rowvar=False), 2, **knowledge) <= x.upper_bound * (1 + 1e-12)
     assert_feasible(x.loading, 2, **knowledge)
 
@@ -45,9 +42,7 @@ def test_what_a_limit_leaves_is_bounded(knowledge, limit):
 def test_the_tree_needs_no_good_start(knowledge):
     A = np.diag(np.arange(1.0, P + 1)) + 0.05
     worst = np.arange(P, 0, -1.0)
-    x = spcacore.branch_and_bound(
-        A, 3, **flat.recorded("branch_and_bound", {**knowledge, "kind": "covariance", "start": worst})
-    )
+    x = flat.branch_and_bound(A, 3, kind="covariance", start=worst, **knowledge)
     np.testing.assert_allclose(x.value, optimum(A, 3, **knowledge), rtol=1e-9)
 
 
@@ -57,13 +52,7 @@ def test_searches_find_nearly_the_optimum(method):
     for knowledge, k in CASES:
         for seed in range(10, 13):
             A = covariance(seed)
-            x = sparse_pca(
-                A,
-                1,
-                **flat.recorded(
-                    "sparse_pca", {**knowledge, "cardinality": k, "method": method, "kind": "covariance"}
-                ),
-            )
+            x = flat.sparse_pca(A, 1, cardinality=k, method=method, kind="covariance", **knowledge)
             assert_feasible(x.loadings[:, 0], k, **knowledge)
             ratios.append(x.explained_variance[0] / optimum(A, k, **knowledge))
     assert max(ratios) <= 1 + 1e-9
@@ -76,7 +65,7 @@ def test_the_searches_without_their_tree_are_good_too(monkeypatch):
     for knowledge, k in CASES:
         for seed in range(20, 23):
             A = covariance(seed)
-            x = spcacore.tpower(A, k, **flat.recorded("tpower", {**knowledge, "kind": "covariance"}))
+            x = flat.tpower(A, k, kind="covariance", **knowledge)
             assert_feasible(x.loading, k, **knowledge)
             ratios.append(x.value / optimum(A, k, **knowledge))
     assert np.quantile(ratios, 0.05) > 0.99
@@ -114,46 +103,16 @@ def _greedily(A, k, groups, include=(), exclude=(), nonnegative=None, count="gro
 def test_greedy_takes_one_unit_after_another(knowledge, k):
     for seed in range(4):
         X = data(80 + seed)
-        x = sparse_pca(
-            X, 1, **flat.recorded("sparse_pca", {**knowledge, "cardinality": k, "method": "greedy"})
-        )
+        x = flat.sparse_pca(X, 1, cardinality=k, method="greedy", **knowledge)
         S, best = _greedily(np.cov(X, rowvar=False), k, **{"groups": np.arange(P)} | knowledge)
         np.testing.assert_allclose(x.explained_variance[0], best, rtol=1e-9)
         assert set(np.flatnonzero(x.loadings[:, 0])) <= set(S)
 
 
-@pytest.mark.parametrize("options", [{}, {"deflation": "generalized"}, {"constraint": "orthogonal"}])
-def test_greedy_by_groups_of_one_is_the_search_by_variables(options):
-    A = covariance(90)
-    given = options | {"cardinality": 4, "method": "greedy", "kind": "covariance"}
-    alone = sparse_pca(A, 3, **flat.recorded("sparse_pca", given | {"strategy": "forward"}))
-    grouped = sparse_pca(
-        A,
-        3,
-        **flat.recorded(
-            "sparse_pca",
-            {**options, "cardinality": 4, "method": "greedy", "kind": "covariance", "groups": np.arange(P)},
-        ),
-    )
-    if "constraint" not in options:
-        np.testing.assert_allclose(grouped.loadings, alone.loadings, atol=1e-7)
-        return
-    V = grouped.loadings
-    np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-12)
-    for ours, theirs in zip(grouped.explained_variance[:2], alone.explained_variance, strict=False):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-7)
-
-
 def test_greedy_begins_with_the_best_pair_where_all_tie():
     A = spcacore.datasets.load_pitprops().correlation[::-1, ::-1]
     for known in ({"groups": np.arange(13)}, {"nonnegative": np.ones(13)}):
-        x = sparse_pca(
-            A,
-            1,
-            **flat.recorded(
-                "sparse_pca", {**known, "cardinality": 2, "method": "greedy", "kind": "covariance"}
-            ),
-        )
+        x = flat.sparse_pca(A, 1, cardinality=2, method="greedy", kind="covariance", **known)
         best = optimum(A, 2) if "groups" in known else 1 + np.triu(A, 1).max()
         np.testing.assert_allclose(x.explained_variance, best, rtol=1e-9)
 
@@ -226,8 +185,8 @@ def test_excluding_beside_every_treatment(options):
     X = data(5) + 2
     X[:, 0] *= 100
     fewer = {n: v[1:] if isinstance(v, np.ndarray) else v for n, v in options.items()}
-    ours = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "cardinality": 3, "exclude": [0]}))
-    theirs = sparse_pca(X[:, 1:], 2, **flat.recorded("sparse_pca", {**fewer, "cardinality": 3}))
+    ours = flat.sparse_pca(X, 2, cardinality=3, exclude=[0], **options)
+    theirs = flat.sparse_pca(X[:, 1:], 2, cardinality=3, **fewer)
     np.testing.assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
 
 
@@ -243,7 +202,7 @@ def test_excluding_from_data_with_missing_entries():
 def test_no_step_is_made_and_yet_nothing_excluded_is_left():
     begin = {"start": np.arange(1.0, P + 1), "max_iter": 0, "renormalize": False}
     with pytest.warns(RuntimeWarning, match="not converged"):
-        x = spcacore.tpower(data(6), 3, **flat.recorded("tpower", {**begin, "exclude": [P - 1]}))
+        x = flat.tpower(data(6), 3, exclude=[P - 1], **begin)
     assert_feasible(x.loading, 3, exclude=[P - 1])
 
 
@@ -289,9 +248,7 @@ def test_an_l0_penalty_is_of_units_that_are_not_included(knowledge):
                 value = np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] - penalty * (len(chosen) - len(wanted))
                 if value > most:
                     most, best = value, S
-        x = spcacore.gpower(
-            A, penalty, **flat.recorded("gpower", {**knowledge, "norm": "l0", "kind": "covariance"})
-        )
+        x = flat.gpower(A, penalty, norm="l0", kind="covariance", **knowledge)
         np.testing.assert_array_equal(np.flatnonzero(x.loading), best)
 
 
@@ -301,7 +258,7 @@ def test_an_l1_penalty_ends_where_its_step_does(knowledge):
     A = covariance(33)
     penalty = 0.15 * np.sqrt(np.trace(A))
     options = {"kind": "covariance", "renormalize": False, "tol": 0, "max_iter": 5000}
-    z = spcacore.gpower(A, penalty, **flat.recorded("gpower", {**options, **knowledge})).loading
+    z = flat.gpower(A, penalty, **options, **knowledge).loading
     a = A @ z / np.sqrt(z @ A @ z)
     a[a * knowledge.get("nonnegative", np.zeros(P)) < 0] = 0
     for group in range(P):
@@ -347,18 +304,3 @@ def test_signs_are_those_of_the_data_turned():
     ours = sparse_pca(X * turn, 2, cardinality=4, choice=spcacore.Choice(signs=turn))
     theirs = sparse_pca(X, 2, cardinality=4, choice=spcacore.Choice(include=[], signs=np.ones(P)))
     np.testing.assert_allclose(ours.loadings, theirs.loadings * turn[:, None], atol=1e-10)
-
-
-def test_nonnegative_is_ones_and_at_least_what_nsprcomp_finds():
-    X = reference("small40x12_X")
-    ones = sparse_pca(
-        X,
-        3,
-        cardinality=4,
-        deflation="orthogonalized_projection",
-        choice=spcacore.Choice(signs=np.ones(X.shape[1])),
-    )
-    theirs = reference("small_nsprcomp_k4_nneg_rotation")
-    A = np.cov(X, rowvar=False)
-    assert ones.loadings[:, 0] @ A @ ones.loadings[:, 0] >= theirs[:, 0] @ A @ theirs[:, 0] * (1 - 1e-9)
-    np.testing.assert_allclose(ones.loadings[:, 0], theirs[:, 0], atol=1e-6)

@@ -84,35 +84,6 @@ def test_the_largest_norms_of_many_groups(room):
     assert (norms[kept] ** 2).sum() == pytest.approx(best[-1])
 
 
-def test_groups_of_one_variable_and_equal_groups_are_as_before():
-    A = covariance(3)
-    for function in (spcacore.tpower, spcacore.branch_and_bound):
-
-        def solve(k, groups, count="groups", function=function):
-            return function(A, k, kind="covariance", choice=spcacore.Choice(groups=groups, count=count))
-
-        np.testing.assert_array_equal(
-            solve(4, np.arange(P), "variables").loading, solve(4, np.arange(P)).loading
-        )
-        pairs = np.arange(P) // 2
-        assert solve(5, pairs, "variables").value == pytest.approx(solve(2, pairs).value)
-
-
-@pytest.mark.parametrize("solve", [spcacore.tpower, spcacore.branch_and_bound])
-@pytest.mark.parametrize(
-    ("k", "known", "message"),
-    [
-        (1, {"exclude": [7]}, r"cardinality must be in \[2, 9\], not 1: the smallest group has 2 variables"),
-        (2, {"include": [0]}, r"cardinality must be in \[3, 10\], not 2: 1 group included, of 3 variables"),
-        (2, {"count": "units"}, "count must be one of 'groups', 'variables', not 'units'"),
-    ],
-)
-def test_what_cannot_be_met_is_refused(solve, k, known, message):
-    known = {"groups": GROUPS, "count": "variables"} | known
-    with pytest.raises(ValueError, match=message):
-        solve(covariance(0), k, kind="covariance", choice=spcacore.Choice(**known))
-
-
 # ---- beyond one component of one solver
 
 COUNTED = {"groups": GROUPS, "count": "variables"}
@@ -125,7 +96,7 @@ COUNTED = {"groups": GROUPS, "count": "variables"}
 def test_components_have_room_and_bounds(method, mixture, k):
     A = covariance(20 + k)
     options = {"kind": "covariance", "method": method, "certify": True, **COUNTED, **mixture}
-    result = spcacore.sparse_pca(A, 2, **flat.recorded("sparse_pca", {**options, "cardinality": [k, 5]}))
+    result = flat.sparse_pca(A, 2, cardinality=[k, 5], **options)
     best = optimum(A, k, **mixture)
     assert result.explained_variance[0] <= best * (1 + 1e-9)
     assert best <= result.upper_bound[0] * (1 + 1e-9)
@@ -133,9 +104,7 @@ def test_components_have_room_and_bounds(method, mixture, k):
         np.testing.assert_allclose(result.explained_variance[0], best, rtol=1e-9)
     for v, size in zip(result.loadings.T, (k, 5), strict=True):
         assert_feasible(v, size, **mixture)
-    more = spcacore.sparse_pca(A, 1, **flat.recorded("sparse_pca", {**options, "cardinality": k})).extend(
-        A, 1, cardinality=5
-    )
+    more = flat.sparse_pca(A, 1, cardinality=k, **options).extend(A, 1, cardinality=5)
     np.testing.assert_array_equal(more.loadings, result.loadings)
 
 
@@ -144,13 +113,8 @@ def test_a_bound_is_of_the_room_and_not_of_what_was_found():
     v = np.array([0.36, 0.36, 0.36, 0.35, 0.35, 0, 0, 0.61, 0, 0])
     w = np.array([0, 0, 0, 1, -1, 0, 0, 0, 0, 0]) / np.sqrt(2)
     A = 10 * np.outer(v, v) + 9 * np.outer(w, w)
-    result = spcacore.sparse_pca(
-        A,
-        1,
-        **flat.recorded(
-            "sparse_pca",
-            {**COUNTED, "cardinality": 2, "method": "thresholding", "certify": True, "kind": "covariance"},
-        ),
+    result = flat.sparse_pca(
+        A, 1, cardinality=2, method="thresholding", certify=True, kind="covariance", **COUNTED
     )
     assert result.loadings[:, 0].nonzero()[0].tolist() == [7]
     assert optimum(A, 2) == pytest.approx(9)
@@ -161,22 +125,18 @@ def test_refinement_keeps_to_the_room():
     A = covariance(30)
     poor = np.zeros((P, 1))
     poor[[5, 6], 0] = 1
-    V = spcacore.refine(
-        A, poor, **flat.recorded("refine", {**COUNTED, "cardinality": 5, "kind": "covariance"})
-    )
+    V = flat.refine(A, poor, cardinality=5, kind="covariance", **COUNTED)
     assert_feasible(V[:, 0], 5)
     np.testing.assert_allclose(V[:, 0] @ A @ V[:, 0], optimum(A, 5), rtol=1e-9)
-    assert_feasible(
-        spcacore.refine(A, poor, **flat.recorded("refine", {**COUNTED, "kind": "covariance"}))[:, 0], 2
-    )
+    assert_feasible(flat.refine(A, poor, kind="covariance", **COUNTED)[:, 0], 2)
     options = {"cardinality": [5, 4], "kind": "covariance", "certify": True, **COUNTED}
-    before = spcacore.sparse_pca(A, 2, **flat.recorded("sparse_pca", options))
-    after = spcacore.sparse_pca(A, 2, **flat.recorded("sparse_pca", {**options, "refine": True}))
+    before = flat.sparse_pca(A, 2, **options)
+    after = flat.sparse_pca(A, 2, refine=True, **options)
     for v, k in zip(after.loadings.T, options["cardinality"], strict=True):
         assert_feasible(v, k)
     assert after.explained_variance.sum() >= before.explained_variance.sum() * (1 - 1e-9)
     assert optimum(A, 5) <= after.upper_bound[0] * (1 + 1e-9)
-    again = spcacore.refine(A, after.loadings, **flat.recorded("refine", {**COUNTED, "kind": "covariance"}))
+    again = flat.refine(A, after.loadings, kind="covariance", **COUNTED)
     assert all((again[:, t] != 0).sum() <= k for t, k in enumerate((5, 4)))
 
 
@@ -186,7 +146,7 @@ def test_the_fewest_variables_of_whole_groups():
         enough = 0.6 * np.linalg.eigvalsh(A)[-1]
         k = next(k for k in range(1, P + 1) if optimum(A, k) >= enough)
         options = {"kind": "covariance", "method": "branch_and_bound", **COUNTED}
-        result = spcacore.sparse_pca(A, 1, **flat.recorded("sparse_pca", {**options, "explained": 0.6}))
+        result = flat.sparse_pca(A, 1, explained=0.6, **options)
         assert_feasible(result.loadings[:, 0], k)
         np.testing.assert_allclose(result.explained_variance[0], optimum(A, k), rtol=1e-9)
 
@@ -197,9 +157,7 @@ def test_bounds_count_what_groups_may_have():
     for k, most in ((1, 3), (2, 5), (3, 7)):  # groups, and the variables of the largest
         ours = spcacore.optimality_bound(A, k, kind="covariance", choice=spcacore.Choice(groups=GROUPS))
         assert ours.bounds == spcacore.optimality_bound(A, most, kind="covariance").bounds
-        counted = spcacore.optimality_bound(
-            A, k, **flat.recorded("optimality_bound", {**COUNTED, "kind": "covariance"})
-        )
+        counted = flat.optimality_bound(A, k, kind="covariance", **COUNTED)
         assert counted.bounds == spcacore.optimality_bound(A, k, kind="covariance").bounds
     together = spcacore.optimality_bound(
         A, [1, 2], n_components=2, kind="covariance", choice=spcacore.Choice(groups=GROUPS)
@@ -215,34 +173,6 @@ def test_bounds_count_what_groups_may_have():
     )
     with pytest.raises(ValueError, match=r"cardinality must be in \[1, 5\], not 6: 5 groups not excluded"):
         spcacore.optimality_bound(A, 6, kind="covariance", choice=spcacore.Choice(groups=GROUPS))
-
-
-@pytest.mark.parametrize(
-    ("method", "sparsity", "message"),
-    [
-        (
-            "gpower",
-            {"penalty": 1.0},
-            "count='variables' says what a cardinality counts; method 'gpower' takes penalty",
-        ),
-        (
-            "pmd",
-            {"l1_bound": 1.5},
-            "count='variables' says what a cardinality counts; method 'pmd' takes l1_bound",
-        ),
-    ],
-)
-@pytest.mark.parametrize("refine", [False, True])
-def test_methods_without_such_a_cardinality_refuse(method, sparsity, message, refine):
-    with pytest.raises(ValueError, match=message):
-        spcacore.sparse_pca(
-            covariance(0),
-            2,
-            **flat.recorded(
-                "sparse_pca",
-                {**sparsity, **COUNTED, "method": method, "refine": refine, "kind": "covariance"},
-            ),
-        )
 
 
 # ---- components with a prior
@@ -309,14 +239,12 @@ def test_supports_of_equal_size():
 def test_components_under_a_prior(mixture):
     X = np.random.default_rng(2).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
     A = np.cov(X, rowvar=False)
-    result = spcacore.soppca(X, 2, [6, 4], **flat.recorded("soppca", {**COUNTED, **mixture}))
+    result = flat.soppca(X, 2, [6, 4], **COUNTED, **mixture)
     for v, k in zip(result.loadings.T, (6, 4), strict=True):
         assert_feasible(v, k, **mixture)
     assert result.explained_variance[0] <= optimum(A, 6, **mixture) * (1 + 1e-9)
     assert result.explained_variance[0] >= 0.9 * optimum(A, 6, **mixture)
-    more = spcacore.soppca(X, 1, 6, **flat.recorded("soppca", {**COUNTED, **mixture})).extend(
-        X, 1, cardinality=4
-    )
+    more = flat.soppca(X, 1, 6, **COUNTED, **mixture).extend(X, 1, cardinality=4)
     np.testing.assert_array_equal(more.loadings, result.loadings)
     same = spcacore.soppca(X, 1, 4, choice=spcacore.Choice(groups=np.arange(P) // 2, count="variables"))
     pairs = spcacore.soppca(X, 1, 2, choice=spcacore.Choice(groups=np.arange(P) // 2))
@@ -335,13 +263,8 @@ def test_thresholds_keep_what_is_largest_and_has_room(mixture):
         A, out = covariance(70 + seed), mixture.get("exclude", [])
         A[out] = A[:, out] = 0
         k = 4 + seed % 3
-        result = spcacore.spca(
-            A,
-            1,
-            **flat.recorded(
-                "spca",
-                {**COUNTED, **mixture, "cardinality": k, "refine": False, "kind": "covariance", "tol": 1e-12},
-            ),
+        result = flat.spca(
+            A, 1, cardinality=k, refine=False, kind="covariance", tol=1e-12, **COUNTED, **mixture
         )
         x = result.loadings[:, 0]
         assert_feasible(x, k, **known)
@@ -391,29 +314,6 @@ def test_an_elastic_net_has_room_and_is_solved(mixture):
         if level == 0:
             assert not others or signs is not None
     assert full >= 9
-
-
-def related():
-    """A column that explains three others, among columns of rising variance."""
-    X = np.random.default_rng(3).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
-    X[:, :3] += 9 * X[:, [9]]
-    return X
-
-
-@pytest.mark.share(8)
-@pytest.mark.parametrize("mixture", [*MIXTURES, {"nonnegative": SIGNS}])
-@pytest.mark.parametrize("ridge", [None, np.inf])
-@pytest.mark.filterwarnings("ignore")
-def test_elastic_nets_keep_to_the_room(mixture, ridge):
-    known = {k: v for k, v in mixture.items() if k != "nonnegative"}
-    result = spcacore.spca(
-        related(),
-        2,
-        **flat.recorded("spca", {**COUNTED, **mixture, "cardinality": [4, 5], "ridge": ridge, "max_iter": 8}),
-    )
-    for v, k in zip(result.loadings.T, (4, 5), strict=True):
-        assert_feasible(v, k, **known)
-        assert v.any()
 
 
 def test_a_group_without_room_is_passed_over():

@@ -1,13 +1,12 @@
 """SCoTLASS and least squares components that respect what is known of the variables."""
 
-import itertools
 import warnings
 
 import flat
 import numpy as np
 import pytest
 import scipy.linalg
-from known_variables import CASES, LABELS, MIXED, P, assert_feasible, covariance, data, signed_ratio_optimum
+from known_variables import LABELS, MIXED, P, assert_feasible, covariance, data, signed_ratio_optimum
 
 import spcacore
 from spcacore import sparse_pca
@@ -15,7 +14,6 @@ from spcacore.linalg.signed import signed_ratio
 from spcacore.solvers.orthogonal_choice import orthogonal_bounding
 from spcacore.supports.admissible import Supports
 
-BY_SIZE = {"groups": LABELS, "count": "variables"}
 NOTHING = {"include": None, "exclude": None, "groups": None, "nonnegative": False}
 KNOWN = [
     {"include": [1, 5]},
@@ -71,8 +69,8 @@ def test_scotlass_where_nothing_more_is_known_than_that_each_variable_is_a_group
     A = covariance(40)
     given = {"method": "scotlass", "l1_bound": 1.7, "kind": "covariance", "n_starts": 3, **options}
     ours, theirs = (
-        sparse_pca(A, 3, **flat.recorded("sparse_pca", {**given, "groups": np.arange(P)})),
-        sparse_pca(A, 3, **flat.recorded("sparse_pca", given)),
+        flat.sparse_pca(A, 3, groups=np.arange(P), **given),
+        flat.sparse_pca(A, 3, **given),
     )
     np.testing.assert_allclose(ours.explained_variance, theirs.explained_variance, rtol=1e-5)
     np.testing.assert_allclose(ours.loadings, theirs.loadings, atol=1e-3)
@@ -84,13 +82,8 @@ def test_scotlass_where_nothing_more_is_known_than_that_each_variable_is_a_group
 def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
     X = data(41)
     with warnings.catch_warnings(action="ignore"):
-        x = sparse_pca(
-            X,
-            3,
-            **flat.recorded(
-                "sparse_pca",
-                {**known, "method": "scotlass", "l1_bound": 1.7, "renormalize": renormalize, "n_starts": 3},
-            ),
+        x = flat.sparse_pca(
+            X, 3, method="scotlass", l1_bound=1.7, renormalize=renormalize, n_starts=3, **known
         )
     V, choice = x.loadings, Supports.checked(P, None, **flat.known(NOTHING | known))
     assert V.shape[1] >= 2
@@ -152,82 +145,13 @@ def test_scotlass_by_itself_beside_earlier_loadings():
 # ---- least squares
 
 
-def optimum(A, k, include=(), exclude=(), groups=None, nonnegative=None, count="groups"):
-    """The largest x'A^2x/x'Ax, by enumeration of all supports."""
-    groups = np.arange(P) if groups is None else groups
-    kept = np.setdiff1d(np.arange(P), exclude)
-    M = A[:, kept] @ A[kept]
-    units = [g for g in np.unique(groups) if not np.isin(np.flatnonzero(groups == g), exclude).any()]
-    most = -np.inf
-    for n in range(1, len(units) + 1) if count == "variables" else [min(k, len(units))]:
-        for chosen in itertools.combinations(units, n):
-            S = np.flatnonzero(np.isin(groups, chosen))
-            if (n if count == "groups" else len(S)) > k or not set(groups[list(include)]) <= set(chosen):
-                continue
-            part = M[np.ix_(S, S)], A[np.ix_(S, S)]
-            value = scipy.linalg.eigh(*part, eigvals_only=True)[-1]
-            if value > most:
-                most = max(
-                    most, value if nonnegative is None else signed_ratio_optimum(*part, nonnegative[S])
-                )
-    return most
-
-
-LEAST_SQUARES = [*CASES, (BY_SIZE, 5), (BY_SIZE | {"include": [8], "nonnegative": MIXED}, 5)]
-
-
-@pytest.mark.share(6)
-@pytest.mark.parametrize(("known", "k"), LEAST_SQUARES)
-def test_least_squares_finds_the_optimum(known, k):
-    for seed in range(2):
-        A = covariance(50 + seed)
-        best = optimum(A, k, **known)
-        for strategy in ("auto", "exact"):
-            x = spcacore.least_squares_component(
-                A,
-                k,
-                **flat.recorded(
-                    "least_squares_component", {**known, "kind": "covariance", "strategy": strategy}
-                ),
-            )
-            v, kept = x.loading, np.setdiff1d(np.arange(P), known.get("exclude", ()))
-            assert np.sum((A[kept] @ v) ** 2) / (v @ A @ v) == pytest.approx(x.value, rel=1e-9)
-            assert (0.98 if strategy == "auto" else 1 - 1e-9) < x.value / best <= 1 + 1e-9
-            if "count" not in known:
-                assert_feasible(v, k, **known)
-        assert best <= x.upper_bound * (1 + 1e-12)
-        assert x.upper_bound == pytest.approx(best, rel=1e-9)
-
-
-@pytest.mark.parametrize("strategy", ["forward", "backward", "bidirectional", "projection"])
-@pytest.mark.parametrize("known", [{"groups": LABELS}, {"include": [2]}, {"nonnegative": MIXED}])
-def test_every_strategy_of_least_squares_keeps_to_it(strategy, known):
-    A = covariance(61)
-    best = optimum(A, 3, **known)
-    x = spcacore.least_squares_component(
-        A,
-        3,
-        **flat.recorded("least_squares_component", {**known, "kind": "covariance", "strategy": strategy}),
-    )
-    assert_feasible(x.loading, 3, **known)
-    assert 0.9 * best < x.value <= best * (1 + 1e-9)
-
-
 @pytest.mark.parametrize("known", [{"include": [1]}, {"groups": LABELS}])
 def test_least_squares_by_units_in_data_and_with_a_constraint(known):
     X = data(62)
-    x = sparse_pca(
-        X, 2, **flat.recorded("sparse_pca", {**known, "method": "least_squares", "cardinality": 3})
-    )
+    x = flat.sparse_pca(X, 2, method="least_squares", cardinality=3, **known)
     for v in x.loadings.T:
         assert_feasible(v, 3, **known)
-    x = sparse_pca(
-        X,
-        2,
-        **flat.recorded(
-            "sparse_pca", {**known, "method": "least_squares", "cardinality": 3, "constraint": "uncorrelated"}
-        ),
-    )
+    x = flat.sparse_pca(X, 2, method="least_squares", cardinality=3, constraint="uncorrelated", **known)
     scores = (X - X.mean(axis=0)) @ x.loadings
     assert abs(scores[:, 0] @ scores[:, 1]) < 1e-8 * np.square(scores).sum()
 
@@ -249,22 +173,6 @@ def test_each_variable_a_group_is_no_group_in_least_squares(monkeypatch):
     ).value == pytest.approx(rows.value)
 
 
-def test_the_fewest_variables_of_least_squares_beside_what_is_included():
-    A = covariance(65)
-    first = np.linalg.eigvalsh(A)[-1]
-    for share in (0.6, 0.9):
-        fewest = next(k for k in range(2, P + 1) if optimum(A, k, include=[3, 4]) >= share * first)
-        x = spcacore.least_squares_component(
-            A,
-            cardinality=spcacore.Explained(share),
-            kind="covariance",
-            options=spcacore.LeastSquares(strategy="exact"),
-            choice=spcacore.Choice(include=[3, 4]),
-        )
-        assert x.cardinality <= fewest
-        assert x.value >= share * first * (1 - 1e-9)
-
-
 def test_the_best_ratio_of_given_signs_is_that_of_all_supports():
     for seed in range(5):
         A = covariance(70 + seed, 6)
@@ -273,17 +181,6 @@ def test_the_best_ratio_of_given_signs_is_that_of_all_supports():
         x, value = signed_ratio(A @ A, A, signs, begin)
         assert (x * signs >= -1e-12).all()
         assert value == pytest.approx(signed_ratio_optimum(A @ A, A, signs), rel=1e-9)
-
-
-def test_many_signs_are_not_proved():
-    with pytest.raises(ValueError, match="loadings of given signs of at most 12 variables, not 13"):
-        spcacore.least_squares_component(
-            covariance(1, 14),
-            13,
-            kind="covariance",
-            options=spcacore.LeastSquares(strategy="exact"),
-            choice=spcacore.Choice(signs=1),
-        )
 
 
 def test_least_squares_of_groups_can_be_ended(monkeypatch):

@@ -3,7 +3,6 @@
 import itertools
 import warnings
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,21 +43,13 @@ pandas = optional("pandas")
 )
 def test_refinement_explains_more_and_respects_the_same(knowledge):
     A = covariance(12)
-    begun = sparse_pca(
-        A, 2, **flat.recorded("sparse_pca", {**knowledge, "cardinality": 2, "kind": "covariance"})
-    )
-    refined = sparse_pca(
-        A,
-        2,
-        **flat.recorded("sparse_pca", {**knowledge, "cardinality": 2, "kind": "covariance", "refine": True}),
-    )
+    begun = flat.sparse_pca(A, 2, cardinality=2, kind="covariance", **knowledge)
+    refined = flat.sparse_pca(A, 2, cardinality=2, kind="covariance", refine=True, **knowledge)
     assert refined.explained_variance.sum() >= begun.explained_variance.sum() * (1 - 1e-9)
-    V = spcacore.refine(A, begun.loadings, **flat.recorded("refine", {**knowledge, "kind": "covariance"}))
-    plain = spcacore.refine(
-        A, np.eye(P)[:, 5:7], **flat.recorded("refine", {**knowledge, "cardinality": 2, "kind": "covariance"})
-    )
+    V = flat.refine(A, begun.loadings, kind="covariance", **knowledge)
+    plain = flat.refine(A, np.eye(P)[:, 5:7], cardinality=2, kind="covariance", **knowledge)
     free = sparse_pca(A, 2, cardinality=2, kind="covariance", choice=spcacore.Choice(exclude=[0, 3])).loadings
-    forced = spcacore.refine(A, free, **flat.recorded("refine", {**knowledge, "kind": "covariance"}))
+    forced = flat.refine(A, free, kind="covariance", **knowledge)
     for v in (*refined.loadings.T, *V.T, *plain.T, *(() if "groups" in knowledge else forced.T)):
         assert_feasible(v, 2, **knowledge)
         assert v[knowledge.get("include", [])].all()
@@ -150,7 +141,7 @@ def test_refinement_makes_wrong_signs_zero():
 )
 def test_a_share_of_the_variance(knowledge):
     X = data(13)
-    x = sparse_pca(X, 1, **flat.recorded("sparse_pca", {**knowledge, "explained": 0.7}))
+    x = flat.sparse_pca(X, 1, explained=0.7, **knowledge)
     assert_feasible(x.loadings[:, 0], None, **knowledge)
     dense = np.linalg.eigvalsh(np.cov(np.delete(X, knowledge.get("exclude", []), 1), rowvar=False))[-1]
     reached = x.explained_variance[0] / dense
@@ -202,12 +193,10 @@ def test_a_bound_counts_what_is_included_though_it_is_zero():
 def test_certificates_know_of_signs_and_of_what_is_included():
     A = np.full((6, 6), -0.15) + np.diag([1.15, 1.15, 1.15, 1.15, 1.15, 4])
     options = {"cardinality": 3, "kind": "covariance", "certify": True, "exclude": [5]}
-    positive = sparse_pca(A, 1, **flat.recorded("sparse_pca", {**options, "nonnegative": np.ones(6)}))
+    positive = flat.sparse_pca(A, 1, nonnegative=np.ones(6), **options)
     np.testing.assert_allclose(positive.upper_bound[0], 1)  # no two variables go together
-    assert sparse_pca(A, 1, **flat.recorded("sparse_pca", options)).upper_bound[0] > 1.1
-    given = sparse_pca(
-        A, 1, **flat.recorded("sparse_pca", {**(options | {"exclude": None}), "include": [0, 1, 2]})
-    )
+    assert flat.sparse_pca(A, 1, **options).upper_bound[0] > 1.1
+    given = flat.sparse_pca(A, 1, include=[0, 1, 2], **(options | {"exclude": None}))
     np.testing.assert_allclose(given.upper_bound[0], 1.15)
     np.testing.assert_allclose(given.explained_variance[0], 1.15)
 
@@ -228,9 +217,7 @@ def test_elastic_nets_respect_it(knowledge, sparsity, ridge):
     changing = ridge is None and "cardinality" in sparsity  # the penalty changes, and may for ever
     with pytest.warns(RuntimeWarning, match="not converged") if changing else nullcontext():
         limits = {"max_iter": 3, "tol": 0} if changing else {}
-        found = spcacore.spca(
-            data(20), 2, **flat.recorded("spca", {**knowledge, **sparsity, **limits, "ridge": ridge})
-        )
+        found = flat.spca(data(20), 2, ridge=ridge, **knowledge, **sparsity, **limits)
     for v in found.loadings.T:
         assert_feasible(v, sparsity.get("cardinality"), **knowledge)
         assert v[knowledge.get("include", [])].all() or "nonnegative" in knowledge
@@ -241,7 +228,7 @@ def test_elastic_nets_respect_it(knowledge, sparsity, ridge):
 
 def _spca_of_few(X, r=2, **options):
     with warnings.catch_warnings(action="ignore"):
-        return spcacore.spca(X, r, **flat.recorded("spca", {**options, "ridge": 3.0, "tol": 0}))
+        return flat.spca(X, r, ridge=3.0, tol=0, **options)
 
 
 @pytest.mark.parametrize("how", [{"penalty": 60.0, "max_iter": 10}, {"cardinality": 3, "max_iter": 2}])
@@ -331,64 +318,6 @@ def test_a_matrix_without_variance():
     assert np.flatnonzero(x.loading).tolist() == [2]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"include": [1], "exclude": [1]}, "variable 1 is in include and in exclude"),
-        ({"include": [0, 1, 2, 3]}, r"cardinality must be in \[4, 9\], not 3: 4 variables included"),
-        ({"exclude": [*range(7)]}, r"\[1, 2\], not 3: 2 variables not excluded"),
-        ({"exclude": [*range(9)]}, "leaves no variable"),
-        ({"groups": LABELS, "exclude": [2]}, "part of the group 1"),
-        ({"groups": LABELS, "cardinality": 6}, r"\[1, 5\], not 6: 5 groups"),
-        ({"groups": LABELS, "include": [0], "exclude": [0, 1]}, "the group 0 is in include and in exclude"),
-        ({"nonnegative": [1] * 8}, "signs has 8 entries for 9 variables"),
-        ({"nonnegative": [2] * 9}, "signs -1, 0 and 1"),
-        ({"include": ["a"]}, "have no names"),
-        ({"include": [9]}, r"indices are in \[0, 8\]"),
-        ({"nonnegative": MIXED, "constraint": "orthogonal"}, "deflation='orthogonal' cannot be met"),
-        (
-            {"nonnegative": MIXED, "method": "least_squares", "constraint": "uncorrelated"},
-            "deflation='uncorrelated' cannot be met",
-        ),
-        (
-            {"include": [0], "method": "greedy", "strategy": "backward"},
-            "include requires strategy='forward'",
-        ),
-        (
-            {"groups": LABELS, "method": "greedy", "strategy": "gradient"},
-            "groups requires strategy='forward'",
-        ),
-        ({"nonnegative": MIXED, "method": "branch_and_bound", "deflation": "generalized"}, "generalized"),
-    ],
-)
-def test_what_cannot_be_met_is_refused(options, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        sparse_pca(data(17), 2, **flat.recorded("sparse_pca", {"cardinality": 3} | options))
-
-
-def test_refusals_of_single_functions():
-    A = covariance(18)
-    with pytest.raises(ValueError, match="at most 12 variables, not 13"):
-        spcacore.branch_and_bound(covariance(1, 14), 13, kind="covariance", choice=spcacore.Choice(signs=1))
-    with pytest.raises(ValueError, match="nonzeros for variables in exclude"):
-        spcacore.refine(A, np.eye(P)[:, :2], kind="covariance", choice=spcacore.Choice(exclude=[0]))
-    with pytest.raises(ValueError, match="sample_l1_bound cannot be combined"):
-        spcacore.pmd(
-            data(1),
-            1.5,
-            options=spcacore.PMD(sample_l1_bound=2.0, renormalize=False),
-            choice=spcacore.Choice(include=[0]),
-        )
-    with pytest.raises(ValueError, match="block=True"):
-        sparse_pca(
-            A,
-            2,
-            kind="covariance",
-            method=spcacore.GPower(penalty=0.1, block=True),
-            choice=spcacore.Choice(groups=LABELS),
-        )
-
-
 @pytest.mark.parametrize("kind", ["spca", "soppca", "cca"])
 def test_estimators_know_variables_by_name(kind):
     """As the function does, which is told of the same variables by their indices."""
@@ -406,7 +335,7 @@ def test_estimators_know_variables_by_name(kind):
             .fit(frame)
             .components_
         )
-        expected = spcacore.soppca(X, 2, 2, **flat.recorded("soppca", known)).loadings.T
+        expected = flat.soppca(X, 2, 2, **known).loadings.T
         with pytest.raises(ValueError, match="choice needs a cardinality"):
             estimators.StructuredPCA(2, choice=spcacore.Choice(groups=by_name)).fit(frame)
     elif kind == "spca":
@@ -415,9 +344,7 @@ def test_estimators_know_variables_by_name(kind):
             .fit(frame)
             .components_
         )
-        expected = spcacore.spca(
-            X, 2, **flat.recorded("spca", {**known, "cardinality": 2, "nonnegative": True})
-        ).loadings.T
+        expected = flat.spca(X, 2, cardinality=2, nonnegative=True, **known).loadings.T
     else:
         x, y = ({f"{side}_{name}": v for name, v in named.items()} for side in "xy")
         model = estimators.SparseCCA(
@@ -428,13 +355,7 @@ def test_estimators_know_variables_by_name(kind):
         other = frame[::-1].reset_index(drop=True)  # rows are matched by their labels
         model.fit(frame, other)
         x, y = ({f"{side}_{name}": v for name, v in known.items()} for side in "xy")
-        pair = spcacore.sparse_cca(
-            X,
-            X[::-1],
-            **flat.recorded(
-                "sparse_cca", {**x, **y, "l1_bound": 1.5, "x_nonnegative": True, "y_nonnegative": MIXED}
-            ),
-        )
+        pair = flat.sparse_cca(X, X[::-1], l1_bound=1.5, x_nonnegative=True, y_nonnegative=MIXED, **x, **y)
         found = np.vstack((model.components_, model.y_components_))
         expected = np.vstack((pair.loadings_x.T, pair.loadings_y.T))
         with pytest.raises(ValueError, match="groups of Y must have every variable; it lacks 'v0'"):
@@ -460,9 +381,7 @@ def test_equal_bounds_of_branches(given: dict[str, Any]) -> None:
                     x = V[:, -1] * np.sign(V[:, -1].sum())
                     if "groups" in given or x.min() > -1e-9:
                         best = max(best, values[-1])
-        x = spcacore.branch_and_bound(
-            A, 3, **flat.recorded("branch_and_bound", {**given, "kind": "covariance"})
-        )
+        x = flat.branch_and_bound(A, 3, kind="covariance", **given)
         assert x.optimal
         assert x.value == pytest.approx(best, rel=1e-7)
 
@@ -502,17 +421,6 @@ def test_greedy_includes_what_is_explained_already() -> None:
         assert result.loadings.T.tolist() == [[0, 0, 0, 1, 0]]
 
 
-@pytest.mark.parametrize("signs", [True, False, np.True_, np.False_, "1", 2, 0])
-def test_signs_are_no_yes_or_no(signs):
-    for function in (
-        spcacore.tpower,
-        partial(sparse_pca, n_components=2),
-        partial(spcacore.spca, n_components=2),
-    ):
-        with pytest.raises(TypeError, match="signs must be 1, -1, or an array of the signs"):
-            function(covariance(0), cardinality=3, kind="covariance", choice=spcacore.Choice(signs=signs))
-
-
 # ---- the table of the guide
 
 
@@ -526,21 +434,13 @@ def _calls():
         return lambda **known: function(X, *arguments, **flat.recorded(name, {**options, **known}))
 
     def method(name, **sparsity):
-        return lambda **known: sparse_pca(
-            X, 1, **flat.recorded("sparse_pca", {**sparsity, **known, "method": name})
-        )
+        return lambda **known: flat.sparse_pca(X, 1, method=name, **sparsity, **known)
 
     def pairs(**options):
         return lambda **known: sparse_cca_of(X, Y, options, known)
 
     def sparse_cca_of(X, Y, options, known):
-        return spcacore.sparse_cca(
-            X,
-            Y,
-            **flat.recorded(
-                "sparse_cca", {**options, **({f"x_{name}": value for name, value in known.items()})}
-            ),
-        )
+        return flat.sparse_cca(X, Y, **options, **{f"x_{name}": value for name, value in known.items()})
 
     begun = sparse_pca(
         A, 2, cardinality=3, kind="covariance", choice=spcacore.Choice(exclude=[3, 4])
@@ -548,7 +448,7 @@ def _calls():
 
     def refined(**known):
         options = {**known, "kind": "covariance", "max_iter": 1}
-        return spcacore.refine(A, begun, **flat.recorded("refine", options))
+        return flat.refine(A, begun, **options)
 
     def directions(**known):
         return spcacore.sparse_eigen(A, np.eye(len(A)), 1, 3, choice=flat.recorded("tpower", known)["choice"])

@@ -1,13 +1,11 @@
 """Given loadings and comparisons, against NumPy, SciPy, enumeration of matchings, and LAPACK."""
 
 import re
-import types
 from itertools import permutations
 
 import flat
 import numpy as np
 import pytest
-import scipy.linalg
 import scipy.sparse as sp
 from extras import optional, skipping
 from html_tools import Columns, balanced
@@ -272,8 +270,8 @@ def test_wide_data_form_no_square_matrix():
 def test_options_are_those_of_the_results():
     options = {"cardinality": 4, "scale": True}
     results = [
-        spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", options)),
-        spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "method": "greedy"})),
+        flat.sparse_pca(X, 2, **options),
+        flat.sparse_pca(X, 2, method="greedy", **options),
     ]
     c = compare(results, X)
     assert c.labels == ("tpower", "greedy")
@@ -307,31 +305,6 @@ def test_options_that_differ_must_be_said():
     with pytest.raises(ValueError, match="kind='data', and 'b' kind='covariance'"):
         compare({"a": plain, "b": correlated}, X)
     assert compare({"a": plain, "b": correlated}, X, kind="data").correlation[1][0] == pytest.approx(1)
-
-
-@pytest.mark.parametrize(
-    ("results", "error", "message"),
-    [
-        ({}, ValueError, "results is empty"),
-        (sparse(1), TypeError, "list or a mapping of results, not ndarray"),
-        ({1: sparse(1), "1": sparse(2)}, ValueError, "different labels"),
-        ([sparse(1), np.eye(8)], ValueError, r"results\['loadings 2'\]: loadings have 8 rows for 9"),
-        ([object()], TypeError, r"results\['loadings'\]"),
-        ([types.SimpleNamespace(loadings=np.full((9, 1), np.nan))], ValueError, "NaN"),
-        (
-            [spcacore.sca(np.ones((9, 9)) + np.eye(9), 1, scale="degree")],
-            ValueError, r"results\['sca'\] is of data scaled by degrees",
-        ),
-        (
-            [spcacore.sparse_pca(Columns(X, "abcdefghz"), 1, cardinality=2)],
-            ValueError, r"results\['tpower'\]: loadings must have the labels of the variables of X",
-        ),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_compared(results, error, message):
-    data = Columns(X, "ihgfedcba")
-    with pytest.raises(error, match=message):
-        compare(results, data)
 
 
 # ---- tables ------------------------------------------------------------------------------------------------
@@ -428,17 +401,3 @@ def test_a_frame_needs_pandas(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
         compare([sparse(1)], X).to_frame()
-
-
-def test_a_comparison_with_scikit_learn():
-    """Other people's loadings enter the same tables."""
-    decomposition = optional("sklearn.decomposition")
-    model = decomposition.SparsePCA(3, alpha=2.0, random_state=0).fit(X)
-    theirs = from_loadings(model.components_.T, X, label="scikit-learn")
-    ours = spcacore.sparse_pca(X, 3, cardinality=theirs.cardinality.clip(1).tolist())
-    c = compare([ours, theirs], X)
-    assert c.labels == ("tpower", "scikit-learn")
-    total = [v.sum() for v in c.explained_variance_ratio["cumulative"]]
-    U = scipy.linalg.orth(model.components_.T)
-    S = covariance(X)
-    assert total[1] == pytest.approx(np.trace(U.T @ S @ U) / np.trace(S))

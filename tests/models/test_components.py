@@ -8,7 +8,6 @@ from oracles import data_arrays, data_file, products
 
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
-from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.transform import scores
 
 PITPROPS = spcacore.datasets.load_pitprops()
@@ -103,15 +102,6 @@ def test_counts_of_cells():
     genes = data_file("pbmc3k_genes.txt").read_text().split()
     assert result.total_variance == pytest.approx(17978.06429 * 2700 / 2699, rel=1e-9)  # n - 1, not n
     assert "MALAT1" in {genes[j] for j in np.flatnonzero(result.loadings.any(axis=1))}
-
-
-@pytest.mark.parametrize("deflation", DEFLATIONS)
-@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])
-def test_no_deflation_goes_beyond_the_rank(deflation, form):
-    rng = np.random.default_rng(4)
-    X = rng.standard_normal((50, 3)) @ rng.standard_normal((3, 12))
-    with pytest.warns(RuntimeWarning, match="no variance is left after 3 of the 8"):
-        assert sparse_pca(form(X), 8, cardinality=12, deflation=deflation).n_components == 3
 
 
 def test_a_large_mean_in_single_precision_is_no_lack_of_variance():
@@ -225,7 +215,7 @@ def test_scores_of_sparse_data_in_any_order(shape, form, options):
     X = build((X.data[order], (column if form == "csr" else row)[order], indptr), shape=shape)
     kept = X.indices.copy()
     screening = {"screening": "working_set"} if p > 100 else {}
-    result = sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, **screening, "cardinality": 6}))
+    result = flat.sparse_pca(X, 2, cardinality=6, **options, **screening)
     Z = dense - dense.mean(axis=0) if options.get("center", True) else dense
     Z = Z / dense.std(axis=0, ddof=1) if "scale" in options else Z
     np.testing.assert_allclose(result.scores, Z @ result.loadings, atol=1e-10)

@@ -1,7 +1,6 @@
 """kernel_pca and random_fourier_features against scikit-learn, LAPACK and closed forms."""
 
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
@@ -13,10 +12,10 @@ from extras import drawn, example, optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
-from kernel_tools import NEW, TRAIN, Slices, gaussian, matched, samples
+from kernel_tools import NEW, TRAIN, gaussian, matched, samples
 from scipy.spatial.distance import pdist
 
-from spcacore import RandomFeatures, kernel_pca, random_fourier_features
+from spcacore import kernel_pca
 from spcacore.linalg import eigen
 from spcacore.models import gram
 
@@ -320,105 +319,6 @@ def test_pre_images_recover_rows_from_many_components():
 X0 = samples(0)
 NAN = X0.copy()
 NAN[3, 2] = np.nan
-LOPSIDED = X0 @ X0.T + np.triu(np.ones((40, 40)))
-
-
-@pytest.mark.parametrize(
-    ("X", "options", "error", "match"),
-    [
-        (NAN, {}, ValueError, r"X has 1 entry that is NaN or infinite, the first at \(3, 2\)"),
-        (NAN, {"random_features": 9}, ValueError, r"the first at \(3, 2\)"),
-        (Slices(NAN), {"random_features": 9}, ValueError, "NaN or infinite entries among the rows"),
-        (X0[:1], {}, ValueError, "single sample"),
-        (X0[:1], {"random_features": 9}, ValueError, "single sample"),
-        (np.ones((5, 3)), {}, ValueError, "no variance: all rows are equal"),
-        (np.ones((5, 3)), {"bandwidth": 1.0}, ValueError, "no variance"),
-        (np.ones((5, 3)), {"kernel": "linear"}, ValueError, "no variance"),
-        (np.ones((5, 3)), {"bandwidth": 1.0, "random_features": 9}, ValueError, "no variance"),
-        (np.zeros((5, 5)), {"kernel": "precomputed"}, ValueError, "no variance"),
-        (X0, {"n_components": 0}, ValueError, r"n_components must be in \[1, 39\]"),
-        (X0, {"n_components": 40}, ValueError, r"n_components must be in \[1, 39\]"),
-        (X0, {"n_components": 10, "random_features": 9}, ValueError, r"n_components must be in \[1, 9\]"),
-        (X0, {"n_components": 6, "kernel": "linear"}, ValueError, "6; the .* has only 5"),
-        (X0, {"n_components": 6, "kernel": "linear", "memory_limit": 0}, ValueError, "has only 5"),
-        (X0, {"bandwidth": 0}, ValueError, "bandwidth must be positive"),
-        (X0, {"bandwidth": np.inf}, ValueError, "bandwidth must be positive and finite"),
-        (X0, {"bandwidth": 1e-200}, ValueError, "bandwidth is too small"),
-        (X0, {"bandwidth": 5e-324}, ValueError, "bandwidth is too small"),
-        (X0, {"bandwidth": 5e-324, "random_features": 9}, ValueError, "bandwidth is too small"),
-        (X0, {"gamma": 0.1}, ValueError, r"'rbf' takes no gamma; bandwidth is \(2 gamma\)"),
-        (X0, {"degree": 3}, ValueError, "'rbf' takes no degree"),
-        (X0, {"coef0": 0.0}, ValueError, "'rbf' takes no coef0"),
-        (X0, {"kernel": "linear", "bandwidth": 1.0}, ValueError, "'linear' takes no bandwidth"),
-        (X0, {"kernel": "sigmoid", "degree": 2}, ValueError, "'sigmoid' takes no degree"),
-        (X0, {"kernel": gaussian, "bandwidth": 1.0}, ValueError, "a callable kernel takes no bandwidth"),
-        (X0, {"kernel": "polynomial", "degree": 0}, ValueError, "degree must be at least 1"),
-        (X0, {"kernel": "polynomial", "degree": 2.5}, TypeError, "degree"),
-        (X0, {"kernel": "polynomial", "gamma": 0.0}, ValueError, "gamma must be positive"),
-        (X0, {"kernel": "polynomial", "coef0": np.nan}, ValueError, "coef0"),
-        (X0, {"kernel": "polynomial", "degree": 300}, ValueError, "beyond the number range"),
-        (X0, {"kernel": lambda A, B: A @ B.T * np.nan}, ValueError, r"kernel\(A, B\) has .* NaN"),
-        (X0, {"kernel": lambda A, B: A}, ValueError, r"kernel\(A, B\) has shape \(40, 5\)"),
-        (
-            X0,
-            {"kernel": lambda A, B: A @ np.triu(np.ones((5, 5))) @ B.T},
-            ValueError,
-            "a kernel must be symm",
-        ),
-        (X0, {"kernel": "precomputed"}, ValueError, "must be square"),
-        (LOPSIDED, {"kernel": "precomputed"}, ValueError, "must be symmetric"),
-        (LOPSIDED, {"kernel": "precomputed", "memory_limit": 0}, ValueError, "must be symmetric"),
-        (X0 @ X0.T, {"kernel": "precomputed", "ridge": 1.0}, ValueError, "no pre-images"),
-        (scipy.sparse.csr_array(X0 @ X0.T), {"kernel": "precomputed"}, TypeError, "dense"),
-        (scipy.sparse.linalg.aslinearoperator(X0), {}, TypeError, "LinearOperator"),
-        (X0, {"ridge": 0.0}, ValueError, "ridge must be positive"),
-        (X0, {"ridge": 1.0, "random_features": 9}, ValueError, "ridge needs the kernel matrix"),
-        (X0, {"solver": "lanczos", "random_features": 9}, ValueError, "solver needs the kernel matrix"),
-        (X0, {"memory_limit": 9, "random_features": 9}, ValueError, "memory_limit needs the kernel matrix"),
-        (X0, {"kernel": "linear", "random_features": 9}, ValueError, "'rbf' alone"),
-        (X0, {"random_features": 0}, ValueError, "random_features must be at least 1"),
-        (
-            X0,
-            {"solver": "lapack", "memory_limit": 100},
-            ValueError,
-            "solver='lapack' needs a matrix of 12800",
-        ),
-        (X0, {"ridge": 1.0, "memory_limit": 100}, ValueError, "ridge needs a matrix of 12800 bytes"),
-    ],
-)
-def test_bad_input(X, options, error, match):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(error, match=match):
-            kernel_pca(X, **{"n_components": 2, **options})
-
-
-def test_bad_input_of_results():
-    result = kernel_pca(X0, 2, ridge=1.0)
-    features = kernel_pca(X0, 2, random_features=9)
-    own = features.features
-    for call, error, match in (
-        (lambda: kernel_pca(X0, 2).inverse_transform(X0[:, :2]), ValueError, "ridge="),
-        (lambda: features.inverse_transform(X0[:, :2]), ValueError, "ridge="),
-        (lambda: result.inverse_transform(X0), ValueError, "scores have 5 columns for 2"),
-        (lambda: result.transform(X0[:, :3]), ValueError, r"where \(n, 5\) is needed"),
-        (lambda: features.transform(X0[:, :3]), ValueError, r"where \(n, 5\) is needed"),
-        (lambda: kernel_pca(X0, 2, random_features=own, bandwidth=1.0), ValueError, "one of the two"),
-        (lambda: kernel_pca(X0[:, :3], 2, random_features=own), ValueError, r"where \(n, 5\)"),
-        (lambda: random_fourier_features(5, 9), ValueError, "bandwidth is needed"),
-        (lambda: random_fourier_features(0, 9, bandwidth=1.0), ValueError, "X must be at least 1"),
-        (lambda: random_fourier_features(X0, 9, bandwidth=0.0), ValueError, "bandwidth must be positive"),
-    ):
-        with pytest.raises(error, match=match):
-            call()
-    assert isinstance(own, RandomFeatures)
-
-
-def test_constant_variables_change_nothing():
-    constant = np.column_stack([X0, np.full(40, 7.0)])
-    for kernel in ("linear", "rbf"):
-        a, b = (kernel_pca(X, 2, kernel=kernel) for X in (X0, constant))
-        np.testing.assert_allclose(a.scores, b.scores, atol=1e-10)
 
 
 # ---- the example ----------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def quiet(*args, **kwargs):
     """Without warnings, of too few iterations or of no variance left."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return sparse_pca(*args, **flat.recorded("sparse_pca", kwargs))
+        return flat.sparse_pca(*args, **kwargs)
 
 
 # ---- the table of deflations ------------------------------------------------------------------------
@@ -121,28 +121,12 @@ def test_the_same_as_deflating_by_hand(name, deflation):
     """Each component is that of the matrix which explicit deflation leaves."""
     X = samples(11, 60, 20)
     search, options = BY_HAND[name]
-    result = sparse_pca(X, 4, **flat.recorded("sparse_pca", {**options, "deflation": deflation}))
+    result = flat.sparse_pca(X, 4, deflation=deflation, **options)
     for t, B in enumerate(deflations(covariance(X), result.loadings, deflation)[:-1]):
         x, B = result.loadings[:, t], (B + B.T) / 2
         np.testing.assert_allclose(x, search(B).loading, atol=1e-5 if name == "pmd" else 1e-7)
         spanned = spanned_variance(covariance(X), result.loadings[:, : t + 1])
         assert result.explained_variance[: t + 1].sum() == pytest.approx(spanned, rel=1e-10)
-
-
-@pytest.mark.share(4)
-@pytest.mark.parametrize(("method", "deflation"), PAIRS)
-def test_data_and_covariance_and_sparse_data_agree(method, deflation):
-    X = samples(5)
-    A = covariance(X)
-    dense = quiet(X, 3, deflation=deflation, **sparse(method))
-    of_csr = quiet(scipy.sparse.csr_array(X), 3, deflation=deflation, **sparse(method))
-    of_covariance = quiet(A, 3, kind="covariance", deflation=deflation, **sparse(method))
-    for other in (of_csr, of_covariance):
-        np.testing.assert_allclose(other.loadings, dense.loadings, atol=1e-4)
-        np.testing.assert_allclose(other.explained_variance, dense.explained_variance, rtol=1e-4)
-    single = quiet(X.astype(np.float32), 3, deflation=deflation, **sparse(method))
-    assert single.loadings.dtype == np.float32
-    np.testing.assert_allclose(single.explained_variance.sum(), dense.explained_variance.sum(), rtol=0.02)
 
 
 @pytest.mark.share(4)
@@ -155,6 +139,19 @@ def test_extending_is_the_same_as_asking_at_once(method, deflation):
         warnings.simplefilter("ignore", RuntimeWarning)
         longer = part.extend(X, 2)
     np.testing.assert_allclose(longer.loadings, whole.loadings, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["tpower", "gpower", "pmd", "scotlass", "thresholding"])
+def test_values_are_the_leading_eigenvector_of_their_support(method):
+    A = covariance(samples(11))
+    raw, found = (
+        quiet(A, 1, kind="covariance", renormalize=values, **sparse(method)).loadings[:, 0]
+        for values in (False, True)
+    )
+    S = np.flatnonzero(found)
+    np.testing.assert_array_equal(np.flatnonzero(raw), S)
+    x = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
+    np.testing.assert_allclose(abs(found[S]), abs(x), atol=1e-9)
 
 
 @pytest.mark.share(4)
@@ -251,24 +248,6 @@ def test_the_end_of_the_rank(method, dtype, seeds):
             assert result.explained_variance_ratio.sum() < 1 + (1e-3 if dtype == np.float32 else 1e-9)
 
 
-def test_generalized_deflation_explains_more_than_projection_on_pit_props():
-    options = {"cardinality": 4, "kind": "covariance"}
-    share = {
-        d: np.cumsum(
-            sparse_pca(
-                PITPROPS, 6, **flat.recorded("sparse_pca", {**options, "deflation": d})
-            ).explained_variance_ratio
-        )
-        for d in DEFLATIONS
-    }
-    # Mackey (2008), table 3, whose greedy search truncated power equals here or betters
-    assert share["generalized"][-1] > 0.820
-    assert share["projection"][-1] > 0.810
-    assert share["orthogonalized_projection"][-1] > 0.811
-    assert share["generalized"][-1] > share["projection"][-1]
-    assert share["hotelling"][-1] < share["projection"][-1]
-
-
 # ---- other packages ---------------------------------------------------------------------------------
 
 
@@ -312,15 +291,9 @@ def test_small_matrix(name, nonnegative, same):
 def test_published_rows_of_truncated_power():
     """Yuan & Zhang (2013), tables 2 and 3."""
     options = {"kind": "covariance"}
-    one = sparse_pca(
-        PITPROPS,
-        6,
-        **flat.recorded("sparse_pca", {**options, "cardinality": [6, 2, 1, 2, 1, 1], "start": "diagonal"}),
-    ).loadings
-    two = sparse_pca(
-        PITPROPS,
-        6,
-        **flat.recorded("sparse_pca", {**options, "cardinality": [7, 2, 4, 3, 5, 4], "start": "eigenvector"}),
+    one = flat.sparse_pca(PITPROPS, 6, cardinality=[6, 2, 1, 2, 1, 1], start="diagonal", **options).loadings
+    two = flat.sparse_pca(
+        PITPROPS, 6, cardinality=[7, 2, 4, 3, 5, 4], start="eigenvector", **options
     ).loadings
     share = [explained_variance(PITPROPS, V, "raw", **options).sum() / 13 for V in (one, two)]
     np.testing.assert_allclose(share, [0.7978, 0.8887], atol=5e-5)
@@ -329,26 +302,6 @@ def test_published_rows_of_truncated_power():
 
 
 # ---- nonnegative truncated power --------------------------------------------------------------------
-
-
-@pytest.mark.share(6)
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("mode", ["both", "shadow", "references"])
-def test_screening_serves_nonnegative_and_generalized(mode, order):
-    X = spcacore.datasets.make_spiked(80, 3000, cardinality=12, variances=(30, 20, 10), rng=3)[0]
-    X = np.asarray(X, order=order)
-    for options in ({"nonnegative": True}, {"deflation": "generalized"}, {"constraint": "orthogonal"}):
-        plain, screened = (
-            sparse_pca(
-                X,
-                3,
-                **flat.recorded("sparse_pca", {**options, "cardinality": 15, "n_starts": 2, "screening": m}),
-            )
-            for m in ("none", mode)
-        )
-        np.testing.assert_array_equal(plain.loadings, screened.loadings)
-        np.testing.assert_array_equal(plain.n_iter, screened.n_iter)
-        assert screened.screening.columns < 3000 * screened.screening.questions
 
 
 # ---- the operator -----------------------------------------------------------------------------------
@@ -478,32 +431,6 @@ def test_operator_and_diagonal_of_a_naive_residual(holes):
 # ---- bad input --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "match"),
-    [
-        ({"method": "power"}, ValueError, "method must be one of 'tpower'"),
-        ({"method": "gpower"}, TypeError, r"'gpower' needs penalty, .*: method=GPower\(penalty=\.\.\.\)"),
-        ({"method": "pmd", "cardinality": 3}, TypeError, r"takes l1_bound, not cardinality: method=PMD\(l1_"),
-        (
-            {"method": spcacore.TPower, "cardinality": 3},
-            TypeError,
-            r"is the class TPower: call it, TPower\(\)",
-        ),
-        ({"method": 3, "cardinality": 3}, TypeError, r"method must be the name of a method or TPower\("),
-        ({"cardinality": 3, "deflation": "none"}, ValueError, "'naive', 'orthogonal', 'uncorrelated', not"),
-        ({"cardinality": 3, "constraint": "orthogonal", "renormalize": False}, ValueError, "renormalize"),
-        ({"cardinality": 3, "constraint": "orthogonal", "nonnegative": True}, ValueError, "given signs"),
-        ({"cardinality": [3]}, ValueError, "1 entry for 2 components"),
-    ],
-)
-def test_bad_options(options, error, match):
-    X = samples(2)
-    before = X.copy()
-    with pytest.raises(error, match=match):
-        sparse_pca(X, 2, **flat.recorded("sparse_pca", options))
-    np.testing.assert_array_equal(X, before)
-
-
 CALLABLE = np.cov(np.random.default_rng(5).standard_normal((40, 14)) * np.linspace(1, 3, 14), rowvar=False)
 
 
@@ -534,7 +461,7 @@ def test_a_callable_of_few_variables_is_its_matrix(method, options, deflation):
         return (CALLABLE @ v) * (1 + 1e-9 * noise.standard_normal(14))
 
     matrix, of_products, operator, rough = (
-        spcacore.sparse_pca(A, 3, **flat.recorded("sparse_pca", options))
+        flat.sparse_pca(A, 3, **options)
         for A in (
             CALLABLE,
             products(CALLABLE.__matmul__, 14),
@@ -546,16 +473,3 @@ def test_a_callable_of_few_variables_is_its_matrix(method, options, deflation):
         np.testing.assert_array_equal(other.loadings, matrix.loadings)
         np.testing.assert_array_equal(other.explained_variance_ratio, matrix.explained_variance_ratio)
     np.testing.assert_allclose(np.abs(rough.loadings), np.abs(matrix.loadings), atol=1e-4)
-
-
-def test_callables_of_many_variables_say_what_they_lack():
-    A = np.diag(np.linspace(1, 2, 257))
-    of_products = products(lambda v: A @ v, 257)
-    for call in (
-        lambda: spcacore.greedy(of_products, 3, kind="covariance"),
-        lambda: spcacore.gpower(of_products, 0.1, options=spcacore.GPower(relative=True), kind="covariance"),
-    ):
-        with pytest.raises(ValueError, match=r"an operator offers only products|needs the entries"):
-            call()
-    with pytest.raises(ValueError, match="symmetric"):
-        spcacore.tpower(products(lambda v: np.triu(A[:9, :9] + 1) @ v, 9), 3, kind="covariance")

@@ -9,17 +9,11 @@ import spcacore
 pytestmark = pytest.mark.usefixtures("few_starts")
 
 FITS = {
-    "tpower": lambda X, **o: spcacore.sparse_pca(
-        X, 2, **flat.recorded("sparse_pca", {**o, "cardinality": 4})
-    ),
-    "one": lambda X, **o: spcacore.tpower(X, 4, **flat.recorded("tpower", o)),
-    "schur": lambda X, **o: spcacore.sparse_pca(
-        X, 2, **flat.recorded("sparse_pca", {**o, "cardinality": 4, "deflation": "schur"})
-    ),
-    "refined": lambda X, **o: spcacore.sparse_pca(
-        X, 2, **flat.recorded("sparse_pca", {**o, "cardinality": 4, "refine": True})
-    ),
-    "spca": lambda X, **o: spcacore.spca(X, 2, **flat.recorded("spca", {**o, "cardinality": 4})),
+    "tpower": lambda X, **o: flat.sparse_pca(X, 2, cardinality=4, **o),
+    "one": lambda X, **o: flat.tpower(X, 4, **o),
+    "schur": lambda X, **o: flat.sparse_pca(X, 2, cardinality=4, deflation="schur", **o),
+    "refined": lambda X, **o: flat.sparse_pca(X, 2, cardinality=4, refine=True, **o),
+    "spca": lambda X, **o: flat.spca(X, 2, cardinality=4, **o),
     "sca": lambda X, **o: spcacore.sca(X, 2, l1_bound=4, **o),
     "sca_path": lambda X, **o: spcacore.sca_path(X, 2, [3, 4], **o)[1],
 }

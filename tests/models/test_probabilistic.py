@@ -21,8 +21,6 @@ load_digits = optional("sklearn.datasets", "load_digits")
 load_wine = optional("sklearn.datasets", "load_wine")
 PCA = optional("sklearn.decomposition", "PCA")
 
-PITPROPS = spcacore.datasets.load_pitprops().correlation
-
 
 def samples(seed=0, n=40, p=7, noise=0.5):
     rng = np.random.default_rng(seed)
@@ -313,44 +311,6 @@ def test_callback():
         result = ppca(X, 2, callback=watch)
     assert seen == [1, 2, 3]
     assert not result.converged
-
-
-CONSTANT = np.column_stack([samples(1), np.ones(40)])
-
-
-@pytest.mark.parametrize(
-    ("X", "options", "error", "match"),
-    [
-        (samples(1), {"n_components": 8}, ValueError, "n_components"),
-        (samples(1)[:1], {"n_components": 1}, ValueError, "single sample"),
-        (np.ones((5, 3)), {}, ValueError, "no variance"),
-        (CONSTANT, {"n_components": 8}, ValueError, "rank 7"),
-        (samples(1), {"ddof": 2}, ValueError, "ddof"),
-        (samples(1), {"n_samples": 40}, ValueError, "n_samples"),
-        (np.diag([1.0, -1, 2]), {"kind": "covariance"}, ValueError, "semidefinite"),
-        (np.diag([1.0, 0, 2]), {"kind": "covariance", "n_components": 3}, ValueError, "rank 2"),
-        (np.diag([1.0, 3, 2]), {"kind": "covariance", "ddof": 0}, ValueError, "n_samples"),
-        (np.full((6, 3), np.nan), {}, ValueError, "only NaN entries"),
-        (np.array([[1, np.nan, 2], [np.nan, 1.0, 3]]), {"n_components": 2}, ValueError, "rank 1"),
-        (with_holes(samples(1, noise=0.0)[:, :4]), {"n_components": 3}, ValueError, "too few entries"),
-    ],
-)  # fmt: skip
-def test_bad_input(X, options, error, match):
-    with pytest.raises(error, match=match):
-        ppca(X, **{"n_components": 2, **options})
-
-
-def test_bad_input_of_the_results():
-    model = ppca(samples(1), 2)
-    for method in (model.transform, model.score_samples, model.impute):
-        with pytest.raises(ValueError, match="shape"):
-            method(np.ones((2, 3)))
-        with pytest.raises(ValueError, match="infinite"):
-            method(np.full((2, 7), np.inf))
-    with pytest.raises(ValueError, match="n_samples"):
-        model.sample(0)
-    with pytest.raises(TypeError, match="products"):
-        model.transform(aslinearoperator(samples(1)))
 
 
 def test_few_components_of_a_large_matrix():

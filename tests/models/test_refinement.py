@@ -45,10 +45,7 @@ def test_close_to_the_best_of_many_restarts(matrix, r, k, best, in_turn, reached
     else:
         A = uci(matrix)
     options = {"cardinality": k, "kind": "covariance"}
-    plain, joint = (
-        sparse_pca(A, r, **flat.recorded("sparse_pca", {**options, "refine": refine})).loadings
-        for refine in (False, True)
-    )
+    plain, joint = (flat.sparse_pca(A, r, refine=refine, **options).loadings for refine in (False, True))
     assert spanned_variance(A, plain) <= (in_turn + 1e-3) * best
     assert spanned_variance(A, joint) >= reached * best
     assert (np.count_nonzero(joint, axis=0) <= k).all()
@@ -140,13 +137,7 @@ def test_one_component_is_refined_to_the_best(method):
         A = covariance(np.random.default_rng(seed).standard_normal((8, 11)))
         best = optimum(A, 4)
         before, after = (
-            sparse_pca(
-                A,
-                1,
-                **flat.recorded(
-                    "sparse_pca", {**options, "cardinality": 4, "kind": "covariance", "refine": wanted}
-                ),
-            )
+            flat.sparse_pca(A, 1, cardinality=4, kind="covariance", refine=wanted, **options)
             for wanted in (False, True)
         )
         missed += before.explained_variance[0] < best * (1 - 1e-9)
@@ -363,6 +354,18 @@ def test_certified_and_extended():
         result.extend(PITPROPS, 1)
 
 
+def test_certified_loadings_nearly_in_the_span_of_others(monkeypatch):
+    """Of two variables, whose plane any two loadings explain whole."""
+    x, y = np.array([0.6, 0.8]), np.array([0.6, 0.8]) + 1e-5 * np.array([0.8, -0.6])
+    both = [(np.arange(2), v / np.linalg.norm(v)) for v in (x, y)]
+    monkeypatch.setattr("spcacore.models.alternation.refined", lambda *_: (both, True))
+    A = np.array([[1.0, 0.25], [0.25, 0.5]])
+    result = sparse_pca(A, 2, cardinality=2, kind="covariance", refine=True, certify=True)
+    np.testing.assert_allclose(result.explained_variance, [x @ A @ x, 1.5 - x @ A @ x], rtol=1e-4)
+    np.testing.assert_allclose(1 - result.explained_variance / result.upper_bound, result.gap, atol=1e-6)
+    assert result.gap[1] < 1e-6
+
+
 @pytest.mark.share(3)
 @pytest.mark.parametrize("call", ["refine", "sparse_pca", "sparsity_path"])
 def test_who_is_told_that_it_did_not_end(call, monkeypatch):
@@ -453,26 +456,6 @@ def test_variables_join_that_would_enter(kind, monkeypatch):
     assert sorted(map(tuple, (np.flatnonzero(w) for w in W.T))) == [tuple(group) for group in groups]
     tops = [np.linalg.eigvalsh(A[np.ix_(group, group)])[-1] for group in groups]
     assert spanned_variance(A, W) == pytest.approx(sum(tops), rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "match"),
-    [
-        ({"cardinality": 2}, ValueError, "must not be below the 4 nonzeros"),
-        ({"cardinality": 14}, ValueError, r"in \[1, 13\]"),
-        ({"constraint": "sparse"}, ValueError, "constraint"),
-    ],
-)
-def test_bad_input(options, error, match):
-    V = sparse_pca(PITPROPS, 2, cardinality=4, kind="covariance").loadings
-    with pytest.raises(error, match=match):
-        refine(PITPROPS, V, **flat.recorded("refine", {**options, "kind": "covariance"}))
-    with pytest.raises(ValueError, match="column 1 of loadings is zero"):
-        refine(PITPROPS, V * [1, 0], kind="covariance")
-    with pytest.raises(ValueError, match="12 rows for 13"):
-        refine(PITPROPS, V[1:], kind="covariance")
-    with pytest.raises(ValueError, match="refine=True requires"):
-        sparse_pca(PITPROPS, 2, kind="covariance", method=spcacore.TPower(renormalize=False), refine=True)
 
 
 def test_loadings_without_variance_end():

@@ -100,8 +100,8 @@ def test_means_are_orthogonal_and_the_free_energy_never_falls(seed, which):
         "smooth": {"prior_covariance": smooth(20)}, "laplacian": {"prior_precision": grid_laplacian((4, 5))},
     }[which]  # fmt: skip
     dense, sparse = (
-        oppca(X, 4, **flat.recorded("oppca", options)),
-        soppca(X, 3, 6, **flat.recorded("soppca", {**options, "deflation": "constrained"})),
+        flat.oppca(X, 4, **options),
+        flat.soppca(X, 3, 6, deflation="constrained", **options),
     )
     for result in (dense, sparse):
         M = result.means / np.linalg.norm(result.means, axis=0)
@@ -110,8 +110,8 @@ def test_means_are_orthogonal_and_the_free_energy_never_falls(seed, which):
     for result in (
         dense,
         sparse,
-        soppca(X, 3, 6, **flat.recorded("soppca", options)),
-        oppca(X, 3, **flat.recorded("oppca", {**options, "deflation": "naive"})),
+        flat.soppca(X, 3, 6, **options),
+        flat.oppca(X, 3, deflation="naive", **options),
     ):
         assert result.converged.all()
         for path in result.free_energy:
@@ -195,23 +195,8 @@ def test_only_the_shape_of_a_prior_matters():
         np.testing.assert_allclose(other.gain, a.gain, rtol=1e-6)
 
 
-def test_kinds_of_input_scale_and_extend():
+def test_extending_is_the_same_as_asking_at_once():
     X, C = samples(3), smooth(20)
-    base = oppca(X, 3, prior=spcacore.Prior(covariance=C))
-    for M, options in (
-        (sp.csr_array(X), {}),
-        (covariance(X), {"kind": "covariance", "n_samples": 60}),
-        (X * 1e140, {}),
-        (X.astype(np.float32), {}),
-    ):
-        result = oppca(M, 3, **flat.recorded("oppca", {**options, "prior_covariance": C}))
-        single = result.loadings.dtype == np.float32
-        np.testing.assert_allclose(result.loadings, base.loadings, atol=1e-3 if single else 1e-6)
-        if result.scores is not None:
-            unit = np.abs(M).max() / np.abs(X).max()
-            tolerance = 1e-2 if single else 1e-5
-            np.testing.assert_allclose(result.scores / unit, base.scores, rtol=tolerance, atol=tolerance)
-            np.testing.assert_allclose(result.transform(M), result.scores)
     for function, more in ((oppca, {}), (soppca, {"cardinality": 5})):
         for deflation in ("orthogonal", "naive"):
             options = {"prior": spcacore.Prior(covariance=C), "deflation": deflation, **more}
@@ -445,18 +430,6 @@ def test_the_matrix_of_the_search_is_formed_once(deflation, monkeypatch):
     assert len(formed) == len(set(map(id, formed))) > 0
 
 
-def test_what_the_joint_model_refuses():
-    X = samples(0, 12, 6)
-    with pytest.raises(ValueError, match="n_components cannot be None"):
-        oppca(X, None, deflation="joint")
-    with pytest.raises(ValueError, match="X has rank 6 at most, so n_components must be below"):
-        oppca(X, 6, deflation="joint")
-    with pytest.raises(ValueError, match="fit anew"):
-        oppca(X, 2, deflation="joint").extend(X, 1)
-    with pytest.raises(ValueError, match="deflation"):
-        soppca(X, 2, 3, deflation="joint")
-
-
 def test_components_stop_where_the_next_does_not_raise_the_free_energy():
     rng = np.random.default_rng(0)
     for n, p in ((60, 20), (20, 200), (100, 100)):
@@ -501,75 +474,9 @@ def test_the_prior_that_the_loadings_were_drawn_from_is_selected():
     assert chosen.count("right") >= 5
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "match"),
-    [
-        ({}, ValueError, "priors is empty"),
-        ([np.eye(20)], TypeError, "priors must be a mapping"),
-        ({"a": np.eye(20)}, TypeError, r"priors\['a'\] must be None or Prior\(...\)"),
-        ({"a": {"tol": 1}}, TypeError, r"priors\['a'\] must be None or Prior\(...\)"),
-    ],
-)
-def test_bad_priors(given, error, match):
-    with pytest.raises(error, match=match):
-        select_prior(samples(0), oppca, given)
-
-
 # ---- bad input --------------------------------------------------------------------------------------
 
 X0, I20 = samples(1), np.eye(20)
-
-
-@pytest.mark.parametrize(
-    ("X", "options", "error", "match"),
-    [
-        (X0, {"prior_covariance": np.ones((20, 20))}, ValueError, "singular"),
-        (X0, {"prior_covariance": np.diag(np.r_[np.ones(19), -1])}, ValueError, "positive definite"),
-        (X0, {"prior_covariance": np.eye(3)}, ValueError, "shape"),
-        (X0, {"prior_covariance": np.zeros((20, 20))}, ValueError, "zero"),
-        (X0, {"prior_covariance": I20, "prior_precision": I20}, ValueError, "not both"),
-        (X0, {"prior_precision": sp.csr_array(-I20)}, ValueError, "semidefinite"),
-        (X0, {"prior_precision": sp.csr_array((20, 20))}, ValueError, "zero"),
-        (X0, {"prior_precision": sp.eye_array(3)}, ValueError, "shape"),
-        (X0[:1], {"n_components": 1}, ValueError, "single sample"),
-        (np.ones((5, 20)), {}, ValueError, "no variance"),
-        (X0, {"n_components": 21}, ValueError, "n_components"),
-        (X0[:, :3] @ np.ones((3, 20)), {}, ValueError, "rank 1"),
-        (np.where(X0 > 5, np.nan, X0), {}, ValueError, "NaN"),
-        (X0, {"n_samples": 60}, ValueError, "n_samples"),
-        (covariance(X0), {"kind": "covariance"}, ValueError, "n_samples"),
-    ],
-)  # fmt: skip
-def test_bad_input(X, options, error, match):
-    with pytest.raises(error, match=match):
-        oppca(X, **flat.recorded("oppca", {"n_components": 2, **options}))
-    if match != "rank 1":  # what a sparse component leaves may have any rank
-        with pytest.raises(error, match=match):
-            soppca(X, **flat.recorded("soppca", {"n_components": 2, "cardinality": 4, **options}))
-
-
-def test_bad_input_of_soppca_and_of_results():
-    for cardinality, error in ((0, ValueError), (21, ValueError), ([3, 3, 3], ValueError), (2.5, TypeError)):
-        with pytest.raises(error, match="cardinality"):
-            soppca(X0, 2, cardinality)
-    with pytest.raises(ValueError, match="orthogonal to the earlier"):
-        soppca(X0[:, :3], 2, [3, 1], deflation="constrained")
-    with pytest.raises(ValueError, match="deflation"):
-        oppca(X0, 2, deflation="constrained")
-    result = oppca(X0, 2)
-    with pytest.raises(TypeError, match="cardinality"):
-        result.extend(X0, 1, cardinality=3)
-    with pytest.raises(ValueError, match="shape"):
-        result.extend(X0[:5], 1)
-    with pytest.raises(ValueError, match="component"):
-        result.posterior_covariance(2)
-    with pytest.raises(ValueError, match="cardinality must be given"):
-        soppca(X0, 2, [3, 4]).extend(X0, 1)
-    indefinite = sp.diags_array(np.r_[np.ones(1499), -1.0]).tocsr()
-    with pytest.raises(ValueError, match="semidefinite"):
-        oppca(
-            np.random.default_rng(0).standard_normal((5, 1500)), 1, prior=spcacore.Prior(precision=indefinite)
-        )
 
 
 # ---- example pages ----------------------------------------------------------------------------------
@@ -662,41 +569,6 @@ def test_the_greedy_support_by_groups(kind):
             units.append(max(others, key=value.__getitem__))
             found = chosen_support(chooser, choice.within(len(units)), r, a)
             assert found.tolist() == np.flatnonzero(np.isin(groups, units)).tolist()
-
-
-def test_supports_respect_what_is_known():
-    X, groups = samples(8), np.repeat(np.arange(10), 2)
-    result = soppca(
-        X,
-        2,
-        3,
-        choice=spcacore.Choice(include=[7], exclude=[0, 1], groups=groups),
-        prior=spcacore.Prior(covariance=smooth(20)),
-    )
-    more = soppca(
-        X,
-        1,
-        3,
-        choice=spcacore.Choice(include=[7], exclude=[0, 1], groups=groups),
-        prior=spcacore.Prior(covariance=smooth(20)),
-    ).extend(X, 1)
-    np.testing.assert_array_equal(more.loadings, result.loadings)
-    for v in result.loadings.T:
-        used = set(groups[v != 0])
-        assert len(used) == 3
-        assert 3 in used
-        assert 0 not in used
-    plain = sparse_pca(
-        X,
-        2,
-        cardinality=3,
-        deflation="orthogonalized_projection",
-        choice=spcacore.Choice(include=[7], groups=groups),
-    )
-    ours = soppca(X, 2, 3, choice=spcacore.Choice(include=[7], groups=groups))
-    assert ours.explained_variance.sum() >= 0.95 * plain.explained_variance.sum()
-    with pytest.raises(ValueError, match=r"cardinality must be in \[1, 9\], not 10: 9 groups not excluded"):
-        soppca(X, 1, 10, choice=spcacore.Choice(exclude=[0, 1], groups=groups))
 
 
 def test_what_is_included_was_not_chosen():

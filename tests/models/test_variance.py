@@ -84,6 +84,16 @@ def test_loadings_nearly_in_the_span_of_others(dtype):
     """Not as far as rounding of the loadings, in their precision, may have put them there."""
     A, V = np.diag([1, 1e6, 1]), np.array([[1, 0, 0], [1, 1e-7, 0]], dtype).T
     np.testing.assert_allclose(explained_variance(A, V, kind="covariance"), [1, 1e6])
+    B = np.diag([1e6, 90.0, 1.0]) + 5
+    first, second = (
+        B[:, S] @ np.linalg.solve(B[np.ix_(S, S)], B[S]) for S in ([0], [0, 1])
+    )  # fitted by these variables
+    for s in (1, 1e-3, 1e-6) if dtype == np.float64 else (1,):
+        W = np.array([[1, 0, 0], [1, s, 0]], dtype).T
+        found = explained_variance(B, W, "regression", kind="covariance")
+        np.testing.assert_allclose(found, [np.trace(first), np.trace(second - first)], rtol=1e-5)
+        left = (B - first)[1, 1] * s**2 / (1 + s**2)
+        np.testing.assert_allclose(explained_variance(B, W, "adjusted", kind="covariance")[1], left, 1e-5)
     tiny = np.array([[1e-310 if dtype == np.float64 else 1e-40, 0, 0]], dtype).T
     np.testing.assert_allclose(explained_variance(A, tiny, kind="covariance"), [1])
     rng = np.random.default_rng(0)

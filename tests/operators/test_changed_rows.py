@@ -75,8 +75,7 @@ class Counted(Rows):
 
 CALLS = {
     **{
-        name: lambda X, options=options: spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", options))
-        for name, options in METHODS.items()
+        name: lambda X, options=options: flat.sparse_pca(X, 2, **options) for name, options in METHODS.items()
     },
     "sma": lambda X: spcacore.sma(X, 2, l1_bound=4.0),
     "spca": lambda X: spcacore.spca(X, 2, cardinality=5),

@@ -50,9 +50,7 @@ def test_dask_is_not_imported_without_need():
 def test_dask_arrays(name, how):
     X = np.where(np.abs(data()) > 3, data(), 0)
     lazy = dask_array(X, columns=70 if how == "columns" else P)
-    expected = spcacore.sparse_pca(
-        sp.csr_matrix(X) if how == "csr" else X, 2, **flat.recorded("sparse_pca", METHODS[name])
-    )
+    expected = flat.sparse_pca(sp.csr_matrix(X) if how == "csr" else X, 2, **METHODS[name])
     source = {
         "lazy": lambda: spcacore.row_blocks(lazy + 0, persist=False),
         "kept": lambda: spcacore.row_blocks(lazy + 0, persist=True),
@@ -60,7 +58,7 @@ def test_dask_arrays(name, how):
         "columns": lambda: lazy,
         "csr": lambda: lazy.map_blocks(sp.csr_matrix, meta=sp.csr_matrix((0, 0))),
     }[how]()
-    same(spcacore.sparse_pca(source, 2, **flat.recorded("sparse_pca", METHODS[name])), expected, 1e-12)
+    same(flat.sparse_pca(source, 2, **METHODS[name]), expected, 1e-12)
 
 
 def test_blocks_are_computed_once_where_they_are_kept():
@@ -261,10 +259,10 @@ def test_on_a_cluster(name, dtype, client):
     if dtype == np.float32 and name == "tpower, many variables":
         pytest.skip("most of 60 variables are noise, whose choice float32 does not decide")
     X = data(dtype=dtype)
-    result = spcacore.sparse_pca(made_by_workers(X), 2, **flat.recorded("sparse_pca", METHODS[name]))
+    result = flat.sparse_pca(made_by_workers(X), 2, **METHODS[name])
     same(
         result,
-        spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", METHODS[name])),
+        flat.sparse_pca(X, 2, **METHODS[name]),
         1e-12 if dtype == np.float64 else 1e-6,
     )
 

@@ -182,11 +182,7 @@ def test_more_entries_than_32_bits_count(order, screening):
     X[-2, -1] = X[-2, -2] = -3
     X[0, 0] = 1
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    x = tpower(
-        X,
-        2,
-        **flat.recorded("tpower", {**({} if screening is None else {"screening": screening}), "n_starts": 1}),
-    )
+    x = flat.tpower(X, 2, n_starts=1, **({} if screening is None else {"screening": screening}))
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert np.flatnonzero(x.loading).tolist() == [p - 2, p - 1]
     assert x.value == pytest.approx(36 / (n - 1), rel=1e-5)

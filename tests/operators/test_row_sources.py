@@ -30,8 +30,8 @@ def test_the_same_result_as_in_memory(name):
     X = data()
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4 + 1)
     assert blocks.n_blocks == 4
-    expected = spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", METHODS[name]))
-    result = spcacore.sparse_pca(blocks, 2, **flat.recorded("sparse_pca", METHODS[name]))
+    expected = flat.sparse_pca(X, 2, **METHODS[name])
+    result = flat.sparse_pca(blocks, 2, **METHODS[name])
     same(result, expected, 1e-7 if name == "refined" else 1e-12)  # the tolerance of refine, or rounding
     if name == "certified":
         np.testing.assert_allclose(result.upper_bound, expected.upper_bound, rtol=1e-6)
@@ -51,11 +51,9 @@ def test_however_the_blocks_are_stored(name, kind):
         "csc": lambda: sp.csc_matrix(np.where(np.abs(X) > 3, X, 0)),
         "integers": lambda: np.rint(4 * X).astype(np.int16),
     }[kind]()
-    expected = spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", METHODS[name]))
-    result = spcacore.sparse_pca(
-        spcacore.row_blocks(X, block_bytes=97 * P * X.dtype.itemsize),
-        2,
-        **flat.recorded("sparse_pca", METHODS[name]),
+    expected = flat.sparse_pca(X, 2, **METHODS[name])
+    result = flat.sparse_pca(
+        spcacore.row_blocks(X, block_bytes=97 * P * X.dtype.itemsize), 2, **METHODS[name]
     )
     same(result, expected, 1e-6 if kind == "single" else 1e-12)
 
@@ -367,8 +365,8 @@ def test_slices_that_are_frames(method):
     blocks = spcacore.row_blocks(Framed(X), block_bytes=X.nbytes // 3)
     options = METHODS[method]
     same(
-        spcacore.sparse_pca(blocks, 2, **flat.recorded("sparse_pca", options)),
-        spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", options)),
+        flat.sparse_pca(blocks, 2, **options),
+        flat.sparse_pca(X, 2, **options),
         1e-12,
     )
 

@@ -269,12 +269,35 @@ def test_whole_calls(kind, order, dtype):
         for threads, screening in ((1, "none"), (1, mode), (2, mode)):
             with threadpool_limits(threads), warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # not converged
-                results.append(
-                    sparse_pca(X, 4, **flat.recorded("sparse_pca", {**options, "screening": screening}))
-                )
+                results.append(flat.sparse_pca(X, 4, screening=screening, **options))
         assert bits(results[0]) == bits(results[1]) == bits(results[2])
         assert results[1].screening.mode == mode
         assert results[1].screening.questions > 8
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "options",
+    [
+        *[
+            {"method": "gpower", "penalty": p, "norm": n, "relative": True}
+            for n, p in (("l1", 0.4), ("l0", 0.16))
+        ],
+        {"method": "gpower", "penalty": 0.2, "relative": True, "deflation": "generalized"},
+        {"method": "greedy", "cardinality": 12, "strategy": "gradient"},
+        {"method": "pmd", "l1_bound": 6.0, "renormalize": False},
+        {"method": "pmd", "l1_bound": 3.0, "n_starts": 3, "deflation": "generalized"},
+        *[{"cardinality": 15, "n_starts": 2, "deflation": name} for name in ("generalized", "orthogonal")],
+        {"cardinality": 15, "n_starts": 2, "nonnegative": True},
+    ],
+    ids=str,
+)
+def test_every_search(options, mode):
+    X = spcacore.datasets.make_spiked(80, 3000, cardinality=12, variances=(30, 20, 10), rng=3)[0]
+    plain, screened = (flat.sparse_pca(X, 3, screening=m, **options) for m in ("none", mode))
+    assert bits(plain) == bits(screened)
+    assert mode != "both" or screened.screening.columns < 3000 * screened.screening.questions
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -145,9 +145,9 @@ def test_pairs_of_repeated_rows(options, layout):
     X[:, 9:] = 2.0 + X[:, 9:] + X[:, :3]
     X[:, 4] += 9.0  # a column that a sparse matrix stores in full
     two = [np.repeat(Z, w, axis=0) for Z in (X[:, :7], X[:, 7:])]
-    all_ = spcacore.sparse_cca(*two, 2, **flat.recorded("sparse_cca", options))
+    all_ = flat.sparse_cca(*two, 2, **options)
     sides = stored(X[:, :7], layout), stored(X[:, 7:], layout)
-    one = spcacore.sparse_cca(*sides, 2, **flat.recorded("sparse_cca", {**options, "sample_weight": w}))
+    one = flat.sparse_cca(*sides, 2, sample_weight=w, **options)
     close(one, all_, ("scores_x", "scores_y"), rtol=1e-7, atol=1e-9)
     for own, other, V, Z in (
         (one.scores_x, all_.scores_x, one.loadings_x, X[:, :7]),
@@ -168,13 +168,13 @@ def test_wide_pairs_and_discriminants_of_repeated_rows(layout):
     rows, Z = (stored(A, layout) for A in (np.repeat(X, w, axis=0), X))
     options = {"cardinality": 3, "shrinkage": "auto"}
     one, all_ = (
-        spcacore.sparse_lda(A, b, **flat.recorded("sparse_lda", {**options, **more}))
+        flat.sparse_lda(A, b, **options, **more)
         for A, b, more in ((Z, y, {"sample_weight": w}), (rows, np.repeat(y, w), {}))
     )
     close(one, all_, rtol=1e-8, atol=1e-10)
     options = {"method": "generalized", "cardinality": (3, 2), "ridge": 0.5}
     one, all_ = (
-        spcacore.sparse_cca(A, b, **flat.recorded("sparse_cca", {**options, **more}))
+        flat.sparse_cca(A, b, **options, **more)
         for A, b, more in ((Z, X[:, :3], {"sample_weight": w}), (rows, np.repeat(X[:, :3], w, axis=0), {}))
     )
     close(one, all_, ("scores_x", "scores_y"), rtol=1e-8, atol=1e-9)
@@ -188,12 +188,10 @@ def test_classes_and_columns_without_weight(layout):
     X[:, 2] = np.where(w > 0, 0.1, np.arange(N))  # constant in the rows that count
     kept = w > 0
     options = {"cardinality": 3, "shrinkage": 0.1}
-    one = spcacore.sparse_lda(
-        stored(X, layout), y, **flat.recorded("sparse_lda", {**options, "sample_weight": w})
-    )
+    one = flat.sparse_lda(stored(X, layout), y, sample_weight=w, **options)
     close(
         one,
-        spcacore.sparse_lda(X[kept], y[kept], **flat.recorded("sparse_lda", options)),
+        flat.sparse_lda(X[kept], y[kept], **options),
         rtol=1e-8,
         atol=1e-10,
     )
@@ -202,11 +200,7 @@ def test_classes_and_columns_without_weight(layout):
     pair = spcacore.sparse_cca(stored(X[:, :7], layout), X[:, 7:], l1_bound=1.4, sample_weight=w)
     assert pair.loadings_x[2] == 0
     with pytest.raises(ValueError, match="one class only among the rows of positive sample_weight, 2"):
-        spcacore.sparse_lda(
-            stored(X, layout),
-            y,
-            **flat.recorded("sparse_lda", {**options, "sample_weight": np.where(y == 2, 1, 0)}),
-        )
+        flat.sparse_lda(stored(X, layout), y, sample_weight=np.where(y == 2, 1, 0), **options)
 
 
 def test_weights_of_two_sides_are_checked():
@@ -224,16 +218,14 @@ def test_wide_data_of_few_rows():
     X, w = data(7)[:8], np.array([1, 2, 0, 3, 1, 1, 2, 1])
     rows = np.repeat(X, w, axis=0)
     one, all_ = (
-        spcacore.spca(Y, 2, **flat.recorded("spca", {**more, "cardinality": 4, "ridge": np.inf}))
+        flat.spca(Y, 2, cardinality=4, ridge=np.inf, **more)
         for Y, more in ((X, {"sample_weight": w}), (rows, {}))
     )
     np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
     one, all_ = spcacore.ppca(X, 2, sample_weight=w), spcacore.ppca(rows, 2)
     assert one.log_likelihood == pytest.approx(all_.log_likelihood)
     one, all_ = (
-        spcacore.soppca(
-            Y, 2, 11, **flat.recorded("soppca", {**more, "prior_precision": spcacore.grid_laplacian((P,))})
-        )
+        flat.soppca(Y, 2, 11, prior_precision=spcacore.grid_laplacian((P,)), **more)
         for Y, more in ((X, {"sample_weight": w}), (rows, {}))
     )
     np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
@@ -298,6 +290,7 @@ def test_vectors_as_in_rs_scale(layout):
     np.testing.assert_allclose(result.explained_variance, exact.explained_variance, rtol=1e-9)
     np.testing.assert_array_equal(result.mean, c)
     np.testing.assert_array_equal(result.scale, s)
+    assert c.flags.writeable  # the caller's
     np.testing.assert_allclose(np.asarray(result.transform(X)), Y @ result.loadings, atol=1e-10)
     np.testing.assert_allclose(
         spcacore.sparse_pca(stored(X, layout), 2, cardinality=4, center=c.tolist(), scale=s).loadings,
@@ -324,12 +317,12 @@ def test_other_functions_take_the_vectors_too():
         spcacore.explained_variance(X, V, **given), spcacore.explained_variance(A, V, kind="covariance")
     )
     one, two = (
-        spcacore.optimality_bound(X, 4, **flat.recorded("optimality_bound", given)),
+        flat.optimality_bound(X, 4, **given),
         spcacore.optimality_bound(A, 4, kind="covariance"),
     )
     assert one.bound == pytest.approx(two.bound)
     one, two = (
-        spcacore.refine(X, V, **flat.recorded("refine", given)),
+        flat.refine(X, V, **given),
         spcacore.refine(A, V, kind="covariance"),
     )
     np.testing.assert_allclose(one, two, atol=1e-8)
@@ -364,9 +357,7 @@ BAD = (
 @pytest.mark.parametrize(("options", "kind", "message"), BAD, ids=lambda x: x if isinstance(x, str) else "")
 def test_bad_weights_and_vectors_are_refused(layout, options, kind, message):
     with pytest.raises(kind, match=message):
-        spcacore.sparse_pca(
-            stored(data(), layout), 1, **flat.recorded("sparse_pca", {**options, "cardinality": 3})
-        )
+        flat.sparse_pca(stored(data(), layout), 1, cardinality=3, **options)
 
 
 def test_what_does_not_go_together():
@@ -381,7 +372,7 @@ def test_what_does_not_go_together():
         spcacore.sparsity_path(X, pca(sample_weight=W), [2, 3])
     X[0, 0] = np.nan
     for function in (
-        lambda **more: spcacore.pmd(X, 1.5, **flat.recorded("pmd", more)),
+        lambda **more: flat.pmd(X, 1.5, **more),
         lambda **more: spcacore.ppca(X, 1, **more),
     ):
         for more in ({"sample_weight": W}, {"center": np.ones(P)}, {"scale": np.ones(P)}):

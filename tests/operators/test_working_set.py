@@ -361,7 +361,7 @@ def test_a_set_is_refused_where_it_does_not_help():
         {"cardinality": 2, "method": "thresholding"},
     ):
         with pytest.raises(ValueError, match=f"does not help {options['method']}"):
-            spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "screening": "working_set"}))
+            flat.sparse_pca(X, 2, screening="working_set", **options)
     for name, options in (
         ("n_starts", {"n_starts": 3}), ("start", {"start": "eigenvector"}), ("max_iter", {"max_iter": 0}),
         ("deflation", {"constraint": "orthogonal"}), ("deflation", {"deflation": "hotelling"}),
@@ -371,7 +371,7 @@ def test_a_set_is_refused_where_it_does_not_help():
     ):  # fmt: skip
         given = {"X": X, "n_components": 2, "cardinality": 3, "screening": "working_set"} | options
         with pytest.raises(ValueError, match=f"working_set' .*{name}"):
-            spcacore.sparse_pca(**flat.recorded("sparse_pca", given))
+            flat.sparse_pca(**given)
     with pytest.raises(ValueError, match=r"working_set' .*start"):
         spcacore.tpower(X, 3, options=spcacore.TPower(start=np.ones(30), screening="working_set"))
     with pytest.raises(ValueError, match="entries"):

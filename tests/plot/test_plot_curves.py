@@ -24,7 +24,7 @@ matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
 matplotlib.use("Agg")
 import plot_tools  # noqa: E402
 from matplotlib import pyplot  # noqa: E402
-from plot_tools import PROPS, drawn, eigenvalue_shares, heights, selection, sparse, stand_in, texts  # noqa: E402
+from plot_tools import PROPS, drawn, eigenvalue_shares, heights, selection, stand_in, texts  # noqa: E402
 
 closed_figures = plot_tools.closed_figures
 
@@ -45,7 +45,7 @@ def lines(ax):
 def test_shares_beside_those_of_principal_components(container, options):
     X = np.random.default_rng(14).poisson(2, (50, 8)).astype(float) * np.arange(1, 9)
     X = container(X)
-    result = spcacore.sparse_pca(X, 4, **flat.recorded("sparse_pca", {**options, "cardinality": 3}))
+    result = flat.sparse_pca(X, 4, cardinality=3, **options)
     ax = plot.scree(result, X)
     A = covariance(X.toarray() if scipy.sparse.issparse(X) else X, **options)
     dense = eigenvalue_shares(A, 4)
@@ -55,13 +55,6 @@ def test_shares_beside_those_of_principal_components(container, options):
     assert lines(ax)["ordinary, cumulative"] == pytest.approx(np.cumsum(dense), **tolerance)
     together = spanned_variance(A, result.loadings.astype(float)) / np.trace(A)
     assert lines(ax)["sparse, cumulative"][-1] == pytest.approx(together, **tolerance)
-
-
-def test_shares_of_more_variables_than_samples():
-    X = np.random.default_rng(15).standard_normal((6, 700))
-    result = spcacore.sparse_pca(X, 6, cardinality=30)
-    s = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
-    assert heights(plot.scree(result, X))["ordinary"] == pytest.approx(s / s.sum(), abs=1e-9)
 
 
 def test_shares_of_an_indefinite_matrix():
@@ -74,20 +67,6 @@ def test_shares_of_an_indefinite_matrix():
 def test_dense_components_are_not_called_sparse():
     V = np.linalg.eigh(PROPS.correlation)[1][:, :-3:-1]
     assert set(heights(plot.scree(V, PROPS.correlation, kind="covariance"))) == {"dense", "ordinary"}
-
-
-def test_shares_that_the_result_does_not_know():
-    A = PROPS.correlation
-    V = sparse(16, 13, 3)
-    ax = plot.scree(V, A, kind="covariance")
-    own = [spanned_variance(A, V[:, : t + 1]) / 13 for t in range(3)]
-    assert lines(ax)["sparse, cumulative"] == pytest.approx(own)
-    X = np.random.default_rng(16).standard_normal((30, 13)) * np.arange(1, 14)
-    rotated = spcacore.sca(X, 3, l1_bound=4)
-    assert lines(plot.scree(rotated, X))["sparse, cumulative"] == pytest.approx(rotated.pve)
-    A = covariance(X, scale=True)
-    ax = plot.scree(V, X, scale=True)
-    assert heights(ax)["ordinary"] == pytest.approx(eigenvalue_shares(A, 3))
 
 
 def compared(**options):

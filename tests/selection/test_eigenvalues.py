@@ -220,43 +220,6 @@ def test_repeats_progress_and_an_early_end():
     assert "chosen=" in repr(one)
 
 
-@pytest.mark.parametrize(
-    ("X", "options", "error", "words"),
-    [
-        (np.ones((4, 4)), {"kind": "sparse"}, ValueError, "kind must be one of"),
-        (np.ones((4, 4)), {"adjust": "fdr"}, ValueError, "adjust must be one of"),
-        (np.ones((4, 4)), {"scale": True}, ValueError, "scale must be one of"),
-        (np.ones((4, 4)), {"share": 1.0}, ValueError, "share must be positive and below 1"),
-        (np.ones((4, 4)), {"level": 0}, ValueError, "level must be positive"),
-        (np.ones((4, 4)), {"n_splits": 0}, ValueError, "n_splits must be at least 1"),
-        (np.ones((4, 4)), {"noise": 1.0}, ValueError, "noise is for kind='normal'"),
-        (np.ones((4, 4)), {"kind": "normal", "noise": 0.0}, ValueError, "noise must be positive"),
-        (np.ones((4, 4)), {"kind": "normal"}, ValueError, "no noise"),
-        (np.ones((4, 4)), {"kind": "normal", "scale": "degree"}, ValueError, "for counts and graphs"),
-        (np.ones((4, 4)), {"n_components": 4}, ValueError, r"n_components must be in \[1, 3\]"),
-        (-np.ones((4, 4)), {}, ValueError, "must have counts"),
-        (np.full((4, 4), 0.5), {}, ValueError, "must have counts"),
-        (np.full((4, 4), np.nan), {}, ValueError, "NaN"),
-        (np.full((4, 4), 2.0**60), {}, ValueError, "2\\^53"),
-        (np.zeros((4, 4)), {}, ValueError, "only zeros"),
-        (np.ones((4, 1)), {}, ValueError, "two columns"),
-        (np.ones((4, 3)), {"kind": "graph"}, ValueError, "must be square"),
-        (np.triu(np.ones((4, 4))), {"kind": "graph"}, ValueError, "must be symmetric"),
-        (scipy.sparse.eye_array(4), {"kind": "normal"}, TypeError, "dense X"),
-        (lambda v: v, {}, TypeError, "operator"),
-    ],
-)
-def test_bad_input(X, options, error, words):
-    options = {"n_components": 2} | options
-    with pytest.raises(error, match=words):
-        cve(X, **options)
-
-
-def test_blocks_of_rows_are_refused():
-    with pytest.raises(TypeError, match="in blocks of rows"):
-        cve(spcacore.row_blocks(np.ones((8, 4))), 2)
-
-
 def test_a_loop_is_one_entry_of_a_graph():
     """Of loops alone the value is a binomial count of one of them, whose error is known."""
     X, share = np.diag([1000.0, 10, 10, 10]), 0.25

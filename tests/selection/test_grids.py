@@ -98,9 +98,7 @@ def test_the_result_is_that_of_its_sparsities(name):
     found = select_sparsity(X, pca(2, **options), {parameter: grids}, criterion="bic")
     assert found.parameter == parameter
     assert [one in grid for one, grid in zip(found.chosen_by_component, grids, strict=True)] == [True, True]
-    V = spcacore.sparse_pca(
-        X, 2, **flat.recorded("sparse_pca", {**({parameter: list(found.chosen_by_component)}), **options})
-    ).loadings
+    V = flat.sparse_pca(X, 2, **{parameter: list(found.chosen_by_component)}, **options).loadings
     np.testing.assert_allclose(found.result.loadings, V, atol=1e-6)
 
 
@@ -139,41 +137,6 @@ def test_progress_counts_all_grids_and_ends():
         assert ended.result.n_components == len(ended.chosen_by_component) == count
     with pytest.raises(RuntimeError, match="before two folds"):
         select_sparsity(X, *arguments, n_folds=3, callback=ends_at(3))
-
-
-TWO = pca(2)
-
-
-@pytest.mark.parametrize(
-    ("model", "grid", "error", "words"),
-    [
-        (TWO, [[1, 2]], ValueError, "grid has 1 grid for 2 components"),
-        (TWO, [[1, 2], []], ValueError, r"grid\[1\] is empty"),
-        (TWO, [[1, 2], 3], TypeError, r"grid\[1\] must be a sequence of numbers"),
-        (TWO, [[1, 2], [2, 2]], ValueError, r"grid\[1\] has a value twice: 2"),
-        (TWO, {"cardinality": [[1, 2], [2, 2]]}, ValueError, r"grid\['cardinality'\]\[1\] has a value twice"),
-        (TWO, [[1, 2], [2, 99]], ValueError, r"cardinality\[1\] must be in \[1, 24\]"),
-        (partial(spcacore.spca, n_components=2), [[1, 2], [2, 99]], ValueError, r"cardinality\[1\]\[1\]"),
-        (TWO, [[1, 2], [0, 2]], ValueError, r"grid\[1\]\[0\]"),
-        (pca(2, 3), [[1], [2]], TypeError, "cardinality of the model must be left out"),
-        (pca(2, support="common"), [[1], [2]], ValueError, "support='common'"),
-        (partial(spcacore.sca, n_components=2), [[2, 3], [2]], TypeError, "of all components together"),
-        (partial(spcacore.sma, n_components=2), [[2, 3], [2]], TypeError, "of all components together"),
-        *[(TWO, bad, TypeError, "grid must be a sequence of numbers") for bad in (5, "34", 1.5, {3: 4}.keys)],
-        (TWO, [], ValueError, "grid is empty"),
-        (TWO, {}, TypeError, "grid must have the values of one parameter"),
-        (TWO, [2, 2.5], TypeError, r"grid\[1\] must be an integer"),
-        (TWO, [3, 3], ValueError, "grid has a value twice: 3"),
-    ],
-)  # fmt: skip
-def test_bad_grids(model, grid, error, words):
-    X = planted(n=40, p=24, sizes=(4, 6))
-
-    def told(progress):
-        raise AssertionError("nothing is searched")
-
-    with pytest.raises(error, match=words):
-        select_sparsity(X, model, grid, callback=told)
 
 
 def test_grids_are_for_selections_alone():

@@ -102,27 +102,6 @@ def test_progress_and_an_early_end():
         )
 
 
-COVARIANCE = pca(kind="covariance")
-
-
-@pytest.mark.parametrize(
-    ("X", "model", "options", "error", "words"),
-    [
-        (np.eye(5), COVARIANCE, {"criterion": "bic"}, ValueError, "the number of samples behind"),
-        (np.eye(5), COVARIANCE, {"criterion": "stability"}, ValueError, "needs data"),
-        (np.eye(5), pca(), {"criterion": "stability", "n_resamples": 3}, ValueError, "must be even"),
-        (np.eye(3), pca(), {"criterion": "stability"}, ValueError, "four rows"),
-        (
-            scipy.sparse.linalg.aslinearoperator(np.eye(5)), pca(center=False), {"criterion": "bic"},
-            TypeError, "must have entries",
-        ),
-    ],
-)  # fmt: skip
-def test_bad_input(X, model, options, error, words):
-    with pytest.raises(error, match=words):
-        spcacore.select_sparsity(X, model, [1, 2], **options)
-
-
 # ---- other models
 
 MODELS = {
@@ -181,24 +160,3 @@ def test_every_criterion_finds_the_planted_variables(model, criterion):
     np.testing.assert_array_equal((found.result.loadings != 0).any(axis=1), (V != 0).any(axis=1))
     total = spcacore.explained_variance(X, found.path[0].loadings, ratio=True).sum()
     assert found.path.explained_variance_ratio[0].sum() == pytest.approx(total)
-
-
-@pytest.mark.parametrize(
-    ("model", "grid", "options", "error", "words"),
-    [
-        (spcacore.ppca, None, {}, TypeError, "not ppca, which is not for select_sparsity"),
-        (spcacore.sca, {"cardinality": [2]}, {}, TypeError, "takes l1_bound"),
-        (spcacore.spca, {"cardinality": [2], "penalty": [1.0]}, {}, TypeError, "the values of one parameter"),
-        (partial(spcacore.spca, penalty=1.0), [2], {}, TypeError, "penalty of the model must be left out"),
-        (spcacore.sma, [2.0], {"criterion": "stability"}, ValueError, "chooses rows too"),
-        (partial(spcacore.sca, scale="degree"), [2.0], {}, TypeError, "must be True or False"),
-        (partial(spcacore.sca, n_components=13), [2.0], {}, ValueError, "n_components must be in"),
-        (partial(spcacore.sca, kind="covariance"), [2.0], {}, ValueError, "needs data"),
-        (partial(spcacore.sca, kind="covariance"), [2.0], {"criterion": "bic"}, TypeError, "kind must be"),
-        (pca(), {"penalty": [2.0]}, {}, TypeError, "method 'tpower' takes cardinality, not penalty"),
-        (pca(method="gpower"), None, {}, TypeError, "grid must be given"),
-    ],
-)
-def test_bad_models_and_grids(model, grid, options, error, words):
-    with pytest.raises(error, match=words):
-        spcacore.select_sparsity(data(), model, grid, **options)

@@ -340,94 +340,9 @@ def test_variances_beyond_the_number_range_are_told_once(call):
 # ---- bad input -----------------------------------------------------------------------------------------
 
 X = planted(20, 10, 3)
-A = np.cov(X.T)
 gap = np.zeros_like(X)  # column 3 has one entry
 gap[1:, 3] = np.nan
-PMD = pca(method="pmd"), [1.5]
-COVARIANCE = pca(kind="covariance")
 path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore.select_n_components
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: path(X, pca(), []), ValueError, "grid is empty"),
-        (lambda: path(X, pca(), 3), TypeError, "must be a sequence of numbers"),
-        (
-            lambda: path(X, pca(), [2, 11]),
-            ValueError,
-            r"cardinality must be in \[1, 10\]",
-        ),
-        (
-            lambda: path(X, pca(), [0, 2]),
-            ValueError,
-            r"grid\[0\] must be at least 1",
-        ),
-        (lambda: path(X, pca(), [2, 2]), ValueError, "a value twice: 2"),
-        (lambda: path(X, pca(), {"l1_bound": [2]}), TypeError, "takes cardinality, not l1_bound"),
-        (lambda: path(X, pca(method="gpower")), TypeError, "grid must be given"),
-        (
-            lambda: path(X, pca(method="gpower"), [np.nan]),
-            ValueError,
-            "at least 0, not nan",
-        ),
-        (lambda: path(lambda v: v, COVARIANCE), TypeError, "has no shape"),
-        (
-            lambda: select(np.where(np.arange(200).reshape(20, 10) % 10 == 3, np.nan, X) + gap, *PMD),
-            ValueError,
-            "column 3 of X has only NaN entries",
-        ),
-        (lambda: select(X + gap, *PMD), ValueError, "column 3 of X has entries other than NaN in one fold"),
-        (lambda: path(X, pca(strategy="x")), TypeError, "strategy is no option"),
-        (
-            lambda: select(A, COVARIANCE),
-            ValueError,
-            "for a covariance, use 'sparseness'",
-        ),
-        (
-            lambda: select(X, pca(), n_folds=21),
-            ValueError,
-            "number of rows, 20, not 21",
-        ),
-        (lambda: select(X[:2], pca(), n_folds=2), ValueError, "at least three rows"),
-        (
-            lambda: select(X[:5], pca(5), [2], n_folds=2),
-            ValueError,
-            "at most 2, the rows outside of a fold, not 5",
-        ),
-        (
-            lambda: select(scipy.sparse.linalg.aslinearoperator(X), pca(), [2]),
-            TypeError,
-            "X must have entries for criterion='cv'",
-        ),
-        (
-            lambda: select(
-                scipy.sparse.linalg.aslinearoperator(X), pca(center=False), [2], criterion="sparseness"
-            ),
-            ValueError,
-            "needs the entries of X",
-        ),
-        (lambda: count(X, pca(2, method=spcacore.GPower())), TypeError, "needs penalty"),
-        (lambda: count(X, spcacore.sparse_pca), TypeError, "n_components must be given"),
-        (lambda: count(X, pca(0.5, 2)), TypeError, "n_components must be an integer"),
-        (lambda: count(A, pca(2, 2, kind="covariance")), TypeError, "which a covariance does not have"),
-        (
-            lambda: count(X, pca(2, 2, refine=True)),
-            ValueError,
-            "refine=True finds all",
-        ),
-        (
-            lambda: count(X, pca(2, 2), criterion="sparseness"),
-            ValueError,
-            "criterion must be one of 'cv', 'permutation'",
-        ),
-    ],
-)
-def test_bad_input(call, error, message):
-    before = X.copy()
-    with pytest.raises(error, match=message):
-        call()
-    np.testing.assert_array_equal(X, before)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])

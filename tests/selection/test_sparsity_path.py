@@ -55,9 +55,7 @@ def test_path_of_every_method(method, name, values):
     nonzeros = path.cardinality.sum(axis=1)
     assert np.all(np.diff(nonzeros) >= 0)
     for value, result in zip(path.values.tolist(), path, strict=True):
-        alone = spcacore.sparse_pca(
-            A, 2, **flat.recorded("sparse_pca", {**({name: value}), "kind": "covariance", "method": method})
-        )
+        alone = flat.sparse_pca(A, 2, kind="covariance", method=method, **{name: value})
         assert result.explained_variance[0] >= alone.explained_variance[0] * (1 - 1e-6)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from oracles import covariance
 
-from spcacore import gpower, pmd, scotlass
+from spcacore import pmd, scotlass
 from spcacore.solvers.column_starts import LargestEntries, ThresholdedEntries, promising_columns
 
 
@@ -66,11 +66,8 @@ def objective(A, z, penalty, norm):
 def test_generalized_power_where_all_variances_are_equal(norm, penalty, seed):
     A = topics(seed)
     options = {"norm": norm, "kind": "covariance", "renormalize": False}
-    found = objective(A, gpower(A, penalty, **flat.recorded("gpower", options)).loading, penalty, norm)
-    each = (
-        gpower(A, penalty, **flat.recorded("gpower", {**options, "start": e})).loading
-        for e in np.eye(len(A))[::3]
-    )
+    found = objective(A, flat.gpower(A, penalty, **options).loading, penalty, norm)
+    each = (flat.gpower(A, penalty, start=e, **options).loading for e in np.eye(len(A))[::3])
     assert found >= max(objective(A, z, penalty, norm) for z in each) * (1 - 2e-3)
 
 

@@ -48,7 +48,7 @@ def matrix_of(x):
 def quiet(*args, **kwargs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return dspca(*args, **flat.recorded("dspca", kwargs))
+        return flat.dspca(*args, **kwargs)
 
 
 # ---- the optimum ------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_a_wide_sparse_matrix_is_reduced():
     X[:, :6] += rng.standard_normal((200, 1))
     X = scipy.sparse.csr_array(X)
     for sparsity in ({"cardinality": 6}, {"penalty": 0.3}):
-        x = dspca(X, **flat.recorded("dspca", sparsity))
+        x = flat.dspca(X, **sparsity)
         assert x.kept.size < 50
         np.testing.assert_array_equal(np.flatnonzero(x.loading), np.arange(6))
         assert x.gap < 0.02
@@ -197,7 +197,7 @@ def test_not_converged_no_variance_and_values_as_found():
     assert x.upper_bound >= optimum(A, 3)
     for sparsity in ({"cardinality": 2}, {"penalty": 1.0}, {"penalty": 1.0, "include": [1]}):
         with pytest.warns(RuntimeWarning, match="no variance"):
-            x = dspca(np.ones((5, 4)), **flat.recorded("dspca", sparsity))
+            x = flat.dspca(np.ones((5, 4)), **sparsity)
         assert (x.value, x.upper_bound, x.gap) == (0, 0, 0)
         assert x.dual == x.relaxation == -sparsity.get("penalty", 0.0)
     plain = dspca(A, 3, kind="covariance", options=spcacore.DSPCA(renormalize=False))
@@ -205,22 +205,6 @@ def test_not_converged_no_variance_and_values_as_found():
     np.testing.assert_array_equal(plain.loading != 0, fitted.loading != 0)
     assert plain.value == pytest.approx(plain.loading @ A @ plain.loading)
     assert plain.value <= fitted.value
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "match"),
-    [
-        ({}, TypeError, "either cardinality or penalty"),
-        ({"cardinality": 2, "penalty": 1.0}, TypeError, "either cardinality or penalty"),
-        ({"cardinality": 0}, ValueError, r"cardinality must be in \[1, 8\]"),
-        ({"cardinality": 9}, ValueError, r"cardinality must be in \[1, 8\]"),
-        ({"penalty": -1}, ValueError, "penalty must be"),
-        ({"penalty": np.inf}, ValueError, "penalty must be"),
-    ],
-)
-def test_bad_options(options, error, match):
-    with pytest.raises(error, match=match):
-        dspca(samples(2, 20, 8), **flat.recorded("dspca", options))
 
 
 def test_bad_matrices(monkeypatch):

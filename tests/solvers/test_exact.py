@@ -2,7 +2,6 @@
 
 import itertools
 
-import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -484,22 +483,6 @@ def test_what_is_too_large():
 
 
 # ---- input ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "match"),
-    [
-        ({"tol": 2}, ValueError, "tol"),
-        ({"start": "diagonal"}, TypeError, "start is the string 'diagonal'; an array of numbers is needed"),
-        ({"start": [1.0, 2.0]}, ValueError, "start has 2 entries"),
-        ({"start": np.zeros(13)}, ValueError, "zero vector"),
-    ],
-)
-def test_bad_options(options, error, match):
-    with pytest.raises(error, match=match):
-        branch_and_bound(
-            PITPROPS.correlation, 3, **flat.recorded("branch_and_bound", {**options, "kind": "covariance"})
-        )
 
 
 # ---- several components -----------------------------------------------------------------------------

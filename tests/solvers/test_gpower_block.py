@@ -131,8 +131,8 @@ def test_block_values_are_re_fitted_together(norm):
     """A fixed point of Z <- pattern of F'U mu, U <- polar of F Z mu, with more of what that maximizes."""
     F, mu = data(14), np.array([1.0, 0.8])
     options = {"method": "gpower", "penalty": 0.25, "norm": norm, "relative": True, "block": True, "mu": mu}
-    raw = sparse_pca(F, 2, **flat.recorded("sparse_pca", {**options, "renormalize": False}))
-    V = sparse_pca(F, 2, **flat.recorded("sparse_pca", {**options, "tol": 1e-14})).loadings
+    raw = flat.sparse_pca(F, 2, renormalize=False, **options)
+    V = flat.sparse_pca(F, 2, tol=1e-14, **options).loadings
     np.testing.assert_array_equal(V != 0, raw.loadings != 0)
     Z = np.where(V != 0, mu * (F.T @ polar(F @ V * mu)), 0)
     np.testing.assert_allclose(abs(Z / np.linalg.norm(Z, axis=0)), abs(V), atol=1e-5)
@@ -177,9 +177,7 @@ def test_the_best_of_several_starts_of_a_block(monkeypatch):
     for seed in range(6):
         climbed.clear()
         options = {"penalty": 0.3, "relative": True, "n_starts": 6, "renormalize": False, "rng": seed}
-        sparse_pca(
-            data(seed), 3, **flat.recorded("sparse_pca", {**options, "method": "gpower", "block": True})
-        )
+        flat.sparse_pca(data(seed), 3, method="gpower", block=True, **options)
         objectives = [run.objective for run in climbed]
         assert len(objectives) == 6
         assert chosen[-1].objective == pytest.approx(max(objectives), rel=1e-12)
@@ -205,43 +203,12 @@ def test_block_where_little_is_known_or_left():
     F = data(22, 30, 80)
     options = {"method": "gpower", "norm": "l0", "block": True}
     gamma = 0.1 * bound(F, "l0")
-    known = sparse_pca(
-        F, 2, **flat.recorded("sparse_pca", {**options, "penalty": gamma, "start": "eigenvector"})
-    )
-    products = sparse_pca(
-        aslinearoperator(F), 2, **flat.recorded("sparse_pca", {**options, "penalty": gamma})
-    )
+    known = flat.sparse_pca(F, 2, penalty=gamma, start="eigenvector", **options)
+    products = flat.sparse_pca(aslinearoperator(F), 2, penalty=gamma, **options)
     np.testing.assert_allclose(products.loadings, known.loadings, atol=1e-6)
     for X in (np.ones((20, 5)), np.ones((20, 100))):
         with pytest.warns(RuntimeWarning, match="2 of the 2 components vanished"):
-            assert (
-                sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "penalty": 0})).n_components == 0
-            )
-
-
-def test_block_options_and_refusals():
-    F = data(16)
-    options = {"method": "gpower", "penalty": 0.2, "relative": True, "block": True}
-    told = []
-    result = sparse_pca(F, 2, **flat.recorded("sparse_pca", {**options, "callback": told.append}))
-    assert [t.component for t in told] == [0, 1]
-    with pytest.raises(ValueError, match="all components at once"):
-        result.extend(F, 1)
-    for wrong in ({"deflation": "hotelling"}, {"constraint": "orthogonal"}):
-        with pytest.raises(ValueError, match="all components at once"):
-            sparse_pca(F, 2, **flat.recorded("sparse_pca", {**wrong, **options}))
-    for penalty in (1.5, [0.5, 1.01]):
-        with pytest.raises(ValueError, match=r"penalty(\[1\])? must be in \[0, 1\]"):
-            sparse_pca(F, 2, **flat.recorded("sparse_pca", options | {"penalty": penalty}))
-    for mu in ([1, 2, 3], [1, 0], [1, np.inf], [-1, 1], "ab", ["a", "b"]):
-        with pytest.raises((TypeError, ValueError), match="mu"):
-            sparse_pca(F, 2, **flat.recorded("sparse_pca", {**options, "mu": mu}))
-    with pytest.raises(ValueError, match="mu weights"):
-        sparse_pca(F, 2, **flat.recorded("sparse_pca", {**(options | {"block": False}), "mu": [1, 2]}))
-    with pytest.raises(TypeError, match="block"):
-        sparse_pca(F, 2, cardinality=3, method=spcacore.TPower(block=True))
-    best = sparse_pca(F, 2, **flat.recorded("sparse_pca", {**options, "n_starts": 6, "rng": 1}))
-    assert best.n_components == 2
+            assert flat.sparse_pca(X, 2, penalty=0, **options).n_components == 0
 
 
 @pytest.mark.parametrize("ended", [(True, True), (True, False), (False, True)])

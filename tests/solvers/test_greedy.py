@@ -356,7 +356,7 @@ def test_generalized_deflation_is_the_loop_over_pencils(strategy, seed, p, t, k)
     k = min(k, p)
     A = random_matrix(seed, p, "covariance")
     how = {"kind": "covariance", "method": "greedy", "deflation": "generalized", "strategy": strategy}
-    result = sparse_pca(A, t, **flat.recorded("sparse_pca", {**how, "cardinality": 3}))
+    result = flat.sparse_pca(A, t, cardinality=3, **how)
     more = result.extend(A, 1, cardinality=k)
     assert more.n_components == t + 1
     V = result.loadings
@@ -446,39 +446,3 @@ def test_ties_go_to_the_lower_index():
 
 
 # ---- the call ---------------------------------------------------------------------------------------
-
-
-def test_screening_changes_no_bit():
-    X = np.random.default_rng(1).standard_normal((60, 3000))
-    X[:, 50:70] += np.random.default_rng(2).standard_normal((60, 1))
-    plain = greedy(X, 20, options=spcacore.Greedy(strategy="gradient", screening="none"))
-    screened = greedy(X, 20, options=spcacore.Greedy(strategy="gradient", screening="both"))
-    np.testing.assert_array_equal(screened.path_loading, plain.path_loading)
-    np.testing.assert_array_equal(screened.path_value, plain.path_value)
-    assert screened.screening.questions == 19
-    assert (
-        screened.screening.reads < 0.7 * plain.screening.questions or screened.screening.columns < 19 * 3000
-    )
-
-
-def test_bad_options():
-    X = np.random.default_rng(0).standard_normal((6, 5))
-    with pytest.raises(ValueError, match="cardinality"):
-        greedy(X, 6)
-    with pytest.raises(ValueError, match="first"):
-        greedy(X, 2, first=5)
-    with pytest.raises(ValueError, match="first is for"):
-        greedy(X, 2, first=0, options=spcacore.Greedy(strategy="backward"))
-    for strategy in ("sideways", None, 3):
-        with pytest.raises(ValueError, match="strategy must be one of"):
-            sparse_pca(X, 2, cardinality=2, method=spcacore.Greedy(strategy=strategy or 0))
-    with pytest.raises(ValueError, match="screening='both' does not help greedy with these options"):
-        greedy(X, 2, options=spcacore.Greedy(screening="both"))
-    with pytest.raises(ValueError, match="needs renormalize=True"):
-        sparse_pca(X, 2, cardinality=2, method=spcacore.Greedy(renormalize=False))
-    with pytest.raises(TypeError, match="unexpected keyword argument 'max_iter'"):
-        sparse_pca(X, 2, cardinality=2, method=spcacore.Greedy(max_iter=3))
-    wide = np.random.default_rng(0).standard_normal((3, 2001))
-    for strategy in ("backward", "bidirectional"):
-        with pytest.raises(ValueError, match="at most 2000 variables"):
-            greedy(wide, 2, options=spcacore.Greedy(strategy=strategy))

@@ -48,9 +48,7 @@ def test_against_numpy(how, deflation, renormalize):
     }
     options = {"renormalize": renormalize, "deflation": deflation, "method": "thresholding"}
     kind = "covariance" if how == "covariance" else "data"
-    result = sparse_pca(
-        given[how], 3, **flat.recorded("sparse_pca", {**options, "cardinality": SIZES, "kind": kind})
-    )
+    result = flat.sparse_pca(given[how], 3, cardinality=SIZES, kind=kind, **options)
     wanted = expected(covariance(X), renormalize, deflation)
     np.testing.assert_allclose(result.loadings, wanted, atol=1e-3 if how == "float32" else 1e-8)
     assert result.converged.all()
@@ -69,33 +67,8 @@ def test_many_variables():
 def test_a_baseline(k):
     """No better than the optimum; and with all variables, ordinary principal components."""
     options = {"kind": "covariance", "cardinality": k}
-    value = sparse_pca(
-        PITPROPS, 1, **flat.recorded("sparse_pca", {**options, "method": "thresholding"})
-    ).explained_variance[0]
+    value = flat.sparse_pca(PITPROPS, 1, method="thresholding", **options).explained_variance[0]
     best = spcacore.branch_and_bound(PITPROPS, k, kind="covariance").value
     assert 0.5 * best < value <= best * (1 + 1e-12)
     whole = sparse_pca(PITPROPS, 3, method="thresholding", kind="covariance", cardinality=13)
     np.testing.assert_allclose(whole.explained_variance, np.linalg.eigvalsh(PITPROPS)[:-4:-1])
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        (
-            {"l1_bound": 2},
-            TypeError,
-            "l1_bound is no option of method 'thresholding', but of 'pmd' and 'scotlass'",
-        ),
-        ({"cardinality": 0}, ValueError, "must be in"),
-        ({"cardinality": 3, "max_iter": 5}, TypeError, "max_iter is no option of method 'thresholding'"),
-        ({"cardinality": 3, "screening": "both"}, ValueError, "does not help thresholding"),
-        ({"cardinality": 3, "typo": 5}, TypeError, "unexpected keyword argument 'typo'"),
-    ],
-)
-def test_bad_input(options, error, message):
-    with pytest.raises(error, match=message):
-        sparse_pca(
-            PITPROPS,
-            2,
-            **flat.recorded("sparse_pca", {**options, "method": "thresholding", "kind": "covariance"}),
-        )

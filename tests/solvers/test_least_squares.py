@@ -1,6 +1,5 @@
 """Least squares components, and the fewest variables that explain a share, against enumeration and LAPACK."""
 
-import warnings
 from itertools import combinations
 
 import flat
@@ -117,16 +116,14 @@ def test_large_matrices_are_searched_by_rows_with_the_same_result(monkeypatch, k
     X = samples(1, 60, 300)
     X *= np.exp(-np.arange(300) / 60)
     options = {"strategy": "forward"}
-    whole = least_squares_component(X, k, **flat.recorded("least_squares_component", options))
+    whole = flat.least_squares_component(X, k, **options)
     monkeypatch.setattr(ratios, "LEAST_SQUARES_ORDER", 100)
     for M in (X, scipy.sparse.csr_array(X), X.astype(np.float32)):
-        by_rows = least_squares_component(M, k, **flat.recorded("least_squares_component", options))
+        by_rows = flat.least_squares_component(M, k, **options)
         np.testing.assert_allclose(
             by_rows.loading, whole.loading, atol=1e-3 if M.dtype == np.float32 else 1e-7
         )
-    by_rows = least_squares_component(
-        covariance(X), k, **flat.recorded("least_squares_component", {**options, "kind": "covariance"})
-    )
+    by_rows = flat.least_squares_component(covariance(X), k, kind="covariance", **options)
     np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
 
 
@@ -173,30 +170,6 @@ def test_limits_of_the_exact_search_leave_a_bound():
     assert limited.upper_bound <= np.linalg.eigvalsh(covariance(X))[-1] * (1 + 1e-9)
     full = least_squares_component(X, 8, options=spcacore.LeastSquares(strategy="exact"))
     assert full.value <= limited.upper_bound
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({}, TypeError, "cardinality"),
-        ({"cardinality": 0}, ValueError, "cardinality must be in"),
-        ({"explained": 0.0}, ValueError, "share must be more than 0"),
-        ({"explained": 1.01}, ValueError, "share must be in"),
-        ({"explained": True}, TypeError, "share must be a number"),
-        ({"explained": 0.9, "explained_of": "scores"}, ValueError, "of must be one of"),
-        ({"cardinality": 2, "time_limit": 1.0}, ValueError, "require strategy='exact'"),
-    ],
-)
-def test_bad_options(options, error, words):
-    with pytest.raises(error, match=words):
-        least_squares_component(
-            PITPROPS, **flat.recorded("least_squares_component", {**options, "kind": "covariance"})
-        )
-
-
-def test_input_without_entries_is_refused():
-    with pytest.raises(ValueError, match="least_squares needs the entries of X"):
-        least_squares_component(aslinearoperator(samples(0, 40, 10)), 2)
 
 
 # ---- several components -----------------------------------------------------------------------------
@@ -264,21 +237,6 @@ def test_extending_the_fewest_variables():
     part = sparse_pca(X, 2, cardinality=spcacore.Explained(0.9), method="least_squares").extend(X, 2)
     np.testing.assert_allclose(part.loadings, whole.loadings, atol=1e-9)
     np.testing.assert_allclose(part.explained_variance, whole.explained_variance, rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"deflation": "hotelling"}, "cannot be combined with method 'least_squares'"),
-        ({"refine": True}, "refine=True requires a method that maximizes the variance, not 'least_squares'"),
-        ({"certify": True}, "certify=True requires a method that maximizes the variance"),
-        ({"renormalize": False}, "renormalize=True"),
-    ],
-)
-def test_what_does_not_go_with_least_squares(options, words):
-    options = {"objective": "least_squares", "cardinality": 2} | options
-    with pytest.raises(ValueError, match=words):
-        sparse_pca(PITPROPS, 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
 
 
 # ---- the fewest variables that explain a share ------------------------------------------------------
@@ -365,31 +323,15 @@ def test_one_variable_less_does_not_reach_the_score():
     for seed in range(4):
         A = covariance(samples(seed, 40, 12))
         options = {"method": "thresholding", "renormalize": False, "kind": "covariance"}
-        k = sparse_pca(
-            A, 1, **flat.recorded("sparse_pca", {**options, "explained": 0.9, "explained_of": "score"})
-        ).cardinality[0]
+        k = flat.sparse_pca(A, 1, explained=0.9, explained_of="score", **options).cardinality[0]
         shares = [
             score_share(
                 A,
-                sparse_pca(A, 1, **flat.recorded("sparse_pca", {**options, "cardinality": j})).loadings[:, 0],
+                flat.sparse_pca(A, 1, cardinality=j, **options).loadings[:, 0],
             )
             for j in (k - 1, k)
         ]
         assert shares[0] < 0.9 <= shares[1]
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"explained": 0.9, "method": "pmd"}, TypeError, "takes l1_bound, not cardinality"),
-        ({"explained": [0.9]}, ValueError, "share has 1 entry for 2 components"),
-        ({"explained": [0.9, 2]}, ValueError, r"share\[1\] must be in"),
-        ({"explained": 0.9, "explained_of": "scores"}, ValueError, "of must be one of"),
-    ],
-)
-def test_bad_shares(options, error, words):
-    with pytest.raises(error, match=words):
-        sparse_pca(PITPROPS, 2, **flat.recorded("sparse_pca", {**options, "kind": "covariance"}))
 
 
 def test_of_products_alone():
@@ -436,26 +378,6 @@ def test_components_that_do_not_explain_the_share():
         sparse_pca(A, 0.9, cardinality=1, kind="covariance", deflation="uncorrelated")
 
 
-@pytest.mark.parametrize(
-    ("share", "options", "error", "words"),
-    [
-        (1.0, {}, TypeError, "n_components must be an integer, or a share"),
-        (0.0, {}, TypeError, "n_components must be an integer, or a share"),
-        (np.nan, {}, TypeError, "n_components must be an integer, or a share"),
-        (0.8, {"cardinality": [2, 3]}, ValueError, "cardinality must be one number"),
-    ],
-)
-def test_bad_shares_of_the_total(share, options, error, words):
-    with pytest.raises(error, match=words):
-        sparse_pca(
-            PITPROPS,
-            share,
-            **flat.recorded("sparse_pca", {**({"cardinality": 2} | options), "kind": "covariance"}),
-        )
-    with pytest.raises(ValueError, match="which an operator does not provide"):
-        sparse_pca(aslinearoperator(samples(0, 40, 10)), 0.8, cardinality=2, center=False)
-
-
 def test_no_more_components_than_the_rank_allows():
     with pytest.warns(RuntimeWarning, match="there are no more than 3 components: they explain 0"):
         result = sparse_pca(samples(0, 3, 10), 0.999, cardinality=1)
@@ -481,15 +403,3 @@ def test_variance_by_regression_is_that_of_least_squares(seed):
         assert parts[4] == 0
         assert parts.sum() >= explained_variance(M, V, kind=kind).sum() * (1 - 1e-9)
         assert parts.sum() <= np.linalg.eigvalsh(A)[-4:].sum() * (1 + 1e-9)
-
-
-def test_the_cumulative_variance_of_a_result_is_by_its_objective():
-    X = samples(3, 40, 10)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        result = sparse_pca(X, 3, cardinality=3, method="least_squares")
-    np.testing.assert_allclose(
-        np.cumsum(result.explained_variance),
-        [regressed(X, result.loadings[:, :t]) for t in (1, 2, 3)],
-        rtol=1e-9,
-    )

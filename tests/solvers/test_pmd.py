@@ -9,16 +9,15 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
-from oracles import covariance, reference, spiked
+from oracles import reference, spiked
 
 import spcacore
-from spcacore import pmd, sparse_pca
+from spcacore import pmd
 from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
 
 TIGHT = {"tol": 0, "max_iter": 100000}
-CORRELATION = spcacore.datasets.load_pitprops().correlation
 
 
 def up_to_sign(x, y):
@@ -50,7 +49,7 @@ def test_pma_spc_on_pit_props(bound, orth):
     start = np.linalg.svd(X)[2]
     residual = X
     for t in range(6):
-        x = pmd(residual, bound, **flat.recorded("pmd", {**TIGHT, "center": False, "start": start[t]}))
+        x = flat.pmd(residual, bound, center=False, start=start[t], **TIGHT)
         assert up_to_sign(x.loading, V[:, t]) < 1e-5
         assert np.abs(x.loading).sum() == pytest.approx(bound, abs=1e-12)
         assert up_to_sign(x.sample_loading, residual @ V[:, t] / x.strength) < 1e-5
@@ -71,21 +70,16 @@ def test_pma_spc_on_pit_props(bound, orth):
 def test_pma_spc_where_the_leading_vector_leads_to_the_same(orth, deflation):
     X = reference("pitprops_rootmatrix")
     V = reference(f"pitprops_root_PMA_SPC_{'orth_sumabsv2.4' if orth else 'sumabsv2.4_K6_niter200'}_v")
-    result = sparse_pca(
+    result = flat.sparse_pca(
         X,
         6,
-        **flat.recorded(
-            "sparse_pca",
-            {
-                **TIGHT,
-                "l1_bound": 2.4,
-                "method": "pmd",
-                "deflation": deflation,
-                "renormalize": False,
-                "center": False,
-                "start": "eigenvector",
-            },
-        ),
+        l1_bound=2.4,
+        method="pmd",
+        deflation=deflation,
+        renormalize=False,
+        center=False,
+        start="eigenvector",
+        **TIGHT,
     )
     for t in range(6):
         assert up_to_sign(result.loadings[:, t], V[:, t]) < 1e-5
@@ -99,16 +93,8 @@ def test_pma_nonnegative():
     V = reference("small_PMA_SPC_vpos_sumabsv2_v")
     Z = residual = X - X.mean(axis=0)
     for t in range(V.shape[1]):
-        x = pmd(
-            residual,
-            2,
-            **flat.recorded("pmd", {**TIGHT, "nonnegative": True, "start": np.linalg.svd(Z)[2][t]}),
-        )
-        y = pmd(
-            residual,
-            2,
-            **flat.recorded("pmd", {**TIGHT, "nonnegative": True, "start": -np.linalg.svd(Z)[2][t]}),
-        )
+        x = flat.pmd(residual, 2, nonnegative=True, start=np.linalg.svd(Z)[2][t], **TIGHT)
+        y = flat.pmd(residual, 2, nonnegative=True, start=-np.linalg.svd(Z)[2][t], **TIGHT)
         assert min(np.abs(z.loading - V[:, t]).max() for z in (x, y)) < 1e-6
         residual = residual - np.outer(residual @ V[:, t], V[:, t])
 
@@ -120,11 +106,7 @@ def test_pma_two_way():
     residual = X - X.mean(axis=0)
     start = np.linalg.svd(residual)[2]
     for t in range(3):
-        x = pmd(
-            residual,
-            2,
-            **flat.recorded("pmd", {**TIGHT, "sample_l1_bound": 3, "center": False, "start": start[t]}),
-        )
+        x = flat.pmd(residual, 2, sample_l1_bound=3, center=False, start=start[t], **TIGHT)
         assert up_to_sign(x.loading, V[:, t]) < 1e-5
         assert up_to_sign(x.sample_loading, U[:, t]) < 1e-5
         assert x.strength == pytest.approx(strengths[t], rel=1e-7)
@@ -136,7 +118,7 @@ def test_pma_with_missing_entries():
     X = reference("small40x12_X_10pctNA")
     V = reference("small_PMA_SPC_NA_sumabsv2_v")
     strength = reference("small_PMA_SPC_NA_d_pve")[0, 0]
-    x = pmd(X - np.nanmean(X), 2, **flat.recorded("pmd", {**TIGHT, "center": False, "start": "eigenvector"}))
+    x = flat.pmd(X - np.nanmean(X), 2, center=False, start="eigenvector", **TIGHT)
     assert up_to_sign(x.loading, V[:, 0]) < 1e-7
     assert x.strength == pytest.approx(strength, rel=1e-9)
 
@@ -170,7 +152,7 @@ def test_no_point_of_the_sphere_is_better(bound, nonnegative):
 def test_ends_of_the_range():
     X = np.random.default_rng(0).standard_normal((30, 12)) * np.geomspace(3, 1, 12)
     s, V = np.linalg.svd(X - X.mean(axis=0))[1:]
-    x = pmd(X, 12**0.5, **flat.recorded("pmd", TIGHT))
+    x = flat.pmd(X, 12**0.5, **TIGHT)
     assert up_to_sign(x.loading, V[0]) < 1e-6
     assert x.strength == pytest.approx(s[0])
     one = pmd(X, 1, options=spcacore.PMD(renormalize=False))
@@ -195,11 +177,11 @@ def test_ascent(seed, p, share, nonnegative, indefinite):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         for n_iter in range(8):
-            x = pmd(A, c, **flat.recorded("pmd", {**options, "max_iter": n_iter, "tol": 0}))
+            x = flat.pmd(A, c, max_iter=n_iter, tol=0, **options)
             feasible(x.loading, c, nonnegative)
             values.append(x.value)
         begin, values = values[0], values[1:]  # the first is that of the start, brought within the bound
-        x = pmd(A, c, **flat.recorded("pmd", {**options, "tol": 1e-13}))
+        x = flat.pmd(A, c, tol=1e-13, **options)
     values.append(x.value)
     if indefinite:  # a step that falls raises the shift, and is taken back
         assert values[-1] >= begin - 1e-10 * p
@@ -319,37 +301,17 @@ def test_left_side_and_strength_belong_to_the_loading():
 # ---- several components -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_screening_changes_no_bit():
-    X, _ = spcacore.datasets.make_spiked(60, 3000, cardinality=20, rng=0)
-    for bound in (2.0, 6.0, 30.0):
-        plain = pmd(X, bound, options=spcacore.PMD(screening="none", renormalize=False))
-        for mode in ("both", "shadow", "references"):
-            x = pmd(X, bound, options=spcacore.PMD(screening=mode, renormalize=False))
-            np.testing.assert_array_equal(x.loading, plain.loading)
-            assert x.n_iter == plain.n_iter
-
-
 def test_two_way_residual():
     """deflation="naive" leaves X - d u v', step by step; the diagonal serves the starts."""
     X = spiked()
     options = {"sample_l1_bound": 4.0, "tol": 1e-13}
-    result = sparse_pca(
-        X,
-        4,
-        **flat.recorded(
-            "sparse_pca",
-            {**options, "l1_bound": 2, "method": "pmd", "deflation": "naive", "renormalize": False},
-        ),
-    )
+    result = flat.sparse_pca(X, 4, l1_bound=2, method="pmd", deflation="naive", renormalize=False, **options)
     residual = X - X.mean(axis=0)
     for t in range(4):
-        x = pmd(residual, 2, **flat.recorded("pmd", {**options, "center": False}))
+        x = flat.pmd(residual, 2, center=False, **options)
         assert up_to_sign(x.loading, result.loadings[:, t]) < 1e-5
         residual = residual - x.strength * np.outer(x.sample_loading, x.loading)
-    other = sparse_pca(
-        X, 4, **flat.recorded("sparse_pca", {**options, "l1_bound": 2, "method": "pmd", "renormalize": False})
-    )
+    other = flat.sparse_pca(X, 4, l1_bound=2, method="pmd", renormalize=False, **options)
     assert np.abs(other.loadings - result.loadings).max() > 1e-3
 
 
@@ -369,15 +331,6 @@ def test_residual_with_any_left_side():
         A = Z.T @ Z / 49
         np.testing.assert_allclose(problem.in_units(state.diagonal), A.diagonal(), rtol=1e-10)
         np.testing.assert_allclose(problem.in_units(state.operator.submatrix(np.arange(60))), A, atol=1e-11)
-
-
-def test_renormalize_is_the_leading_eigenvector_of_the_support():
-    bound, A = 1.7, CORRELATION
-    x = pmd(A, bound, kind="covariance", options=spcacore.PMD(renormalize=True))
-    S = np.flatnonzero(pmd(A, bound, kind="covariance", options=spcacore.PMD(renormalize=False)).loading)
-    np.testing.assert_array_equal(np.flatnonzero(x.loading), S)
-    assert x.value == pytest.approx(np.linalg.eigvalsh(A[np.ix_(S, S)])[-1])
-    assert np.abs(x.loading).sum() > bound  # as documented
 
 
 # ---- missing entries --------------------------------------------------------------------------------
@@ -403,22 +356,17 @@ def test_missing_entries_are_left_out(order, center, scale):
     deviation = np.sqrt((Z**2).sum(axis=0) / (seen.sum(axis=0) - 1)) if scale else np.ones(15)
     Z = Z / deviation
     before = X.copy()
-    result = sparse_pca(
+    result = flat.sparse_pca(
         X,
         3,
-        **flat.recorded(
-            "sparse_pca",
-            {
-                **TIGHT,
-                "l1_bound": 2,
-                "method": "pmd",
-                "deflation": "naive",
-                "center": center,
-                "scale": scale,
-                "renormalize": False,
-                "start": "eigenvector",
-            },
-        ),
+        l1_bound=2,
+        method="pmd",
+        deflation="naive",
+        center=center,
+        scale=scale,
+        renormalize=False,
+        start="eigenvector",
+        **TIGHT,
     )
     np.testing.assert_array_equal(X, before)
     assert result.total_variance == pytest.approx((Z**2).sum() / 29)
@@ -465,55 +413,7 @@ def test_missing_entries_in_one_component():
     )
 
 
-def test_what_is_refused_of_missing_entries():
-    X = holes()
-    message = r"entries that are NaN or infinite, the first at \(.*; impute or drop them"
-    with pytest.raises(ValueError, match=message):
-        spcacore.greedy(X, 3)
-    with pytest.raises(ValueError, match=message):
-        sparse_pca(X, 2, cardinality=3, method="greedy")
-    with pytest.raises(ValueError, match="NaN or infinite"):
-        pmd(scipy.sparse.csr_array(X), 2, options=spcacore.PMD(renormalize=False))
-    A = covariance(np.nan_to_num(X))
-    A[3, 4] = A[4, 3] = np.nan
-    with pytest.raises(ValueError, match="NaN or infinite"):
-        pmd(A, 2, kind="covariance", options=spcacore.PMD(renormalize=False))
-    Y = X.copy()
-    Y[5, 5] = np.inf
-    with pytest.raises(ValueError, match=r"1 entry that is NaN or infinite, the first at \(5, 5\)"):
-        pmd(Y, 2, options=spcacore.PMD(renormalize=False))
-    X[:, 9] = np.nan
-    with pytest.raises(ValueError, match="column 9 of X has only NaN entries"):
-        sparse_pca(X, 2, method=spcacore.PMD(l1_bound=2))
-
-
 # ---- options ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bound", [0.99, 13**0.5 + 1e-6, np.nan, np.inf, -1])
-def test_bound_out_of_range(bound):
-    with pytest.raises(ValueError, match=r"l1_bound must be in \[1, 3.60555\]"):
-        pmd(CORRELATION, bound, kind="covariance", options=spcacore.PMD(renormalize=False))
-    with pytest.raises(ValueError, match=r"l1_bound\[1\] must be in \[1, 3.60555\]"):
-        sparse_pca(CORRELATION, 2, kind="covariance", method=spcacore.PMD(l1_bound=[1, bound]))
-    with pytest.raises(ValueError, match=r"sample_l1_bound must be in \[1, 5.47723\]"):
-        pmd(
-            np.eye(30, 13),
-            2,
-            options=spcacore.PMD(sample_l1_bound=bound if bound != 13**0.5 + 1e-6 else 6, renormalize=False),
-        )
-
-
-def test_bad_options():
-    X = spiked()
-    with pytest.raises(ValueError, match="sample_l1_bound needs data"):
-        pmd(CORRELATION, 2, kind="covariance", options=spcacore.PMD(sample_l1_bound=2, renormalize=False))
-    with pytest.raises(ValueError, match="start has 3 entries"):
-        pmd(X, 2, options=spcacore.PMD(start=[1, 2, 3], renormalize=False))
-    with pytest.raises(TypeError, match="method 'pmd' takes l1_bound, not cardinality"):
-        sparse_pca(X, 2, cardinality=3, method=spcacore.PMD(l1_bound=2))
-    with pytest.raises(ValueError, match="needs renormalize=True"):
-        sparse_pca(X, 2, deflation="orthogonal", method=spcacore.PMD(l1_bound=2, renormalize=False))
 
 
 def test_not_converged():

@@ -14,7 +14,6 @@ from extras import optional
 from oracles import best_quotient, covariance, dense_vector, quotient, samples
 
 import spcacore
-from spcacore import sparse_pca
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers.certificates import upper_bounds
@@ -30,7 +29,7 @@ NEAR_ORTHOGONAL = 1e-8
 def generalized(X, r, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return sparse_pca(X, r, **flat.recorded("sparse_pca", {**options, "deflation": "generalized"}))
+        return flat.sparse_pca(X, r, deflation="generalized", **options)
 
 
 def sphere(p, count, seed=0):
@@ -197,21 +196,6 @@ def test_the_objective_never_falls(l0, form, dtype):
     assert rose > 5
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize("screening", ["both", "shadow", "references"])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"method": "gpower", "penalty": 0.2, "relative": True},
-        {"method": "pmd", "l1_bound": 3.0, "n_starts": 3},
-    ],
-)
-def test_screening_does_not_change_the_quotient(options, screening):
-    X = samples(3, 30, 300)
-    found = [generalized(X, 3, screening=how, **options) for how in ("none", screening)]
-    np.testing.assert_array_equal(found[0].loadings, found[1].loadings)
-
-
 # ---- what they explain ------------------------------------------------------------------------------
 
 OPTIONS = [
@@ -234,11 +218,7 @@ def test_cumulative_variance_is_not_below_that_of_projection(name, options):
 
 def check_cumulative(A, r, options):
     ours, plain = (
-        np.cumsum(
-            sparse_pca(
-                A, r, **flat.recorded("sparse_pca", {**options, "kind": "covariance", "deflation": d})
-            ).explained_variance_ratio
-        )
+        np.cumsum(flat.sparse_pca(A, r, kind="covariance", deflation=d, **options).explained_variance_ratio)
         for d in ("generalized", "projection")
     )
     assert (ours >= plain - 1e-9).all()
@@ -309,7 +289,7 @@ def test_scotlass_gives_up_orthogonality_for_variance():
     """Its constraint would leave the quotient nothing to gain."""
     how = {"method": "scotlass", "l1_bound": 1.6, "kind": "covariance", "renormalize": False}
     V = generalized(PITPROPS, 4, **how).loadings
-    W = sparse_pca(PITPROPS, 4, **flat.recorded("sparse_pca", {**how, "deflation": "projection"})).loadings
+    W = flat.sparse_pca(PITPROPS, 4, deflation="projection", **how).loadings
     assert np.abs(W.T @ W - np.eye(4)).max() < 1e-8
     assert np.abs(V.T @ V - np.eye(4)).max() > 1e-3
 

@@ -94,8 +94,6 @@ def test_components_that_are_added_keep_the_counts():
 def test_other_methods_count_too(method):
     X = np.random.default_rng(3).standard_normal((40, 30))
     sparsity = {"gpower": {"penalty": 0.2}, "pmd": {"l1_bound": 2.0}, "scotlass": {"l1_bound": 2.0}}
-    result = spcacore.sparse_pca(
-        X, 1, **flat.recorded("sparse_pca", {**(sparsity.get(method, {"cardinality": 4})), "method": method})
-    )
+    result = flat.sparse_pca(X, 1, method=method, **sparsity.get(method, {"cardinality": 4}))
     starts, ends, best = counts(result)
     assert starts >= ends >= best >= 1

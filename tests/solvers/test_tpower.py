@@ -103,9 +103,9 @@ def test_no_exchange_of_two_variables_helps(kind, dtype):
         A = covariance(X)
         M = (X if kind == "data" else A).astype(dtype)
         options = {"kind": kind, "n_starts": 1}
-        plain = tpower(M, 5, **flat.recorded("tpower", {**options, "swaps": False}))
-        x = tpower(M, 5, **flat.recorded("tpower", options))
-        assert x.value == tpower(M, 5, **flat.recorded("tpower", {**options, "swaps": True})).value
+        plain = flat.tpower(M, 5, swaps=False, **options)
+        x = flat.tpower(M, 5, **options)
+        assert x.value == flat.tpower(M, 5, swaps=True, **options).value
         assert x.value >= plain.value * (1 - 1e-12)
         gained += x.value > plain.value * (1 + 1e-9)
         tolerance = 1e-8 if dtype == np.float64 else 1e-4
@@ -319,10 +319,7 @@ def test_objective_never_decreases_along_a_run(seed, k):
     options = {"start": rng.standard_normal(15), "tol": 0, "renormalize": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        values = [
-            tpower(X, k, **flat.recorded("tpower", {**options, "max_iter": n_iter})).value
-            for n_iter in range(8)
-        ]
+        values = [flat.tpower(X, k, max_iter=n_iter, **options).value for n_iter in range(8)]
     assert (np.diff(values) >= -1e-12 * abs(values[0])).all()
 
 

@@ -131,9 +131,7 @@ def check(X, result, method, given, deflation="projection", scale=False):
 def fit(X, method, given, r=2, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # where fewer components are left
-        return spcacore.sparse_pca(
-            X, r, **flat.recorded("sparse_pca", {**OPTIONS[method], **given, **options, "renormalize": False})
-        )
+        return flat.sparse_pca(X, r, renormalize=False, **OPTIONS[method], **given, **options)
 
 
 @pytest.mark.share(8)
@@ -189,7 +187,7 @@ def test_values_are_fitted_to_the_data_on_the_same_support(method):
         X, given = draw(np.random.default_rng(seed), 40, 80, "noise"), sparsity(method, 0.6)
         plain, fitted = (
             fit(X, method, given, 1),
-            spcacore.sparse_pca(X, 1, **flat.recorded("sparse_pca", {**OPTIONS[method], **given})),
+            flat.sparse_pca(X, 1, **OPTIONS[method], **given),
         )
         assert fitted.screening.working_set > 0
         support, A = plain.loadings[:, 0] != 0, covariance(X)
@@ -345,10 +343,7 @@ def test_without_room_all_columns_are_searched(method, monkeypatch):
     monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 0)
     X = draw(np.random.default_rng(0), 30, 90, "noise")
     options = OPTIONS[method] | sparsity(method, 0.5)
-    results = [
-        spcacore.sparse_pca(X, 2, **flat.recorded("sparse_pca", {**options, "screening": mode}))
-        for mode in ("none", "auto")
-    ]
+    results = [flat.sparse_pca(X, 2, screening=mode, **options) for mode in ("none", "auto")]
     assert results[1].screening.working_set == 0
     np.testing.assert_array_equal(results[1].loadings, results[0].loadings)
 
@@ -381,13 +376,8 @@ def test_a_penalty_that_keeps_many_variables_leaves_the_set(monkeypatch):
 def test_a_set_can_be_asked_for(options, monkeypatch):
     X = draw(np.random.default_rng(0), 30, 40, "planted")
     monkeypatch.setattr(inputs, "WORKING_SET_COST", 10**9)
-    assert spcacore.sparse_pca(X, 1, **flat.recorded("sparse_pca", options)).screening.working_set == 0
-    assert (
-        spcacore.sparse_pca(
-            X, 1, **flat.recorded("sparse_pca", {**options, "screening": "working_set"})
-        ).screening.working_set
-        > 0
-    )
+    assert flat.sparse_pca(X, 1, **options).screening.working_set == 0
+    assert flat.sparse_pca(X, 1, screening="working_set", **options).screening.working_set > 0
 
 
 def test_the_variables_of_many_earlier_components_are_in_the_set(no_search_of_all):
