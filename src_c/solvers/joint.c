@@ -257,8 +257,8 @@ static spca_status ascend_constrained(joint_search_t *s, double bar, double shar
         before = value;
     }
     for (spca_int t = 0; t < o->r; t++) empty |= o->V.nnz[t] == 0;
-    *explained = empty ? -1 : SPCA(joint_settle)(o, bar);
-    return SPCA_OK;
+    *explained = -1;
+    return empty ? SPCA_OK : SPCA(joint_settle)(o, bar, explained);
 }
 
 /* The given loadings ascend where they nearly meet the constraint; else all do by penalties. */
@@ -269,8 +269,8 @@ static spca_status settle_given(joint_search_t *s, double *explained)
     for (spca_int t = 0; t < r; t++) renew_image(s, t);
     penalize(s, 1);
     for (spca_int t = 0; t < r; t++) copy(s, &o->V, t, &o->V, r + t);
-    *explained = SPCA(joint_settle)(o, 0);
-    if (*explained >= 0) return SPCA_OK;
+    spca_status status = SPCA(joint_settle)(o, 0, explained);
+    if (status < 0 || *explained >= 0) return status;
     for (spca_int t = 0; t < r; t++) copy(s, &o->V, r + t, &o->V, t);
     return ascend_constrained(s, 0, FIRST_PENALTY, explained);
 }
@@ -479,7 +479,7 @@ static spca_status move(joint_search_t *s, spca_int number)
         spca_status status = SPCA(joint_subspace)(s, l, o->image);
         if (status < 0) return status;
     }
-    if (number < FIRST_MOVES) {
+    if (number < FIRST_MOVES || held == 0) {
         permute(s, r);
         if (o->constraint) {
             for (spca_int t = 0; t < r; t++) o->V.nnz[t] = 0;

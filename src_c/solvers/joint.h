@@ -67,7 +67,7 @@ double SPCA(joint_ascend)(joint_t *o, spca_int size, int thorough, spca_int *nnz
 /* Under a constraint: loadings near these that meet it, with the best values and exchanges to which
  * they ascend, and what they explain; -1: there are none near.  Given up where that stays behind
  * the bar. */
-double SPCA(joint_settle)(joint_t *o, double bar);
+spca_status SPCA(joint_settle)(joint_t *o, double bar, double *explained);
 /* The largest support of y (p): its variables, ascending, how many, and their entries, of the signs
  * that are given; ties to the first. */
 spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x);

@@ -195,7 +195,7 @@ static void project(const joint_t *o, double *x, double *b)
  * far away, at first. */
 static int corrected(joint_t *o, double *z, int factored)
 {
-    double before = INFINITY;
+    double before = (double)INFINITY;
     for (int pass = 0; pass < CORRECTIONS; pass++) {
         double most = errors(o, z);
         if (most <= EXACT) return 1;
@@ -288,7 +288,7 @@ static double climb(joint_t *o, double value, int steps)
             if (!(slope > 0)) continue;
             reach = sqrt(inner(o, D, D));
             bend = curvature(o, D, b);
-            length = bend < 0 ? slope / (-2 * bend) : INFINITY;
+            length = bend < 0 ? slope / (-2 * bend) : (double)INFINITY;
             length = fmin(length, LONGEST / reach);
             for (int half = 0; half < HALVINGS && !(new > value); half++, length /= 2)
                 new = moved(o, z, length, D);
@@ -435,35 +435,36 @@ static double settled(joint_t *o, int steps)
     return climb(o, variance_at(o, o->V.value), steps);
 }
 
-static double exchange(joint_t *o, double value)
+static spca_status exchange(joint_t *o, double *value)
 {
     spca_int r = o->r;
     for (int pass = 0; pass < PASSES; pass++) {
         exchange_t tried[TRIED];
         int count = promising(o, tried), found = 0;
-        if (asked_to_stop(o->stop, o->ctx)) break;
+        if (asked_to_stop(o->stop, o->ctx)) return SPCA_STOPPED;
         copy_loadings(o, 0, r);
         for (int b = 0; b < count && !found; b++) {
             double new = put(o, tried[b]) ? settled(o, TRIAL) : -1;
-            found = new > value * (1 + RISE);
+            found = new > *value * (1 + RISE);
             if (found)
-                value = climb(o, new, STEPS);
+                *value = climb(o, new, STEPS);
             else
                 copy_loadings(o, r, 0);
         }
         if (!found) break;
     }
-    return value;
+    return SPCA_OK;
 }
 
-double SPCA(joint_settle)(joint_t *o, double bar)
+spca_status SPCA(joint_settle)(joint_t *o, double bar, double *explained)
 {
-    double value = settled(o, ROUGH);
-    if (!(value > bar * (1 - 3 * NEAR))) return value;
-    value = climb(o, value, STEPS);
-    if (value > bar * (1 - NEAR)) value = exchange(o, value);
+    spca_status status = SPCA_OK;
+    *explained = settled(o, ROUGH);
+    if (!(*explained > bar * (1 - 3 * NEAR))) return status;
+    *explained = climb(o, *explained, STEPS);
+    if (*explained > bar * (1 - NEAR)) status = exchange(o, explained);
     for (spca_int t = 0; t < o->r; t++)
         for (spca_int a = t * o->room; a < t * o->room + o->V.nnz[t]; a++)
             if (fabs(o->V.value[a]) < TINY) o->V.value[a] = 0;
-    return value;
+    return status;
 }

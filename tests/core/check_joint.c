@@ -20,7 +20,7 @@ static double explained_by(trial_t *t, spca_int p, spca_int r, spca_int room, in
             }
         for (spca_int i = 0; i < p; i++) square += q[i] * q[i];
         for (spca_int i = 0; i < p && !constraint; i++)
-            q[i] = square > 1e-8 ? q[i] / sqrt(square) : 0;
+            q[i] = square > 1e-9 ? q[i] / sqrt(square) : 0;
         for (spca_int i = 0; i < p; i++)
             for (spca_int j = 0; j < p; j++) sum += q[i] * A[i * p + j] * q[j];
     }
@@ -172,8 +172,9 @@ void SPCA(check_joint)(trial_t *t)
     memcpy(copy, dense, (size_t)(p * p) * sizeof *copy);
     CHECK(t, jacobi(p, copy, values, vectors));
     for (spca_int l = 0; l < r; l++) at_most += values[p - 1 - l];
+    if (s.state[2] == 0) s.explained[0] = 0; /* none were found that are uncorrelated */
     CHECK(t, s.explained[0] <= fmin(trace, at_most) + near);
-    if (whole == r && (!s.constraint || moves > 18))
+    if (whole == r && s.state[2] > 0 && (!s.constraint || moves > 18))
         CHECK(t, s.explained[0] >= at_most - 1e-5 * size);
     if (r == 1) { /* every support */
         spca_int *support = SCRATCH(t, s.room, spca_int);
