@@ -25,11 +25,23 @@ from .._types import MatrixLike, RandomSource
 from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
 from ..operators.blocks import SlicedRows
 from ..operators.partition import row_blocks
-from ..operators.sparse_format import compressed
+from ..operators.sparse import compressed
 from ..progress import Callback, Progress, check_callback
-from .columns import PAIRS, Array, Columns, Labels, Search, as_columns, check_number_range
+from .columns import (
+    PAIRS,
+    Array,
+    Columns,
+    Fit,
+    Labels,
+    Search,
+    WeightedResult,
+    as_columns,
+    check_l1_bound,
+    check_number_range,
+    l1_threshold,
+    warn_unless_converged,
+)
 from .kmeans_blocks import BlockColumns
-from .weights import Fit, WeightedResult, check_l1_bound, l1_threshold, warn_unless_converged
 
 __all__ = ["SparseKMeans", "as_kmeans_input", "best_partition", "first_partitions", "lloyd", "sparse_kmeans"]
 

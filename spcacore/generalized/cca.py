@@ -1,7 +1,7 @@
 """Sparse canonical correlation: few variables of X and few of Y whose combinations go together.
 
-One pair after another, by penalized matrix decomposition (cca_pmd.py) or as a generalized eigenproblem
-(cca_alternation.py).
+One pair after another, by penalized matrix decomposition or as a generalized eigenproblem, both in
+cca_alternation.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .._docstrings import NO_PANDAS, filled
 from .._labels import joined
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, few, warn
-from .._types import MatrixLike, Weights
+from .._types import Array, Index, Mask, MatrixLike, Weights
 from .._validation import (
     LARGEST,
     Hook,
@@ -38,8 +38,7 @@ from ..solvers.base import hook_of_component
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended
 from ..supports.admissible import knowledge
-from .cca_alternation import Alternation
-from .cca_pmd import PenalizedDecomposition, check_l1_bound
+from .cca_alternation import Alternation, PenalizedDecomposition, check_l1_bound
 from .ratio_bounds import refuse_many, smallest
 from .search import DEFLATIONS
 from .sides import (
@@ -113,21 +112,21 @@ class SparseCCAResult(HasLoadings):
     loadings_y: NDArray[Any]
     scores_x: NDArray[Any]
     scores_y: NDArray[Any]
-    correlations: NDArray[np.float64]
-    strengths: NDArray[np.float64]
-    cardinality_x: NDArray[np.intp]
-    cardinality_y: NDArray[np.intp]
+    correlations: Array
+    strengths: Array
+    cardinality_x: Index
+    cardinality_y: Index
     mean_x: NDArray[Any] | None
     mean_y: NDArray[Any] | None
     scale_x: NDArray[Any] | None
     scale_y: NDArray[Any] | None
     names_x: tuple[str, ...] | None
     names_y: tuple[str, ...] | None
-    n_iter: NDArray[np.intp]
-    converged: NDArray[np.bool_]
+    n_iter: Index
+    converged: Mask
     method: str
     deflation: str
-    upper_bound: NDArray[np.float64] | None = None
+    upper_bound: Array | None = None
 
     @property
     def n_components(self) -> int:

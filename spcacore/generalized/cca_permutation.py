@@ -15,7 +15,7 @@ from .._validation import LARGEST, as_seed, check_bool, integer, is_row_blocks, 
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
-from .cca_pmd import PenalizedDecomposition, check_l1_bound, pmd_starts
+from .cca_alternation import PenalizedDecomposition, check_l1_bound, pmd_starts
 from .sides import CrossCovariance, both_sides, common_dtype, correlation, one_of_each
 
 __all__ = ["CCAPermutation", "sparse_cca_permutation"]

@@ -42,10 +42,9 @@ from ..solvers.solution import Solution
 from ..supports.admissible import Supports
 from ..supports.search import Steps
 from ..supports.tree import prove
-from .budget import best_budget, even_split
 from .joint_search import Loading, in_turn
 from .request import Request
-from .supports_together import best_common, best_disjoint
+from .supports_together import best_budget, best_common, best_disjoint, even_split
 
 __all__ = ["bounds_together", "check_sizes", "search_together", "tell_found"]
 

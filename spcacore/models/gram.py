@@ -29,8 +29,7 @@ from .._messages import warn
 from .._records import record
 from .._types import Array
 from .._validation import is_sparse, real_array
-from ..linalg.eigen import leading_eigenpairs
-from ..linalg.lapack import interruptible
+from ..linalg.eigen import interruptible, leading_eigenpairs
 from ..linalg.scaling import exponent_above
 from ..linalg.threads import Report, in_threads
 

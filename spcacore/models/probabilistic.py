@@ -37,7 +37,7 @@ from ..operators.block_tasks import as_kernel_input
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem, warn_out_of_range
-from ..operators.sparse_format import compressed
+from ..operators.sparse import compressed
 from ..progress import Callback, check_callback
 from ..results import LoadingsResult, to_data_units
 from .maximum_likelihood import (

@@ -24,7 +24,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..progress import Callback, Progress, check_callback
-from ..solvers.parameters import shared_parameters
+from ..solvers.base import shared_parameters
 from ..solvers.refitting import refit
 from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower

@@ -22,6 +22,7 @@ import numpy as np
 from scipy import linalg
 
 from .._records import record
+from .._types import Array
 from .._validation import Hook
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
@@ -30,7 +31,7 @@ from ..operators.problem import Problem
 from ..progress import Progress
 from ..solvers.solution import Ended
 from .priors import Diagonal, PriorMatrix, Spectral
-from .variational import Component, Residual, Search, Vector
+from .variational import Component, Residual, Search
 
 __all__ = ["fit_at_once", "fit_in_turn"]
 
@@ -41,8 +42,8 @@ _LOG_2PI = math.log(2 * math.pi)
 class _Point:
     """X = T B and s2, with `GB` = T'X."""
 
-    B: Vector
-    GB: Vector
+    B: Array
+    GB: Array
     noise: float
 
     def apart(self, other: _Point) -> float:
@@ -56,9 +57,9 @@ class _Step:
     """The posteriors and the log-density at a point, and where EM goes from there."""
 
     at: _Point
-    M: Vector
-    a: Vector
-    traces: Vector
+    M: Array
+    a: Array
+    traces: Array
     log_density: float
     next: _Point
 
@@ -74,7 +75,7 @@ class _JointModel:
         self.prior = Diagonal(prior.theta) if isinstance(prior, Spectral) else prior
         self.constant = self.prior.logdet(0.0)
 
-    def product(self, B: Vector) -> Vector:
+    def product(self, B: Array) -> Array:
         """T'T B."""
         V = np.asfortranarray(B if self.U is None else self.U @ B, self.op.dtype)
         G = (self.n - 1) * self.op.apply_block(V).astype(np.float64)
@@ -114,7 +115,7 @@ def _continued(before: _Point, middle: _Point, after: _Point) -> _Point:
     size = float(np.linalg.norm(bend))
     length = max(float(np.linalg.norm(first)) / size, 1.0) if size > 0 else 1.0
 
-    def along(x: Vector, y: Vector, z: Vector) -> Vector:
+    def along(x: Array, y: Array, z: Array) -> Array:
         return x + 2 * length * (y - x) + length**2 * (z - 2 * y + x)
 
     noises = [np.log(point.noise) for point in (before, middle, after)]

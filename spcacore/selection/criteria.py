@@ -21,11 +21,8 @@ from ..linalg.threads import check_jobs
 from ..models.components import SparsePCAResult
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Judged
-from .grids import refuse_nested
-from .information import schwarz_criterion
-from .model import as_model, takes_model
-from .plans import Plan, SearchPlan, plan_of
-from .rows import as_rows
+from .model import as_model, as_rows, refuse_nested, takes_model
+from .plans import Plan, SearchPlan, plan_of, schwarz_criterion
 from .stable_variables import stability
 from .tuning import ByValue, SparsityPath
 

@@ -35,7 +35,7 @@ from .._validation import (
     real_array,
 )
 from ..linalg.scaling import exponent_above, largest_magnitude
-from ..operators.sparse_format import canonical_arrays
+from ..operators.sparse import canonical_arrays
 from ..progress import ProgressCounter, SelectionCallback, check_callback
 from ..readable import Listing, Tabular
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._labels import joined
 from .._limits import STABLE_FREQUENCY
 from .._messages import counted, listed, quiet
-from .._types import MatrixLike, ModelLike, RandomSource, Resampling
+from .._types import Index, MatrixLike, ModelLike, RandomSource, Resampling
 from .._validation import as_seed, check_bool, check_choice, integer, number
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
-from .model import Model, as_model, takes_model
+from .model import Model, as_model, as_rows, takes_model
 from .resampling import (
     RESAMPLINGS,
     ComponentRefits,
@@ -25,7 +24,6 @@ from .resampling import (
     WeightedRefits,
     drawn_weights,
 )
-from .rows import as_rows
 from .stability_result import Stability, assembled
 
 __all__ = ["ALIGNMENTS", "ASSUMPTIONS", "RESAMPLED", "WARM", "stability"]
@@ -223,7 +221,7 @@ def _rows(X: Any, name: str) -> Any:
     return rows
 
 
-def _labels(Y: Any, n: int, resampling: str) -> NDArray[np.intp]:
+def _labels(Y: Any, n: int, resampling: str) -> Index:
     """Which class each row belongs to, counted from 0."""
     y = np.asarray(Y)
     if y.ndim != 1 or len(y) != n:
@@ -234,7 +232,7 @@ def _labels(Y: Any, n: int, resampling: str) -> NDArray[np.intp]:
     return labels.astype(np.intp)
 
 
-def _refits(model: Model, X: Any, Y: Any, labels: NDArray[np.intp] | None, warm: bool) -> Refits:
+def _refits(model: Model, X: Any, Y: Any, labels: Index | None, warm: bool) -> Refits:
     """The model of all the data, ready for resamples."""
     if model.name == "sparse_pca":
         return ComponentRefits(X, model, warm)

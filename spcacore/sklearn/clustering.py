@@ -15,14 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._docstrings import filled
 from .._messages import listed
 from .._types import Array, Index, MatrixLike, Metric
-from .._validation import column_names, default_cardinality
+from .._validation import column_names, default_cardinality, integer
+from ..clustering.columns import WeightedResult
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import sparse_kmeans
-from ..clustering.weights import WeightedResult
 from ..operators.partition import column_means
 from ..operators.transform import scores
-from .base import PARAGRAPHS, as_rng
-from .inputs import checked_input
+from .base import PARAGRAPHS, as_rng, checked_input
 
 __all__ = ["LINKAGES", "SparseHierarchical", "SparseKMeans"]
 
@@ -114,7 +113,7 @@ class SparseKMeans(_SparseClusters):
         [20, 10]
         """
         names = column_names(X)
-        rows = self._checked(X, least=min(2, self.n_clusters))
+        rows = self._checked(X, least=min(2, integer(self.n_clusters, "n_clusters", 1)))
         if self.n_clusters == 1:
             self.labels_: Index = np.zeros(rows.shape[0], np.intp)
             self.cluster_centers_: NDArray[Any] = column_means(rows)[None].astype(rows.dtype, copy=False)
@@ -129,7 +128,7 @@ class SparseKMeans(_SparseClusters):
         self.labels_, self.cluster_centers_ = result.labels, result.centers
         return self
 
-    def predict(self, X: MatrixLike) -> NDArray[np.intp]:
+    def predict(self, X: MatrixLike) -> Index:
         """The cluster of the nearest center, in the weighted variables.
 
         {rows_to}
@@ -213,14 +212,13 @@ class SparseHierarchical(_SparseClusters):
             raise ValueError(f"linkage must be {listed(map(repr, LINKAGES))}, not {self.linkage!r}")
         names = column_names(X)
         rows = self._checked(X, least=2)
-        if not 1 <= self.n_clusters <= rows.shape[0]:
-            raise ValueError(f"n_clusters must be in [1, {rows.shape[0]}], not {self.n_clusters}")
+        n_clusters = integer(self.n_clusters, "n_clusters", 1, rows.shape[0])
         result = sparse_dissimilarity(
             rows, self._bound(rows.shape[1]), self.metric, max_iter=self.max_iter, tol=self.tol
         )
         self._set(result, names)
         self.linkage_ = linkage(result.dissimilarity.astype(np.float64), self.linkage)
-        found = fcluster(self.linkage_, self.n_clusters, "maxclust")
+        found = fcluster(self.linkage_, n_clusters, "maxclust")
         _, first, inverse = np.unique(found, return_index=True, return_inverse=True)
         self.labels_ = np.argsort(np.argsort(first))[inverse]
         return self

@@ -55,12 +55,10 @@ from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost
 from ..readable import Listing, Tabular
 from ..supports.admissible import Supports, knowledge
-from .base import Solver
-from .covariance_blocks import block_bound
-from .covariance_threshold import large_entries, threshold_bound
+from .base import Solver, shared_parameters
+from .covariance_blocks import block_bound, large_entries, threshold_bound
 from .elimination import knapsack, strong_variables_bound
 from .joint_bound import most_together, relaxed_bound
-from .parameters import shared_parameters
 from .semidefinite import dual_bound, shaped_bound
 from .solution import Report
 

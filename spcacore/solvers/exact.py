@@ -43,13 +43,11 @@ from ..operators.submatrix import columns_cost, columns_of, largest_submatrix
 from ..progress import Callback
 from ..results import ExactComponent
 from ..supports.admissible import Supports
-from .base import Run, Solver, check_start, choice_options, drop_zeros, progress_hook
+from .base import Run, Solver, check_start, choice_options, drop_zeros, progress_hook, shared_parameters
 from .certificates import bounds_without_search, by_strong_variables
-from .covariance_blocks import BlockSearch
-from .covariance_threshold import large_entries
+from .covariance_blocks import BlockSearch, large_entries
 from .exact_tree import Search, best_on_support
 from .matrix_search import best_supports
-from .parameters import shared_parameters
 from .solution import Report, Solution, ended
 from .truncated_power import TruncatedPower
 from .unit_search import UnitTree

@@ -43,13 +43,11 @@ from ..operators.problem import Problem
 from ..operators.submatrix import Rows, largest_submatrix, whole_matrix
 from ..progress import Callback
 from ..results import GreedyComponent
-from .base import Run, Solver, choice_options, drop_zeros, progress_hook
-from .bordered_pencil import Pencil
-from .parameters import shared_parameters
+from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
 from .refitting import is_better, refit
 from .solution import ProgressClock, Report, Solution, ended
 from .starts import power_start
-from .swaps import swap_search
+from .swaps import Pencil, swap_search
 from .unit_search import brief_search, forward_by_units
 
 __all__ = ["GreedySearch", "Search", "greedy", "greedy_or"]

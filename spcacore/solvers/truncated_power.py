@@ -32,12 +32,10 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, drop_zeros, run_one
-from .choosing import Step, UnitSteps
+from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .field_search import FieldSearch, rises_above_noise
 from .matrix_search import best_supports
-from .parameters import shared_parameters
-from .refitting import best_run, is_better, penalty_continuation, refit
+from .refitting import Step, UnitSteps, best_run, is_better, penalty_continuation, refit
 from .solution import Report, Solution, Tally, ended
 from .starts import promising_variables, search_starts
 from .swaps import swap_search

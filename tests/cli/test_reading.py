@@ -441,6 +441,10 @@ def raw(content):
     return lambda path: path.write_bytes(content)
 
 
+def zipped(name):
+    return lambda path: zipfile.ZipFile(path, "w").writestr(name, "a,b\n1,2\n")
+
+
 def npy(array):
     return lambda path: np.save(path, array, allow_pickle=True)
 
@@ -482,6 +486,7 @@ PICKLED = np.array([[{}]])
         ("m.feather", raw(b""), (), "--format says what a file of another name holds"),
         ("m.npy", raw(b""), (), "cannot read m.npy: "),
         ("m.npz", raw(b""), (), "m.npz is not an .npz file"),
+        ("m.zip", zipped("m.csv"), (), "m.zip is an archive of other files than arrays"),
         ("m.h5ad", raw(b"\x89HDF\r\n\x1a\n" + b"junk" * 50), (), "m.h5ad"),
         ("m.parquet", raw(b"PAR1junkPAR1"), (), "m.parquet"),
         ("m.mtx", raw(b"1 2\n3 4\n"), (), "cannot read m.mtx: "),

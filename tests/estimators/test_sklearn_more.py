@@ -384,11 +384,15 @@ def test_in_a_pipeline_with_names(clusters):
     ("estimator", "words"),
     [
         (SparseHierarchical(linkage="ward"), "linkage must be"),
-        (SparseHierarchical(61), r"n_clusters must be in \\[1, 60\\]"),
+        (SparseHierarchical(61), r"n_clusters must be in \[1, 60\]"),
+        (SparseHierarchical(2.5), "n_clusters must be an integer"),
+        (SparseHierarchical(None), "n_clusters must be an integer"),
+        (SparseKMeans("two"), "n_clusters must be an integer"),
+        (SparseKMeans(0), "n_clusters must be at least 1"),
     ],
 )
 def test_bad_parameters_of_these(clusters, estimator, words):
-    with pytest.raises(ValueError, match=words.replace("\\\\", "\\")):
+    with pytest.raises((TypeError, ValueError), match=words):
         estimator.fit(clusters[0])
 
 

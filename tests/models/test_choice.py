@@ -23,7 +23,7 @@ from known_variables import (
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.solvers.choosing import Step, UnitSteps
+from spcacore.solvers.refitting import Step, UnitSteps
 from spcacore.supports.admissible import Supports
 
 pytestmark = pytest.mark.usefixtures("few_starts")

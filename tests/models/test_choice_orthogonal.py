@@ -10,8 +10,8 @@ from known_variables import LABELS, MIXED, P, assert_feasible, covariance, data,
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.linalg.signed import signed_ratio
-from spcacore.solvers.orthogonal_choice import orthogonal_bounding
+from spcacore.linalg.pencil import signed_ratio
+from spcacore.solvers.lasso_component import orthogonal_bounding
 from spcacore.supports.admissible import Supports
 
 NOTHING = {"include": None, "exclude": None, "groups": None, "nonnegative": False}

@@ -17,8 +17,8 @@ from scipy.optimize import linear_sum_assignment
 
 import spcacore
 from spcacore import prs, sca, sca_path, sma
+from spcacore.operators.gram import leading_vectors
 from spcacore.operators.inputs import as_problem
-from spcacore.operators.leading import leading_vectors
 
 adjusted_rand_score = optional("sklearn.metrics", "adjusted_rand_score")
 PITPROPS = spcacore.datasets.load_pitprops().correlation

@@ -16,8 +16,8 @@ from oracles import ends_at, planted
 
 import spcacore
 from spcacore.linalg.threads import Report
-from spcacore.operators.sparse_format import permuted_columns
-from spcacore.selection.left_out import left_out_error
+from spcacore.operators.sparse import permuted_columns
+from spcacore.selection.plans import left_out_error
 
 
 def conditional_errors(Y, C):

@@ -11,7 +11,7 @@ from extras import optional
 from oracles import ends_at
 
 import spcacore
-from spcacore.selection import candidates
+from spcacore.selection import resampling
 from spcacore.selection.resampling import Refit, columns_of, drawn_weights
 from spcacore.selection.stability_result import matched, quantiles, rotated
 
@@ -150,22 +150,22 @@ def test_every_method(options):
 )
 def test_wide_resamples_are_fixed_points_among_all_variables(monkeypatch, treatment, dtype, many):
     """Supports hold the largest entries of the deflated A x, computed from a copy of the rows."""
-    monkeypatch.setattr(candidates, "RESAMPLE_PRODUCTS", many)
-    monkeypatch.setattr(candidates, "RESAMPLE_CANDIDATES", 1)  # so that others must enter
+    monkeypatch.setattr(resampling, "RESAMPLE_PRODUCTS", many)
+    monkeypatch.setattr(resampling, "RESAMPLE_CANDIDATES", 1)  # so that others must enter
     rng = np.random.default_rng(3)
     n, p, k = 60, 6000, 8
     X = (rng.standard_normal((n, p)) * rng.uniform(0.5, 1, p) + rng.uniform(0, 0.2, p)).astype(dtype)
     if treatment.pop("vector", False):
         treatment = {"center": np.full(p, 0.1), "scale": np.full(p, 2.0)}
     asked = []
-    original = candidates.CandidateRefits._let_enter
+    original = resampling.CandidateRefits._let_enter
 
     def let_enter(self, resamples, searched, moments):
         pending = original(self, resamples, searched, moments)
         asked.append(len(pending))
         return pending
 
-    monkeypatch.setattr(candidates.CandidateRefits, "_let_enter", let_enter)
+    monkeypatch.setattr(resampling.CandidateRefits, "_let_enter", let_enter)
     found = spcacore.stability(X, pca(2, k, **treatment), resampling="bootstrap", n_resamples=6)
     assert sum(asked) > 0
     weights = drawn_weights(n, "bootstrap", 0, None)
@@ -202,9 +202,9 @@ def _shares_of_fixed_points(F, n, supports, order, rtol):
 
 def test_variables_constant_in_a_resample_are_left_out(monkeypatch):
     """Whatever rounding makes of their variances, by which the data are divided."""
-    original, kept = candidates.CandidateRefits._moments, []
+    original, kept = resampling.CandidateRefits._moments, []
     monkeypatch.setattr(
-        candidates.CandidateRefits, "_moments",
+        resampling.CandidateRefits, "_moments",
         lambda self, weights: kept.append((weights, original(self, weights))) or kept[-1][1],
     )  # fmt: skip
     rng = np.random.default_rng(0)
@@ -227,8 +227,8 @@ def test_what_would_enter_is_asked_of_the_deflated_matrix(monkeypatch):
     weight[0, :8], weight[1, 4:12], weight[2, 6:14] = 3, 2, -1  # components that have variables in common
     X = rng.standard_normal((n, p)) + rng.standard_normal((n, 3)) @ weight
     X[0] += 60 * rng.standard_normal(p)  # resamples without this row have other means
-    original, checked = candidates.CandidateRefits._let_enter, []
-    monkeypatch.setattr(candidates, "RESAMPLE_CANDIDATES", 1)
+    original, checked = resampling.CandidateRefits._let_enter, []
+    monkeypatch.setattr(resampling, "RESAMPLE_CANDIDATES", 1)
 
     def let_enter(self, resamples, searched, moments):
         expected = set()
@@ -252,7 +252,7 @@ def test_what_would_enter_is_asked_of_the_deflated_matrix(monkeypatch):
         assert set(pending) == expected
         return pending
 
-    monkeypatch.setattr(candidates.CandidateRefits, "_let_enter", let_enter)
+    monkeypatch.setattr(resampling.CandidateRefits, "_let_enter", let_enter)
     found = spcacore.stability(X, pca(3, 8), resampling="bootstrap", n_resamples=4)
     assert len(checked) >= 12
     np.testing.assert_allclose(checked, checked[0])  # the units of the operator

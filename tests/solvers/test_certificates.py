@@ -17,7 +17,7 @@ import spcacore
 from spcacore import branch_and_bound, dspca, optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import certificates, covariance_threshold
+from spcacore.solvers import certificates, covariance_blocks
 from spcacore.supports.admissible import Supports
 
 PATHS = {  # how bounds come about beyond so many variables, here none
@@ -405,8 +405,8 @@ def test_a_threshold_bounds_data_of_equal_variances():
 def test_a_threshold_with_few_entries(entries, monkeypatch):
     """No bound is below the optimum, however many entries are kept."""
     monkeypatch.setattr(certificates, "BOUND_ORDER", 0)
-    monkeypatch.setattr(covariance_threshold, "THRESHOLD_ENTRIES", entries)
-    monkeypatch.setattr(covariance_threshold, "THRESHOLD_COLUMNS", 3)
+    monkeypatch.setattr(covariance_blocks, "THRESHOLD_ENTRIES", entries)
+    monkeypatch.setattr(covariance_blocks, "THRESHOLD_COLUMNS", 3)
     for seed in range(examples(20)):
         X = np.random.default_rng(seed).standard_normal((12, 10))
         A = np.corrcoef(X.T)

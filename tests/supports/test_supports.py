@@ -20,9 +20,8 @@ from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.operators.submatrix import KeptRows
 from spcacore.supports.admissible import Supports
-from spcacore.supports.enumeration import enumerated, splits_of
 from spcacore.supports.search import ascend, backward, best_of, forward, swap
-from spcacore.supports.tree import prove
+from spcacore.supports.tree import enumerated, prove, splits_of
 
 SEEDS = range(16)
 
