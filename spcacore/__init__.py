@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 try:
     from . import _core  # noqa: F401  a core that does not load says so at once
 except ImportError as _error:
+    from importlib.util import find_spec
     from pathlib import Path
 
-    if (Path(__file__).parents[1] / "meson.build").exists():  # no file of what is installed
+    source = (Path(__file__).parents[1] / "meson.build").exists()  # no file of what is installed
+    if source and find_spec(f"{__name__}._core") is None:
         raise ImportError(
             f"this is the source of spcacore, in {Path(__file__).parents[1]}, which has no compiled core and "
             "hides the installed package: start Python in another directory"

@@ -166,6 +166,10 @@ SUSPECT_SHARE = 1 / 16  # of the columns, at most, that are read rather than all
 SUSPECT_BYTES = 1 << 24  # and bytes of these
 SPARE_READS = 4  # times as many that are kept
 READ_AHEAD = 256  # such columns that a pass brings at least, if there are so many
+MEMBERS_WORK = (
+    256  # of the square of the number of variables between which a search keeps A, an entry of a row
+)
+FORMING_PASSES = (1, 2, 4, 8)  # in which A is formed, some of its rows in each
 PASS_COLUMNS = 16.0  # columns of A that cost as much as one product, where there are many
 DOUBLE_ORDER = 256  # variables up to which submatrices of float32 data are summed in double precision
 

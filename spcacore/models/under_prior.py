@@ -26,7 +26,7 @@ from scipy.optimize import lsq_linear
 from .._labels import columns_of, symmetric
 from .._messages import counted
 from .._records import record
-from .._types import MatrixLike
+from .._types import Array, MatrixLike
 from .._validation import Hook, integer, real_array
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
@@ -39,7 +39,7 @@ from ..solvers.solution import Ended
 from ..supports.admissible import Supports
 from ..supports.search import forward_ways
 from .priors import Diagonal, PriorMatrix, Spectral
-from .variational import Component, Residual, Search, Vector
+from .variational import Component, Residual, Search
 
 __all__ = ["fit_at_once", "fit_in_turn", "information_projection"]
 
@@ -50,8 +50,8 @@ _LOG_2PI = math.log(2 * math.pi)
 class _Point:
     """X = T B and s2, with `GB` = T'X."""
 
-    B: Vector
-    GB: Vector
+    B: Array
+    GB: Array
     noise: float
 
     def apart(self, other: _Point) -> float:
@@ -65,9 +65,9 @@ class _Step:
     """The posteriors and the log-density at a point, and where EM goes from there."""
 
     at: _Point
-    M: Vector
-    a: Vector
-    traces: Vector
+    M: Array
+    a: Array
+    traces: Array
     log_density: float
     next: _Point
 
@@ -83,7 +83,7 @@ class _JointModel:
         self.prior = Diagonal(prior.theta) if isinstance(prior, Spectral) else prior
         self.constant = self.prior.logdet(0.0)
 
-    def product(self, B: Vector) -> Vector:
+    def product(self, B: Array) -> Array:
         """T'T B."""
         V = np.asfortranarray(B if self.U is None else self.U @ B, self.op.dtype)
         G = (self.n - 1) * self.op.apply_block(V).astype(np.float64)
@@ -123,7 +123,7 @@ def _continued(before: _Point, middle: _Point, after: _Point) -> _Point:
     size = float(np.linalg.norm(bend))
     length = max(float(np.linalg.norm(first)) / size, 1.0) if size > 0 else 1.0
 
-    def along(x: Vector, y: Vector, z: Vector) -> Vector:
+    def along(x: Array, y: Array, z: Array) -> Array:
         return x + 2 * length * (y - x) + length**2 * (z - 2 * y + x)
 
     noises = [np.log(point.noise) for point in (before, middle, after)]
@@ -280,7 +280,7 @@ def information_projection(
     *,
     earlier: ArrayLike | None = None,
     signs: int | ArrayLike | None = None,
-) -> tuple[Vector, Vector, float]:
+) -> tuple[Array, Array, float]:
     """Restrict a normal distribution to few variables, to a subspace, or to given signs.
 
     Of all distributions on a set, this one has the least Kullback-Leibler divergence from the given one: it

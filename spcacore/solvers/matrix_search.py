@@ -94,18 +94,23 @@ def _plan(
     return starts, rounds, max_iter, tol, ends, tried, swapped, (RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), tie)
 
 
+def can_be_swapped(k: int, p: int, swaps: float) -> bool:
+    """Whether k of p variables can be swapped at a cost below `swaps`, which a race then does."""
+    return 20.0 * k**4 <= swaps and 1 < k < p
+
+
 def ends_on_field(
     field: Field, k: int, count: int, most: int, swaps: float, tol: float, hook: Report | None
-) -> tuple[list[End], int]:  # fmt: skip
-    """The different ends of a race, the best first, and how many starts it had.
+) -> tuple[list[End], int, int]:  # fmt: skip
+    """The different ends of a race, the best first, how many starts it had, and the steps to the best.
 
     It has `count` starts, and `most` runs go to their ends.  Where a signal may be weak, the count is 0: then
     every column starts.  Ends whose variables can be swapped at a cost below `swaps` have been.
     """
     A, w = field.matrix, len(field.index)
     if k > w or ended(hook):  # no support is within the field, or none is wanted any more
-        return [], 0
-    deep, swapped = count == 0, SWAPPED_ENDS if 20.0 * k**4 <= swaps and 1 < k < w else 0
+        return [], 0, 0
+    deep, swapped = count == 0, SWAPPED_ENDS if can_be_swapped(k, w, swaps) else 0
     starts = w if deep else count
     plan = _plan(A, deep or w <= RACE_ALL, starts, RACE_MOST_STEPS, tol, most, swapped, FIELD_TIE)
     score, known = field.norms(k) if starts < w else (None, False)
@@ -114,4 +119,4 @@ def ends_on_field(
         End(np.sort(field.index[S]), value, n_runs)
         for S, value, n_runs in zip(supports, values.tolist(), runs.tolist(), strict=True)
     ]
-    return ends, told[0]
+    return ends, told[0], told[2]
