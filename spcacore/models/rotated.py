@@ -138,7 +138,8 @@ def sca(
         an array, the deviation is the root mean square about 0 or about it, with divisor n - 1. "degree" is
         for nonnegative X such as the adjacency matrix of a graph: entries become
         `X_ij / sqrt((d_i + tau) (g_j + tau'))`, where d and g are the sums of rows and columns, tau is the
-        mean of d, and tau' the mean of g (for square X, tau' = tau). `center` subtracts the means of the scaled matrix.
+        mean of d, and tau' the mean of g (for square X, tau' = tau).
+        `center` subtracts the means of the scaled matrix.
     {sample_weight}
     {each_iteration}
 
