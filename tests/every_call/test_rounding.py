@@ -27,4 +27,5 @@ def test_modes_are_what_they_are_called_and_all_functions_have_a_row():
             )
     assert third["up"][0] > third["down"][0] == third["to zero"][0]
     assert third["down"][1] < third["up"][1] == third["to zero"][1]
-    assert rounding.rows().keys() == {call.function for call in CALLS}
+    functions = {call.function for call in CALLS}
+    assert rounding.rows().keys() == functions, "python tests/rounding.py writes the table"
