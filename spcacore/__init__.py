@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from .models.rotated import prs, sca, sca_path, sma
     from .models.rotated_result import RotatedResult
     from .models.structured import StructuredPCAResult, oppca, soppca
+    from .models.under_prior import information_projection
     from .models.variance import GivenLoadings, explained_variance, from_loadings, renormalize
     from .operators.blocks import RowBlocks
     from .operators.moments import Moments
@@ -129,6 +130,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "models.rotated": ("prs", "sca", "sca_path", "sma"),
     "models.rotated_result": ("RotatedResult",),
     "models.structured": ("StructuredPCAResult", "oppca", "soppca"),
+    "models.under_prior": ("information_projection",),
     "models.variance": ("GivenLoadings", "explained_variance", "from_loadings", "renormalize"),
     "operators.blocks": ("RowBlocks",),
     "operators.moments": ("Moments",),
@@ -218,6 +220,7 @@ __all__ = [
     "gpower",
     "greedy",
     "grid_laplacian",
+    "information_projection",
     "kernel_pca",
     "l1_rotation",
     "l1_threshold",

@@ -134,11 +134,12 @@ def sca(
         True, but False with ``scale="degree"``. The leading direction of a scaled graph tells its blocks
         apart as the others do, and its means hold most of that direction; so centering would lose a block.
     scale : bool, "degree" or array-like of shape (p,), default False
-        Divide each column by its standard deviation, or by these positive numbers. If `center` is an array,
-        the deviation is the root mean square about it, with divisor n - 1. "degree" is for nonnegative X such
-        as the adjacency matrix of a graph: entries become `X_ij / sqrt((d_i + tau) (g_j + tau'))`, where d
-        and g are the sums of rows and columns, tau is the mean of d, and tau' the mean of g (for square X,
-        tau' = tau). `center` subtracts the means of the scaled matrix.
+        Divide each column by its standard deviation, or by these positive numbers. If `center` is False or
+        an array, the deviation is the root mean square about 0 or about it, with divisor n - 1. "degree" is
+        for nonnegative X such as the adjacency matrix of a graph: entries become
+        `X_ij / sqrt((d_i + tau) (g_j + tau'))`, where d and g are the sums of rows and columns, tau is the
+        mean of d, and tau' the mean of g (for square X, tau' = tau).
+        `center` subtracts the means of the scaled matrix.
     {sample_weight}
     {each_iteration}
 
