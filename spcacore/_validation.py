@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ._labels import aligned_columns, columns_of, matched, wrong_labels
 from ._limits import CHUNK
 from ._messages import counted, meant, refuse_no_array, warn_repeated
+from ._types import Array
 
 __all__ = [
     "AFTER_ERRORS",
@@ -187,7 +188,7 @@ def without_label(labels: Iterable[Any]) -> list[int]:
     return [i for i, one in enumerate(labels) if _is_missing(one) or bool(one != one)]
 
 
-def _from_objects(x: Any, a: NDArray[Any], name: str) -> NDArray[np.float64]:
+def _from_objects(x: Any, a: NDArray[Any], name: str) -> Array:
     """Objects that are numbers, with NaN where an entry is missing."""
     if a.ndim == 0:
         raise TypeError(f"{name} is of type {type(x).__name__}; an array of numbers is needed")
@@ -418,7 +419,7 @@ def check_bool(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def check_flag_or_vector(value: Any, name: str) -> bool | NDArray[np.float64]:
+def check_flag_or_vector(value: Any, name: str) -> bool | Array:
     """True, False, or one finite number for each variable; those of `scale` are positive."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
@@ -431,7 +432,7 @@ def check_flag_or_vector(value: Any, name: str) -> bool | NDArray[np.float64]:
     return vector
 
 
-def check_weights(value: Any, n: int) -> NDArray[np.float64] | None:
+def check_weights(value: Any, n: int) -> Array | None:
     """Weights of n rows, which may be some of all, or None."""
     if value is None:
         return None
@@ -444,7 +445,7 @@ def check_weights(value: Any, n: int) -> NDArray[np.float64] | None:
     return weight
 
 
-def check_sample_weight(value: Any, n: int) -> NDArray[np.float64] | None:
+def check_sample_weight(value: Any, n: int) -> Array | None:
     """How many samples each of n rows stands for, or None."""
     weight = check_weights(value, n)
     if weight is None:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _core
 from ._limits import SOLVER_TOL
 from ._messages import counted
+from ._types import Array, Index
 from ._validation import check_bool, check_choice, default_cardinality, integer, number, real_array
 
 __all__ = ["Kernels", "ManyComponents", "Status", "float32", "float64", "get_include", "sparse_pca_each"]
@@ -129,10 +130,10 @@ class ManyComponents(NamedTuple):
 
     loadings: NDArray[Any]
     explained_variance: NDArray[Any]
-    total_variance: NDArray[np.float64]
+    total_variance: Array
     mean: NDArray[Any]
     scale: NDArray[Any]
-    n_components: NDArray[np.intp]
+    n_components: Index
 
 
 def sparse_pca_each(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ._docstrings import NO_PANDAS, filled
 from ._messages import counted
-from ._types import MatrixLike
+from ._types import Array, MatrixLike
 from ._validation import LARGEST, check_bool, group_labels, integer
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ class Readable(HasLoadings):
     def _sides(self) -> list[Side]:
         return [Side("", self._loadings(), self.names)]
 
-    def contributions(self) -> NDArray[np.float64]:
+    def contributions(self) -> Array:
         """The loadings in percent, with their signs. The magnitudes of each component add up to 100.
 
         Returns
@@ -332,7 +332,7 @@ class Readable(HasLoadings):
 
     def group_contributions(
         self, groups: Sequence[Hashable] | Mapping[str, Hashable], *, signed: bool = False
-    ) -> dict[Hashable, NDArray[np.float64]]:
+    ) -> dict[Hashable, Array]:
         """Contributions in percent, summed over groups of variables.
 
         Parameters

@@ -15,7 +15,7 @@ from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL, THREAD_ENTRIES
 from .._messages import counted, warn
 from .._records import record
 from .._rendering import Part, table_of
-from .._types import Array
+from .._types import Array, Index
 from .._validation import (
     column_names,
     float_type,
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 
-Labels = NDArray[np.intp]
+Labels = Index
 Search = Generator[tuple[str, Any], Any, Any]  # yields queries about points, receives the answers
 Weighted = tuple[Array, Search]  # a search, and the weights of its points
 PAIRS = "X must have at least two rows: there are no pairs of samples"

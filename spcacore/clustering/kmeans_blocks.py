@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import KMEANS_ENTRIES
+from .._types import Index
 from .._validation import LARGEST, float_type, is_sparse
 from ..operators.block_tasks import as_kernel_input, dense_rows, statistics, sum_parts
-from ..operators.blocks import Index, RowBlocks, locate_not_finite
+from ..operators.blocks import RowBlocks, locate_not_finite
 from ..operators.partition import row_blocks
 from ..operators.sparse import permuted_columns
 from ..operators.statistics import Statistics, merged

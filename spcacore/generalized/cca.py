@@ -18,7 +18,7 @@ from .._docstrings import NO_PANDAS, filled
 from .._labels import joined
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, few, warn
-from .._types import MatrixLike, Weights
+from .._types import Array, Index, Mask, MatrixLike, Weights
 from .._validation import (
     LARGEST,
     Hook,
@@ -112,21 +112,21 @@ class SparseCCAResult(HasLoadings):
     loadings_y: NDArray[Any]
     scores_x: NDArray[Any]
     scores_y: NDArray[Any]
-    correlations: NDArray[np.float64]
-    strengths: NDArray[np.float64]
-    cardinality_x: NDArray[np.intp]
-    cardinality_y: NDArray[np.intp]
+    correlations: Array
+    strengths: Array
+    cardinality_x: Index
+    cardinality_y: Index
     mean_x: NDArray[Any] | None
     mean_y: NDArray[Any] | None
     scale_x: NDArray[Any] | None
     scale_y: NDArray[Any] | None
     names_x: tuple[str, ...] | None
     names_y: tuple[str, ...] | None
-    n_iter: NDArray[np.intp]
-    converged: NDArray[np.bool_]
+    n_iter: Index
+    converged: Mask
     method: str
     deflation: str
-    upper_bound: NDArray[np.float64] | None = None
+    upper_bound: Array | None = None
 
     @property
     def n_components(self) -> int:

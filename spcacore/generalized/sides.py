@@ -17,7 +17,7 @@ from .._labels import joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._messages import quiet
 from .._records import record
-from .._types import Array
+from .._types import Array, Index
 from .._validation import column_names, has_only_products, integer, is_row_blocks, is_sparse, real_array
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
@@ -148,7 +148,7 @@ class Side:
     Z: Any
     offset: Array | None
     root: Array | None
-    order: NDArray[np.intp] | None
+    order: Index | None
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
     exponent: int
@@ -203,7 +203,7 @@ class Side:
     def dtype(self) -> np.dtype[Any]:
         return self.Z.dtype
 
-    def permuted(self, order: NDArray[np.intp]) -> Side:
+    def permuted(self, order: Index) -> Side:
         return replace(self, order=order)
 
     def matvec(self, v: Array) -> Array:

@@ -6,10 +6,10 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from contextvars import copy_context
+from contextlib import contextmanager, suppress
+from contextvars import Context, copy_context
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import takewhile
@@ -32,6 +32,7 @@ __all__ = [
     "get_num_threads",
     "in_threads",
     "limit_threads",
+    "one_ahead",
     "set_num_threads",
 ]
 
@@ -345,6 +346,37 @@ def in_threads(
             pool.shutdown(cancel_futures=True)
             raise
     return [future.result() for future in takewhile(lambda future: not _left_out(future), futures)]
+
+
+def one_ahead(task: Callable[[Item], Result], items: Sequence[Item]) -> Generator[Result, None, None]:
+    """`task(item)` of each item in turn; the next is computed by a thread while the caller uses this one.
+
+    An error of the next is raised in its turn. No thread is left once the iterator is closed or has failed.
+    """
+    following: Future[Result] | None = None
+    thread = threading.Thread()
+
+    def compute(item: Item, context: Context, future: Future[Result]) -> None:
+        try:
+            future.set_result(context.run(task, item))
+        except BaseException as error:
+            future.set_exception(error)
+
+    try:
+        for i, item in enumerate(items):
+            result = task(item) if following is None else following.result()
+            following = None
+            if i + 1 < len(items):
+                future: Future[Result] = Future()
+                thread = threading.Thread(target=compute, args=(items[i + 1], copy_context(), future))
+                with suppress(RuntimeError):  # where no thread can be started, the caller computes it
+                    thread.start()
+                    following = future
+            yield result
+            del result
+    finally:
+        if following is not None:
+            thread.join()
 
 
 def _put(messages: SimpleQueue[tuple[int, Any]], place: int, message: Any) -> None:

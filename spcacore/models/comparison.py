@@ -24,7 +24,7 @@ from .._rendering import (
     shortened,
     significant,
 )
-from .._types import Array, Kind, OperatorLike, Weights
+from .._types import Array, Index, Kind, OperatorLike, Weights
 from .._validation import integer
 from ..operators.gram import dense_shares
 from ..operators.inputs import as_problem
@@ -114,7 +114,7 @@ class Comparison(Tabular):
     reference: int
     kind: str
     n_variables: int
-    variables: NDArray[np.intp]
+    variables: Index
     names: tuple[str, ...] | None
     loadings: PerResult
     explained_variance: dict[str, PerResult]

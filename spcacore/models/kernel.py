@@ -21,7 +21,7 @@ from .._docstrings import filled
 from .._labels import joined
 from .._limits import KERNEL_BYTES, SPARSE_MEAN
 from .._messages import brief, counted
-from .._types import MatrixLike, RandomSource, Weights
+from .._types import Array, MatrixLike, RandomSource, Weights
 from .._validation import (
     aligned,
     as_seed,
@@ -130,8 +130,8 @@ class KernelPCAResult(Tabular):
     """
 
     scores: NDArray[Any]
-    eigenvalues: NDArray[np.float64]
-    explained_variance_ratio: NDArray[np.float64] | None
+    eigenvalues: Array
+    explained_variance_ratio: Array | None
     kernel: str
     bandwidth: float | None
     degree: int | None
@@ -152,7 +152,7 @@ class KernelPCAResult(Tabular):
         return self.scores.shape[1]
 
     @property
-    def explained_variance(self) -> NDArray[np.float64]:
+    def explained_variance(self) -> Array:
         """Variance of each column of scores, `eigenvalues / (n - 1)`, n the sum of sample weights."""
         return self.eigenvalues / ((self.total_weight or len(self.scores)) - 1)
 
@@ -469,7 +469,7 @@ def _check_size(size: int, limit: float, name: Any, solver: Any, ridge: Any) -> 
                 raise ValueError(f"{what} needs a matrix of {size} bytes, and memory_limit is {limit:g}")
 
 
-def _check_rank(values: NDArray[np.float64], noise: float) -> None:
+def _check_rank(values: Array, noise: float) -> None:
     rank = int(np.count_nonzero(values > noise))
     if rank == 0:
         raise ValueError(

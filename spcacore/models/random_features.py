@@ -8,7 +8,7 @@ nearly ZZ', whose components are those of the m x m matrix Z'HZ, H = I - 11'/n, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from scipy.linalg import blas
 
 from .._docstrings import filled
 from .._limits import BANDWIDTH_ROWS
-from .._types import MatrixLike, RandomSource
+from .._types import Array, MatrixLike, RandomSource
 from .._validation import (
     aligned,
     as_seed,
@@ -79,7 +79,7 @@ def as_kernel_input(X: Any, square: bool = False, name: str = "X") -> Any:
     return S
 
 
-def column_means(a: Any, weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def column_means(a: Any, weight: Array | None = None) -> Array:
     """The means of the columns, dense or sparse."""
     with np.errstate(under="ignore"):
         if weight is not None:
@@ -87,7 +87,7 @@ def column_means(a: Any, weight: NDArray[np.float64] | None = None) -> NDArray[n
         return np.asarray(a.mean(axis=0, dtype=np.float64)).ravel()
 
 
-def median_distance(data: Any, seed: int, weight: NDArray[np.float64] | None = None) -> float:
+def median_distance(data: Any, seed: int, weight: Array | None = None) -> float:
     """The median distance between rows that differ, in a sample where there are many rows."""
     a, weight = sample_rows(data, np.random.default_rng(seed), weight)
     a = a.toarray().astype(np.float64) if is_sparse(a) else a.astype(np.float64)
@@ -107,7 +107,7 @@ def median_distance(data: Any, seed: int, weight: NDArray[np.float64] | None = N
     return math.ldexp(float(middle), exponent)
 
 
-def _weighted_median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+def _weighted_median(values: Array, weight: Array) -> float:
     """The median of values that stand so many times each."""
     order = np.argsort(values, kind="stable")
     total = np.cumsum(weight[order])
@@ -156,9 +156,7 @@ def as_rows(X: Any, p: int | None = None, name: str = "X") -> Any:
     return rows
 
 
-def sample_rows(
-    data: Any, rng: np.random.Generator, weight: NDArray[np.float64] | None = None
-) -> tuple[Any, NDArray[np.float64] | None]:
+def sample_rows(data: Any, rng: np.random.Generator, weight: Array | None = None) -> tuple[Any, Array | None]:
     """At most `BANDWIDTH_ROWS` rows, drawn at random, in their order, and their weights."""
     n = data.shape[0]
     if n > BANDWIDTH_ROWS:
@@ -222,9 +220,9 @@ class RandomFeatures(Result):
     ((3, 100), 100)
     """
 
-    weights: NDArray[np.float64]
-    offset: NDArray[np.float64]
-    shift: NDArray[np.float64]
+    weights: Array
+    offset: Array
+    shift: Array
     bandwidth: float
     names: tuple[str, ...] | None = None
 
@@ -355,7 +353,7 @@ def random_fourier_features(
 
 
 def drawn_features(
-    X: Any, n_features: Any, bandwidth: Any, rng: Any, sample_weight: NDArray[np.float64] | None = None
+    X: Any, n_features: Any, bandwidth: Any, rng: Any, sample_weight: Array | None = None
 ) -> RandomFeatures:
     """The same, where the rows of X may have weights."""
     m = integer(n_features, "n_features", 1)
@@ -390,7 +388,7 @@ def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice
         yield part, Z
 
 
-Moments = tuple[float, NDArray[np.float64], NDArray[np.float64]]
+Moments = tuple[float, Array, Array]
 
 
 def feature_moments(rows: Any, features: RandomFeatures, weight: Any = None) -> Moments:
@@ -417,11 +415,12 @@ def feature_moments(rows: Any, features: RandomFeatures, weight: Any = None) -> 
     return n, near + total, C
 
 
-def merge_moments(parts: list[Moments]) -> Moments:
+def merge_moments(parts: Iterable[Moments]) -> Moments:
     """The moments of all rows, from those of parts of them."""
-    n, mean, C = parts[0]
+    each = iter(parts)
+    n, mean, C = next(each)
     C = C.copy(order="F")
-    for size, other, more in parts[1:]:
+    for size, other, more in each:
         difference, whole = other - mean, (n + size) or 1.0
         mean = mean + difference * (size / whole)
         C += more

@@ -14,7 +14,7 @@ from .. import _core
 from .._labels import reordered, row_labels
 from .._limits import PENCIL_SCHUR, VARIANCE_LEFT
 from .._messages import counted
-from .._types import Definition, Kind, OperatorLike, Switch, Weights
+from .._types import Array, Definition, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
 from ..operators.gram import cheap_dense_shares
@@ -49,7 +49,7 @@ def explained_variance(
     X: OperatorLike, loadings: object, definition: Definition = "cumulative", *,
     ratio: bool = False,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
-) -> NDArray[np.float64]:  # fmt: skip
+) -> Array:  # fmt: skip
     """Variance that each loading explains, by one of four definitions.
 
     With unit columns `v_t` of V and the covariance matrix A:
@@ -133,7 +133,7 @@ def explained_variance(
 
 def checked_loadings(
     loadings: Any, p: int, names: tuple[str, ...] | None, ndim: int | tuple[int, ...] = 2
-) -> NDArray[np.float64]:
+) -> Array:
     """As float64, with columns of unit norm, or zero, and rows in the order of these names."""
     source = as_result(loadings)
     found = loadings_in(source)
@@ -152,7 +152,7 @@ def checked_loadings(
 
 def operator_variances(
     problem: Problem, V: NDArray[Any], definition: str, given: DTypeLike = np.float64
-) -> NDArray[np.float64]:
+) -> Array:
     """The variances in the operator's own units; V has unit or zero columns.
 
     Their entries have the rounding of the operator, or of the type that was given.
@@ -196,10 +196,10 @@ class Additional:
 
     def __init__(self, op: _core.Operator, definition: str):
         self.op, self.regression = op, definition == "regression"
-        self.basis: list[NDArray[np.float64]] = []
-        self.images: list[NDArray[np.float64]] = []
+        self.basis: list[Array] = []
+        self.images: list[Array] = []
 
-    def __call__(self, index: NDArray[np.intp], entries: NDArray[Any]) -> float:
+    def __call__(self, index: Index, entries: NDArray[Any]) -> float:
         op = self.op
         x = np.zeros(op.p)
         x[index] = entries
@@ -249,7 +249,7 @@ class TotalShare:
         return f"they explain {self.explained / (self.total or 1):.4g} of the total, not {self.share:g}"
 
 
-def _adjusted(op: _core.Operator, V: NDArray[Any]) -> NDArray[np.float64]:
+def _adjusted(op: _core.Operator, V: NDArray[Any]) -> Array:
     """Squared diagonal of R in A^(1/2) V = QR; 0 where a score lies in the span of the earlier ones."""
     out = np.zeros(V.shape[1])
     images = np.zeros((V.shape[1], op.m))
@@ -366,15 +366,15 @@ class GivenLoadings(LoadingsResult):
     loadings: NDArray[Any]
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
-    explained_variance: NDArray[np.float64]
-    explained_variance_ratio: NDArray[np.float64] | None
+    explained_variance: Array
+    explained_variance_ratio: Array | None
     total_variance: float | None
-    cardinality: NDArray[np.intp]
+    cardinality: Index
     kind: str
     n_samples: int | None
     names: tuple[str, ...] | None
     method: str
-    dense_ratio: NDArray[np.float64] | None
+    dense_ratio: Array | None
     scores: NDArray[Any] | None = None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BLOCKS_SUBMATRIX_ORDER, FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES
+from .._limits import FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES
 from .._types import Index
 from ..supports.admissible import Supports
 from .deflation import PROJECTION, DeflatedOperator
@@ -256,9 +256,9 @@ def can_be_formed(problem: Problem, state: DeflatedOperator) -> bool:
         return False
     if state.deflation.residual and state.loadings:
         return False
-    op = problem.operator
+    op: Any = problem.operator
     if op.by_passes:
-        return problem.p <= BLOCKS_SUBMATRIX_ORDER
+        return bool(op.gram.races)
     return bool(op.in_memory) and (not op.symmetric_form or op.dense or problem.p <= FIELD_COLUMNS)
 
 

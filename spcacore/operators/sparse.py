@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
+from .._types import Array, Index
 from .._validation import float_type, is_sparse, raise_not_finite
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from .base import Affine, CovarianceStorage, DataStorage
@@ -19,7 +20,7 @@ from .dense import columns_as_float64, refuse_indefinite
 from .gram import pairs_of
 from .problem import Problem
 from .screening import available_memory
-from .statistics import Index, Standardization, Statistics, compressed_statistics
+from .statistics import Standardization, Statistics, compressed_statistics
 from .working_set import ColumnBounds, CompressedWorkingSet
 
 __all__ = ["CompressedCovariance", "CompressedData", "canonical_arrays", "compressed", "permuted_columns"]
@@ -155,7 +156,7 @@ class CompressedData(DataStorage):
         self.row_major, self.shape = self.matrix.format == "csr", self.matrix.shape
         self.dtype, self.cost = self.arrays[0].dtype, max(self.arrays[0].size, self.shape[1])
 
-    def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
+    def statistics(self, weight: Array | None) -> Statistics:
         found = compressed_statistics(self.shape, self.row_major, *self.arrays, weight)
         assert found is not None
         return found
@@ -167,7 +168,7 @@ class CompressedData(DataStorage):
         data, indices, indptr = self.arrays
         return data.size, pairs_of(indptr if self.row_major else indices, self.row_major, self.shape[0])
 
-    def columns(self, index: Index) -> NDArray[np.float64]:
+    def columns(self, index: Index) -> Array:
         return columns_as_float64(self.matrix[:, index].toarray())
 
     def raise_not_finite(self) -> None:

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CACHED_ENTRIES
+from .._types import Array, Index
 from .._validation import is_operator, is_row_blocks, is_sparse, raise_not_finite, real_array
 from .dense import has_blas_layout
 from .problem import Problem
 from .sparse import compressed
-from .statistics import Index
 
 __all__ = ["fitted_scores", "products_of_scores", "scores"]
 
@@ -83,8 +83,8 @@ def scores(
 
 def products_of_scores(
     X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None,
-    weight: NDArray[np.float64] | None,
-) -> NDArray[np.float64]:  # fmt: skip
+    weight: Array | None,
+) -> Array:  # fmt: skip
     """T' diag(weight) T of the scores T, in float64; of data in blocks of rows where these are."""
     if is_row_blocks(X):
         from . import partition

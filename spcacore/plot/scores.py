@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._docstrings import filled
 from .._messages import counted
 from .._rendering import shortened
-from .._types import MatrixLike
+from .._types import Array, Index, MatrixLike
 from .._validation import integer, real_array
 from ..readable import as_result, is_table
 from . import drawing
@@ -174,7 +174,7 @@ def _scores(result: Any, source: Any, p: int, r: int) -> NDArray[Any]:
     return Z
 
 
-def _numbers(labels: Any, n: int) -> NDArray[np.float64] | None:
+def _numbers(labels: Any, n: int) -> Array | None:
     """Labels that are numbers rather than classes, with NaN where there is none."""
     given = np.asarray(labels)
     if given.dtype == object and all(isinstance(x, (int, float, np.number, type(None))) for x in given.flat):
@@ -187,9 +187,7 @@ def _numbers(labels: Any, n: int) -> NDArray[np.float64] | None:
     return values if len(known) > len(_STYLES) or np.any(known != np.rint(known)) else None
 
 
-def _scatter_numbers(
-    ax: Any, Z: NDArray[Any], values: NDArray[np.float64], style: dict[str, Any], title: str
-) -> None:
+def _scatter_numbers(ax: Any, Z: NDArray[Any], values: Array, style: dict[str, Any], title: str) -> None:
     """From dark to light, but for what the background would hide."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
@@ -203,7 +201,7 @@ def _scatter_numbers(
     drawing.add_color_bar(ax, image, shortened(title))
 
 
-def _classes(labels: Any, n: int) -> tuple[list[str], NDArray[np.intp]]:
+def _classes(labels: Any, n: int) -> tuple[list[str], Index]:
     given = np.asarray(labels)
     if given.shape != (n,):
         raise ValueError(f"labels must have shape ({n},), not {given.shape}")
@@ -220,7 +218,7 @@ def _classes(labels: Any, n: int) -> tuple[list[str], NDArray[np.intp]]:
 
 
 def _scatter_classes(
-    ax: Any, Z: NDArray[Any], kinds: list[str], member: NDArray[np.intp], style: dict[str, Any]
+    ax: Any, Z: NDArray[Any], kinds: list[str], member: Index, style: dict[str, Any]
 ) -> None:
     drawn = []
     for c, (marker, color) in zip(range(len(kinds)), _STYLES):  # noqa: B905
@@ -240,7 +238,7 @@ def _scatter_classes(
         text.set(text=shortened(kind), **drawing.VERBATIM)  # a label that begins with _ would be left out
 
 
-def _label_tips(ax: Any, tips: NDArray[np.float64], names: list[str]) -> None:
+def _label_tips(ax: Any, tips: Array, names: list[str]) -> None:
     """Each name beyond its arrow, or as near as leaves room for those of longer arrows.
 
     Names of arrows that end close together, in one direction, are lines of one text.
@@ -289,7 +287,7 @@ def _label_tips(ax: Any, tips: NDArray[np.float64], names: list[str]) -> None:
         )  # fmt: skip
 
 
-def _gathered(tips: NDArray[np.float64], size: float) -> list[list[int]]:
+def _gathered(tips: Array, size: float) -> list[list[int]]:
     """Groups of arrows, from the longest: each ends near another of its group, nearly in one direction."""
     groups: list[list[int]] = []
     for i, tip in enumerate(tips):
@@ -304,7 +302,7 @@ def _gathered(tips: NDArray[np.float64], size: float) -> list[list[int]]:
     return groups
 
 
-def _overlap(box: NDArray[np.float64], others: NDArray[np.float64]) -> float:
+def _overlap(box: Array, others: Array) -> float:
     """Area that a box has in common with others."""
     sides = np.minimum(box[1], others[:, 1]) - np.maximum(box[0], others[:, 0])
     return float(np.prod(np.maximum(sides, 0), axis=1).sum())

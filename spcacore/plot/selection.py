@@ -12,6 +12,7 @@ from .._docstrings import filled
 from .._limits import LOG_SPAN
 from .._messages import counted
 from .._rendering import shortened
+from .._types import Array
 from .._validation import LARGEST, integer, real_array
 from ..selection.stability_result import Stability
 from . import drawing
@@ -138,7 +139,7 @@ def path(
     return ax
 
 
-def _draw_path(ax: Any, source: Any, values: NDArray[Any], order: NDArray[Any]) -> NDArray[np.float64]:
+def _draw_path(ax: Any, source: Any, values: NDArray[Any], order: NDArray[Any]) -> Array:
     shares = 100 * np.asarray(source.explained_variance_ratio, np.float64)
     total, r = shares.sum(axis=1), shares.shape[1]
     x = values[order]
@@ -171,7 +172,7 @@ def _draw_path(ax: Any, source: Any, values: NDArray[Any], order: NDArray[Any]) 
     return total
 
 
-def _draw_selection(ax: Any, source: Any, values: NDArray[Any], order: NDArray[Any]) -> NDArray[np.float64]:
+def _draw_selection(ax: Any, source: Any, values: NDArray[Any], order: NDArray[Any]) -> Array:
     score = np.asarray(source.score, np.float64)
     error = None if source.standard_error is None else np.asarray(source.standard_error, np.float64)
     ax.plot(values[order], score[order], "o-", color=drawing.SPARSE, markersize=4.5, label="score")

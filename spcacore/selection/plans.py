@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._limits import HELD_OUT_ENTRIES
 from .._messages import counted, quiet, warn
 from .._records import record
-from .._types import Array
+from .._types import Array, Index
 from .._validation import as_seed, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import Report, in_threads
@@ -146,7 +146,7 @@ class Plan:
                     j = int(np.argmax(empty))
                     raise ValueError(f"column {j} of X has entries other than NaN in one fold only")
 
-        def score(fold: NDArray[np.intp], report: Report) -> list[float]:
+        def score(fold: Index, report: Report) -> list[float]:
             rows = np.delete(np.arange(n), fold)
             problem, solutions = self.searched(X.taken(rows) if by_blocks else X[rows], report)
             held = HeldOutRows(X.taken(fold) if by_blocks else X[fold], problem.unscreened())
@@ -417,7 +417,7 @@ def _sum_of_squares(rows: Any, units: _Units) -> float:
     return sum(float(np.nansum(part**2)) for part in units.parts(rows))
 
 
-def _predicted(rows: Any, units: _Units, used: NDArray[np.intp], W: Array, noise: float) -> float:
+def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) -> float:
     """The sum of squares of the variables with loadings, less that of the prediction errors."""
     predicted, step = 0.0, max(1, HELD_OUT_ENTRIES // (len(used) * W.shape[1] + W.shape[1] ** 2))
     for start in range(0, rows.shape[0], step):

@@ -335,7 +335,7 @@ def _through(V: Array, x: Array) -> Array:
 
 
 RESAMPLINGS = ("complementary", "half", "bootstrap")
-Sparse = tuple[NDArray[np.intp], NDArray[np.float64]]
+Sparse = tuple[Index, Array]
 
 
 @record
@@ -343,12 +343,10 @@ class Refit:
     """Components of one resample: variables and entries of each, and shares of its variance if known."""
 
     components: list[Sparse]
-    shares: NDArray[np.float64] | None
+    shares: Array | None
 
 
-def drawn_weights(
-    n: int, resampling: str, seed: int, labels: NDArray[np.intp] | None
-) -> Callable[[int], NDArray[np.float64]]:
+def drawn_weights(n: int, resampling: str, seed: int, labels: Index | None) -> Callable[[int], Array]:
     """The weights of the i-th resample, drawn within each label where there are some.
 
     Half-samples have floor(m/2) of m rows; of complementary pairs the two of a pair share none.
@@ -357,7 +355,7 @@ def drawn_weights(
     if labels is not None:
         parts = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
 
-    def weights(i: int) -> NDArray[np.float64]:
+    def weights(i: int) -> Array:
         pair, second = divmod(i, 2) if resampling == "complementary" else (i, 0)
         rng = np.random.default_rng([seed, 2, pair])
         out = np.zeros(n)
@@ -380,10 +378,10 @@ class Refits(ABC):
     batch = 1
 
     @abstractmethod
-    def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
+    def of(self, weights: Array, report: Report) -> list[Refit]:
         """Of resamples, one per row."""
 
-    def reference(self) -> NDArray[np.float64]:
+    def reference(self) -> Array:
         """The loadings of all the data."""
         return np.asarray(self.result.loadings, np.float64)
 
@@ -420,7 +418,7 @@ class ComponentRefits(Refits):
             entries = max(problem.cost // 2, RESAMPLE_ENTRIES)
             self.batch = int(np.clip(entries // (problem.p * (2 + self.r)), 1, RESAMPLE_BATCH))
 
-    def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
+    def of(self, weights: Array, report: Report) -> list[Refit]:
         if self.kept is None:
             return [self._one(w, report) for w in weights]
         out = []
@@ -431,7 +429,7 @@ class ComponentRefits(Refits):
                 out.append(Refit([(x.index, x.entries.astype(np.float64)) for x in found[0]], found[1]))
         return out
 
-    def _one(self, w: NDArray[np.float64], report: Report) -> Refit:
+    def _one(self, w: Array, report: Report) -> Refit:
         """Searched among all variables."""
         request = self.request.having(sample_weight=w)
         tell = check_callback(lambda progress: report())
@@ -457,7 +455,7 @@ class WeightedRefits(Refits):
         if warm and V.any(axis=0).all():
             self.model = model.begun_at(V)
 
-    def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
+    def of(self, weights: Array, report: Report) -> list[Refit]:
         out = []
         for w in weights:
             result = self.weighted(w, lambda progress: report())
@@ -465,21 +463,21 @@ class WeightedRefits(Refits):
             out.append(Refit(columns_of(self.loadings(result)), _floats(shares)))
         return out
 
-    def weighted(self, w: NDArray[np.float64], tell: Callable[[Any], object]) -> Any:
+    def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
         """The result of rows of these weights."""
         return self.model.fit(*self.data, sample_weight=w, callback=tell)
 
     def loadings(self, result: Any) -> NDArray[Any]:
         return np.asarray(result.loadings)
 
-    def reference(self) -> NDArray[np.float64]:
+    def reference(self) -> Array:
         return np.asarray(self.loadings(self.result), np.float64)
 
 
 class RowRefits(WeightedRefits):
     """Of an estimator that knows no weights: it is fitted to the rows of a resample, as often as drawn."""
 
-    def weighted(self, w: NDArray[np.float64], tell: Callable[[Any], object]) -> Any:
+    def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
         rows = np.repeat(np.arange(len(w)), w.astype(np.intp))
         return self.model.fit(plain_rows(self.data[0])[rows], callback=tell)
 
@@ -509,5 +507,5 @@ def columns_of(loadings: NDArray[Any]) -> list[Sparse]:
     return out
 
 
-def _floats(shares: Any) -> NDArray[np.float64] | None:
+def _floats(shares: Any) -> Array | None:
     return None if shares is None else np.asarray(shares, np.float64)

@@ -9,13 +9,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._docstrings import NO_PANDAS, filled
 from .._limits import QUANTILE_ENTRIES, READ_VARIABLES, TAIL_CACHE, TAIL_ENTRIES
 from .._messages import counted, few
 from .._rendering import Part, table_of
-from .._types import Array, Index
+from .._types import Array, Index, Mask
 from .._validation import group_labels, integer, number
 from ..linalg.orthogonal import unit_columns
 from ..readable import Judged, Listing, Tabular, labels
@@ -109,7 +108,7 @@ class Stability(Judged, Tabular):
     threshold: Array
     any_threshold: float
     expected_false: Array | None
-    stable: NDArray[np.bool_]
+    stable: Mask
     loading_interval: Array
     explained_variance_ratio: Array | None
     explained_interval: Array | None
@@ -123,7 +122,7 @@ class Stability(Judged, Tabular):
     max_false: float
     n_samples: int
     names: tuple[str, ...] | None
-    chosen: tuple[tuple[NDArray[np.intp], ...], ...] = field(repr=False)
+    chosen: tuple[tuple[Index, ...], ...] = field(repr=False)
 
     @property
     def n_components(self) -> int:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._labels import joined
 from .._limits import STABLE_FREQUENCY
 from .._messages import counted, listed, quiet
-from .._types import MatrixLike, ModelLike, RandomSource, Resampling
+from .._types import Index, MatrixLike, ModelLike, RandomSource, Resampling
 from .._validation import as_seed, check_bool, check_choice, integer, number
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
@@ -222,7 +221,7 @@ def _rows(X: Any, name: str) -> Any:
     return rows
 
 
-def _labels(Y: Any, n: int, resampling: str) -> NDArray[np.intp]:
+def _labels(Y: Any, n: int, resampling: str) -> Index:
     """Which class each row belongs to, counted from 0."""
     y = np.asarray(Y)
     if y.ndim != 1 or len(y) != n:
@@ -233,7 +232,7 @@ def _labels(Y: Any, n: int, resampling: str) -> NDArray[np.intp]:
     return labels.astype(np.intp)
 
 
-def _refits(model: Model, X: Any, Y: Any, labels: NDArray[np.intp] | None, warm: bool) -> Refits:
+def _refits(model: Model, X: Any, Y: Any, labels: Index | None, warm: bool) -> Refits:
     """The model of all the data, ready for resamples."""
     if model.name == "sparse_pca":
         return ComponentRefits(X, model, warm)

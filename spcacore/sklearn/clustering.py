@@ -128,7 +128,7 @@ class SparseKMeans(_SparseClusters):
         self.labels_, self.cluster_centers_ = result.labels, result.centers
         return self
 
-    def predict(self, X: MatrixLike) -> NDArray[np.intp]:
+    def predict(self, X: MatrixLike) -> Index:
         """The cluster of the nearest center, in the weighted variables.
 
         {rows_to}

@@ -15,7 +15,7 @@ from .._docstrings import filled
 from .._labels import joined
 from .._limits import ESTIMATOR_ENTRIES
 from .._records import record
-from .._types import Array, MatrixLike
+from .._types import Array, Index, MatrixLike
 from .._validation import column_names, is_row_blocks, is_sparse
 from ..linalg.orthogonal import orthonormal
 from ..models.probabilistic import ppca
@@ -49,9 +49,9 @@ class Density:
     """The normal distribution above, of centered and scaled rows; U in the variables that it uses."""
 
     p: int
-    used: NDArray[np.intp]
-    U: NDArray[np.float64]
-    along: NDArray[np.float64]
+    used: Index
+    U: Array
+    along: Array
     noise: float
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
@@ -66,7 +66,7 @@ class Density:
             max(getattr(X, "n_samples", X.shape[0]) - 1, 1) if weight is None else float(weight.sum()) - 1
         )
 
-        def variances(Q: NDArray[np.float64]) -> NDArray[np.float64]:
+        def variances(Q: Array) -> Array:
             # SciPy would copy all entries of X to the precision of Q
             given = Q.astype(X.dtype) if is_sparse(X) and X.dtype.kind == "f" else Q
             return products_of_scores(X, given, mean, scale, weight) / degrees
@@ -77,7 +77,7 @@ class Density:
     def in_span(
         cls,
         V: NDArray[Any],
-        variances: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+        variances: Callable[[Array], Array],
         mean: Any,
         scale: Any,
         total: float,
@@ -105,7 +105,7 @@ class Density:
             q -= 1
         return cls(p, used, Q @ vectors[:, :q], values[:q], noise, mean, scale)
 
-    def log_density(self, X: Any) -> NDArray[np.float64]:
+    def log_density(self, X: Any) -> Array:
         q = len(self.along)
         if self.noise == 0 and q < self.p:
             raise ValueError(
@@ -113,7 +113,7 @@ class Density:
                 "fit fewer of them"
             )
         if is_row_blocks(X):
-            found: NDArray[np.float64] = row_blocks(X).mapped(_log_density, (), np.dtype(np.float64), self)
+            found: Array = row_blocks(X).mapped(_log_density, (), np.dtype(np.float64), self)
             return found
         parts = [self._squares(rows) for rows in self._rows(X)]
         square = np.concatenate([s for s, _ in parts])
@@ -127,7 +127,7 @@ class Density:
             determinant += 2 * float(np.log(self.scale.astype(np.float64)).sum())
         return -0.5 * (self.p * math.log(2 * math.pi) + determinant + square)
 
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Array:
         C = np.zeros((self.p, self.p))
         C[np.ix_(self.used, self.used)] = (self.U * (self.along - self.noise)) @ self.U.T
         C[np.diag_indices(self.p)] += self.noise
@@ -142,7 +142,7 @@ class Density:
         for start in range(0, X.shape[0], step):
             yield X[start : start + step]
 
-    def _squares(self, rows: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _squares(self, rows: Any) -> tuple[Array, Array]:
         """`sum t_j^2/l_j` and `||y - U t||^2` of each row; only the variables in use have a part of U t."""
         sparse = is_sparse(rows)
         m = np.zeros(self.p) if self.mean is None else self.mean.astype(np.float64)
@@ -162,7 +162,7 @@ class Density:
                 rest = np.einsum("ij,ij->i", Y, Y)
             return np.sum((t / np.sqrt(self.along)) ** 2, axis=1), rest
 
-    def _unused(self, rows: Any, m: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _unused(self, rows: Any, m: Array, s: Array) -> Array:
         """Squares of sparse rows in the variables that U does not use."""
         weight = np.ones(self.p)
         weight[self.used] = 0
@@ -174,7 +174,7 @@ class Density:
         return seen + np.maximum(base.sum() - np.bincount(row, base[column], rows.shape[0]), 0)
 
 
-def _log_density(block: Any, density: Density) -> NDArray[np.float64]:
+def _log_density(block: Any, density: Density) -> Array:
     return density.log_density(finite(block))
 
 
@@ -184,7 +184,7 @@ class Likelihood(Invertible):
 
     _density: Density
 
-    def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
+    def score_samples(self, X: MatrixLike) -> Array:
         """Log-density of each row of X in the model of the components and noise.
 
         The model has covariance `W W' + s2 I`, with W in the span of the components. W and s2 are fitted to
@@ -386,7 +386,7 @@ class PPCA(WeightedBatches, Likelihood):
         back = np.where(length > 0, self.explained_variance_ / np.where(length > 0, length, 1), 0)
         return self._rows((S * back.astype(S.dtype)) @ self.result_.directions.T)
 
-    def score_samples(self, X: MatrixLike) -> NDArray[np.float64]:
+    def score_samples(self, X: MatrixLike) -> Array:
         """Log-density of the observed entries of each row.
 
         {missing_to}

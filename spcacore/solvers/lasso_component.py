@@ -14,7 +14,7 @@ from .. import _core
 from .._asked import as_record
 from .._limits import ORTHOGONAL_THRESHOLD_STEPS, REFIT_RISE, WORKING_SET_FACTOR
 from .._records import record
-from .._types import Kind, OperatorLike, Switch, Weights
+from .._types import Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import real_array
 from ..choice import Choice
 from ..linalg.orthogonal import orthonormal_basis
@@ -28,7 +28,7 @@ from ..supports.admissible import Supports
 from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .column_starts import begin_among
 from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros
-from .refitting import Rule, Step, UnitSteps, Vector, best_of_bounded, refit
+from .refitting import Rule, Step, UnitSteps, best_of_bounded, refit
 from .solution import ProgressClock, Report, Solution
 
 __all__ = ["LassoComponent", "orthogonal_bounding", "scotlass"]
@@ -62,7 +62,7 @@ class LassoComponent(IterativeSolver):
         Q, supports = _columns_of(state), state.supports
 
         def run(
-            operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]
+            operator: _core.Operator, index: Index, entries: NDArray[Any], _: tuple[int, ...]
         ) -> Solution | None:
             if supports.shapes:
                 outside = (Q if operator is op else Q[:, :0]).astype(np.float64)
@@ -99,7 +99,7 @@ class LassoComponent(IterativeSolver):
 
     def candidates(
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
-    ) -> NDArray[np.intp]:
+    ) -> Index:
         return begin_among(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
 
     def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
@@ -216,7 +216,7 @@ def scotlass(
     return run.component()
 
 
-def _columns(earlier: Any, p: int, names: tuple[str, ...] | None) -> NDArray[np.float64]:
+def _columns(earlier: Any, p: int, names: tuple[str, ...] | None) -> Array:
     """Its columns, as rows of unit norm."""
     if earlier is None:
         return np.empty((0, p))
@@ -242,7 +242,7 @@ def _columns_of(state: DeflatedOperator) -> NDArray[Any]:
     return Q
 
 
-def _basis(state: DeflatedOperator) -> tuple[NDArray[np.float64], ...]:
+def _basis(state: DeflatedOperator) -> tuple[Array, ...]:
     """Orthonormal, of what a loading has to be orthogonal to."""
     if state.constraint is not None:
         return state.basis
@@ -269,11 +269,11 @@ _EXACT, _ENOUGH = 64 * float(np.finfo(np.float64).eps), float(np.finfo(np.float6
 _FAR = 1e6  # steps where h is flat, in units of a
 
 
-def orthogonal_bounding(choice: Supports, bound: float, Q: Vector) -> Rule:
+def orthogonal_bounding(choice: Supports, bound: float, Q: Array) -> Rule:
     """The rule of a bound among vectors with Q'x = 0; zeros where no such unit vector attains the maximum."""
     threshold, begin = UnitSteps(choice, Step.L1_BOUND, level=bound), np.zeros(Q.shape[1])
 
-    def rule(a: Vector) -> tuple[NDArray[np.intp], Vector]:
+    def rule(a: Array) -> tuple[Index, Array]:
         nonlocal begin
         index, s, begin = _solved(_Dual(choice, threshold, a, Q), begin if begin.any() else Q.T @ a)
         return index, s
@@ -282,9 +282,9 @@ def orthogonal_bounding(choice: Supports, bound: float, Q: Vector) -> Rule:
 
 
 def ascend_orthogonally(
-    op: _core.Operator, choice: Supports, bound: float, Q: Vector, index: NDArray[np.intp],
+    op: _core.Operator, choice: Supports, bound: float, Q: Array, index: Index,
     entries: NDArray[Any], max_iter: int, tol: float, hook: Report | None,
-) -> tuple[int, NDArray[np.intp], NDArray[Any], float, int]:  # fmt: skip
+) -> tuple[int, Index, NDArray[Any], float, int]:  # fmt: skip
     """As `UnitSteps.ascend` by that rule, without x'Ax, which is the objective."""
     steps = UnitSteps(choice, Step.L1_BOUND, level=bound)
     if Q.shape[1] == 0:
@@ -292,7 +292,7 @@ def ascend_orthogonally(
         return status, index, entries, value, n_iter
     rule, clock = orthogonal_bounding(choice, bound, Q), ProgressClock(hook)
     x = choice.oriented(steps.start(op, index, entries))
-    best: tuple[NDArray[np.intp], Vector, float] | None = None
+    best: tuple[Index, Array, float] | None = None
     status, n_iter, support = 1, 0, np.flatnonzero(x)
     if max_iter == 0 and x.any():
         support, x = rule(x)
@@ -322,11 +322,11 @@ def ascend_orthogonally(
 class _Point:
     """mu with its s and h, the support that s may have, and Q'w."""
 
-    mu: Vector
-    index: NDArray[np.intp]
-    s: Vector
+    mu: Array
+    index: Index
+    s: Array
     value: float
-    left: Vector
+    left: Array
 
     @property
     def largest(self) -> float:
@@ -339,16 +339,16 @@ class _Dual:
 
     choice: Supports
     threshold: Rule
-    a: Vector
-    Q: Vector
+    a: Array
+    Q: Array
 
-    def at(self, mu: Vector) -> _Point:
+    def at(self, mu: Array) -> _Point:
         b = self.a - self.Q @ mu
         index, s = self.threshold(b)
         w = s / (float(np.linalg.norm(s)) or 1.0)
         return _Point(mu, index, s, float(b @ w), self.Q.T @ w)
 
-    def curvature(self, x: _Point) -> Vector:
+    def curvature(self, x: _Point) -> Array:
         """Of h, the level following mu."""
         unit, S = self.choice.unit, np.flatnonzero(x.s)
         norms = self.choice.norms(self.choice.projected(self.a - self.Q @ x.mu))
@@ -370,7 +370,7 @@ class _Dual:
         return H / scale
 
 
-def _solved(dual: _Dual, mu: Vector) -> tuple[NDArray[np.intp], Vector, Vector]:
+def _solved(dual: _Dual, mu: Array) -> tuple[Index, Array, Array]:
     """Support and s of the mu where Newton steps end, and that."""
     x, damping = dual.at(mu), 1e-10
     for _ in range(ORTHOGONAL_THRESHOLD_STEPS):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE
 from .._records import replaced
+from .._types import Array, Index, Mask
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.pencil import raised_ratio, signed_vector
 from ..operators.deflation import DeflatedOperator
@@ -28,7 +29,6 @@ __all__ = [
     "Span",
     "Step",
     "UnitSteps",
-    "Vector",
     "best_of_bounded",
     "best_run",
     "is_better",
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-Run = Callable[[_core.Operator, NDArray[np.intp], NDArray[Any]], tuple[Any, ...]]
+Run = Callable[[_core.Operator, Index, NDArray[Any]], tuple[Any, ...]]
 
 
 def penalty_continuation(
@@ -162,10 +162,10 @@ def refit(state: DeflatedOperator, x: Solution, nonnegative: bool = False) -> So
     return replaced(x, entries=value, objective=objective)
 
 
-Span = tuple[NDArray[np.float64], NDArray[np.float64]]
+Span = tuple[Array, Array]
 
 
-def _feasible_span(state: DeflatedOperator, index: NDArray[np.intp]) -> Span | None:
+def _feasible_span(state: DeflatedOperator, index: Index) -> Span | None:
     """Y and s, with W = I + Y diag(s) Y' such that x = W z are the feasible vectors on a support.
 
     Let Q_S = Y diag(h)^(1/2) E' be the rows of Q there. Under a constraint W = I - YY'. Under generalized
@@ -185,7 +185,7 @@ def _feasible_span(state: DeflatedOperator, index: NDArray[np.intp]) -> Span | N
 
 
 def leading_vector(
-    op: _core.Operator, index: NDArray[np.intp], value: NDArray[Any], span: Span | None = None
+    op: _core.Operator, index: Index, value: NDArray[Any], span: Span | None = None
 ) -> tuple[NDArray[Any], float]:
     """Leading eigenvector of A[index, index], and its eigenvalue; `value` starts the large case.
 
@@ -216,15 +216,13 @@ def leading_vector(
     return np.ascontiguousarray(vectors[:, 0], op.dtype), float(eigenvalues[0])
 
 
-def _within(span: Span, z: NDArray[Any]) -> NDArray[np.float64]:
+def _within(span: Span, z: NDArray[Any]) -> Array:
     """W z."""
     Y, s = span
     return z + Y @ ((s if z.ndim == 1 else s[:, None]) * (Y.T @ z))
 
 
-def _feasible(
-    span: Span, z: NDArray[Any], unused: NDArray[np.bool_], objective: float
-) -> tuple[NDArray[Any], float]:
+def _feasible(span: Span, z: NDArray[Any], unused: Mask, objective: float) -> tuple[NDArray[Any], float]:
     """W z over its norm; the eigenvectors that W maps to zero are not feasible."""
     x = _within(span, z.astype(np.float64))
     norm = float(np.linalg.norm(x))
@@ -268,8 +266,7 @@ def _signed_vector(
 # ---- steps and ascents among supports of whole units and of given signs, by kernels (units.c, unit_ascent.c)
 
 
-Vector = NDArray[np.float64]
-Rule = Callable[[Vector], tuple[NDArray[np.intp], Vector]]  # of A x
+Rule = Callable[[Array], tuple[Index, Array]]  # of A x
 
 
 class Step(IntEnum):
@@ -287,15 +284,15 @@ class UnitSteps:
     def __init__(self, supports: Supports, step: Step, count: int = 0, level: float = 0.0):
         self.supports, self.rule = supports, supports.rule(step, count, level)
 
-    def __call__(self, y: Vector) -> tuple[NDArray[np.intp], Vector]:
+    def __call__(self, y: Array) -> tuple[Index, Array]:
         """The support, and the next vector from y = A x, of any norm; x'Ax is taken as 1."""
         x, units = self.rule.step(np.ascontiguousarray(y), 1.0)
         return self.supports.index(units), x
 
     def ascend(
-        self, op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], max_iter: int, tol: float,
+        self, op: _core.Operator, index: Index, entries: NDArray[Any], max_iter: int, tol: float,
         hook: Report | None,
-    ) -> tuple[int, NDArray[np.intp], NDArray[Any], float, float, int]:  # fmt: skip
+    ) -> tuple[int, Index, NDArray[Any], float, float, int]:  # fmt: skip
         """x <- the step of A x over its norm, until the objective rises no more; the best x met.
 
         Returns status, as the kernels do, index, entries, objective, x'Ax and the number of iterations.
@@ -307,7 +304,7 @@ class UnitSteps:
         support = self.supports.index(units)
         return status, support, x[support].astype(op.dtype), objective, quadratic, n_iter
 
-    def start(self, op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]) -> Vector:
+    def start(self, op: _core.Operator, index: Index, entries: NDArray[Any]) -> Array:
         """Dense; a variable alone stands for its group."""
         x, members = np.zeros(op.p), index
         x[index] = entries

@@ -264,9 +264,7 @@ def l1_rotation(
     return rotated, rotation.astype(rotated.dtype, copy=False)
 
 
-def l1_rotate(
-    Y: NDArray[Any], max_iter: int, tol: float, varimax: bool = True
-) -> tuple[NDArray[np.float64], bool]:
+def l1_rotate(Y: NDArray[Any], max_iter: int, tol: float, varimax: bool = True) -> tuple[Array, bool]:
     """Y <- Y R in place, in Fortran order; R, and whether the sweeps came to rest."""
     peak = max(float(Y.max()), -float(Y.min()))
     exponent = math.frexp(peak)[1] if not 1e-30 < peak < 1e30 else 0
