@@ -17,9 +17,9 @@ from .._records import record
 from .._rendering import Part, table_of
 from .._types import Array, Index
 from .._validation import (
+    check_sample_weight,
     column_names,
     float_type,
-    is_row_blocks,
     is_sparse,
     number,
     real_array,
@@ -31,26 +31,10 @@ from ..operators.sparse import compressed, permuted_columns
 from ..readable import Listing, Tabular, labels
 
 __all__ = [
-    "PAIRS",
-    "Columns",
-    "Fit",
-    "Labels",
-    "Search",
-    "Weighted",
-    "WeightedResult",
-    "as_columns",
-    "check_l1_bound",
-    "check_l1_bounds",
-    "check_number_range",
-    "l1_threshold",
-    "matrix_product",
-    "membership",
-    "nearest",
-    "require_memory",
-    "run_search",
-    "warn_unless_converged",
-]
-
+    "PAIRS", "Columns", "Fit", "Labels", "Search", "Weighted", "WeightedResult", "as_columns",
+    "check_l1_bound", "check_l1_bounds", "check_number_range", "l1_threshold", "matrix_product",
+    "membership", "nearest", "run_search", "split_weight", "warn_unless_converged",
+]  # fmt: skip
 
 Labels = Index
 Search = Generator[tuple[str, Any], Any, Any]  # yields queries about points, receives the answers
@@ -73,6 +57,10 @@ class Columns:
     names : tuple of str or None
     rows : ndarray of shape (p, n) or None
         All variables as `blocks` yields them; None where it computes them from `source`.
+    weight : ndarray of shape (n,) or None
+        How many samples each row stands for, each more than none. Variables are centered by it.
+    kept : ndarray or None
+        Which rows of the caller's these are, where some have the weight 0.
     poll : callable
         Called before each block; what it raises ends the call.
     """
@@ -83,6 +71,13 @@ class Columns:
     names: tuple[str, ...] | None
     rows: NDArray[Any] | None = None
     poll: Callable[[], object] = lambda: None
+    weight: Array | None = None
+    kept: Labels | None = None
+
+    @property
+    def mass(self) -> Array:
+        """How many samples each row stands for."""
+        return np.ones(self.n) if self.weight is None else self.weight
 
     @property
     def n(self) -> int:
@@ -131,7 +126,7 @@ class Columns:
         np.subtract(columns.toarray() if is_sparse(columns) else columns, middle[:, None], out=T)
         T *= self.dtype.type(math.ldexp(1.0, -self.exponent))
         if centered:
-            T -= T.mean(axis=1, keepdims=True)
+            T -= np.average(T, axis=1, weights=self.weight)[:, None].astype(T.dtype)
         return T
 
     def weighted_rows(self, w: Array) -> NDArray[Any]:
@@ -162,14 +157,15 @@ class Columns:
         for weights, search in searches:
             if weights is not last:
                 points, last = self.points(weights), weights
-            results.append(run_search(points, search))
+            results.append(run_search(points, search, self.weight))
         return results
 
     def sums_between(self, partitions: list[Labels], n_clusters: int) -> Array:
         """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
         out = np.empty((len(partitions), self.p))
         each = [
-            member / np.sqrt(counts) for member, counts in (membership(l, n_clusters) for l in partitions)
+            member / np.sqrt(counts)
+            for member, counts in (membership(l, n_clusters, self.weight) for l in partitions)
         ]
         members = np.hstack([np.empty((self.n, 0)), *each]).T.astype(self.dtype, order="C")
 
@@ -183,7 +179,7 @@ class Columns:
     def centers(self, labels: Labels, n_clusters: int) -> NDArray[Any]:
         """Means of the clusters, in the caller's units."""
         centers = np.empty((n_clusters, self.p), self.dtype)
-        member, counts = membership(labels, n_clusters)
+        member, counts = membership(labels, n_clusters, self.weight)
         member = (member / counts).T.astype(self.dtype, order="C")
 
         def means(part: Any, T: NDArray[Any]) -> None:
@@ -210,23 +206,25 @@ def matrix_product(A: NDArray[Any], B: NDArray[Any] | None = None) -> NDArray[An
     return out
 
 
-def membership(labels: Labels, n_clusters: int) -> tuple[Array, Labels]:
-    """The (n, n_clusters) matrix of zeros and ones, and the sizes of the clusters."""
+def membership(labels: Labels, n_clusters: int, weight: Array | None = None) -> tuple[Array, Array]:
+    """The (n, n_clusters) matrix of zeros and weights (ones), and the weights of the clusters."""
     member = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
-    return member, np.bincount(labels, minlength=n_clusters)
+    if weight is not None:
+        member *= weight[:, None]
+    return member, np.bincount(labels, weight, n_clusters)
 
 
-def run_search(points: Array, search: Search) -> Any:
+def run_search(points: Array, search: Search, weight: Array | None = None) -> Any:
     """The result of a search on points in memory."""
     try:
         query = next(search)
         while True:
-            query = search.send(_answer(points, *query))
+            query = search.send(_answer(points, weight, *query))
     except StopIteration as end:
         return end.value
 
 
-def _answer(points: Array, kind: str, given: Any) -> Any:
+def _answer(points: Array, weight: Array | None, kind: str, given: Any) -> Any:
     """The answer to a query about points in memory; `BlockColumns` has a method for each kind of query."""
     if kind == "squared_norms":
         return np.einsum("ij,ij->i", points, points)
@@ -235,9 +233,9 @@ def _answer(points: Array, kind: str, given: Any) -> Any:
     if kind == "nearest":
         products = points @ given.T
         labels = nearest(products, np.einsum("ij,ij->i", given, given))
-        return products, labels, membership(labels, len(given))[0].T @ points
+        return products, labels, membership(labels, len(given), weight)[0].T @ points
     if kind == "sums":
-        return membership(*given)[0].T @ points
+        return membership(*given, weight)[0].T @ points
     if kind == "rows":
         return points[given]
     return ((points - points[given[0]]) ** 2).sum(axis=1)  # "distances_from"
@@ -257,9 +255,11 @@ def _as_float(X: Any) -> Any:
     return a.astype(float_type(a.dtype), copy=False)
 
 
-def as_columns(X: Any) -> Columns:
-    """The checked variables of data in memory."""
+def as_columns(X: Any, sample_weight: Any = None) -> Columns:
+    """The checked variables of data in memory, of rows of positive weight."""
     names, a = column_names(X), _as_float(X)
+    weight, kept = split_weight(sample_weight, a.shape[0])
+    a = a if kept is None else a[kept]
     if a.shape[0] < 2:
         raise ValueError(PAIRS)
     low, high = (np.asarray(m.toarray()).ravel() if is_sparse(m) else m for m in (a.min(0), a.max(0)))
@@ -268,7 +268,16 @@ def as_columns(X: Any) -> Columns:
         middle = np.where(low == high, low, low / 2 + high / 2)
     if not half_range > 0:
         raise ValueError("X has no variance: all its rows are equal")
-    return Columns(a, middle, math.frexp(half_range)[1], names)
+    return Columns(a, middle, math.frexp(half_range)[1], names, weight=weight, kept=kept)
+
+
+def split_weight(sample_weight: Any, n: int) -> tuple[Array | None, Labels | None]:
+    """The weights that are positive and, where others are not, whose they are."""
+    weight = check_sample_weight(sample_weight, n)
+    if weight is None or weight.all():
+        return weight, None
+    kept = np.flatnonzero(weight)
+    return weight[kept], kept
 
 
 def check_number_range(columns: Any, power: int, bound: float) -> None:
@@ -281,12 +290,6 @@ def check_number_range(columns: Any, power: int, bound: float) -> None:
             f"X has differences of the order of {size}, whose {'squares' * (power == 2) or 'sums'} are "
             f"beyond the number range of {columns.dtype}; rescale it"
         )
-
-
-def require_memory(X: Any, what: str) -> None:
-    """Raise for blocks of rows."""
-    if is_row_blocks(X):
-        raise TypeError(f"{what} the data in memory, and X is in blocks of rows")
 
 
 # ---- nonnegative weights of variables with a bound on their l1 norm -------------------------------------

@@ -18,14 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._labels import joined
 from .._limits import HARTIGAN_MOVES, LLOYD_STEPS
 from .._messages import convergence, few
 from .._records import replaced
-from .._types import MatrixLike, RandomSource
+from .._types import MatrixLike, RandomSource, Weights
 from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
 from ..operators.blocks import SlicedRows
 from ..operators.partition import row_blocks
 from ..operators.sparse import compressed
+from ..operators.transform import scores
 from ..progress import Callback, Progress, check_callback
 from .columns import (
     PAIRS,
@@ -43,7 +45,15 @@ from .columns import (
 )
 from .kmeans_blocks import BlockColumns
 
-__all__ = ["SparseKMeans", "as_kmeans_input", "best_partition", "first_partitions", "lloyd", "sparse_kmeans"]
+__all__ = [
+    "SparseKMeans",
+    "as_kmeans_input",
+    "best_partition",
+    "first_partitions",
+    "lloyd",
+    "nearest_clusters",
+    "sparse_kmeans",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,6 +112,7 @@ def sparse_kmeans(
     *,
     n_init: int = 20,
     max_iter: int = 100,
+    sample_weight: Weights = None,
     rng: RandomSource = None,
     callback: Callback | None = None,
 ) -> SparseKMeans:
@@ -124,13 +135,17 @@ def sparse_kmeans(
         K-means reads blocks of rows once, for several starts together, and rows of single points; a
         smaller `n_init` needs fewer passes.
     n_clusters : int
-        In [2, n].
+        At least 2 and at most the number of rows.
     l1_bound : float
         In [1, sqrt(p)]. See `sparse_kmeans_gap`.
     n_init : int, default 20
         Number of random starts.
     max_iter : int, default 100
         Largest number of changes of the weights. The search ends before that when no label changes.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row stands for, at least 0: means and sums of squares are the same as if each
+        row were repeated that often. The sum must be above 1. A row of weight 0 has the label of the nearest
+        center.
     rng : None, int or numpy Generator, optional
         For the starts. None is a fixed seed.
     callback : callable or True, optional
@@ -168,7 +183,7 @@ def sparse_kmeans(
     max_iter = integer(max_iter, "max_iter", 1)
     n_init = integer(n_init, "n_init", 1)
     seed = as_seed(rng)
-    columns = as_kmeans_input(X)
+    columns = as_kmeans_input(X, joined(X, sample_weight, "sample_weight"))
     n_clusters = integer(n_clusters, "n_clusters", 2, columns.n)
     bound = check_l1_bound(l1_bound, "l1_bound", columns.p)
     check_number_range(columns, 2, bound)
@@ -187,24 +202,38 @@ def sparse_kmeans(
     trace = np.ldexp(np.array(fit.trace), 2 * columns.exponent)
     if hook is not None:
         hook(Progress(0, 1, len(trace), float(trace[-1])))
+    weights, centers = fit.weights.astype(columns.dtype), columns.centers(labels, n_clusters)
+    if columns.kept is not None:
+        own, labels = labels, nearest_clusters(X, centers, weights)
+        labels[columns.kept] = own
     return SparseKMeans(
-        labels, fit.weights.astype(columns.dtype), columns.centers(labels, n_clusters), float(trace[-1]),
+        labels, weights, centers, float(trace[-1]),
         trace, len(trace), fit.converged and not stopped, bound, columns.names,
     )  # fmt: skip
 
 
-def as_kmeans_input(X: Any) -> Columns | BlockColumns:
+def nearest_clusters(X: Any, centers: NDArray[Any], weights: NDArray[Any]) -> Labels:
+    """The cluster of the center nearest to each row, in the weighted variables."""
+    centers = centers.astype(np.float64)
+    middle = centers.mean(axis=0)
+    between = weights[:, None] * (centers - middle).T  # the distance less what all share, halved
+    nearness = scores(X, between, middle, None) - 0.5 * np.sum(between * (centers - middle).T, axis=0)
+    return np.asarray(np.argmax(nearness, axis=1))
+
+
+def as_kmeans_input(X: Any, sample_weight: Any = None) -> Columns | BlockColumns:
     """Dense data by variables; sparse data and row blocks by blocks of rows."""
     if not (is_sparse(X) or is_row_blocks(X)):
-        return as_columns(X)
+        return as_columns(X, sample_weight)
     blocks = row_blocks(compressed(X), block_bytes=LARGEST) if is_sparse(X) else row_blocks(X).held()
     if isinstance(blocks, SlicedRows) and blocks.n_blocks == 1 and not is_sparse(X):
         rows = blocks.whole()  # which memory holds in each pass anyway
         if not is_sparse(rows):
-            return replaced(as_columns(rows), names=blocks.names)
-    if blocks.shape[0] < 2:
+            return replaced(as_columns(rows, sample_weight), names=blocks.names)
+    columns = BlockColumns(blocks, sample_weight=sample_weight)
+    if columns.n < 2:
         raise ValueError(PAIRS)
-    return BlockColumns(blocks)
+    return columns
 
 
 def first_partitions(
@@ -229,11 +258,12 @@ def best_partition(
     `tell` hears of each change of the weights, and says whether the search is to end.
     """
     best = _from_partitions(columns, n_clusters, bound, starts, max_iter, tell)
+    least = max(1e-9, 8 * float(np.finfo(columns.dtype).eps))  # what is no gain but rounding
     while best.converged:
         runs = _kmeans_runs(columns, best.weights, n_clusters, len(starts), generator)
         labels, value = max(runs, key=lambda run: run[1])
         remaining = max_iter - len(best.trace)
-        if remaining == 0 or not value > best.trace[-1] * (1 + 1e-9):
+        if remaining == 0 or not value > best.trace[-1] * (1 + least):
             break
         more = _from_partitions(columns, n_clusters, bound, [labels], remaining, tell)
         more.trace[:0] = best.trace
@@ -292,11 +322,13 @@ def _kmeans_runs(
     """K-means from some starts: partitions, and their sums of squares between clusters."""
 
     def run(first: int, draws: list[float]) -> Search:
-        labels, squares = yield from _kmeans_plus_plus(n_clusters, first, draws)
+        labels, squares = yield from _kmeans_plus_plus(n_clusters, first, draws, columns.mass)
         return (yield from lloyd(columns, labels, n_clusters, squares))
 
+    chance = None if columns.weight is None else columns.mass / columns.mass.sum()
     starts = [
-        (int(generator.integers(columns.n)), generator.random(n_clusters - 1).tolist()) for _ in range(n_init)
+        (int(generator.choice(columns.n, p=chance)), generator.random(n_clusters - 1).tolist())
+        for _ in range(n_init)
     ]
     return columns.run_searches([(weights, run(*start)) for start in starts])
 
@@ -311,9 +343,10 @@ def lloyd(
     """
     if squares is None:
         squares = yield "squared_norms", None
-    least = 1e-11 * squares.sum()
+    mass = columns.mass
+    least = 1e-11 * float(mass @ squares)
     sums = yield "sums", (labels, n_clusters)
-    centers, value = _means(sums, labels)
+    centers, value = _means(sums, labels, mass)
     for _ in range(LLOYD_STEPS):
         columns.poll()
         products, new, new_sums = yield "nearest", centers
@@ -321,44 +354,49 @@ def lloyd(
         moves = _moves_to_empty_clusters(distance, new)
         if moves:
             points = yield "rows", list(moves)
-            new, new_sums = _moved(new, new_sums, moves, points)
-        new_centers, new_value = _means(new_sums, new)
+            new, new_sums = _moved(new, new_sums, moves, points, mass)
+        new_centers, new_value = _means(new_sums, new, mass)
         if not new_value > value + least:
-            candidates = _candidates(distance, labels, least)
+            candidates = _candidates(distance, labels, least, mass)
             if not candidates:
                 break
             points = yield "rows", candidates
-            new, new_sums = _hartigan_moves(labels, sums, candidates, points, least)
-            new_centers, new_value = _means(new_sums, new)
+            new, new_sums = _hartigan_moves(labels, sums, candidates, points, least, mass)
+            new_centers, new_value = _means(new_sums, new, mass)
             if not new_value > value + least:
                 break
         labels, sums, centers, value = new, new_sums, new_centers, new_value
     return labels, value
 
 
-def _means(sums: Array, labels: Labels) -> tuple[Array, float]:
+def _means(sums: Array, labels: Labels, mass: Array) -> tuple[Array, float]:
     """The centers, and the sum of squares between clusters."""
-    counts = np.bincount(labels, minlength=len(sums))
+    counts = np.bincount(labels, mass, len(sums))
     centers = sums / counts[:, None]
     return centers, float(counts @ np.einsum("ij,ij->i", centers, centers))
 
 
-def _moved(labels: Labels, sums: Array, moves: dict[int, int], points: Array) -> tuple[Labels, Array]:
+def _moved(
+    labels: Labels, sums: Array, moves: dict[int, int], points: Array, mass: Array
+) -> tuple[Labels, Array]:
     """The labels and the sums of clusters after points have moved."""
     labels, sums = labels.copy(), sums.copy()
     for (i, to), point in zip(moves.items(), points, strict=True):
-        sums[labels[i]] -= point
-        sums[to] += point
+        sums[labels[i]] -= mass[i] * point
+        sums[to] += mass[i] * point
         labels[i] = to
     return labels, sums
 
 
-def _candidates(distance: Array, labels: Labels, least: float) -> list[int]:
-    """Points that each lower the sum of squares within clusters by a move, from the largest gain down."""
-    counts = np.bincount(labels, minlength=distance.shape[1])
-    rows, own = np.arange(len(labels)), counts[labels]
-    saving = distance[rows, labels] * np.where(own > 1, own / np.maximum(own - 1, 1), 0)
-    cost = distance * (counts / (counts + 1))
+def _candidates(distance: Array, labels: Labels, least: float, mass: Array) -> list[int]:
+    """Points that each lower the sum of squares within clusters by a move, from the largest gain down.
+
+    A point of mass m at the distance d from a cluster of mass M adds d^2 m M/(M + m), and had M/(M - m).
+    """
+    counts, sizes = np.bincount(labels, mass, distance.shape[1]), np.bincount(labels)
+    rows, own, others = np.arange(len(labels)), counts[labels], sizes[labels] > 1
+    saving = distance[rows, labels] * np.where(others, mass * own / np.where(others, own - mass, 1), 0)
+    cost = distance * (mass[:, None] * counts / (counts + mass[:, None]))
     cost[rows, labels] = np.inf
     gain = saving - cost.min(axis=1)
     order = np.argsort(-gain, kind="stable")[:HARTIGAN_MOVES]
@@ -366,22 +404,22 @@ def _candidates(distance: Array, labels: Labels, least: float) -> list[int]:
 
 
 def _hartigan_moves(
-    labels: Labels, sums: Array, candidates: list[int], points: Array, least: float
+    labels: Labels, sums: Array, candidates: list[int], points: Array, least: float, mass: Array
 ) -> tuple[Labels, Array]:
     """The labels and the sums of clusters after the candidates moved, each if that still gains, in turn."""
     labels, sums = labels.copy(), sums.copy()
-    counts = np.bincount(labels, minlength=len(sums))
+    counts, sizes = np.bincount(labels, mass, len(sums)), np.bincount(labels, minlength=len(sums))
     for i, point in zip(candidates, points, strict=True):
-        own = labels[i]
+        own, m = labels[i], mass[i]
         distance = ((point - sums / counts[:, None]) ** 2).sum(axis=1)
-        change = distance * (counts / (counts + 1))
+        change = distance * (m * counts / (counts + m))
         change[own] = np.inf
         to = int(np.argmin(change))
-        if counts[own] > 1 and distance[own] * counts[own] / (counts[own] - 1) - change[to] > least:
-            sums[own] -= point
-            sums[to] += point
-            counts[own] -= 1
-            counts[to] += 1
+        if sizes[own] > 1 and distance[own] * m * counts[own] / (counts[own] - m) - change[to] > least:
+            for cluster, sign in ((own, -1), (to, 1)):
+                sums[cluster] += sign * m * point
+                counts[cluster] += sign * m
+                sizes[cluster] += sign
             labels[i] = to
     return labels, sums
 
@@ -400,14 +438,14 @@ def _moves_to_empty_clusters(distance: Array, labels: Labels) -> dict[int, int]:
     return moves
 
 
-def _kmeans_plus_plus(n_clusters: int, first: int, draws: list[float]) -> Search:
+def _kmeans_plus_plus(n_clusters: int, first: int, draws: list[float], mass: Array) -> Search:
     """Labels by random centers far apart (k-means++: Arthur and Vassilvitskii 2007, SODA, 1027-1035), and the
     squared norms of the points."""
     squares = yield "squared_norms", None
     chosen, nearest = [first], np.full(len(squares), np.inf)
     for draw in draws:
         nearest = np.minimum(nearest, (yield "distances_from", (chosen[-1], squares)))
-        total = np.cumsum(nearest)
+        total = np.cumsum(mass * nearest)
         i = int(np.searchsorted(total, draw * total[-1], side="right"))
         chosen.append(min(i, len(nearest) - 1))
     centers = yield "rows", chosen

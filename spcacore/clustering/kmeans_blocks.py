@@ -23,7 +23,7 @@ from ..operators.blocks import RowBlocks, locate_not_finite
 from ..operators.partition import row_blocks
 from ..operators.sparse import permuted_columns
 from ..operators.statistics import Statistics, merged
-from .columns import Array, Labels, Weighted, membership, nearest
+from .columns import Array, Labels, Weighted, membership, nearest, split_weight
 
 __all__ = ["BlockColumns"]
 
@@ -31,16 +31,24 @@ __all__ = ["BlockColumns"]
 class BlockColumns:
     """Variables centered and scaled to about 1 by a power of two, as `Columns`, in blocks of rows."""
 
-    blocks: RowBlocks
+    source: RowBlocks
+    blocks: RowBlocks  # those of positive weight
+    weight: Array | None
+    kept: Labels | None
     poll: Callable[[], object]
     names: tuple[str, ...] | None
     n: int
     p: int
     dtype: np.dtype[Any]
 
-    def __init__(self, blocks: RowBlocks, poll: Callable[[], object] = lambda: None) -> None:
-        self.blocks, self.poll, self.names = blocks, poll, blocks.names
+    def __init__(
+        self, source: RowBlocks, poll: Callable[[], object] = lambda: None, sample_weight: Any = None
+    ) -> None:
+        self.weight, self.kept = split_weight(sample_weight, source.shape[0])
+        blocks = source if self.kept is None else source.taken(self.kept)
+        self.source, self.blocks, self.poll, self.names = source, blocks, poll, blocks.names
         (self.n, self.p), self.dtype = blocks.shape, float_type(blocks.dtype)
+        self.mass: Array = np.ones(self.n) if self.weight is None else self.weight
         stats: Statistics = blocks.reduced(merged, statistics)
         if not all(np.isfinite(a).all() for a in (stats.mean, stats.low, stats.high)):
             locate_not_finite(blocks)
@@ -51,10 +59,14 @@ class BlockColumns:
         self.mean: NDArray[Any] = np.where(stats.low == stats.high, stats.low, stats.mean)
         self.exponent: int = math.frexp(half_range)[1]
         self.unit: float = math.ldexp(1.0, -self.exponent)
+        if self.weight is not None:
+            one = np.zeros(self.n, np.intp), 1
+            ((sums,),) = self._ask([self._sums([np.ones(self.p)], [one])])
+            self.mean = self.mean + np.ldexp(sums[0] / self.mass.sum(), self.exponent)
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> BlockColumns:
         """A copy of a sparse matrix with the entries of each variable in random order."""
-        source: Any = self.blocks
+        source: Any = self.source
         X = permuted_columns(source.source, generator)
         return BlockColumns(row_blocks(X, block_bytes=LARGEST), poll)
 
@@ -111,14 +123,14 @@ class BlockColumns:
         ones = np.ones(self.p)
         (each,) = self._ask([self._sums([ones] * len(given), given)])
         for row, (labels, _), sums in zip(out, given, each, strict=True):
-            counts = np.bincount(labels, minlength=n_clusters)
+            counts = np.bincount(labels, self.mass, n_clusters)
             row[:] = np.sum(sums**2 / counts[:, None], axis=0)
         return out
 
     def centers(self, labels: Labels, n_clusters: int) -> NDArray[Any]:
         """Means of the clusters, in the caller's units."""
         ((sums,),) = self._ask([self._sums([np.ones(self.p)], [(labels, n_clusters)])])
-        sums /= np.bincount(labels, minlength=n_clusters)[:, None]
+        sums /= np.bincount(labels, self.mass, n_clusters)[:, None]
         return (self.mean + np.ldexp(sums, self.exponent)).astype(self.dtype)
 
     # ---- questions of one kind, an entry for each search ------------------------------------------------
@@ -149,7 +161,13 @@ class BlockColumns:
             (S,) = sum_parts([part[2] for part in parts])
             return list(zip(products, labels, self._weighted(S, ends, weights, used), strict=True))
 
-        return _Question(_nearest, (used, self.mean[used], self.unit, M[used], squares), None, finish)
+        arguments = used, self.mean[used], self.unit, M[used], squares
+        each = [(weight,) for weight in self._weights_of_blocks()]
+        return _Question(_nearest, arguments, each, finish)
+
+    def _weights_of_blocks(self) -> list[Array | None]:
+        """Of the rows of each block."""
+        return [None] * self.blocks.n_blocks if self.weight is None else self.blocks.split(self.weight)
 
     def _side_by_side(self, weights: list[Array], centers: list[Array]) -> tuple[Index, Array, Index]:
         """The variables in use, the weighted centers of all searches as columns, and where each ends."""
@@ -169,7 +187,8 @@ class BlockColumns:
     def _sums(self, weights: list[Array], given: list[tuple[Labels, int]]) -> _Question:
         """Sums of the points of each cluster."""
         used = np.flatnonzero(np.any(weights, axis=0))
-        each = [(own,) for own in zip(*(self.blocks.split(labels) for labels, _ in given), strict=True)]
+        own = zip(*(self.blocks.split(labels) for labels, _ in given), strict=True)
+        each = list(zip(own, self._weights_of_blocks(), strict=True))
         counts = [k for _, k in given]
         arguments = used, self.mean[used], self.unit, counts
 
@@ -195,7 +214,8 @@ class BlockColumns:
 
     def _rows(self, weights: list[Array], chosen: list[list[int]]) -> list[Array]:
         """Some points."""
-        rows = self.blocks.rows(np.concatenate(chosen))
+        index = np.concatenate(chosen)
+        rows = self.source.rows(index if self.kept is None else self.kept[index])
         rows = (rows.astype(np.float64) - self.mean) * self.unit
         parts = np.split(rows, np.cumsum([len(some) for some in chosen])[:-1])
         return [part[:, w > 0] * np.sqrt(w[w > 0]) for w, part in zip(weights, parts, strict=True)]
@@ -226,14 +246,14 @@ def _each_of(
 
 
 def _nearest(
-    block: Any, index: Index, mean: Array, unit: float, M: Array, squares: list[Array]
+    block: Any, weight: Array | None, index: Index, mean: Array, unit: float, M: Array, squares: list[Array]
 ) -> tuple[Array, list[Labels], tuple[Array]]:
     """The products with the centers of several searches, the nearest, and the sums of their points."""
     products = _products(block, index, mean, unit, M)
     each = np.split(products, np.cumsum([len(own) for own in squares])[:-1], axis=1)
     labels = [nearest(part, own) for part, own in zip(each, squares, strict=True)]
     counts = [len(own) for own in squares]
-    return products, labels, _sums(block, tuple(labels), index, mean, unit, counts)
+    return products, labels, _sums(block, tuple(labels), weight, index, mean, unit, counts)
 
 
 def _select_columns(block: Any, index: Index) -> Any:
@@ -268,14 +288,15 @@ def _products(block: Any, index: Index, mean: Array, unit: float, M: Array) -> A
 def _sums(
     block: Any,
     labels: tuple[Labels, ...],
+    weight: Array | None,
     index: Index,
     mean: Array,
     unit: float,
     counts: list[int],
 ) -> tuple[Array]:
-    """unit M'(X[:, index] - 1 mean'), M the membership matrices of several partitions side by side."""
+    """unit M'(X[:, index] - 1 mean'), M the weighted memberships of several partitions side by side."""
     X = _select_columns(block, index)
-    M = np.hstack([membership(own, k)[0] for own, k in zip(labels, counts, strict=True)])
+    M = np.hstack([membership(own, k, weight)[0] for own, k in zip(labels, counts, strict=True)])
     if is_sparse(X):
         return (unit * (np.asarray(X.T @ M).T - np.outer(M.sum(axis=0), mean)),)
     out = np.zeros((M.shape[1], len(index)))
