@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL, THREAD_ENTRIES
+from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL, HARTIGAN_MOVES, THREAD_ENTRIES
 from .._messages import counted, warn
 from .._records import record
 from .._rendering import Part, table_of
@@ -36,18 +36,25 @@ __all__ = [
     "Fit",
     "Labels",
     "Search",
+    "Step",
     "Weighted",
     "WeightedResult",
     "as_columns",
+    "best_moves",
     "check_l1_bound",
     "check_l1_bounds",
     "check_number_range",
+    "exponential",
+    "farthest",
     "l1_threshold",
+    "largest",
     "matrix_product",
     "membership",
     "nearest",
+    "renumbered",
     "require_memory",
     "run_search",
+    "sums_of_squares",
     "warn_unless_converged",
 ]
 
@@ -180,6 +187,21 @@ class Columns:
         self.each_block(sums)
         return out
 
+    def labels(self, partition: Labels) -> Labels:
+        """Of each sample."""
+        return partition
+
+    def key(self, partition: Labels) -> Any:
+        """What partitions have in common that differ in the numbers of their clusters alone."""
+        return renumbered(partition)[0].tobytes()
+
+    def moved(self, partition: Labels, moves: dict[int, tuple[int, int]]) -> Labels:
+        """The partition after points have moved from one cluster to another."""
+        partition = partition.copy()
+        for i, (_, to) in moves.items():
+            partition[i] = to
+        return partition
+
     def centers(self, labels: Labels, n_clusters: int) -> NDArray[Any]:
         """Means of the clusters, in the caller's units."""
         centers = np.empty((n_clusters, self.p), self.dtype)
@@ -216,6 +238,13 @@ def membership(labels: Labels, n_clusters: int) -> tuple[Array, Labels]:
     return member, np.bincount(labels, minlength=n_clusters)
 
 
+def renumbered(labels: Labels) -> tuple[Labels, Labels]:
+    """Labels in the order in which clusters first occur, and that order."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[inverse], order
+
+
 def run_search(points: Array, search: Search) -> Any:
     """The result of a search on points in memory."""
     try:
@@ -226,26 +255,99 @@ def run_search(points: Array, search: Search) -> Any:
         return end.value
 
 
+class Step(NamedTuple):
+    """A partition, and what a search needs of its points.
+
+    Attributes
+    ----------
+    partition : labels, or what blocks of rows compute them from
+    sums : ndarray of shape (k, m)
+        Of the points of each cluster.
+    counts : ndarray of shape (k,)
+        Their numbers.
+    total : float
+        The sum of the squared norms of all points.
+    far, gains : ndarray of shape (., 3)
+        Points with their clusters: the squared distances of those farthest from their centers, and by how
+        much a move of one point lowers the sum of squares, where that is most.
+    """
+
+    partition: Any
+    sums: Array
+    counts: Labels
+    total: float
+    far: Array = np.empty((0, 3))
+    gains: Array = np.empty((0, 3))
+
+
 def _answer(points: Array, kind: str, given: Any) -> Any:
     """The answer to a query about points in memory; `BlockColumns` has a method for each kind of query."""
-    if kind == "squared_norms":
-        return np.einsum("ij,ij->i", points, points)
-    if kind == "products":
-        return points @ given.T
-    if kind == "nearest":
-        products = points @ given.T
-        labels = nearest(products, np.einsum("ij,ij->i", given, given))
-        return products, labels, membership(labels, len(given))[0].T @ points
-    if kind == "sums":
-        return membership(*given)[0].T @ points
     if kind == "rows":
         return points[given]
-    return ((points - points[given[0]]) ** 2).sum(axis=1)  # "distances_from"
+    if kind == "drawn":
+        _, point, near, key = given
+        distance = ((points - point) ** 2).sum(axis=1)
+        near = distance if near is None else np.minimum(near, distance)
+        return near, int(np.argmax(near / exponential(key, 0, len(near))))
+    squares = np.einsum("ij,ij->i", points, points)
+    if kind == "sums":
+        labels, k = given
+        member, counts = membership(labels, k)
+        return Step(labels, member.T @ points, counts, float(squares.sum()))
+    centers, counts, enough = given  # "nearest"
+    products, norms = points @ centers.T, np.einsum("ij,ij->i", centers, centers)
+    labels = nearest(products, norms)
+    member, sizes = membership(labels, len(centers))
+    sums = member.T @ points
+    step = Step(labels, sums, sizes, float(squares.sum()))
+    if sizes.all() and sums_of_squares(sums, sizes) > enough:
+        return step
+    distance = squares[:, None] - 2 * products + norms
+    return step._replace(far=farthest(distance, labels), gains=best_moves(distance, labels, counts))
 
 
 def nearest(products: Array, squares: Array) -> Labels:
     """The center nearest to each point, from their products and the squared norms of the centers."""
     return np.asarray(np.argmin(squares - 2 * products, axis=1))
+
+
+def sums_of_squares(sums: Array, counts: Labels) -> float:
+    """Between clusters that are not empty."""
+    return float(np.einsum("ij,ij->i", sums, sums) @ (1 / counts))
+
+
+def farthest(distance: Array, labels: Labels, first: int = 0) -> Array:
+    """The points farthest from their centers, two for each of these; rows count from `first`."""
+    n, k = distance.shape
+    return _points_of(distance[np.arange(n), labels], labels, 2 * k, first)
+
+
+def best_moves(distance: Array, labels: Labels, counts: Labels, first: int = 0) -> Array:
+    """The points whose move to another cluster lowers the sum of squares most (Hartigan 1975)."""
+    rows, own = np.arange(len(labels)), counts[labels]
+    saving = distance[rows, labels] * np.where(own > 1, own / np.maximum(own - 1, 1), 0)
+    cost = distance * (counts / (counts + 1))
+    cost[rows, labels] = np.inf
+    return _points_of(saving - cost.min(axis=1), labels, HARTIGAN_MOVES, first)
+
+
+def _points_of(value: Array, labels: Labels, count: int, first: int) -> Array:
+    points = np.stack([np.arange(first, first + len(labels), dtype=np.float64), labels, value], axis=1)
+    return largest(points, count)
+
+
+def largest(points: Array, count: int) -> Array:
+    """So many (point, cluster, value) of the largest values, from the largest down."""
+    return points[np.argsort(-points[:, 2], kind="stable")[:count]]
+
+
+def exponential(key: int, first: int, n: int) -> Array:
+    """Exponential variates of the rows from `first`, each the same however the rows are divided.
+
+    The row of largest a_i / e_i is drawn with a probability proportional to a_i.
+    """
+    raw = np.random.PCG64(key).advance(first).random_raw(n)
+    return -np.log(((raw >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
 def _as_float(X: Any) -> Any:
@@ -331,7 +433,7 @@ class Fit:
     weights: Array
     trace: list[float]
     converged: bool
-    labels: Labels = field(default_factory=lambda: np.empty(0, np.intp))
+    partition: Any = None
 
 
 def l1_threshold(a: Array, bound: float) -> Array:
