@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 try:
     from . import _core  # noqa: F401  a core that does not load says so at once
 except ImportError as _error:
+    from importlib.util import find_spec
     from pathlib import Path
 
-    if (Path(__file__).parents[1] / "meson.build").exists():  # no file of what is installed
+    source = (Path(__file__).parents[1] / "meson.build").exists()  # no file of what is installed
+    if source and find_spec(f"{__name__}._core") is None:
         raise ImportError(
             f"this is the source of spcacore, in {Path(__file__).parents[1]}, which has no compiled core and "
             "hides the installed package: start Python in another directory"
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
     from .models.rotated import prs, sca, sca_path, sma
     from .models.rotated_result import RotatedResult
     from .models.structured import StructuredPCAResult, oppca, soppca
+    from .models.under_prior import information_projection
     from .models.variance import GivenLoadings, explained_variance, from_loadings, renormalize
     from .operators.blocks import RowBlocks
     from .operators.moments import Moments
@@ -127,6 +130,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "models.rotated": ("prs", "sca", "sca_path", "sma"),
     "models.rotated_result": ("RotatedResult",),
     "models.structured": ("StructuredPCAResult", "oppca", "soppca"),
+    "models.under_prior": ("information_projection",),
     "models.variance": ("GivenLoadings", "explained_variance", "from_loadings", "renormalize"),
     "operators.blocks": ("RowBlocks",),
     "operators.moments": ("Moments",),
@@ -216,6 +220,7 @@ __all__ = [
     "gpower",
     "greedy",
     "grid_laplacian",
+    "information_projection",
     "kernel_pca",
     "l1_rotation",
     "l1_threshold",

@@ -393,20 +393,6 @@ DISJOINT_SUPPORTS = 4000  # of few variables, which are all tried for disjoint c
 DISJOINT_NODES = 5000  # as long as so many combinations do: a tenth of a second
 BUDGET_SPLITS = 12  # ways to divide a total that counts the variables of groups, besides the even one
 BUDGET_TRIALS = 2  # of the least nonzeros of a component, which are moved to another one
-ORTHOGONAL_TOLERANCE = 1e-13  # largest entry of V'V - I of loadings that are orthogonal as they are
-ORTHOGONAL_PROJECTIONS = 100  # alternating projections to reach that
-ORTHOGONAL_ORDER = 600  # entries of orthogonal loadings whose values are chosen together
-ORTHOGONAL_STEPS = 100  # of Newton's method for all values of orthogonal loadings
-ORTHOGONAL_HALVINGS = 12  # of one such step, until it raises the variance
-ORTHOGONAL_TRIAL_STEPS = 3  # the same of an exchange of variables, which shows by then
-ORTHOGONAL_SWAPS = 80  # exchanges that are tried
-ORTHOGONAL_SWAP_WORK = 1e8  # and the cubes of the numbers of entries, of all that are tried
-ORTHOGONAL_ENTERING = 32  # variables that may enter a loading
-UNCORRELATED_STARTS = 8  # with some loadings anew, before uncorrelated ones are refined
-ORTHOGONAL_STARTS = 4  # whose variables are exchanged
-PENALTY_FIRST, PENALTY_LAST = 0.1, 4.0  # on inner products of loadings, over their mean variance
-PENALTY_GROWTH = 1.3  # from one penalty on inner products to the next
-DENSE_JACOBIAN = 1 << 20  # derivatives of V'V that are held as a dense matrix
 
 # Branch and bound
 STRONG_VARIABLES = (128, 512)  # whose columns of A are computed to rule others out

@@ -42,7 +42,7 @@ from ..solvers.solution import Solution
 from ..supports.admissible import Supports
 from ..supports.search import Steps
 from ..supports.tree import prove
-from .orthogonal_search import Loading, in_turn
+from .joint_search import Loading, in_turn
 from .request import Request
 from .supports_together import best_budget, best_common, best_disjoint, even_split
 

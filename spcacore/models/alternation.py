@@ -278,7 +278,7 @@ def refine_all(
         sizes = (request.cardinality or sizes)[: len(found)]
     start = [(x.index, x.entries) for x in found]
     loadings, converged = refined(
-        problem, start, sizes, request.constraint, max(request.attempts - 1, 0), REFINEMENT_ROUNDS, 1e-7,
+        problem, start, sizes, request.constraint, max(request.attempts - 1, 0), REFINEMENT_ROUNDS,
         request.seed, hook,
     )  # fmt: skip
     if not (converged or quiet or (hook is not None and hook.ended)):

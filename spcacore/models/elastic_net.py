@@ -37,8 +37,8 @@ from ..progress import Callback, Progress, check_callback
 from ..results import LoadingsResult
 from ..solvers.base import shared_parameters
 from ..supports.admissible import knowledge
+from .joint_search import as_matrix, in_turn
 from .net_steps import ElasticNets, Space, Thresholds, Wanted, space_of
-from .orthogonal_search import as_matrix, in_turn
 from .refinement import refined_from
 from .variance import operator_variances
 

@@ -377,7 +377,8 @@ def soppca(
     Notes
     -----
     The posterior on S is the information projection of the one on all variables, N(m, K^-1): the restriction
-    `N(D (Km)_S, D)`, ``D = inv(K[np.ix_(S, S)])``. Onto given signs it has no closed form: they are refused.
+    `N(D (Km)_S, D)`, ``D = inv(K[np.ix_(S, S)])``, as `information_projection` finds it. Onto given signs it
+    is not normal, so they are refused.
 
     References
     ----------

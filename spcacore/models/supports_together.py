@@ -27,7 +27,7 @@ from ..operators.problem import Problem
 from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, best_of, forward, swap
 from ..supports.tree import Sets, enumerated, splits_of
-from .orthogonal_search import Loading, in_turn
+from .joint_search import Loading, in_turn
 from .refinement import quickly_refined, refined
 
 __all__ = ["best_budget", "best_common", "best_disjoint", "even_split"]
@@ -213,7 +213,7 @@ def best_budget(
         return begin[-1][0], 0.0
     best, value, sizes = max(ends, key=lambda one: one[1])
     while not (again or steps.over) and problem.p <= SMALL_ORDER:
-        new, _ = refined(problem, _without_zeros(best), sizes, None, 0, REFINEMENT_ROUNDS, 1e-7, seed, None)
+        new, _ = refined(problem, _without_zeros(best), sizes, None, 0, REFINEMENT_ROUNDS, seed, None)
         new, more = quickly_refined(problem, _without_zeros(new), sizes)
         if not more > value * (1 + RISE):
             break

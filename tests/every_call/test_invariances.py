@@ -293,7 +293,7 @@ IN_ORDER = {  # calls some of whose options have the order of the rows, or of th
             "branch_and_bound, chosen": lambda X, c, kind: branch_and_bound(
                 X, K, kind=kind, choice=spcacore.Choice(exclude=np.flatnonzero(c == 5), signs=calls.SIGNS[c])
             ),
-            "refine": lambda X, c, kind: refine(X, calls.SPARSE[c], cardinality=K, tol=1e-4, kind=kind),
+            "refine": lambda X, c, kind: refine(X, calls.SPARSE[c], cardinality=K, kind=kind),
             "compare": lambda X, c, kind: compare([calls.SPARSE[c], calls.V0[c]], X, kind=kind),
             "from_loadings": lambda X, c, kind: from_loadings(abs(calls.SPARSE[c]), X, kind=kind),
             "explained_variance": lambda X, c, kind: explained_variance(X, calls.V0[c], kind=kind),

@@ -17,9 +17,6 @@ from starts import few
 
 import spcacore
 from spcacore import refine, sparse_pca, sparsity_path
-from spcacore.models import orthogonal_search, refinement
-from spcacore.models.orthogonal_search import Pattern, best_values, explained, nearest_orthogonal
-from spcacore.operators.inputs import as_problem
 from spcacore.selection import plans
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -148,13 +145,6 @@ def test_one_component_is_refined_to_the_best(method):
     assert missed
 
 
-def test_a_restart_drops_some_loadings():
-    rng, loadings = np.random.default_rng(0), [object()] * 4
-    kept = [sum(x is not None for x in refinement._some_dropped(loadings, rng)) for _ in range(400)]
-    assert set(kept) == {0, 1, 2, 3}
-    assert 0.5 < np.mean(np.array(kept) == 0) < 0.75  # half of the time, and a quarter of the rest
-
-
 @pytest.mark.slow
 def test_orthogonal_loadings_beat_the_published_ones():
     """S&P 500, four loadings of 30: .1113 of the trace was the best with nearly orthogonal loadings."""
@@ -206,7 +196,7 @@ def orthogonal_with_high_variance(A, used, rng):
 
 def check_orthogonal_refinement(A, V):
     np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
-    W = refine(A, V, kind="covariance", constraint="orthogonal", max_iter=50)
+    W = refine(A, V, kind="covariance", constraint="orthogonal")
     np.testing.assert_allclose(W.T @ W, np.eye(V.shape[1]), atol=1e-9)
     assert (np.count_nonzero(W, axis=0) <= np.count_nonzero(V, axis=0)).all()
     assert np.trace(W.T @ A @ W) >= np.trace(V.T @ A @ V) * (1 - 1e-9)
@@ -259,7 +249,7 @@ def test_no_start_loses_variance(seed, p, r, k):
 
 
 @pytest.mark.share(3)
-@pytest.mark.parametrize(("r", "k", "least"), [(6, 4, 0.8019), (6, 5, 0.8227), (3, 10, 0.65)])
+@pytest.mark.parametrize(("r", "k", "least"), [(6, 4, 0.8228), (6, 5, 0.848), (3, 10, 0.6515)])
 def test_pit_props_with_orthogonal_loadings(r, k, least):
     """The best known values of orthogonal loadings, from what `sparse_pca` finds in turn."""
     V = sparse_pca(
@@ -268,40 +258,6 @@ def test_pit_props_with_orthogonal_loadings(r, k, least):
     np.testing.assert_allclose(V.T @ V, np.eye(r), atol=1e-10)
     assert (np.count_nonzero(V, axis=0) <= k).all()
     assert np.trace(V.T @ PITPROPS @ V) / 13 >= least
-
-
-def test_no_step_lowers_the_variance_of_orthogonal_values():
-    """From random orthogonal loadings, of which nothing is known, to a point that a step does not leave."""
-    reached, tried = 0, examples(60)
-    for seed in range(tried):
-        rng = np.random.default_rng(seed)
-        A = covariance(rng.standard_normal((9, 8)))
-        pattern = Pattern(np.argsort(rng.random((8, 3)), axis=0) < 4)
-        V = nearest_orthogonal(np.where(pattern.used, rng.standard_normal((8, 3)), 0) / 2, pattern)
-        if V is None:
-            continue
-        values = [explained(A, V)]
-        for _ in range(30):
-            V = best_values(A, V, pattern, 1)
-            np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-12)
-            values.append(explained(A, V))
-        assert (np.diff(values) >= 0).all()
-        reached += values[-1] == pytest.approx(values[-2], rel=1e-9)
-    assert reached > tried * 2 / 3
-
-
-def test_a_growing_penalty_leads_to_nearly_orthogonal_loadings():
-    problem = as_problem(PITPROPS, kind="covariance")
-    V = sparse_pca(PITPROPS, 6, cardinality=4, kind="covariance", deflation="schur").loadings
-    start = orthogonal_search.as_loadings(V, np.float64)
-    way = [*orthogonal_search.penalized_supports(problem, start, (4,) * 6, 0).values()]
-    overlap = [orthogonal_search._inner_products(x) for x in (way[0], way[-1])]
-    assert overlap[1] < 0.5 * overlap[0]
-    values = [orthogonal_search.on_supports(problem, x) for x in way]
-    most = max(
-        np.trace(U.T @ PITPROPS @ U) for x in values if x for U in [orthogonal_search.as_matrix(13, x)]
-    )
-    assert most / 13 > 0.75
 
 
 @pytest.mark.filterwarnings("ignore:refinement not converged")
@@ -441,7 +397,7 @@ def test_callback_ends_it():
             raise StopIteration
 
     W = refine(PITPROPS, V, kind="covariance", callback=enough)
-    assert spanned_variance(PITPROPS, W) == pytest.approx(max(seen), rel=1e-9)
+    assert spanned_variance(PITPROPS, W) == pytest.approx(max(seen), rel=1e-6)
 
     seen.clear()
     with warnings.catch_warnings():

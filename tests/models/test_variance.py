@@ -47,6 +47,15 @@ def test_three_definitions(kind, seed, dependent):
     np.testing.assert_allclose(ratio, got["cumulative"] / np.trace(A), rtol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_regression_on_nearly_equal_scores_explains_no_more_than_all(seed):
+    """Half of the digits of what is left of the second score are rounding."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((20, 2)) @ rng.standard_normal((2, 6))
+    V = rng.standard_normal((6, 1)) + 1e-4 * rng.standard_normal((6, 2))
+    assert explained_variance(X, V, "regression", ratio=True).sum() <= 1 + 1e-12
+
+
 def test_published_disagreement_of_the_definitions():
     """ORACLE: pit props, loadings of 7-4-4-1-1-1 variables: adjusted 75.8 %, cumulative 80.2 %."""
     A = spcacore.datasets.load_pitprops().correlation

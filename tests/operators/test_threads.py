@@ -423,51 +423,6 @@ def test_environment_of_a_process():
 
 # ---- what happens around a loop ----------------------------------------------------------------------------
 
-FORK = """
-import os, threading, warnings
-import numpy as np
-import spcacore
-warnings.simplefilter("ignore", DeprecationWarning)
-spcacore.set_num_threads(4)
-X = np.random.default_rng(0).standard_normal((300, 1500))
-
-def solve():
-    method = spcacore.TPower(screening="none", n_starts=1)
-    return spcacore.sparse_pca(X, 2, 20, method=method).loadings.tobytes()
-
-def child_says(result):
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0 if solve() == result else 1)
-    return os.waitpid(pid, 0)[1]
-
-expected = solve()
-print(child_says(expected))           # between two loops
-calls = threading.Thread(target=lambda: [solve() for _ in range(16)])
-calls.start()
-print([child_says(expected) for _ in range(4)] == [0] * 4)   # while another thread is in one
-calls.join()
-forks = []
-def callback(progress):               # in the middle of one
-    if len(forks) < 3:
-        pid = os.fork()
-        forks.append(pid)
-        if pid == 0:
-            forks.extend([0] * 3)
-method = spcacore.TPower(screening="none", n_starts=1)
-result = spcacore.sparse_pca(X, 2, 20, method=method, callback=callback)
-got = result.loadings.tobytes()
-if 0 in forks:
-    os._exit(0 if got == expected else 1)
-print(got == expected, [os.waitpid(pid, 0)[1] for pid in forks] == [0] * len(forks), len(forks) > 0)
-print(solve() == expected)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_forks():
-    assert run(FORK, OPENBLAS_NUM_THREADS="1").split("\n") == ["0", "True", "True True True", "True"]
-
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted on Linux alone")
 def test_small_work_wakes_no_thread():

@@ -223,3 +223,15 @@ def test_too_many_variables_and_a_changing_metric_are_refused(monkeypatch):
         flat.sparse_pca(covariance(0), 2, include=[0], **options)
     bounds = spcacore.optimality_bound(X, 3, relaxation=True, choice=spcacore.Choice(include=[0])).bounds
     assert np.isfinite(bounds["relaxation"])
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+@pytest.mark.parametrize("scale", [1.0, 1e-250])
+@pytest.mark.parametrize("penalty", [10.0**e for e in (-6, 1, 8, 12, 16, 30, 100)])
+def test_bounds_keep_their_digits_however_large_the_penalty(penalty, scale):
+    """An included variable alone costs nothing; the bound is neither lost in the penalty nor below it."""
+    A = np.cov(np.random.default_rng(0).standard_normal((30, 8)), rowvar=False)
+    known = spcacore.Choice(include=[3])
+    x = spcacore.dspca(A * scale, penalty=penalty * scale, choice=known, kind="covariance")
+    assert x.upper_bound >= max(x.value, A[3, 3] * scale) * (1 - 1e-12)
+    assert A[3, 3] * scale * (1 - 1e-12) <= x.dual <= np.linalg.eigvalsh(A)[-1] * scale * (1 + 1e-11)
