@@ -128,10 +128,9 @@ def test_k_means_sends_labels_once():
         X[: n // 3, :5] += 2
         with dask.config.set(scheduler=counted):
             result = spcacore.sparse_kmeans(dask_array(X, n // 4, 20), 3, 2.0, n_init=3)
-        *others, most_of_all = sorted(came)
-        assert most_of_all == result.labels.nbytes
-        most.append(others[-1])
-    assert most[0] == most[1] < 4 * 9 * 20 * 8 * 3
+        came.remove(result.labels.nbytes)
+        most.append(max(came))
+    assert most[0] == most[1]
 
 
 @pytest.mark.slow
