@@ -243,6 +243,7 @@ FIELD_ORDER = 8192  # variables between which A is formed in single precision: 2
 FIELD_SOME = 3072  # of more variables: as many of largest variance as others
 FIELD_PROBE = 768  # the same at first, to see whether one start is enough
 PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; starts of the race that tells
+PROBE_DROP = 0.8  # share of the component before that another must explain, or it is asked again
 FIELD_COLUMNS = 1024  # that are converted at a time
 # Times that a part of A gives way to the variables with which the ends of its race have most in common, where
 # a signal may be weak; how many ends these are, and how many times k variables of each
@@ -257,6 +258,7 @@ FIELD_AT_ONCE = 3072  # variables up to which that is not asked
 FIELD_SLACK = (0.25, 0.05)
 FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
+FIELD_NEAR = 0.05  # share of the best value by which it may then be below, to have its variables swapped
 # Columns of A, entries of each, and of X at once, that tell whether a part of A hides supports,
 PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
 PROBE_RUN = 8  # neighbors that are read together

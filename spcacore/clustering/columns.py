@@ -17,9 +17,9 @@ from .._records import record
 from .._rendering import Part, table_of
 from .._types import Array, Index
 from .._validation import (
+    check_sample_weight,
     column_names,
     float_type,
-    is_row_blocks,
     is_sparse,
     number,
     real_array,
@@ -31,33 +31,11 @@ from ..operators.sparse import compressed, permuted_columns
 from ..readable import Listing, Tabular, labels
 
 __all__ = [
-    "PAIRS",
-    "Columns",
-    "Fit",
-    "Labels",
-    "Search",
-    "Step",
-    "Weighted",
-    "WeightedResult",
-    "as_columns",
-    "best_moves",
-    "check_l1_bound",
-    "check_l1_bounds",
-    "check_number_range",
-    "exponential",
-    "farthest",
-    "l1_threshold",
-    "largest",
-    "matrix_product",
-    "membership",
-    "nearest",
-    "renumbered",
-    "require_memory",
-    "run_search",
-    "sums_of_squares",
-    "warn_unless_converged",
-]
-
+    "PAIRS", "Columns", "Fit", "Labels", "Search", "Step", "Weighted", "WeightedResult", "as_columns",
+    "best_moves", "check_l1_bound", "check_l1_bounds", "check_number_range", "exponential", "farthest",
+    "l1_threshold", "largest", "matrix_product", "membership", "nearest", "renumbered", "run_search",
+    "split_weight", "sums_of_squares", "warn_unless_converged",
+]  # fmt: skip
 
 Labels = Index
 Search = Generator[tuple[str, Any], Any, Any]  # yields queries about points, receives the answers
@@ -80,6 +58,10 @@ class Columns:
     names : tuple of str or None
     rows : ndarray of shape (p, n) or None
         All variables as `blocks` yields them; None where it computes them from `source`.
+    weight : ndarray of shape (n,) or None
+        How many samples each row stands for, each more than none. Variables are centered by it.
+    kept : ndarray or None
+        Which rows of the caller's these are, where some have the weight 0.
     poll : callable
         Called before each block; what it raises ends the call.
     """
@@ -90,6 +72,13 @@ class Columns:
     names: tuple[str, ...] | None
     rows: NDArray[Any] | None = None
     poll: Callable[[], object] = lambda: None
+    weight: Array | None = None
+    kept: Labels | None = None
+
+    @property
+    def mass(self) -> Array:
+        """How many samples each row stands for."""
+        return np.ones(self.n) if self.weight is None else self.weight
 
     @property
     def n(self) -> int:
@@ -138,7 +127,7 @@ class Columns:
         np.subtract(columns.toarray() if is_sparse(columns) else columns, middle[:, None], out=T)
         T *= self.dtype.type(math.ldexp(1.0, -self.exponent))
         if centered:
-            T -= T.mean(axis=1, keepdims=True)
+            T -= np.average(T, axis=1, weights=self.weight)[:, None].astype(T.dtype)
         return T
 
     def weighted_rows(self, w: Array) -> NDArray[Any]:
@@ -169,14 +158,15 @@ class Columns:
         for weights, search in searches:
             if weights is not last:
                 points, last = self.points(weights), weights
-            results.append(run_search(points, search))
+            results.append(run_search(points, search, self.weight))
         return results
 
     def sums_between(self, partitions: list[Labels], n_clusters: int) -> Array:
         """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
         out = np.empty((len(partitions), self.p))
         each = [
-            member / np.sqrt(counts) for member, counts in (membership(l, n_clusters) for l in partitions)
+            member / np.sqrt(counts)
+            for member, counts in (membership(l, n_clusters, self.weight) for l in partitions)
         ]
         members = np.hstack([np.empty((self.n, 0)), *each]).T.astype(self.dtype, order="C")
 
@@ -205,7 +195,7 @@ class Columns:
     def centers(self, labels: Labels, n_clusters: int) -> NDArray[Any]:
         """Means of the clusters, in the caller's units."""
         centers = np.empty((n_clusters, self.p), self.dtype)
-        member, counts = membership(labels, n_clusters)
+        member, counts = membership(labels, n_clusters, self.weight)
         member = (member / counts).T.astype(self.dtype, order="C")
 
         def means(part: Any, T: NDArray[Any]) -> None:
@@ -232,10 +222,12 @@ def matrix_product(A: NDArray[Any], B: NDArray[Any] | None = None) -> NDArray[An
     return out
 
 
-def membership(labels: Labels, n_clusters: int) -> tuple[Array, Labels]:
-    """The (n, n_clusters) matrix of zeros and ones, and the sizes of the clusters."""
+def membership(labels: Labels, n_clusters: int, weight: Array | None = None) -> tuple[Array, Array]:
+    """The (n, n_clusters) matrix of zeros and weights (ones), and the weights of the clusters."""
     member = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
-    return member, np.bincount(labels, minlength=n_clusters)
+    if weight is not None:
+        member *= weight[:, None]
+    return member, np.bincount(labels, weight, n_clusters)
 
 
 def renumbered(labels: Labels) -> tuple[Labels, Labels]:
@@ -245,12 +237,12 @@ def renumbered(labels: Labels) -> tuple[Labels, Labels]:
     return np.argsort(order)[inverse], order
 
 
-def run_search(points: Array, search: Search) -> Any:
+def run_search(points: Array, search: Search, weight: Array | None = None) -> Any:
     """The result of a search on points in memory."""
     try:
         query = next(search)
         while True:
-            query = search.send(_answer(points, *query))
+            query = search.send(_answer(points, weight, *query))
     except StopIteration as end:
         return end.value
 
@@ -263,8 +255,8 @@ class Step(NamedTuple):
     partition : labels, or what blocks of rows compute them from
     sums : ndarray of shape (k, m)
         Of the points of each cluster.
-    counts : ndarray of shape (k,)
-        Their numbers.
+    counts, sizes : ndarray of shape (k,)
+        Their weights, and their numbers.
     total : float
         The sum of the squared norms of all points.
     far, gains : ndarray of shape (., 3)
@@ -274,13 +266,14 @@ class Step(NamedTuple):
 
     partition: Any
     sums: Array
-    counts: Labels
+    counts: Array
+    sizes: Labels
     total: float
     far: Array = np.empty((0, 3))
     gains: Array = np.empty((0, 3))
 
 
-def _answer(points: Array, kind: str, given: Any) -> Any:
+def _answer(points: Array, weight: Array | None, kind: str, given: Any) -> Any:
     """The answer to a query about points in memory; `BlockColumns` has a method for each kind of query."""
     if kind == "rows":
         return points[given]
@@ -288,22 +281,25 @@ def _answer(points: Array, kind: str, given: Any) -> Any:
         _, point, near, key = given
         distance = ((points - point) ** 2).sum(axis=1)
         near = distance if near is None else np.minimum(near, distance)
-        return near, int(np.argmax(near / exponential(key, 0, len(near))))
+        mass = near if weight is None else weight * near
+        return near, int(np.argmax(mass / exponential(key, 0, len(near))))
     squares = np.einsum("ij,ij->i", points, points)
+    total = float(squares.sum() if weight is None else weight @ squares)
     if kind == "sums":
-        labels, k = given
-        member, counts = membership(labels, k)
-        return Step(labels, member.T @ points, counts, float(squares.sum()))
-    centers, counts, enough = given  # "nearest"
+        return _step(points, *given, weight, total)
+    centers, before, enough = given  # "nearest"
     products, norms = points @ centers.T, np.einsum("ij,ij->i", centers, centers)
     labels = nearest(products, norms)
-    member, sizes = membership(labels, len(centers))
-    sums = member.T @ points
-    step = Step(labels, sums, sizes, float(squares.sum()))
-    if sizes.all() and sums_of_squares(sums, sizes) > enough:
+    step = _step(points, labels, len(centers), weight, total)
+    if step.sizes.all() and sums_of_squares(step) > enough:
         return step
     distance = squares[:, None] - 2 * products + norms
-    return step._replace(far=farthest(distance, labels), gains=best_moves(distance, labels, counts))
+    return step._replace(far=farthest(distance, labels), gains=best_moves(distance, labels, before, weight))
+
+
+def _step(points: Array, labels: Labels, k: int, weight: Array | None, total: float) -> Step:
+    member, counts = membership(labels, k, weight)
+    return Step(labels, member.T @ points, counts, np.bincount(labels, minlength=k), total)
 
 
 def nearest(products: Array, squares: Array) -> Labels:
@@ -311,9 +307,9 @@ def nearest(products: Array, squares: Array) -> Labels:
     return np.asarray(np.argmin(squares - 2 * products, axis=1))
 
 
-def sums_of_squares(sums: Array, counts: Labels) -> float:
+def sums_of_squares(step: Step) -> float:
     """Between clusters that are not empty."""
-    return float(np.einsum("ij,ij->i", sums, sums) @ (1 / counts))
+    return float(np.einsum("ij,ij->i", step.sums, step.sums) @ (1 / step.counts))
 
 
 def farthest(distance: Array, labels: Labels, first: int = 0) -> Array:
@@ -322,11 +318,19 @@ def farthest(distance: Array, labels: Labels, first: int = 0) -> Array:
     return _points_of(distance[np.arange(n), labels], labels, 2 * k, first)
 
 
-def best_moves(distance: Array, labels: Labels, counts: Labels, first: int = 0) -> Array:
-    """The points whose move to another cluster lowers the sum of squares most (Hartigan 1975)."""
-    rows, own = np.arange(len(labels)), counts[labels]
-    saving = distance[rows, labels] * np.where(own > 1, own / np.maximum(own - 1, 1), 0)
-    cost = distance * (counts / (counts + 1))
+def best_moves(
+    distance: Array, labels: Labels, before: tuple[Array, Labels], weight: Array | None, first: int = 0
+) -> Array:
+    """The points whose move to another cluster lowers the sum of squares most (Hartigan 1975).
+
+    A point of mass m at the distance d from a cluster of mass M adds d^2 m M/(M + m), and had M/(M - m). The
+    masses and numbers of the clusters are those before.
+    """
+    counts, sizes = before
+    mass = np.ones(len(labels)) if weight is None else weight
+    rows, own, others = np.arange(len(labels)), counts[labels], sizes[labels] > 1
+    saving = distance[rows, labels] * np.where(others, mass * own / np.where(others, own - mass, 1), 0)
+    cost = distance * (mass[:, None] * counts / (counts + mass[:, None]))
     cost[rows, labels] = np.inf
     return _points_of(saving - cost.min(axis=1), labels, HARTIGAN_MOVES, first)
 
@@ -359,9 +363,11 @@ def _as_float(X: Any) -> Any:
     return a.astype(float_type(a.dtype), copy=False)
 
 
-def as_columns(X: Any) -> Columns:
-    """The checked variables of data in memory."""
+def as_columns(X: Any, sample_weight: Any = None) -> Columns:
+    """The checked variables of data in memory, of rows of positive weight."""
     names, a = column_names(X), _as_float(X)
+    weight, kept = split_weight(sample_weight, a.shape[0])
+    a = a if kept is None else a[kept]
     if a.shape[0] < 2:
         raise ValueError(PAIRS)
     low, high = (np.asarray(m.toarray()).ravel() if is_sparse(m) else m for m in (a.min(0), a.max(0)))
@@ -370,7 +376,16 @@ def as_columns(X: Any) -> Columns:
         middle = np.where(low == high, low, low / 2 + high / 2)
     if not half_range > 0:
         raise ValueError("X has no variance: all its rows are equal")
-    return Columns(a, middle, math.frexp(half_range)[1], names)
+    return Columns(a, middle, math.frexp(half_range)[1], names, weight=weight, kept=kept)
+
+
+def split_weight(sample_weight: Any, n: int) -> tuple[Array | None, Labels | None]:
+    """The weights that are positive and, where others are not, whose they are."""
+    weight = check_sample_weight(sample_weight, n)
+    if weight is None or weight.all():
+        return weight, None
+    kept = np.flatnonzero(weight)
+    return weight[kept], kept
 
 
 def check_number_range(columns: Any, power: int, bound: float) -> None:
@@ -383,12 +398,6 @@ def check_number_range(columns: Any, power: int, bound: float) -> None:
             f"X has differences of the order of {size}, whose {'squares' * (power == 2) or 'sums'} are "
             f"beyond the number range of {columns.dtype}; rescale it"
         )
-
-
-def require_memory(X: Any, what: str) -> None:
-    """Raise for blocks of rows."""
-    if is_row_blocks(X):
-        raise TypeError(f"{what} the data in memory, and X is in blocks of rows")
 
 
 # ---- nonnegative weights of variables with a bound on their l1 norm -------------------------------------

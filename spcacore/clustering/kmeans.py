@@ -18,14 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._labels import joined
 from .._limits import LLOYD_STEPS
 from .._messages import convergence, few
 from .._records import replaced
-from .._types import Index, MatrixLike, RandomSource
+from .._types import Index, MatrixLike, RandomSource, Weights
 from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
 from ..operators.blocks import SlicedRows
 from ..operators.partition import row_blocks
 from ..operators.sparse import compressed
+from ..operators.transform import scores
 from ..progress import Callback, Progress, check_callback
 from .columns import (
     PAIRS,
@@ -45,7 +47,15 @@ from .columns import (
 )
 from .kmeans_blocks import BlockColumns
 
-__all__ = ["SparseKMeans", "as_kmeans_input", "best_partition", "first_partitions", "lloyd", "sparse_kmeans"]
+__all__ = [
+    "SparseKMeans",
+    "as_kmeans_input",
+    "best_partition",
+    "first_partitions",
+    "lloyd",
+    "nearest_clusters",
+    "sparse_kmeans",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,6 +114,7 @@ def sparse_kmeans(
     *,
     n_init: int = 20,
     max_iter: int = 100,
+    sample_weight: Weights = None,
     rng: RandomSource = None,
     callback: Callback | None = None,
 ) -> SparseKMeans:
@@ -126,13 +137,17 @@ def sparse_kmeans(
         K-means reads blocks of rows once, for several starts together, and rows of single points; a
         smaller `n_init` needs fewer passes.
     n_clusters : int
-        In [2, n].
+        At least 2 and at most the number of rows.
     l1_bound : float
         In [1, sqrt(p)]. See `sparse_kmeans_gap`.
     n_init : int, default 20
         Number of random starts.
     max_iter : int, default 100
         Largest number of changes of the weights. The search ends before that when no label changes.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row stands for, at least 0: means and sums of squares are the same as if each
+        row were repeated that often. The sum must be above 1. A row of weight 0 has the label of the nearest
+        center.
     rng : None, int or numpy Generator, optional
         For the starts. None is a fixed seed.
     callback : callable or True, optional
@@ -170,7 +185,7 @@ def sparse_kmeans(
     max_iter = integer(max_iter, "max_iter", 1)
     n_init = integer(n_init, "n_init", 1)
     seed = as_seed(rng)
-    columns = as_kmeans_input(X)
+    columns = as_kmeans_input(X, joined(X, sample_weight, "sample_weight"))
     n_clusters = integer(n_clusters, "n_clusters", 2, columns.n)
     bound = check_l1_bound(l1_bound, "l1_bound", columns.p)
     check_number_range(columns, 2, bound)
@@ -190,24 +205,38 @@ def sparse_kmeans(
     trace = np.ldexp(np.array(fit.trace), 2 * columns.exponent)
     if hook is not None:
         hook(Progress(0, 1, len(trace), float(trace[-1])))
+    weights = fit.weights.astype(columns.dtype)
+    if columns.kept is not None:
+        own, labels = labels, nearest_clusters(X, centers, weights)
+        labels[columns.kept] = own
     return SparseKMeans(
-        labels, fit.weights.astype(columns.dtype), centers, float(trace[-1]),
+        labels, weights, centers, float(trace[-1]),
         trace, len(trace), fit.converged and not stopped, bound, columns.names,
     )  # fmt: skip
 
 
-def as_kmeans_input(X: Any) -> Columns | BlockColumns:
+def nearest_clusters(X: Any, centers: NDArray[Any], weights: NDArray[Any]) -> Index:
+    """The cluster of the center nearest to each row, in the weighted variables."""
+    centers = centers.astype(np.float64)
+    middle = centers.mean(axis=0)
+    between = weights[:, None] * (centers - middle).T  # the distance less what all share, halved
+    nearness = scores(X, between, middle, None) - 0.5 * np.sum(between * (centers - middle).T, axis=0)
+    return np.asarray(np.argmax(nearness, axis=1))
+
+
+def as_kmeans_input(X: Any, sample_weight: Any = None) -> Columns | BlockColumns:
     """Dense data by variables; sparse data and row blocks by blocks of rows."""
     if not (is_sparse(X) or is_row_blocks(X)):
-        return as_columns(X)
+        return as_columns(X, sample_weight)
     blocks = row_blocks(compressed(X), block_bytes=LARGEST) if is_sparse(X) else row_blocks(X).held()
     if isinstance(blocks, SlicedRows) and blocks.n_blocks == 1 and not is_sparse(X):
         rows = blocks.whole()  # which memory holds in each pass anyway
         if not is_sparse(rows):
-            return replaced(as_columns(rows), names=blocks.names)
-    if blocks.shape[0] < 2:
+            return replaced(as_columns(rows, sample_weight), names=blocks.names)
+    columns = BlockColumns(blocks, sample_weight=sample_weight)
+    if columns.n < 2:
         raise ValueError(PAIRS)
-    return BlockColumns(blocks)
+    return columns
 
 
 def first_partitions(
@@ -232,11 +261,12 @@ def best_partition(
     `tell` hears of each change of the weights, and says whether the search is to end.
     """
     best = _from_partitions(columns, n_clusters, bound, starts, max_iter, tell)
+    least = max(1e-9, 8 * float(np.finfo(columns.dtype).eps))  # what is no gain but rounding
     while best.converged:
         runs = _kmeans_runs(columns, best.weights, n_clusters, len(starts), generator)
         partition, value = max(runs, key=lambda run: run[1])
         remaining = max_iter - len(best.trace)
-        if remaining == 0 or not value > best.trace[-1] * (1 + 1e-9):
+        if remaining == 0 or not value > best.trace[-1] * (1 + least):
             break
         more = _from_partitions(columns, n_clusters, bound, [partition], remaining, tell)
         more.trace[:0] = best.trace
@@ -298,8 +328,9 @@ def _kmeans_runs(
         step = yield from _kmeans_plus_plus(columns, first, keys)
         return (yield from lloyd(columns, step, n_clusters))
 
+    chance = None if columns.weight is None else columns.mass / columns.mass.sum()
     starts = [
-        (int(generator.integers(columns.n)), generator.integers(2**63, size=n_clusters - 1).tolist())
+        (int(generator.choice(columns.n, p=chance)), generator.integers(2**63, size=n_clusters - 1).tolist())
         for _ in range(n_init)
     ]
     return columns.run_searches([(weights, run(*start)) for start in starts])
@@ -312,66 +343,62 @@ def lloyd(columns: Columns | BlockColumns, begin: Any, n_clusters: int) -> Searc
     clusters, which grows with every step.
     """
     at: Step = begin if isinstance(begin, Step) else (yield "sums", (begin, n_clusters))
-    least, value = 1e-11 * at.total, sums_of_squares(at.sums, at.counts)
+    least, value = 1e-11 * at.total, sums_of_squares(at)
     for _ in range(LLOYD_STEPS):
         columns.poll()
-        new = yield "nearest", (at.sums / at.counts[:, None], at.counts, value + least)
+        new = yield "nearest", (at.sums / at.counts[:, None], (at.counts, at.sizes), value + least)
         new = yield from _without_empty_clusters(columns, new)
-        new_value = sums_of_squares(new.sums, new.counts)
+        new_value = sums_of_squares(new)
         if not new_value > value + least:
             candidates = new.gains[new.gains[:, 2] > least]
             if len(candidates) == 0:
                 break
             points = yield "rows", candidates[:, 0].astype(np.intp).tolist()
             new = _hartigan_moves(columns, new, candidates, points, least)
-            new_value = sums_of_squares(new.sums, new.counts)
+            new_value = sums_of_squares(new)
             if not new_value > value + least:
                 break
         at, value = new, new_value
     return at.partition, value
 
 
-def _moved(
-    columns: Columns | BlockColumns, step: Step, moves: dict[int, tuple[int, int]], points: Array
-) -> Step:
-    """The step after points have moved from one cluster to another."""
-    sums, counts = step.sums.copy(), step.counts.copy()
-    for (own, to), point in zip(moves.values(), points, strict=True):
-        sums[own] -= point
-        sums[to] += point
-        counts[own] -= 1
-        counts[to] += 1
-    return step._replace(partition=columns.moved(step.partition, moves), sums=sums, counts=counts)
-
-
 def _hartigan_moves(
     columns: Columns | BlockColumns, step: Step, candidates: Array, points: Array, least: float
 ) -> Step:
     """The step after the candidates moved, each if that still gains, in turn."""
-    sums, counts = step.sums.copy(), step.counts.copy()
-    moves: dict[int, tuple[int, int]] = {}
     for (i, own), point in zip(candidates[:, :2].astype(np.intp).tolist(), points, strict=True):
-        distance = ((point - sums / counts[:, None]) ** 2).sum(axis=1)
-        change = distance * (counts / (counts + 1))
+        m, counts = columns.mass[i], step.counts
+        distance = ((point - step.sums / counts[:, None]) ** 2).sum(axis=1)
+        change = distance * (m * counts / (counts + m))
         change[own] = np.inf
         to = int(np.argmin(change))
-        if counts[own] > 1 and distance[own] * counts[own] / (counts[own] - 1) - change[to] > least:
-            sums[own] -= point
-            sums[to] += point
-            counts[own] -= 1
-            counts[to] += 1
-            moves[i] = own, to
-    return step._replace(partition=columns.moved(step.partition, moves), sums=sums, counts=counts)
+        if step.sizes[own] > 1 and distance[own] * m * counts[own] / (counts[own] - m) - change[to] > least:
+            step = _moved(columns, step, {i: (own, to)}, point[None])
+    return step
+
+
+def _moved(
+    columns: Columns | BlockColumns, step: Step, moves: dict[int, tuple[int, int]], points: Array
+) -> Step:
+    """The step after points have moved from one cluster to another."""
+    sums, counts, sizes = step.sums.copy(), step.counts.copy(), step.sizes.copy()
+    for (i, (own, to)), point in zip(moves.items(), points, strict=True):
+        for cluster, sign in ((own, -1), (to, 1)):
+            sums[cluster] += sign * columns.mass[i] * point
+            counts[cluster] += sign * columns.mass[i]
+            sizes[cluster] += sign
+    partition = columns.moved(step.partition, moves)
+    return step._replace(partition=partition, sums=sums, counts=counts, sizes=sizes)
 
 
 def _without_empty_clusters(columns: Columns | BlockColumns, step: Step) -> Search:
     """The step with the point farthest from its center in every empty cluster."""
-    counts, left = step.counts.copy(), step.far[:, :2].astype(np.intp).tolist()
+    sizes, left = step.sizes.copy(), step.far[:, :2].astype(np.intp).tolist()
     moves: dict[int, tuple[int, int]] = {}
-    for empty in np.flatnonzero(counts == 0).tolist():
-        i, own = next(point for point in left if counts[point[1]] > 1)
+    for empty in np.flatnonzero(sizes == 0).tolist():
+        i, own = next(point for point in left if sizes[point[1]] > 1)
         left.remove([i, own])
-        counts[own] -= 1
+        sizes[own] -= 1
         moves[i] = own, empty
     if not moves:
         return step
@@ -387,5 +414,5 @@ def _kmeans_plus_plus(columns: Columns | BlockColumns, first: int, keys: list[in
     for key in keys:
         near, i = yield "drawn", (i, centers[-1], near, key)
         centers = np.concatenate((centers, (yield "rows", [i])))
-    counts = np.ones(len(centers), np.intp)
-    return (yield from _without_empty_clusters(columns, (yield "nearest", (centers, counts, np.inf))))
+    before = np.ones(len(centers)), np.ones(len(centers), np.intp)
+    return (yield from _without_empty_clusters(columns, (yield "nearest", (centers, before, np.inf))))

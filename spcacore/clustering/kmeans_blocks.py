@@ -35,6 +35,7 @@ from .columns import (
     largest,
     membership,
     nearest,
+    split_weight,
 )
 
 __all__ = ["Assigned", "BlockColumns"]
@@ -57,16 +58,24 @@ class Assigned(NamedTuple):
 class BlockColumns:
     """Variables centered and scaled to about 1 by a power of two, as `Columns`, in blocks of rows."""
 
-    blocks: RowBlocks
+    source: RowBlocks
+    blocks: RowBlocks  # those of positive weight
+    weight: Array | None
+    kept: Labels | None
     poll: Callable[[], object]
     names: tuple[str, ...] | None
     n: int
     p: int
     dtype: np.dtype[Any]
 
-    def __init__(self, blocks: RowBlocks, poll: Callable[[], object] = lambda: None) -> None:
-        self.blocks, self.poll, self.names = blocks, poll, blocks.names
+    def __init__(
+        self, source: RowBlocks, poll: Callable[[], object] = lambda: None, sample_weight: Any = None
+    ) -> None:
+        self.weight, self.kept = split_weight(sample_weight, source.shape[0])
+        blocks = source if self.kept is None else source.taken(self.kept)
+        self.source, self.blocks, self.poll, self.names = source, blocks, poll, blocks.names
         (self.n, self.p), self.dtype = blocks.shape, float_type(blocks.dtype)
+        self.mass: Array = np.ones(self.n) if self.weight is None else self.weight
         stats: Statistics = blocks.reduced(merged, statistics)
         if not all(np.isfinite(a).all() for a in (stats.mean, stats.low, stats.high)):
             locate_not_finite(blocks)
@@ -77,10 +86,14 @@ class BlockColumns:
         self.mean: NDArray[Any] = np.where(stats.low == stats.high, stats.low, stats.mean)
         self.exponent: int = math.frexp(half_range)[1]
         self.unit: float = math.ldexp(1.0, -self.exponent)
+        if self.weight is not None:
+            everyone = Assigned(np.ones(self.p), np.zeros((1, self.p)), {}, np.zeros(1, np.uint64))
+            ((step,),) = self._ask([self._sums([np.ones(self.p)], [(everyone, 1)])])
+            self.mean = self.mean + np.ldexp(step.sums[0] / step.counts[0], self.exponent)
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> BlockColumns:
         """A copy of a sparse matrix with the entries of each variable in random order."""
-        source: Any = self.blocks
+        source: Any = self.source
         X = permuted_columns(source.source, generator)
         return BlockColumns(row_blocks(X, block_bytes=LARGEST), poll)
 
@@ -126,9 +139,8 @@ class BlockColumns:
         arguments = [argument for question in questions for argument in question.arguments]
         combine = partial(_combine_each, [question.combine for question in questions])
         entries = sum(question.entries for question in questions)
-        found = self.blocks.reduced(
-            combine, _each_of, plan, *arguments, each=self.blocks.starts, entries=entries
-        )
+        own = list(zip(self.blocks.starts, self.blocks.split_or_none(self.weight), strict=True))
+        found = self.blocks.reduced(combine, _each_of, plan, *arguments, each=own, entries=entries)
         return [question.finish(own) for question, own in zip(questions, found, strict=True)]
 
     def sums_between(self, partitions: list[Assigned], n_clusters: int) -> Array:
@@ -164,19 +176,29 @@ class BlockColumns:
 
     # ---- questions of one kind, an entry for each search ------------------------------------------------
 
-    def _nearest(self, weights: list[Array], given: list[tuple[Array, Labels, float]]) -> _Question:
+    def _nearest(
+        self, weights: list[Array], given: list[tuple[Array, tuple[Array, Labels], float]]
+    ) -> _Question:
         """The steps to the nearest centers."""
         sides = self._sides(weights, [centers for centers, _, _ in given])
 
         def finish(found: tuple[Array, list[_Cluster]]) -> list[Step]:
             sums = self._weighted(found[0], sides.ends, weights, sides.used)
             return [
-                Step(Assigned(w, centers, {}, own.keys), own_sums, own.counts, own.total, own.far, own.gains)
+                Step(
+                    Assigned(w, centers, {}, own.keys),
+                    own_sums,
+                    own.counts,
+                    own.sizes,
+                    own.total,
+                    own.far,
+                    own.gains,
+                )
                 for w, (centers, _, _), own_sums, own in zip(weights, given, sums, found[1], strict=True)
             ]
 
-        known = [counts for _, counts, _ in given]
-        return _Question(_steps, (sides, known), sides.M.size, _merged_steps, finish)
+        before = [known for _, known, _ in given]
+        return _Question(_steps, (sides, before), sides.M.size, _merged_steps, finish)
 
     def _sums(self, weights: list[Array], given: list[tuple[Assigned, int]]) -> _Question:
         """The partitions as steps, for points of these weights."""
@@ -185,10 +207,10 @@ class BlockColumns:
         goal = self._sides(weights, [])
 
         def finish(found: tuple[Array, Array, Array]) -> list[Step]:
-            S, sizes, totals = found
+            S, numbers, totals = found
             sums = self._weighted(S, sides.ends, weights, goal.used)
-            counts = np.split(sizes.astype(np.intp), sides.ends[:-1])
-            return list(map(Step, partitions, sums, counts, totals.tolist()))
+            counts, sizes = sides.each(numbers[0]), sides.each(numbers[1].astype(np.intp))
+            return list(map(Step, partitions, sums, counts, sizes, totals.tolist()))
 
         moves, entries = [a.moves for a in partitions], sides.ends[-1] * len(goal.used)
         return _Question(_sums_of_partitions, (sides, moves, goal), entries, sum_parts, finish)
@@ -226,7 +248,8 @@ class BlockColumns:
 
     def _rows(self, weights: list[Array], chosen: list[list[int]]) -> list[Array]:
         """Some points."""
-        rows = self.blocks.rows(np.concatenate(chosen))
+        index = np.concatenate(chosen)
+        rows = self.source.rows(index if self.kept is None else self.kept[index])
         rows = (rows.astype(np.float64) - self.mean) * self.unit
         parts = np.split(rows, np.cumsum([len(some) for some in chosen])[:-1])
         return [part[:, w > 0] * np.sqrt(w[w > 0]) for w, part in zip(weights, parts, strict=True)]
@@ -265,9 +288,10 @@ class _Sides(NamedTuple):
 
 
 class _Cluster(NamedTuple):
-    """The sizes of the clusters of one search, the keys of their rows, and what `Step` has besides."""
+    """The weights and sizes of the clusters of one search, the keys of their rows, and the rest of `Step`."""
 
-    counts: Labels
+    counts: Array
+    sizes: Labels
     keys: NDArray[np.uint64]
     total: float
     far: Array
@@ -277,13 +301,31 @@ class _Cluster(NamedTuple):
 # ---- one block --------------------------------------------------------------------------------------
 
 
+class _Block(NamedTuple):
+    """Rows, the number of the first of them, and their weights."""
+
+    X: Any
+    start: int
+    weight: Array | None
+
+    def points(self, sides: _Sides) -> Iterator[_Points]:
+        """Of some rows at a time."""
+        X = self.X[:, sides.used] if len(sides.used) < self.X.shape[1] else self.X
+        if is_sparse(X) or X.shape[0] == 0:
+            yield _Points(X, sides, self.start, self.weight)
+            return
+        for part, rows in dense_rows(X):
+            weight = None if self.weight is None else self.weight[part]
+            yield _Points((rows - sides.mean) * sides.unit, sides, self.start + part.start, weight)
+
+
 def _each_of(
-    block: Any, start: int, plan: list[tuple[Callable[..., Any], int]], *arguments: Any
+    block: Any, own: tuple[int, Array | None], plan: list[tuple[Callable[..., Any], int]], *arguments: Any
 ) -> list[Any]:
     """Of several tasks, each with so many of the arguments."""
-    X, left, out = as_kernel_input(block), list(arguments), []
+    rows, left, out = _Block(as_kernel_input(block), *own), list(arguments), []
     for task, count in plan:
-        out.append(task(X, start, *left[:count]))
+        out.append(task(rows, *left[:count]))
         del left[:count]
     return out
 
@@ -292,11 +334,13 @@ def _combine_each(combines: list[Callable[[list[Any]], Any]], parts: Iterable[An
     return [combine(list(own)) for combine, own in zip(combines, zip(*parts, strict=True), strict=True)]
 
 
-class _Rows:
-    """Some rows as points: Z = unit (X[:, used] - 1 mean')."""
+class _Points(NamedTuple):
+    """Some rows as points: Z = unit (X[:, used] - 1 mean'), of which a sparse X is kept as it is."""
 
-    def __init__(self, X: Any, sides: _Sides) -> None:
-        self.X, self.sides = X, sides
+    X: Any
+    sides: _Sides
+    first: int
+    weight: Array | None
 
     def times(self, M: Array) -> Array:
         """Z M."""
@@ -321,36 +365,28 @@ class _Rows:
         return np.asarray(M.T @ self.X)
 
 
-def _points(X: Any, start: int, sides: _Sides) -> Iterator[tuple[int, _Rows]]:
-    """The points of a block, some at a time, and the number of the first of them."""
-    if len(sides.used) < X.shape[1]:
-        X = X[:, sides.used]
-    if is_sparse(X) or X.shape[0] == 0:
-        yield start, _Rows(X, sides)
-        return
-    for part, rows in dense_rows(X):
-        yield start + part.start, _Rows((rows - sides.mean) * sides.unit, sides)
-
-
 def _row_keys(first: int, n: int) -> NDArray[np.uint64]:
     """Random numbers of the rows from `first`."""
     return np.asarray(np.random.PCG64(_KEY).advance(first).random_raw(n))
 
 
-def _steps(X: Any, start: int, sides: _Sides, known: list[Labels]) -> tuple[Array, list[_Cluster]]:
+def _steps(block: _Block, sides: _Sides, before: list[tuple[Array, Labels]]) -> tuple[Array, list[_Cluster]]:
     """The sums of the points nearest to each center, and the clusters of each search."""
     parts = []
-    for first, points in _points(X, start, sides):
+    for points in block.points(sides):
         products, squares, members, found = points.times(sides.M), points.squares(), [], []
-        each = zip(sides.each(products), sides.each(sides.squares), squares.T, known, strict=True)
-        for own, norms, size, counts in each:
-            labels = nearest(own, norms)
-            member, sizes = membership(labels, len(norms))
+        first, weight = points.first, points.weight
+        each = zip(sides.each(products), sides.each(sides.squares), squares.T, before, strict=True)
+        for own, norms, size, known in each:
+            labels, k = nearest(own, norms), len(norms)
+            member, counts = membership(labels, k, weight)
             distance = size[:, None] - 2 * own + norms
             row_keys = _row_keys(first, len(labels))
-            keys = np.array([row_keys[labels == c].sum() for c in range(len(norms))], np.uint64)
-            far, gains = farthest(distance, labels, first), best_moves(distance, labels, counts, first)
-            found.append(_Cluster(sizes, keys, float(size.sum()), far, gains))
+            keys = np.array([row_keys[labels == c].sum() for c in range(k)], np.uint64)
+            total = float(size.sum() if weight is None else weight @ size)
+            far, gains = farthest(distance, labels, first), best_moves(distance, labels, known, weight, first)
+            sizes = np.bincount(labels, minlength=k)
+            found.append(_Cluster(counts, sizes, keys, total, far, gains))
             members.append(member)
         parts.append((points.sums(members), found))
     return _merged_steps(parts)
@@ -361,36 +397,30 @@ def _merged_steps(parts: list[tuple[Array, list[_Cluster]]]) -> tuple[Array, lis
     (sums,) = sum_parts((S,) for S, _ in parts)
     found = []
     for own in zip(*(clusters for _, clusters in parts), strict=True):
-        far, gains = (np.concatenate(lists) for lists in zip(*(one[3:] for one in own), strict=True))
-        k = len(own[0].counts)
-        found.append(
-            _Cluster(
-                np.sum([one.counts for one in own], axis=0),
-                np.sum([one.keys for one in own], axis=0),
-                sum(one.total for one in own),
-                largest(far, 2 * k),
-                largest(gains, HARTIGAN_MOVES),
-            )
-        )
+        counts, sizes, keys, totals, far, gains = zip(*own, strict=True)
+        sums_of = [np.sum(each, axis=0) for each in (counts, sizes, keys)]
+        most = 2 * len(counts[0])
+        ends = largest(np.concatenate(far), most), largest(np.concatenate(gains), HARTIGAN_MOVES)
+        found.append(_Cluster(*sums_of, sum(totals), *ends))
     return sums, found
 
 
-def _assigned(X: Any, start: int, sides: _Sides, moves: list[dict[int, int]]) -> list[Labels]:
+def _assigned(block: _Block, sides: _Sides, moves: list[dict[int, int]]) -> list[Labels]:
     """The labels of the rows of a block in each partition."""
     each = []
-    for _, points in _points(X, start, sides):
+    for points in block.points(sides):
         products = sides.each(points.times(sides.M))
         each.append([nearest(*own) for own in zip(products, sides.each(sides.squares), strict=True)])
-    out = [np.concatenate(own) for own in zip(*each, strict=True)] if each else []
-    for labels, moved in zip(out, moves, strict=False):
+    out = [np.concatenate(own) for own in zip(*each, strict=True)]
+    for labels, moved in zip(out, moves, strict=True):
         for i, to in moved.items():
-            if start <= i < start + len(labels):
-                labels[i - start] = to
+            if block.start <= i < block.start + len(labels):
+                labels[i - block.start] = to
     return out
 
 
-def _labels(X: Any, start: int, sides: _Sides, moves: list[dict[int, int]]) -> Labels:
-    return np.concatenate([np.empty(0, np.intp), *_assigned(X, start, sides, moves)])
+def _labels(block: _Block, sides: _Sides, moves: list[dict[int, int]]) -> Labels:
+    return _assigned(block, sides, moves)[0]
 
 
 def _joined(parts: list[Labels]) -> Labels:
@@ -398,35 +428,38 @@ def _joined(parts: list[Labels]) -> Labels:
 
 
 def _sums_of_partitions(
-    X: Any, start: int, sides: _Sides, moves: list[dict[int, int]], goal: _Sides
+    block: _Block, sides: _Sides, moves: list[dict[int, int]], goal: _Sides
 ) -> tuple[Array, Array, Array]:
-    """Sums of the points of each cluster, their numbers, and the sum of all squared norms, of each search."""
-    every = _assigned(X, start, sides, moves)
+    """Sums of the points of each cluster, their weights and numbers, and the sums of all squared norms."""
+    every = _assigned(block, sides, moves)
     sizes = [len(own) for own in sides.each(sides.squares)]
-    S, counts, totals = np.zeros((sum(sizes), len(goal.used))), np.zeros(sum(sizes)), np.zeros(len(sizes))
-    for first, points in _points(X, start, goal):
-        rows = slice(first - start, first - start + points.X.shape[0])
-        members = [membership(labels[rows], k)[0] for labels, k in zip(every, sizes, strict=True)]
-        S += points.sums(members)
-        counts += np.concatenate([member.sum(axis=0) for member in members])
-        totals += points.squares().sum(axis=0)
-    return S, counts, totals
+    S, numbers = np.zeros((sum(sizes), len(goal.used))), np.zeros((2, sum(sizes)))
+    totals = np.zeros(len(sizes))
+    for points in block.points(goal):
+        first, weight, squares = points.first - block.start, points.weight, points.squares()
+        own = [labels[first : first + len(squares)] for labels in every]
+        S += points.sums([membership(labels, k, weight)[0] for labels, k in zip(own, sizes, strict=True)])
+        for row, by in zip(numbers, (weight, None), strict=True):
+            row += np.concatenate([np.bincount(labels, by, k) for labels, k in zip(own, sizes, strict=True)])
+        totals += squares.sum(axis=0) if weight is None else weight @ squares
+    return S, numbers, totals
 
 
-def _draw(X: Any, start: int, sides: _Sides, chosen: list[list[int]], keys: list[int]) -> Array:
-    """Of each search a point, drawn with a probability proportional to the squared distance from its chosen
-    points, and how it compares with those of other rows."""
+def _draw(block: _Block, sides: _Sides, chosen: list[list[int]], keys: list[int]) -> Array:
+    """Of each search a point, drawn with a probability proportional to its weight times the squared distance
+    from its chosen points, and how it compares with those of other rows."""
     out = np.zeros((len(keys), 2))
     out[:, 1] = -1
-    for first, points in _points(X, start, sides):
-        products, squares = sides.each(points.times(sides.M)), points.squares()
+    for points in block.points(sides):
+        products, squares, first = sides.each(points.times(sides.M)), points.squares(), points.first
         each = zip(products, sides.each(sides.squares), squares.T, chosen, keys, strict=True)
-        for s, (own, norms, size, some, key) in enumerate(each):
+        for s, (own, norms, size, some, key) in enumerate(each if len(squares) else ()):
             distance = np.maximum((norms - 2 * own).min(axis=1) + size, 0)
             distance[[i - first for i in some if first <= i < first + len(distance)]] = 0
-            score = distance / exponential(key, first, len(distance))
-            best = int(np.argmax(score)) if len(score) else 0
-            if len(score) and score[best] > out[s, 1]:
+            mass = distance if points.weight is None else points.weight * distance
+            score = mass / exponential(key, first, len(distance))
+            best = int(np.argmax(score))
+            if score[best] > out[s, 1]:
                 out[s] = first + best, score[best]
     return out
 

@@ -34,6 +34,8 @@ from .._validation import (
     is_row_blocks,
     is_sparse,
     number,
+    positive,
+    require_memory,
 )
 from ..linalg.scaling import exponent_above
 from ..operators.blocks import naming_not_finite
@@ -65,7 +67,6 @@ from .random_features import (
     median_distance,
     merge_moments,
     of_block,
-    positive,
 )
 
 __all__ = ["KernelPCAResult", "kernel_pca"]
@@ -356,11 +357,8 @@ def kernel_pca(
         return _kernel_pca_by_features(
             X, n_components, random_features, options["bandwidth"], sample_weight, rng
         )
-    if is_row_blocks(X):
-        raise TypeError(
-            "a kernel matrix of all pairs of rows needs the data in memory, and X is in blocks of rows: use "
-            "random_features, which read one block at a time"
-        )
+    instead = ": use random_features, which read one block at a time"
+    require_memory(X, "a kernel matrix of all pairs of rows needs", instead=instead)
     seed = as_seed(rng)
     data = as_kernel_input(X, square=name == "precomputed")
     n = data.shape[0]

@@ -99,7 +99,7 @@ except ImportError:  # before scikit-learn 1.9
         return method
 
 
-class FitTasks:
+class _FitTasks:
     """A `callback` of the functions that tells the callbacks of an estimator: a task for each component, or,
     where all are found together, for each iteration.
 
@@ -133,7 +133,7 @@ class FitTasks:
         self.context.call_on_fit_task_end(estimator=self.estimator, X=self.X)
 
 
-def fit_tasks(estimator: Any, X: Any, n_components: int | None = None) -> FitTasks | None:
+def fit_tasks(estimator: Any, X: Any, n_components: int | None = None) -> _FitTasks | None:
     """None where no callback was set, so that a fit costs what it does without."""
     heard = hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
-    return FitTasks(estimator, X, n_components) if heard else None
+    return _FitTasks(estimator, X, n_components) if heard else None

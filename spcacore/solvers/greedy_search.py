@@ -30,7 +30,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import Kind, OperatorLike, Switch, Weights
-from .._validation import as_seed, integer
+from .._validation import as_seed, integer, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import ties
@@ -67,11 +67,8 @@ class GreedySearch(Solver):
     @classmethod
     def from_record(cls, problem: Problem, record: Greedy, *, nonnegative: bool = False) -> Self:
         strategy = record.strategy
-        if strategy != "gradient" and problem.diagonal is None:
-            raise ValueError(
-                f"strategy={strategy!r} needs the entries of X; an operator offers only products: "
-                "use strategy='gradient'"
-            )
+        if strategy != "gradient":
+            require_entries(problem, f"strategy={strategy!r}", ": use strategy='gradient'")
         if strategy in ("backward", "bidirectional") and problem.p > BACKWARD_ORDER:
             raise ValueError(
                 f"strategy={strategy!r} takes at most {BACKWARD_ORDER} variables, not {problem.p}: "
