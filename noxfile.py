@@ -487,9 +487,10 @@ def parallel(session):
 @nox.session(python=USUAL)
 def threads(session):
     """Every call of the table by 2 to 64 threads, with loops cut into tiny parts, of which none is alone."""
-    environment(session, ".[test]", build=["-Csetup-args=-Dharness=1"])
-    options = "-m", "slow or not slow", "-k", "every_call", "tests/operators/test_threads.py"
-    session.run("pytest", *options, *session.posargs, env=ONE_THREAD)
+    environment(session, ".[test-all]", build=["-Csetup-args=-Dharness=1"])
+    options = "-m", "slow or not slow", "-k", "every_call or random_calls"
+    files = tests_of("test_threads", "test_random_calls")
+    session.run("pytest", *options, *files, *session.posargs, env=ONE_THREAD)
 
 
 # ---- before a release ------------------------------------------------------------------------------

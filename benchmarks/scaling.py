@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from spcacore import _core, set_num_threads, sparse_pca
-from spcacore.linalg.cores import available_cores
+from spcacore.linalg.threads import available_cores
 from spcacore.operators.inputs import as_problem
 
 SHAPE = (500, 50_000)

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 import spcacore
 from spcacore import _core, limit_threads, sca, set_num_threads, sparse_pca, stability
-from spcacore.linalg.cores import available_cores
+from spcacore.linalg.threads import available_cores
 from spcacore.operators.inputs import as_problem
 
 FAMILIES = ("medium", "gene", "noise")

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 try:
     from . import _core  # noqa: F401  a core that does not load says so at once
 except ImportError as _error:
+    from importlib.util import find_spec
     from pathlib import Path
 
-    if (Path(__file__).parents[1] / "meson.build").exists():  # no file of what is installed
+    source = (Path(__file__).parents[1] / "meson.build").exists()  # no file of what is installed
+    if source and find_spec(f"{__name__}._core") is None:
         raise ImportError(
             f"this is the source of spcacore, in {Path(__file__).parents[1]}, which has no compiled core and "
             "hides the installed package: start Python in another directory"
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from .generalized.cca_permutation import CCAPermutation, sparse_cca_permutation
     from .generalized.eigen import SparseEigenResult, sparse_eigen, sparse_eigen_bound
     from .generalized.lda import SparseLDAResult, sparse_lda
-    from .linalg.cores import get_num_threads, limit_threads, set_num_threads
+    from .linalg.threads import get_num_threads, limit_threads, set_num_threads
     from .methods import (
         DSPCA,
         PMD,
@@ -60,7 +62,6 @@ if TYPE_CHECKING:
     from .models.comparison import Comparison, compare
     from .models.components import SparsePCAResult, sparse_pca
     from .models.elastic_net import SPCAResult, spca
-    from .models.given import GivenLoadings, from_loadings
     from .models.kernel import KernelPCAResult, kernel_pca
     from .models.priors import grid_laplacian
     from .models.probabilistic import PPCAResult, ppca
@@ -69,7 +70,8 @@ if TYPE_CHECKING:
     from .models.rotated import prs, sca, sca_path, sma
     from .models.rotated_result import RotatedResult
     from .models.structured import StructuredPCAResult, oppca, soppca
-    from .models.variance import explained_variance, renormalize
+    from .models.under_prior import information_projection
+    from .models.variance import GivenLoadings, explained_variance, from_loadings, renormalize
     from .operators.blocks import RowBlocks
     from .operators.moments import Moments
     from .operators.partition import row_blocks
@@ -91,8 +93,7 @@ if TYPE_CHECKING:
     from .solvers.semidefinite import dspca
     from .solvers.truncated_power import tpower
     from .tools.deflating import deflate
-    from .tools.oblique import ObliqueRotation, oblimin, promax
-    from .tools.rotation import l1_rotation, orthomax, varimax
+    from .tools.rotation import ObliqueRotation, l1_rotation, oblimin, orthomax, promax, varimax
     from .tools.thresholding import l1_threshold, soft_threshold, truncate
 
 _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it is first asked for
@@ -104,7 +105,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "generalized.cca_permutation": ("CCAPermutation", "sparse_cca_permutation"),
     "generalized.eigen": ("SparseEigenResult", "sparse_eigen", "sparse_eigen_bound"),
     "generalized.lda": ("SparseLDAResult", "sparse_lda"),
-    "linalg.cores": ("get_num_threads", "limit_threads", "set_num_threads"),
+    "linalg.threads": ("get_num_threads", "limit_threads", "set_num_threads"),
     "methods": (
         "DSPCA",
         "PMD",
@@ -121,7 +122,6 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "models.comparison": ("Comparison", "compare"),
     "models.components": ("SparsePCAResult", "sparse_pca"),
     "models.elastic_net": ("SPCAResult", "spca"),
-    "models.given": ("GivenLoadings", "from_loadings"),
     "models.kernel": ("KernelPCAResult", "kernel_pca"),
     "models.priors": ("grid_laplacian",),
     "models.probabilistic": ("PPCAResult", "ppca"),
@@ -130,7 +130,8 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "models.rotated": ("prs", "sca", "sca_path", "sma"),
     "models.rotated_result": ("RotatedResult",),
     "models.structured": ("StructuredPCAResult", "oppca", "soppca"),
-    "models.variance": ("explained_variance", "renormalize"),
+    "models.under_prior": ("information_projection",),
+    "models.variance": ("GivenLoadings", "explained_variance", "from_loadings", "renormalize"),
     "operators.blocks": ("RowBlocks",),
     "operators.moments": ("Moments",),
     "operators.partition": ("row_blocks",),
@@ -152,8 +153,7 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "solvers.semidefinite": ("dspca",),
     "solvers.truncated_power": ("tpower",),
     "tools.deflating": ("deflate",),
-    "tools.oblique": ("ObliqueRotation", "oblimin", "promax"),
-    "tools.rotation": ("l1_rotation", "orthomax", "varimax"),
+    "tools.rotation": ("ObliqueRotation", "l1_rotation", "oblimin", "orthomax", "promax", "varimax"),
     "tools.thresholding": ("l1_threshold", "soft_threshold", "truncate"),
 }
 __version__: str
@@ -220,6 +220,7 @@ __all__ = [
     "gpower",
     "greedy",
     "grid_laplacian",
+    "information_projection",
     "kernel_pca",
     "l1_rotation",
     "l1_threshold",

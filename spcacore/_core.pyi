@@ -217,6 +217,7 @@ def joint(
     A: _Real,
     diagonal: _Double,
     size: _Index,
+    constraint: int,
     given: int,
     moves: int,
     patience: int,

@@ -499,8 +499,8 @@ def absolute_products(const floating[:, ::1] T, const floating[::1] u):
 
 # ---- several loadings together ---------------------------------------------------------------------
 
-def joint(const floating[:, ::1] A, const double[::1] diagonal, const Py_ssize_t[::1] size, Py_ssize_t given,
-          Py_ssize_t moves, Py_ssize_t patience, double limit, uint64_t[::1] random, Py_ssize_t[::1] state,
+def joint(const floating[:, ::1] A, const double[::1] diagonal, const Py_ssize_t[::1] size, int constraint,
+          Py_ssize_t given, Py_ssize_t moves, Py_ssize_t patience, double limit, uint64_t[::1] random, Py_ssize_t[::1] state,
           double[::1] spent, double[::1] subspace, Py_ssize_t[:, ::1] nnz, Py_ssize_t[:, :, ::1] index,
           double[:, :, ::1] value, double[::1] explained, UnitRule rule=None):
     """The next moves of a search, whose population and state are written in place (spca_proto.h).
@@ -511,11 +511,11 @@ def joint(const floating[:, ::1] A, const double[::1] diagonal, const Py_ssize_t
     cdef spca_status status
     cdef Py_ssize_t p = A.shape[0], r = size.shape[0], room = index.shape[2], members = nnz.shape[0]
     cdef const spca_supports *of = NULL if rule is None else &rule.c.of
-    cdef double[::1] work = np.empty(spca_djoint_work(p, r, room, of))
+    cdef double[::1] work = np.empty(spca_djoint_work(p, r, room, constraint, of))
     cdef Py_ssize_t[::1] iwork = np.empty(spca_djoint_iwork(p, r, room), np.intp)
     cdef floating[::1] turned = np.empty(p * r, np.float32 if floating is float else np.float64)
     with nogil:
-        status = kernel_joint(p, r, room, &A[0, 0], &diagonal[0], &size[0], of, members, given, moves, patience, limit,
+        status = kernel_joint(p, r, room, &A[0, 0], &diagonal[0], &size[0], constraint, of, members, given, moves, patience, limit,
                               on_stop, &call.c, &random[0], &state[0], &spent[0], &subspace[0], &nnz[0, 0],
                               &index[0, 0, 0], &value[0, 0, 0], &explained[0], &work[0], &iwork[0], &turned[0])
     call.check(status)

@@ -166,6 +166,10 @@ SUSPECT_SHARE = 1 / 16  # of the columns, at most, that are read rather than all
 SUSPECT_BYTES = 1 << 24  # and bytes of these
 SPARE_READS = 4  # times as many that are kept
 READ_AHEAD = 256  # such columns that a pass brings at least, if there are so many
+MEMBERS_WORK = (
+    256  # of the square of the number of variables between which a search keeps A, an entry of a row
+)
+FORMING_PASSES = (1, 2, 4, 8)  # in which A is formed, some of its rows in each
 PASS_COLUMNS = 16.0  # columns of A that cost as much as one product, where there are many
 DOUBLE_ORDER = 256  # variables up to which submatrices of float32 data are summed in double precision
 
@@ -231,7 +235,6 @@ START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 RACE, RACE_ENDS = ((1, 60), (2, 20)), 8
 RACE_STARTS = 300  # columns, by the norm of their largest entries: 100 would do on words, genes and cells
 DEEP_RACE, DEEP_ENDS = ((1, 0.5), (1, 0.25), (2, 0.125), (4, 100)), 20  # from all columns, for weak signals
-DEEP_SUBSET = 2048  # variables of largest variance, or half of all, among which that race is run once more
 RACE_ALL = 300  # variables up to which more runs go on in each round, since that costs next to nothing,
 RACE_EXACT = 64  # and up to which they are in double precision
 RACE_MOST_STEPS = 300  # of a run to its end, whose variables are swapped next
@@ -240,6 +243,7 @@ FIELD_ORDER = 8192  # variables between which A is formed in single precision: 2
 FIELD_SOME = 3072  # of more variables: as many of largest variance as others
 FIELD_PROBE = 768  # the same at first, to see whether one start is enough
 PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; starts of the race that tells
+PROBE_DROP = 0.8  # share of the component before that another must explain, or it is asked again
 FIELD_COLUMNS = 1024  # that are converted at a time
 # Times that a part of A gives way to the variables with which the ends of its race have most in common, where
 # a signal may be weak; how many ends these are, and how many times k variables of each
@@ -254,6 +258,7 @@ FIELD_AT_ONCE = 3072  # variables up to which that is not asked
 FIELD_SLACK = (0.25, 0.05)
 FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
+FIELD_NEAR = 0.05  # share of the best value by which it may then be below, to have its variables swapped
 # Columns of A, entries of each, and of X at once, that tell whether a part of A hides supports,
 PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
 PROBE_RUN = 8  # neighbors that are read together
@@ -390,20 +395,6 @@ DISJOINT_SUPPORTS = 4000  # of few variables, which are all tried for disjoint c
 DISJOINT_NODES = 5000  # as long as so many combinations do: a tenth of a second
 BUDGET_SPLITS = 12  # ways to divide a total that counts the variables of groups, besides the even one
 BUDGET_TRIALS = 2  # of the least nonzeros of a component, which are moved to another one
-ORTHOGONAL_TOLERANCE = 1e-13  # largest entry of V'V - I of loadings that are orthogonal as they are
-ORTHOGONAL_PROJECTIONS = 100  # alternating projections to reach that
-ORTHOGONAL_ORDER = 600  # entries of orthogonal loadings whose values are chosen together
-ORTHOGONAL_STEPS = 100  # of Newton's method for all values of orthogonal loadings
-ORTHOGONAL_HALVINGS = 12  # of one such step, until it raises the variance
-ORTHOGONAL_TRIAL_STEPS = 3  # the same of an exchange of variables, which shows by then
-ORTHOGONAL_SWAPS = 80  # exchanges that are tried
-ORTHOGONAL_SWAP_WORK = 1e8  # and the cubes of the numbers of entries, of all that are tried
-ORTHOGONAL_ENTERING = 32  # variables that may enter a loading
-UNCORRELATED_STARTS = 8  # with some loadings anew, before uncorrelated ones are refined
-ORTHOGONAL_STARTS = 4  # whose variables are exchanged
-PENALTY_FIRST, PENALTY_LAST = 0.1, 4.0  # on inner products of loadings, over their mean variance
-PENALTY_GROWTH = 1.3  # from one penalty on inner products to the next
-DENSE_JACOBIAN = 1 << 20  # derivatives of V'V that are held as a dense matrix
 
 # Branch and bound
 STRONG_VARIABLES = (128, 512)  # whose columns of A are computed to rule others out

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ._limits import NAME_LETTERS, READ_COMPONENTS, READ_VARIABLES
 from ._messages import counted
+from ._types import Array, Index, Mask
 
 __all__ = [
     "STYLE", "Part", "Table", "aligned_lines", "bars", "cell", "component_columns", "gap", "html_of",
@@ -131,14 +132,14 @@ def table_of(
 # ---- what is said of loadings -----------------------------------------------------------------------
 
 
-def percentages(V: NDArray[Any]) -> NDArray[np.float64]:
+def percentages(V: NDArray[Any]) -> Array:
     """Loadings with a sum of magnitudes of 100 in each column, at any scale; a zero column stays."""
     size = np.abs(V).max(axis=0, initial=0)
     V = V / np.where(size > 0, size, 1).astype(np.float64)
     return V * (100 / np.maximum(np.abs(V).sum(axis=0), 1))
 
 
-def leading(v: NDArray[Any], limit: int) -> NDArray[np.intp]:
+def leading(v: NDArray[Any], limit: int) -> Index:
     """The nonzeros of largest magnitude, descending, the first if tied."""
     index = np.flatnonzero(v)
     size = np.abs(v[index])
@@ -220,7 +221,7 @@ def notes_of(result: Any) -> list[str]:
     return notes
 
 
-def _reached_once(result: Any) -> NDArray[np.bool_]:
+def _reached_once(result: Any) -> Mask:
     """Of each component, whether one of at least three runs reached the best, and no proof is known."""
     ends, best = getattr(result, "n_ends", None), getattr(result, "n_best", None)
     if ends is None or best is None:

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "Array", "Blocks", "Counted", "Definition", "Deflation", "Estimator", "Grid", "Groups", "Index", "Kind",
-    "LinearOperator", "MatrixLike", "MethodName", "Metric", "ModelLike", "OperatorLike", "RandomSource",
-    "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike", "Switch",
-    "ThresholdRule", "Variables", "Weights",
+    "LinearOperator", "Mask", "MatrixLike", "MethodName", "Metric", "ModelLike", "OperatorLike",
+    "RandomSource", "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike",
+    "Switch", "ThresholdRule", "Variables", "Weights",
 ]  # fmt: skip
 
 
@@ -49,6 +49,7 @@ class Estimator(Protocol):
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 MatrixLike: TypeAlias = ArrayLike | SparseMatrix | Blocks
 OperatorLike: TypeAlias = MatrixLike | LinearOperator | Callable[[NDArray[Any]], NDArray[Any]]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ._labels import aligned_columns, columns_of, matched, wrong_labels
 from ._limits import CHUNK
 from ._messages import counted, meant, refuse_no_array, warn_repeated
+from ._types import Array
 
 __all__ = [
     "AFTER_ERRORS",
@@ -28,6 +29,7 @@ __all__ = [
     "check_choice",
     "check_flag_or_vector",
     "check_sample_weight",
+    "check_shape",
     "check_weights",
     "column_names",
     "default_cardinality",
@@ -42,9 +44,14 @@ __all__ = [
     "number",
     "output_array",
     "per_component",
+    "positive",
     "raise_not_finite",
     "real_array",
     "refuse_not_finite",
+    "refuse_products",
+    "require_entries",
+    "require_memory",
+    "several",
     "without_label",
 ]  # fmt: skip
 
@@ -117,8 +124,8 @@ def _shape(x: Any) -> tuple[int, ...]:
 
 
 def real_array(
-    x: Any, name: str, *, ndim: int | tuple[int, ...], finite: bool = True, empty: bool = False,
-    labels: Any = None,
+    x: Any, name: str, *, ndim: int | tuple[int, ...], shape: tuple[int | str, ...] | None = None,
+    finite: bool = True, empty: bool = False, labels: Any = None,
 ) -> NDArray[Any]:  # fmt: skip
     """Return `x` as an aligned native float array, by reference wherever the dtype allows it.
 
@@ -170,7 +177,33 @@ def real_array(
         a = np.require(a, float_type(a.dtype), ["A"])
     if finite:
         refuse_not_finite(a, name)
+    if shape is not None:
+        check_shape(a, name, *shape)
     return a
+
+
+def check_shape(a: Any, name: str, *needed: int | str) -> None:
+    """Refuse what has another shape; a word stands for any number."""
+    if len(a.shape) != len(needed) or any(n not in (m, str(n)) for m, n in zip(a.shape, needed, strict=True)):
+        raise ValueError(f"{name} has shape {a.shape} where ({', '.join(map(str, needed))}) is needed")
+
+
+def refuse_products(X: Any, name: str, needed: str = "entries") -> None:
+    """Refuse an operator."""
+    if has_only_products(X):
+        raise TypeError(f"{name} must have {needed}; an operator offers only products")
+
+
+def require_memory(X: Any, what: str, name: str = "X", instead: str = "") -> None:
+    """Refuse blocks of rows."""
+    if is_row_blocks(X):
+        raise TypeError(f"{what} the data in memory, and {name} is in blocks of rows{instead}")
+
+
+def require_entries(problem: Any, what: str, instead: str = "") -> None:
+    """Refuse a problem of products alone for what needs the diagonal, which it has not."""
+    if problem.diagonal is None:
+        raise ValueError(f"{what} needs the entries of X; an operator offers only products{instead}")
 
 
 def _may_be_number(entry: Any) -> bool:
@@ -187,7 +220,7 @@ def without_label(labels: Iterable[Any]) -> list[int]:
     return [i for i, one in enumerate(labels) if _is_missing(one) or bool(one != one)]
 
 
-def _from_objects(x: Any, a: NDArray[Any], name: str) -> NDArray[np.float64]:
+def _from_objects(x: Any, a: NDArray[Any], name: str) -> Array:
     """Objects that are numbers, with NaN where an entry is missing."""
     if a.ndim == 0:
         raise TypeError(f"{name} is of type {type(x).__name__}; an array of numbers is needed")
@@ -330,6 +363,24 @@ def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
     return result
 
 
+def positive(value: Any, name: str, high: float = math.inf, *, closed: bool = False) -> float:
+    """A finite number above zero, and below `high`, or at most that."""
+    result = number(value, name, -math.inf) if value == value else math.nan
+    if not (0 < result < high or (closed and result == high)):
+        rest = "finite" if high == math.inf else f"{'at most' if closed else 'below'} {high:g}"
+        raise ValueError(f"{name} must be positive and {rest}, not {value!r}{as_share(result, high)}")
+    return result
+
+
+def several(values: Any, name: str, what: str = "numbers", why: str = "") -> list[Any]:
+    """The members of a sequence, at least one."""
+    if isinstance(values, (str, bytes, dict)) or not np.iterable(values):
+        raise TypeError(f"{name} must be a sequence of {what}, not {values!r}")
+    if len(found := list(values)) == 0:
+        raise ValueError(f"{name} is empty{why}")
+    return found
+
+
 def as_share(value: float, high: float) -> str:
     """A clause on a number of percent where a share is needed."""
     return f"; {value:g} % is {value / 100:g}" if high == 1 < value <= 100 else ""
@@ -418,7 +469,7 @@ def check_bool(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def check_flag_or_vector(value: Any, name: str) -> bool | NDArray[np.float64]:
+def check_flag_or_vector(value: Any, name: str) -> bool | Array:
     """True, False, or one finite number for each variable; those of `scale` are positive."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
@@ -431,7 +482,7 @@ def check_flag_or_vector(value: Any, name: str) -> bool | NDArray[np.float64]:
     return vector
 
 
-def check_weights(value: Any, n: int) -> NDArray[np.float64] | None:
+def check_weights(value: Any, n: int) -> Array | None:
     """Weights of n rows, which may be some of all, or None."""
     if value is None:
         return None
@@ -444,7 +495,7 @@ def check_weights(value: Any, n: int) -> NDArray[np.float64] | None:
     return weight
 
 
-def check_sample_weight(value: Any, n: int) -> NDArray[np.float64] | None:
+def check_sample_weight(value: Any, n: int) -> Array | None:
     """How many samples each of n rows stands for, or None."""
     weight = check_weights(value, n)
     if weight is None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._labels import matched
 from ._messages import counted, with_advice
-from ._types import ModelLike
+from ._types import Mask, ModelLike
 from .models.components import sparse_pca as components_of
 from .operators.partition import row_blocks
 from .selection.model import SPARSITY_WORDS, as_model, takes_model
@@ -164,7 +164,7 @@ def _variables(loadings: NDArray[Any], names: Any) -> Any:
 class _Columns:
     """Some columns of a matrix in a file, by rows."""
 
-    def __init__(self, X: Any, kept: NDArray[np.bool_]):
+    def __init__(self, X: Any, kept: Mask):
         self.X, self.index = X, np.flatnonzero(kept)
         self.shape, self.dtype = (X.shape[0], len(self.index)), X.dtype
 
@@ -172,7 +172,7 @@ class _Columns:
         return self.X[rows][:, self.index]
 
 
-def _mask(adata: Any, mask_var: Any) -> tuple[NDArray[np.bool_] | None, str | None]:
+def _mask(adata: Any, mask_var: Any) -> tuple[Mask | None, str | None]:
     """The variables that may be used, and the name of the column that says so."""
     if isinstance(mask_var, str) and mask_var == "auto":
         mask_var = "highly_variable" if "highly_variable" in adata.var else None

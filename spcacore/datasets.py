@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ._messages import counted
-from ._types import RandomSource
+from ._types import Array, RandomSource
 from ._validation import integer, number, real_array
 
 __all__ = [
@@ -39,7 +39,7 @@ class Correlation:
     (('topdiam', 'length'), 0.954)
     """
 
-    correlation: NDArray[np.float64]
+    correlation: Array
     names: tuple[str, ...]
     n_samples: int | None
     source: str = ""

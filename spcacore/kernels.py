@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _core
 from ._limits import SOLVER_TOL
 from ._messages import counted
+from ._types import Array, Index
 from ._validation import check_bool, check_choice, default_cardinality, integer, number, real_array
 
 __all__ = ["Kernels", "ManyComponents", "Status", "float32", "float64", "get_include", "sparse_pca_each"]
@@ -129,10 +130,10 @@ class ManyComponents(NamedTuple):
 
     loadings: NDArray[Any]
     explained_variance: NDArray[Any]
-    total_variance: NDArray[np.float64]
+    total_variance: Array
     mean: NDArray[Any]
     scale: NDArray[Any]
-    n_components: NDArray[np.intp]
+    n_components: Index
 
 
 def sparse_pca_each(
@@ -190,6 +191,11 @@ def sparse_pca_each(
         raise ValueError(
             f"a covariance is square, and X has matrices of {counted(n, 'row')} and {counted(p, 'column')}"
         )
+    scale = check_bool(scale, "scale")
+    if covariance and scale:
+        own = np.sqrt(np.diagonal(a, axis1=1, axis2=2))
+        own = np.where(own > 0, own, 1).astype(a.dtype)
+        a = a / own[:, :, None] / own[:, None, :]
     r = integer(n_components, "n_components", 1, p)
     k = default_cardinality(p) if cardinality is None else integer(cardinality, "cardinality", 1, p)
     update = ("hotelling", "projection", "schur").index(
@@ -199,7 +205,7 @@ def sparse_pca_each(
         a,
         covariance,
         check_bool(center, "center"),
-        check_bool(scale, "scale") and not covariance,
+        scale and not covariance,
         r,
         k,
         update + 1,
@@ -212,5 +218,8 @@ def sparse_pca_each(
         raise ValueError(
             f"matrix {worst} of X leaves the range of numbers: its status is {Status(status[worst])!r}"
         )
-    divided = np.divide(1, weight, where=weight > 0, out=np.ones_like(weight))
+    if covariance and scale:
+        divided = own
+    else:
+        divided = np.divide(1, weight, where=weight > 0, out=np.ones_like(weight))
     return ManyComponents(V.transpose(0, 2, 1), variance, spread.sum(axis=1), mean, divided, count)

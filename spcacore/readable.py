@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ._docstrings import NO_PANDAS, filled
 from ._messages import counted
-from ._types import MatrixLike
+from ._types import Array, MatrixLike
 from ._validation import LARGEST, check_bool, group_labels, integer
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "WhenAsked",
     "as_result",
     "frame",
+    "is_table",
     "labels",
     "loadings_in",
 ]
@@ -307,7 +308,7 @@ class Readable(HasLoadings):
     def _sides(self) -> list[Side]:
         return [Side("", self._loadings(), self.names)]
 
-    def contributions(self) -> NDArray[np.float64]:
+    def contributions(self) -> Array:
         """The loadings in percent, with their signs. The magnitudes of each component add up to 100.
 
         Returns
@@ -331,7 +332,7 @@ class Readable(HasLoadings):
 
     def group_contributions(
         self, groups: Sequence[Hashable] | Mapping[str, Hashable], *, signed: bool = False
-    ) -> dict[Hashable, NDArray[np.float64]]:
+    ) -> dict[Hashable, Array]:
         """Contributions in percent, summed over groups of variables.
 
         Parameters
@@ -384,7 +385,7 @@ class _Fitted:
     method: str
 
 
-def _is_table(x: Any) -> bool:
+def is_table(x: Any) -> bool:
     """An array or a dataframe, whose attributes may be its columns."""
     return isinstance(x, np.ndarray) or hasattr(x, "iloc")
 
@@ -395,7 +396,7 @@ def as_result(x: Any) -> Any:
     An estimator of another package has `components_`, of shape (r, p), and perhaps `mean_`,
     `explained_variance_ratio_` and `feature_names_in_`, as scikit-learn calls them.
     """
-    if _is_table(x):
+    if is_table(x):
         return x
     named = getattr(x, "feature_names_in_", None)
     names = None if named is None else tuple(map(str, named))
@@ -419,8 +420,10 @@ def as_result(x: Any) -> Any:
 
 def loadings_in(x: Any) -> Any:
     """The loadings of a result; what is none is taken as loadings itself."""
-    for name in () if _is_table(x) else ("loadings", "loading"):
+    for name in () if is_table(x) else ("loadings", "loading"):
         if (V := getattr(x, name, None)) is not None:
+            if isinstance(x, Result) and isinstance(V, tuple):
+                raise TypeError(f"{type(x).__name__} has the loadings of several results: give one of these")
             return V
     if isinstance(x, HasLoadings):
         raise TypeError(

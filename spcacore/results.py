@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._docstrings import NO_PANDAS, filled
 from ._labels import same_columns
 from ._messages import convergence, counted, few
-from ._types import MatrixLike
+from ._types import Array, Index, MatrixLike
 from ._validation import aligned, framed, integer, real_array
 from .operators.problem import Screening
 from .operators.transform import scores as scores_of
@@ -321,9 +321,9 @@ class GreedyComponent(SparseComponent):
     [1.0, 1.95, 2.48, 2.94]
     """
 
-    path_value: NDArray[np.float64]
-    order: NDArray[np.intp] | None
-    path_index: NDArray[np.intp]
+    path_value: Array
+    order: Index | None
+    path_index: Index
     path_loading: NDArray[Any]
 
     def at(self, k: int) -> SparseComponent:
@@ -389,8 +389,8 @@ class DSPCAComponent(SparseComponent):
 
     relaxation: float = 0.0
     dual: float = 0.0
-    kept: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
-    matrix: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    kept: Index = field(default_factory=lambda: np.zeros(0, np.intp))
+    matrix: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

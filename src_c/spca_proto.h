@@ -424,7 +424,7 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const REAL *A, const double *diag
 /* Swaps that the vector of a support tells to raise its leading eigenvalue by more than the share
  * rise, the best first, at most so many; how many were made.  index (k > 1), value (k): the support
  * and a vector there, then the new one, ascending, and a unit vector of x'Ax = *objective, nearly
- * its eigenvalue.  Others may raise that further.  work (5 p + k^2 + 2 k) (quick_swap.c). */
+ * its eigenvalue.  Others may raise that further.  work (2 p + k^2 + 2 k) (quick_swap.c). */
 spca_status SPCA(quick_swaps)(spca_int p, spca_int k, const REAL *A, REAL rise, spca_int most,
                               spca_stop stop, void *ctx, REAL *work, spca_int *index, REAL *value,
                               double *objective, spca_int *made);
@@ -467,15 +467,17 @@ size_t SPCA(race_work)(spca_int p, spca_int k, int known, const spca_search_plan
  * spent.  Kept between calls: random (the generator's), state (3: moves made, moves that raised
  * nothing, places taken), spent, and subspace (2r (p + 1)); all 0 at first.  diagonal (p): that of
  * A.  `of`: which supports are allowed, size_t their cardinality and room the most variables of
- * one; NULL: any.  work (joint_work), iwork (joint_iwork), turned (p r). */
+ * one; NULL: any.  constraint 1: V'V = I, or 2: V'AV diagonal, and Tr V'AV is raised.  work
+ * (joint_work), iwork (joint_iwork), turned (p r). */
 spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const REAL *A,
-                        const double *diagonal, const spca_int *size, const spca_supports *of,
-                        spca_int members, spca_int given, spca_int moves, spca_int patience,
-                        double limit, spca_stop stop, void *ctx, uint64_t *random, spca_int *state,
-                        double *spent, double *subspace, spca_int *nnz, spca_int *index,
-                        double *value, double *explained, double *work, spca_int *iwork,
-                        REAL *turned);
-spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room, const spca_supports *of);
+                        const double *diagonal, const spca_int *size, int constraint,
+                        const spca_supports *of, spca_int members, spca_int given, spca_int moves,
+                        spca_int patience, double limit, spca_stop stop, void *ctx,
+                        uint64_t *random, spca_int *state, double *spent, double *subspace,
+                        spca_int *nnz, spca_int *index, double *value, double *explained,
+                        double *work, spca_int *iwork, REAL *turned);
+spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room, int constraint,
+                          const spca_supports *of);
 spca_int SPCA(joint_iwork)(spca_int p, spca_int r, spca_int room);
 
 /* ---- rotations ------------------------------------------------------------------------------ */

@@ -1,14 +1,24 @@
 """Random calls by the declared options of each function, and what holds of any answer without a reference."""
 
+import hashlib
 import inspect
+import itertools
+import json
 import math
+import pickle
+import re
+import sys
+import warnings
 
 import calls
 import kinds
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 import spcacore
+import spcacore.sklearn as estimators
+from spcacore.cli.options import COMMANDS
 from spcacore.methods import METHODS
 from spcacore.options import declared
 
@@ -40,6 +50,8 @@ def value(rng, one, n, p):
         return str(rng.choice(one.words))
     if one.kind == "whole":
         return int(low + rng.integers(0, 4 if name in COSTLY else max(2, min(p, 6))))
+    if name == "time_limit":  # of which the clock decides nothing
+        return float(rng.choice([0, 60]))
     if one.kind == "number":
         return float(
             rng.uniform(low, min(high, low + 2)) if rng.random() < 0.5 else 10.0 ** rng.uniform(-9, 0)
@@ -121,7 +133,7 @@ EXACT_SPARSE = [make for name, make in kinds.SPARSE if name not in ("int8", "bsr
 
 def odd(rng, X, sparse):
     """The matrix in another form, and the numbers that it then has."""
-    forms = EXACT + (EXACT_SPARSE if sparse else [])
+    forms = EXACT + (EXACT_SPARSE if sparse else []) if X.size else [np.asarray]
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         Y = forms[rng.integers(len(forms))](X)
     return Y
@@ -137,27 +149,140 @@ def explained(A, V):
     return float(np.trace(Q.T @ A @ Q))
 
 
-def recomputed(name, result, given):
-    """The values that a result reports are those of its loadings, where no units or weights are given."""
-    if {"center", "scale", "sample_weight", "method", "choice"} & set(given):
-        return
-    X = np.asarray(given["X"], np.float64)
+def covariance(given):
+    """Of what a call is given, by NumPy alone; None where its squares may leave the range."""
+    X, weight = np.asarray(given["X"], np.float64), given.get("sample_weight")
+    center, scale = given.get("center", True), given.get("scale", False)
     if given.get("kind") == "covariance":
         A = X
-    elif len(X) > 1:
-        A = np.atleast_2d(np.cov(X, rowvar=False))
     else:
+        weight = np.ones(len(X)) if weight is None else np.asarray(weight, np.float64)
+        if weight.sum() <= 1:
+            return None
+        mean = 0 if center is False else weight @ X / weight.sum() if center is True else np.asarray(center)
+        with np.errstate(over="ignore", invalid="ignore"):
+            A = (X - mean).T @ (weight[:, None] * (X - mean)) / (weight.sum() - 1)
+    if scale is not False:
+        variance = np.diag(A) if scale is True else np.square(scale)
+        unit = np.sqrt(np.where(variance > 1e-20 * variance.max(initial=0), variance, np.inf))
+        A = A / unit / unit[:, None]
+    return A if 1e-150 < np.trace(A) < 1e150 else None
+
+
+def recomputed(name, result, given):
+    """The values that a result reports are those of its loadings, in the units that were asked for."""
+    A = covariance(given)
+    if A is None or "least_squares" in (name, getattr(result, "method", name), name.rpartition("_")[0]):
         return
-    total = abs(np.trace(A))
-    if not 1e-280 < total < 1e280:
-        return
-    if hasattr(result, "value") and hasattr(result, "loading") and not name.startswith("least_squares"):
+    exclude = given.get("choice", spcacore.Choice()).exclude
+    total = np.delete(np.diag(A), [] if exclude is None else exclude).sum()
+    if hasattr(result, "value") and hasattr(result, "loading"):
         x = np.asarray(result.loading, np.float64).ravel()
         assert abs(result.value - x @ A @ x) <= 1e-4 * total, "another value than x'Ax"
     elif type(result).__name__ in ("SparsePCAResult", "SPCAResult"):
-        assert abs(result.explained_variance.sum() - explained(A, result.loadings)) <= 1e-4 * total, (
-            "another variance"
-        )
+        sum_of = result.explained_variance.sum()
+        assert abs(sum_of - explained(A, result.loadings)) <= 1e-4 * total, "another variance"
+        assert abs(result.total_variance - total) <= 1e-5 * np.trace(A), "another total variance"
+    enumerated(name, result, given, A)
+
+
+TRIED = 4000  # supports
+
+
+def admissible(given, p):
+    """All supports of the size that is asked for; none where they are many, or signs and groups decide."""
+    k, choice = given.get("cardinality"), given.get("choice", spcacore.Choice())
+    if not isinstance(k, int) or math.comb(p, min(k, p)) > TRIED or "nonnegative" in given:
+        return []
+    if choice.groups is not None or choice.signs is not None:
+        return []
+    known = [
+        () if part is None else np.atleast_1d(part).tolist() for part in (choice.include, choice.exclude)
+    ]
+    left = [j for j in range(p) if j not in known[1]]
+    found = map(list, itertools.combinations(left, min(k, len(left))))
+    return [one for one in found if set(known[0]) <= set(one)]
+
+
+def enumerated(name, result, given, A):
+    """No support of that size is above the bound, the value is not above all, and a proof finds the best."""
+    one = hasattr(result, "value") or getattr(result, "n_components", 0) == 1 == given.get("n_components")
+    supports = admissible(given, len(A)) if one or name == "optimality_bound" else []
+    if not supports:
+        return
+    best = np.linalg.eigvalsh(np.stack([A[np.ix_(one, one)] for one in supports]))[:, -1].max()
+    bound, slack = getattr(result, "upper_bound", None), 1e-9 * abs(np.trace(A))
+    assert bound is None or np.atleast_1d(bound)[0] >= best - slack, "a support is above the bound"
+    if name != "optimality_bound":
+        value = np.atleast_1d(getattr(result, "value", getattr(result, "explained_variance", None)))[0]
+        assert value <= best + slack, "above the best of all supports"
+        assert not getattr(result, "optimal", False) or value >= best * (1 - 1e-4) - slack, "not the best"
+
+
+# ---- what two calls have in common ---------------------------------------------------------------------
+
+
+def generic(X):
+    """Whether nothing is decided by rounding: no ties, full rank, and eigenvalues apart."""
+    Z = np.ldexp(X, -int(np.frexp(np.abs(X).max(initial=1e-300))[1]))
+    Z = Z - Z.mean(axis=0)
+    norm = np.linalg.norm(Z, axis=0)
+    s = np.linalg.svd(Z, compute_uv=False)[: min(len(X) - 1, X.shape[1])] if norm.all() else np.zeros(1)
+    apart = np.diff(np.sort(norm)).min(initial=np.inf) > 1e-3 * norm.max(initial=0)
+    return len(s) > 1 and apart and s[-1] > 1e-2 * s[0] and -np.diff(s).max() > 1e-2 * s[0]
+
+
+OF_NOISE = "gain|free_energy|noise|posterior|means"  # which components of full rank leave to rounding
+STORAGES = [sp.csr_array, sp.csc_array, np.asfortranarray, lambda X: spcacore.row_blocks(X, block_bytes=256)]
+
+
+def stored_otherwise(rng, name, function, given, first):
+    """Dense, sparse and in blocks: the same numbers, as far as the steps end within their tolerance."""
+    if not generic(given[first]) or len(given.keys() & DATA) > 1:
+        return
+    store = STORAGES[rng.integers(2 if given.get("kind") == "covariance" else len(STORAGES))]
+    result = function(**given | {first: store(given[first])})
+    out, expected = ({key: one[key] for key in one if not re.match(OF_NOISE, key)}
+                     for one in map(calls.numbers, (result, function(**given))))  # fmt: skip
+    kinds.assert_same((out, []), (expected, []), 1e-5)
+
+
+def in_another_unit(rng, name, function, given, first):
+    """Up to the ends of the range: not a bit of a loading changes; variances have the square of the unit."""
+    X = given[first]
+    in_units = {"center", "penalty"} & set(given) or hasattr(given.get("method"), "penalty")
+    if in_units or not X.any() or len(given.keys() & DATA) > 1:
+        return
+    dtype, end = [(np.float64, 1e150), (np.float32, 1e30)][rng.integers(2)]
+    squared = 2 if given.get("kind") == "covariance" else 1
+    shift, back = (4 * squared * int(np.log2(one) / (4 * squared))
+                   for one in (end ** rng.uniform(-1, 1), np.abs(X).max()))  # fmt: skip
+    with np.errstate(under="ignore"):
+        plain = np.ldexp(X, -back).astype(dtype)
+        scaled = np.ldexp(plain, shift)
+        if (np.ldexp(scaled, -shift) != plain).any():
+            return
+    out, expected = (calls.numbers(function(**given | {first: one})) for one in (scaled, plain))
+    for key in {"loadings", "loading", "loadings_x", "loadings_y", "cardinality", "rotation"} & out.keys():
+        if name != "ppca":  # whose loadings have the unit
+            assert out[key].tobytes() == expected[key].tobytes(), f"other {key} at 2^{shift}"
+    for key in {"explained_variance", "value"} & out.keys():
+        power = expected[key].astype(np.float64)
+        if given.get("scale") is not True:
+            power = np.ldexp(power, shift * 2 // squared)
+        low = 0 if dtype is np.float64 else 1e-37
+        assert np.allclose(out[key].astype(np.float64), power, rtol=1e-5, atol=low), f"{key} at 2^{shift}"
+
+
+def by_threads(rng, name, function, given, first):
+    """Three threads give the bits of one."""
+    a = calls.numbers(function(**given))
+    with spcacore.limit_threads(3):
+        b = calls.numbers(function(**given))
+    assert all(a[key].tobytes() == b[key].tobytes() for key in a), "other bits by three threads"
+
+
+RELATIONS = stored_otherwise, in_another_unit, by_threads
 
 
 def methods(result, given):
@@ -174,8 +299,8 @@ def methods(result, given):
             method(given["X"])
 
 
-def ask(rng, X, check):
-    """A function with random options, on the matrix in some form; what it was."""
+def drawn(rng, X):
+    """A function, what it is given, and which of that is its first matrix."""
     n, p = X.shape
     name = str(rng.choice(FUNCTIONS))
     function = getattr(spcacore, name)
@@ -185,6 +310,12 @@ def ask(rng, X, check):
     first = next(a for a in has if a in DATA)
     if "kind" in has and first == "X" and rng.random() < 0.3:
         given |= {"X": matrices(rng, X)["A"], "kind": "covariance"}
+    return name, function, given, first
+
+
+def ask(rng, X, check):
+    """A function with random options, on the matrix in some form; what it was."""
+    name, function, given, first = drawn(rng, X)
     plain = given[first]
     given[first] = odd(rng, plain, sparse=first not in ("loadings", "B"))
     with kinds.untouched(*given.values()):
@@ -196,9 +327,73 @@ def ask(rng, X, check):
     if first == "X" and dtype == np.float64:
         odd_X = given["X"]
         recomputed(name, result, given | {"X": odd_X.toarray() if hasattr(odd_X, "toarray") else odd_X})
-    if rng.random() < 0.2:
-        with spcacore.limit_threads(3):
-            again = function(**given)
-        a, b = calls.numbers(result), calls.numbers(again)
-        assert all(a[key].tobytes() == b[key].tobytes() for key in a), "other bits by three threads"
+    if rng.random() < 0.5 and plain.dtype == np.float64:
+        relation = RELATIONS[rng.integers(len(RELATIONS))]
+        relation(rng, name, function, given | {first: plain}, first)
     return f"{name}, options"
+
+
+def ask_an_estimator(rng, X, check):
+    """With random options it finds what its function finds, and transforms so after it was pickled, too."""
+    made = [one for one in map(estimators.__dict__.get, estimators.__all__) if hasattr(one, "_function")]
+    kind = made[rng.integers(len(made))]
+    options = declared(kind._function)
+    known = {one: options[one] for one in inspect.signature(kind).parameters if one in options}
+    given = some(rng, known, *X.shape, 0.2, {"callback", "kind", "sample_weight"})
+    given |= {one: OTHERS[one](rng, *X.shape) for one in ("n_components", "cardinality") if one in known}
+    y = {"SparseLDA": np.arange(len(X)) % 3, "SparseCCA": X[:, ::-1] ** 2}.get(kind.__name__)
+    with kinds.untouched(X):
+        model = kind(**given).fit(X, y)
+        Z = model.transform(X)
+    check((model.result_, Z))
+    answer = kind._function(*(X,) if y is None else (X, y), **given)
+    expected, found = calls.numbers(answer), calls.numbers(model.result_)
+    assert all(found[one].tobytes() == expected[one].tobytes() for one in ("loadings",) if one in found)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.transform(X).tobytes() == Z.tobytes(), "another transform after pickling"
+    assert len(model.get_feature_names_out()) == Z.shape[1]
+    return f"sklearn.{kind.__name__}"
+
+
+OF_FILES = {  # flags of the command that are not drawn
+    "output", "plot", "scores", "build", "help", "array", "format", "header", "delimiter", "decimal",
+    "comment", "thousands", "index_column", "row_names", "raw_names", "loadings", "time_limit", "reference",
+}  # fmt: skip
+VALUES = "1", "2", "2", "3", "0.5", "1,2", "0", "-1", "1:3", "x"
+
+
+def flags(rng, task):
+    """Some of the command's own, most of them with values that they may have, and often its method."""
+    share = 0.08 if rng.random() < 0.5 else 0.02
+    for option in COMMANDS[task].params:
+        drawn = rng.random() < (0.4 if option.name == "method" else share)
+        if drawn and option.param_type_name == "option" and option.name not in OF_FILES:
+            yield str(rng.choice([*option.opts, *option.secondary_opts]))
+            if not option.is_flag:
+                yield str(rng.choice(getattr(option.type, "choices", VALUES)))
+
+
+def answers(seed, start, stop, matrix):
+    """Of those calls: a digest of all bits, the supports and the values, or the refusal."""
+    for number in range(start, stop):
+        rng = np.random.default_rng([seed, number])
+        X = matrix(rng)
+        try:
+            name, function, given, _ = drawn(rng, X)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                out = calls.numbers(function(**given))
+        except (TypeError, ValueError) as error:
+            yield [str(error), False, type(error).__name__, [], []]
+            continue
+        bits = hashlib.sha1(b"".join(out[one].tobytes() for one in sorted(out))).hexdigest()
+        V = next((out[one] for one in ("loadings", "loading", "loadings_x") if one in out), np.zeros(0))
+        values = [float(out[one].sum()) for one in ("explained_variance", "value", "values") if one in out]
+        yield [name, bool(generic(X)), bits, (V != 0).astype(int).tolist(), values]
+
+
+if __name__ == "__main__":
+    import soak
+
+    made = answers(*map(int, sys.argv[1:4]), lambda rng: soak.structured(rng, *rng.integers(6, 25, 2)))
+    print(json.dumps(list(made)))

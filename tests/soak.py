@@ -45,7 +45,6 @@ from matplotlib import pyplot
 
 import spcacore
 from spcacore import plot
-from spcacore import sklearn as estimators
 from spcacore.cli import main as command
 from spcacore.solvers.table import SOLVERS
 
@@ -70,6 +69,8 @@ class Interruption(Exception):
 
 def structured(rng, n, p):
     """Clusters and sparse directions, and now and then what is hard: ranks, ties, zeros, magnitudes."""
+    if n * p == 0:
+        return np.zeros((n, p))
     X = calls.planted(n, p, seed=int(rng.integers(2**31))) if p >= 6 else rng.standard_normal((n, p))
     which = rng.integers(12)
     if which == 0:
@@ -358,26 +359,7 @@ def blocks(rng):
 
 
 def estimator(rng):
-    X = resize(rng)
-    r, k = calls.R, calls.K
-    made = [
-        estimators.SparsePCA(r, cardinality=k),
-        estimators.SPCA(r, cardinality=k),
-        estimators.SCA(r),
-        estimators.PPCA(r),
-        estimators.SparseLDA(cardinality=k),
-        estimators.SparseCCA(l1_bound=(1.2, 1.0)),
-    ][rng.integers(6)]
-    y = {"SparseLDA": calls.LABELS, "SparseCCA": X[:, :1]}.get(type(made).__name__)
-    Z = made.fit(X, y).transform(X)
-    assert np.isfinite(Z).all()
-    again = pickle.loads(pickle.dumps(made))
-    assert again.transform(X).tobytes() == Z.tobytes(), "another transform after pickling"
-    assert len(made.get_feature_names_out()) == Z.shape[1]
-    if hasattr(made, "score") and y is None:
-        with contextlib.suppress(ValueError):  # no density without noise
-            assert not np.isnan(made.score(X))
-    return f"sklearn.{type(made).__name__}"
+    return random_calls.ask_an_estimator(rng, resize(rng), check)
 
 
 def picture(rng):
@@ -418,15 +400,19 @@ def commands(rng):
             pd.DataFrame(X, columns=[f"v{j}" for j in range(X.shape[1])]).to_parquet(file)
         else:
             file.write_bytes(rng.bytes(int(rng.integers(300))))
-        task = str(rng.choice(["fit", "path", "certify", "info"]))
+        task = str(rng.choice([*random_calls.COMMANDS]))
         argv = [task, str(file)]
-        if task != "info":
+        if task in ("transform", "compare"):
+            pd.DataFrame(calls.V0).to_csv(Path(folder) / "V.csv", index=False)
+            argv += ["--loadings", str(Path(folder) / "V.csv")]
+        elif task != "info":
             argv += ["-k", "1,2" if task != "fit" else str(calls.K)]
         if task == "fit":
             argv += ["-n", str(calls.R), "-o", str(Path(folder) / "out.npz")]
             argv += ["--scores", str(Path(folder) / "scores.csv")] if rng.random() < 0.5 else []
         argv += [a for a in ("--json", "--scale", "--float32", "--nonsense", "--orientation=columns")
-                 if rng.random() < 0.2]  # fmt: skip
+                 if rng.random() < 0.05]  # fmt: skip
+        argv += random_calls.flags(rng, task)
         with (
             contextlib.redirect_stdout(io.StringIO()) as out,
             contextlib.redirect_stderr(io.StringIO()) as err,
@@ -440,8 +426,8 @@ def commands(rng):
 
 
 def declared_options(rng):
-    """Any function, by its declared options, on an odd array, now and then with hardly any entry."""
-    n, p = (int(m) for m in rng.integers(1, 3 if rng.random() < 0.1 else 25, 2))
+    """Any function, by its declared options, on an odd array, now and then with hardly any entry, or none."""
+    n, p = (int(m) for m in (rng.integers(0, 3, 2) if rng.random() < 0.1 else rng.integers(1, 25, 2)))
     return random_calls.ask(rng, structured(rng, n, p), check)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..models.comparison import compare
-from ..models.given import from_loadings
+from ..models.variance import from_loadings
 from .loadings import adopt, read_saved, rows_for
 from .report import write, write_table
 from .table import Arguments, UserError

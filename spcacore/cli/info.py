@@ -16,7 +16,7 @@ from .. import _core
 from .._limits import INFO_ENTRIES, INFO_NAMES, INFO_VARIANCE_RATIO
 from .._messages import counted
 from .._rendering import printable, significant
-from ..linalg.cores import get_num_threads
+from ..linalg.threads import get_num_threads
 from .reading import places_in, read, symmetric
 from .report import print_json
 from .table import Arguments, Table, UserError

@@ -194,6 +194,8 @@ def _read_npz(source: Source, args: Arguments) -> Table:
         for name in file.files:
             with contextlib.suppress(ValueError):  # of pickled objects
                 arrays[name] = np.asarray(file[name])
+        if arrays and all(a.dtype.kind == "S" and not a.ndim for a in arrays.values()):
+            raise UserError(f"{source} is an archive of other files than arrays; take the table out of it")
         shapes = ", ".join(f"{name} {'x'.join(map(str, a.shape)) or 'scalar'}" for name, a in arrays.items())
         matrices = [name for name, a in arrays.items() if a.ndim == 2]
         only = matrices if len(matrices) == 1 else [*arrays][: len(arrays) == 1]

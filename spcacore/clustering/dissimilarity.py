@@ -31,9 +31,19 @@ from numpy.typing import NDArray
 from .. import _core
 from .._messages import convergence, counted
 from .._types import MatrixLike, Metric
-from .._validation import check_choice, integer, number
-from .columns import Array, Columns, as_columns, check_number_range, matrix_product, require_memory
-from .weights import Fit, WeightedResult, check_l1_bound, l1_threshold, warn_unless_converged
+from .._validation import check_choice, integer, number, require_memory
+from .columns import (
+    Array,
+    Columns,
+    Fit,
+    WeightedResult,
+    as_columns,
+    check_l1_bound,
+    check_number_range,
+    l1_threshold,
+    matrix_product,
+    warn_unless_converged,
+)
 
 __all__ = [
     "METRICS", "SparseDissimilarity", "best_weights", "check_iterations", "sparse_dissimilarity",

@@ -11,15 +11,23 @@ from numpy.typing import ArrayLike
 
 from .._messages import counted
 from .._types import MatrixLike, Metric, RandomSource
-from .._validation import as_seed, check_choice, integer
+from .._validation import as_seed, check_choice, integer, require_memory
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
-from .columns import Array, Columns, Labels, as_columns, check_number_range, require_memory
+from .columns import (
+    Array,
+    Columns,
+    Fit,
+    Labels,
+    as_columns,
+    check_l1_bounds,
+    check_number_range,
+    warn_unless_converged,
+)
 from .dissimilarity import METRICS, best_weights, check_iterations, starting_vectors
 from .kmeans import as_kmeans_input, best_partition, first_partitions
 from .kmeans_blocks import BlockColumns
-from .weights import Fit, check_l1_bounds, warn_unless_converged
 
 __all__ = ["GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"]
 

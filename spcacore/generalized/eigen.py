@@ -15,7 +15,7 @@ from .. import _core
 from .._labels import columns_of, symmetric
 from .._limits import PENCIL_ALL_SWAPS_WORK, PENCIL_GREEDY_WORK, PENCIL_LEFT, SYMMETRY, TIE
 from .._messages import counted, few, warn
-from .._types import MatrixLike
+from .._types import Array, Index, Mask, MatrixLike
 from .._validation import (
     Hook,
     column_names,
@@ -30,7 +30,7 @@ from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
 from ..methods import RatioSearch
 from ..operators.dense import blas_layout
-from ..operators.sparse_format import canonical_arrays, compressed
+from ..operators.sparse import canonical_arrays, compressed
 from ..progress import Callback, Progress, check_callback
 from ..results import Named
 from ..solvers.base import hook_of_component
@@ -86,13 +86,13 @@ class SparseEigenResult(Named):
     """
 
     loadings: NDArray[Any]
-    values: NDArray[np.float64]
-    deflated_values: NDArray[np.float64]
-    metric_norm: NDArray[np.float64]
-    upper_bound: NDArray[np.float64] | None
-    cardinality: NDArray[np.intp]
-    n_iter: NDArray[np.intp]
-    converged: NDArray[np.bool_]
+    values: Array
+    deflated_values: Array
+    metric_norm: Array
+    upper_bound: Array | None
+    cardinality: Index
+    n_iter: Index
+    converged: Mask
     method: str
     deflation: str
     names: tuple[str, ...] | None = None

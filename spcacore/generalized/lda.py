@@ -20,7 +20,7 @@ from .._docstrings import filled
 from .._labels import joined, matched
 from .._limits import PRIOR_SUM, SPAN
 from .._messages import counted
-from .._types import MatrixLike, Weights
+from .._types import Array, Index, Mask, MatrixLike, Weights
 from .._validation import (
     aligned,
     check_sample_weight,
@@ -100,18 +100,18 @@ class SparseLDAResult(Named):
 
     loadings: NDArray[Any]
     scalings: NDArray[Any]
-    values: NDArray[np.float64]
-    upper_bound: NDArray[np.float64] | None
-    cardinality: NDArray[np.intp]
+    values: Array
+    upper_bound: Array | None
+    cardinality: Index
     classes: NDArray[Any]
-    priors: NDArray[np.float64]
+    priors: Array
     means: NDArray[Any]
     mean: NDArray[Any]
-    centroids: NDArray[np.float64]
-    metric: NDArray[np.float64]
+    centroids: Array
+    metric: Array
     shrinkage: float
-    n_iter: NDArray[np.intp]
-    converged: NDArray[np.bool_]
+    n_iter: Index
+    converged: Mask
     method: str
     deflation: str
     names: tuple[str, ...] | None
@@ -134,7 +134,7 @@ class SparseLDAResult(Named):
     def _scores(self, X: Any) -> NDArray[Any]:
         return scores(aligned(X, self.names), self.scalings, self.mean, None)
 
-    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
+    def decision_function(self, X: MatrixLike) -> Array:
         """`log pi_c - d^2/2`, d the distance to each centroid in the discriminant space.
 
         Distances are in the metric of the scatter within classes, `d^2 = z' metric^-1 z`.
@@ -331,7 +331,7 @@ def sparse_lda(
         )  # fmt: skip
 
 
-def _labels(y: Any, n: int, weight: NDArray[np.float64] | None) -> tuple[NDArray[np.intp], NDArray[Any]]:
+def _labels(y: Any, n: int, weight: Array | None) -> tuple[Index, NDArray[Any]]:
     """Class numbers of the rows, -1 of those without weight, and the labels of the classes."""
     labels = np.asarray(y)
     if labels.ndim != 1:
@@ -363,7 +363,7 @@ def _labels(y: Any, n: int, weight: NDArray[np.float64] | None) -> tuple[NDArray
     return numbers.astype(np.intp), classes
 
 
-def _priors(priors: Any, sizes: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[np.float64]:
+def _priors(priors: Any, sizes: Array, classes: NDArray[Any]) -> Array:
     if priors is None:
         return sizes / sizes.sum()
     given = matched(priors, tuple(map(str, classes)), "priors", "the classes")

@@ -42,7 +42,7 @@ from .._limits import (
     SUBMATRIX_ORDER,
 )
 from .._records import record
-from .._types import Array, Index
+from .._types import Array, Index, Mask
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, border, bordered_values, whitening
@@ -78,7 +78,7 @@ class Pencil:
     null: float
     slack: float
     p: int
-    usable: NDArray[np.bool_]
+    usable: Mask
     known: NDArray[Any]
     exponent: int
     Ad: Array
@@ -127,7 +127,7 @@ class Pencil:
         self.A = self.A0 = A.in_units(np.full(A.p, math.ldexp(1.0, -self.exponent // 2)))
         self._diagonals()
 
-    def _refuse_unused(self, A: Form, B: Form, unused: NDArray[np.bool_]) -> None:
+    def _refuse_unused(self, A: Form, B: Form, unused: Mask) -> None:
         for start in range(0, np.count_nonzero(unused), CROSS_COLUMNS):
             S = np.flatnonzero(unused)[start : start + CROSS_COLUMNS]
             if B.rows(S).any():
@@ -240,7 +240,7 @@ class Pencil:
 
     def _refuse_unbounded_border(
         self, basis: PencilBasis, index: Index, candidate: Index, b: Array, corner: Array, d: Array,
-        null: NDArray[np.bool_],
+        null: Mask,
     ) -> None:  # fmt: skip
         """Where sigma is 0, e_j - W d has x'Bx = 0: A must map it to zero, too."""
         size = np.maximum(np.abs(corner), np.abs(b).max(axis=0, initial=0)) * null

@@ -16,7 +16,7 @@ without weight have the label -1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from ..operators.block_tasks import as_kernel_input, dense_rows, finite, sum_par
 from ..operators.blocks import naming_not_finite
 from ..operators.deflation import LowRank
 from ..operators.partition import row_blocks
-from ..operators.sparse_format import compressed
+from ..operators.sparse import compressed
 from .pencil import Form
 
 __all__ = [
@@ -134,15 +134,15 @@ class DataScatter:
 class ClassOffset:
     """Rows weight_i means[labels_i], the means zero where rows are centered in place."""
 
-    labels: NDArray[np.intp]
-    means: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    labels: Index
+    means: Array
+    weight: Array
 
-    def times(self, rows: Any) -> NDArray[np.float64]:
+    def times(self, rows: Any) -> Array:
         """rows times their transposed."""
         return np.asarray(rows @ self.means.T)[:, self.labels] * self.weight
 
-    def terms(self) -> NDArray[np.float64]:
+    def terms(self) -> Array:
         """Of the classes: the sums of the squared weights."""
         return np.bincount(self.labels, self.weight**2).astype(np.float64)
 
@@ -160,7 +160,7 @@ class WithinRows:
     def p(self) -> int:
         return self.rows.shape[1]
 
-    def squares(self) -> NDArray[np.float64]:
+    def squares(self) -> Array:
         """Of the norms of the rows of Z."""
         if self.offset is None:
             return np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.float64)
@@ -169,7 +169,7 @@ class WithinRows:
         both = np.asarray(self.rows @ o.means.T)[np.arange(len(own)), o.labels]
         return own - 2 * o.weight * both + o.weight**2 * (o.means**2).sum(axis=1)[o.labels]
 
-    def gram(self, columns: bool) -> NDArray[np.float64]:
+    def gram(self, columns: bool) -> Array:
         """Z'Z, or ZZ'."""
         R, o = self.rows, self.offset
         if o is None:
@@ -210,7 +210,7 @@ def _within_spread(squares: Array, between: Array) -> Array:
     return np.sqrt(np.where(square > 0, square, 1))
 
 
-def _shrunk(matrix: NDArray[np.float64], amount: float, spread: Array) -> Form:
+def _shrunk(matrix: Array, amount: float, spread: Array) -> Form:
     """D ((1 - amount) matrix + amount I) D, in place."""
     matrix *= 1 - amount
     return Form.with_level(matrix, amount).in_units(spread)
@@ -287,9 +287,10 @@ def _class_means(block: Any, labels_and_weight: _Own, c: int, unit: float) -> _M
     return _merged_means(parts or [(np.zeros(c), np.zeros((c, block.shape[1])))])
 
 
-def _merged_means(parts: list[_Means]) -> _Means:
-    count, mean = parts[0]
-    for more, other in parts[1:]:
+def _merged_means(parts: Iterable[_Means]) -> _Means:
+    each = iter(parts)
+    count, mean = next(each)
+    for more, other in each:
         both = count + more
         share = more / np.where(both > 0, both, 1)
         mean = np.where(count[:, None] > 0, mean + (other - mean) * share[:, None], other)
@@ -329,7 +330,7 @@ def _fourth(block: Any, own: _Own, means: Array, factor: Array, unit: float, spr
 class WithinMatrix:
     """R itself, the spreads, and what `WithinRows.fourth` is, for which the rows are read again."""
 
-    scatter: NDArray[np.float64]
+    scatter: Array
     spread: Array
     fourth: Callable[[], float]
 
@@ -337,7 +338,7 @@ class WithinMatrix:
     def p(self) -> int:
         return len(self.scatter)
 
-    def gram(self, columns: bool) -> NDArray[np.float64]:
+    def gram(self, columns: bool) -> Array:
         return self.scatter
 
     def form(self, amount: float) -> Form:

@@ -17,8 +17,15 @@ from .._labels import joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._messages import quiet
 from .._records import record
-from .._types import Array
-from .._validation import column_names, has_only_products, integer, is_row_blocks, is_sparse, real_array
+from .._types import Array, Index
+from .._validation import (
+    column_names,
+    integer,
+    is_row_blocks,
+    is_sparse,
+    real_array,
+    refuse_products,
+)
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
 from ..operators.block_tasks import as_kernel_input, dense_rows, sum_parts
@@ -27,7 +34,7 @@ from ..operators.deflation import LowRank
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
-from ..operators.sparse_format import compressed
+from ..operators.sparse import compressed
 from ..operators.transform import scores
 from ..supports.admissible import Supports
 from .pencil import Form
@@ -148,7 +155,7 @@ class Side:
     Z: Any
     offset: Array | None
     root: Array | None
-    order: NDArray[np.intp] | None
+    order: Index | None
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
     exponent: int
@@ -157,8 +164,7 @@ class Side:
 
     @classmethod
     def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
-        if has_only_products(X):
-            raise TypeError("X must have entries; an operator offers only products")
+        refuse_products(X, "X")
         with quiet("scale=True leaves"):  # which is the default, and what is constant cannot correlate
             problem = as_problem(X, scale=scale, choice=choice, sample_weight=sample_weight)
         assert problem.mean is not None
@@ -203,7 +209,7 @@ class Side:
     def dtype(self) -> np.dtype[Any]:
         return self.Z.dtype
 
-    def permuted(self, order: NDArray[np.intp]) -> Side:
+    def permuted(self, order: Index) -> Side:
         return replace(self, order=order)
 
     def matvec(self, v: Array) -> Array:

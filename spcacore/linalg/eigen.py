@@ -12,7 +12,10 @@ Eigenvalues of `leading_` functions descend; the others keep the order of LAPACK
 
 from __future__ import annotations
 
+import atexit
 import inspect
+import threading
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -22,11 +25,51 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, LAPACK_ORDER
 from .._types import Array
-from .lapack import interruptible
 
 __all__ = [
-    "all_eigenpairs", "largest_eigenpairs", "leading_eigenpairs", "leading_eigenvectors", "products_of",
-]  # fmt: skip
+    "all_eigenpairs",
+    "interruptible",
+    "largest_eigenpairs",
+    "leading_eigenpairs",
+    "leading_eigenvectors",
+    "products_of",
+]
+
+
+# ---- long LAPACK calls that Ctrl-C need not wait for ----------------------------------------------------
+
+
+def interruptible(call: Callable[[], Any]) -> Any:
+    """The result of a call that cannot be interrupted, made by another thread while this one listens.
+
+    Python delivers signals to its main thread between two instructions, hence after LAPACK returns; but it
+    wakes a main thread that waits. The call is then left to itself, so it must not write to what the caller
+    keeps; the end of the process waits for it, as LAPACK's buffers must outlive it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    outcome: list[tuple[bool, Any]] = []
+    ended = threading.Event()
+
+    def run() -> None:
+        try:
+            outcome.append((True, call()))
+        except BaseException as error:
+            outcome.append((False, error))
+        finally:
+            ended.set()
+
+    worker = threading.Thread(target=run, daemon=True)
+    worker.start()
+    try:
+        ended.wait()
+    except BaseException:
+        atexit.register(worker.join)
+        raise
+    done, value = outcome[0]
+    if not done:
+        raise value
+    return value
 
 
 def all_eigenpairs(G: Array) -> tuple[Array, Array]:

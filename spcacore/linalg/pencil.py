@@ -7,16 +7,28 @@ the pencil.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import NULL_WEIGHT, TIE
+from .._limits import NULL_WEIGHT, RISE, SIGNED_RATIOS, TIE
 from .._records import record
-from .._types import Array
+from .._types import Array, Index, Mask
 from .eigen import all_eigenpairs
 
-__all__ = ["PencilBasis", "border", "bordered_values", "ties", "whitening"]
+__all__ = [
+    "PencilBasis",
+    "border",
+    "bordered_values",
+    "raised_ratio",
+    "signed_ratio",
+    "signed_vector",
+    "ties",
+    "whitening",
+]
+
 
 _DEFINITE = 1e-3  # the least root of a pivot over the largest, of a matrix far from singular
 
@@ -30,15 +42,15 @@ class PencilBasis:
 
     eigenvalues: Array
     W: Array
-    in_null_space: NDArray[np.bool_]
+    in_null_space: Mask
 
     @classmethod
-    def of(cls, A: Array, mu: Array, U: Array, kept: NDArray[np.bool_]) -> PencilBasis:
+    def of(cls, A: Array, mu: Array, U: Array, kept: Mask) -> PencilBasis:
         """Of A and B = U diag(mu) U', of which the directions `kept` count."""
         return cls._of(A, whitening(mu, U, kept), (U[:, ~kept] ** 2).sum(axis=1) > NULL_WEIGHT)
 
     @classmethod
-    def _of(cls, A: Array, T: Array, null: NDArray[np.bool_]) -> PencilBasis:
+    def _of(cls, A: Array, T: Array, null: Mask) -> PencilBasis:
         G = T.T @ A @ T
         eigenvalues, Y = all_eigenpairs((G + G.T) / 2)
         return cls(eigenvalues[::-1].copy(), np.asfortranarray(T @ Y[:, ::-1]), null)
@@ -69,14 +81,14 @@ class PencilBasis:
         return value
 
 
-def whitening(mu: Array, U: Array, kept: NDArray[np.bool_]) -> Array:
+def whitening(mu: Array, U: Array, kept: Mask) -> Array:
     """T = U diag(mu)^(-1/2) on the directions `kept`, so that T'BT = I for B = U diag(mu) U'."""
     return U[:, kept] / np.sqrt(mu[kept])
 
 
 def border(
     basis: PencilBasis, A: Array, B: Array, a: Array, b: Array, least: Array | float
-) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array, Array, Mask]:
     """What borders diag(eigenvalues) with a variable more: e, corner, d; where it adds more than rounding.
 
     With the columns A_Sj and B_Sj of candidates, and a_jj and b_jj: d = W'B_Sj, sigma = b_jj - d'd,
@@ -93,7 +105,7 @@ def border(
     return e / root, corner / root / root, d, usable
 
 
-def bordered_values(basis: PencilBasis, e: Array, corner: Array, usable: NDArray[np.bool_]) -> Array:
+def bordered_values(basis: PencilBasis, e: Array, corner: Array, usable: Mask) -> Array:
     """The largest eigenvalues with what `border` says of each variable; as before where it adds nothing."""
     lam = basis.eigenvalues
     if len(lam) == 0:
@@ -105,7 +117,43 @@ def bordered_values(basis: PencilBasis, e: Array, corner: Array, usable: NDArray
     return np.where(usable, value, lam[0])
 
 
-def ties(value: Array, tolerance: float = TIE.double) -> NDArray[np.intp]:
+def ties(value: Array, tolerance: float = TIE.double) -> Index:
     """Where the largest value is, to rounding."""
     largest = value.max()
     return np.flatnonzero(value >= largest - tolerance * abs(largest))
+
+
+# ---- the best values of given signs on a support --------------------------------------------------------
+
+
+def signed_vector(G: Array, signs: NDArray[Any], begin: Array | None = None) -> tuple[Array, float]:
+    """A maximizer of x'Gx over unit vectors of these signs, and that: of few variables the best one, of many
+    a fixed point of x <- (G x)_+/||.||, from `begin` too (signed.c)."""
+    start = None if begin is None else np.ascontiguousarray(begin)
+    return _core.signed_vector(np.ascontiguousarray(G), np.ascontiguousarray(signs, np.int8), start)
+
+
+def signed_ratio(M: Array, G: Array, signs: NDArray[Any], begin: Array) -> tuple[Array, float]:
+    """A maximizer of x'Mx/x'Gx over x of these signs: `begin`, which maximizes it without them, if it has
+    them, or what `raised_ratio` finds."""
+    for x in (begin, -begin):
+        x = x / np.linalg.norm(x)
+        if (x * signs).min() >= -1e-12:
+            x = np.where(x * signs < 0, 0, x)
+            return x, float(x @ M @ x / (x @ G @ x))
+    return raised_ratio(M, G, signs, begin, 0.0)
+
+
+def raised_ratio(
+    M: Array, G: Array, signs: NDArray[Any], x: Array, ratio: float, rise: float = RISE, least: float = 0.0
+) -> tuple[Array, float]:
+    """x'Mx/x'Gx raised by maximizers of x'(M - ratio G)x of these signs (Dinkelbach 1967), where x'Gx is
+    more than the least."""
+    for _ in range(SIGNED_RATIOS):
+        new, gain = signed_vector(M - ratio * G, signs, x)
+        size = float(new @ G @ new)
+        value = float(new @ M @ new) / size if size > least else 0.0
+        if not gain > 0 or not value > ratio * (1 + rise):
+            break
+        x, ratio = new, value
+    return x, ratio

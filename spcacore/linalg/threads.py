@@ -2,20 +2,268 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
+from contextlib import contextmanager, suppress
+from contextvars import Context, copy_context
 from functools import partial
+from importlib.machinery import ModuleSpec, PathFinder
 from itertools import takewhile
 from queue import SimpleQueue
+from types import ModuleType
 from typing import Any, TypeVar
 
 from .. import _core
+from .._limits import MOST_THREADS
 from .._validation import integer
-from .cores import available_cores
 
-__all__ = ["Item", "Report", "Result", "Stopped", "check_jobs", "in_threads"]
+__all__ = [
+    "Item",
+    "Report",
+    "Result",
+    "Stopped",
+    "available_cores",
+    "check_jobs",
+    "default_threads",
+    "get_num_threads",
+    "in_threads",
+    "limit_threads",
+    "one_ahead",
+    "set_num_threads",
+]
+
+
+# ---- how many threads the loops over a matrix may have --------------------------------------------------
+
+
+_CGROUPS = "/sys/fs/cgroup"
+
+
+def set_num_threads(n_threads: int) -> None:
+    """Set how many threads the loops over a matrix may have, in the whole process.
+
+    Results do not depend on it, to the last bit.
+
+    Parameters
+    ----------
+    n_threads : int
+        1 to 1024, the thread of the caller among them. Loops that read less than four megabytes have one,
+        and so has a call while another one has the threads.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n_threads` is no integer from 1 to 1024.
+
+    See Also
+    --------
+    get_num_threads : The number in force, and its default.
+    limit_threads : A limit for some calls only.
+
+    Notes
+    -----
+    ``threadpoolctl.threadpool_limits`` sets it too, together with the threads of BLAS, and for a while.
+    Products of small matrices and decompositions are made by BLAS and LAPACK, which have threads of their
+    own.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> before = spcacore.get_num_threads()
+    >>> spcacore.set_num_threads(1)
+    >>> spcacore.get_num_threads()
+    1
+    >>> spcacore.set_num_threads(before)
+    """
+    _core.set_threads(_check(n_threads))
+
+
+@contextmanager
+def limit_threads(n_threads: int) -> Iterator[None]:
+    """Set how many threads the loops over a matrix may have, for the calls inside of a ``with`` statement.
+
+    The limit holds only for calls from this thread of the program, and overrides `set_num_threads`. It takes
+    the place of an argument ``n_threads`` of every function. Results are the same to the last bit.
+
+    Parameters
+    ----------
+    n_threads : int
+        1 to 1024, the thread of the caller among them.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n_threads` is not such a number.
+
+    See Also
+    --------
+    set_num_threads : for the whole process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import spcacore
+    >>> X = np.random.default_rng(0).standard_normal((20, 50))
+    >>> with spcacore.limit_threads(1):
+    ...     result = spcacore.sparse_pca(X, 1, cardinality=5)
+    """
+    before = _core.limit_own(_check(n_threads))
+    try:
+        yield
+    finally:
+        _core.limit_own(before)
+
+
+def _check(n_threads: Any) -> int:
+    n_threads = integer(n_threads, "n_threads", 1)
+    if n_threads > MOST_THREADS:
+        raise ValueError(f"n_threads must be at most {MOST_THREADS}, not {n_threads}")
+    return n_threads
+
+
+def get_num_threads() -> int:
+    """How many threads the loops over a matrix may have, in calls of this thread.
+
+    Returns
+    -------
+    int
+        What `limit_threads` says, else `set_num_threads`. By default the number of cores that the process may
+        use: its affinity and the limits of its control groups count. The environment variable
+        ``SPCACORE_NUM_THREADS`` sets another number, and ``OMP_NUM_THREADS``, which joblib sets for its
+        workers, is a ceiling for both; they are read once, at import.
+
+    See Also
+    --------
+    set_num_threads : sets it.
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> spcacore.get_num_threads() >= 1
+    True
+    """
+    return _core.shares_loops()
+
+
+def available_cores() -> int:
+    """Those that the process may use."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        cores = os.cpu_count() or 1
+    return max(1, min([cores, *_group_limits()]))
+
+
+def default_threads() -> int:
+    """As `get_num_threads` says."""
+    asked, ceiling = os.environ.get("SPCACORE_NUM_THREADS"), os.environ.get("OMP_NUM_THREADS", "")
+    if not asked:
+        threads = available_cores()
+    elif asked.strip().isdecimal() and int(asked) > 0:
+        threads = int(asked)
+    else:
+        raise ValueError(f"SPCACORE_NUM_THREADS must be an integer of at least 1, not {asked!r}")
+    ceiling = ceiling.split(",")[0].strip()  # a list is of nested levels
+    if ceiling.isdecimal() and int(ceiling) > 0:
+        threads = min(threads, int(ceiling))
+    return min(threads, MOST_THREADS)
+
+
+def _group_limits() -> Iterator[int]:
+    """Cores of time that the control groups of the process allow, rounded up; of both versions."""
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.rstrip("/").split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        while True:  # a limit of a group above counts too
+            if controllers:
+                folder = f"{_CGROUPS}/cpu{path}"
+                quota, period = _read(f"{folder}/cpu.cfs_quota_us"), _read(f"{folder}/cpu.cfs_period_us")
+            else:
+                quota, _, period = _read(f"{_CGROUPS}{path}/cpu.max").strip().partition(" ")
+            if quota.strip().isdecimal() and period.strip().isdecimal() and int(period) > 0:
+                yield max(1, -(-int(quota) // int(period)))
+            if not path:
+                break
+            path = path.rpartition("/")[0]
+
+
+def _read(path: str) -> str:
+    """The text of a file, or nothing."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+# ---- threadpoolctl
+
+
+def _register(threadpoolctl: Any) -> None:
+    """Make `threadpool_limits` and `threadpool_info` know of the threads here, which they can since 3.3."""
+    if not hasattr(threadpoolctl, "register"):
+        return
+    path = os.path.realpath(_core.__file__)
+
+    class Controller(threadpoolctl.LibController):  # type: ignore[misc,name-defined]
+        user_api = internal_api = "spcacore"
+        filename_prefixes = (os.path.basename(path).lower(),)
+        check_symbols = ("_handle",)
+
+        def get_version(self) -> None:
+            if os.path.realpath(self.filepath) != path:  # another package may have a library of that name
+                self.dynlib = None
+
+        def set_additional_attributes(self) -> None:
+            self.architecture = _core.clone()  # as of OpenBLAS
+
+        def get_num_threads(self) -> int:
+            return _core.threads()
+
+        def set_num_threads(self, num_threads: int) -> None:
+            set_num_threads(num_threads)
+
+    threadpoolctl.register(Controller)
+
+
+class _OnImport:
+    """Registers the threads once threadpoolctl is imported, which takes as long as the package itself."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != "threadpoolctl":
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        loader: Any = spec.loader if spec else None
+        if loader is not None:
+            execute = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                sys.meta_path.remove(self)
+                _register(module)
+
+            loader.exec_module = exec_module
+        return spec
+
+
+_core.set_threads(default_threads())
+atexit.register(_core.end_threads)
+if "threadpoolctl" in sys.modules:
+    _register(sys.modules["threadpoolctl"])
+else:
+    sys.meta_path.insert(0, _OnImport())  # type: ignore[arg-type]
+
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -98,6 +346,37 @@ def in_threads(
             pool.shutdown(cancel_futures=True)
             raise
     return [future.result() for future in takewhile(lambda future: not _left_out(future), futures)]
+
+
+def one_ahead(task: Callable[[Item], Result], items: Sequence[Item]) -> Generator[Result, None, None]:
+    """`task(item)` of each item in turn; the next is computed by a thread while the caller uses this one.
+
+    An error of the next is raised in its turn. No thread is left once the iterator is closed or has failed.
+    """
+    following: Future[Result] | None = None
+    thread = threading.Thread()
+
+    def compute(item: Item, context: Context, future: Future[Result]) -> None:
+        try:
+            future.set_result(context.run(task, item))
+        except BaseException as error:
+            future.set_exception(error)
+
+    try:
+        for i, item in enumerate(items):
+            result = task(item) if following is None else following.result()
+            following = None
+            if i + 1 < len(items):
+                future: Future[Result] = Future()
+                thread = threading.Thread(target=compute, args=(items[i + 1], copy_context(), future))
+                with suppress(RuntimeError):  # where no thread can be started, the caller computes it
+                    thread.start()
+                    following = future
+            yield result
+            del result
+    finally:
+        if following is not None:
+            thread.join()
 
 
 def _put(messages: SimpleQueue[tuple[int, Any]], place: int, message: Any) -> None:

@@ -24,10 +24,10 @@ from .._rendering import (
     shortened,
     significant,
 )
-from .._types import Array, Kind, OperatorLike, Weights
+from .._types import Array, Index, Kind, OperatorLike, Weights
 from .._validation import integer
+from ..operators.gram import dense_shares
 from ..operators.inputs import as_problem
-from ..operators.leading import dense_shares
 from ..operators.problem import Problem
 from ..readable import Listing, Tabular, as_result
 from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
@@ -114,7 +114,7 @@ class Comparison(Tabular):
     reference: int
     kind: str
     n_variables: int
-    variables: NDArray[np.intp]
+    variables: Index
     names: tuple[str, ...] | None
     loadings: PerResult
     explained_variance: dict[str, PerResult]

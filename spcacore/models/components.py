@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._asked import as_method, sparsity_asked
 from .._limits import ACROSS_EXCESS
-from .._types import Deflation, Kind, MethodName, OperatorLike, Switch, Weights
+from .._types import Array, Deflation, Index, Kind, Mask, MethodName, OperatorLike, Switch, Weights
 from .._validation import integer
 from ..choice import Choice, Explained, Total
 from ..methods import Method
-from ..operators.gram import formed, is_rounding
+from ..operators.gram import formed, is_rounding, shares_when_asked
 from ..operators.inputs import as_fitted
-from ..operators.leading import shares_when_asked
 from ..operators.problem import Problem, Screening, warn_out_of_range
 from ..operators.transform import fitted_scores
 from ..progress import Callback, check_callback
@@ -101,14 +100,14 @@ class SparsePCAResult(LoadingsResult):
     """
 
     loadings: NDArray[Any]
-    explained_variance: NDArray[np.float64]
-    explained_variance_ratio: NDArray[np.float64] | None
+    explained_variance: Array
+    explained_variance_ratio: Array | None
     total_variance: float | None
-    cardinality: NDArray[np.intp]
+    cardinality: Index
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
-    n_iter: NDArray[np.intp]
-    converged: NDArray[np.bool_]
+    n_iter: Index
+    converged: Mask
     method: str
     deflation: str
     kind: str
@@ -116,16 +115,16 @@ class SparsePCAResult(LoadingsResult):
     names: tuple[str, ...] | None
     screening: Screening
     options: Request = field(repr=False)
-    upper_bound: NDArray[np.float64] | None = None
-    gap: NDArray[np.float64] | None = None
+    upper_bound: Array | None = None
+    gap: Array | None = None
     dense_ratio: Any = WhenAsked()  # noqa: RUF009 - a descriptor
     joint_bound: float | None = None
     joint_gap: float | None = None
     scores: NDArray[Any] | None = None
     missing_entries: int = 0
-    n_starts: NDArray[np.intp] | None = None
-    n_ends: NDArray[np.intp] | None = None
-    n_best: NDArray[np.intp] | None = None
+    n_starts: Index | None = None
+    n_ends: Index | None = None
+    n_best: Index | None = None
 
     def extend(
         self,
@@ -266,9 +265,9 @@ def sparse_pca(
     center : bool or array-like of shape (p,), default True
         Subtract the column means, or these numbers. True is ignored for a covariance.
     scale : bool or array-like of shape (p,), default False
-        Divide each column by its standard deviation, or by these positive numbers. If `center` is an array,
-        the deviation is the root mean square about it, with divisor n - 1. True turns a covariance into the
-        correlation.
+        Divide each column by its standard deviation, or by these positive numbers. If `center` is False or an
+        array, the deviation is the root mean square about 0 or about it, with divisor n - 1. True turns a
+        covariance into the correlation.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0. Means and covariances are the same as if each row
         were repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of weight 0

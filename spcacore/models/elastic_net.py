@@ -17,7 +17,7 @@ from .. import _core
 from .._limits import ALTERNATIONS, LARGEST_RIDGE, REFINED_ORDER, ROUND_RISE
 from .._messages import convergence, counted, warn
 from .._records import record
-from .._types import Kind, OperatorLike, Switch, Weights
+from .._types import Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import (
     LARGEST,
     Hook,
@@ -26,19 +26,20 @@ from .._validation import (
     number,
     per_component,
     real_array,
+    require_entries,
 )
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
+from ..operators.gram import cheap_dense_shares, leading_vectors
 from ..operators.inputs import as_problem
-from ..operators.leading import cheap_dense_shares, leading_vectors
 from ..operators.problem import Problem, of_matrix, usual_cardinality, warn_out_of_range
 from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
 from ..results import LoadingsResult
-from ..solvers.parameters import shared_parameters
+from ..solvers.base import shared_parameters
 from ..supports.admissible import knowledge
+from .joint_search import as_matrix, in_turn
 from .net_steps import ElasticNets, Space, Thresholds, Wanted, space_of
-from .orthogonal_search import as_matrix, in_turn
 from .refinement import refined_from
 from .variance import operator_variances
 
@@ -88,14 +89,14 @@ class SPCAResult(LoadingsResult):
     """
 
     loadings: NDArray[Any]
-    explained_variance: NDArray[np.float64]
-    explained_variance_ratio: NDArray[np.float64] | None
-    adjusted_variance: NDArray[np.float64]
+    explained_variance: Array
+    explained_variance_ratio: Array | None
+    adjusted_variance: Array
     total_variance: float | None
-    cardinality: NDArray[np.intp]
-    penalty: NDArray[np.float64]
+    cardinality: Index
+    penalty: Array
     ridge: float
-    objective: NDArray[np.float64]
+    objective: Array
     mean: NDArray[Any] | None
     scale: NDArray[Any] | None
     n_iter: int
@@ -104,7 +105,7 @@ class SPCAResult(LoadingsResult):
     kind: str
     n_samples: int | None
     names: tuple[str, ...] | None
-    dense_ratio: NDArray[np.float64] | None = None
+    dense_ratio: Array | None = None
     scores: NDArray[Any] | None = None
     missing_entries: int = 0
 
@@ -240,10 +241,8 @@ def elastic_nets(
     wanted = _wanted(problem, r, penalty, cardinality)
     lam = _ridge(problem, ridge, cardinality is not None)
     refine = check_bool(refine, "refine") and cardinality is not None
-    if refine and problem.diagonal is None:
-        raise ValueError(
-            "refine=True needs the entries of X; an operator offers only products: use refine=False"
-        )
+    if refine:
+        require_entries(problem, "refine=True", ": use refine=False")
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
     if tol is None:
         tol = 1e-3 if op.single or (cardinality is not None and lam < math.inf) else 1e-5
@@ -273,15 +272,15 @@ class _Found:
     """Unit loadings, half of their penalties, the objective after each iteration, whether these converged,
     and whether they ended since supports alternate."""
 
-    B: NDArray[np.float64]
-    levels: NDArray[np.float64]
+    B: Array
+    levels: Array
     objective: Any
     converged: bool
     alternating: bool = False
 
 
 def _alternated(
-    problem: Problem, V: NDArray[np.float64], space: Space, nets: Thresholds | ElasticNets, ridge: float,
+    problem: Problem, V: Array, space: Space, nets: Thresholds | ElasticNets, ridge: float,
     max_iter: int, tol: float, hook: Hook | None,
 ) -> _Found:  # fmt: skip
     """B and V in turn. Where the objective may rise, so that they need not converge, the best on the way.
@@ -320,7 +319,7 @@ def _alternated(
     return replace(best, alternating=alternating)
 
 
-def _explained(B: NDArray[np.float64], unit_B: NDArray[np.float64], inner: NDArray[np.float64]) -> float:
+def _explained(B: Array, unit_B: Array, inner: Array) -> float:
     """What loadings explain together, from B'GB."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         by = 1 / np.linalg.norm(B, axis=0)
@@ -399,10 +398,8 @@ def _ridge(problem: Problem, ridge: Any, counted: bool) -> float:
     return 1e-6 * float(problem.diagonal.sum()) / p
 
 
-def _start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
-    S = real_array(start, "start", ndim=2, labels=problem.names).astype(np.float64)
-    if S.shape != (problem.p, r):
-        raise ValueError(f"start has shape {S.shape} where ({problem.p}, {r}) is needed")
+def _start(problem: Problem, r: int, start: Any) -> Array:
+    S = real_array(start, "start", ndim=2, shape=(problem.p, r), labels=problem.names).astype(np.float64)
     S = S / (np.abs(S).max() or 1)
     if np.linalg.matrix_rank(S) < r:
         raise ValueError(f"start must have {r} linearly independent columns")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +35,37 @@ from .._limits import (
 )  # fmt: skip
 from .._types import Array, Index
 from .._validation import Hook
+from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Progress
+from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
-from .orthogonal_search import Loading, as_matrix
 
-__all__ = ["JointSearch", "ascended", "searched"]
+__all__ = ["JointSearch", "Loading", "as_matrix", "ascended", "in_turn", "searched"]
+
+Loading = tuple[NDArray[np.intp], NDArray[Any]]
+_CONSTRAINTS = (None, "orthogonal", "uncorrelated")  # by their numbers in joint.h
+
+
+def as_matrix(p: int, loadings: Sequence[Loading]) -> Array:
+    """The loadings as columns, in float64."""
+    V = np.zeros((p, len(loadings)))
+    for t, (index, value) in enumerate(loadings):
+        V[index, t] = value
+    return V
+
+
+def in_turn(problem: Problem, sizes: tuple[int, ...], seed: int) -> list[Loading]:
+    """Loadings by truncated power and projection deflation; fewer where no variance is left."""
+    state, out = DeflatedOperator.from_problem(problem), list[Loading]()
+    solver = TruncatedPower.from_record(problem)
+    for t, size in enumerate(sizes):
+        x = solver.solve(problem, state, size, [seed, t], None)
+        if x is None or not x.objective > problem.noise(x.index):
+            break
+        out.append((x.index, x.entries))
+        state = state.deflate(*out[-1], problem.noise)
+    return out
 
 
 class _Population:
@@ -47,11 +73,12 @@ class _Population:
 
     def __init__(
         self, A: Array, supports: Supports, sizes: Sequence[int], starts: Sequence[Sequence[Loading]],
-        seed: int, late: bool,
+        seed: int, late: bool, constraint: str | None = None,
     ):  # fmt: skip
         p, r, members = len(A), len(sizes), max(JOINT_MEMBERS, len(starts))
         room = min(supports.most_variables(max(sizes)), p)
         self.rule = supports.rule(0) if supports.shapes else None
+        self.constraint = _CONSTRAINTS.index(constraint)
         self.A, self.sizes = A, np.minimum(np.array(sizes, np.intp), p)
         self.diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
         self.random, self.spent = np.array([seed % 2**64], np.uint64), np.zeros(1)
@@ -70,8 +97,8 @@ class _Population:
     def go_on(self, moves: int, patience: int, limit: float, given: int = 0) -> bool:
         """At most so many more moves; False once the search has ended."""
         _core.joint(
-            self.A, self.diagonal, self.sizes, given, moves, patience, limit, self.random, self.state,
-            self.spent, self.subspace, self.nnz, self.index, self.value, self.explained,
+            self.A, self.diagonal, self.sizes, self.constraint, given, moves, patience, limit, self.random,
+            self.state, self.spent, self.subspace, self.nnz, self.index, self.value, self.explained,
             self.rule,
         )  # fmt: skip
         return bool(self.state[1] < patience and self.spent[0] < limit)
@@ -98,7 +125,11 @@ class JointSearch:
     start: list[Loading]
     seed: int
 
-    def __init__(self, A: Array, supports: Supports, sizes: Sequence[int], start: list[Loading], seed: int):
+    def __init__(
+        self, A: Array, supports: Supports, sizes: Sequence[int], start: list[Loading], seed: int,
+        constraint: str | None = None,
+    ):  # fmt: skip
+        self.constraint = constraint
         self.A, self.supports, self.sizes = np.ascontiguousarray(A), supports, sizes
         self.start, self.seed = start, seed
         self.best: list[tuple[float, list[Loading]]] = []
@@ -110,7 +141,9 @@ class JointSearch:
         for turn in itertools.count():
             combined = turn % (JOINT_POPULATIONS + 1) == JOINT_POPULATIONS
             starts = [x for _, x in earlier] if combined else [] if turn else [self.start]
-            population = _Population(self.A, self.supports, self.sizes, starts, self.seed + turn, combined)
+            population = _Population(
+                self.A, self.supports, self.sizes, starts, self.seed + turn, combined, self.constraint
+            )
             limit, patience = JOINT_SHARE * self.limit, JOINT_PATIENCE
             if combined:
                 limit, patience = self.limit, JOINT_COMBINED_PATIENCE
@@ -122,44 +155,51 @@ class JointSearch:
                 yield
             spent, earlier = spent + float(population.spent[0]), self.best
             ends += [] if combined else [float(population.explained[0])]
-            same = sum(end > self.best[0][0] * (1 - JOINT_SAME) for end in ends)
+            same = sum(self.best != [] and end > self.best[0][0] * (1 - JOINT_SAME) for end in ends)
             if same >= JOINT_AGREEING or spent >= self.limit:
                 return
 
 
 def searched(
     problem: Problem, start: list[Loading], sizes: tuple[int, ...], attempts: int, max_iter: int, seed: int,
-    hook: Hook | None,
+    hook: Hook | None, constraint: str | None = None,
 ) -> tuple[list[Loading], bool]:  # fmt: skip
-    """The best loadings of so many searches from these, and whether the first came to its end."""
-    among, ended = _promising(problem, start, max(sizes)), True
+    """The best loadings of so many searches from these, and whether the first came to its end; none where
+    none meet the constraint."""
+    among, ended, told = _promising(problem, start, max(sizes)), True, False
     for check in range(JOINT_CHECKS):
-        A, best, most = problem.operator.submatrix(among), start, -np.inf
+        A, given = np.ascontiguousarray(problem.operator.submatrix(among)), _inside(among, start)
+        best, most = given, 0.0
         supports = problem.supports.of_variables(among)
         for attempt in range(1 if check else attempts):
-            search = JointSearch(_rounded(A), supports, sizes, _inside(among, start), seed + 1009 * attempt)
+            search = JointSearch(_rounded(A), supports, sizes, given, seed + 1009 * attempt, constraint)
             for n_iter, _ in enumerate(search.rounds()):
-                if search.best[0][0] > most:
+                if search.best and search.best[0][0] > most:
                     most, best = search.best[0]
-                told = Progress(attempt, attempts, n_iter + 1, float(problem.in_units(most)))
-                if hook is not None and hook(told):
-                    return _outside(among, best, problem.operator.dtype), False
-                if n_iter + 1 == max_iter:
+                done = Progress(attempt, attempts, n_iter + 1, float(problem.in_units(most)))
+                told = hook is not None and hook(done)
+                if told or n_iter + 1 == max_iter:
                     ended = ended and attempt > 0
                     break
-        A, given = np.ascontiguousarray(A), _inside(among, start)
-        ((most, best), (least, given)) = (
-            _Population(A, supports, sizes, [x], 0, True).best(1)[0] for x in (best, given)
+            if told:
+                break
+        found, kept = (
+            _Population(A, supports, sizes, [x], 0, True, constraint).best(1) for x in (best, given)
         )
+        if not (found or kept):
+            return [], False
+        (most, best), (least, given) = (found or kept)[0], (kept or found)[0]
         best = best if most > least * (1 + RISE) else given  # which may be what loadings in turn are
         if not all(len(index) for index, _ in best):
             break  # of the supports that are allowed, too few have variance beside others
         start = _outside(among, best, problem.operator.dtype)
-        entrants = _entrants(problem, start, among) if len(among) < problem.p else among[:0]
+        if told or len(among) == problem.p:
+            break
+        entrants = _entrants(problem, start, among, constraint)
         if len(entrants) == 0:
             break
         among = np.union1d(among, problem.supports.whole(entrants))
-    return start, ended
+    return start, ended and not told
 
 
 def _rounded(A: Array) -> Array:
@@ -214,11 +254,12 @@ def _promising(problem: Problem, loadings: list[Loading], size: int) -> Index:
     return whole(np.concatenate([used, *(_core.select_largest(x, few) for x in promise if few > 0)]))
 
 
-def _entrants(problem: Problem, loadings: list[Loading], among: Index) -> Index:
+def _entrants(problem: Problem, loadings: list[Loading], among: Index, constraint: str | None) -> Index:
     """The variables outside that would enter a loading, given the others, by truncated power.
 
     With Q a basis of the others, these are off the support of Q, where the product is (Ax - AQQ'x)_j; on the
-    support of x it is x_j times the quotient.
+    support of x it is x_j times the quotient. Under a constraint it is (Ax - Gb)_j, G the others, or their
+    images, and b such that it is x_j times the variance on the support.
     """
     op = problem.operator
     V = as_matrix(problem.p, loadings)
@@ -227,14 +268,20 @@ def _entrants(problem: Problem, loadings: list[Loading], among: Index) -> Index:
     free[among] = False
     excess = np.zeros(problem.p)
     for t in range(V.shape[1]):
-        Q, R = np.linalg.qr(np.delete(V, t, axis=1)[among])
-        keep = np.abs(R.diagonal()) > 1e-6
-        Q, R = Q[:, keep], R[np.ix_(keep, keep)]
-        AQ = np.linalg.solve(R.T, np.delete(AV, t, axis=1)[:, keep].T).T
-        x = V[among, t]
-        along = Q.T @ x
-        z, y = x - Q @ along, AV[:, t] - AQ @ along
-        quotient = float(z @ y[among]) / max(float(z @ z), np.finfo(float).tiny)
+        others, x = np.delete(V, t, axis=1), V[among, t]
+        images = np.delete(AV, t, axis=1)
+        if constraint:
+            G = others if constraint == "orthogonal" else images
+            on = V[:, t] != 0
+            rates = np.linalg.lstsq(np.column_stack([V[on, t], G[on]]), AV[on, t], rcond=None)[0]
+            quotient, y = float(rates[0]), AV[:, t] - G @ rates[1:]
+        else:
+            Q, R = np.linalg.qr(others[among])
+            keep = np.abs(R.diagonal()) > 1e-6
+            Q, R = Q[:, keep], R[np.ix_(keep, keep)]
+            along = Q.T @ x
+            z, y = x - Q @ along, AV[:, t] - np.linalg.solve(R.T, images[:, keep].T).T @ along
+            quotient = float(z @ y[among]) / max(float(z @ z), np.finfo(float).tiny)
         level = quotient * np.abs(x[x != 0]).min()
         if level > 0:  # else x adds nothing to the others, and has no share to defend
             excess = np.maximum(excess, np.where(free, np.abs(y) / level - (1 + 1e-6), 0))

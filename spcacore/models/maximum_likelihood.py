@@ -18,10 +18,9 @@ from scipy import linalg
 
 from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER
 from .._messages import counted, warn
-from .._types import Array
+from .._types import Array, Index, Mask
 from .._validation import Hook, is_operator, is_sparse, real_array, refuse_not_finite
-from ..linalg.eigen import largest_eigenpairs, leading_eigenpairs, products_of
-from ..linalg.lapack import interruptible
+from ..linalg.eigen import interruptible, largest_eigenpairs, leading_eigenpairs, products_of
 from ..operators.problem import Problem
 from ..progress import Progress
 
@@ -39,7 +38,7 @@ def refuse_infinite(a: NDArray[Any]) -> None:
             refuse_not_finite(np.where(np.isnan(a), 0, a), "X")
 
 
-def _missing_patterns(missing: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+def _missing_patterns(missing: Mask) -> tuple[Mask, Index]:
     """The distinct rows of a mask, and the number of each row among them."""
     _, first, which = np.unique(np.packbits(missing, axis=1), axis=0, return_index=True, return_inverse=True)
     return missing[first], which.reshape(-1)
@@ -187,7 +186,7 @@ def _em_step(
     Y: Array,
     seen: Array,
     masks: Array,
-    which: NDArray[np.intp],
+    which: Index,
     W: Array,
     mu: Array,
     noise: float,

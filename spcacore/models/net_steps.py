@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import JOINING_VARIABLES, SAMPLE_ORDER, WORKING_SET_VARIABLES
@@ -15,7 +14,7 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.orthogonal import procrustes
 from ..operators.problem import Problem
-from ..solvers.choosing import Step
+from ..solvers.refitting import Step
 from ..supports.admissible import Supports
 
 __all__ = ["ElasticNets", "Space", "Thresholds", "Wanted", "space_of", "sparse_net"]
@@ -38,24 +37,24 @@ class _VariableSpace:
     def __init__(self, op: _core.Operator):
         self.op = op
 
-    def begin(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+    def begin(self, V: Array) -> Array:
         """G V."""
         self.V = V
         return self.op.apply_block(V).astype(np.float64)
 
-    def forward(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
+    def forward(self, B: Array) -> Array:
         """G B, from which the other methods compute."""
         return self.op.apply_block(B).astype(np.float64)
 
-    def products(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
+    def products(self, f: Array) -> Array:
         """G B."""
         return f
 
-    def inner(self, B: NDArray[np.float64], f: NDArray[np.float64]) -> NDArray[np.float64]:
+    def inner(self, B: Array, f: Array) -> Array:
         """B'G B."""
         return B.T @ f
 
-    def turn(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    def turn(self, f: Array) -> tuple[Array, float]:
         """G V for the V that maximizes Tr V'G B, and that maximum."""
         self.V, nuclear = procrustes(f, self.V)
         return self.op.apply_block(self.V).astype(np.float64), nuclear
@@ -76,11 +75,11 @@ class _SampleSpace:
         kept = root > 1e-6 * root[-1]
         self.inverse = (vectors[:, kept] / root[kept]) @ vectors[:, kept].T
 
-    def begin(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+    def begin(self, V: Array) -> Array:
         self.Y = procrustes(self.inverse @ self.forward(V), np.eye(*self.H.shape)[:, : V.shape[1]])[0]
         return self.op.apply_block(V).astype(np.float64)
 
-    def forward(self, B: NDArray[np.float64]) -> NDArray[np.float64]:
+    def forward(self, B: Array) -> Array:
         """F B."""
         f = np.zeros((self.op.m, B.shape[1]))
         for j, b in enumerate(B.T):
@@ -89,14 +88,14 @@ class _SampleSpace:
                 f[:, j] = self.op.forward(index, b[index].astype(self.op.dtype)) / self.unit
         return f
 
-    def products(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
+    def products(self, f: Array) -> Array:
         """F'f."""
         return self.op.backward_block(f).astype(np.float64, copy=False) * self.unit
 
-    def inner(self, B: NDArray[np.float64], f: NDArray[np.float64]) -> NDArray[np.float64]:
+    def inner(self, B: Array, f: Array) -> Array:
         return f.T @ f
 
-    def turn(self, f: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    def turn(self, f: Array) -> tuple[Array, float]:
         self.Y, nuclear = procrustes(self.H @ f, self.Y)
         return self.products(self.H @ self.Y), nuclear
 
@@ -127,7 +126,7 @@ class Thresholds:
     def __init__(self, wanted: tuple[Wanted, ...], choice: Supports):
         self.wanted, self.choice = wanted, choice
 
-    def solve(self, C: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def solve(self, C: Array) -> tuple[Array, Array]:
         """B, and half of the penalties."""
         levels = np.array([w.floor for w in self.wanted[: C.shape[1]]])
         if self.choice.shapes:
@@ -165,9 +164,9 @@ class ElasticNets:
         self.levels: Array = np.zeros(len(wanted))
         self.eps: float = float(np.finfo(op.dtype).eps)
         self.working = np.zeros(0, np.intp)
-        self.B: NDArray[np.float64] | None = None
+        self.B: Array | None = None
 
-    def solve(self, C: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def solve(self, C: Array) -> tuple[Array, Array]:
         """B, and half of the penalties."""
         if self.B is None:
             self.B = np.zeros_like(C)
@@ -189,15 +188,13 @@ class ElasticNets:
                 return B, levels
             self._enlarge(violation)
 
-    def _excess(self, C: NDArray[np.float64], levels: Any) -> NDArray[np.float64]:
+    def _excess(self, C: Array, levels: Any) -> Array:
         """By how much products exceed the levels: their magnitudes, or the norms of their units."""
         choice = self.choice
         norms = np.stack([choice.norms(choice.projected(c)) for c in C.T], axis=1)
         return (norms - np.where(choice.included[:, None], 0, levels))[choice.unit]
 
-    def _net(
-        self, c: NDArray[np.float64], wanted: Wanted, last: NDArray[np.float64], near: float
-    ) -> tuple[NDArray[np.float64], float]:
+    def _net(self, c: Array, wanted: Wanted, last: Array, near: float) -> tuple[Array, float]:
         if self.choice.shapes:
             if wanted.limit < self.op.p:
                 return sparse_net(self.own, self.G, c, wanted.limit, last, near)
@@ -220,7 +217,7 @@ class ElasticNets:
         b[index] = value
         return b, level
 
-    def _enlarge(self, violation: NDArray[np.float64]) -> None:
+    def _enlarge(self, violation: Array) -> None:
         """Add the variables of largest violation: all if p is small, else some of each component."""
         first = len(self.working) == 0
         joining = [self.working]
@@ -243,9 +240,9 @@ class ElasticNets:
 
 
 def sparse_net(
-    choice: Supports, K: NDArray[np.float64], c: NDArray[np.float64], limit: int, b: NDArray[np.float64],
+    choice: Supports, K: Array, c: Array, limit: int, b: Array,
     near: float,
-) -> tuple[NDArray[np.float64], float]:  # fmt: skip
+) -> tuple[Array, float]:  # fmt: skip
     """The net of the lowest level that leaves at most so many units, or variables of whole units, included
     ones among them, and that level; from b at a level near it.
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 
 from .. import _core
@@ -31,20 +31,19 @@ from .._limits import (
 )
 from .._messages import counted, warn
 from .._records import record
+from .._types import Array, Index
 from .._validation import integer, is_sparse, real_array, refuse_not_finite
 from ..choice import Prior
-from ..linalg.lapack import interruptible
-from ..operators.sparse_format import compressed
+from ..linalg.eigen import interruptible
+from ..operators.sparse import compressed
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "Banded", "Diagonal", "Isotropic", "PriorMatrix", "Sparse", "Spectral", "Vector", "as_prior",
+    "Banded", "Diagonal", "Isotropic", "PriorMatrix", "Sparse", "Spectral", "as_prior",
     "grid_laplacian", "refuse_negative",
 ]  # fmt: skip
-
-Vector = NDArray[np.float64]
 
 
 @record
@@ -53,10 +52,10 @@ class Isotropic:
 
     p: int
 
-    def solve(self, a: float, V: Vector, guess: Vector | None = None) -> Vector:
+    def solve(self, a: float, V: Array, guess: Array | None = None) -> Array:
         return V / (a + 1)
 
-    def product(self, v: Vector) -> Vector:
+    def product(self, v: Array) -> Array:
         return v
 
     def trace(self, a: float) -> float:
@@ -65,14 +64,14 @@ class Isotropic:
     def logdet(self, a: float) -> float:
         return self.p * float(np.log1p(a))
 
-    def restricted(self, index: NDArray[np.intp]) -> Isotropic:
+    def restricted(self, index: Index) -> Isotropic:
         return Isotropic(len(index))
 
     @property
-    def diagonal(self) -> Vector:
+    def diagonal(self) -> Array:
         return np.ones(self.p)
 
-    def rows(self, S: NDArray[np.intp]) -> Vector:
+    def rows(self, S: Index) -> Array:
         return np.equal.outer(S, np.arange(self.p)).astype(np.float64)
 
 
@@ -80,17 +79,17 @@ class Isotropic:
 class Diagonal:
     """L = diag(theta)."""
 
-    theta: Vector
+    theta: Array
 
     @property
     def p(self) -> int:
         return len(self.theta)
 
-    def solve(self, a: float, V: Vector, guess: Vector | None = None) -> Vector:
+    def solve(self, a: float, V: Array, guess: Array | None = None) -> Array:
         weight = 1 / (a + self.theta)
         return (weight if V.ndim == 1 else weight[:, None]) * V
 
-    def product(self, v: Vector) -> Vector:
+    def product(self, v: Array) -> Array:
         return self.theta * v
 
     def trace(self, a: float) -> float:
@@ -104,12 +103,12 @@ class Diagonal:
 class Spectral:
     """L = U diag(theta) U', known entry by entry."""
 
-    theta: Vector
-    U: Vector
-    matrix: Vector
+    theta: Array
+    U: Array
+    matrix: Array
 
     @classmethod
-    def of(cls, matrix: Vector) -> Spectral:
+    def of(cls, matrix: Array) -> Spectral:
         theta, U = linalg.eigh(matrix, check_finite=False)
         return cls(np.maximum(theta, 0), U, matrix)
 
@@ -117,7 +116,7 @@ class Spectral:
     def p(self) -> int:
         return len(self.theta)
 
-    def solve(self, a: float, V: Vector, guess: Vector | None = None) -> Vector:
+    def solve(self, a: float, V: Array, guess: Array | None = None) -> Array:
         return self.U @ self.rotated.solve(a, self.U.T @ V)
 
     @property
@@ -125,14 +124,14 @@ class Spectral:
         """In the basis of the eigenvectors."""
         return Diagonal(self.theta)
 
-    def restricted(self, index: NDArray[np.intp]) -> Spectral:
+    def restricted(self, index: Index) -> Spectral:
         return Spectral.of(self.matrix[np.ix_(index, index)])
 
     @property
-    def diagonal(self) -> Vector:
+    def diagonal(self) -> Array:
         return self.matrix.diagonal()
 
-    def rows(self, S: NDArray[np.intp]) -> Vector:
+    def rows(self, S: Index) -> Array:
         return self.matrix[S]
 
 
@@ -148,7 +147,7 @@ class Banded:
     p: int
     beside: list[Any]
 
-    def __init__(self, matrix: Any, order: NDArray[np.intp], width: int) -> None:
+    def __init__(self, matrix: Any, order: Index, width: int) -> None:
         self.matrix, self.p = matrix, matrix.shape[0]
         self.order = order
         inside = matrix[order][:, order].tocsr()
@@ -156,7 +155,7 @@ class Banded:
         self.parts: list[slice] = [slice(*ends) for ends in itertools.pairwise(cuts)]
         self.blocks: list[Any] = [inside[part, part].toarray() for part in self.parts]
         self.beside = [inside[after, part].toarray() for part, after in itertools.pairwise(self.parts)]
-        self.known: tuple[float, list[Any], list[Vector]] | None = None
+        self.known: tuple[float, list[Any], list[Array]] | None = None
 
     @classmethod
     def of(cls, matrix: Any) -> Banded | None:
@@ -170,11 +169,11 @@ class Banded:
         width = int(np.abs(place[entries.row] - place[entries.col]).max(initial=0))
         return cls(matrix, order, max(width, BAND_LEAST)) if width * BAND_SHARE <= matrix.shape[0] else None
 
-    def _factored(self, a: float) -> tuple[list[Any], list[Vector]]:
+    def _factored(self, a: float) -> tuple[list[Any], list[Array]]:
         """Cholesky factors of D_i, and G_i."""
         if self.known is None or self.known[0] != a:
             factors: list[Any] = []
-            gains: list[Vector] = []
+            gains: list[Array] = []
             for i, block in enumerate(self.blocks):
                 D = block + a * np.eye(len(block))
                 if i > 0:
@@ -185,7 +184,7 @@ class Banded:
             self.known = a, factors, gains
         return self.known[1:]
 
-    def solve(self, a: float, V: Vector, guess: Vector | None = None) -> Vector:
+    def solve(self, a: float, V: Array, guess: Array | None = None) -> Array:
         factors, gains = self._factored(a)
         Y = V[self.order]
         for i, gain in enumerate(gains):
@@ -198,7 +197,7 @@ class Banded:
         X[self.order] = Y
         return X
 
-    def product(self, v: Vector) -> Vector:
+    def product(self, v: Array) -> Array:
         return self.matrix @ v
 
     def trace(self, a: float) -> float:
@@ -219,9 +218,9 @@ class Sparse:
     """L sparse; trace f(L) is about `weights @ f(nodes)`."""
 
     matrix: Any
-    diagonal: Vector
-    nodes: Vector
-    weights: Vector
+    diagonal: Array
+    nodes: Array
+    weights: Array
 
     @classmethod
     def of(cls, matrix: Any, seed: int) -> Sparse:
@@ -233,13 +232,13 @@ class Sparse:
         return len(self.diagonal)
 
     @property
-    def pattern(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def pattern(self) -> tuple[Index, Index]:
         """Where the rows of L begin, and their columns."""
         return self.matrix.indptr.astype(np.intp), self.matrix.indices.astype(np.intp)
 
     def solve(
-        self, a: float, V: Vector, guess: Vector | None = None, residual: float = GRADIENT_RESIDUAL
-    ) -> Vector:
+        self, a: float, V: Array, guess: Array | None = None, residual: float = GRADIENT_RESIDUAL
+    ) -> Array:
         """Conjugate gradients for all columns at once, preconditioned by the diagonal."""
         B = V.reshape(self.p, -1)
         X = np.zeros_like(B) if guess is None else guess.reshape(self.p, -1).copy()
@@ -263,7 +262,7 @@ class Sparse:
             warn("the precision is so ill-conditioned that its systems are solved only roughly")  # fmt: skip
         return X.reshape(V.shape)
 
-    def product(self, v: Vector) -> Vector:
+    def product(self, v: Array) -> Array:
         return self.matrix @ v
 
     def trace(self, a: float) -> float:
@@ -272,15 +271,15 @@ class Sparse:
     def logdet(self, a: float) -> float:
         return float(self.weights @ np.log(a + self.nodes))
 
-    def restricted(self, index: NDArray[np.intp]) -> Spectral | Banded:
+    def restricted(self, index: Index) -> Spectral | Banded:
         part = self.matrix[index][:, index].tocsr()
         banded = Banded.of(part) if len(index) > BANDED_LEAST else None
         return Spectral.of(part.toarray()) if banded is None else banded
 
-    def rows(self, S: NDArray[np.intp]) -> Vector:
+    def rows(self, S: Index) -> Array:
         return np.asarray(self.matrix[S].toarray())
 
-    def support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
+    def support(self, r: Array, a: float, k: int) -> Index:
         """Greedy in r_S'(K_S)^-1 r_S - log det K_S."""
         return np.sort(_core.prior_support(*self.pattern, self.matrix.data, r, a, k))
 
@@ -288,7 +287,7 @@ class Sparse:
 PriorMatrix = Isotropic | Spectral | Sparse  # of all variables; Banded is of a support alone
 
 
-def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Vector, Vector]:
+def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:
     """Nodes and weights with `trace f(L) ~ weights @ f(nodes)`, by Lanczos from random signs."""
     p = matrix.shape[0]
     count = min(128, max(16, TRACE_ENTRIES // p))
@@ -318,7 +317,7 @@ def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Vector, Vector]:
     return np.maximum(theta, least), np.concatenate(weights)
 
 
-def refuse_negative(theta: Vector, name: str) -> None:
+def refuse_negative(theta: Array, name: str) -> None:
     """Raise where eigenvalues, or Ritz values, are negative beyond rounding."""
     if theta.min() < -1e-9 * max(theta.max(), 0.0) or not theta.max() > 0:
         raise ValueError(
@@ -373,7 +372,7 @@ def as_prior(
     return Spectral(theta + shift, U, matrix + shift * np.eye(p)), largest
 
 
-def _square(x: Any, name: str, p: int, names: tuple[str, ...] | None) -> tuple[Vector, float]:
+def _square(x: Any, name: str, p: int, names: tuple[str, ...] | None) -> tuple[Array, float]:
     """A symmetric matrix divided by its largest magnitude, and that."""
     if is_sparse(x):
         x = compressed(x, name).toarray()

@@ -2,8 +2,7 @@
 
 The variance that loadings explain together is Tr(Q'AQ), Q an orthonormal basis of their span. Given the
 others, with basis Q_t, it is theirs plus x'PAPx/x'Px of the remaining one, P = I - Q_tQ_t': the problem of
-generalized deflation, with the later components removed as well as the earlier. A loading is replaced only
-where that variance, computed for both, rises; the sweep ends where the search improves no single loading.
+generalized deflation, with the later components removed as well as the earlier (models/joint_search).
 """
 
 from __future__ import annotations
@@ -14,34 +13,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._limits import ORTHOGONAL_STARTS, REFINEMENT_RISE, UNCORRELATED_STARTS
+from .._limits import REFINEMENT_RISE
 from .._messages import warn
-from .._records import record
 from .._types import Kind, MatrixLike, RandomSource, Switch, Weights
-from .._validation import Hook, as_seed, check_choice, integer, number, per_component
+from .._validation import Hook, as_seed, check_choice, integer, per_component
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, orthogonal_part
 from ..methods import TPower
-from ..operators.deflation import DEFLATIONS, DeflatedOperator
+from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..progress import Callback, Progress, check_callback
-from ..solvers.parameters import shared_parameters
+from ..solvers.base import shared_parameters
 from ..solvers.refitting import refit
 from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
-from .joint_search import ascended, searched
-from .orthogonal_search import (
-    Loading,
-    Supports,
-    as_matrix,
-    in_turn,
-    on_supports,
-    penalized_supports,
-    supports_of,
-    swapped,
-)
+from .joint_search import Loading, as_matrix, ascended, searched
 from .variance import checked_loadings, operator_variances
 
 __all__ = [
@@ -59,7 +47,7 @@ def refine(
     constraint: Literal["orthogonal", "uncorrelated"] | None = None,
     choice: Choice | None = None,
     n_restarts: int = 0,
-    max_iter: int = 500, tol: float = 1e-7,
+    max_iter: int = 500,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     rng: RandomSource = None, callback: Callback | None = None,
 ) -> NDArray[Any]:  # fmt: skip
@@ -68,11 +56,11 @@ def refine(
     Maximizes the variance that the loadings explain together, `Tr(A V (V'V)^-1 V')`, over loadings V of the
     given cardinalities. Each loading in turn ascends given the others, by truncated power on the generalized
     problem `max x'PAPx / x'Px`, where P is the projection away from the others, and by exchanges of
-    variables, until none gains. Without a constraint, a search of other loadings follows: one or more are
-    sought again, some variables are replaced, loadings are rotated within their span and truncated, or taken
-    from different results; each such change ascends too. Several searches begin from random loadings. The
-    search ends when three of them come to the same loadings, or after a fixed amount of work. A single
-    loading is sought as `sparse_pca` seeks one by default, from itself and from all other starts.
+    variables, until none gains. A search of other loadings follows: one or more are sought again, some
+    variables are replaced, loadings are rotated within their span and truncated, or taken from different
+    results; each such change ascends too. Several searches begin from random loadings. The search ends when
+    three of them come to the same loadings, or after a fixed amount of work. A single loading is sought as
+    `sparse_pca` seeks one by default, from itself and from all other starts.
 
     The result explains at least as much as the given loadings. There is one exception: loadings that must
     first be made orthogonal may lose variance by that.
@@ -87,25 +75,19 @@ def refine(
         Nonzeros of the loadings: one number for all, or one for each. No loading may get fewer than it has.
         Default: the numbers that they have.
     constraint : {None, "orthogonal", "uncorrelated"}, default None
-        "orthogonal": `V'V = I` up to rounding. The search starts from the best of several orthogonal
-        loadings: the given ones (or orthogonal ones near them on their supports), the best values on these
-        supports, the same for loadings refined without the constraint, and supports met on the way as a
-        growing penalty makes loadings orthogonal. After each round it chooses all values together, and swaps
-        variables. If the supports have too few variables for orthogonal loadings, a ValueError is raised.
-        "uncorrelated": the components are, `V'AV` is diagonal, and the sum of their variances is raised.
+        "orthogonal": `V'V = I` up to rounding. "uncorrelated": the components are, `V'AV` is diagonal, and
+        the sum of their variances is raised. The search is the same: each loading ascends given the others
+        under a penalty on what the constraint forbids. As it grows, loadings come near the constraint. Then
+        the values on all supports are chosen together, so that they meet it, and variables are exchanged. If
+        no such loadings are found, as with too few variables, a ValueError is raised.
     choice : Choice, optional
         What is known of the variables. All but signs can be combined with a constraint.
         If a loading lacks an included variable, that variable first replaces one with a small entry; entries
-        of a wrong sign become zero. Of the choices, only `exclude` leaves the search of other loadings.
+        of a wrong sign become zero.
     n_restarts : int, default 0
-        Further attempts: the whole search with other random numbers or, with a constraint or a choice, from
-        the best loadings with some drawn at random. The best result of all is returned.
+        Further attempts: the whole search with other random numbers. The best result of all is returned.
     max_iter : int, default 500
-        Largest number of rounds: over all loadings or, of the search of other loadings, of twenty changes.
-    tol : float, default 1e-7
-        With a constraint, or a choice that is not only `exclude`: when a round gains no more than this
-        fraction, the search tries all of its starts, and ends if these do not gain more either. With signs at
-        least 1e-4, because loadings of given signs may near each other without end, which explains ever more.
+        Largest number of rounds, of twenty changes each.
     {matrix}
     rng : None, int or numpy Generator, optional
         For the search. None is a fixed seed.
@@ -167,11 +149,10 @@ def refine(
         refuse_constraint(problem)
     n_restarts = integer(n_restarts, "n_restarts", 0)
     max_iter = integer(max_iter, "max_iter", 1)
-    tol = number(tol, "tol", 0)
     seed = as_seed(rng)
     hook = check_callback(callback)
     start = [(np.flatnonzero(v), v[v != 0].astype(problem.operator.dtype)) for v in V.T]
-    best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, tol, seed, hook)
+    best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, seed, hook)
     if not (converged or (hook is not None and hook.ended)):
         warn(NOT_CONVERGED.format(max_iter))
     V = as_matrix(problem.p, [(index, with_sign(problem, index, value)) for index, value in best])
@@ -217,7 +198,6 @@ def refined(
     constraint: str | None,
     n_restarts: int,
     max_iter: int,
-    tol: float,
     seed: int,
     hook: Hook | None,
 ) -> tuple[list[Loading], bool]:
@@ -225,25 +205,14 @@ def refined(
     start = _made_feasible(problem, start, sizes)
     if problem.diagonal is not None and not problem.diagonal.any():
         return start, True  # no variance: nothing to raise
-    if constraint is None and len(start) > 1:
-        most = joint_variance(problem, start)
-        best, converged = searched(problem, start, sizes, 1 + n_restarts, max_iter, seed, hook)
-        best = best if joint_variance(problem, best) >= most * (1 - _rounding(problem)) else start
-        return _ordered(problem, best, sizes), converged
-    rng = np.random.default_rng(seed)
-    rise = max(tol, _rounding(problem))
-    rounds = _Rounds(problem, sizes, constraint, max_iter, rise, 1 + n_restarts, hook, rng)
-    if constraint == "orthogonal":
-        start = _orthogonal_start(problem, start, sizes, max_iter, tol, seed)
-    elif constraint is not None:
-        start = _uncorrelated_start(rounds, start, seed)
-    best, most, converged = rounds.ascend([*start], rounds.value(start), 0)
-    for attempt in range(1, 1 + n_restarts):
-        if rounds.ended:
-            break
-        new, value, _ = rounds.ascend(_some_dropped(best, rng), -np.inf, attempt)
-        if value > most * (1 + _rounding(problem)):
-            best, most = new, value
+    most = joint_variance(problem, start)
+    if len(start) == 1:
+        return _alone(problem, start[0], sizes[0], 1 + n_restarts, seed, hook), True
+    best, converged = searched(problem, start, sizes, 1 + n_restarts, max_iter, seed, hook, constraint)
+    if not best:
+        raise ValueError(f"no {constraint} loadings of these cardinalities were found; allow more variables")
+    if constraint is None and joint_variance(problem, best) < most * (1 - _rounding(problem)):
+        best = start
     return _ordered(problem, best, sizes), converged
 
 
@@ -277,161 +246,29 @@ def _ordered(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) 
     return out
 
 
-@record
-class _Rounds:
-    """Rounds over all loadings, each solved again given the others; `attempts` is what a callback is told."""
-
-    problem: Problem
-    sizes: tuple[int, ...]
-    constraint: str | None
-    max_iter: int
-    tol: float
-    attempts: int
-    hook: Hook | None
-    rng: np.random.Generator
-
-    @property
-    def ended(self) -> bool:
-        """Whether the callback has ended the search."""
-        return self.hook is not None and self.hook.ended
-
-    def value(self, loadings: list[Loading]) -> float:
-        """What loadings explain together: of uncorrelated ones the sum of their variances."""
-        if self.constraint != "uncorrelated":
-            return joint_variance(self.problem, loadings)
-        V = as_matrix(self.problem.p, loadings)
-        return float(operator_variances(self.problem, V, "raw").sum())
-
-    def ascend(
-        self, loadings: list[Loading | None], value: float, attempt: int
-    ) -> tuple[list[Loading], float, bool]:
-        """The best loadings of all rounds, what they explain, and whether the last gained next to nothing.
-
-        `value` is what is explained before.
-        """
-        r = len(loadings)
-        best = [x for x in loadings if x is not None]
-        previous, wide = -np.inf, False
-        for n_iter in range(self.max_iter):
-            for t in range(r) if attempt == 0 else self.rng.permutation(r):
-                loadings[t] = _again(
-                    self.problem, loadings, int(t), self.sizes[t], self.constraint, wide, self.rng
-                )
-            whole = [x for x in loadings if x is not None]
-            if self.constraint == "orthogonal" and len(whole) == r:
-                whole = loadings[:] = _together(self.problem, whole, self.sizes, wide)
-            explained = self.value(whole)
-            if len(whole) == r and explained > value:
-                best, value = whole, explained
-            if self.hook is not None:
-                told = float(self.problem.in_units(explained))
-                if self.hook(Progress(attempt, self.attempts, n_iter + 1, told)):
-                    return best, value, False
-            stalled = not explained - previous > self.tol * explained
-            if stalled and wide:
-                return best, value, True
-            previous, wide = explained, stalled
-        return best, value, False
-
-
-def _orthogonal_start(
-    problem: Problem, start: list[Loading], sizes: tuple[int, ...], max_iter: int, tol: float, seed: int
+def _alone(
+    problem: Problem, now: Loading, size: int, attempts: int, seed: int, hook: Hook | None
 ) -> list[Loading]:
-    """The best orthogonal loadings on the supports given, on those refined freely, or on others nearby; on
-    the first two alone where supports are of groups, or have included variables."""
-    free = _ordered(problem, searched(problem, start, sizes, 1, max_iter, seed, None)[0], sizes)
-    if problem.supports.shapes:
-        ways = [way(problem, x) for x in (start, free) for way in (on_supports, _fitted_in_turn)]
-        return _best_feasible(problem, [x for x in ways if x is not None])
-    turn = in_turn(problem, sizes, seed)
-    begin = list({supports_of(x): x for x in (turn, free, start) if len(x) == len(start)}.values())
-    on_the_way: dict[Supports, list[Loading]] = {}
-    for x in begin:
-        on_the_way |= penalized_supports(problem, x, sizes, seed)
-    nearby = [_fitted_in_turn(problem, x) for x in begin]
-    nearby += [on_supports(problem, x) for x in (*begin, *nearby, *on_the_way.values()) if x is not None]
-    feasible = [x for x in nearby if x is not None]
-    _best_feasible(problem, feasible)
-    few = {round(joint_variance(problem, x), 9): x for x in feasible}
-    for key in sorted(few, reverse=True)[:ORTHOGONAL_STARTS]:
-        better = swapped(problem, few[key], sizes)
-        feasible += [] if better is None else [better]
-    return _best_feasible(problem, feasible)
-
-
-def _uncorrelated_start(rounds: _Rounds, start: list[Loading], seed: int) -> list[Loading]:
-    """The best end of ascents from these supports, from loadings in turn, and from others at random.
-
-    Several of the last, because a loading alone can hardly change its variables beside the others.
-    """
-    problem, r = rounds.problem, len(start)
-    quiet = replace(rounds, hook=None, attempts=1, rng=np.random.default_rng(seed))
-    feasible = [_fitted_in_turn(problem, start, "uncorrelated")]
-    feasible.append(in_turn(problem, rounds.sizes, seed, "uncorrelated"))
-    ends = [quiet.ascend([*x], quiet.value(x), 0)[:2] for x in feasible if x is not None and len(x) == r]
-    if not ends:
-        raise ValueError("no uncorrelated loadings of these cardinalities were found; allow more variables")
-    best, most = max(ends, key=lambda end: end[1])
-    for attempt in range(1, UNCORRELATED_STARTS + 1):
-        if rounds.ended:
+    """A loading sought again from itself, and from all starts, by the search of one component."""
+    state, solver = DeflatedOperator.from_problem(problem), TruncatedPower.from_record(problem, TPower())
+    index, value = now[0], now[1] / np.linalg.norm(now[1])
+    start, best = as_matrix(problem.p, [now])[:, 0], Solution(index, value, 0.0, 0, True)
+    best, fitted = (
+        replace(x, objective=state.objective(x.index, x.entries)) for x in (best, refit(state, best))
+    )
+    for attempt in range(attempts):
+        ways = [solver if attempt else replace(solver, start=start), solver]
+        tries = [
+            fitted,
+            *(way.find(problem, state, size, [seed, attempt], None) for way in ways[attempt > 0 :]),
+        ]
+        for new in tries:
+            if new is not None and new.objective > best.objective * (1 + _rounding(problem)):
+                best = new
+        told = Progress(attempt, attempts, 1, float(problem.in_units(best.objective)))
+        if hook is not None and hook(told):
             break
-        new, value, _ = quiet.ascend(_some_dropped(best, quiet.rng), -np.inf, attempt)
-        if value > most * (1 + _rounding(problem)):
-            best, most = new, value
-    return best
-
-
-def _best_feasible(problem: Problem, found: list[list[Loading]]) -> list[Loading]:
-    if not found:
-        raise ValueError("no orthogonal loadings exist on the supports given; allow more variables")
-    return max(found, key=lambda x: joint_variance(problem, x))
-
-
-def _together(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...], wide: bool) -> list[Loading]:
-    """Orthogonal loadings with all values chosen together; wide: variables exchanged too."""
-    ways = [on_supports(problem, loadings)]
-    if wide and not problem.supports.shapes:
-        ways.append(swapped(problem, ways[0] or loadings, sizes))
-    return max((x for x in (loadings, *ways) if x is not None), key=lambda x: joint_variance(problem, x))
-
-
-def _again(
-    problem: Problem,
-    loadings: list[Loading | None],
-    t: int,
-    cardinality: int,
-    constraint: str | None,
-    wide: bool,
-    rng: np.random.Generator,
-) -> Loading | None:
-    """Loading t solved again given the others: from itself, or at random; wide: from all starts too.
-
-    Without others that is the search of one component, with its race and swaps.
-    """
-    deflation = DEFLATIONS["projection" if constraint else "generalized"]
-    state = DeflatedOperator.from_problem(problem, deflation, constraint)
-    for i, x in enumerate(loadings):
-        if i != t and x is not None:
-            state = state.deflate(*x, problem.noise)
-    start, best, most, now = rng.standard_normal(problem.p), None, 0.0, loadings[t]
-    alone = len(loadings) == 1
-    solver = TruncatedPower.from_record(problem, TPower(swaps=alone))
-    if now is not None:
-        best, most = now, additional_variance(problem, state, *now)
-        start[:] = 0
-        start[now[0]] = now[1]
-        fitted = refit(state, Solution(*now, 0.0, 0, True))
-        if (explained := additional_variance(problem, state, fitted.index, fitted.entries)) > most:
-            best, most = (fitted.index, fitted.entries), explained
-    for way in (replace(solver, start=start), solver)[: 1 + (wide or now is None)]:
-        new = (way.find if alone else way.solve)(problem, state, cardinality, [0, t], None)
-        if new is not None:
-            explained = additional_variance(problem, state, new.index, new.entries)
-            if explained > most * (1 + _rounding(problem)):
-                best, most = (new.index, new.entries), explained
-        if now is None and best is not None:
-            break
-    return best
+    return [(best.index, best.entries)]
 
 
 def _rounding(problem: Problem) -> float:
@@ -452,28 +289,6 @@ def additional_variance(
     return 0.0 if q is None else float(operator_variances(problem, q[:, None], "raw")[0])
 
 
-def _fitted_in_turn(
-    problem: Problem, loadings: list[Loading], constraint: str = "orthogonal"
-) -> list[Loading] | None:
-    """The best values on the same supports, each beside the earlier ones; None if there are none."""
-    state, out = DeflatedOperator.from_problem(problem, constraint=constraint), []
-    for index, value in loadings:
-        x = refit(state, Solution(index, value, 0.0, 0, True))
-        if x.objective == -np.inf:
-            return None
-        out.append((index, x.entries))
-        state = state.deflate(index, x.entries, problem.noise)
-    return out
-
-
 def joint_variance(problem: Problem, loadings: list[Loading]) -> float:
     """Tr(Q'AQ), Q an orthonormal basis of the loadings, in the operator's units."""
     return float(operator_variances(problem, as_matrix(problem.p, loadings), "cumulative").sum())
-
-
-def _some_dropped(loadings: list[Loading], rng: np.random.Generator) -> list[Loading | None]:
-    """Without some of the loadings, or any."""
-    r = len(loadings)
-    count = r if rng.random() < 0.5 else int(rng.integers(1, r + 1))
-    dropped = set(rng.choice(r, count, replace=False).tolist())
-    return [None if t in dropped else x for t, x in enumerate(loadings)]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._messages import counted, warn
-from .._types import Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
+from .._types import Array, Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
 from .._validation import (
     Hook,
     check_bool,
@@ -20,15 +20,16 @@ from .._validation import (
     integer,
     number,
     real_array,
+    several,
 )
 from ..linalg.orthogonal import inner_products, inverse_root, orthonormal, polar_factor
 from ..operators.degrees import degree_problem, row_shift
+from ..operators.gram import cheap_dense_shares, leading_vectors, negligible
 from ..operators.inputs import as_problem
-from ..operators.leading import cheap_dense_shares, leading_vectors, negligible
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
-from ..solvers.parameters import shared_parameters
+from ..solvers.base import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
 from .rotated_result import RotatedResult
 
@@ -134,11 +135,12 @@ def sca(
         True, but False with ``scale="degree"``. The leading direction of a scaled graph tells its blocks
         apart as the others do, and its means hold most of that direction; so centering would lose a block.
     scale : bool, "degree" or array-like of shape (p,), default False
-        Divide each column by its standard deviation, or by these positive numbers. If `center` is an array,
-        the deviation is the root mean square about it, with divisor n - 1. "degree" is for nonnegative X such
-        as the adjacency matrix of a graph: entries become `X_ij / sqrt((d_i + tau) (g_j + tau'))`, where d
-        and g are the sums of rows and columns, tau is the mean of d, and tau' the mean of g (for square X,
-        tau' = tau). `center` subtracts the means of the scaled matrix.
+        Divide each column by its standard deviation, or by these positive numbers. If `center` is False or
+        an array, the deviation is the root mean square about 0 or about it, with divisor n - 1. "degree" is
+        for nonnegative X such as the adjacency matrix of a graph: entries become
+        `X_ij / sqrt((d_i + tau) (g_j + tau'))`, where d and g are the sums of rows and columns, tau is the
+        mean of d, and tau' the mean of g (for square X, tau' = tau).
+        `center` subtracts the means of the scaled matrix.
     {sample_weight}
     {each_iteration}
 
@@ -242,16 +244,12 @@ def sca_path(
     if center is None:
         center = not isinstance(scale, str)
     problem = _problem(X, kind, center, scale, sample_weight, missing=True)
-    if isinstance(l1_bounds, (str, bytes, dict)) or not np.iterable(l1_bounds):
-        raise TypeError(f"l1_bounds must be a sequence of numbers, not {l1_bounds!r}")
     bounds = []
-    for i, bound in enumerate(l1_bounds):
+    for i, bound in enumerate(several(l1_bounds, "l1_bounds")):
         r, checked = _check(
             problem, n_components, number(bound, f"l1_bounds[{i}]", 0), f"l1_bounds[{i}]", problem.p
         )
         bounds.append(checked)
-    if not bounds:
-        raise ValueError("l1_bounds is empty")
     check_choice(rotation, "rotation", _ROTATIONS)
     check_choice(threshold, "threshold", _THRESHOLDS)
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
@@ -270,7 +268,7 @@ def sca_path(
 def _sca(
     X: Any,
     problem: Problem,
-    Y: NDArray[np.float64],
+    Y: Array,
     shrink: _Shrinkage,
     max_iter: int,
     tol: float,
@@ -444,11 +442,9 @@ def _problem(
     return degree_problem(X, center=check_bool(center, "center"))
 
 
-def _check_start(problem: Problem, r: int, start: Any) -> NDArray[np.float64]:
+def _check_start(problem: Problem, r: int, start: Any) -> Array:
     """The initial loadings at unit length; each must explain variance that the others do not."""
-    a = real_array(start, "start", ndim=2, labels=problem.names)
-    if a.shape != (problem.p, r):
-        raise ValueError(f"start has shape {a.shape} where {(problem.p, r)} is needed")
+    a = real_array(start, "start", ndim=2, shape=(problem.p, r), labels=problem.names)
     peak = np.abs(a).max(axis=0)
     if not peak.all():
         raise ValueError("start has a column of zeros")
@@ -471,9 +467,7 @@ class _Shrinkage:
         self.rotated = rotated  # whether the input of the next call comes from a rotation
         self.level = 0.0
 
-    def __call__(
-        self, M: NDArray[np.float64], factor: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def __call__(self, M: Array, factor: Array | None = None) -> Array:
         """Of M, or of M times the symmetric `factor`."""
         Y = polar_factor(M, factor)
         if Y.shape[1] > 1 and self.rotation == "varimax":
@@ -483,7 +477,7 @@ class _Shrinkage:
             self.rotated = True
         return self.threshold_entries(Y)
 
-    def threshold_entries(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def threshold_entries(self, Y: Array) -> Array:
         """All entries thresholded at one level, so that their magnitudes sum to at most the bound."""
         flat = Y.ravel(order="K")
         if self.threshold == "hard":  # equal entries are all kept or all dropped
@@ -496,7 +490,7 @@ class _Shrinkage:
         return Y
 
 
-def _turned(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
+def _turned(new: Array, old: Array) -> float:
     """The largest sine between columns, matched one to one; a zero column matches a zero column."""
     from scipy.optimize import linear_sum_assignment
 
@@ -507,9 +501,7 @@ def _turned(new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
     return math.sqrt(max(0.0, 1 - worst**2))
 
 
-def _ordered(
-    Y: NDArray[np.float64], Z: NDArray[np.float64], B: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _ordered(Y: Array, Z: Array, B: Array) -> tuple[Array, Array, Array]:
     """Columns in descending order of the norms of rows and columns of B, with positive sums of cubes."""
     size = float(np.abs(B).max(initial=0)) or 1.0
     for axis in (0, 1):
@@ -523,7 +515,7 @@ def _ordered(
     return Y, Z, B
 
 
-def _pve(problem: Problem, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+def _pve(problem: Problem, Y: Array) -> Array:
     """Cumulative proportion of the variance that the loadings explain."""
     norm = np.linalg.norm(Y, axis=0)
     Q = np.asfortranarray(orthonormal(Y / np.where(norm > 0, norm, 1)))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._messages import convergence
+from .._types import Array, Index
 from ..operators.degrees import degree_weight
 from ..results import LoadingsResult
 
@@ -62,32 +63,32 @@ class RotatedResult(LoadingsResult):
 
     loadings: NDArray[Any]
     scores: NDArray[Any] | None
-    pve: NDArray[np.float64]
+    pve: Array
     n_iter: int
     converged: bool
     method: str
     names: tuple[str, ...] | None
-    middle: NDArray[np.float64] | None = None
+    middle: Array | None = None
     mean: NDArray[Any] | None = None
     scale: NDArray[Any] | None = None
     total_variance: float = 0.0
     row_shift: float | None = None
-    dense_ratio: NDArray[np.float64] | None = None
+    dense_ratio: Array | None = None
     kind: str = "data"
     missing_entries: int = 0
 
     @property
-    def cardinality(self) -> NDArray[np.intp]:
+    def cardinality(self) -> Index:
         """Number of nonzeros of each loading, (r,)."""
         return np.count_nonzero(self.loadings, axis=0)
 
     @property
-    def explained_variance_ratio(self) -> NDArray[np.float64]:
+    def explained_variance_ratio(self) -> Array:
         """What each component adds to `pve`, (r,)."""
         return np.diff(self.pve, prepend=0.0)
 
     @property
-    def explained_variance(self) -> NDArray[np.float64]:
+    def explained_variance(self) -> Array:
         """Additional variance of each component given the earlier ones, (r,), as in `SparsePCAResult`."""
         return self.explained_variance_ratio * self.total_variance
 

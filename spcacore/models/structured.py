@@ -30,7 +30,7 @@ from scipy import linalg
 
 from .._limits import PRIOR_UNIT, STRUCTURED_TOL
 from .._messages import counted, warn
-from .._types import Kind, MatrixLike, Weights
+from .._types import Array, Index, Kind, Mask, MatrixLike, Weights
 from .._validation import (
     aligned,
     as_seed,
@@ -47,7 +47,7 @@ from ..operators.problem import Problem, usual_cardinality, warn_out_of_range
 from ..operators.transform import scores
 from ..progress import Callback, check_callback
 from ..results import LoadingsResult
-from ..solvers.parameters import shared_parameters
+from ..solvers.base import shared_parameters
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
 from .priors import Banded, PriorMatrix, as_prior
@@ -114,20 +114,20 @@ class StructuredPCAResult(LoadingsResult):
     """
 
     loadings: NDArray[Any]
-    means: NDArray[np.float64]
-    posterior_precision: NDArray[np.float64]
-    posterior_trace: NDArray[np.float64]
+    means: Array
+    posterior_precision: Array
+    posterior_trace: Array
     scores: NDArray[Any] | None
     noise_variance: float
-    noise_variances: NDArray[np.float64]
-    explained_variance: NDArray[np.float64]
-    explained_variance_ratio: NDArray[np.float64]
+    noise_variances: Array
+    explained_variance: Array
+    explained_variance_ratio: Array
     total_variance: float
-    free_energy: tuple[NDArray[np.float64], ...]
-    gain: NDArray[np.float64]
-    cardinality: NDArray[np.intp]
-    n_iter: NDArray[np.intp]
-    converged: NDArray[np.bool_]
+    free_energy: tuple[Array, ...]
+    gain: Array
+    cardinality: Index
+    n_iter: Index
+    converged: Mask
     method: str
     deflation: str
     mean: NDArray[Any] | None
@@ -162,7 +162,7 @@ class StructuredPCAResult(LoadingsResult):
         B = regressors(self.means, self.posterior_trace, self.deflation)
         return scores(X, B.astype(self.loadings.dtype), self.mean, self.scale)
 
-    def posterior_covariance(self, component: int, index: Iterable[int] | None = None) -> NDArray[np.float64]:
+    def posterior_covariance(self, component: int, index: Iterable[int] | None = None) -> Array:
         """Covariance of the posterior of one component.
 
         Parameters
@@ -377,7 +377,8 @@ def soppca(
     Notes
     -----
     The posterior on S is the information projection of the one on all variables, N(m, K^-1): the restriction
-    `N(D (Km)_S, D)`, ``D = inv(K[np.ix_(S, S)])``. Onto given signs it has no closed form: they are refused.
+    `N(D (Km)_S, D)`, ``D = inv(K[np.ix_(S, S)])``, as `information_projection` finds it. Onto given signs it
+    is not normal, so they are refused.
 
     References
     ----------

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from .. import _core
@@ -34,7 +33,6 @@ __all__ = [
     "Posterior",
     "Residual",
     "Search",
-    "Vector",
     "chosen_support",
     "log_binomial",
     "log_supports",
@@ -42,7 +40,6 @@ __all__ = [
 ]
 
 
-Vector = NDArray[np.float64]
 _LOG_2PI = math.log(2 * math.pi)
 
 
@@ -50,11 +47,11 @@ _LOG_2PI = math.log(2 * math.pi)
 class Component:
     """The posterior of one component, in the scale of the prior's L or of the caller's prior."""
 
-    m: Vector
+    m: Array
     a: float
     trace: float
     noise: float  # in the operator's units
-    free_energy: Vector
+    free_energy: Array
     converged: bool
     gain: float = 0.0  # of the free energy, over noise alone, less what the weights of the samples cost
 
@@ -81,13 +78,13 @@ class Residual:
         self.square = self.total
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
         self.term = LowRank.none(problem.p)
-        self.FB: Vector | None = None  # of the data, once it is asked for
+        self.FB: Array | None = None  # of the data, once it is asked for
 
     @property
-    def basis(self) -> Vector:
+    def basis(self) -> Array:
         return self.M
 
-    def _product(self, v: Vector) -> Vector:
+    def _product(self, v: Array) -> Array:
         index = np.flatnonzero(v)
         if len(index) == 0:
             return np.zeros_like(v)
@@ -95,11 +92,11 @@ class Residual:
             return (self.n - 1) * self.op.apply(None, v.astype(self.op.dtype)).astype(np.float64)
         return (self.n - 1) * self.op.apply(index, v[index].astype(self.op.dtype)).astype(np.float64)
 
-    def apply(self, v: Vector) -> Vector:
+    def apply(self, v: Array) -> Array:
         """Z'Z v."""
         return self._product(v) + self.term.times(v)
 
-    def leading(self) -> Vector | None:
+    def leading(self) -> Array | None:
         """The leading eigenvector once as many eigenvectors have been removed as components.
 
         None where each product may be a pass over data elsewhere.
@@ -112,13 +109,13 @@ class Residual:
         v = project_out(self.eigenvectors[:, t].astype(np.float64), self.M)
         return v if np.linalg.norm(v) > 0.5 else None
 
-    def submatrix(self, index: NDArray[np.intp]) -> Vector:
+    def submatrix(self, index: Index) -> Array:
         """Z'Z on a support."""
         G = self.op.submatrix(index).astype(np.float64)
         G = (self.n - 1) * G + self.term.block(index)
         return (G + G.T) / 2
 
-    def factor(self, index: NDArray[np.intp]) -> Vector | None:
+    def factor(self, index: Index) -> Array | None:
         """Y with YY' = Z'Z on a support, where Y is the smaller one, of data in memory."""
         op = self.op
         if op.symmetric_form or not op.in_memory or op.n >= len(index):
@@ -130,7 +127,7 @@ class Residual:
             Y -= self.M[index] @ self.FB.T
         return Y * math.sqrt((self.n - 1) * op.factor)
 
-    def remove(self, m: Vector, energy: float) -> None:
+    def remove(self, m: Array, energy: float) -> None:
         """Deflate by a component with mean m and `energy` m'm + Tr S."""
         if self.orthogonal:
             Q = append_orthonormal(self.M, m)
@@ -155,9 +152,9 @@ class Residual:
 class Posterior:
     """A posterior N(m, S), with the products and traces in F."""
 
-    m: Vector
-    g: Vector  # Z'Z m
-    Lm: Vector
+    m: Array
+    g: Array  # Z'Z m
+    Lm: Array
     trace: float
     prior_trace: float  # Tr L S
     logdet: float  # of S
@@ -183,25 +180,25 @@ class ExpectationMaximization:
 
     def __init__(
         self,
-        product: Callable[[Vector], Vector],
+        product: Callable[[Array], Array],
         square: float,
         entries: float,
         prior: PriorMatrix | Banded,
-        Q: Vector,
+        Q: Array,
         exact: float,
     ):
-        self.U: Vector | None = None
+        self.U: Array | None = None
         self.prior: Isotropic | Diagonal | Sparse | Banded
         if isinstance(prior, Spectral):  # in the basis of the eigenvectors, where L is diagonal
             U = self.U = prior.U
-            self.product: Callable[[Vector], Vector] = lambda v: U.T @ product(U @ v)
+            self.product: Callable[[Array], Array] = lambda v: U.T @ product(U @ v)
             self.prior, self.Q = prior.rotated, U.T @ Q
         else:
             self.product, self.prior, self.Q = product, prior, Q
         self.square, self.entries = square, entries
         self.exact = exact
         self.dimension: int = prior.p - Q.shape[1]
-        self.guess: list[Vector | None] = [None, None]
+        self.guess: list[Array | None] = [None, None]
 
     def m_step(self, x: Posterior) -> tuple[float, float, float, float]:
         """e, s2, |x|^2/s2 and F, at the best weights x and noise s2."""
@@ -246,7 +243,7 @@ class ExpectationMaximization:
             logdet += float(np.linalg.slogdet(Q.T @ Y)[1])
         return 0.5 * (logdet - self.dimension * _LOG_2PI)
 
-    def start(self, v: Vector) -> Posterior:
+    def start(self, v: Array) -> Posterior:
         v = project_out(v, self.Q)
         x = Posterior(v, self.product(v), self.prior.product(v), 0.0, 0.0, 0.0)
         if not float(v @ x.Lm) > 1e-12 * float(v @ v):
@@ -254,8 +251,8 @@ class ExpectationMaximization:
         return x.scaled(self.dimension)
 
     def run(
-        self, v: Vector, max_iter: int, tol: float, report: Callable[[], None]
-    ) -> tuple[Posterior, float, Vector, bool]:
+        self, v: Array, max_iter: int, tol: float, report: Callable[[], None]
+    ) -> tuple[Posterior, float, Array, bool]:
         """From the direction v: the posterior, s2, F after each iteration, and whether it converged."""
         x = self.e_step(self.start(v if self.U is None else self.U.T @ v)).scaled(self.dimension)
         F = self.m_step(x)[3]
@@ -292,9 +289,9 @@ class ExpectationMaximization:
     def best_combination(self, y: Posterior, earlier: list[Posterior]) -> Posterior:
         """y, or where F is larger the leading eigenvector of (Z'Z, K) in the span of y and earlier points."""
         norm = float(np.linalg.norm(y.m))
-        basis: list[tuple[Vector, ...]] = [tuple(part / norm for part in (y.m, y.g, y.Lm))]
+        basis: list[tuple[Array, ...]] = [tuple(part / norm for part in (y.m, y.g, y.Lm))]
         for x in earlier:
-            d: tuple[Vector, ...] = (y.m - x.m, y.g - x.g, y.Lm - x.Lm)
+            d: tuple[Array, ...] = (y.m - x.m, y.g - x.g, y.Lm - x.Lm)
             before = float(np.linalg.norm(d[0]))
             for b in basis + basis:
                 d = tuple(part - (b[0] @ d[0]) * other for part, other in zip(d, b, strict=True))
@@ -320,7 +317,7 @@ class ExpectationMaximization:
         return new if self.m_step(new)[3] > self.m_step(y)[3] else y
 
 
-def _leading(G: Vector) -> Vector:
+def _leading(G: Array) -> Array:
     """The leading eigenvector; of a large matrix to a few digits, which is enough for a start."""
     if len(G) <= LAPACK_ORDER:
         return np.asarray(linalg.eigh(G, subset_by_index=[len(G) - 1] * 2)[1][:, 0])
@@ -328,7 +325,7 @@ def _leading(G: Vector) -> Vector:
     return np.asarray(largest_eigenpairs(G, 1, v0=start, tol=1e-2)[1][:, 0])
 
 
-def _by_factor(Y: Vector, v: Vector) -> Vector:
+def _by_factor(Y: Array, v: Array) -> Array:
     return np.asarray(Y @ (v @ Y))
 
 
@@ -336,14 +333,14 @@ def _by_factor(Y: Vector, v: Vector) -> Vector:
 class OnSupport:
     """Where EM on the support S ended, and r = Z'x/s2 and a there, for which the next one is chosen."""
 
-    S: NDArray[np.intp]
+    S: Index
     em: ExpectationMaximization
     x: Posterior
     noise: float
-    energies: Vector
+    energies: Array
     converged: bool
     a: float
-    r: Vector
+    r: Array
 
 
 @record
@@ -363,7 +360,7 @@ class Search:
     def entries(self) -> float:
         return self.n * self.problem.n_variables
 
-    def _best_support(self, r: Vector, a: float, k: int) -> NDArray[np.intp]:
+    def _best_support(self, r: Array, a: float, k: int) -> Index:
         return chosen_support(self.prior, self.problem.supports.within(k), r, a)
 
     @property
@@ -371,7 +368,7 @@ class Search:
         """The relative size below which differences of products are rounding."""
         return math.sqrt(float(np.finfo(self.problem.operator.dtype).eps))
 
-    def start(self, alone: bool = False) -> Vector:
+    def start(self, alone: bool = False) -> Array:
         """Four steps of power iteration with Z'Z from a random vector.
 
         If a component under a prior of equal variances is to depend on no support, it is an eigenvector.
@@ -383,7 +380,7 @@ class Search:
             v = self.residual.apply(v / np.linalg.norm(v))
         return v
 
-    def on_all(self, Q: Vector) -> Component:
+    def on_all(self, Q: Array) -> Component:
         """A component on all variables, orthogonal to Q."""
         em = ExpectationMaximization(
             self.residual.apply, self.residual.square, self.entries, self.prior, Q, self.exact
@@ -393,7 +390,7 @@ class Search:
 
     def on_support(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
         """The better of two: from the support of truncated power, and from that of EM on all variables."""
-        supports: list[NDArray[np.intp]] = []
+        supports: list[Index] = []
         if state is not None:
             solver = TruncatedPower.from_record(self.problem)
             solution = solver.find(self.problem, state, k, [self.seed[0], self.seed[1] - 1], None)
@@ -428,15 +425,13 @@ class Search:
             float(new.free_energy[-1]) - alone - 0.5 * self.n * math.log(self.problem.n_variables) - choices
         )
 
-    def _em_on_support(
-        self, S: NDArray[np.intp], k: int, constrained: bool
-    ) -> tuple[Component, float] | None:
+    def _em_on_support(self, S: Index, k: int, constrained: bool) -> tuple[Component, float] | None:
         """EM on a support, which changes as long as that raises F, and the constant of F on the last.
 
         The next support is that of r = Z'x/s2, or of a point beyond r, seen from the r before: twice as far
         each time that raises F, and not at all once it does not. EM is exact where no support is better.
         """
-        path: list[Vector] = []
+        path: list[Array] = []
         best: OnSupport | None = None
         before, start = np.zeros(0), np.zeros(0)
         reach, tol = 0.0, max(self.tol, SUPPORT_TOL)
@@ -467,9 +462,7 @@ class Search:
         found = Component(m, best.x.a, best.x.trace, best.noise, np.concatenate(path), best.converged)
         return found, best.em.constant()
 
-    def _em_within(
-        self, S: NDArray[np.intp], start: Vector, constrained: bool, tol: float
-    ) -> OnSupport | None:
+    def _em_within(self, S: Index, start: Array, constrained: bool, tol: float) -> OnSupport | None:
         """EM on one support; from the leading eigenvector where the start is empty."""
         Q = np.zeros((len(S), 0))
         if constrained and self.residual.basis.shape[1]:
@@ -479,7 +472,7 @@ class Search:
         Y = self.residual.factor(S)
         if Y is None:
             G = self.residual.submatrix(S)
-            product: Callable[[Vector], Vector] = G.dot
+            product: Callable[[Array], Array] = G.dot
             start = start if len(start) else _leading(G)
         else:
             product = partial(_by_factor, Y)
@@ -496,7 +489,7 @@ class Search:
         return OnSupport(S, em, x, noise, energies, converged, a, self.residual.apply(m) / (e * s2))
 
 
-def regressors(means: Vector, traces: Vector, deflation: str) -> Vector:
+def regressors(means: Array, traces: Array, deflation: str) -> Array:
     """b_t with x_t = T b_t."""
     if deflation == "joint":
         return np.asarray(linalg.solve(means.T @ means + np.diag(traces), means.T, assume_a="pos").T)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import ACROSS_BISECTIONS, ACROSS_ENTERING, ACROSS_WORK, CHOICE_SWAPS
 from .._types import Array, Index
-from ..linalg.signed import signed_vector
+from ..linalg.pencil import signed_vector
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Bound, Objective, of_each_size
 

@@ -26,10 +26,9 @@ from .._limits import (
     TIE,
 )
 from .._records import record
-from .._types import Array, Index
+from .._types import Array, Index, Mask
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
-from ..linalg.pencil import PencilBasis, border, bordered_values
-from ..linalg.signed import signed_ratio
+from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import KeptRows, rows_of, whole_matrix
@@ -90,7 +89,7 @@ class Ratio:
         self.p, self.dtype = op.p, op.dtype
         self.variance = self.G_diagonal = np.maximum(np.asarray(state.diagonal, np.float64), 0)
         self.least: Array = PENCIL_SCHUR.of(op.dtype) * np.asarray(problem.diagonal, np.float64)
-        self.usable: NDArray[np.bool_] = self.variance > np.maximum(self.least, np.finfo(op.dtype).tiny)
+        self.usable: Mask = self.variance > np.maximum(self.least, np.finfo(op.dtype).tiny)
         self.A: Array | None = None
         self.Q: Array | None = None  # the penalty, as rows
         self.single = False

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CHUNK
 from .._records import record
+from .._types import Array, Index
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
 from .problem import Problem
-from .statistics import Index, Standardization, Statistics, dense_statistics, unit_deviation, unit_of
+from .statistics import Standardization, Statistics, dense_statistics, unit_deviation, unit_of
 from .working_set import ColumnBounds, WorkingSet
 
 __all__ = [
@@ -111,20 +112,18 @@ class DataStorage(Storage):
         raise NotImplementedError
 
     @abstractmethod
-    def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
+    def statistics(self, weight: Array | None) -> Statistics:
         """Of all columns in one pass, each row counted as often as its weight says; sums may overflow."""
 
     @abstractmethod
     def raise_not_finite(self) -> None:
         """Raise and say where, if an entry is NaN or infinite."""
 
-    def columns(self, index: Index) -> NDArray[np.float64]:
+    def columns(self, index: Index) -> Array:
         """Some columns as a new float64 array, for `recompute`."""
         raise NotImplementedError
 
-    def recompute(
-        self, index: Index, treatment: Standardization
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def recompute(self, index: Index, treatment: Standardization) -> tuple[Array, Array]:
         """Mean and deviation of columns whose squares left the number range."""
         return recomputed_statistics(self, index, treatment)
 
@@ -164,8 +163,8 @@ class ColumnStatistics:
     `deviation` is 0 exactly where a column equals what is subtracted from it.
     """
 
-    mean: NDArray[np.float64]
-    deviation: NDArray[np.float64]
+    mean: Array
+    deviation: Array
 
 
 def column_statistics(
@@ -193,7 +192,7 @@ def column_statistics(
 
 def recomputed_statistics(
     storage: DataStorage, odd: Index, treatment: Standardization
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Array, Array]:
     """Mean and deviation of columns, scaled by powers of two; to the bit those of data of another scale."""
     mean, deviation = np.empty(len(odd)), np.empty(len(odd))
     step = max(1, CHUNK // storage.shape[0])
@@ -261,7 +260,7 @@ def data_problem(storage: DataStorage, columns: ColumnStatistics, treatment: Sta
     )
 
 
-def divisor_and_weight(given: NDArray[np.float64], dtype: np.dtype) -> tuple[NDArray[Any], NDArray[Any]]:
+def divisor_and_weight(given: Array, dtype: np.dtype) -> tuple[NDArray[Any], NDArray[Any]]:
     """The given scale and its inverse, in the number range of `dtype`."""
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         scale = given.astype(dtype)

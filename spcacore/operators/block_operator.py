@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,13 +19,18 @@ from .._limits import (
     FETCH_ALL_ORDER,
     FETCHED_NONZEROS,
     FIELD_ORDER,
+    FIELD_PROBE,
+    FIELD_SOME,
+    FORMING_PASSES,
     KEPT_BYTES,
     LIKELY_BYTES,
+    MEMBERS_WORK,
     PASS_COLUMNS,
     RECENT_PRODUCTS,
 )
+from .._types import Index
 from .block_tasks import backward, centered_columns, forward, products, submatrix, sum_parts
-from .blocks import Index, RowBlocks
+from .blocks import RowBlocks
 from .deflation import LowRank
 
 __all__ = ["BlockOperator", "Gram"]
@@ -55,7 +61,9 @@ class Gram:
     column: NDArray[Any]
     owner: Index
     used: NDArray[np.int64]
+    members: Index
     part: tuple[Index, NDArray[Any]]
+    stored: float
 
     def __init__(
         self,
@@ -79,8 +87,10 @@ class Gram:
         self.owner = np.empty(0, np.intp)  # of a slot, -1 where free
         self.used = np.empty(0, np.int64)  # when, for each slot
         self.clock, self.formed = 0, False
-        self.part = np.empty(0, np.intp), np.empty((0, 0), dtype)  # some variables, and A between them;
-        self.inside = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # or where they are in a working set
+        self.members = np.empty(0, np.intp)  # some variables,
+        self.part = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # where each is, and A between them;
+        self.inside = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # the same of a working set
+        self.stored = float(p)  # entries of a row
         self.keeping = True  # whether products may bring columns to keep,
         self.alone = False  # but for the next one
         kept = min(max(1, LIKELY_BYTES // (p * dtype.itemsize)), RECENT_PRODUCTS)
@@ -123,7 +133,8 @@ class Gram:
         for known, values, Y in self.recent if V.shape[1] == 1 else ():
             if np.array_equal(known, index) and np.abs(values - V).max() <= apart:
                 return Y.copy()
-        if not self.formed and (not self.keeping or self._is_alone(index)):
+        missing = (self.slot[index] < 0).any()
+        if missing and (not self.keeping or self._is_alone(index)):
             Y = self._times(index, V)
             if V.shape[1] == 1:
                 self.recent.append((index, V, Y.copy()))
@@ -150,7 +161,8 @@ class Gram:
         V = np.zeros((len(index), len(vectors)), self.dtype)
         for c, (used, v) in enumerate(vectors):
             V[np.searchsorted(index, used), c] = v
-        Y = self._times(index, V)
+        with self.by_products():
+            Y = self._multiply(index, V)
         for c, (used, _) in enumerate(vectors):
             entries = V[np.searchsorted(index, used), c : c + 1]
             self.recent.append((used, entries, Y[:, c : c + 1].copy()))
@@ -237,15 +249,24 @@ class Gram:
         return self._form()
 
     def form(self) -> bool:
-        """Form A, if there is room for all of its parts; whether it is formed."""
-        room = self.p <= min(FIELD_ORDER, self.capacity) and self.blocks.has_room(8 * self.p**2)
-        return self.formed or (room and self._form())
+        """Form A, if there is room for it; whether it is formed."""
+        return self.formed or (self.p <= self.capacity and self._form())
 
     def _form(self) -> bool:
+        """Form A, some rows of its upper half in a pass where the blocks have no room for all at once."""
         everything, p = np.arange(self.p), self.p
-        self.column = np.ascontiguousarray(self._submatrix(everything))
+        passes = next((m for m in FORMING_PASSES if self.blocks.has_room(8 * p * -(-p // m))), None)
+        if passes is None:
+            return False
+        self.column, step = np.empty((p, p), self.dtype), -(-p // passes)
+        for first in range(0, p, step):
+            rest = everything[first:]
+            rows = slice(first, min(first + step, p))
+            self.column[rows, first:] = self._submatrix(rest, len(everything[rows]))
+            self.column[first:, rows] = self.column[rows, first:].T
         self.slot, self.owner, self.used = everything, everything.copy(), np.zeros(p, np.int64)
         self.formed = True
+        self._forget()
         return True
 
     def _fetch(self, index: Index, missing: Index) -> None:
@@ -289,40 +310,85 @@ class Gram:
 
     def submatrix(self, index: Index) -> NDArray[Any]:
         """A[index, index]; without a pass where the columns are kept."""
-        place = self.inside[0][index]
-        if (place >= 0).all():
-            return _core.principal_submatrix(self.inside[1], place)
-        missing = index[self.slot[index] < 0]
-        if len(missing) and (
-            self._form() if len(index) == self.p <= self.capacity
-            else self.p <= FETCH_ALL_ORDER and self.maybe_form_gram()
-        ):  # fmt: skip
-            missing = missing[:0]
-        if 0 < len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= min(FETCHED_NONZEROS, self.capacity):
-            self._fetch(index, missing)
-        elif len(missing):
-            if not np.isin(index, self.part[0]).all():
-                more = (
-                    min(len(index) // 2, BLOCKS_SUBMATRIX_ORDER - len(index))
-                    if len(index) <= FETCHED_NONZEROS
-                    else 0
-                )
-                rest = np.setdiff1d(np.arange(self.p), index)
-                likely = _core.select_largest(self.diagonal[rest], min(max(more, 0), len(rest)))
-                wider = np.union1d(index, rest[likely])
-                self.part = wider, self._submatrix(wider)
-            place = np.searchsorted(self.part[0], index)
-            return self.part[1][np.ix_(place, place)]
+        for position, known in (self.inside, self.part):
+            place = position[index]
+            if (place >= 0).all():
+                return _core.principal_submatrix(known, place)
+        if not self._have_columns(index):
+            self._join(index)
+            return _core.principal_submatrix(self.part[1], self.part[0][index])
         G = self.column[np.ix_(self.slot[index], index)]
         return (G + G.T) / 2
 
     def between(self, new: Index, index: Index) -> NDArray[Any]:
         """A[new, index], in one pass; `index` ends with `new`."""
-        if self.formed:
-            return self.column[np.ix_(new, index)]
-        first = len(index) - len(new)
-        G = self._submatrix(np.concatenate((new, index[:first])), len(new))
-        return np.concatenate((G[:, len(new) :], G[:, : len(new)]), axis=1)
+        if self._have_columns(index):
+            return self.column[np.ix_(self.slot[new], index)]
+        self._join(index)
+        position, known = self.part
+        return known[np.ix_(position[new], position[index])]
+
+    def _have_columns(self, index: Index) -> bool:
+        """Whether these columns are kept, after a pass where they serve more than to be A[index, index].
+
+        The next products of a search need no pass where the columns of its fields are kept.
+        """
+        missing = index[self.slot[index] < 0]
+        if len(missing) == 0:
+            return True
+        if (
+            self._form() if len(index) == self.p <= self.capacity
+            else self.p <= FETCH_ALL_ORDER and self.maybe_form_gram()
+        ):  # fmt: skip
+            return True
+        few = len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= min(FETCHED_NONZEROS, self.capacity)
+        field = self.races and FIELD_PROBE < len(index) <= self.capacity
+        if not few and not (field and self.blocks.has_room(8 * self.p * len(missing))):
+            return False
+        self._fetch(index, missing)
+        return True
+
+    @property
+    def races(self) -> bool:
+        """Whether there is room for the columns of all variables among which a search runs races."""
+        return self.capacity >= min(self.p, 2 * FIELD_SOME)
+
+    def _join(self, index: Index) -> None:
+        """Let variables join those between which A is kept, after a pass where some are new.
+
+        A few bring others of large variance: of a search, which asks again, as many as cost little beside its
+        products.
+        """
+        position, known = self.part
+        new, searching = index[position[index] < 0], len(self.members) > 0
+        if len(new) == 0:
+            return
+        if len(index) <= FETCHED_NONZEROS:
+            count = (
+                min(FIELD_SOME, int(math.sqrt(MEMBERS_WORK * self.stored)))
+                if searching
+                else len(index) * 3 // 2
+            )
+            likely = _core.select_largest(self.diagonal, min(count, self.p))
+            new = np.union1d(new, likely[position[likely] < 0])
+        if len(self.members) + len(new) > FIELD_ORDER:
+            self._forget()
+            position, known = self.part
+            new = index
+        w, total = len(self.members), len(self.members) + len(new)
+        rows = self._submatrix(np.concatenate((new, self.members)), len(new))
+        A = np.empty((total, total), self.dtype)
+        A[:w, :w] = known
+        A[w:, :w] = rows[:, len(new) :]
+        A[:w, w:] = A[w:, :w].T
+        A[w:, w:] = (rows[:, : len(new)] + rows[:, : len(new)].T) / 2
+        position[new] = np.arange(w, total)
+        self.members, self.part = np.concatenate((self.members, new)), (position, A)
+
+    def _forget(self) -> None:
+        """Keep A between no variables."""
+        self.members = self.members[:0]
+        self.part = np.full(self.p, -1, np.intp), np.empty((0, 0), self.dtype)
 
     def _submatrix(self, index: Index, first: int | None = None) -> NDArray[Any]:
         """A[index, index], or the first rows of that."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,7 +16,7 @@ from .._limits import CACHED_ENTRIES
 from .._types import Index
 from .._validation import float_type, is_sparse, real_array
 from .dense import blas_layout
-from .sparse_format import canonical_arrays, compressed
+from .sparse import canonical_arrays, compressed
 from .statistics import Statistics, compressed_statistics, dense_statistics, in_range, merged
 
 __all__ = [
@@ -96,10 +96,11 @@ def moments(
     return found, M
 
 
-def merged_moments(parts: list[Any]) -> tuple[Statistics | None, NDArray[np.float64] | None]:
+def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, NDArray[np.float64] | None]:
     """Of all rows, from those of some, as `merged`."""
-    found, M = parts[0]
-    for other, N in parts[1:]:
+    each = iter(parts)
+    found, M = next(each)
+    for other, N in each:
         if found is None or other is None:
             found, M = (other, N) if found is None else (found, M)
             continue
@@ -261,12 +262,14 @@ def columns(block: Any, index: Index) -> NDArray[Any]:
     return part.toarray() if is_sparse(part) else part
 
 
-def sum_parts(parts: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], ...]:
+def sum_parts(parts: Iterable[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], ...]:
     """The sums of arrays, in double precision and in this order."""
-    out = tuple(np.array(part, np.float64) for part in parts[0])
-    for part in parts[1:]:
+    each = iter(parts)
+    out = tuple(np.array(part, np.float64) for part in next(each))
+    for part in each:
         for total, one in zip(out, part, strict=True):
             total += one
+        del part, one  # before the next is computed
     return out
 
 

@@ -116,29 +116,13 @@ class BlocksWorkingSet(WorkingSet):
         self, operator: _core.Operator, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]
     ) -> list[tuple[Index, NDArray[Any]]]:
         gram: Any = self.operator.gram  # type: ignore[attr-defined]
-        if not state.by_loadings or self._columns.shape[1] == 0:
+        if not state.by_loadings:
             with gram.by_products():
                 return super()._above(operator, state, active, vectors)
         plain = [self._without_loadings(state, index, entries) for index, entries, _ in vectors]
-        images = [self._image(index, v) for index, v in plain]
-        suspects = [
-            self._suspects(gram, active, *image, level)
-            for image, (_, _, level) in zip(images, vectors, strict=True)
-        ]
-        unknown = [suspect[self.position[suspect] < 0] for suspect in suspects]
-        read = [i for i, missing in enumerate(unknown) if len(missing) <= self.few]
-        if sum(len(unknown[i]) for i in read) > self.few:
-            read = []
-        made = [i for i in range(len(vectors)) if i not in read]
-        columns = np.unique(np.concatenate([unknown[i] for i in read])) if read else unknown[0][:0]
-        entries = self._read(columns)
-        out: dict[int, tuple[Index, NDArray[Any]]] = {}
-        for i in read:
-            value, known = np.empty(len(suspects[i])), self.position[suspects[i]] >= 0
-            f = images[i][0]
-            value[known] = self._columns[self.position[suspects[i][known]]] @ f
-            value[~known] = entries[np.searchsorted(columns, unknown[i])] @ f
-            out[i] = suspects[i], value * math.sqrt(gram.factor)
+        levels = [level for _, _, level in vectors]
+        out = self._by_columns(gram, active, plain, levels) if self._columns.shape[1] > 0 else {}
+        made = [i for i in range(len(vectors)) if i not in out]
         if made:
             asked = [plain[i] for i in made]
             overlap = [vectors[i][:2] for i in made if not np.array_equal(plain[i][1], vectors[i][1])]
@@ -146,12 +130,34 @@ class BlocksWorkingSet(WorkingSet):
             self.promise = np.abs(Y).max(axis=1).astype(np.float64)
             out |= {i: (np.arange(self.operator.p), y) for i, y in zip(made, Y.T, strict=True)}
         gram.alone = True
-        answers = [(*out[i], level) for i, (_, _, level) in enumerate(vectors)]
+        answers = [(*out[i], level) for i, level in enumerate(levels)]
         return [
             (index[large], value[large])
             for index, value, level in answers
             for large in [np.abs(value) > level]
         ]
+
+    def _by_columns(
+        self, gram: Any, active: Index, plain: list[tuple[Index, NDArray[np.float64]]], levels: list[float]
+    ) -> dict[int, tuple[Index, NDArray[Any]]]:
+        """The variables that may exceed the level of a vector, and A x there, where their columns are few."""
+        images = [self._image(index, v) for index, v in plain]
+        suspects = [
+            self._suspects(gram, active, *image, level) for image, level in zip(images, levels, strict=True)
+        ]
+        unknown = [suspect[self.position[suspect] < 0] for suspect in suspects]
+        read = [i for i, missing in enumerate(unknown) if len(missing) <= self.few]
+        if not read or sum(len(unknown[i]) for i in read) > self.few:
+            return {}
+        columns = np.unique(np.concatenate([unknown[i] for i in read]))
+        entries, out = self._read(columns), dict[int, tuple[Index, NDArray[Any]]]()
+        for i in read:
+            value, known = np.empty(len(suspects[i])), self.position[suspects[i]] >= 0
+            f = images[i][0]
+            value[known] = self._columns[self.position[suspects[i][known]]] @ f
+            value[~known] = entries[np.searchsorted(columns, unknown[i])] @ f
+            out[i] = suspects[i], value * math.sqrt(gram.factor)
+        return out
 
     def _without_loadings(
         self, state: DeflatedOperator, index: Index, entries: NDArray[Any]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -28,16 +28,17 @@ from .._limits import BLOCK_BYTES, BLOCK_TALL, KEPT_BYTES, SMALL_BLOCK_BYTES
 from .._messages import counted, warn_repeated
 from .._types import Index
 from .._validation import float_type, is_sparse
+from ..linalg.threads import one_ahead
 from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
-from .row_sources import as_numbers
-from .sparse_format import compressed
+from .row_sources import as_numbers, reads
+from .sparse import compressed
 
 __all__ = [
     "Combine", "Expected", "RowBlocks", "SlicedRows", "TakenRows", "locate_not_finite", "named",
     "naming_not_finite",
 ]  # fmt: skip
 
-Combine = Callable[[list[Any]], Any]
+Combine = Callable[[Iterable[Any]], Any]  # of results that come one by one, in order
 
 
 class RowBlocks:
@@ -120,20 +121,15 @@ class RowBlocks:
     def reduced(
         self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None, entries: int = 0
     ) -> Any:
-        """What `task` returns, combined in order: first in parts, then the parts.
+        """What `task` returns, combined in order.
 
         Each result has so many `entries`, if more than one for each column.
         """
-        parts: list[Any] = []
-        for part in self.results(task, *arguments, each=each):
-            parts.append(part)
-            if len(parts) == 2:
-                parts = [combine(parts)]
-        return combine(parts)
+        return combine(self.results(task, *arguments, each=each))
 
     def has_room(self, size: int) -> bool:
-        """Whether `reduced` may return so many bytes of each block."""
-        return 3 * size <= KEPT_BYTES
+        """Whether `reduced` may return so many bytes of each block, to be added to a sum of that size."""
+        return 2 * size <= KEPT_BYTES
 
     def stacked(self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None) -> Any:
         """What `task` returns of each block, an array of as many rows, one below the other."""
@@ -237,12 +233,19 @@ class SlicedRows(RowBlocks):
         self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
     ) -> Iterator[Any]:
         self._passes[0] += 1
-        for block in self.expected():
-            rows = self.read(block)
-            result = task(rows, *(() if each is None else (each[block.number],)), *arguments)
-            if block.known is None:
-                self.prints[block.number] = fingerprint(rows)
-            yield result
+        expected = self.expected()
+        ahead = reads(self.source) and not isinstance(each, _Slices)  # which may read the same source
+        in_turn = one_ahead(self._known, expected) if ahead else (self._known(block) for block in expected)
+        with closing(in_turn):  # also where the task fails, whose traceback would keep it
+            for block in expected:
+                rows, self.prints[block.number] = next(in_turn)
+                yield task(rows, *(() if each is None else (each[block.number],)), *arguments)
+                del rows  # before the next but one is read
+
+    def _known(self, block: Expected) -> tuple[Any, int]:
+        """The rows of a block, and their fingerprint."""
+        rows = self.read(block)
+        return rows, fingerprint(rows) if block.known is None else block.known
 
     def read(self, block: Expected) -> Any:
         """The rows of a block."""

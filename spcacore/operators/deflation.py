@@ -176,7 +176,7 @@ class DeflatedOperator:
     basis: tuple[NDArray[Any], ...]
     original: _core.Operator
     supports: Supports
-    loadings: tuple[tuple[NDArray[np.intp], NDArray[Any]], ...] = ()
+    loadings: tuple[tuple[Index, NDArray[Any]], ...] = ()
     filled: MissingData | None = None
     matrix: NDArray[Any] | None = None
 
@@ -208,7 +208,7 @@ class DeflatedOperator:
         touched = np.any([q != 0 for q in self.basis], axis=0)
         return min(self.operator.p, k + max(int(touched.sum()) - 1, 0))
 
-    def objective(self, index: NDArray[np.intp], entries: NDArray[Any]) -> float:
+    def objective(self, index: Index, entries: NDArray[Any]) -> float:
         """x'Ax of a unit vector, or x'Ax/x'Bx; -inf where that is not defined."""
         x = np.ascontiguousarray(entries, self.operator.dtype)
         value = float(x @ self.operator.apply(index, x)[index])
@@ -241,14 +241,14 @@ class DeflatedOperator:
     def _of_matrix(self, A: NDArray[Any], **changes: Any) -> DeflatedOperator:
         return replaced(self, operator=_core.dense(A, True, None, None, 1.0, 1.0), matrix=A, **changes)
 
-    def dense(self, index: NDArray[np.intp], entries: NDArray[Any]) -> NDArray[np.float64]:
+    def dense(self, index: Index, entries: NDArray[Any]) -> Array:
         """What of a loading a component must be orthogonal to: its entries at variables allowed."""
         x = np.zeros(self.operator.p)
         x[index] = entries
         x[self.supports.excluded] = 0
         return x
 
-    def submatrix(self, index: NDArray[np.intp]) -> NDArray[Any]:
+    def submatrix(self, index: Index) -> NDArray[Any]:
         """A[index, index]."""
         if self.matrix is None:
             return self.operator.submatrix(index)
@@ -256,9 +256,9 @@ class DeflatedOperator:
 
     def deflate(
         self,
-        index: NDArray[np.intp],
+        index: Index,
         entries: NDArray[Any],
-        noise: Callable[[NDArray[np.intp]], float],
+        noise: Callable[[Index], float],
         image: NDArray[Any] | None = None,
     ) -> DeflatedOperator:
         """Remove one more loading, by its nonzeros; nothing changes where its variance is only noise.
@@ -319,9 +319,7 @@ class DeflatedOperator:
         operator = op.deflated(update, index, z, image, coefficient)
         return replaced(after, operator=operator, diagonal=diagonal, basis=basis)
 
-    def _residual(
-        self, index: NDArray[np.intp], x: NDArray[Any], image: NDArray[Any] | None
-    ) -> dict[str, Any]:
+    def _residual(self, index: Index, x: NDArray[Any], image: NDArray[Any] | None) -> dict[str, Any]:
         """Operator and diagonal of F - g x', without the entries that are missing."""
         op, diagonal = self.operator, self.diagonal
         g = op.forward(index, x) if image is None else np.ascontiguousarray(image, op.dtype)
@@ -339,7 +337,7 @@ class DeflatedOperator:
 
 
 def _products_on_support(
-    op: _core.Operator, index: NDArray[np.intp], x: NDArray[Any], forward: NDArray[Any] | None
+    op: _core.Operator, index: Index, x: NDArray[Any], forward: NDArray[Any] | None
 ) -> NDArray[Any]:
     """(A x) on the support of x, without a pass over X where that is small; `forward` is F x of CSC."""
     if forward is not None:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHUNK
-from .._types import Array
-from .._validation import column_names, is_row_blocks, is_sparse
+from .._types import Array, Index
+from .._validation import column_names, is_sparse, require_memory
 from .base import Affine, DataStorage
 from .dense import DenseData
 from .problem import Problem
 from .sparse import CompressedData
-from .statistics import Index, Standardization, Statistics
+from .statistics import Standardization, Statistics
 
 __all__ = ["DegreeScaled", "degree_problem", "degree_weight", "row_shift"]
 
@@ -34,13 +34,12 @@ class DegreeScaled(DataStorage):
     dtype: np.dtype[Any]
 
     def __init__(self, X: Any, tau: float | None = None) -> None:
-        if is_row_blocks(X):
-            raise ValueError("scale='degree' needs the data in memory, and X is in blocks of rows")
+        require_memory(X, "scale='degree' needs")
         self.inner: DenseData | CompressedData
         if is_sparse(X):
             self.inner = CompressedData(X)
             arrays = self.inner.row_major, self.inner.shape, *self.inner.arrays
-            self.sums: Callable[[NDArray[np.float64]], _Sums] = partial(_compressed_sums, *arrays)
+            self.sums: Callable[[Array], _Sums] = partial(_compressed_sums, *arrays)
         else:
             self.inner = DenseData(X)
             self.sums = partial(_dense_sums, self.inner.array)
@@ -60,7 +59,7 @@ class DegreeScaled(DataStorage):
         self.degree_weight: NDArray[Any] = (1 / np.sqrt(row + shift)).astype(self.dtype)
         self.column_scale: Array = np.sqrt(column + column.mean())
 
-    def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
+    def statistics(self, weight: Array | None) -> Statistics:
         n, _ = self.shape
         _, _, mean, square = self.sums(self.degree_weight.astype(np.float64))
         mean /= n
@@ -73,7 +72,7 @@ class DegreeScaled(DataStorage):
     def raise_not_finite(self) -> None:
         self.inner.raise_not_finite()
 
-    def columns(self, index: Index) -> NDArray[np.float64]:
+    def columns(self, index: Index) -> Array:
         return self.inner.columns(index) * self.degree_weight[:, None]
 
     def operator(self, affine: Affine) -> _core.Operator:
@@ -102,10 +101,10 @@ def degree_weight(X: Any, tau: float) -> NDArray[Any]:
     return DegreeScaled(X, tau).degree_weight
 
 
-_Sums = tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+_Sums = tuple[float, Array, Array, Array]
 
 
-def _dense_sums(a: NDArray[Any], weight: NDArray[np.float64]) -> _Sums:
+def _dense_sums(a: NDArray[Any], weight: Array) -> _Sums:
     """The lowest entry, the sum of each row; of each column sum and squares, the rows weighted."""
     (n, p), low = a.shape, np.inf
     row, column, square = np.empty(n), np.zeros(p), np.zeros(p)
@@ -121,7 +120,7 @@ def _dense_sums(a: NDArray[Any], weight: NDArray[np.float64]) -> _Sums:
 
 
 def _compressed_sums(
-    row_major: bool, shape: tuple[int, int], data: Any, indices: Any, indptr: Any, weight: NDArray[np.float64]
+    row_major: bool, shape: tuple[int, int], data: Any, indices: Any, indptr: Any, weight: Array
 ) -> _Sums:
     row, column, square = np.zeros(shape[0]), np.zeros(shape[1]), np.zeros(shape[1])
     low = float(data.min(initial=0))

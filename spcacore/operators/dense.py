@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from .. import _core
 from .._labels import symmetric
 from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY
+from .._types import Array, Index
 from .._validation import column_names, raise_not_finite, real_array
 from ..linalg.scaling import power_of_two_scales
 from . import screening as _screening
 from .base import Affine, CovarianceStorage, DataStorage
 from .gram import with_moments
 from .problem import MissingData, Problem
-from .statistics import Index, Standardization, Statistics, dense_moments, dense_statistics
+from .statistics import Standardization, Statistics, dense_moments, dense_statistics
 from .working_set import WorkingSet
 
 __all__ = [
@@ -56,12 +57,12 @@ class DenseData(DataStorage):
         n, p = self.shape
         return n * p, n * p * p / 2
 
-    def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
+    def statistics(self, weight: Array | None) -> Statistics:
         found = dense_statistics(self.array, weight)
         assert found is not None
         return found
 
-    def columns(self, index: Index) -> NDArray[np.float64]:
+    def columns(self, index: Index) -> Array:
         return columns_as_float64(self.array, index)
 
     def raise_not_finite(self) -> None:
@@ -248,6 +249,6 @@ def blas_layout(a: NDArray[Any]) -> NDArray[Any]:
     return a if has_blas_layout(a) else np.ascontiguousarray(a)
 
 
-def columns_as_float64(a: NDArray[Any], columns: Any = slice(None)) -> NDArray[np.float64]:
+def columns_as_float64(a: NDArray[Any], columns: Any = slice(None)) -> Array:
     """Columns as float64 in the order of `a`."""
     return np.array(a[:, columns], np.float64, order="C" if a.strides[1] == a.itemsize else "F")

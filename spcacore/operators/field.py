@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import BLOCKS_SUBMATRIX_ORDER, FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES
+from .._limits import FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES
 from .._types import Index
 from ..supports.admissible import Supports
 from .deflation import PROJECTION, DeflatedOperator
@@ -182,11 +182,6 @@ class Field:
             V[S, j] = v
         return op.apply_block(V)
 
-    def of_largest_variance(self, count: int) -> tuple[NDArray[np.float32], Index]:
-        """The rows and columns of so many variables, and their places in W."""
-        at = _core.select_largest(np.ascontiguousarray(self.matrix.diagonal()), min(count, len(self.index)))
-        return _core.principal_submatrix(self.matrix, at), at
-
 
 class Ground:
     """The fields of one call, whose components share them.
@@ -202,6 +197,10 @@ class Ground:
         found nothing better.
     weak : bool
         Whether the last component was no more correlated than noise.
+    moved : bool
+        Whether a race in a part of A found a better component than one start.
+    value : float
+        What the last component explains.
     noise : float or None
         The deviation of correlations that are noise, of an earlier component.
     """
@@ -209,10 +208,12 @@ class Ground:
     wide: bool
     enough: int
     partial: int
+    value: float
 
     def __init__(self) -> None:
         self.wide, self.weak, self.enough, self.partial = False, False, 0, 0
         self.noise: float | None = None
+        self.value, self.moved = 0.0, False
         self._fields: dict[tuple[int, bool], Field] = {}
         self._operator: Any = None
 
@@ -255,9 +256,9 @@ def can_be_formed(problem: Problem, state: DeflatedOperator) -> bool:
         return False
     if state.deflation.residual and state.loadings:
         return False
-    op = problem.operator
+    op: Any = problem.operator
     if op.by_passes:
-        return problem.p <= BLOCKS_SUBMATRIX_ORDER
+        return bool(op.gram.races)
     return bool(op.in_memory) and (not op.symmetric_form or op.dense or problem.p <= FIELD_COLUMNS)
 
 

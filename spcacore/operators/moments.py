@@ -276,9 +276,10 @@ def _whole_sums(block: Any) -> tuple[Array, Array, Array, Array]:
     return found.low, found.high, np.asarray(X.sum(axis=0)).ravel(), G
 
 
-def _added(parts: list[Any]) -> Any:
-    low, high, s, G = parts[0]
-    for other in parts[1:]:
+def _added(parts: Iterable[Any]) -> Any:
+    each = iter(parts)
+    low, high, s, G = next(each)
+    for other in each:
         low, high = np.minimum(low, other[0]), np.maximum(high, other[1])
         s, G = s + other[2], G + other[3]
     return low, high, s, G

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
-from .._types import MatrixLike
-from .._validation import float_type, integer, is_row_blocks, is_sparse
+from .._types import Array, Index, MatrixLike
+from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
 from . import gram
 from .base import Affine, DataStorage
 from .block_operator import BlockOperator, Gram
@@ -30,7 +30,7 @@ from .block_tasks import (
     weighted_statistics,
 )  # fmt: skip
 from .block_working_set import BlocksWorkingSet
-from .blocks import Index, RowBlocks, SlicedRows, locate_not_finite, naming_not_finite
+from .blocks import RowBlocks, SlicedRows, locate_not_finite, naming_not_finite
 from .dense import DenseData
 from .problem import Problem
 from .row_sources import as_sliced, own_names
@@ -49,9 +49,10 @@ def row_blocks(
 ) -> RowBlocks:
     """Data to be read one block of rows at a time, for `sparse_pca` and the other functions of (n, p) data.
 
-    Each pass reads every row once. Memory holds one block, and at most 1 GB of columns of the covariance.
-    With up to 3072 variables, one pass finds the covariance, and solvers need no other. With more, there is
-    one pass for the statistics of the columns, and then about ten for each component.
+    Each pass reads every row once. Memory holds one block, another that is read meanwhile, and at most 1 GB
+    of columns of the covariance. With up to 3072 variables, one pass finds the covariance, and solvers need
+    no other. With more, there is one pass for the statistics of the columns, and then a few for each
+    component.
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ class BlockData(DataStorage):
         self.names, self.cost = self.blocks.names, self.shape[1]
         self.working_set: type[BlocksWorkingSet] | None = None if self.blocks.summed else BlocksWorkingSet
 
-    def statistics(self, weight: NDArray[np.float64] | None) -> Statistics:
+    def statistics(self, weight: Array | None) -> Statistics:
         self.blocks = self.blocks.held()
         each = None if weight is None else self.blocks.split(weight)
         task = statistics if weight is None else weighted_statistics
@@ -157,9 +158,7 @@ class BlockData(DataStorage):
         """Whether there is room for A, as each block finds it."""
         return self.blocks.has_room(8 * self.shape[1] ** 2)
 
-    def recompute(
-        self, index: Index, treatment: Standardization
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def recompute(self, index: Index, treatment: Standardization) -> tuple[Array, Array]:
         unit = unit_of(self.size[index], index, treatment)
         each = self.blocks.split_or_none(treatment.sample_weight)
         scaled: Statistics = self.blocks.reduced(merged, scaled_statistics, index, unit, each=each)
@@ -203,6 +202,7 @@ class BlockData(DataStorage):
         """With the variances, which say what columns may be asked for."""
         operator: Any = problem.operator
         assert problem.diagonal is not None
+        operator.gram.stored = self.cost / self.shape[0]
         operator.gram.diagonal = operator.gram.promise = problem.diagonal.astype(self.dtype)
         return problem
 
@@ -216,8 +216,8 @@ def scores(X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDA
 
 def products_of_scores(
     X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None,
-    weight: NDArray[np.float64] | None,
-) -> NDArray[np.float64]:  # fmt: skip
+    weight: Array | None,
+) -> Array:  # fmt: skip
     """T' diag(weight) T of the scores T, in one pass."""
     blocks, factors = _factors(X, loadings, mean, scale)
     each = blocks.split_or_none(weight)
@@ -231,8 +231,7 @@ def _factors(
 ) -> tuple[RowBlocks, tuple[Index, NDArray[Any], NDArray[Any] | None]]:
     """What makes scores of a block: the variables in use, what multiplies these, and what is subtracted."""
     blocks = row_blocks(X)
-    if blocks.shape[1] != len(loadings):
-        raise ValueError(f"X has shape {blocks.shape} where (m, {len(loadings)}) is needed")
+    check_shape(blocks, "X", "m", len(loadings))
     index = np.flatnonzero(loadings.any(axis=1))
     V = loadings[index]
     if scale is not None:
@@ -240,10 +239,13 @@ def _factors(
     return blocks, (index, V, None if mean is None else mean[index] @ V)
 
 
-def column_means(X: Any) -> NDArray[np.float64]:
-    """Of an array, a sparse matrix or blocks of rows."""
-    if not is_row_blocks(X):
+def column_means(X: Any, weight: Array | None = None) -> Array:
+    """Of an array, a sparse matrix or blocks of rows, each of which counts by its weight."""
+    if weight is None and not is_row_blocks(X):
         return np.asarray(X.mean(axis=0)).ravel()
+    w = np.ones(X.shape[0]) if weight is None else weight
+    if not is_row_blocks(X):
+        return np.asarray(X.T @ w).ravel() / w.sum()
     blocks = row_blocks(X)
-    total, _ = blocks.reduced(sum_parts, backward, each=blocks.split(np.ones((blocks.shape[0], 1))))
-    return np.asarray(total[:, 0] / blocks.shape[0])
+    total, _ = blocks.reduced(sum_parts, backward, each=blocks.split(w[:, None]))
+    return np.asarray(total[:, 0] / w.sum())

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._messages import counted, warn
 from .._records import record, replaced
+from .._types import Index
 from .._validation import default_cardinality
 from ..supports.admissible import Supports
 
@@ -190,7 +191,7 @@ class Problem:
     def missing_entries(self) -> int:
         return 0 if self.filled is None else int(np.isnan(self.filled.source).sum())
 
-    def noise(self, index: NDArray[np.intp], first_order: bool = False) -> float:
+    def noise(self, index: Index, first_order: bool = False) -> float:
         """Variance, in the operator's units, that rounding alone may leave along k variables.
 
         Of data, entries with errors of eps leave eps^2. A covariance leaves eps, and so do deflations of
@@ -262,7 +263,7 @@ class MissingData:
     range: float
     replaced: dict[int, NDArray[Any]]
 
-    def subtract(self, image: NDArray[Any], index: NDArray[np.intp], value: NDArray[Any]) -> NDArray[Any]:
+    def subtract(self, image: NDArray[Any], index: Index, value: NDArray[Any]) -> NDArray[Any]:
         """Take `image value'` from the observed entries; the new variances of these columns are returned."""
         variances = np.empty(len(index))
         unit = self.range * self.range

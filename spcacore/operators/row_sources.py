@@ -24,6 +24,7 @@ __all__ = [
     "as_numbers",
     "as_sliced",
     "own_names",
+    "reads",
 ]
 
 _SINGLE = ("float32", "float16", "float", "halffloat")  # dtypes that become float32; the last two of pyarrow
@@ -53,6 +54,15 @@ def as_sliced(X: Any) -> Any:
 def own_names(X: Any) -> tuple[str, ...] | None:
     """The names of the columns of what `as_sliced` returns."""
     return X.names if isinstance(X, _Source) else columns_of(X)
+
+
+def reads(X: Any) -> bool:
+    """Whether slices of rows come from elsewhere than memory, by any thread: what a function yields may be
+    bound to the thread that called it."""
+    if isinstance(X, StackedRows):
+        return any(map(reads, X.parts))
+    here = isinstance(X, np.ndarray) and not isinstance(X, np.memmap)
+    return not (here or is_sparse(X) or isinstance(X, (SlicedTable, IteratedRows)))
 
 
 def as_numbers(block: Any, name: str) -> Any:

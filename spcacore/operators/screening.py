@@ -21,6 +21,7 @@ from .._limits import (
     SCREENING_SHARE,
 )
 from .._records import record
+from .._types import Array
 from .problem import Screening
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def available_memory() -> float:
 
 
 def screened(
-    problem: Problem, plan: Plan, a: NDArray[Any], sums: NDArray[np.float64], size: NDArray[np.float32]
+    problem: Problem, plan: Plan, a: NDArray[Any], sums: Array, size: NDArray[np.float32]
 ) -> Problem:
     """The problem of the dense data `a` with an operator that screens its columns.
 
@@ -102,7 +103,7 @@ def screened(
 
 
 def _screen(
-    problem: Problem, plan: Plan, a: NDArray[Any], sums: NDArray[np.float64], size: NDArray[np.float32]
+    problem: Problem, plan: Plan, a: NDArray[Any], sums: Array, size: NDArray[np.float32]
 ) -> _core.Screen:
     """The bounds of each column z = factor (x - mean) that screen.c asks for."""
     mean, diagonal, moment = problem.mean, problem.diagonal, problem.moment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,7 @@ from .. import _core
 from .._limits import CHUNK, WEIGHTED_CHUNK
 from .._messages import counted
 from .._records import record
-from .._types import Index
+from .._types import Array, Index, Mask
 from .._validation import check_sample_weight
 from ..linalg.scaling import power_of_two_scales
 
@@ -45,10 +46,10 @@ class Standardization:
     n_samples: int
     center: bool = False
     scale: bool = False
-    mean: NDArray[np.float64] | None = None
-    deviation: NDArray[np.float64] | None = None
-    sample_weight: NDArray[np.float64] | None = None
-    excluded: NDArray[np.bool_] | None = None
+    mean: Array | None = None
+    deviation: Array | None = None
+    sample_weight: Array | None = None
+    excluded: Mask | None = None
     known_weight: float | None = None
 
     @classmethod
@@ -57,7 +58,7 @@ class Standardization:
     ) -> Standardization:
         """From what the caller gave for data of this shape."""
         n, p = shape
-        vectors: dict[str, NDArray[np.float64] | None] = {}
+        vectors: dict[str, Array | None] = {}
         for name, value in (("center", center), ("scale", scale)):
             vectors[name] = checked = None if isinstance(value, bool) else value
             if checked is not None and len(checked) != p:
@@ -102,14 +103,14 @@ class Statistics:
 
     n: float
     stored: int
-    mean: NDArray[np.float64]
-    square: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    mean: Array
+    square: Array
+    low: Array
+    high: Array
     plain: bool = True
 
 
-def merged(parts: list[Statistics | None]) -> Statistics | None:
+def merged(parts: Iterable[Statistics | None]) -> Statistics | None:
     """Of all rows, from those of some (Chan, Golub and LeVeque 1983, as in statistics.c)."""
     out: Statistics | None = None
     for b in parts:
@@ -132,8 +133,8 @@ def merged(parts: list[Statistics | None]) -> Statistics | None:
 
 
 def unit_deviation(
-    statistics: Statistics, unit: NDArray[np.float64], index: Index, treatment: Standardization
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    statistics: Statistics, unit: Array, index: Index, treatment: Standardization
+) -> tuple[Array, Array]:
     """Mean and deviation of the columns `index` from the statistics of these times `unit`^2."""
     square = statistics.square
     if not treatment.center or treatment.mean is not None:
@@ -142,14 +143,14 @@ def unit_deviation(
     return statistics.mean / unit / unit, np.sqrt(square / treatment.degrees) / unit / unit
 
 
-def unit_of(size: NDArray[np.float64], index: Index, treatment: Standardization) -> NDArray[np.float64]:
+def unit_of(size: Array, index: Index, treatment: Standardization) -> Array:
     """The power of two whose square brings each column, and what is subtracted from it, near 1."""
     if treatment.mean is not None:
         size = np.maximum(size, np.abs(treatment.mean[index]))
     return power_of_two_scales(size)
 
 
-def dense_statistics(x: NDArray[Any], weight: NDArray[np.float64] | None = None) -> Statistics | None:
+def dense_statistics(x: NDArray[Any], weight: Array | None = None) -> Statistics | None:
     """Of dense rows; None where they have no weight, or there are none."""
     if len(x) == 0:
         return None
@@ -176,7 +177,7 @@ def dense_statistics(x: NDArray[Any], weight: NDArray[np.float64] | None = None)
     return Statistics(across[0].n, x.size, mean, square, low, high)
 
 
-def dense_moments(x: NDArray[Any]) -> tuple[Statistics, NDArray[np.float64] | None]:
+def dense_moments(x: NDArray[Any]) -> tuple[Statistics, Array | None]:
     """`dense_statistics` of some rows, and (X - 1 mean')' (X - 1 mean') from the same read.
 
     None in place of that where squares in the precision of X leave the number range.
@@ -193,7 +194,7 @@ def in_range(found: Statistics, dtype: np.dtype[Any]) -> bool:
     return bool(np.isfinite(found.mean).all() and ((varies < most) & (varies > 1 / most)).all())
 
 
-def _weighted(x: NDArray[np.float64], weight: NDArray[np.float64]) -> Statistics | None:
+def _weighted(x: Array, weight: Array) -> Statistics | None:
     """Of some rows: with d = x - x_0, mean = x_0 + w'd / sum(w), square = sum_i w_i (x_i - mean)^2."""
     counts = weight > 0
     finite = bool(np.isfinite(x).all())
@@ -225,7 +226,7 @@ def compressed_statistics(
     data: NDArray[Any],
     indices: NDArray[Any],
     indptr: NDArray[Any],
-    weight: NDArray[np.float64] | None = None,
+    weight: Array | None = None,
 ) -> Statistics | None:
     """Of sparse rows, as `dense_statistics`."""
     n, p = shape

@@ -31,7 +31,7 @@ def largest_submatrix(op: _core.Operator) -> int:
     return min(SUBMATRIX_ORDER, SUBMATRIX_ENTRIES // op.m, int((SUBMATRIX_WORK / op.m) ** 0.5))
 
 
-def columns_of(op: _core.Operator, index: NDArray[np.intp]) -> NDArray[Any]:
+def columns_of(op: _core.Operator, index: Index) -> NDArray[Any]:
     """A[:, index]; of a stored matrix each column by itself, since products would read all of it."""
     if op.symmetric_form and not op.by_passes:
         W, one = np.empty((op.p, len(index)), op.dtype, order="F"), np.ones(1, op.dtype)
@@ -49,7 +49,7 @@ def columns_cost(problem: Problem) -> float:
     return COLUMN_PASSES * p * p if problem.operator.symmetric_form else 2.0 * p * problem.cost
 
 
-def rows_of(op: _core.Operator, S: NDArray[np.intp]) -> NDArray[Any]:
+def rows_of(op: _core.Operator, S: Index) -> NDArray[Any]:
     """A[S, :]."""
     C = np.empty((len(S), op.p), op.dtype)
     step = max(len(S), 1) if op.by_passes else 1 if op.symmetric_form else 4  # of data, four in one read
@@ -72,11 +72,11 @@ class Rows:
     def __init__(self, op: _core.Operator) -> None:
         self.op, self._known = op, dict[int, NDArray[Any]]()
 
-    def would_read(self, S: NDArray[np.intp]) -> bool:
+    def would_read(self, S: Index) -> bool:
         """Whether more of them would be computed from data than one product costs."""
         return not self.op.symmetric_form and len(self._known.keys() & S.tolist()) < len(S) - 4
 
-    def of(self, S: NDArray[np.intp]) -> NDArray[Any]:
+    def of(self, S: Index) -> NDArray[Any]:
         """A[S, :]."""
         new = [j for j in S.tolist() if j not in self._known]
         if (len(self._known) + len(new)) * self.op.p > ROWS_ENTRIES:
@@ -85,7 +85,7 @@ class Rows:
         return np.stack([self._known[j] for j in S.tolist()])
 
 
-def whole_matrix(op: _core.Operator) -> NDArray[np.float64]:
+def whole_matrix(op: _core.Operator) -> Array:
     """A, from its products a few at a time where it is large."""
     if op.p <= largest_submatrix(op):
         return op.submatrix(np.arange(op.p)).astype(np.float64)

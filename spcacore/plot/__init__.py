@@ -5,10 +5,9 @@ figure, and do not change settings of matplotlib. All pictures use the same colo
 zero, blue below, with limits of the same magnitude.
 """
 
-from .frequencies import stability
 from .loadings import bars, heatmap, images
 from .scores import biplot
-from .selection import path
+from .selection import path, stability
 from .variances import comparison, scree
 
 __all__ = ["bars", "biplot", "comparison", "heatmap", "images", "path", "scree", "stability"]

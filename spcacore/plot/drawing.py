@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._rendering import shortened
+from .._types import Array
 from .._validation import integer, real_array
 from ..readable import HasLoadings, labels, loadings_in
 from ..results import check_names
@@ -68,7 +69,7 @@ def given_or_new_axes(ax: Axes | None, size: tuple[float, float]) -> Any:
     return ax
 
 
-def loadings_of(result: Any) -> NDArray[np.float64]:
+def loadings_of(result: Any) -> Array:
     """Of two sets of variables, those of the second below those of the first."""
     sides = result._sides() if isinstance(result, HasLoadings) else ()
     V = np.vstack([side.loadings for side in sides]) if len(sides) else loadings_in(result)
@@ -98,7 +99,7 @@ def variable_names(result: Any, names: Any, p: int) -> list[str]:
     ]
 
 
-def variance_shares(result: Any, r: int, chosen: Sequence[int] | None = None) -> NDArray[np.float64] | None:
+def variance_shares(result: Any, r: int, chosen: Sequence[int] | None = None) -> Array | None:
     """Of the variance, for each component; None where the result does not say."""
     shares = getattr(result, "explained_variance_ratio", None)
     if shares is None:

@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._docstrings import filled
 from .._limits import CLUSTERED_VARIABLES
 from .._messages import counted
+from .._types import Array, Index
 from .._validation import check_choice, integer
 from ..readable import HasLoadings, as_result
 from . import drawing
@@ -267,7 +267,7 @@ def images(
     return ax
 
 
-def _sides(result: Any, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+def _sides(result: Any, rows: Index) -> list[Index]:
     """The rows of each set of variables."""
     if not isinstance(result, HasLoadings):
         return [rows]
@@ -275,7 +275,7 @@ def _sides(result: Any, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     return np.split(rows, np.searchsorted(rows, ends[:-1]))
 
 
-def _ordered(V: NDArray[np.float64], rows: NDArray[np.intp], order: str) -> NDArray[np.intp]:
+def _ordered(V: Array, rows: Index, order: str) -> Index:
     shared = np.count_nonzero(V[rows], axis=1).max(initial=0) > 1
     if order == "cluster" and shared and 2 < len(rows) <= CLUSTERED_VARIABLES:
         return rows[_clustered(V[rows])]
@@ -285,7 +285,7 @@ def _ordered(V: NDArray[np.float64], rows: NDArray[np.intp], order: str) -> NDAr
 _SIGN = 0.3  # what the sign of a loading counts in the clustering of variables, beside its magnitude
 
 
-def _clustered(V: NDArray[np.float64]) -> NDArray[np.intp]:
+def _clustered(V: Array) -> Index:
     """Leaves of a hierarchical clustering; at each node the half of the earlier components comes first."""
     from scipy.cluster.hierarchy import linkage
 
@@ -303,6 +303,6 @@ def _clustered(V: NDArray[np.float64]) -> NDArray[np.intp]:
     return leaves[-1]
 
 
-def _by_component(V: NDArray[np.float64]) -> NDArray[np.intp]:
+def _by_component(V: Array) -> Index:
     leading = abs(V).argmax(axis=1)
     return np.lexsort((-V[np.arange(len(V)), leading], leading))

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from .._docstrings import filled
 from .._messages import counted
 from .._rendering import shortened
-from .._types import MatrixLike
+from .._types import Array, Index, MatrixLike
 from .._validation import integer, real_array
-from ..readable import as_result
+from ..readable import as_result, is_table
 from . import drawing
 
 if TYPE_CHECKING:
@@ -96,41 +96,16 @@ def biplot(
         raise ValueError("the result has no scores of its own: give scores_or_X, scores or data")
     Z = _scores(given, scores_or_X, p, r)[:, [first, second]].astype(np.float64)
     V = V[:, [first, second]]
-    values = None if labels is None else _numbers(labels, len(Z))
-    classes = None if labels is None or values is not None else _classes(labels, len(Z))
+    colored = _colored(labels, len(Z))
     length = np.hypot(*V.T)
     selected = np.flatnonzero(length)
     index = selected[np.argsort(-length[selected], kind="stable")[:limit]]
     own = ax is None
     ax = drawing.given_or_new_axes(ax, (6.8, 5.6))
-    style: dict[str, Any] = {
-        "s": float(np.clip(15000 / len(Z), 6, 26)),
-        "linewidth": 0.4,
-        "edgecolor": ax.get_facecolor(),
-        "zorder": 2,
-    }
-    style["rasterized"] = len(Z) > 5000
-    if values is not None:
-        _scatter_numbers(ax, Z, values, style, str(getattr(labels, "name", None) or "label"))
-    elif classes is not None:
-        _scatter_classes(ax, Z, *classes, style)
-    else:
-        ax.scatter(*Z.T, color="0.6", **style)
+    _draw_points(ax, Z, colored, labels)
     for line in (ax.axhline, ax.axvline):
         line(0, linewidth=0.8, zorder=0, **drawing.faint(0.15))
-    reach, size = abs(Z).max(axis=0), abs(V[index]).max(axis=0, initial=0)
-    fits = [a / b for a, b in zip(reach, size, strict=True) if a > 0 and b > 0]
-    tips = V[index] * (0.95 * min(fits) if fits else 1.0)
-    for tip in tips:
-        arrow = {
-            "arrowstyle": "-|>",
-            "shrinkA": 0,
-            "shrinkB": 0,
-            "color": drawing.text_color(),
-            "linewidth": 1.2,
-        }
-        ax.annotate("", tuple(tip), (0, 0), arrowprops={**arrow, "mutation_scale": 9}, zorder=3)
-    ax.update_datalim(np.vstack([tips * 1.08, np.zeros((1, 2))]))
+    tips = _draw_arrows(ax, Z, V[index])
     shared = any(
         len(grouper.get_siblings(ax)) > 1 for grouper in (ax.get_shared_x_axes(), ax.get_shared_y_axes())
     )
@@ -155,12 +130,50 @@ def biplot(
     return ax
 
 
+def _colored(labels: Any, n: int) -> tuple[Any, Any]:
+    """The numbers that labels are, or their classes; neither where there are none."""
+    values = None if labels is None else _numbers(labels, n)
+    return values, None if labels is None or values is not None else _classes(labels, n)
+
+
+def _draw_points(ax: Axes, Z: Array, colored: tuple[Any, Any], labels: Any) -> None:
+    style: dict[str, Any] = {
+        "s": float(np.clip(15000 / len(Z), 6, 26)), "linewidth": 0.4, "edgecolor": ax.get_facecolor(),
+        "zorder": 2, "rasterized": len(Z) > 5000,
+    }  # fmt: skip
+    values, classes = colored
+    if values is not None:
+        _scatter_numbers(ax, Z, values, style, str(getattr(labels, "name", None) or "label"))
+    elif classes is not None:
+        _scatter_classes(ax, Z, *classes, style)
+    else:
+        ax.scatter(*Z.T, color="0.6", **style)
+
+
+def _draw_arrows(ax: Axes, Z: Array, V: NDArray[Any]) -> Array:
+    """Of the loadings of variables, as long as the points reach; where they end."""
+    reach, size = abs(Z).max(axis=0), abs(V).max(axis=0, initial=0)
+    fits = [a / b for a, b in zip(reach, size, strict=True) if a > 0 and b > 0]
+    tips: Array = V * (0.95 * min(fits) if fits else 1.0)
+    arrow = {
+        "arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, "color": drawing.text_color(), "linewidth": 1.2,
+        "mutation_scale": 9,
+    }  # fmt: skip
+    for tip in tips:
+        ax.annotate("", tuple(tip), (0, 0), arrowprops=arrow, zorder=3)
+    ax.update_datalim(np.vstack([tips * 1.08, np.zeros((1, 2))]))
+    return tips
+
+
 def _scores(result: Any, source: Any, p: int, r: int) -> NDArray[Any]:
     """As given, or of the data given."""
     shape = getattr(source, "shape", None) or np.shape(source)
     if len(shape) == 2 and shape[1] == p:
-        if not hasattr(result, "transform"):
-            raise TypeError(f"{type(result).__name__} has no transform: pass scores of shape (n, {r})")
+        one = not is_table(result) and not hasattr(as_result(result), "loadings_x")
+        if not (one and hasattr(result, "transform")):
+            raise TypeError(
+                f"{type(result).__name__} has no transform of one table: pass scores of shape (n, {r})"
+            )
         Z = result.transform(source)
         return real_array(Z, "scores", ndim=2)
     Z = real_array(source, "scores_or_X", ndim=2)
@@ -171,7 +184,7 @@ def _scores(result: Any, source: Any, p: int, r: int) -> NDArray[Any]:
     return Z
 
 
-def _numbers(labels: Any, n: int) -> NDArray[np.float64] | None:
+def _numbers(labels: Any, n: int) -> Array | None:
     """Labels that are numbers rather than classes, with NaN where there is none."""
     given = np.asarray(labels)
     if given.dtype == object and all(isinstance(x, (int, float, np.number, type(None))) for x in given.flat):
@@ -184,9 +197,7 @@ def _numbers(labels: Any, n: int) -> NDArray[np.float64] | None:
     return values if len(known) > len(_STYLES) or np.any(known != np.rint(known)) else None
 
 
-def _scatter_numbers(
-    ax: Any, Z: NDArray[Any], values: NDArray[np.float64], style: dict[str, Any], title: str
-) -> None:
+def _scatter_numbers(ax: Any, Z: NDArray[Any], values: Array, style: dict[str, Any], title: str) -> None:
     """From dark to light, but for what the background would hide."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
@@ -200,7 +211,7 @@ def _scatter_numbers(
     drawing.add_color_bar(ax, image, shortened(title))
 
 
-def _classes(labels: Any, n: int) -> tuple[list[str], NDArray[np.intp]]:
+def _classes(labels: Any, n: int) -> tuple[list[str], Index]:
     given = np.asarray(labels)
     if given.shape != (n,):
         raise ValueError(f"labels must have shape ({n},), not {given.shape}")
@@ -217,7 +228,7 @@ def _classes(labels: Any, n: int) -> tuple[list[str], NDArray[np.intp]]:
 
 
 def _scatter_classes(
-    ax: Any, Z: NDArray[Any], kinds: list[str], member: NDArray[np.intp], style: dict[str, Any]
+    ax: Any, Z: NDArray[Any], kinds: list[str], member: Index, style: dict[str, Any]
 ) -> None:
     drawn = []
     for c, (marker, color) in zip(range(len(kinds)), _STYLES):  # noqa: B905
@@ -237,7 +248,7 @@ def _scatter_classes(
         text.set(text=shortened(kind), **drawing.VERBATIM)  # a label that begins with _ would be left out
 
 
-def _label_tips(ax: Any, tips: NDArray[np.float64], names: list[str]) -> None:
+def _label_tips(ax: Any, tips: Array, names: list[str]) -> None:
     """Each name beyond its arrow, or as near as leaves room for those of longer arrows.
 
     Names of arrows that end close together, in one direction, are lines of one text.
@@ -286,7 +297,7 @@ def _label_tips(ax: Any, tips: NDArray[np.float64], names: list[str]) -> None:
         )  # fmt: skip
 
 
-def _gathered(tips: NDArray[np.float64], size: float) -> list[list[int]]:
+def _gathered(tips: Array, size: float) -> list[list[int]]:
     """Groups of arrows, from the longest: each ends near another of its group, nearly in one direction."""
     groups: list[list[int]] = []
     for i, tip in enumerate(tips):
@@ -301,7 +312,7 @@ def _gathered(tips: NDArray[np.float64], size: float) -> list[list[int]]:
     return groups
 
 
-def _overlap(box: NDArray[np.float64], others: NDArray[np.float64]) -> float:
+def _overlap(box: Array, others: Array) -> float:
     """Area that a box has in common with others."""
     sides = np.minimum(box[1], others[:, 1]) - np.maximum(box[0], others[:, 0])
     return float(np.prod(np.maximum(sides, 0), axis=1).sum())

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from .._docstrings import filled
 from .._messages import counted
 from .._rendering import shortened
-from .._types import Kind, OperatorLike
+from .._types import Array, Kind, OperatorLike
 from .._validation import check_choice, real_array
 from ..models.comparison import Comparison, compare, option_of
 from ..models.variance import checked_loadings, operator_variances
+from ..operators.gram import dense_shares
 from ..operators.inputs import as_problem
-from ..operators.leading import dense_shares
 from ..readable import as_result
 from . import drawing
 
@@ -174,8 +174,8 @@ def comparison(
     if not isinstance(results, Comparison):
         if X is None:
             raise TypeError(
-                f"results is a {type(results).__name__}, which needs X: plot.comparison(results, X); "
-                "or give spcacore.compare(results, X)"
+                f"results must be a Comparison where X is left out, not {type(results).__name__}: "
+                "plot.comparison(results, X)"
             )
         results = compare(results, X)
     elif X is not None:
@@ -226,7 +226,7 @@ def _ticks_of_components(ax: Any, r: int) -> None:
     ax.set_xticks(np.arange(1, r + 1, step))
 
 
-def _known_shares(dense: Any) -> NDArray[np.float64]:
+def _known_shares(dense: Any) -> Array:
     shares = real_array(dense, "dense", ndim=1).astype(np.float64)
     if shares.min() < 0 or shares.sum() > 1 + 1e-6:
         raise ValueError("dense must be shares of the variance: numbers in [0, 1] that add up to at most 1")
@@ -235,7 +235,7 @@ def _known_shares(dense: Any) -> NDArray[np.float64]:
 
 def _computed_shares(
     X: Any, V: NDArray[Any], wanted: bool, options: dict[str, Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+) -> tuple[Array, Array | None]:
     """Of r ordinary principal components, and if wanted of these loadings."""
     problem = as_problem(X, definite=False, **options)
     p, r = V.shape

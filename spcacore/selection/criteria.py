@@ -11,21 +11,14 @@ from numpy.typing import NDArray
 
 from .._messages import counted, few
 from .._types import Array, Grid, MatrixLike, ModelLike, OperatorLike, RandomSource, Rule, Weights
-from .._validation import (
-    check_choice,
-    integer,
-    is_row_blocks,
-)
+from .._validation import check_choice, integer, is_row_blocks, require_memory
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import check_jobs
 from ..models.components import SparsePCAResult
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Judged
-from .grids import refuse_nested
-from .information import schwarz_criterion
-from .model import as_model, takes_model
-from .plans import Plan, SearchPlan, plan_of
-from .rows import as_rows
+from .model import as_model, as_rows, refuse_nested, takes_model
+from .plans import Plan, SearchPlan, plan_of, schwarz_criterion
 from .stable_variables import stability
 from .tuning import ByValue, SparsityPath
 
@@ -542,10 +535,8 @@ def _as_rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
     """X as an array, CSR matrix or row blocks, whose rows can be taken."""
     if check_choice(kind, "kind", ("data", "covariance")) != "data":
         raise ValueError(f"criterion={criterion!r} needs data; for a covariance, use 'sparseness'")
-    if is_row_blocks(X) and criterion == "permutation":
-        raise TypeError(
-            "criterion='permutation' needs whole columns in memory, and X is in blocks of rows: use 'cv'"
-        )
+    if criterion == "permutation":
+        require_memory(X, "criterion='permutation' needs", instead=": use 'cv'")
     rows = as_rows(X, "X", f"entries for criterion={criterion!r}", finite=False)
     rows = rows.held() if is_row_blocks(X) else rows
     if criterion == "cv" and n_folds > rows.shape[0]:

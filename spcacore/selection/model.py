@@ -7,6 +7,7 @@ alone and handed on: what they may be is for the function to say.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -14,11 +15,23 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._asked import SPARSITY, as_method, as_ratio_search, sparsity_asked, with_sparsity
-from .._messages import brief, elsewhere, instead_of, listed
+from .._limits import GRID_CARDINALITY, GRID_VALUES
+from .._messages import brief, counted, elsewhere, instead_of, listed
 from .._records import record, replaced
-from .._validation import is_row_blocks, is_sparse
+from .._validation import (
+    column_names,
+    integer,
+    is_row_blocks,
+    is_sparse,
+    number,
+    real_array,
+    refuse_products,
+    require_memory,
+    several,
+)
 from ..choice import Prior
 from ..generalized.cca import sparse_cca
 from ..generalized.lda import sparse_lda
@@ -26,11 +39,27 @@ from ..methods import Method
 from ..models.alternation import prepare
 from ..models.components import sparse_pca
 from ..models.elastic_net import elastic_nets, spca
-from ..models.given import GivenLoadings, from_loadings
 from ..models.rotated import sca, sma
 from ..models.structured import oppca, soppca
+from ..models.variance import GivenLoadings, from_loadings
+from ..operators.partition import row_blocks
+from ..operators.sparse import canonical_arrays
 
-__all__ = ["FITTING", "SPARSITY_WORDS", "TOGETHER", "FittedToRows", "Model", "as_model", "takes_model"]
+__all__ = [
+    "FITTING",
+    "SPARSITY_WORDS",
+    "FittedToRows",
+    "Grid",
+    "Model",
+    "NamedArray",
+    "as_model",
+    "as_rows",
+    "grid_of",
+    "plain_rows",
+    "refuse_nested",
+    "takes_model",
+]
+
 
 # The functions that fit, and the parameters that say how sparse their loadings are, by default the first.
 FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -43,7 +72,7 @@ FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "sparse_cca": (sparse_cca, ("l1_bound", "cardinality")),
     "sparse_lda": (sparse_lda, ("cardinality",)),
 }
-TOGETHER = ("sca", "sma")  # whose bound is of all components together
+_TOGETHER = ("sca", "sma")  # whose bound is of all components together
 _SEEDED = ("method", "prior")  # records that may have a source of random numbers
 SPARSITY_WORDS = tuple(SPARSITY)  # one of which says how sparse
 _DATA = ("X", "Y", "y")
@@ -163,8 +192,7 @@ class FittedToRows:
     def __call__(
         self, X: Any, n_components: Any = None, *, callback: object = None, **changes: Any
     ) -> GivenLoadings:
-        if is_row_blocks(X):
-            raise TypeError(f"{type(self.estimator).__name__} needs X in memory, and it is in blocks of rows")
+        require_memory(X, f"{type(self.estimator).__name__} needs")
         one = deepcopy(self.estimator)
         if n_components is not None:
             changes["n_components"] = n_components
@@ -324,3 +352,137 @@ def _call_with_model(
 def _shown(value: Any) -> str:
     text = repr(value) if isinstance(value, (int, float, str, list, tuple, dict, type(None))) else "..."
     return text if len(text) <= 40 else "..."
+
+
+# ---- data whose rows can be weighed or taken, with the names of their columns ---------------------------
+
+
+class NamedArray:
+    """An array with the names of its columns."""
+
+    array: NDArray[Any]
+    columns: tuple[str, ...] | None
+
+    def __init__(self, array: NDArray[Any], columns: tuple[str, ...] | None):
+        self.array, self.columns = array, columns
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        return self.array
+
+
+def as_rows(X: Any, name: str, needed: str, finite: bool = True) -> Any:
+    """X as an array with names, CSR matrix or row blocks."""
+    refuse_products(X, name, needed)
+    if is_row_blocks(X):
+        return row_blocks(X)
+    if is_sparse(X):
+        return canonical_arrays(X)[0].tocsr()
+    return NamedArray(real_array(X, name, ndim=2, finite=finite), column_names(X))
+
+
+def plain_rows(X: Any) -> Any:
+    """The same, of which rows can be taken by their index."""
+    return X.array if isinstance(X, NamedArray) else X
+
+
+# ---- values of the sparsity that are tried: of all components, or of each given the choices for earlier ones
+
+
+Grid = tuple[str, NDArray[Any], list[NDArray[Any]] | None]
+
+
+def refuse_nested(grid: Any) -> None:
+    """Where one grid is of all components."""
+    values = next(iter(grid.values()), ()) if isinstance(grid, Mapping) else grid
+    if _is_nested(values):
+        raise TypeError("grid must be a sequence of numbers, of all components; select_sparsity takes grids")
+
+
+def _is_nested(grid: Any) -> bool:
+    if isinstance(grid, (str, bytes)) or not np.iterable(grid):
+        return False
+    return any(np.iterable(one) and not isinstance(one, (str, bytes)) for one in grid)
+
+
+def grid_of(model: Model, grid: Any, X: Any) -> Grid:
+    """The parameter, its values the sparsest first, and those of each component if they differ."""
+    parameter, name = None, "grid"
+    if isinstance(grid, Mapping):
+        if len(grid) != 1:
+            named = listed([*map(str, grid)] or ["none"], "and")
+            raise TypeError(f"grid must have the values of one parameter, not of {named}")
+        ((parameter, grid),) = grid.items()
+        name = f"grid[{parameter!r}]"
+        _check_parameter(model, parameter)
+    elif model.is_foreign:
+        raise TypeError(
+            f"grid of {model.name} must be a mapping that says of what, as in {{'alpha': [1, 2]}}"
+        )
+    for one in SPARSITY:
+        if model.given(one):
+            raise TypeError(
+                f"{one} of the model must be left out: grid has the values of the sparsity to try"
+            )
+    parameter = model.parameter if parameter is None else parameter
+    if grid is None:
+        return parameter, _default(model, parameter, X), None
+    if not _is_nested(grid):
+        return parameter, _checked_value(grid, name, parameter), None
+    parts = list(grid)
+    if model.name in _TOGETHER:
+        raise TypeError(f"l1_bound of {model.name} is of all components together: give one grid")
+    if len(parts) != integer(model.n_components, "n_components", 1):
+        raise ValueError(
+            f"{name} has {counted(len(parts), 'grid')} for {counted(model.n_components, 'component')}"
+        )
+    return (
+        parameter,
+        np.zeros(1),
+        [_checked_value(one, f"{name}[{t}]", parameter) for t, one in enumerate(parts)],
+    )
+
+
+def _check_parameter(model: Model, parameter: Any) -> None:
+    """Refuse what does not set the sparsity of this model."""
+    takes = (model.parameter,) if model.name == "sparse_pca" else model.parameters
+    if parameter not in takes:
+        what = f"method {model.method.name!r}" if model.name == "sparse_pca" else model.name
+        raise TypeError(f"grid[{parameter!r}]: {what} takes {listed(takes)}, not {parameter}")
+
+
+def _default(model: Model, parameter: str, X: Any) -> NDArray[Any]:
+    if parameter == "penalty":
+        raise TypeError("grid must be given: a sequence of numbers, the penalties")
+    most = min(_variables(X), GRID_CARDINALITY)
+    if parameter == "l1_bound":
+        r = model.n_components if model.name in _TOGETHER else 1
+        return np.geomspace(r, r * math.sqrt(most), GRID_VALUES if most > 1 else 1)
+    return np.unique(np.geomspace(1, most, GRID_VALUES).round().astype(np.intp))
+
+
+def _checked_value(values: Any, name: str, parameter: str) -> NDArray[Any]:
+    values = several(values, name, "numbers, one for each choice", ": there is nothing to choose from")
+    whole = parameter == "cardinality"
+    for i, value in enumerate(values):
+        number(value, f"{name}[{i}]", 0)
+        if whole:
+            integer(value, f"{name}[{i}]", 1)
+    array = np.array(values, np.intp if whole else np.float64 if parameter in SPARSITY else None)
+    array = np.sort(array)[:: 1 if parameter in ("cardinality", "l1_bound") else -1]
+    if (array[1:] == array[:-1]).any():
+        raise ValueError(f"{name} has a value twice: {array[1:][array[1:] == array[:-1]][0]:g}")
+    return array
+
+
+def _variables(X: Any) -> int:
+    """Their number; 1 for input that is not a matrix, which is an error later."""
+    try:
+        shape = np.shape(X)
+    except ValueError:  # ragged
+        return 1
+    p = shape[1] if len(shape) == 2 else 1
+    return int(p) if isinstance(p, (int, np.integer)) and p > 0 else 1

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._limits import HELD_OUT_ENTRIES
 from .._messages import counted, quiet, warn
-from .._types import Array
-from .._validation import as_seed, integer, is_row_blocks
+from .._records import record
+from .._types import Array, Index
+from .._validation import as_seed, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import explained_together, problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result
 from ..models.request import Request
 from ..models.variance import DEFINITIONS, operator_variances
-from ..operators.gram import formed
+from ..operators.gram import dense_shares, formed
 from ..operators.inputs import as_problem
-from ..operators.leading import dense_shares
 from ..operators.problem import Problem, warn_out_of_range
-from ..operators.sparse_format import permuted_columns
+from ..operators.sparse import permuted_columns
 from ..progress import check_callback
 from ..solvers.solution import Solution
 from ..solvers.table import SOLVERS
-from .grids import grid_of
-from .left_out import HeldOutRows, loadings_of
-from .model import Model
-from .rows import plain_rows
+from .model import Model, grid_of, plain_rows
 from .tuning import SparsityPath
 
-__all__ = ["FitPlan", "Hook", "Plan", "SearchPlan", "plan_of"]
+__all__ = [
+    "FitPlan",
+    "Hook",
+    "Plan",
+    "SearchPlan",
+    "left_out_error",
+    "loadings_of",
+    "plan_of",
+    "schwarz_criterion",
+]
+
 
 Hook = Callable[[Any], object]
 
@@ -137,10 +146,10 @@ class Plan:
                     j = int(np.argmax(empty))
                     raise ValueError(f"column {j} of X has entries other than NaN in one fold only")
 
-        def score(fold: NDArray[np.intp], report: Report) -> list[float]:
+        def score(fold: Index, report: Report) -> list[float]:
             rows = np.delete(np.arange(n), fold)
             problem, solutions = self.searched(X.taken(rows) if by_blocks else X[rows], report)
-            held = HeldOutRows(X.taken(fold) if by_blocks else X[fold], problem.unscreened())
+            held = _HeldOutRows(X.taken(fold) if by_blocks else X[fold], problem.unscreened())
             if not self.counting:
                 return [held.score(components) for components in solutions]
             scores = [held.score(solutions[0][:t]) for t in range(self.r + 1)]
@@ -351,3 +360,162 @@ def _solutions(loadings: NDArray[Any], problem: Problem) -> list[Solution]:
         if len(index):
             out.append(Solution(index, v[index].astype(problem.operator.dtype), 0.0, 0, True))
     return out
+
+
+# ---- the score of left-out entries ----------------------------------------------------------------------
+# Rows are split into folds. The other rows give loadings V, their additional variances d, the mean, and the
+# noise `s2 = (total - sum d)/(p - r)` of the model `x ~ N(mean, WW' + s2 I)`, `W = V diag(max(d - s2,
+# 0))^(1/2)`. In each row y of the fold every entry is left out in its turn, and predicted by its expectation
+# given the other entries of the row. With `M = W'W + s2 I`, `e = y - W M^-1 W'y` and `h_j = w_j'M^-1 w_j`,
+# the error of that is `e_j/(1 - h_j)`: posterior means of the scores are a ridge regression of the row on W,
+# whose leave-one-out errors have this closed form. Variables without a loading are predicted by their means.
+# The score is the share of the variance of the fold that is predicted so, `1 - sum of squared errors/sum of
+# squares about the mean`. It falls where loadings fit noise, as the share explained by a projection never
+# does.
+
+
+def loadings_of(problem: Problem, solutions: list[Solution]) -> NDArray[Any]:
+    """The solutions as columns."""
+    V = np.zeros((problem.p, len(solutions)), problem.operator.dtype)
+    for t, x in enumerate(solutions):
+        V[x.index, t] = x.entries
+    return V
+
+
+@record
+class _Units:
+    """Centering and scaling of entries, and a power of two that multiplies them then."""
+
+    mean: Array
+    scale: Array
+    exponent: int = 0
+
+    def of(self, entries: NDArray[Any], columns: Any) -> Array:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp((entries - self.mean[columns]) / self.scale[columns], self.exponent)
+
+    def parts(self, rows: Any) -> Iterator[Array]:
+        """All entries, a few columns at a time."""
+        m, p = rows.shape
+        if is_sparse(rows):  # what is not stored is -mean
+            rows = rows.tocsc()
+            columns = np.repeat(np.arange(p), np.diff(rows.indptr))
+            yield self.of(rows.data, columns)
+            yield np.sqrt(m - np.diff(rows.indptr)) * self.of(np.zeros(p), slice(p))
+            return
+        step = max(1, HELD_OUT_ENTRIES // max(m, 1))
+        for start in range(0, p, step):
+            block = slice(start, start + step)
+            yield self.of(rows[:, block], block)
+
+
+def _largest(rows: Any, units: _Units) -> float:
+    return max(float(np.fmax.reduce(np.abs(part), None, initial=0)) for part in units.parts(rows))
+
+
+def _sum_of_squares(rows: Any, units: _Units) -> float:
+    return sum(float(np.nansum(part**2)) for part in units.parts(rows))
+
+
+def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) -> float:
+    """The sum of squares of the variables with loadings, less that of the prediction errors."""
+    predicted, step = 0.0, max(1, HELD_OUT_ENTRIES // (len(used) * W.shape[1] + W.shape[1] ** 2))
+    for start in range(0, rows.shape[0], step):
+        part = rows[start : start + step]
+        part = part[:, used].toarray() if is_sparse(part) else part[:, used]
+        Y = units.of(part, used)
+        predicted += float(np.nansum(Y**2)) - left_out_error(Y, W, noise)
+    return predicted
+
+
+class _HeldOutRows:
+    """Rows outside of a fit, centered and scaled by its means and deviations, times a power of two."""
+
+    rows: Any
+    problem: Problem
+
+    def __init__(self, rows: Any, problem: Problem):
+        self.rows, self.problem = rows, problem
+        p = problem.p
+        mean = np.zeros(p) if problem.mean is None else problem.mean.astype(np.float64)
+        scale = np.ones(p)
+        if problem.scale is not None:  # where the fit saw no variance there is no unit
+            assert problem.diagonal is not None
+            scale = np.where(problem.diagonal > 0, problem.scale, np.inf)
+        self.units: _Units = _Units(mean, scale)
+        largest = max(self._per_block(_largest))
+        if not math.isfinite(largest):
+            raise ValueError("the left-out rows exceed the number range; rescale X")
+        self.units = _Units(mean, scale, -math.frexp(largest)[1])
+        self.total = sum(self._per_block(_sum_of_squares))
+
+    def _per_block(self, task: Callable[..., float], *arguments: Any) -> list[float]:
+        """The results of a task for all rows, or for each block of them."""
+        if is_row_blocks(self.rows):
+            return list(self.rows.results(task, self.units, *arguments))
+        return [task(self.rows, self.units, *arguments)]
+
+    def score(self, solutions: list[Solution]) -> float:
+        """The share of the sum of squares that is predicted."""
+        problem = self.problem
+        assert problem.diagonal is not None
+        if not solutions or not self.total > 0:
+            return 0.0
+        V = loadings_of(problem, solutions)
+        variances = operator_variances(problem, V, "cumulative")
+        total = float(problem.diagonal.sum())
+        left = max(total - float(variances.sum()), 0.0) / max(problem.p - len(solutions), 1)
+        noise = max(left, 1e-10 * total / problem.p)
+        used = np.flatnonzero(V.any(axis=1))
+        W = V[used].astype(np.float64) * np.sqrt(np.maximum(variances - noise, 0))
+        return sum(self._per_block(_predicted, used, W, noise)) / self.total
+
+
+def left_out_error(Y: Array, W: Array, noise: float) -> float:
+    """Sum of squared errors of each entry of Y, predicted from the others of its row, but for NaN entries."""
+    observed = ~np.isnan(Y)
+    M = (W.T @ W)[None]
+    if not observed.all():
+        Y = np.where(observed, Y, 0)
+        products = W[:, :, None] * W[:, None, :]
+        M = np.tensordot(observed.astype(np.float64), products, 1)
+    inverse = np.linalg.inv(M + noise * np.eye(W.shape[1]))
+    scores = ((Y @ W)[:, None, :] @ inverse)[:, 0]
+    leverage = ((W @ inverse) * W).sum(axis=-1)
+    errors = (Y - scores @ W.T) / np.maximum(1 - leverage, np.finfo(float).eps)
+    return float(np.sum(errors**2, where=observed))
+
+
+# ---- the likelihood of components with noise, `x ~ N(mean, WW' + s2 I)`, and what its parameters cost ---
+# As for left-out entries, `W = V diag(max(d - s2, 0))^(1/2)` for loadings V of additional variances d, and
+# `s2 = (total - sum d)/(p - r)`. With `M = W'W + s2 I` and the sample covariance A,
+#
+#     log det(WW' + s2 I) = (p - r) log s2 + log det M,   Tr((WW' + s2 I)^-1 A) = (Tr A - Tr(M^-1 W'AW))/s2.
+
+
+def schwarz_criterion(problem: Problem, V: NDArray[Any]) -> float:
+    """The log-likelihood of loadings of data, less `log(n)/2` for each nonzero and for s2, over n."""
+    assert problem.diagonal is not None
+    assert problem.n_samples is not None
+    n, p, r = problem.n_samples, problem.p, V.shape[1]
+    total = float(problem.diagonal.sum())
+    if not total > 0:
+        return 0.0
+    variances = operator_variances(problem, V, "cumulative")
+    left = max(total - float(variances.sum()), 0.0) / max(p - r, 1)
+    noise = max(left, 1e-10 * total / p)
+    root = np.sqrt(np.maximum(variances - noise, 0))
+    W = V.astype(np.float64) * root
+    image = np.zeros((p, r))
+    for t, v in enumerate(V.T):
+        index = np.flatnonzero(v)
+        if len(index):
+            image[:, t] = problem.operator.apply(index, np.ascontiguousarray(v[index]))
+    inner = W.T @ (image * root)
+    M = W.T @ W + noise * np.eye(r)
+    trace = (total - float(np.trace(np.linalg.solve(M, inner)))) / noise
+    determinant = (p - r) * math.log(noise) + float(np.linalg.slogdet(M)[1])
+    if problem.unit > 0 and math.isfinite(problem.unit):
+        determinant += p * math.log(problem.unit)
+    likelihood = -0.5 * (n * (p * math.log(2 * math.pi) + determinant) + (n - 1) * trace)
+    return (likelihood - 0.5 * (np.count_nonzero(V) + 1) * math.log(n)) / n

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._messages import brief, few, quiet
-from .._types import MatrixLike, ModelLike
+from .._types import Array, MatrixLike, ModelLike
 from ..choice import Prior
 from ..models.structured import StructuredPCAResult
 from ..progress import Callback, Progress, check_callback, refuse_ended
@@ -45,7 +44,7 @@ class PriorSelection(Judged, Tabular):
     """
 
     names: tuple[str, ...]
-    evidence: NDArray[np.float64]
+    evidence: Array
     results: tuple[StructuredPCAResult, ...]
 
     @property

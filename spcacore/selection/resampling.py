@@ -6,6 +6,7 @@ seed of its own: which thread works on it does not matter.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,25 +15,327 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import RESAMPLE_BATCH, RESAMPLE_ENTRIES
-from .._records import record
+from .. import _core
+from .._limits import (
+    RESAMPLE_BATCH,
+    RESAMPLE_CANDIDATES,
+    RESAMPLE_CHECKS,
+    RESAMPLE_CHUNK,
+    RESAMPLE_ENTRIES,
+    RESAMPLE_PRODUCTS,
+    WORKING_SET_COST,
+    WORKING_SET_ENTRANTS,
+)
+from .._records import record, replaced
+from .._types import Array, Index
+from .._validation import is_row_blocks, is_sparse
 from ..linalg.threads import Report
+from ..methods import TPower
 from ..models.alternation import problem_of, refine_all, search
 from ..models.components import components_result
+from ..models.request import Request
+from ..models.variance import operator_variances
+from ..operators.deflation import PROJECTION, DeflatedOperator
 from ..operators.gram import formed
+from ..operators.problem import Problem
 from ..progress import check_callback
 from ..solvers.solution import Solution
-from .candidates import CandidateRefits
-from .model import Model
-from .rows import plain_rows
+from ..solvers.starts import promising_variables
+from .model import Model, plain_rows
 
 __all__ = [
-    "RESAMPLINGS", "ComponentRefits", "PairRefits", "Refit", "Refits", "RowRefits", "Sparse",
-    "WeightedRefits", "columns_of", "drawn_weights",
-]  # fmt: skip
+    "RESAMPLINGS",
+    "CandidateRefits",
+    "ComponentRefits",
+    "Moments",
+    "PairRefits",
+    "Refit",
+    "Refits",
+    "RowRefits",
+    "Sparse",
+    "WeightedRefits",
+    "columns_of",
+    "drawn_weights",
+]
+
+
+# ---- truncated power components of many resamples of wide data, searched among candidate variables ------
+# With F the centered columns of all the data and w the weights of a resample, W their sum,
+#
+#     A_w = (F' diag(w) F - W m m')/(W - 1),   m = F'w/W.
+#
+# A resample is searched on A_w of its candidates alone. Means and variances of all variables come from one
+# blocked pass for a batch of resamples, and so do the products that tell whether a variable outside would
+# enter: with y = P_1 ... P_(t-1) x_t, P_s the projections away from the earlier loadings, the entries of the
+# deflated `A_t x_t` outside of the candidates are those of `A_w y`, which is F'u with `u = w (F y - m'y)`.
+# Where one exceeds the smallest on the support in magnitude, it becomes a candidate, and the resample is
+# searched again. None of a variable does whose bound `|(A_w y)_j|^2 <= (A_w)_jj y'A_w y` does not: these are
+# not multiplied.
+
+
+@record
+class Moments:
+    """Of the columns of F in each resample of a batch; `scale` divides them."""
+
+    weights: Array
+    total: Array
+    mean: Array
+    variance: Array
+    scale: Array
+
+
+class _Resample:
+    """One resample at work: its candidates, and what has been found among them."""
+
+    def __init__(self, candidates: Index):
+        self.candidates = candidates
+        self.found: list[Solution] = []
+        self.columns: NDArray[Any] = np.zeros((0, 0))  # of F, one per row
+        self.inside: Any = None  # the problem of the candidates alone
+        self.loadings: NDArray[Any] = np.zeros((0, 0))  # of these
+        self.vectors: list[Array] = []  # y of each component, of the candidates
+        self.levels: list[float] = []
+        self.kept = 0  # components before which no variable enters
+
+
+class CandidateRefits:
+    """Resamples of one problem, each searched from the components of all the data."""
+
+    problem: Problem
+    solver: Any
+    request: Request
+    found: list[Solution]
+    recenter: bool
+    rescale: bool
+
+    def __init__(self, problem: Problem, solver: Any, request: Request, found: list[Solution]):
+        self.problem, self.solver, self.request, self.found = problem, solver, request, found
+        self.recenter, self.rescale = request.center is True, request.scale is True
+        largest = max(request.cardinality)
+        state = DeflatedOperator.from_problem(problem, PROJECTION)
+        count = min(RESAMPLE_CANDIDATES * largest, problem.p)
+        begin = promising_variables(problem, state, count, [request.seed, 0])
+        self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in found)]))
+        self.columns: NDArray[Any] = problem.operator.columns(self.begin)
+
+    @staticmethod
+    def serves(problem: Problem, request: Request, X: Any) -> bool:
+        """Whether the search is one that can be checked so, of dense data for which it pays."""
+        plain = (
+            isinstance(request.method, TPower)
+            and request.deflation is PROJECTION
+            and request.constraint is None
+            and problem.supports.plain
+            and not (request.attempts or request.together)
+            and not request.nonnegative
+            and request.method.start is request.method.n_starts is None
+            and all(isinstance(k, int) for k in request.cardinality)
+        )
+        dense = not (is_sparse(X) or is_row_blocks(X)) and problem.data is None
+        return plain and dense and problem.cost >= WORKING_SET_COST
+
+    def of(self, weights: Array, report: Report) -> list[tuple[list[Solution], Array] | None]:
+        """Components and shares of the variance of each resample; None where the search does not settle."""
+        moments = self._moments(weights)
+        resamples = [_Resample(self.begin) for _ in weights]
+        out: list[tuple[list[Solution], Array] | None] = [None] * len(weights)
+        pending = list(range(len(weights)))
+        for _ in range(RESAMPLE_CHECKS):
+            searched = []
+            for i in pending:
+                report()
+                if self._search(resamples[i], i, moments):
+                    searched.append(i)
+            pending = self._let_enter(resamples, searched, moments)
+            for i in set(searched).difference(pending):
+                variances = operator_variances(resamples[i].inside, resamples[i].loadings, "cumulative")
+                out[i] = resamples[i].found, variances / moments.variance[i].sum()
+            if not pending:
+                break
+        return out
+
+    def _moments(self, weights: Array) -> Moments:
+        """One pass over the columns of F."""
+        operator, m = self.problem.operator, len(weights)
+        mean, square = np.empty((m, operator.p)), np.empty((m, operator.p))
+        for index in self._chunks(operator.p):
+            F = operator.columns(index).astype(np.float64, copy=False)
+            mean[:, index] = weights @ F.T
+            square[:, index] = weights @ (F * F).T
+        total = weights.sum(axis=1)
+        mean /= total[:, None]
+        spread = square
+        if self.recenter:
+            lost = operator.n * np.finfo(float).eps * square
+            spread = square - total[:, None] * mean**2
+            spread[spread <= lost] = 0  # constant in the resample
+        spread *= (operator.factor * (operator.n - 1) / (total - 1))[:, None]
+        scale = np.ones(1)
+        if self.rescale:
+            scale = np.sqrt(spread)
+            spread = (scale > 0).astype(np.float64)
+            scale = np.where(scale > 0, scale, np.inf)
+        return Moments(weights, total, mean, spread, np.broadcast_to(scale, mean.shape))
+
+    def _factor(self, total: float) -> float:
+        operator = self.problem.operator
+        return float(operator.factor * (operator.n - 1) / (total - 1))
+
+    def _columns(self, candidates: Index) -> NDArray[Any]:
+        """Of F, one per row."""
+        if len(candidates) == len(self.begin):
+            return self.columns
+        new = np.ones(len(candidates), bool)
+        place = np.searchsorted(candidates, self.begin)
+        new[place] = False
+        out = np.empty((len(candidates), self.columns.shape[1]), self.columns.dtype)
+        out[place] = self.columns
+        out[new] = self.problem.operator.columns(candidates[new])
+        return out
+
+    def _products(self, U: NDArray[Any], variables: Index) -> NDArray[Any]:
+        """A's `F'u` of each row of U, of many by matrix products: those pay for copies of the columns."""
+        operator = self.problem.operator
+        if len(U) < RESAMPLE_PRODUCTS and 2 * len(variables) > operator.p:
+            return operator.backward_block(np.asfortranarray(U.T)).T[:, variables]
+        out = np.empty((len(U), len(variables)), operator.dtype)
+        for part in self._chunks(len(variables)):
+            out[:, part] = U @ operator.columns(variables[part]).T
+        out *= operator.factor
+        return out
+
+    def _chunks(self, count: int) -> list[Index]:
+        step = max(1, RESAMPLE_CHUNK // self.problem.operator.n)
+        return [np.arange(i, min(i + step, count)) for i in range(0, count, step)]
+
+    def _search(self, resample: _Resample, i: int, moments: Moments) -> bool:
+        """The components among the candidates; False where there are fewer than of all the data."""
+        index, problem = resample.candidates, self.problem
+        w, total, scale = moments.weights[i], moments.total[i], moments.scale[i, index]
+        rows, columns = np.flatnonzero(w), self._columns(index)
+        resample.columns = columns
+        part = columns[:, rows].astype(np.float64, copy=False)
+        if self.recenter:
+            part -= moments.mean[i, index, None]
+        part *= np.sqrt(w[rows] * self._factor(total))
+        A = part @ part.T
+        if self.rescale:
+            A /= np.outer(scale, scale)
+        diagonal = moments.variance[i, index]
+        constant = diagonal == 0
+        if constant.any():
+            A[constant] = A[:, constant] = 0
+        np.fill_diagonal(A, diagonal)
+        A = A.astype(problem.operator.dtype, copy=False)
+        inside = replaced(
+            problem, operator=_core.dense(A, True, None, None, 1.0, 1.0), n_samples=None, diagonal=diagonal,
+            moment=diagonal, mean=None, scale=None, names=None, cost=A.size, weight=None, row_weight=None,
+            working_set=None, form=False,
+        )  # fmt: skip
+        if not self._in_turn(resample, inside):
+            return False
+        found = resample.found
+        V = np.zeros((len(index), len(found)))
+        for t, x in enumerate(found):
+            V[x.index, t] = x.entries
+        resample.vectors = [_through(V[:, :t], v) / scale for t, v in enumerate(V.T)]
+        resample.inside, resample.loadings = inside, V.astype(A.dtype)
+        resample.found = [replaced(x, index=np.ascontiguousarray(index[x.index], np.intp)) for x in found]
+        return True
+
+    def _in_turn(self, resample: _Resample, inside: Problem) -> bool:
+        """Components of the candidates from the first that may change on; False if there are too few.
+
+        The first time each is sought from that of all the data and a start of its own, then from the last.
+        """
+        state, solver = DeflatedOperator.from_problem(inside, PROJECTION), self.solver
+        near = resample.found
+        if not near:
+            near = [replaced(x, index=np.searchsorted(resample.candidates, x.index)) for x in self.found]
+        found: list[Solution] = []
+        levels = resample.levels[: resample.kept]
+        for t, (x, k) in enumerate(zip(near, self.request.cardinality, strict=False)):
+            new: Solution | None = x
+            if not resample.found:
+                new = solver.near(x, True).solve(inside, state, k, [self.request.seed, t], None)
+            elif t >= resample.kept:
+                new = solver.resume(inside, state, x, k, None)
+            if new is None or len(new.index) < k or not new.objective > inside.noise(new.index, True):
+                return False
+            found.append(new)
+            if t >= resample.kept:
+                levels.append(solver.level(inside, state, new, k))
+            if t + 1 < len(near):
+                state = state.deflate(new.index, new.entries, inside.noise)
+        resample.found, resample.levels = found, levels
+        return True
+
+    def _let_enter(self, resamples: list[_Resample], searched: list[int], moments: Moments) -> list[int]:
+        """Ask all variables, for all of these resamples at once; which of them have more candidates now."""
+        if not searched:
+            return []
+        operator = self.problem.operator
+        variables, products = self._outside([(i, resamples[i]) for i in searched], moments)
+        slack = 1 + 64 * float(np.finfo(operator.dtype).eps)
+        pending, row = [], 0
+        place = np.full(operator.p, -1, np.intp)
+        place[variables] = np.arange(len(variables))
+        for i in searched:
+            resample, first = resamples[i], resamples[i].kept
+            unit = (operator.n - 1) / (moments.total[i] - 1)
+            entrants: list[Index] = []
+            known = place[resample.candidates]
+            known = known[known >= 0]
+            for t, x in enumerate(resample.found[first:], first):
+                value = products[row]
+                if self.rescale:
+                    value = value / moments.scale[i, variables]
+                row += 1
+                enters = value > slack * resample.levels[t] / unit
+                enters[known] = False
+                above = enters.nonzero()[0]
+                if len(above) and not entrants:
+                    resample.kept = t
+                most = WORKING_SET_ENTRANTS * len(x.index)
+                if len(above):
+                    entrants.append(variables[above[np.argsort(-value[above], kind="stable")[:most]]])
+            if entrants:
+                resample.candidates = np.union1d(resample.candidates, np.concatenate(entrants))
+                index = resample.candidates
+                resample.found = [replaced(x, index=np.searchsorted(index, x.index)) for x in resample.found]
+                pending.append(i)
+        return pending
+
+    def _outside(self, searched: list[tuple[int, _Resample]], moments: Moments) -> tuple[Index, NDArray[Any]]:
+        """The variables that might enter a resample, and the magnitudes of their products, a row for each
+        component that may change."""
+        operator, tiny = self.problem.operator, float(np.finfo(float).tiny)
+        few = 1 + math.sqrt(np.finfo(operator.dtype).eps)
+        U: list[Array] = []
+        reach = np.zeros(operator.p, bool)
+        for i, resample in searched:
+            w, total = moments.weights[i], moments.total[i]
+            scores = np.array(resample.vectors[resample.kept :]) @ resample.columns
+            if self.recenter:
+                scores -= (scores @ w / total)[:, None]
+            spread = self._factor(total) * (scores**2 @ w)  # y'A_w y
+            least = np.array(resample.levels[resample.kept :]) ** 2 / np.maximum(spread, tiny)
+            reach |= moments.variance[i] * few > least.min()
+            U += list(scores * w)
+        variables = np.flatnonzero(reach)
+        products = self._products(np.array(U, operator.dtype), variables)
+        return variables, np.abs(products, out=products)
+
+
+def _through(V: Array, x: Array) -> Array:
+    """P_1 ... P_t x for the columns of V."""
+    for v in V.T[::-1]:
+        x = x - v * (v @ x)
+    return x
+
 
 RESAMPLINGS = ("complementary", "half", "bootstrap")
-Sparse = tuple[NDArray[np.intp], NDArray[np.float64]]
+Sparse = tuple[Index, Array]
 
 
 @record
@@ -40,12 +343,10 @@ class Refit:
     """Components of one resample: variables and entries of each, and shares of its variance if known."""
 
     components: list[Sparse]
-    shares: NDArray[np.float64] | None
+    shares: Array | None
 
 
-def drawn_weights(
-    n: int, resampling: str, seed: int, labels: NDArray[np.intp] | None
-) -> Callable[[int], NDArray[np.float64]]:
+def drawn_weights(n: int, resampling: str, seed: int, labels: Index | None) -> Callable[[int], Array]:
     """The weights of the i-th resample, drawn within each label where there are some.
 
     Half-samples have floor(m/2) of m rows; of complementary pairs the two of a pair share none.
@@ -54,7 +355,7 @@ def drawn_weights(
     if labels is not None:
         parts = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
 
-    def weights(i: int) -> NDArray[np.float64]:
+    def weights(i: int) -> Array:
         pair, second = divmod(i, 2) if resampling == "complementary" else (i, 0)
         rng = np.random.default_rng([seed, 2, pair])
         out = np.zeros(n)
@@ -77,10 +378,10 @@ class Refits(ABC):
     batch = 1
 
     @abstractmethod
-    def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
+    def of(self, weights: Array, report: Report) -> list[Refit]:
         """Of resamples, one per row."""
 
-    def reference(self) -> NDArray[np.float64]:
+    def reference(self) -> Array:
         """The loadings of all the data."""
         return np.asarray(self.result.loadings, np.float64)
 
@@ -117,7 +418,7 @@ class ComponentRefits(Refits):
             entries = max(problem.cost // 2, RESAMPLE_ENTRIES)
             self.batch = int(np.clip(entries // (problem.p * (2 + self.r)), 1, RESAMPLE_BATCH))
 
-    def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
+    def of(self, weights: Array, report: Report) -> list[Refit]:
         if self.kept is None:
             return [self._one(w, report) for w in weights]
         out = []
@@ -128,7 +429,7 @@ class ComponentRefits(Refits):
                 out.append(Refit([(x.index, x.entries.astype(np.float64)) for x in found[0]], found[1]))
         return out
 
-    def _one(self, w: NDArray[np.float64], report: Report) -> Refit:
+    def _one(self, w: Array, report: Report) -> Refit:
         """Searched among all variables."""
         request = self.request.having(sample_weight=w)
         tell = check_callback(lambda progress: report())
@@ -154,7 +455,7 @@ class WeightedRefits(Refits):
         if warm and V.any(axis=0).all():
             self.model = model.begun_at(V)
 
-    def of(self, weights: NDArray[np.float64], report: Report) -> list[Refit]:
+    def of(self, weights: Array, report: Report) -> list[Refit]:
         out = []
         for w in weights:
             result = self.weighted(w, lambda progress: report())
@@ -162,21 +463,21 @@ class WeightedRefits(Refits):
             out.append(Refit(columns_of(self.loadings(result)), _floats(shares)))
         return out
 
-    def weighted(self, w: NDArray[np.float64], tell: Callable[[Any], object]) -> Any:
+    def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
         """The result of rows of these weights."""
         return self.model.fit(*self.data, sample_weight=w, callback=tell)
 
     def loadings(self, result: Any) -> NDArray[Any]:
         return np.asarray(result.loadings)
 
-    def reference(self) -> NDArray[np.float64]:
+    def reference(self) -> Array:
         return np.asarray(self.loadings(self.result), np.float64)
 
 
 class RowRefits(WeightedRefits):
     """Of an estimator that knows no weights: it is fitted to the rows of a resample, as often as drawn."""
 
-    def weighted(self, w: NDArray[np.float64], tell: Callable[[Any], object]) -> Any:
+    def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
         rows = np.repeat(np.arange(len(w)), w.astype(np.intp))
         return self.model.fit(plain_rows(self.data[0])[rows], callback=tell)
 
@@ -206,5 +507,5 @@ def columns_of(loadings: NDArray[Any]) -> list[Sparse]:
     return out
 
 
-def _floats(shares: Any) -> NDArray[np.float64] | None:
+def _floats(shares: Any) -> Array | None:
     return None if shares is None else np.asarray(shares, np.float64)

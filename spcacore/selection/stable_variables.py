@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._labels import joined
 from .._limits import STABLE_FREQUENCY
 from .._messages import counted, listed, quiet
-from .._types import MatrixLike, ModelLike, RandomSource, Resampling
-from .._validation import as_seed, check_bool, check_choice, integer, number
+from .._types import Index, MatrixLike, ModelLike, RandomSource, Resampling
+from .._validation import as_seed, check_bool, check_choice, integer, positive
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
-from .model import Model, as_model, takes_model
+from .model import Model, as_model, as_rows, takes_model
 from .resampling import (
     RESAMPLINGS,
     ComponentRefits,
@@ -25,7 +24,6 @@ from .resampling import (
     WeightedRefits,
     drawn_weights,
 )
-from .rows import as_rows
 from .stability_result import Stability, assembled
 
 __all__ = ["ALIGNMENTS", "ASSUMPTIONS", "RESAMPLED", "WARM", "stability"]
@@ -149,11 +147,8 @@ def stability(
     n_resamples = integer(n_resamples, "n_resamples", 2)
     if resampling == "complementary" and n_resamples % 2:
         raise ValueError(f"n_resamples must be even for complementary pairs, not {n_resamples}")
-    threshold = None if threshold is None else _positive(threshold, "threshold", 1.0)
-    max_false = _positive(max_false, "max_false")
-    level = _positive(level, "level", 1.0)
-    if level == 1:
-        raise ValueError("level must be below 1")
+    threshold = None if threshold is None else positive(threshold, "threshold", 1, closed=True)
+    max_false, level = positive(max_false, "max_false"), positive(level, "level", 1.0)
     warm = resampling == "bootstrap" if warm_start is None else check_bool(warm_start, "warm_start")
     if warm_start and asked.name not in WARM:
         raise ValueError(f"warm_start=True is for {listed(WARM, 'and')}, not {asked.name!r}")
@@ -195,13 +190,6 @@ def stability(
     )  # fmt: skip
 
 
-def _positive(value: Any, name: str, high: float = np.inf) -> float:
-    value = number(value, name, 0, high)
-    if value == 0:
-        raise ValueError(f"{name} must be positive")
-    return value
-
-
 def _refuse(model: Model, Y: Any) -> None:
     """What goes with no resample."""
     if model.given("certify") and model.keywords["certify"]:
@@ -223,7 +211,7 @@ def _rows(X: Any, name: str) -> Any:
     return rows
 
 
-def _labels(Y: Any, n: int, resampling: str) -> NDArray[np.intp]:
+def _labels(Y: Any, n: int, resampling: str) -> Index:
     """Which class each row belongs to, counted from 0."""
     y = np.asarray(Y)
     if y.ndim != 1 or len(y) != n:
@@ -234,7 +222,7 @@ def _labels(Y: Any, n: int, resampling: str) -> NDArray[np.intp]:
     return labels.astype(np.intp)
 
 
-def _refits(model: Model, X: Any, Y: Any, labels: NDArray[np.intp] | None, warm: bool) -> Refits:
+def _refits(model: Model, X: Any, Y: Any, labels: Index | None, warm: bool) -> Refits:
     """The model of all the data, ready for resamples."""
     if model.name == "sparse_pca":
         return ComponentRefits(X, model, warm)

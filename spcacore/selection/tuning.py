@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from .._messages import counted
-from .._types import Array
+from .._types import Array, Index
 from ..models.components import SparsePCAResult
 from ..readable import Listing, Tabular
 
@@ -79,7 +78,7 @@ class SparsityPath(ByValue):
     parameter: str
     values: NDArray[Any]
     explained_variance_ratio: NDArray[Any] | None
-    cardinality: NDArray[np.intp]
+    cardinality: Index
     dense_ratio: Array | None
     index_of_sparseness: Array | None
     results: tuple[SparsePCAResult, ...]

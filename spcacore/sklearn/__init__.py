@@ -2,11 +2,10 @@
 
 from .._messages import with_advice
 from .clustering import SparseHierarchical, SparseKMeans
-from .components import SCA, SPCA, SparsePCA
+from .components import SCA, SPCA, SparsePCA, StructuredPCA
 from .kernel import KernelPCA
 from .probabilistic import PPCA
 from .stability import StabilitySelector
-from .structured import StructuredPCA
 from .supervised import SparseCCA, SparseLDA
 
 __all__ = [

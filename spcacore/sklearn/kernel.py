@@ -17,8 +17,7 @@ from .._types import Array, MatrixLike, Weights
 from .._validation import column_names
 from ..models.kernel import KernelPCAResult, kernel_pca
 from ..models.random_features import RandomFeatures
-from .base import PARAGRAPHS, as_rng, options_of
-from .inputs import checked_input
+from .base import PARAGRAPHS, as_rng, checked_input, options_of
 
 __all__ = ["KernelPCA"]
 

@@ -13,16 +13,14 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
-from .._types import Array, MatrixLike, ModelLike, Resampling
+from .._types import Array, Mask, MatrixLike, ModelLike, Resampling
 from .._validation import default_cardinality, float_type, is_row_blocks
 from ..models.components import sparse_pca
 from ..operators.block_tasks import columns
-from ..selection.model import takes_model
-from ..selection.rows import NamedArray
+from ..selection.model import NamedArray, takes_model
 from ..selection.stability_result import Stability
 from ..selection.stable_variables import RESAMPLED, stability
-from .base import PARAGRAPHS, as_rng, options_of
-from .inputs import checked_input
+from .base import PARAGRAPHS, as_rng, checked_input, options_of
 
 __all__ = ["StabilitySelector"]
 
@@ -149,7 +147,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         some = rows.mapped(columns, (len(index),), float_type(rows.dtype), index)
         return some
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.logical_or.reduce(self.result_.stable, axis=1)
 

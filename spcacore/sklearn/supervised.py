@@ -23,8 +23,7 @@ from ..generalized.sides import named, pair_of
 from ..methods import RatioSearch
 from ..operators.block_tasks import backward, sum_parts
 from ..operators.transform import scores
-from .base import PARAGRAPHS, Invertible, Transformer, by_place, options_of
-from .inputs import second_side
+from .base import PARAGRAPHS, Invertible, Transformer, by_place, options_of, second_side
 
 __all__ = ["SparseCCA", "SparseLDA"]
 
@@ -165,7 +164,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         labels = column_or_1d(np.asarray(joined(X, y, "y")))
         return float(accuracy_score(labels, np.asarray(self.predict(X)), sample_weight=weight))
 
-    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
+    def decision_function(self, X: MatrixLike) -> Array:
         """`log pi_c - d^2/2` for each class c, where d is the distance to its centroid.
 
         For two classes: the value of the second class minus the value of the first.
@@ -194,7 +193,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         X = self._new(X)
         return self.result_.predict(X)
 
-    def predict_log_proba(self, X: MatrixLike) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: MatrixLike) -> Array:
         """Logarithms of the probabilities from `predict_proba`.
 
         {rows_to}
@@ -210,7 +209,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         values -= values.max(axis=1, keepdims=True)
         return values - np.log(np.exp(values).sum(axis=1, keepdims=True))
 
-    def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: MatrixLike) -> Array:
         """Probabilities of the classes, if each is normal with the scatter within classes as its covariance.
 
         {rows_to}
@@ -404,7 +403,7 @@ class SparseCCA(Invertible):
         """
         return self.fit(X, y, sample_weight).transform(X)
 
-    def predict(self, X: MatrixLike) -> NDArray[np.float64]:
+    def predict(self, X: MatrixLike) -> Array:
         """Predict y from the scores of X, by least squares.
 
         {rows_to}

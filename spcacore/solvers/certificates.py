@@ -44,7 +44,7 @@ from .._limits import (
     WIDE_SAMPLES,
 )
 from .._types import Kind, MatrixLike, Switch, Weights
-from .._validation import check_bool, check_choice, integer, per_component
+from .._validation import check_bool, check_choice, integer, per_component, require_entries
 from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out
@@ -55,12 +55,10 @@ from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost
 from ..readable import Listing, Tabular
 from ..supports.admissible import Supports, knowledge
-from .base import Solver
-from .covariance_blocks import block_bound
-from .covariance_threshold import large_entries, threshold_bound
+from .base import Solver, shared_parameters
+from .covariance_blocks import block_bound, large_entries, threshold_bound
 from .elimination import knapsack, strong_variables_bound
 from .joint_bound import most_together, relaxed_bound
-from .parameters import shared_parameters
 from .semidefinite import dual_bound, shaped_bound
 from .solution import Report
 
@@ -229,8 +227,7 @@ def optimality_bound(
     sizes = tuple(problem.supports.most_variables(k) for k in sizes)
     if constraint is not None:
         check_choice(constraint, "constraint", ("orthogonal",))
-    if problem.diagonal is None:
-        raise ValueError("an optimality bound needs the entries of X; an operator offers only products")
+    require_entries(problem, "an optimality bound")
     relaxed = check_bool(relaxation, "relaxation")
     if r > 1:
         bounds = joint_bounds(problem, sizes, constraint is not None, relaxed)

@@ -15,6 +15,17 @@ only if
 h' being h for the k - 1 other variables (bordered, as in branch_and_bound.c, step 4, and
 a_wl^2 <= a_ww a_ll of two weak variables). What belongs to none is left out, and the h(t) are computed
 again, until nothing changes. No component exceeds the larger of the level and of these.
+
+Rounding. Let u be the unit roundoff, EPS = 2 u, and gamma_m = m u / (1 - m u), which bounds the relative
+error of a sum of m numbers that are not negative (Higham 2002, Accuracy and Stability of Numerical
+Algorithms, section 4.2). LAPACK's eigenvectors and eigenvalues of q strong variables are those of A_ss + E,
+orthonormal but for G, |E| <= q u |A_ss| and |G| <= q u times a constant below 4: their bound on f is off by
+at most (|E| + 2 |G| |A_ss|), and sums of rows by gamma_q |A_ss|: 8 q EPS |A_ss| is more than either. e, and
+c^2 of sums of at most k sums of k squares, are off by gamma_{2k + 2} of themselves; h(t) rises by at most
+the largest relative change of its three entries, and its formula adds six roundings. The last condition,
+off by gamma_{3k + 12}, can leave out a variable of a support that is above the level by that share of it,
+since the eigenvalue of a bordered matrix moves by at most half the relative change of its border's square.
+What is returned is raised by (64 + 8 k) EPS = (128 + 16 k) u, which is more than all of these together.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ explains what was found."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ from .._limits import (
     FIELD_LEADS,
     FIELD_LEADS_LEAST,
     FIELD_LIFTED,
+    FIELD_NEAR,
     FIELD_ORDER,
     FIELD_PARTNERS,
     FIELD_PROBE,
@@ -31,6 +32,7 @@ from .._limits import (
     NOISE_VARIABLES,
     PROBE_AGAIN,
     PROBE_COLUMNS,
+    PROBE_DROP,
     PROBE_ENTRIES,
     PROBE_FIRST,
     PROBE_LEAST,
@@ -53,10 +55,12 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_of, largest_submatrix
-from .matrix_search import End, ends_on_field
-from .refitting import is_better
+from .base import drop_zeros
+from .matrix_search import End, can_be_swapped, ends_on_field
+from .refitting import is_better, refit
 from .solution import Begin, Report, Solution, Tally, ended
 from .starts import variances_tie
+from .swaps import swap_search
 
 __all__ = ["NORMAL_MEDIAN", "Continued", "FieldSearch", "rises_above_noise"]
 
@@ -79,9 +83,9 @@ class Continued(Protocol):
 class FieldSearch:
     """The search of one component from the ends of races on fields.
 
-    A field of some variables, at first, tells whether one start is enough: then no end there is better than
-    the component found, once all variables may enter.  Else the field is that of all variables, or of as
-    many as memory allows.
+    A field of some variables, at first, tells whether one start is enough: then columns of A tell of no other
+    supports than the best of those to which its ends lead, once all variables may enter.  Else the field is
+    that of all variables, or of as many as memory allows.
     """
 
     solver: Continued
@@ -100,18 +104,27 @@ class FieldSearch:
         return p <= FIELD_AT_ONCE or variances_tie(self.state.diagonal, min(4 * k, p))
 
     def probed(self, best: Solution) -> tuple[Solution | None, bool]:
-        """The best of this component and those from a few variables, and whether that is enough."""
+        """The best of this component and those from a few variables, and whether that is enough.
+
+        It is not where it finds a support better that has variables in common. One that has none may be the
+        next component, which came first: then every component is asked about.
+        """
         ground = self.ground
         if self.problem.p <= FIELD_AT_ONCE or ground.wide:
             return best, False
-        if ground.enough >= PROBES:
+        before, ground.value = ground.value, best.objective
+        if ground.enough >= PROBES and not ground.moved and best.objective > PROBE_DROP * before:
             return best, True
         field = ground.field(self.problem, self.state, FIELD_PROBE, False, self.seed)
         if field is None:
             return best, True
         new = self._from(field, best, PROBE_STARTS)
-        ground.wide = _moved(new, best) or (ground.enough == 0 and self._hidden(best))
+        moved = _moved(new, best)
+        ground.wide = moved and (new is None or bool(np.isin(best.index, new.index).any()))
+        if not ground.wide and (moved or ground.enough == 0):
+            ground.wide = self._hidden(best if new is None else new)
         enough = new is None or not ground.wide or ended(self.hook)
+        ground.moved |= moved
         ground.enough += enough
         return new, enough
 
@@ -142,7 +155,7 @@ class FieldSearch:
         made = 0
         for _ in range(rounds):
             leads = min(FIELD_LEADS, max(FIELD_LEADS_LEAST, int(FIELD_IMAGE_WORK / self.problem.cost)))
-            ends, starts = self._ends(field, count, leads, 0.0)
+            ends, starts, _ = self._ends(field, count, leads, 0.0)
             made += starts
             supports = [end.index for end in ends[:leads]]
             field = field.around(supports, FIELD_PARTNERS * self.cardinality, FIELD_SOME)
@@ -158,29 +171,33 @@ class FieldSearch:
     def _from(self, field: Field, best: Solution | None, count: int, made: int = 0) -> Solution | None:
         """The best of this component and those that the most promising ends lead to among all variables."""
         solver, state, k, p = self.solver, self.state, self.cardinality, self.problem.p
-        ends, n_starts = self._ends(field, count, DEEP_ENDS if count == 0 else RACE_ENDS, solver.swaps)
+        ends, n_starts, steps = self._ends(field, count, DEEP_ENDS if count == 0 else RACE_ENDS, solver.swaps)
         comparable = state.constraint is None and not state.quotient
         slack = FIELD_ROUNDING if field.whole else FIELD_SLACK[p > FIELD_ORDER]
         least, here = -np.inf, field.index[:0]
         if best is not None:
             least = best.objective * (1 - slack) if comparable else least
             here = best.index if field.whole else np.intersect1d(best.index, field.index)
-        swapped = field.whole and comparable
-        if swapped and ends:
+        alike = field.whole and comparable  # values here are those among all variables
+        if alike and ends:
             least = max(least, ends[0].value * (1 - slack))
         again = [end for end in ends if len(here) and np.isin(here, end.index).all()]
         chosen = [end for end in ends if end.value >= least and not any(end is other for other in again)]
-        if swapped:
-            solver = replaced(solver, swaps=0.0)
-        few = swapped or count == 0  # in a field of what is likely, nearly so
+        few = alike or count == 0  # in a field of what is likely, nearly so
         chosen = chosen[: FIELD_LIFTED // (1 + few)]
-        begins = [self._begin(end.index, best) for end in chosen]
+        if alike and can_be_swapped(k, len(field.index), solver.swaps):  # as they have been
+            lifted: Iterable[Solution | None] = (self._fitted(end.index, steps) for end in chosen)
+        else:
+            begins = [self._begin(end.index, best) for end in chosen]
+            lifted = replaced(solver, swaps=0.0).find_from(self.problem, state, begins, k, self.hook)
         n_iter, new = 0 if best is None else best.n_iter, best
         runs = [] if best is None else [(best.objective, best.tally.best + sum(end.runs for end in again))]
-        for end, x in zip(chosen, solver.find_from(self.problem, state, begins, k, self.hook), strict=False):
+        for end, x in zip(chosen, lifted, strict=False):
             if x is None or ended(self.hook):
                 break
             n_iter += x.n_iter
+            if not alike and (new is None or x.objective > (1 - FIELD_NEAR) * new.objective):
+                x = swap_search(self.problem, state, x, solver.swaps, self.hook)
             runs.append((x.objective, end.runs))
             if new is None or (x.objective > new.objective * (1 + RISE) and is_better(state, x, new, 0)):
                 new = x
@@ -191,9 +208,14 @@ class FieldSearch:
         tally = Tally(before.starts + made + n_starts, before.ends + sum(end.runs for end in ends), reached)
         return replaced(new, tally=tally, n_iter=new.n_iter if new is best else n_iter)
 
-    def _ends(self, field: Field, count: int, most: int, swaps: float) -> tuple[list[End], int]:
+    def _ends(self, field: Field, count: int, most: int, swaps: float) -> tuple[list[End], int, int]:
         tol = max(self.solver.tolerance(self.state.operator), 1e-6)
         return ends_on_field(field, self.cardinality, count, most, swaps, tol, self.hook)
+
+    def _fitted(self, support: Index, n_iter: int) -> Solution | None:
+        """The best values on a support."""
+        ones = np.ones(len(support), self.state.operator.dtype)
+        return drop_zeros(refit(self.state, Solution(support, ones, 0.0, n_iter, True)))
 
     def _begin(self, support: Index, best: Solution | None) -> Begin:
         """The leading eigenvector on a support, as a start."""
@@ -304,25 +326,15 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
 
 
 def _sampled_noise(state: DeflatedOperator, diagonal: Array) -> float:
-    """The standard deviation of correlations that are noise, by some of the variables of largest variance."""
+    """The standard deviation of correlations that are noise, by the median of those of some of the variables
+    of largest variance."""
     op = state.operator
     among = _core.select_largest(diagonal, min(op.p, SUBMATRIX_ORDER))
     count = min(NOISE_VARIABLES, max(2, largest_submatrix(op)))
-    some = np.ascontiguousarray(among[:: -(-len(among) // count)])
-    G = op.submatrix(some)
+    G = op.submatrix(np.ascontiguousarray(among[:: -(-len(among) // count)]))
     root = np.sqrt(np.maximum(G.diagonal(), 0))
-    return _noise(G, root, np.arange(len(some)))
-
-
-def _inverse(root: Array) -> Array:
-    """1 / root, and 0 where that is 0."""
     with np.errstate(divide="ignore", under="ignore"):
-        return np.where(root > 0, 1 / root, 0).astype(root.dtype)
-
-
-def _noise(G: Array, root: Array, some: Index) -> float:
-    """The standard deviation of correlations that are noise, by the median of some rows of A."""
-    inverse = _inverse(root)
-    size = np.abs(G[some] * inverse) * inverse[some, None]
-    size[np.arange(len(some)), some] = 0
+        inverse = np.where(root > 0, 1 / root, 0).astype(root.dtype)
+    size = np.abs(G * inverse) * inverse[:, None]
+    np.fill_diagonal(size, 0)
     return float(np.median(size)) / NORMAL_MEDIAN

@@ -27,8 +27,8 @@ from .._limits import (
 )
 from .._messages import warn
 from .._records import record, replaced
-from .._types import Kind, OperatorLike, Switch, Weights
-from .._validation import number, per_component
+from .._types import Array, Index, Kind, OperatorLike, Switch, Weights
+from .._validation import number, per_component, positive, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
 from ..methods import GPower
@@ -36,12 +36,10 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, drop_zeros, run_one
-from .choosing import Step, UnitSteps
+from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .column_starts import Columns, ThresholdedEntries, begin_among
 from .greedy_search import greedy_or
-from .parameters import shared_parameters
-from .refitting import refit
+from .refitting import Step, UnitSteps, refit
 from .solution import ProgressClock, Report, Solution, Tally, ended
 from .starts import Start, power_start, search_starts
 
@@ -62,11 +60,10 @@ class GeneralizedPower(IterativeSolver):
 
     @classmethod
     def from_record(cls, problem: Problem, record: GPower, *, nonnegative: bool = False) -> Self:
-        if problem.diagonal is None:
-            diagonal = isinstance(record.start, str) and record.start == "diagonal"
-            for needed, what in ((record.relative, "relative=True"), (diagonal, "start='diagonal'")):
-                if needed:
-                    raise ValueError(f"{what} needs the entries of X; an operator offers only products")
+        diagonal = isinstance(record.start, str) and record.start == "diagonal"
+        for needed, what in ((record.relative, "relative=True"), (diagonal, "start='diagonal'")):
+            if needed:
+                require_entries(problem, what)
         return cls(*cls.shared(problem, record), record.norm, record.relative, record.block, record.mu)
 
     @classmethod
@@ -150,9 +147,7 @@ class GeneralizedPower(IterativeSolver):
                 lacking = new
         return lacking if best is None else replaced(best, tally=Tally(runs, runs, again))
 
-    def candidates(
-        self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int]
-    ) -> NDArray[np.intp]:
+    def candidates(self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int]) -> Index:
         return begin_among(problem, state, 1, seed)
 
     def among_some(
@@ -197,7 +192,7 @@ class GeneralizedPower(IterativeSolver):
         gamma = _thresholds(problem, DeflatedOperator.from_problem(problem), penalties, self, mu)
         l0 = self.norm == "l0"
 
-        def threshold(C: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        def threshold(C: Array) -> tuple[Array, float]:
             B = mu * C
             if l0:
                 excess = B**2 - gamma
@@ -296,7 +291,7 @@ def gpower(
 
 def _thresholds(
     problem: Problem, state: DeflatedOperator, penalties: Any, solver: GeneralizedPower, weights: Any = 1.0
-) -> NDArray[np.float64]:
+) -> Array:
     """Penalties of z'Az or sqrt(z'Az) in the units of the operator."""
     l0 = solver.norm == "l0"
     given = np.asarray(penalties, np.float64)
@@ -349,8 +344,8 @@ def _starts(
 
 
 def _run_once(
-    solver: GeneralizedPower, gamma: float, op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
-) -> tuple[NDArray[np.intp], NDArray[Any], float] | None:
+    solver: GeneralizedPower, gamma: float, op: _core.Operator, index: Index, entries: NDArray[Any]
+) -> tuple[Index, NDArray[Any], float] | None:
     """The end of a run, and its objective."""
     limits = solver.norm == "l0", gamma, solver.max_iter, solver.tolerance(op), None
     status, index, entries, objective, *_ = op.gpower(index, entries, *limits)
@@ -360,21 +355,14 @@ def _run_once(
 # ---- all components at once -------------------------------------------------------------------------
 
 
-def _weights(mu: Any, m: int) -> NDArray[np.float64]:
+def _weights(mu: Any, m: int) -> Array:
     """One positive weight a component."""
-
-    def positive(value: Any, name: str) -> float:
-        value = number(value, name, 0)
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name} must be positive and finite, not {value!r}")
-        return value
-
     return np.array(per_component(1.0 if mu is None else mu, "mu", m, positive))
 
 
 @record
 class _Block:
-    W: NDArray[np.float64]
+    W: Array
     objective: float
     n_iter: int
     converged: bool
@@ -382,8 +370,8 @@ class _Block:
 
 def _ascend(
     op: _core.Operator,
-    W: NDArray[np.float64],
-    step: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], float]],
+    W: Array,
+    step: Callable[[Array], tuple[Array, float]],
     solver: GeneralizedPower,
     hook: Report | None,
 ) -> _Block:
@@ -404,7 +392,7 @@ def _ascend(
     return _Block(W, previous, solver.max_iter, False)
 
 
-def _projections(op: _core.Operator, W: NDArray[np.float64]) -> NDArray[np.float64]:
+def _projections(op: _core.Operator, W: Array) -> Array:
     """F'U, U the polar factor of F W, or the part of it on the columns of F W that are not zero.
 
     With F W = V D, V of unit columns, and V'V = E diag(h) E': V E h^(-1/2) has orthonormal columns, and
@@ -429,7 +417,7 @@ def _projections(op: _core.Operator, W: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _fill(
-    op: _core.Operator, found: _Block, mu: NDArray[np.float64], solver: GeneralizedPower, hook: Report | None
+    op: _core.Operator, found: _Block, mu: Array, solver: GeneralizedPower, hook: Report | None
 ) -> _Block:
     """The values on the supports that maximize Tr(U'F Z diag(mu)) over U'U = I and unit z_j.
 
@@ -438,7 +426,7 @@ def _fill(
     """
     pattern = found.W != 0
 
-    def within(C: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    def within(C: Array) -> tuple[Array, float]:
         Z = np.where(pattern, mu * C, 0)
         norm = np.linalg.norm(Z, axis=0)
         return mu * Z / np.where(norm > 0, norm, 1), float(norm.sum())
@@ -465,14 +453,12 @@ def _components(problem: Problem, found: _Block) -> list[Solution]:
     return out
 
 
-def _block_starts(
-    problem: Problem, m: int, solver: GeneralizedPower, seed: list[int]
-) -> Iterator[NDArray[np.float64]]:
+def _block_starts(problem: Problem, m: int, solver: GeneralizedPower, seed: list[int]) -> Iterator[Array]:
     """p x m: columns of large variance that are far from dependent, leading eigenvectors, random ones."""
     op, p = problem.operator, problem.p
     rng = np.random.default_rng(seed)
 
-    def each() -> Iterator[NDArray[np.float64]]:
+    def each() -> Iterator[Array]:
         if problem.diagonal is not None and solver.start != "eigenvector":
             yield _columns(problem, m)
         if solver.start != "diagonal":
@@ -484,7 +470,7 @@ def _block_starts(
     yield from itertools.islice(each(), 1 if one else solver.n_starts or 1 + (problem.diagonal is not None))
 
 
-def _columns(problem: Problem, m: int) -> NDArray[np.float64]:
+def _columns(problem: Problem, m: int) -> Array:
     """Unit vectors of the variables that explain most, given those taken before."""
     op, p = problem.operator, problem.p
     assert problem.diagonal is not None
@@ -499,7 +485,7 @@ def _columns(problem: Problem, m: int) -> NDArray[np.float64]:
     return W
 
 
-def _eigenvectors(op: _core.Operator, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _eigenvectors(op: _core.Operator, m: int, rng: np.random.Generator) -> Array:
     """The m leading eigenvectors of A, where it is large to a few digits by subspace iteration."""
     p = op.p
     small = p <= max(GPOWER_ORDER, m + SUBSPACE_SPARE)

@@ -30,7 +30,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import Kind, OperatorLike, Switch, Weights
-from .._validation import as_seed, integer
+from .._validation import as_seed, integer, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import ties
@@ -43,13 +43,11 @@ from ..operators.problem import Problem
 from ..operators.submatrix import Rows, largest_submatrix, whole_matrix
 from ..progress import Callback
 from ..results import GreedyComponent
-from .base import Run, Solver, choice_options, drop_zeros, progress_hook
-from .bordered_pencil import Pencil
-from .parameters import shared_parameters
+from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
 from .refitting import is_better, refit
 from .solution import ProgressClock, Report, Solution, ended
 from .starts import power_start
-from .swaps import swap_search
+from .swaps import Pencil, swap_search
 from .unit_search import brief_search, forward_by_units
 
 __all__ = ["GreedySearch", "Search", "greedy", "greedy_or"]
@@ -69,11 +67,8 @@ class GreedySearch(Solver):
     @classmethod
     def from_record(cls, problem: Problem, record: Greedy, *, nonnegative: bool = False) -> Self:
         strategy = record.strategy
-        if strategy != "gradient" and problem.diagonal is None:
-            raise ValueError(
-                f"strategy={strategy!r} needs the entries of X; an operator offers only products: "
-                "use strategy='gradient'"
-            )
+        if strategy != "gradient":
+            require_entries(problem, f"strategy={strategy!r}", ": use strategy='gradient'")
         if strategy in ("backward", "bidirectional") and problem.p > BACKWARD_ORDER:
             raise ValueError(
                 f"strategy={strategy!r} takes at most {BACKWARD_ORDER} variables, not {problem.p}: "

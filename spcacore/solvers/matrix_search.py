@@ -15,7 +15,6 @@ from .._limits import (
     BRIEF_ORDER,
     BRIEF_WORK,
     DEEP_RACE,
-    DEEP_SUBSET,
     FIELD_TIE,
     QUICKLY_SWAPPED_ENDS,
     RACE,
@@ -35,7 +34,7 @@ from .._types import Index
 from ..operators.field import Field
 from .solution import Report, Tally, ended
 
-__all__ = ["BestSupports", "End", "Plan", "best_supports", "ends_on_field"]
+__all__ = ["BestSupports", "End", "Plan", "best_supports", "can_be_swapped", "ends_on_field"]
 
 Plan = tuple[Any, ...]  # what _core.search takes
 
@@ -95,35 +94,29 @@ def _plan(
     return starts, rounds, max_iter, tol, ends, tried, swapped, (RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), tie)
 
 
+def can_be_swapped(k: int, p: int, swaps: float) -> bool:
+    """Whether k of p variables can be swapped at a cost below `swaps`, which a race then does."""
+    return 20.0 * k**4 <= swaps and 1 < k < p
+
+
 def ends_on_field(
     field: Field, k: int, count: int, most: int, swaps: float, tol: float, hook: Report | None
-) -> tuple[list[End], int]:  # fmt: skip
-    """The different ends of a race, the best first, and how many starts it had.
+) -> tuple[list[End], int, int]:  # fmt: skip
+    """The different ends of a race, the best first, how many starts it had, and the steps to the best.
 
     It has `count` starts, and `most` runs go to their ends.  Where a signal may be weak, the count is 0: then
-    every column starts, also among the variables of largest variance alone, since those of a signal are more
-    often among them.  Ends whose variables can be swapped at a cost below `swaps` have been.
+    every column starts.  Ends whose variables can be swapped at a cost below `swaps` have been.
     """
     A, w = field.matrix, len(field.index)
-    if k > w:  # no support is within the field
-        return [], 0
-    deep, swapped = count == 0, SWAPPED_ENDS if 20.0 * k**4 <= swaps and 1 < k < w else 0
-    places = [(A, np.arange(w))]
-    if deep and field.whole and k <= min(DEEP_SUBSET, w // 2):
-        places.append(field.of_largest_variance(min(DEEP_SUBSET, w // 2)))
-    found: dict[bytes, End] = {}
-    n_starts = 0
-    for matrix, at in places:
-        if ended(hook):
-            break
-        starts = len(at) if deep else count
-        plan = _plan(matrix, deep or w <= RACE_ALL, starts, RACE_MOST_STEPS, tol, most, swapped, FIELD_TIE)
-        score, known = field.norms(k) if starts < len(matrix) else (None, False)
-        supports, values, runs, told = _core.search(matrix, k, (*plan, 0, 0.0), score, known, None, hook)
-        n_starts += told[0]
-        for S, value, n_runs in zip(at[supports], values.tolist(), runs.tolist(), strict=True):
-            key = np.sort(S).tobytes()
-            earlier = found[key].runs if key in found else 0
-            found[key] = End(np.sort(S), value, n_runs + earlier)
-    order = sorted(found.values(), key=lambda end: (-end.value, tuple(end.index)))
-    return [end._replace(index=np.sort(field.index[end.index])) for end in order], n_starts
+    if k > w or ended(hook):  # no support is within the field, or none is wanted any more
+        return [], 0, 0
+    deep, swapped = count == 0, SWAPPED_ENDS if can_be_swapped(k, w, swaps) else 0
+    starts = w if deep else count
+    plan = _plan(A, deep or w <= RACE_ALL, starts, RACE_MOST_STEPS, tol, most, swapped, FIELD_TIE)
+    score, known = field.norms(k) if starts < w else (None, False)
+    supports, values, runs, told = _core.search(A, k, (*plan, 0, 0.0), score, known, None, hook)
+    ends = [
+        End(np.sort(field.index[S]), value, n_runs)
+        for S, value, n_runs in zip(supports, values.tolist(), runs.tolist(), strict=True)
+    ]
+    return ends, told[0], told[2]

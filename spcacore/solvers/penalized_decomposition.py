@@ -23,7 +23,7 @@ from .._limits import (
     WORKING_SET_FACTOR,
 )
 from .._records import record
-from .._types import Kind, OperatorLike, Switch, Weights
+from .._types import Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number
 from ..choice import Choice
 from ..methods import PMD
@@ -32,11 +32,9 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent
-from .base import IterativeSolver, drop_zeros, run_one
-from .choosing import Step, UnitSteps
+from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .column_starts import Columns, LargestEntries, begin_among
-from .parameters import shared_parameters
-from .refitting import best_of_bounded, penalty_continuation, refit
+from .refitting import Step, UnitSteps, best_of_bounded, penalty_continuation, refit
 from .solution import Report, Solution
 from .starts import Start, search_starts
 
@@ -90,7 +88,7 @@ class PenalizedDecomposition(IterativeSolver):
 
     def candidates(
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
-    ) -> NDArray[np.intp]:
+    ) -> Index:
         return begin_among(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
 
     def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
@@ -124,8 +122,8 @@ class PenalizedDecomposition(IterativeSolver):
             raise ValueError("sample_l1_bound cannot be combined with include, groups or signs of variables")
 
         def steps(
-            op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]
-        ) -> tuple[int, NDArray[np.intp], NDArray[Any], float, int]:
+            op: _core.Operator, index: Index, entries: NDArray[Any]
+        ) -> tuple[int, Index, NDArray[Any], float, int]:
             if not supports.shapes:
                 return op.pmd(index, entries, *limits)
             bounded = UnitSteps(supports, Step.L1_BOUND, level=l1_bound)
@@ -133,7 +131,7 @@ class PenalizedDecomposition(IterativeSolver):
             return *found[:4], found[5]
 
         def run(
-            operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], _: tuple[int, ...]
+            operator: _core.Operator, index: Index, entries: NDArray[Any], _: tuple[int, ...]
         ) -> Solution | None:
             status, index, entries, objective, n_iter = steps(operator, index, entries)
             if status < 0:
@@ -271,7 +269,7 @@ def bounded_starts(
         columns = Columns.of(problem, state, seed)
         if columns is not None:
 
-            def run(operator: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any]) -> Any:
+            def run(operator: _core.Operator, index: Index, entries: NDArray[Any]) -> Any:
                 limits = (
                     l1_bound,
                     0.0,

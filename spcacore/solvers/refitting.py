@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable
+from enum import IntEnum
 from functools import partial
 from typing import Any
 
@@ -14,18 +15,31 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE
 from .._records import replaced
+from .._types import Array, Index, Mask
 from ..linalg.eigen import largest_eigenpairs
-from ..linalg.signed import raised_ratio, signed_vector
+from ..linalg.pencil import raised_ratio, signed_vector
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
+from ..supports.admissible import Supports
 from .solution import Report, Solution, Tally, ended
 
 __all__ = [
-    "Run", "Span", "best_of_bounded", "best_run", "is_better", "leading_vector", "penalty_continuation",
-    "refit", "same_support",
-]  # fmt: skip
+    "Rule",
+    "Run",
+    "Span",
+    "Step",
+    "UnitSteps",
+    "best_of_bounded",
+    "best_run",
+    "is_better",
+    "leading_vector",
+    "penalty_continuation",
+    "refit",
+    "same_support",
+]
 
-Run = Callable[[_core.Operator, NDArray[np.intp], NDArray[Any]], tuple[Any, ...]]
+
+Run = Callable[[_core.Operator, Index, NDArray[Any]], tuple[Any, ...]]
 
 
 def penalty_continuation(
@@ -148,10 +162,10 @@ def refit(state: DeflatedOperator, x: Solution, nonnegative: bool = False) -> So
     return replaced(x, entries=value, objective=objective)
 
 
-Span = tuple[NDArray[np.float64], NDArray[np.float64]]
+Span = tuple[Array, Array]
 
 
-def _feasible_span(state: DeflatedOperator, index: NDArray[np.intp]) -> Span | None:
+def _feasible_span(state: DeflatedOperator, index: Index) -> Span | None:
     """Y and s, with W = I + Y diag(s) Y' such that x = W z are the feasible vectors on a support.
 
     Let Q_S = Y diag(h)^(1/2) E' be the rows of Q there. Under a constraint W = I - YY'. Under generalized
@@ -171,7 +185,7 @@ def _feasible_span(state: DeflatedOperator, index: NDArray[np.intp]) -> Span | N
 
 
 def leading_vector(
-    op: _core.Operator, index: NDArray[np.intp], value: NDArray[Any], span: Span | None = None
+    op: _core.Operator, index: Index, value: NDArray[Any], span: Span | None = None
 ) -> tuple[NDArray[Any], float]:
     """Leading eigenvector of A[index, index], and its eigenvalue; `value` starts the large case.
 
@@ -202,15 +216,13 @@ def leading_vector(
     return np.ascontiguousarray(vectors[:, 0], op.dtype), float(eigenvalues[0])
 
 
-def _within(span: Span, z: NDArray[Any]) -> NDArray[np.float64]:
+def _within(span: Span, z: NDArray[Any]) -> Array:
     """W z."""
     Y, s = span
     return z + Y @ ((s if z.ndim == 1 else s[:, None]) * (Y.T @ z))
 
 
-def _feasible(
-    span: Span, z: NDArray[Any], unused: NDArray[np.bool_], objective: float
-) -> tuple[NDArray[Any], float]:
+def _feasible(span: Span, z: NDArray[Any], unused: Mask, objective: float) -> tuple[NDArray[Any], float]:
     """W z over its norm; the eigenvectors that W maps to zero are not feasible."""
     x = _within(span, z.astype(np.float64))
     norm = float(np.linalg.norm(x))
@@ -249,3 +261,55 @@ def _signed_vector(
         return vector.astype(dtype), -math.inf
     value = (vector / np.linalg.norm(vector)).astype(dtype)
     return value, state.objective(x.index, value)
+
+
+# ---- steps and ascents among supports of whole units and of given signs, by kernels (units.c, unit_ascent.c)
+
+
+Rule = Callable[[Array], tuple[Index, Array]]  # of A x
+
+
+class Step(IntEnum):
+    """What a step keeps of A x; the numbers are those of spca.h."""
+
+    TRUNCATION, L0, L1, L1_BOUND = range(4)
+
+
+class UnitSteps:
+    """Steps of one kind, up to a cardinality, or with a penalty or a bound as their level."""
+
+    supports: Supports
+    rule: Any
+
+    def __init__(self, supports: Supports, step: Step, count: int = 0, level: float = 0.0):
+        self.supports, self.rule = supports, supports.rule(step, count, level)
+
+    def __call__(self, y: Array) -> tuple[Index, Array]:
+        """The support, and the next vector from y = A x, of any norm; x'Ax is taken as 1."""
+        x, units = self.rule.step(np.ascontiguousarray(y), 1.0)
+        return self.supports.index(units), x
+
+    def ascend(
+        self, op: _core.Operator, index: Index, entries: NDArray[Any], max_iter: int, tol: float,
+        hook: Report | None,
+    ) -> tuple[int, Index, NDArray[Any], float, float, int]:  # fmt: skip
+        """x <- the step of A x over its norm, until the objective rises no more; the best x met.
+
+        Returns status, as the kernels do, index, entries, objective, x'Ax and the number of iterations.
+        """
+        x = self.start(op, index, entries)
+        status, x, units, objective, quadratic, n_iter = op.unit_ascend(self.rule, x, max_iter, tol, hook)
+        if status < 0:
+            return status, index, entries, -math.inf, -math.inf, 0
+        support = self.supports.index(units)
+        return status, support, x[support].astype(op.dtype), objective, quadratic, n_iter
+
+    def start(self, op: _core.Operator, index: Index, entries: NDArray[Any]) -> Array:
+        """Dense; a variable alone stands for its group."""
+        x, members = np.zeros(op.p), index
+        x[index] = entries
+        if self.supports.grouped and len(index) == 1:
+            members = self.supports.variables(self.supports.units(index))
+        if 1 < len(members) <= largest_submatrix(op) and len(index) == 1:
+            x[members] = np.linalg.eigh(op.submatrix(members).astype(np.float64))[1][:, -1]
+        return x

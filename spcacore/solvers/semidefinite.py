@@ -37,9 +37,8 @@ from ..operators.submatrix import columns_of, largest_submatrix
 from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports
-from .base import Run, Solver, choice_options, drop_zeros, progress_hook
+from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
 from .greedy_search import greedy_or
-from .parameters import shared_parameters
 from .refitting import refit
 from .shaped_relaxation import refuse_many, solve_shaped
 from .solution import Report, Solution, ended
@@ -49,7 +48,8 @@ __all__ = ["SemidefiniteRelaxation", "dspca", "dual_bound", "shaped_bound"]
 
 @record
 class _Relaxed:
-    """A solved relaxation, in the units of the operator; objectives without what the diagonal costs."""
+    """A solved relaxation, in the units of the operator; objectives without what the diagonal costs, unless
+    it is of what is known of the variables."""
 
     kept: NDArray[np.intp]
     matrix: NDArray[np.float64]
@@ -211,14 +211,14 @@ def dspca(
     whole = None if cardinality is None and state.supports.shapes else k
     found = None if relaxed is None else _loading(state, relaxed, whole, solver)
     component = Run(problem, state, solver, [], hook, found, k).component()
-    counted = _counted(state, component.loading)
+    counted, free = _counted(state, component.loading), int(not state.supports.shapes)
     if relaxed is None or found is None:
-        relaxed, counted = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True), 1
+        relaxed, counted, free = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True), 1, 1
     dual = float(problem.in_units(relaxed.dual))
     return DSPCAComponent(
-        **component._as_fields() | {"upper_bound": dual + charge * (counted - 1)},
-        relaxation=float(problem.in_units(relaxed.primal)) - charge,
-        dual=dual - charge,
+        **component._as_fields() | {"upper_bound": dual + charge * (counted - free)},
+        relaxation=float(problem.in_units(relaxed.primal)) - charge * free,
+        dual=dual - charge * free,
         kept=relaxed.kept,
         matrix=relaxed.matrix,
     )
@@ -485,7 +485,7 @@ def _shaped(
         A, choice, kept, k, penalty, solver.max_iter, solver.tol, hook
     )
     dual += _rounding(op) * A.diagonal().sum() * (not op.symmetric_form)
-    return _Relaxed(kept, M, primal + penalty, dual + penalty, n_iter, converged)
+    return _Relaxed(kept, M, primal, dual, n_iter, converged)
 
 
 def _definite(state: DeflatedOperator) -> bool:

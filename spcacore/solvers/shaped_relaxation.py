@@ -90,7 +90,8 @@ def solve_shaped(
     A, penalty, what = A / unit, penalty / unit, _Constraint(choice, kept, k)
     p, rho = len(A), 1.0
     Z, U = np.eye(p) / p, np.zeros((p, p))
-    M, best, primal, converged, n_iter = Z, float(np.linalg.eigvalsh(A)[-1]), -math.inf, False, 0
+    rounding = 64 * p * float(np.finfo(float).eps)  # of the largest eigenvalue
+    M, best, primal, converged, n_iter = Z, float(np.linalg.eigvalsh(A)[-1]) + rounding, -math.inf, False, 0
     while n_iter < max_iter and not converged:
         n_iter += 1
         M = _nearest_density(Z - U + A / rho)
@@ -101,7 +102,8 @@ def solve_shaped(
         if n_iter % SHAPED_CHECKS and n_iter < max_iter:
             continue
         gap, moved = float(np.linalg.norm(M - Z)), float(np.linalg.norm(Z - before))
-        best = min(best, float(np.linalg.eigvalsh(A - rho * U)[-1]))
+        values = np.linalg.eigvalsh(A - rho * U)
+        best = min(best, float(values[-1]) + rounding * float(np.abs(values).max()))
         primal = float(np.sum(A * M)) - (0 if k is not None else penalty * _charge(what, M))
         converged = best - primal <= tol * abs(best) and gap <= tol
         if hook is not None and (hook(n_iter) or ended(hook)):
@@ -109,8 +111,7 @@ def solve_shaped(
         if gap > 5 * rho * moved or rho * moved > 5 * gap:
             factor = 2.0 if gap > rho * moved else 0.5
             rho, U = rho * factor, U / factor
-    rounding = 64 * p * float(np.finfo(float).eps)
-    return converged, M, min(primal, best) * unit, (best + rounding) * unit, n_iter
+    return converged, M, min(primal, best) * unit, best * unit, n_iter
 
 
 def _charge(what: _Constraint, M: Array) -> float:
@@ -123,6 +124,7 @@ def _charge(what: _Constraint, M: Array) -> float:
 def _nearest_density(V: Array) -> Array:
     """The nearest semidefinite matrix of trace 1: the eigenvalues projected onto the simplex."""
     values, vectors = np.linalg.eigh((V + V.T) / 2)
+    values = values - values[-1]  # which moves the shift alone, and keeps its digits
     falling = values[::-1]
     shift = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
     kept = np.flatnonzero(falling > shift)[-1]

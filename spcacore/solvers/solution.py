@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import CALLBACK_SECONDS
@@ -78,7 +77,7 @@ class Tally(NamedTuple):
 class Solution:
     """One component in the units of the operator."""
 
-    index: NDArray[np.intp]
+    index: Index
     entries: NDArray[Any]
     objective: float
     n_iter: int

@@ -2,18 +2,67 @@
 
 from __future__ import annotations
 
-from .base import Solver
+from typing import Self
+
+import numpy as np
+
+from .._records import record
+from ..methods import Thresholding
+from ..operators.deflation import DeflatedOperator
+from ..operators.problem import Problem
+from .base import Solver, drop_zeros
 from .exact import ExactSearch
 from .generalized_power import GeneralizedPower
 from .greedy_search import GreedySearch
 from .lasso_component import LassoComponent
-from .leading_eigenvector import TruncatedEigenvector
 from .least_squares import LeastSquaresSolver
 from .penalized_decomposition import PenalizedDecomposition
+from .refitting import leading_vector, refit
 from .semidefinite import SemidefiniteRelaxation
+from .solution import Ended, Report, Solution, ended
+from .starts import power_start
 from .truncated_power import TruncatedPower
 
 __all__ = ["SOLVERS"]
+
+
+# ---- simple thresholding: the leading eigenvector, truncated; the baseline of every other method --------
+
+
+@record
+class _TruncatedEigenvector(Solver):
+    """The `cardinality` entries of the leading eigenvector that are largest in magnitude.
+
+    J. Cadima and I. T. Jolliffe (1995). Loadings and correlations in the interpretation of principal
+    components. Journal of Applied Statistics 22(2), 203-214, which warns of it.
+    """
+
+    renormalize: bool
+    name = "thresholding"
+    whole_products = True
+    chooses = True
+
+    @classmethod
+    def from_record(cls, problem: Problem, record: Thresholding, *, nonnegative: bool = False) -> Self:
+        return cls(record.renormalize)
+
+    def solve(
+        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
+        hook: Report | None,
+    ) -> Solution | None:  # fmt: skip
+        if ended(hook):
+            raise Ended
+        op = state.operator
+        dense, _ = leading_vector(op, np.arange(op.p), power_start(op, np.random.default_rng(seed)))
+        dense = state.supports.oriented(dense)
+        index = state.supports.truncated(dense, cardinality)
+        if not dense[index].any():
+            return None
+        entries = dense[index] / np.linalg.norm(dense[index])
+        x = Solution(index, entries, float(entries @ op.apply(index, entries)[index]), 0, True)
+        x = refit(state, x) if self.renormalize or state.constrained else x
+        return drop_zeros(x)
+
 
 SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver
@@ -26,6 +75,6 @@ SOLVERS: dict[str, type[Solver]] = {
         SemidefiniteRelaxation,
         ExactSearch,
         LeastSquaresSolver,
-        TruncatedEigenvector,
+        _TruncatedEigenvector,
     )
 }

@@ -24,6 +24,7 @@ from .._limits import (
 )
 from .._records import record, replaced
 from .._types import Kind, OperatorLike, Switch, Weights
+from .._validation import require_entries
 from ..choice import Choice
 from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
@@ -32,12 +33,10 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, drop_zeros, run_one
-from .choosing import Step, UnitSteps
+from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .field_search import FieldSearch, rises_above_noise
 from .matrix_search import best_supports
-from .parameters import shared_parameters
-from .refitting import best_run, is_better, penalty_continuation, refit
+from .refitting import Step, UnitSteps, best_run, is_better, penalty_continuation, refit
 from .solution import Report, Solution, Tally, ended
 from .starts import promising_variables, search_starts
 from .swaps import swap_search
@@ -71,8 +70,7 @@ class TruncatedPower(IterativeSolver):
         elif swaps:
             if nonnegative or not record.renormalize:
                 raise ValueError("swaps=True requires renormalize=True, and does not allow signs")
-            if problem.diagonal is None:
-                raise ValueError("swaps=True needs the entries of X; an operator offers only products")
+            require_entries(problem, "swaps=True")
         return cls(*cls.shared(problem, record), nonnegative, affordable if swaps else 0.0)
 
     def solve(

@@ -179,7 +179,7 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
     return replace(x, index=best.index, entries=best.entries, objective=best.objective)
 
 
-def _among_units(state: DeflatedOperator, A: NDArray[np.float64], x: Solution, k: int) -> Solution:
+def _among_units(state: DeflatedOperator, A: Array, x: Solution, k: int) -> Solution:
     """The same over groups, and under signs."""
     if len(A) > CHOICE_ORDER or state.quotient:
         return x

@@ -316,7 +316,7 @@ class Supports:
         return np.sqrt(np.bincount(self.unit, y.astype(np.float64) ** 2, minlength=len(self.allowed)))
 
     def rule(self, step: int, count: int = 0, level: float = 0.0) -> _core.UnitRule:
-        """A step among these supports (solvers/choosing)."""
+        """A step among these supports (solvers/refitting)."""
         allowed, included = (np.array(mask, np.uint8) for mask in (self.allowed, self.included))
         size = np.ascontiguousarray(self.size)
         return _core.UnitRule(self.unit, size, allowed, included, self.signs, step, count, level)

@@ -11,7 +11,7 @@ from .. import _core
 from .._labels import columns_of, symmetric
 from .._limits import SYMMETRY
 from .._messages import counted
-from .._types import Deflation, Kind, MatrixLike
+from .._types import Array, Deflation, Index, Kind, MatrixLike
 from .._validation import (
     check_bool,
     check_choice,
@@ -153,17 +153,15 @@ def deflate(
     return out
 
 
-def _basis(earlier: Any, p: int, names: tuple[str, ...] | None) -> list[NDArray[np.float64]]:
+def _basis(earlier: Any, p: int, names: tuple[str, ...] | None) -> list[Array]:
     """An orthonormal basis of the span of the earlier loadings."""
     if earlier is None:
         return []
-    E = real_array(earlier, "earlier", ndim=2, empty=True, labels=names)
-    if E.shape[0] != p:
-        raise ValueError(f"earlier has shape {E.shape} where ({p}, t) is needed")
+    E = real_array(earlier, "earlier", ndim=2, shape=(p, "t"), empty=True, labels=names)
     return orthonormal_basis(E.T.astype(np.float64))
 
 
-def _check(a: NDArray[Any], update: str, covariance: bool, touched: NDArray[np.intp] | None) -> None:
+def _check(a: NDArray[Any], update: str, covariance: bool, touched: Index | None) -> None:
     """Refuse what is not finite or not symmetric, in the whole matrix or where it will be touched."""
     if not covariance:
         if touched is None:  # else the kernel sees to it

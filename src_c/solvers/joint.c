@@ -8,14 +8,17 @@
  * random rotations of it. */
 #include "joint.h"
 
-#define RISE 1e-7   /* of what is explained, for which loadings are others */
-#define BEHIND 2e-2 /* share below the best from which an ascent is given up */
-#define SLOW 1e-3   /* share that a sweep gains, below which its step goes on */
-#define TINY 1e-12  /* share that a longer step must gain */
-#define HOPE 20     /* times the gain of a sweep, that later ones may gain together */
-#define LONGEST 1e3 /* step */
-#define APART 1e-2  /* what must be left of a squared loading beside those it is combined with */
-enum { SWEEPS = 60, FIRST_MOVES = 15, GREEDY_STARTS = 16, EXCHANGES = 60 };
+#define RISE 1e-7         /* of what is explained, for which loadings are others */
+#define BEHIND 2e-2       /* share below the best from which an ascent is given up */
+#define SLOW 1e-3         /* share that a sweep gains, below which its step goes on */
+#define TINY 1e-12        /* share that a longer step must gain */
+#define HOPE 20           /* times the gain of a sweep, that later ones may gain together */
+#define LONGEST 1e3       /* step */
+#define FIRST_PENALTY 0.1 /* over the mean variance of the loadings */
+#define LAST_PENALTY 5
+#define GROWTH 1.7
+#define APART 1e-2 /* what must be left of a squared loading beside those it is combined with */
+enum { SWEEPS = 60, LAST_SWEEPS = 3, FIRST_MOVES = 15, GREEDY_STARTS = 16, EXCHANGES = 60 };
 
 static void permute(joint_search_t *s, spca_int n)
 {
@@ -106,6 +109,22 @@ static double trace_of(spca_int r, double *G, double *W)
     return sum;
 }
 
+/* What loadings explain of which G = V'V and H = V'AV: under a constraint, less the penalty. */
+static double value_of(const joint_t *o, double *G, double *H)
+{
+    double sum = 0, uncorrelated = o->constraint == JOINT_UNCORRELATED;
+    spca_int r = o->r;
+    if (!o->constraint) return trace_of(r, G, H);
+    for (spca_int a = 0; a < r; a++) {
+        sum += H[a * r + a] / G[a * r + a];
+        for (spca_int b = 0; b < a; b++) {
+            double c = uncorrelated ? H[a * r + b] / o->scale : G[a * r + b];
+            sum -= o->penalty * c * c / (G[a * r + a] * G[b * r + b]);
+        }
+    }
+    return sum;
+}
+
 /* What the columns `order` of the pool explain. */
 static double pool_explains(joint_search_t *s, const spca_int *order)
 {
@@ -116,7 +135,7 @@ static double pool_explains(joint_search_t *s, const spca_int *order)
             G[a * r + b] = s->G[order[a] * n + order[b]];
             H[a * r + b] = s->H[order[a] * n + order[b]];
         }
-    return trace_of(r, G, H);
+    return value_of(&s->o, G, H);
 }
 
 /* What V + step D explains, of which the pool has V and D. */
@@ -131,7 +150,7 @@ static double extrapolated(joint_search_t *s, double step)
                 out[a * r + b] = M[a * n + b] + step * (M[a * n + r + b] + M[(r + a) * n + b]) +
                                  step * step * M[(r + a) * n + r + b];
     }
-    return trace_of(r, s->T, s->T + r * r);
+    return value_of(&s->o, s->T, s->T + r * r);
 }
 
 /* Where a sweep gained little, its step D goes on as far as that gains: the loadings before are in
@@ -204,6 +223,56 @@ static double ascend_one(joint_search_t *s, spca_int t, int thorough)
     }
     renew_image(s, t);
     return o->rest + value;
+}
+
+/* A penalty on what the constraint forbids, as a share of the mean variance. */
+static void penalize(joint_search_t *s, double share)
+{
+    joint_t *o = &s->o;
+    double sum = 0;
+    for (spca_int t = 0; t < o->r; t++)
+        for (spca_int a = 0; a < o->V.nnz[t]; a++)
+            sum += o->V.value[t * o->room + a] * o->image[t * o->p + o->V.index[t * o->room + a]];
+    if (sum > 0) o->scale = sum / (double)o->r;
+    o->penalty = share * o->scale;
+}
+
+/* All ascend in turn while the penalty grows, and then to what meets the constraint. */
+static spca_status ascend_constrained(joint_search_t *s, double bar, double share,
+                                      double *explained)
+{
+    joint_t *o = &s->o;
+    double before = 0, value = 0;
+    int last = 0, empty = 0;
+    for (spca_int t = 0; t < o->r; t++) renew_image(s, t);
+    for (penalize(s, share); last < LAST_SWEEPS; share *= GROWTH) {
+        if (share >= LAST_PENALTY) last++;
+        o->penalty = fmin(share, LAST_PENALTY) * o->scale;
+        permute(s, o->r);
+        for (spca_int a = 0; a < o->r; a++) {
+            if (asked_to_stop(o->stop, o->ctx)) return SPCA_STOPPED;
+            value = ascend_one(s, s->order[a], last > 0);
+        }
+        if (last > 1 && !(value > before * (1 + RISE))) break;
+        before = value;
+    }
+    for (spca_int t = 0; t < o->r; t++) empty |= o->V.nnz[t] == 0;
+    *explained = -1;
+    return empty ? SPCA_OK : SPCA(joint_settle)(o, bar, explained);
+}
+
+/* The given loadings ascend where they nearly meet the constraint; else all do by penalties. */
+static spca_status settle_given(joint_search_t *s, double *explained)
+{
+    joint_t *o = &s->o;
+    spca_int r = o->r;
+    for (spca_int t = 0; t < r; t++) renew_image(s, t);
+    penalize(s, 1);
+    for (spca_int t = 0; t < r; t++) copy(s, &o->V, t, &o->V, r + t);
+    spca_status status = SPCA(joint_settle)(o, 0, explained);
+    if (status < 0 || *explained >= 0) return status;
+    for (spca_int t = 0; t < r; t++) copy(s, &o->V, r + t, &o->V, t);
+    return ascend_constrained(s, 0, FIRST_PENALTY, explained);
 }
 
 /* All ascend in turn until none gains, then with exchanges, and so on until these gain nothing;
@@ -410,8 +479,13 @@ static spca_status move(joint_search_t *s, spca_int number)
         spca_status status = SPCA(joint_subspace)(s, l, o->image);
         if (status < 0) return status;
     }
-    if (number < FIRST_MOVES) {
+    if (number < FIRST_MOVES || held == 0) {
         permute(s, r);
+        if (o->constraint) {
+            for (spca_int t = 0; t < r; t++) o->V.nnz[t] = 0;
+            if (s->eigenvalue[0] > 0) o->scale = s->eigenvalue[0];
+            o->penalty = o->scale;
+        }
         if (number == 0 || (number > 2 && number % 3 == 2)) {
             regrow(s, r, number == 0 ? GREEDY_STARTS : 1);
             return SPCA_OK;
@@ -421,9 +495,10 @@ static spca_status move(joint_search_t *s, spca_int number)
     for (parent = 0; parent < held - 1 && joint_uniform(s) < 0.6;) parent++;
     which = joint_below(s, held > 1 ? 5 : 4);
     copy_all(s, member(s, parent), o->V);
-    for (spca_int t = 0; t < r && which < 2; t++) renew_image(s, t);
+    for (spca_int t = 0; t < r && (which < 2 || o->constraint); t++) renew_image(s, t);
     permute(s, r);
     count = r > 2 ? 2 + joint_below(s, (r > 3 ? r / 2 + 1 : 3) - 2) : r;
+    if (o->constraint) penalize(s, 1);
     if (which == 0)
         regrow(s, 1, 1 + joint_below(s, 4));
     else if (which == 1)
@@ -437,15 +512,25 @@ static spca_status move(joint_search_t *s, spca_int number)
     return SPCA_OK;
 }
 
-spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room, const spca_supports *of)
+spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room, int constraint,
+                          const spca_supports *of)
 {
-    return (4 * r + 5) * p + 14 * r * r + 8 * r + (room + 4 * r + 13) * room +
-           (of ? 2 * p + spca_unit_work(of, p) : 0);
+    spca_int m = constraint ? r * (r + 1) / 2 : 0;
+    return (m + 3) * m + (constraint ? 4 * r * room : 0) + (4 * r + 5) * p + 14 * r * r + 8 * r +
+           (room + 4 * r + 13) * room + (of ? 2 * p + spca_unit_work(of, p) : 0);
 }
 
 spca_int SPCA(joint_iwork)(spca_int p, spca_int r, spca_int room)
 {
-    return 3 * p + 6 * r + (2 * r + 4) * room;
+    return 3 * p + 6 * r + (3 * r + 4) * room + r * (r + 1) / 2;
+}
+
+/* A small one for loadings that begin anew, else any. */
+static double first_penalty(joint_search_t *s)
+{
+    double share = FIRST_PENALTY;
+    for (spca_int a = *s->held > 0 ? joint_below(s, 4) : 0; a > 0; a--) share *= 3;
+    return share;
 }
 
 /* Divides what the caller has. */
@@ -470,6 +555,16 @@ static void divide(joint_search_t *s, double *work, spca_int *iwork)
     o->entry = work, work += 3 * room;
     o->fit = work, work += (room + 2 * r + 9) * room;
     o->signed_x = work, work += room;
+    if (o->constraint) {
+        spca_int m = r * (r + 1) / 2;
+        o->K = work, work += m * m;
+        o->error = work, work += m;
+        o->multiplier = work, work += m;
+        o->gradient = work, work += r * room;
+        o->direction = work, work += r * room;
+        o->earlier = work, work += r * room;
+        o->moved = work, work += r * room;
+    }
     o->norm = work, work += p;
     o->kept = (uint8_t *)work;
     o->unit_work = work + p;
@@ -481,27 +576,37 @@ static void divide(joint_search_t *s, double *work, spca_int *iwork)
     o->trial = iwork, iwork += 2 * room + r;
     o->unit_iwork = iwork, iwork += p;
     o->signed_index = iwork, iwork += room;
+    o->place = iwork, iwork += r * room;
+    o->first = iwork, iwork += r * (r + 1) / 2;
     s->order = iwork;
 }
 
 spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const real *A,
-                        const double *diagonal, const spca_int *size, const spca_supports *of,
-                        spca_int members, spca_int given, spca_int moves, spca_int patience,
-                        double limit, spca_stop stop, void *ctx, uint64_t *random, spca_int *state,
-                        double *spent, double *subspace, spca_int *nnz, spca_int *index,
-                        double *value, double *explained, double *work, spca_int *iwork,
-                        real *turned)
+                        const double *diagonal, const spca_int *size, int constraint,
+                        const spca_supports *of, spca_int members, spca_int given, spca_int moves,
+                        spca_int patience, double limit, spca_stop stop, void *ctx,
+                        uint64_t *random, spca_int *state, double *spent, double *subspace,
+                        spca_int *nnz, spca_int *index, double *value, double *explained,
+                        double *work, spca_int *iwork, real *turned)
 {
-    joint_search_t s = {
-        .o = {.p = p, .r = r, .room = room, .A = A, .diagonal = diagonal, .size = size, .of = of},
-        .members = members,
-        .held = state + 2,
-        .population = {nnz, index, value},
-        .explained = explained,
-        .random = random,
-        .U = subspace,
-        .eigenvalue = subspace + 2 * r * p,
-        .turned = turned};
+    joint_search_t s = {.o = {.p = p,
+                              .r = r,
+                              .room = room,
+                              .A = A,
+                              .diagonal = diagonal,
+                              .size = size,
+                              .of = of,
+                              .constraint = constraint,
+                              .projected = !constraint,
+                              .scale = 1},
+                        .members = members,
+                        .held = state + 2,
+                        .population = {nnz, index, value},
+                        .explained = explained,
+                        .random = random,
+                        .U = subspace,
+                        .eigenvalue = subspace + 2 * r * p,
+                        .turned = turned};
     spca_status status = SPCA_OK;
     s.o.stop = stop;
     s.o.ctx = ctx;
@@ -515,8 +620,17 @@ spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const real *A,
             break;
         else
             status = move(&s, state[0]++);
-        if (status >= 0) status = ascend_all(&s, a < given ? 0 : bar, &found);
+        if (status >= 0 && constraint)
+            status = a < given ? settle_given(&s, &found)
+                               : ascend_constrained(&s, bar, first_penalty(&s), &found);
+        else if (status >= 0)
+            status = ascend_all(&s, a < given ? 0 : bar, &found);
         if (status < 0) break;
+        if (constraint && found < 0) {
+            state[1] += a >= given;
+            *spent = s.o.spent;
+            continue;
+        }
         state[1] = join(&s, found) && found > bar * (1 + RISE) ? 0 : state[1] + (a >= given);
         *spent = s.o.spent;
     }

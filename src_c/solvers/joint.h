@@ -2,7 +2,11 @@
  *
  * Loadings V explain Tr(A V (V'V)^-1 V') together.  With Q an orthonormal basis of all but one of
  * them that is Tr(Q'AQ) + x'Nx/x'Mx, M = I - QQ' and N = MAM, of the remaining x.  Let F = AQ -
- * QC/2, C = Q'AQ; then N = A - QF' - FQ'. */
+ * QC/2, C = Q'AQ; then N = A - QF' - FQ'.
+ *
+ * Under a constraint v_s'Cv_t = 0, C = I or A over a scale, Q are the others times C, F = penalty/2
+ * Q and M = I: a penalty on the squares of these products (Cory-Wright & Pauphilet 2022), which
+ * grows until the equations are solved (joint_values.c). */
 #ifndef SPCA_JOINT_H
 #define SPCA_JOINT_H
 #include "real.h"
@@ -10,6 +14,7 @@
 #define JOINT_TIES 1e-10  /* share by which the first of equal scores is larger */
 #define JOINT_SPAN 1e-9   /* of a squared norm outside of a span, below which nothing is */
 enum { JOINT_TRIED = 8 }; /* exchanges whose value is computed */
+enum { JOINT_ORTHOGONAL = 1, JOINT_UNCORRELATED = 2 }; /* constraints */
 
 /* Loadings by their nonzeros: nnz (r), index and value (r x room), index ascending. */
 typedef struct {
@@ -43,6 +48,12 @@ typedef struct {
     double *signed_x;                /* (room), and below (room): of the signs that are given */
     spca_int *signed_index;
     double spent; /* multiplications, about */
+    int constraint;
+    double projected;               /* 1: Q spans what is removed; 0: under a constraint */
+    double penalty, scale;          /* the mean variance of the loadings */
+    spca_int *place, *first;        /* (r x room), (equations) */
+    double *K, *error, *multiplier; /* (equations^2), (equations) */
+    double *gradient, *direction, *earlier, *moved; /* (r x room) */
 } joint_t;
 
 /* A x (p). */
@@ -53,6 +64,10 @@ void SPCA(joint_given)(joint_t *o, spca_int t);
  * `size`, at first.  thorough: variables exchanged, too. */
 double SPCA(joint_ascend)(joint_t *o, spca_int size, int thorough, spca_int *nnz, spca_int *index,
                           double *x);
+/* Under a constraint: loadings near these that meet it, with the best values and exchanges to which
+ * they ascend, and what they explain; -1: there are none near.  Given up where that stays behind
+ * the bar. */
+spca_status SPCA(joint_settle)(joint_t *o, double bar, double *explained);
 /* The largest support of y (p): its variables, ascending, how many, and their entries, of the signs
  * that are given; ties to the first. */
 spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x);

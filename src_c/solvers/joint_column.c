@@ -111,6 +111,39 @@ static void orthogonalize(joint_t *o, spca_int t, spca_int *place)
     place[o->m++] = t;
 }
 
+/* The others, times C, and penalties on the products with them. */
+static void penalize(joint_t *o, spca_int t)
+{
+    spca_int p = o->p, room = o->room;
+    int dense = o->constraint == JOINT_UNCORRELATED;
+    for (spca_int s = 0; s < o->r; s++) {
+        double *q = o->Q + o->m * p, *f = o->F + o->m * p;
+        const spca_int *index = o->V.index + s * room;
+        const double *x = o->V.value + s * room, *image = o->image + s * p;
+        if (s == t || o->V.nnz[s] == 0) continue;
+        for (spca_int i = 0; i < p; i++) q[i] = f[i] = 0;
+        for (spca_int a = 0; a < o->V.nnz[s]; a++) o->rest += x[a] * image[index[a]];
+        for (spca_int u = 0; u < s; u++) {
+            double sum = 0;
+            if (u == t || o->V.nnz[u] == 0) continue;
+            if (!dense) sum = SPCA(joint_product)(o, &o->V, s, u);
+            for (spca_int a = 0; dense && a < o->V.nnz[u]; a++)
+                sum += o->V.value[u * room + a] * image[o->V.index[u * room + a]] / o->scale;
+            o->rest -= o->penalty * sum * sum;
+        }
+        for (spca_int b = 0; b < (dense ? p : o->V.nnz[s]); b++) {
+            spca_int i = dense ? b : index[b];
+            q[i] = dense ? image[i] / o->scale : x[b];
+            f[i] = o->penalty / 2 * q[i];
+            o->variance[i] -= o->penalty * q[i] * q[i];
+            if (!o->inside[i]) o->used[o->n_used++] = i;
+            o->inside[i] = 1;
+        }
+        o->m++;
+    }
+    o->spent += (double)(o->m * 3 * p);
+}
+
 void SPCA(joint_given)(joint_t *o, spca_int t)
 {
     spca_int p = o->p, r = o->r, *place = o->trial;
@@ -120,6 +153,10 @@ void SPCA(joint_given)(joint_t *o, spca_int t)
         o->variance[i] = o->diagonal[i];
         o->left[i] = 1;
         o->inside[i] = 0;
+    }
+    if (o->constraint) {
+        penalize(o, t);
+        return;
     }
     for (spca_int s = 0; s < r; s++)
         if (s != t && o->V.nnz[s] > 0) orthogonalize(o, s, place);
@@ -148,14 +185,14 @@ void SPCA(joint_given)(joint_t *o, spca_int t)
 /* The pencil on a support, and vectors there. */
 typedef struct {
     spca_int n, m;
-    double span;                  /* squared sine of the angle to the others, at least */
+    double projected, span;       /* squared sine of the angle to the others, at least */
     double *G, *q, *f;            /* (n x n), (m x n) */
     double *x[3], *Nx[3], *Mx[3]; /* (n): x, residual, the step before */
 } local_t;
 
 static local_t local_of(joint_t *o, spca_int n, const spca_int *index)
 {
-    local_t s = {.n = n, .m = o->m, .span = JOINT_SPAN, .G = o->fit};
+    local_t s = {.n = n, .m = o->m, .projected = o->projected, .span = JOINT_SPAN, .G = o->fit};
     if (o->of && o->of->signs) s.span = SIGNED_SPAN;
     double *next = s.G + n * n;
     s.q = next, next += o->m * n;
@@ -201,7 +238,7 @@ static void apply(const local_t *s, int a)
         double along = dot(n, q, x), across = dot(n, f, x);
         for (spca_int i = 0; i < n; i++) {
             y[i] -= along * f[i] + across * q[i];
-            z[i] -= along * q[i];
+            z[i] -= s->projected * along * q[i];
         }
     }
 }
@@ -322,6 +359,7 @@ static double fitted(joint_t *o, spca_int n, const spca_int *index, int steps, d
 static void product(joint_t *o, double rho, spca_int nnz, const spca_int *index, const double *x)
 {
     spca_int p = o->p;
+    rho *= o->projected;
     add_rows(p, o->A, nnz, index, x, o->score);
     for (spca_int a = 0; a < o->m; a++) {
         const double *q = o->Q + a * p, *f = o->F + a * p;
@@ -415,7 +453,7 @@ static void row_of(joint_t *o, spca_int i, double value)
     for (spca_int a = 0; a < o->m; a++) {
         const double *q = o->Q + a * p, *f = o->F + a * p;
         for (spca_int c = 0; c < o->n_used; c++)
-            o->row[o->used[c]] += (value * q[i] - f[i]) * q[o->used[c]];
+            o->row[o->used[c]] += (o->projected * value * q[i] - f[i]) * q[o->used[c]];
         if (q[i] != 0) add_multiple(p, -q[i], f, o->row);
     }
 }
@@ -435,8 +473,8 @@ static int promising(joint_t *o, double value, spca_int n, const spca_int *index
         for (spca_int b = 0; b < o->m; b++) {
             double along = 0;
             for (spca_int c = 0; c < n; c++) along += o->Q[b * p + index[c]] * x[c];
-            norm -= along * along;
-            Mx -= along * o->Q[b * p + i];
+            norm -= o->projected * along * along;
+            Mx -= o->projected * along * o->Q[b * p + i];
         }
         d = 2 * x[a] * (o->score[i] - value * x[a]) + x[a] * x[a] * own;
         mu = norm - 2 * x[a] * Mx + x[a] * x[a] * m;

@@ -9,46 +9,52 @@
  * so that the support with j in the place of i has at least that: a pass over the rows of A on the
  * support tells it for all i and j.  The best pair is swapped, x is raised by steps of the power
  * method on the new support, and so on.  exchange.c finds what is left. */
-#include "real.h"
+#include "pivot.h"
 
-enum { STEPS = 5 /* of the power method, after a swap */ };
+enum { STEPS = 5 /* of the power method, after a swap */, BLOCK = 128 };
+#define LEFT_OUT (-REAL_MAX / 4)
 #define LEAST ((real)1e-3) /* that x has besides an entry that may leave: less is rounding */
 
-/* The bound for j in the place of i; own: a_jj, open: 0 on the support, else 1. */
+/* What enters in the place of i. */
 typedef struct {
     spca_int p;
-    const real *y, *row, *own, *open;
-    real x, a, scale; /* x_i, a, and (1 - x_i^2)^(-1/2) */
+    const real *y, *row, *own; /* own: a_jj, or LEFT_OUT on the support */
+    real x, a, rest;           /* x_i, a, and 1 - x_i^2 */
 } place_t;
 
-/* All of them, which are low on the support, and the largest. */
-VECTORIZED_TO(real, bounds, (const place_t *o, real *restrict bound), (o, bound))
+/* The variable of the largest bound above top, which it becomes; where there is none, none is
+ * written.  That a bound is above top, (y_j - x_i a_ij)^2 > (top - a) (top - a_jj) (1 - x_i^2)
+ * tells without a root, for a whole block at once. */
+VECTORIZED(best_entrant, (const place_t *o, real *top, spca_int *entrant), (o, top, entrant))
 {
-    const real *y = o->y, *row = o->row, *own = o->own, *open = o->open;
-    real x = o->x, a = o->a, scale = o->scale, top[STRANDS];
-    spca_int j = 0;
-    for (int l = 0; l < STRANDS; l++) top[l] = -REAL_MAX;
-    for (; j + STRANDS <= o->p; j += STRANDS)
-        for (int l = 0; l < STRANDS; l++) {
-            real g = (y[j + l] - x * row[j + l]) * scale, half = (a - own[j + l]) / 2;
-            real b = (a + own[j + l]) / 2 + sqrt(half * half + g * g);
-            bound[j + l] = b = b * open[j + l] + (open[j + l] - 1) * REAL_MAX;
-            top[l] = b > top[l] ? b : top[l];
+    real x = o->x, a = o->a, scale = 1 / sqrt(o->rest);
+    for (spca_int start = 0; start < o->p; start += BLOCK) {
+        const real *y = o->y + start, *row = o->row + start, *own = o->own + start;
+        spca_int n = min_int(BLOCK, o->p - start);
+        real level = *top, factor = (level - a) * o->rest, bound[BLOCK];
+        whole above = !(level > a);
+        for (spca_int j = 0; j < n; j++) {
+            real g = y[j] - x * row[j];
+            above |= g * g > factor * (level - own[j]);
         }
-    for (int l = 0; j < o->p; j++, l++) {
-        real g = (y[j] - x * row[j]) * scale, half = (a - own[j]) / 2;
-        real b = (a + own[j]) / 2 + sqrt(half * half + g * g);
-        bound[j] = b * open[j] + (open[j] - 1) * REAL_MAX;
-        top[l] = bound[j] > top[l] ? bound[j] : top[l];
+        if (!above) continue;
+        for (spca_int j = 0; j < n; j++) {
+            real g = (y[j] - x * row[j]) * scale, half = (a - own[j]) / 2;
+            real b = (a + own[j]) / 2 + sqrt(half * half + g * g);
+            bound[j] = own[j] > LEFT_OUT ? b : LEFT_OUT;
+        }
+        for (spca_int j = 0; j < n; j++)
+            if (bound[j] > *top) {
+                *top = bound[j];
+                *entrant = start + j;
+            }
     }
-    for (int l = 1; l < STRANDS; l++) top[0] = top[l] > top[0] ? top[l] : top[0];
-    return top[0];
 }
 
 typedef struct {
     spca_int p, k, *index;
     const real *A;
-    real *x, *y, *own, *open, *bound, *best, *inside, *image, *kept;
+    real *x, *y, *own, *inside, *image, *kept;
     real value;
 } swaps_t;
 
@@ -108,25 +114,35 @@ VECTORIZED(multiply, (const swaps_t *s), (s))
     }
 }
 
-/* The place of the best pair, whose variables' bounds are then in s->best; k where none is above
- * the level. */
-static spca_int best_place(swaps_t *s, real level, real *top)
+/* a_ii */
+static real of_itself(const swaps_t *s, spca_int i)
 {
-    spca_int found = s->k;
-    *top = level;
-    for (spca_int a = 0; a < s->k; a++) {
-        spca_int i = s->index[a];
-        real x = s->x[a], rest = 1 - x * x, b, *other = s->bound;
-        place_t place = {s->p, s->y, s->A + i * s->p, s->own, s->open, x, 0, 0};
+    return s->A[i * (s->p + 1)];
+}
+
+/* a of a place: x'Ax/x'x of x without its entry there. */
+static real without(const swaps_t *s, spca_int place)
+{
+    spca_int i = s->index[place];
+    real x = s->x[place];
+    return (s->value - 2 * x * s->y[i] + x * x * of_itself(s, i)) / (1 - x * x);
+}
+
+/* The place of the best pair, and who enters there; k where none is above the level, *top.  Where
+ * least is lost comes first, as few others are above what is reached then. */
+static spca_int best_pair(const swaps_t *s, real *top, spca_int *entrant)
+{
+    spca_int k = s->k, found = k, first = 0;
+    for (spca_int a = 1; a < k; a++)
+        if (fabs(s->x[a]) < fabs(s->x[first])) first = a;
+    for (spca_int n = 0; n < k; n++) {
+        spca_int a = n == 0 ? first : n <= first ? n - 1 : n, i = s->index[a];
+        real x = s->x[a], rest = 1 - x * x, before = *top;
+        place_t place = {s->p, s->y, s->A + i * s->p, s->own, x, 0, rest};
         if (!(rest > LEAST)) continue;
-        place.a = (s->value - 2 * x * s->y[i] + x * x * s->own[i]) / rest;
-        place.scale = 1 / sqrt(rest);
-        b = bounds(&place, s->bound);
-        if (!(b > *top)) continue;
-        *top = b;
-        found = a;
-        s->bound = s->best;
-        s->best = other;
+        place.a = without(s, a);
+        best_entrant(&place, top, entrant);
+        if (*top > before) found = a;
     }
     return found;
 }
@@ -137,10 +153,10 @@ static void enter(swaps_t *s, spca_int place, spca_int j, real value)
     spca_int i = s->index[place];
     real left = s->x[place], rest = sqrt(1 - left * left);
     real g = (s->y[j] - left * s->A[i * s->p + j]) / rest, across = value - s->own[j];
-    real down = value - (s->value - 2 * left * s->y[i] + left * left * s->own[i]) / (rest * rest);
+    real down = value - without(s, place);
     int mostly_new = down > across; /* then (g, down) is known to more digits than (across, g) */
-    s->open[i] = 1;
-    s->open[j] = 0;
+    s->own[i] = of_itself(s, i);
+    s->own[j] = LEFT_OUT;
     s->index[place] = j;
     for (spca_int a = 0; a < s->k; a++) s->x[a] *= (mostly_new ? g : across) / rest;
     s->x[place] = mostly_new ? down : g;
@@ -170,14 +186,10 @@ spca_status SPCA(quick_swaps)(spca_int p, spca_int k, const real *A, real rise, 
     swaps_t s = {.p = p, .k = k, .index = index, .A = A, .x = value, .y = work};
     spca_status status = SPCA_OK;
     real top;
-    s.own = s.y + p, s.open = s.own + p, s.bound = s.open + p, s.best = s.bound + p;
-    s.inside = s.best + p, s.image = s.inside + k * k, s.kept = s.image + k;
-    for (spca_int j = 0; j < p; j++) {
-        s.own[j] = A[j * (p + 1)];
-        s.open[j] = 1;
-    }
+    s.own = s.y + p, s.inside = s.own + p, s.image = s.inside + k * k, s.kept = s.image + k;
+    for (spca_int j = 0; j < p; j++) s.own[j] = of_itself(&s, j);
     for (spca_int a = 0; a < k; a++) {
-        s.open[index[a]] = 0;
+        s.own[index[a]] = LEFT_OUT;
         gather(&s, a);
     }
     (void)to_unit(k, value);
@@ -190,9 +202,9 @@ spca_status SPCA(quick_swaps)(spca_int p, spca_int k, const real *A, real rise, 
             break;
         }
         multiply(&s);
-        place = best_place(&s, before + rise * fabs(before), &top);
+        top = before + rise * fabs(before);
+        place = best_pair(&s, &top, &j);
         if (place == k) break;
-        while (s.best[j] != top) j++;
         enter(&s, place, j, top);
         raise_value(&s);
         ++*made;

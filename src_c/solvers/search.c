@@ -360,7 +360,7 @@ static void search_room(search_t *s, int rough, int known, room_t *room)
     s->swap_iwork = TAKE(room, 2 * p + k, spca_int);
     s->blas_work = TAKE(room, 12 * k, blas_int);
     s->score = TAKE(room, p, real);
-    s->quick = TAKE(room, 5 * p + k * k + 2 * k, real);
+    s->quick = TAKE(room, 2 * p + k * k + 2 * k, real);
     s->tree = (spca_tree){.p = p, .k = k, .most = s->nodes};
     if (s->nodes > 0) spca_tree_room(&s->tree, room);
 #ifndef SPCA_SINGLE

@@ -1,6 +1,7 @@
 /* tree.c - branch and bound of a matrix in memory, within some nodes (branch_and_bound.c).
  *
- * Nodes wait in a heap: the largest bound comes first, of equal ones the newest. */
+ * Nodes wait in a heap: the largest bound comes first, of equal ones the newest.  The first node is
+ * bounded before it is divided: its one child is all that its bounds leave. */
 #include "tree.h"
 #include "real.h"
 
@@ -114,12 +115,12 @@ static spca_status try_support(spca_tree *tree, const uint8_t *row)
 spca_status spca_tree_divide(spca_tree *tree, spca_int count, spca_stop stop, void *ctx)
 {
     for (count = min_int(count, tree->most - tree->divided); count > 0 && is_open(tree); count--) {
-        spca_int empty[CHILDREN], children;
+        spca_int empty[CHILDREN], children, most = tree->divided == 0 && tree->k > 1 ? 1 : CHILDREN;
         double excess[CHILDREN], level = tree->level;
         spca_node node = tree->heap[0];
         spca_status status;
         for (int c = 0; c < CHILDREN; c++) empty[c] = tree->rows[tree->unused - 1 - c];
-        status = spca_branch(tree->p, tree->k, tree->N, 1, &node.slot, CHILDREN, empty, stop, ctx,
+        status = spca_branch(tree->p, tree->k, tree->N, 1, &node.slot, most, empty, stop, ctx,
                              tree->pool, tree->work, tree->iwork, &children, excess);
         if (status < 0) return status;
         (void)pop(tree);

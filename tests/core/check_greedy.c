@@ -126,7 +126,7 @@ static void swapping_quickly(trial_t *t, spca_int p, const double *A, double siz
     for (spca_int a = 0; a < k; a++) x[a] = 1;
     for (spca_int a = 0; a < k; a++)
         for (spca_int b = 0; b < k; b++) begun += A[support[a] * p + support[b]] / (double)k;
-    CHECK(t, SPCA(quick_swaps)(p, k, copy, rise, most, NULL, NULL, WORK(t, 5 * p + k * k + 2 * k),
+    CHECK(t, SPCA(quick_swaps)(p, k, copy, rise, most, NULL, NULL, WORK(t, 2 * p + k * k + 2 * k),
                                index, x, &value, &made) == SPCA_OK);
     CHECK(t, made >= 0 && made <= most && value >= begun - near);
     CHECK(t, made > 0 || !memcmp(index, support, (size_t)k * sizeof *index));

@@ -2,22 +2,25 @@
  * eigenvalues and, of one loading, every support. */
 #include "core.h"
 
-/* Tr(A V (V'V)^-1 V') of loadings by their nonzeros, with modified Gram-Schmidt. */
-static double explained_by(trial_t *t, spca_int p, spca_int r, spca_int room, const double *A,
-                           const spca_int *nnz, const spca_int *index, const double *value)
+/* Tr(A V (V'V)^-1 V') of loadings by their nonzeros, with modified Gram-Schmidt; under a constraint
+ * Tr V'AV. */
+static double explained_by(trial_t *t, spca_int p, spca_int r, spca_int room, int constraint,
+                           const double *A, const spca_int *nnz, const spca_int *index,
+                           const double *value)
 {
     double *Q = zeros(t, r * p), sum = 0;
     for (spca_int a = 0; a < r; a++) {
         double *q = Q + a * p, square = 0;
         for (spca_int b = 0; b < nnz[a]; b++) q[index[a * room + b]] = value[a * room + b];
         for (int twice = 0; twice < 2; twice++)
-            for (spca_int b = 0; b < a; b++) {
+            for (spca_int b = 0; b < a && !constraint; b++) {
                 double along = 0;
                 for (spca_int i = 0; i < p; i++) along += q[i] * Q[b * p + i];
                 for (spca_int i = 0; i < p; i++) q[i] -= along * Q[b * p + i];
             }
         for (spca_int i = 0; i < p; i++) square += q[i] * q[i];
-        for (spca_int i = 0; i < p; i++) q[i] = square > 1e-8 ? q[i] / sqrt(square) : 0;
+        for (spca_int i = 0; i < p && !constraint; i++)
+            q[i] = square > 1e-9 ? q[i] / sqrt(square) : 0;
         for (spca_int i = 0; i < p; i++)
             for (spca_int j = 0; j < p; j++) sum += q[i] * A[i * p + j] * q[j];
     }
@@ -29,6 +32,7 @@ typedef struct {
     const real *A;
     double *diagonal;
     spca_int *size;
+    int constraint;
     const spca_supports *of;
     uint64_t random;
     spca_int state[3], *nnz, *index;
@@ -52,10 +56,10 @@ static spca_status go_on(trial_t *t, joint_search_t *s, spca_int given, spca_int
                          spca_stop stop, void *ctx)
 {
     spca_int p = s->p, r = s->r, room = s->room;
-    return SPCA(joint)(p, r, room, s->A, s->diagonal, s->size, s->of, s->members, given, moves,
-                       1000, 1e9, stop, ctx, &s->random, s->state, &s->spent, s->subspace, s->nnz,
-                       s->index, s->value, s->explained,
-                       SCRATCH(t, SPCA(joint_work)(p, r, room, s->of), double),
+    return SPCA(joint)(p, r, room, s->A, s->diagonal, s->size, s->constraint, s->of, s->members,
+                       given, moves, 1000, 1e9, stop, ctx, &s->random, s->state, &s->spent,
+                       s->subspace, s->nnz, s->index, s->value, s->explained,
+                       SCRATCH(t, SPCA(joint_work)(p, r, room, s->constraint, s->of), double),
                        SCRATCH(t, SPCA(joint_iwork)(p, r, room), spca_int), WORK(t, p * r));
 }
 
@@ -75,8 +79,19 @@ static void check_member(trial_t *t, const joint_search_t *s, const double *dens
         }
         CHECK(t, fabs(square - 1) <= 1e-12);
     }
-    CHECK(t, fabs(s->explained[a] - explained_by(t, s->p, r, room, dense, nnz, index, value)) <=
-                 1e-7 * size);
+    CHECK(t, fabs(s->explained[a] - explained_by(t, s->p, r, room, s->constraint, dense, nnz, index,
+                                                 value)) <= 1e-7 * size);
+    for (spca_int l = 0; s->constraint && l < r; l++) /* v'Cw */
+        for (spca_int m = 0; m < l; m++) {
+            double sum = 0;
+            for (spca_int b = 0; b < nnz[l]; b++)
+                for (spca_int c = 0; c < nnz[m]; c++) {
+                    spca_int i = index[l * room + b], j = index[m * room + c];
+                    sum += (s->constraint == 1 ? (double)(i == j) : dense[i * s->p + j] / size) *
+                           value[l * room + b] * value[m * room + c];
+                }
+            CHECK(t, fabs(sum) <= 1e-9 + EPSILON);
+        }
     CHECK(t, a == 0 || s->explained[a] <= s->explained[a - 1]);
 }
 
@@ -100,6 +115,7 @@ static void check_units(trial_t *t, joint_search_t s, spca_int moves)
     s.of = &of;
     s.room = p;
     begin(t, &s);
+    if (s.constraint) of.signs = NULL;
     CHECK(t, go_on(t, &s, 0, moves, NULL, NULL) == SPCA_OK);
     digest(t, s.explained, (size_t)s.state[2] * sizeof *s.explained);
     for (spca_int a = 0; a < s.state[2] * s.r; a++) {
@@ -125,6 +141,7 @@ void SPCA(check_joint)(trial_t *t)
              whole = 0;
     double *dense = zeros(t, p * p), size = 0, trace = 0, before = 0, at_most = 0, near;
     joint_search_t s = {.p = p, .r = r, .members = between(t, 1, 5)}, again;
+    s.constraint = (int)below(t, 3);
     s.A = SPCA(symmetric)(t, p, SPCA(style)(t, 1), 1, dense);
     s.diagonal = zeros(t, p);
     s.size = SCRATCH(t, r, spca_int);
@@ -145,9 +162,9 @@ void SPCA(check_joint)(trial_t *t)
         s.index[l * s.room] = l;
         s.value[l * s.room] = 1;
     }
-    before = explained_by(t, p, r, s.room, dense, s.nnz, s.index, s.value);
-    CHECK(t, go_on(t, &s, 1, 0, NULL, NULL) == SPCA_OK && s.state[2] == 1 && s.state[0] == 0);
-    CHECK(t, s.explained[0] >= before - near);
+    before = explained_by(t, p, r, s.room, s.constraint, dense, s.nnz, s.index, s.value);
+    CHECK(t, go_on(t, &s, 1, 0, NULL, NULL) == SPCA_OK && s.state[0] == 0);
+    if (s.constraint < 2) CHECK(t, s.state[2] == 1 && s.explained[0] >= before - near);
     CHECK(t, go_on(t, &s, 0, moves, NULL, NULL) == SPCA_OK && s.state[0] == moves);
     digest(t, s.explained, (size_t)s.state[2] * sizeof *s.explained);
     for (spca_int a = 0; a < s.state[2]; a++) check_member(t, &s, dense, size, a);
@@ -155,8 +172,10 @@ void SPCA(check_joint)(trial_t *t)
     memcpy(copy, dense, (size_t)(p * p) * sizeof *copy);
     CHECK(t, jacobi(p, copy, values, vectors));
     for (spca_int l = 0; l < r; l++) at_most += values[p - 1 - l];
+    if (s.state[2] == 0) s.explained[0] = 0; /* none were found that are uncorrelated */
     CHECK(t, s.explained[0] <= fmin(trace, at_most) + near);
-    if (whole == r) CHECK(t, s.explained[0] >= at_most - 1e-5 * size);
+    if (whole == r && s.state[2] > 0 && (!s.constraint || moves > 18))
+        CHECK(t, s.explained[0] >= at_most - 1e-5 * size);
     if (r == 1) { /* every support */
         spca_int *support = SCRATCH(t, s.room, spca_int);
         double most = 0;

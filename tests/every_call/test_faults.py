@@ -22,8 +22,8 @@ from processes import output_of
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
-from spcacore.linalg import lapack as _lapack
-from spcacore.linalg.lapack import interruptible
+from spcacore.linalg import eigen as _eigen
+from spcacore.linalg.eigen import interruptible
 from spcacore.linalg.threads import Stopped, in_threads
 from spcacore.solvers import exact
 
@@ -110,7 +110,7 @@ def test_no_memory_in_the_thread_of_lapack():
 
     before = threading.active_count()
     with pytest.raises(MemoryError, match="mine"):
-        _lapack.interruptible(fail)
+        _eigen.interruptible(fail)
     assert threading.active_count() == before
 
 

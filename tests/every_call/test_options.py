@@ -156,6 +156,7 @@ BASE = {
     "select_sparsity": ((X0, spcacore.sparse_pca, [6, 3]), {}),
     "select_n_components": ((X0, pca(1, K), 2), {}),
     "deflate": ((COVARIANCE, V0[:, 0]), {}),
+    "information_projection": ((V0[:, 0], COVARIANCE), {}),
     "prs": ((V0, 3.0), {}),
     "truncate": ((V0[:, 0], K), {}),
     "soft_threshold": ((V0[:, 0], 0.3), {}),
@@ -164,7 +165,7 @@ BASE = {
     "grid_laplacian": (((3, 4),), {}),
 }
 ARRAYS = {  # whose rows are in test_bad_input and test_weights
-    "X", "Y", "A", "B", "M", "a", "x", "y", "loadings", "earlier", "priors",
+    "X", "Y", "A", "B", "M", "a", "x", "y", "loadings", "earlier", "mean", "priors",
     "covariance", "precision", "sample_weight",
 }  # fmt: skip
 ALLOWED = {  # what one function takes and no other of these names

@@ -1,30 +1,65 @@
 """Random calls of random functions: `tests/soak.py` makes more, of the command and the estimators too."""
 
+import json
+import os
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from extras import skipping
 from in_turn import examples
 
+from spcacore import _core
+
 pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+pytest.importorskip("click", reason="click is not installed")
+pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 soak = pytest.importorskip("soak")
+random_calls = pytest.importorskip("random_calls")
 
 
-def test_random_calls():
-    """A quarter of 2,000 by default; the seed of a call is [7, its number], which the message has."""
+@pytest.mark.parametrize(("task", "n"), [("declared_options", 2000), ("estimator", 60), ("commands", 100)])
+def test_random_calls(task, n):
+    """A quarter of them by default; the seed of a call is [7, its number], which the message has."""
     heard = []
-    for number in range(examples(2000)):
+    for number in range(examples(n)):
         rng = np.random.default_rng([7, number])
         with warnings.catch_warnings(record=True) as caught, skipping():
             warnings.simplefilter("always")
             try:
-                heard.append(soak.declared_options(rng))
+                heard.append(getattr(soak, task)(rng))
             except (TypeError, ValueError) as error:
                 if not soak.traced_to_a_check(error):
                     raise AssertionError(f"call {number}") from error
             except Exception as error:
                 raise AssertionError(f"call {number}") from error
         assert all(soak.WARNINGS.search(str(one.message)) for one in caught), (number, caught)
-    assert len(set(heard)) > 10
+    assert len(set(heard)) > {"declared_options": 10, "estimator": 3, "commands": 1}[task]
+
+
+def test_clones():
+    """Of random calls: the same bits by AVX2 and AVX-512, the same supports and values by plain loops."""
+    script, tests = Path(random_calls.__file__), Path(random_calls.__file__).parent
+    answers = {}
+    for clone in _core.clones():
+        environment = os.environ | {
+            "SPCACORE_CLONE": clone,
+            "PYTHONPATH": str(tests),
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+        command = [sys.executable, "-P", script, "5", "0", str(examples(200))]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, timeout=500
+        )
+        answers[clone] = json.loads(done.stdout)
+    plain, *wide = answers.values()
+    assert all(one == wide[0] for one in wide)
+    for number, (a, b) in enumerate(zip(plain, wide[0] if wide else plain, strict=True)):
+        name, generic, _, support, values = a
+        if generic and name != "sma":  # whose many local optima rounding chooses among
+            assert support == b[3], (number, name)
+            np.testing.assert_allclose(values, b[4], rtol=1e-9, err_msg=f"{number}, {name}")

@@ -77,7 +77,7 @@ def test_a_bound_holds_for_all_common_supports_and_all_splits(seed):
 @pytest.mark.share(2)
 @pytest.mark.parametrize("limit", ["SUPPORTS", "NODES"])
 def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_relaxation(monkeypatch, limit):
-    monkeypatch.setattr(f"spcacore.supports.enumeration.DISJOINT_{limit}", 0)
+    monkeypatch.setattr(f"spcacore.supports.tree.DISJOINT_{limit}", 0)
     for seed in range(examples(8)):
         A = random_covariance(seed, 10)
         x = sparse_pca(A, 2, cardinality=[4, 3], support="disjoint", kind="covariance", certify="jointly")

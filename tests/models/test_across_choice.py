@@ -59,7 +59,7 @@ DISJOINT = [
 @pytest.mark.parametrize("enumerates", [False, True])
 def test_disjoint_supports_are_the_best_that_are_allowed(known, sizes, total, enumerates, monkeypatch):
     if not enumerates:
-        monkeypatch.setattr("spcacore.supports.enumeration.DISJOINT_SUPPORTS", 0)
+        monkeypatch.setattr("spcacore.supports.tree.DISJOINT_SUPPORTS", 0)
     rest = {name: value for name, value in known.items() if name != "nonnegative"}
     ratios = []
     for seed in range(examples(6)):

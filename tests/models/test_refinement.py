@@ -11,15 +11,13 @@ from calls import pca
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, data_arrays, optimum, spanned_variance
 from scipy.optimize import minimize
 from starts import few
 
 import spcacore
 from spcacore import refine, sparse_pca, sparsity_path
-from spcacore.models import orthogonal_search, refinement
-from spcacore.models.orthogonal_search import Pattern, best_values, explained, nearest_orthogonal
-from spcacore.operators.inputs import as_problem
 from spcacore.selection import plans
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -89,7 +87,7 @@ def test_restarts_of_sparse_pca():
     options = {"kind": "covariance", "method": spcacore.TPower(rng=1)}
     once, again = (sparse_pca(PITPROPS, 3, 4, refine=attempts, **options) for attempts in (True, 3))
     V = sparse_pca(PITPROPS, 3, cardinality=4, kind="covariance", method=spcacore.TPower(rng=1)).loadings
-    np.testing.assert_array_equal(again.loadings, refine(PITPROPS, V, kind="covariance", n_restarts=2, rng=1))
+    assert_array_equal(again.loadings, refine(PITPROPS, V, kind="covariance", n_restarts=2, rng=1))
     assert again.explained_variance.sum() >= once.explained_variance.sum() * (1 - 1e-12)
     for wrong in (0, -1):
         with pytest.raises(ValueError, match="refine must be at least 1"):
@@ -148,13 +146,6 @@ def test_one_component_is_refined_to_the_best(method):
     assert missed
 
 
-def test_a_restart_drops_some_loadings():
-    rng, loadings = np.random.default_rng(0), [object()] * 4
-    kept = [sum(x is not None for x in refinement._some_dropped(loadings, rng)) for _ in range(400)]
-    assert set(kept) == {0, 1, 2, 3}
-    assert 0.5 < np.mean(np.array(kept) == 0) < 0.75  # half of the time, and a quarter of the rest
-
-
 @pytest.mark.slow
 def test_orthogonal_loadings_beat_the_published_ones():
     """S&P 500, four loadings of 30: .1113 of the trace was the best with nearly orthogonal loadings."""
@@ -205,9 +196,9 @@ def orthogonal_with_high_variance(A, used, rng):
 
 
 def check_orthogonal_refinement(A, V):
-    np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
-    W = refine(A, V, kind="covariance", constraint="orthogonal", max_iter=50)
-    np.testing.assert_allclose(W.T @ W, np.eye(V.shape[1]), atol=1e-9)
+    assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
+    W = refine(A, V, kind="covariance", constraint="orthogonal")
+    assert_allclose(W.T @ W, np.eye(V.shape[1]), atol=1e-9)
     assert (np.count_nonzero(W, axis=0) <= np.count_nonzero(V, axis=0)).all()
     assert np.trace(W.T @ A @ W) >= np.trace(V.T @ A @ V) * (1 - 1e-9)
 
@@ -232,7 +223,7 @@ def test_orthogonal_loadings_of_high_variance_lose_none(supports, least):
     assert np.trace(V.T @ PITPROPS @ V) / 13 > least
     check_orthogonal_refinement(PITPROPS, V)
     rounded = refine(PITPROPS, V.round(6), kind="covariance", constraint="orthogonal")  # as read from a table
-    np.testing.assert_allclose(rounded.T @ rounded, np.eye(r), atol=1e-9)
+    assert_allclose(rounded.T @ rounded, np.eye(r), atol=1e-9)
     assert spanned_variance(PITPROPS, rounded) >= spanned_variance(PITPROPS, V) - 1e-4
 
 
@@ -259,49 +250,15 @@ def test_no_start_loses_variance(seed, p, r, k):
 
 
 @pytest.mark.share(3)
-@pytest.mark.parametrize(("r", "k", "least"), [(6, 4, 0.8019), (6, 5, 0.8227), (3, 10, 0.65)])
+@pytest.mark.parametrize(("r", "k", "least"), [(6, 4, 0.8228), (6, 5, 0.848), (3, 10, 0.6515)])
 def test_pit_props_with_orthogonal_loadings(r, k, least):
     """The best known values of orthogonal loadings, from what `sparse_pca` finds in turn."""
     V = sparse_pca(
         PITPROPS, r, cardinality=k, kind="covariance", refine=True, deflation="orthogonal"
     ).loadings
-    np.testing.assert_allclose(V.T @ V, np.eye(r), atol=1e-10)
+    assert_allclose(V.T @ V, np.eye(r), atol=1e-10)
     assert (np.count_nonzero(V, axis=0) <= k).all()
     assert np.trace(V.T @ PITPROPS @ V) / 13 >= least
-
-
-def test_no_step_lowers_the_variance_of_orthogonal_values():
-    """From random orthogonal loadings, of which nothing is known, to a point that a step does not leave."""
-    reached, tried = 0, examples(60)
-    for seed in range(tried):
-        rng = np.random.default_rng(seed)
-        A = covariance(rng.standard_normal((9, 8)))
-        pattern = Pattern(np.argsort(rng.random((8, 3)), axis=0) < 4)
-        V = nearest_orthogonal(np.where(pattern.used, rng.standard_normal((8, 3)), 0) / 2, pattern)
-        if V is None:
-            continue
-        values = [explained(A, V)]
-        for _ in range(30):
-            V = best_values(A, V, pattern, 1)
-            np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-12)
-            values.append(explained(A, V))
-        assert (np.diff(values) >= 0).all()
-        reached += values[-1] == pytest.approx(values[-2], rel=1e-9)
-    assert reached > tried * 2 / 3
-
-
-def test_a_growing_penalty_leads_to_nearly_orthogonal_loadings():
-    problem = as_problem(PITPROPS, kind="covariance")
-    V = sparse_pca(PITPROPS, 6, cardinality=4, kind="covariance", deflation="schur").loadings
-    start = orthogonal_search.as_loadings(V, np.float64)
-    way = [*orthogonal_search.penalized_supports(problem, start, (4,) * 6, 0).values()]
-    overlap = [orthogonal_search._inner_products(x) for x in (way[0], way[-1])]
-    assert overlap[1] < 0.5 * overlap[0]
-    values = [orthogonal_search.on_supports(problem, x) for x in way]
-    most = max(
-        np.trace(U.T @ PITPROPS @ U) for x in values if x for U in [orthogonal_search.as_matrix(13, x)]
-    )
-    assert most / 13 > 0.75
 
 
 @pytest.mark.filterwarnings("ignore:refinement not converged")
@@ -366,9 +323,7 @@ def test_two_uncorrelated_loadings_against_all_pairs_of_supports():
         )
         assert abs(V[:, 0] @ A @ V[:, 1]) < 1e-9 * np.trace(A)
         assert (np.count_nonzero(V, axis=0) <= 2).all()
-        np.testing.assert_allclose(
-            refine(A, V, 2, constraint="uncorrelated", kind="covariance"), V, atol=1e-6
-        )
+        assert_allclose(refine(A, V, 2, constraint="uncorrelated", kind="covariance"), V, atol=1e-6)
         assert np.trace(V.T @ A @ V) >= np.trace(begun.T @ A @ begun) * (1 - 1e-9)
         short.append(1 - np.trace(V.T @ A @ V) / best_uncorrelated_pair(A))
     assert min(short) > -1e-3  # the oracle's directions are a grid
@@ -383,7 +338,7 @@ def test_two_orthogonal_loadings_against_all_pairs_of_supports():
         supports = [list(support) for support in combinations(range(5), 2)]
         best = max(best_orthogonal_pair(A, *pair) for pair in combinations_with_replacement(supports, 2))
         W = sparse_pca(A, 2, cardinality=2, kind="covariance", refine=True, deflation="orthogonal").loadings
-        np.testing.assert_allclose(W.T @ W, np.eye(2), atol=1e-10)
+        assert_allclose(W.T @ W, np.eye(2), atol=1e-10)
         reached = np.trace(W.T @ A @ W)
         assert reached <= best * (1 + 1e-9)
         short.append(1 - reached / best)
@@ -405,8 +360,8 @@ def test_certified_loadings_nearly_in_the_span_of_others(monkeypatch):
     monkeypatch.setattr("spcacore.models.alternation.refined", lambda *_: (both, True))
     A = np.array([[1.0, 0.25], [0.25, 0.5]])
     result = sparse_pca(A, 2, cardinality=2, kind="covariance", refine=True, certify=True)
-    np.testing.assert_allclose(result.explained_variance, [x @ A @ x, 1.5 - x @ A @ x], rtol=1e-4)
-    np.testing.assert_allclose(1 - result.explained_variance / result.upper_bound, result.gap, atol=1e-6)
+    assert_allclose(result.explained_variance, [x @ A @ x, 1.5 - x @ A @ x], rtol=1e-4)
+    assert_allclose(1 - result.explained_variance / result.upper_bound, result.gap, atol=1e-6)
     assert result.gap[1] < 1e-6
 
 
@@ -441,7 +396,7 @@ def test_callback_ends_it():
             raise StopIteration
 
     W = refine(PITPROPS, V, kind="covariance", callback=enough)
-    assert spanned_variance(PITPROPS, W) == pytest.approx(max(seen), rel=1e-9)
+    assert spanned_variance(PITPROPS, W) == pytest.approx(max(seen), rel=1e-6)
 
     seen.clear()
     with warnings.catch_warnings():
@@ -506,7 +461,7 @@ def test_loadings_without_variance_end():
     """Orthogonal ones are found by penalties that grow from a share of the variance: here from zero."""
     X, V = np.ones((8, 5)), np.eye(5)[:, :2]
     found = refine(X, V, constraint="orthogonal")
-    np.testing.assert_allclose(found.T @ found, np.eye(2), atol=1e-12)
+    assert_allclose(found.T @ found, np.eye(2), atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", [1, 4, 7, 9])
@@ -520,7 +475,7 @@ def test_last_bits_decide_nothing(seed):
         Y = np.nextafter(X, np.where(rng.random(X.shape) < 0.5, np.inf, -np.inf))[rng.permutation(80)]
         again = sparse_pca(Y, 3, 5, refine=True)
         assert np.array_equal(again.loadings != 0, found.loadings != 0)
-        np.testing.assert_allclose(again.explained_variance, found.explained_variance, rtol=1e-8)
+        assert_allclose(again.explained_variance, found.explained_variance, rtol=1e-8)
 
 
 def test_as_many_loadings_as_variables_of_which_one_is_constant():

@@ -19,6 +19,7 @@ import calls
 import numpy as np
 import pytest
 from calls import pca
+from numpy.testing import assert_allclose, assert_array_equal
 from processes import output_of
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
@@ -40,7 +41,7 @@ def test_threads_with_blas_threads():
     expected = run()
     with ThreadPoolExecutor(4) as pool:
         for out in pool.map(lambda _: run(), range(4)):
-            np.testing.assert_allclose(out.loadings, expected.loadings, atol=1e-12)
+            assert_allclose(out.loadings, expected.loadings, atol=1e-12)
 
 
 def test_error_in_one_thread_stays_there():
@@ -79,7 +80,7 @@ def test_error_in_one_thread_stays_there():
         if i % 4 == 3:
             assert out is True
         else:
-            np.testing.assert_array_equal(out, expected)
+            assert_array_equal(out, expected)
     assert len(set(calls)) > 1
 
 
@@ -337,7 +338,7 @@ def test_the_end_of_a_process_waits_for_what_was_interrupted():
     """A thread inside LAPACK at the end of a process would find its buffers gone, and crash it."""
     code = """
     import os, signal, threading, time, numpy as np
-    from spcacore.linalg.lapack import interruptible
+    from spcacore.linalg.eigen import interruptible
     signal.signal(signal.SIGINT, signal.default_int_handler)
     def interrupt():
         time.sleep(0.1)
@@ -400,7 +401,7 @@ def test_signal_handler_that_returns_does_not_stop_the_call():
         thread.join()
         signal.signal(signal.SIGUSR1, old)
     assert seen
-    np.testing.assert_allclose(out.loadings, expected, atol=1e-12)
+    assert_allclose(out.loadings, expected, atol=1e-12)
 
 
 # ---- processes -----------------------------------------------------------------------------------------
@@ -409,7 +410,7 @@ def test_signal_handler_that_returns_does_not_stop_the_call():
 def test_spawn():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         out = pool.apply_async(sparse_pca, (X0, 2), {"cardinality": K}).get(60)
-    np.testing.assert_allclose(out.loadings, sparse_pca(X0, 2, cardinality=K).loadings, atol=1e-12)
+    assert_allclose(out.loadings, sparse_pca(X0, 2, cardinality=K).loadings, atol=1e-12)
 
 
 # ---- results travel ------------------------------------------------------------------------------------
@@ -528,3 +529,185 @@ def test_refits_are_silent_in_their_threads_alone():
         refits.join()
     assert len(heard) == before + 1
     assert heard[-1].filename == __file__
+
+
+# ---- the ends of processes and of interpreters ----------------------------------------------------------
+
+AROUND = """
+import atexit, multiprocessing, os, signal, sys, threading, time, warnings
+import numpy as np, spcacore
+warnings.simplefilter("ignore", DeprecationWarning)
+spcacore.set_num_threads(4)
+X = np.random.default_rng(0).standard_normal((300, 1800))  # beyond what one thread keeps to itself
+
+def solve(*_):
+    method = spcacore.TPower(screening="none", n_starts=1)
+    return spcacore.sparse_pca(X, 2, 20, method=method).loadings.tobytes()
+
+def right(*_):
+    return solve() == expected
+
+def meanwhile(do):  # what it gives while another thread is in calls
+    ended = threading.Event()
+    def calls():
+        while not ended.is_set():
+            assert right()
+    thread = threading.Thread(target=calls)
+    thread.start()
+    time.sleep(0.05)
+    given = do()
+    ended.set()
+    thread.join()
+    return given
+
+def forked():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if right() else 1)
+    return os.waitpid(pid, 0)[1] == 0
+
+expected = solve()
+if os.path.isdir("/proc/self/task"):
+    assert len(os.listdir("/proc/self/task")) > 3
+"""
+ENDS = {  # what runs, and what it prints; or the signal that ends it
+    "multiprocessing forks while another thread calls": (
+        """
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(meanwhile(lambda: pool.map_async(right, range(4)).get(60)) == [True] * 4)""",
+        "True",
+    ),
+    "a fork of another thread while the first one calls": (
+        """
+told = []
+thread = threading.Thread(target=lambda: told.append(forked()))
+thread.start()
+while thread.is_alive():
+    assert right()
+print(told)""",
+        "[True]",
+    ),
+    "forks of two threads, and of a forked process": (
+        """
+told = []
+both = [threading.Thread(target=lambda: told.append(forked())) for _ in range(2)]
+[thread.start() for thread in both]
+[thread.join() for thread in both]
+pid = os.fork()
+if pid == 0:
+    os._exit(0 if right() and forked() else 1)
+print(told, os.waitpid(pid, 0)[1], right())""",
+        "[True, True] 0 True",
+    ),
+    "forks in the middle of a call": (
+        """
+forks = []
+def callback(progress):
+    if len(forks) < 3:
+        forks.append(os.fork())
+        if forks[-1] == 0:
+            forks.extend([0] * 3)
+method = spcacore.TPower(screening="none", n_starts=1)
+same = spcacore.sparse_pca(X, 2, 20, method=method, callback=callback).loadings.tobytes() == expected
+if 0 in forks:
+    os._exit(0 if same else 1)
+print(same, len(forks), [os.waitpid(pid, 0)[1] for pid in forks], right())""",
+        "True 3 [0, 0, 0] True",
+    ),
+    "the interpreter ends while a thread that it waits for calls": (
+        """
+threading.Thread(target=lambda: (time.sleep(0.1), print(right()))).start()
+sys.exit(0)""",
+        "True",
+    ),
+    "calls by atexit, and of a thread that nobody waits for": (
+        """
+atexit.register(lambda: print(right()))
+threading.Thread(target=solve, daemon=True).start()""",
+        "True",
+    ),
+    "a process that leaves at once": (
+        """
+threading.Thread(target=lambda: [solve() for _ in range(99)], daemon=True).start()
+time.sleep(0.1)
+print(True, flush=True)
+os._exit(0)""",
+        "True",
+    ),
+    "a signal that ends the process": (
+        """
+threading.Thread(target=lambda: [solve() for _ in range(999)], daemon=True).start()
+time.sleep(0.1)
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(60)""",
+        -signal.SIGTERM,
+    ),
+    "Ctrl-C while another thread calls": (
+        """
+def interrupted():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        return True
+signal.signal(signal.SIGINT, signal.default_int_handler)
+print(meanwhile(interrupted), right())""",
+        "True True",
+    ),
+    "signals whose handler goes on": (
+        """
+heard = []
+signal.signal(signal.SIGALRM, lambda *_: heard.append(1))
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+same = [right() for _ in range(20)]
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(all(same), len(heard) > 10)""",
+        "True True",
+    ),
+    "a handler that calls": (
+        """
+told = []
+signal.signal(signal.SIGALRM, lambda *_: told.append(right()))
+signal.setitimer(signal.ITIMER_REAL, 0.01)
+while not told:
+    assert right()
+print(told)""",
+        "[True]",
+    ),
+}
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no forks and timers here")
+@pytest.mark.parametrize("name", ENDS)
+def test_the_pool_and_the_ends_of_processes(name):
+    code, said = ENDS[name]
+    command = [sys.executable, "-c", AROUND + code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    expected = (said, "") if isinstance(said, int) else (0, said)
+    assert (done.returncode, done.stdout.strip()) == expected, done.stderr
+
+
+INTERPRETERS = """
+import sys, numpy as np
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+code = "import numpy as np, spcacore; spcacore.tpower(np.eye(9)[:5], 3)"
+
+def inside():
+    other = interpreters.create(**isolated)
+    try:  # which NumPy, or an editable install, may refuse
+        interpreters.run_string(other, code)
+    except interpreters.RunFailedError as error:
+        assert "ImportError" in str(error) or "RuntimeError" in str(error), error
+
+isolated = {} if sys.version_info >= (3, 13) else {"isolated": False}
+"""
+
+
+@pytest.mark.parametrize("order", ["inside()\nimport spcacore", "import spcacore\ninside()\ninside()"])
+def test_another_interpreter_of_the_process(order):
+    """It is served or refused in words, before the first one or after it, which goes on."""
+    ends = "\nprint(spcacore.tpower(np.eye(9)[:5], 3).value > 0)"
+    assert output_of(INTERPRETERS + order + ends).split()[-1] == "True"

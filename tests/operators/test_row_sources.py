@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import threading
 
 import flat
 import numpy as np
@@ -116,6 +117,28 @@ def test_few_passes():
         assert 3 <= blocks.passes <= most < 3 * result.n_iter.sum() + 6 * r
 
 
+@pytest.mark.parametrize(("kept", "most"), [(5, 12), (1.2, 16), (0.95, 22)])
+def test_few_passes_where_components_are_noise(kept, most, monkeypatch):
+    """And what memory finds: A is formed at once or in parts, or has some columns.
+
+    With limits of a tenth, 600 variables are searched as 6,000 or 20,000 are.
+    """
+    import spcacore.operators.block_operator as module
+    from spcacore.solvers import field_search, truncated_power
+
+    sizes = {"FIELD_PROBE": 64, "FIELD_SOME": 128, "FIELD_ORDER": 700 if kept > 1 else 256}
+    for name, value in (sizes | {"FIELD_AT_ONCE": 100, "BRIEF_ORDER": 100}).items():
+        for where in (module, field_search, truncated_power):
+            monkeypatch.setattr(where, name, value, raising=False)
+    for name in ("block_operator", "blocks"):
+        monkeypatch.setattr(f"spcacore.operators.{name}.KEPT_BYTES", int(kept * 8 * 600**2))
+    X, _ = spcacore.datasets.make_spiked(300, 600, cardinality=10, variances=(12, 8), rng=0)
+    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
+    result = spcacore.sparse_pca(blocks, 6, cardinality=10)
+    same(result, spcacore.sparse_pca(X, 6, cardinality=10), 1e-10)
+    assert blocks.passes <= most
+
+
 def test_scores_of_blocks():
     X = data()
     result = spcacore.sparse_pca(X, 2, cardinality=8, scale=True)
@@ -163,6 +186,68 @@ def test_callbacks_and_interrupts():
     with pytest.raises(KeyboardInterrupt):
         spcacore.sparse_pca(spcacore.row_blocks(source, block_bytes=X.nbytes // 3), 2, cardinality=8)
     assert source.reads <= 6
+
+
+class Elsewhere(Rows):
+    """Rows of a source that notes which thread reads each block, and whether it is read in time."""
+
+    def __init__(self, X, fails=None):
+        super().__init__(X)
+        self.readers, self.read, self.fails = [], threading.Semaphore(0), fails
+
+    def __getitem__(self, rows):
+        self.readers.append(threading.current_thread())
+        self.read.release()
+        if len(self.readers) == self.fails:
+            raise OSError("gone")
+        return super().__getitem__(rows)
+
+
+def test_the_next_block_is_read_while_one_is_used():
+    """By a thread, of which none is left, and which reads no further."""
+    source, threads = Elsewhere(data()), threading.active_count()
+    blocks = spcacore.row_blocks(source, block_bytes=source.X.nbytes // 6)
+
+    def sum_of(block):
+        assert sums or source.read.acquire(timeout=30)  # this one
+        assert last or source.read.acquire(timeout=30)  # the next is begun before this one is done
+        return block.sum()
+
+    sums = []
+    last = False
+    for total in blocks.results(sum_of):
+        sums.append(total)
+        last = len(sums) == blocks.n_blocks - 1
+        assert len(source.readers) <= len(sums) + 1
+    assert np.isclose(sum(sums), source.X.sum())
+    assert source.readers[0] is threading.main_thread()
+    assert threading.main_thread() not in source.readers[1:]
+    assert threading.active_count() == threads
+
+
+@pytest.mark.parametrize("fails", ["a read", "a task", "the caller"])
+def test_no_thread_is_left_where_a_pass_ends_early(fails):
+    source, threads = Elsewhere(data(), 3 if fails == "a read" else None), threading.active_count()
+    blocks = spcacore.row_blocks(source, block_bytes=source.X.nbytes // 6)
+
+    def task(block):
+        if fails == "a task" and len(source.readers) > 2:
+            raise KeyboardInterrupt
+        return block.sum()
+
+    def use():
+        for i, _ in enumerate(blocks.results(task)):
+            if fails == "the caller" and i == 2:
+                raise KeyboardInterrupt
+
+    with pytest.raises((OSError, KeyboardInterrupt)) as raised:
+        use()
+    if fails == "a read":
+        assert raised.value.__notes__ == ["block 2 of X (rows 140 to 209) could not be read, in pass 1"]
+    if fails == "the caller":
+        del raised  # which keeps the pass
+    assert threading.active_count() == threads
+    assert len(source.readers) <= 4
 
 
 def misplaced():
@@ -297,9 +382,9 @@ def test_what_needs_the_data_in_memory_says_so(monkeypatch):
     blocks = spcacore.row_blocks(data())
     with pytest.raises(ValueError, match="sample_l1_bound needs the data in memory"):
         spcacore.sparse_pca(blocks, 1, method=spcacore.PMD(l1_bound=2.0, sample_l1_bound=3.0))
-    with pytest.raises(ValueError, match="scale='degree' needs the data in memory"):
+    with pytest.raises(TypeError, match="scale='degree' needs the data in memory"):
         spcacore.sca(blocks, 1, l1_bound=2.0, scale="degree")
-    with pytest.raises(TypeError, match="criterion='permutation' needs whole columns in memory"):
+    with pytest.raises(TypeError, match="criterion='permutation' needs the data in memory"):
         spcacore.select_sparsity(blocks, spcacore.sparse_pca, [2, 4], criterion="permutation")
     monkeypatch.setattr(module, "BLOCKS_SUBMATRIX_ORDER", 200)
     monkeypatch.setattr(module, "KEPT_BYTES", 0)

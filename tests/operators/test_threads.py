@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import spcacore
 from spcacore import _core, get_num_threads, limit_threads, set_num_threads
-from spcacore.linalg import cores, threads
+from spcacore.linalg import threads
 from spcacore.operators.inputs import as_problem
 from spcacore.operators.transform import scores
 
@@ -314,19 +314,19 @@ def test_bits_inside_of_limit_threads():
     ids=str,
 )
 def test_default(monkeypatch, environment, expected):
-    monkeypatch.setattr(cores, "available_cores", lambda: 6)
+    monkeypatch.setattr(threads, "available_cores", lambda: 6)
     for name in ("SPCACORE_NUM_THREADS", "OMP_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert cores.default_threads() == expected
+    assert threads.default_threads() == expected
 
 
 @pytest.mark.parametrize("value", ["0", "-2", "two", "1.5"])
 def test_a_variable_that_is_no_number(monkeypatch, value):
     monkeypatch.setenv("SPCACORE_NUM_THREADS", value)
     with pytest.raises(ValueError, match="SPCACORE_NUM_THREADS must be an integer of at least 1"):
-        cores.default_threads()
+        threads.default_threads()
 
 
 @pytest.mark.parametrize(
@@ -348,8 +348,8 @@ def test_a_variable_that_is_no_number(monkeypatch, value):
 )  # fmt: skip
 def test_limits_of_control_groups(monkeypatch, files, expected):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    monkeypatch.setattr(cores, "_read", lambda path: files.get(path, ""))
-    assert cores.available_cores() == expected
+    monkeypatch.setattr(threads, "_read", lambda path: files.get(path, ""))
+    assert threads.available_cores() == expected
     assert threads.check_jobs(-1) == expected
 
 
@@ -375,7 +375,7 @@ def test_threadpoolctl(imports):
         print(spcacore.get_num_threads())
     with threadpool_limits(1, user_api="blas"):
         print(spcacore.get_num_threads())
-    print(any(type(f).__module__ == "spcacore.linalg.cores" for f in sys.meta_path))
+    print(any(type(f).__module__ == "spcacore.linalg.threads" for f in sys.meta_path))
     """
     assert run(code).split("\n") == ["[5]", "1", "2", "5", "False"]
 
@@ -409,7 +409,7 @@ def test_a_library_of_the_same_name_is_left_alone(monkeypatch):
             self.get_version()
 
     registered = []
-    cores._register(types.SimpleNamespace(LibController=LibController, register=registered.append))
+    threads._register(types.SimpleNamespace(LibController=LibController, register=registered.append))
     (controller,) = registered
     assert hasattr(controller(_core.__file__).dynlib, controller.check_symbols[0])
     assert not hasattr(controller("/other/_core.abi3.so").dynlib, controller.check_symbols[0])
@@ -422,51 +422,6 @@ def test_environment_of_a_process():
 
 
 # ---- what happens around a loop ----------------------------------------------------------------------------
-
-FORK = """
-import os, threading, warnings
-import numpy as np
-import spcacore
-warnings.simplefilter("ignore", DeprecationWarning)
-spcacore.set_num_threads(4)
-X = np.random.default_rng(0).standard_normal((300, 1500))
-
-def solve():
-    method = spcacore.TPower(screening="none", n_starts=1)
-    return spcacore.sparse_pca(X, 2, 20, method=method).loadings.tobytes()
-
-def child_says(result):
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0 if solve() == result else 1)
-    return os.waitpid(pid, 0)[1]
-
-expected = solve()
-print(child_says(expected))           # between two loops
-calls = threading.Thread(target=lambda: [solve() for _ in range(16)])
-calls.start()
-print([child_says(expected) for _ in range(4)] == [0] * 4)   # while another thread is in one
-calls.join()
-forks = []
-def callback(progress):               # in the middle of one
-    if len(forks) < 3:
-        pid = os.fork()
-        forks.append(pid)
-        if pid == 0:
-            forks.extend([0] * 3)
-method = spcacore.TPower(screening="none", n_starts=1)
-result = spcacore.sparse_pca(X, 2, 20, method=method, callback=callback)
-got = result.loadings.tobytes()
-if 0 in forks:
-    os._exit(0 if got == expected else 1)
-print(got == expected, [os.waitpid(pid, 0)[1] for pid in forks] == [0] * len(forks), len(forks) > 0)
-print(solve() == expected)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_forks():
-    assert run(FORK, OPENBLAS_NUM_THREADS="1").split("\n") == ["0", "True", "True True True", "True"]
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted on Linux alone")

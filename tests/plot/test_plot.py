@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse
+from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import covariance
@@ -33,6 +34,7 @@ from plot_tools import (  # noqa: E402
 )
 
 closed_figures = plot_tools.closed_figures
+pandas = optional("pandas")
 
 
 def points(ax):
@@ -320,7 +322,6 @@ def test_both_sides_of_canonical_pairs():
 
 def test_estimators_are_drawn_as_their_results():
     """Of this package and of scikit-learn; the names are those of the columns of the fit."""
-    pandas = pytest.importorskip("pandas", reason="needs pandas")
     decomposition = pytest.importorskip("sklearn.decomposition", reason="needs scikit-learn")
     from spcacore.sklearn import SparsePCA
 
@@ -419,7 +420,15 @@ BAD = [
     (lambda: plot.biplot(V2[:, :1], X), ValueError, "needs two components"),
     (lambda: plot.biplot(V2, X[:, :2], components=(0, 0)), ValueError, "two different"),
     (lambda: plot.biplot(V2, X[:, :2], components=0), TypeError, "components must be two integers"),
-    (lambda: plot.biplot(V2, X), TypeError, "has no transform: pass scores of shape \\(n, 2\\)"),
+    *[
+        (lambda V=V: plot.biplot(V(), X), TypeError, "has no transform of one table: pass scores of shape")
+        for V in (
+            lambda: V2,
+            lambda: pandas.DataFrame(V2),
+            lambda: spcacore.sparse_cca(X[:, :3], X[:, 3:], 2, 2),
+        )
+    ],
+    (lambda: plot.bars(spcacore.compare([V2], X)), TypeError, "Comparison has the loadings of several"),
     (lambda: plot.biplot(V2, X[:, :3]), ValueError, "2 columns \\(scores\\) or 6 \\(data\\)"),
     (lambda: plot.biplot(V2, X[:, :2], labels=[0, 1]), ValueError, "labels must have shape \\(30,\\)"),
     (
@@ -433,7 +442,7 @@ BAD = [
     (lambda: plot.scree(V2, np.ones((4, 6))), ValueError, "X has no variance"),
     (lambda: plot.scree(V2, kind="data"), ValueError, "X is not given"),
     (lambda: plot.scree(spcacore.sparse_pca(X, 2, cardinality=2), dense=[0.9, 0.2]), ValueError, "dense"),
-    (lambda: plot.comparison({"a": V2}), TypeError, r"dict, which needs X: plot.comparison\(results, X\)"),
+    (lambda: plot.comparison({"a": V2}), TypeError, r"not dict: plot.comparison\(results, X\)"),
     (lambda: plot.comparison(spcacore.compare([V2], X), X), TypeError, "X was given to spcacore.compare"),
     (lambda: plot.heatmap(spcacore.kernel_pca(X, 2)), TypeError, "KernelPCAResult has no loadings"),
     (

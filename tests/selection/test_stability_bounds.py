@@ -6,9 +6,8 @@ from calls import pca
 from scipy.optimize import brentq, linprog, minimize
 
 import spcacore
-from spcacore.selection import concave
-from spcacore.selection.concave import largest_tails
-from spcacore.selection.stability_result import false_selections, least_threshold
+from spcacore.selection import stability_result
+from spcacore.selection.stability_result import false_selections, largest_tails, least_threshold
 from spcacore.selection.stable_variables import ASSUMPTIONS
 
 
@@ -133,7 +132,7 @@ def test_largest_tail_is_that_of_all_points_of_the_path(monkeypatch, size, mean,
     tails = largest_tails(mean, size, power)
     assert (tails[:first] == 1).all()
     np.testing.assert_allclose(tails[first:], best[first:], rtol=1e-7)
-    monkeypatch.setattr(concave, "TAIL_ENTRIES", 3 * size)
+    monkeypatch.setattr(stability_result, "TAIL_ENTRIES", 3 * size)
     np.testing.assert_allclose(largest_tails.__wrapped__(mean, size, power), tails, rtol=1e-12)
 
 

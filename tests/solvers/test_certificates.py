@@ -11,13 +11,14 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, data_arrays, deflated, deflations, optimum
 
 import spcacore
 from spcacore import branch_and_bound, dspca, optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import certificates, covariance_threshold
+from spcacore.solvers import certificates, covariance_blocks
 from spcacore.supports.admissible import Supports
 
 PATHS = {  # how bounds come about beyond so many variables, here none
@@ -151,9 +152,9 @@ def test_vectors_beyond_the_rank_are_orthonormal_too():
     """The Krylov space ends with the rank; what goes on from there is orthogonal to it."""
     X = np.random.default_rng(0).standard_normal((20, 2)) @ np.random.default_rng(1).standard_normal((2, 9))
     V = certificates._lanczos(as_problem(X).operator, 6)
-    np.testing.assert_allclose(V.T @ V, np.eye(6), atol=1e-12)
+    assert_allclose(V.T @ V, np.eye(6), atol=1e-12)
     A = covariance(X)
-    np.testing.assert_allclose(A @ V[:, :3] @ V[:, :3].T, A, atol=1e-6 * A.max())
+    assert_allclose(A @ V[:, :3] @ V[:, :3].T, A, atol=1e-6 * A.max())
 
 
 def test_vectors_need_not_be_eigenvectors(monkeypatch):
@@ -227,8 +228,8 @@ def test_certified_components(deflation, way, seed, n):
             assert bound >= optimum(A, 3) * (1 - 1e-12)
         assert bound >= value * (1 - 1e-12)
         assert gap == pytest.approx(1 - value / bound, abs=1e-9)
-    np.testing.assert_allclose(longer.upper_bound, result.upper_bound, rtol=1e-9)
-    np.testing.assert_allclose(longer.gap, result.gap, atol=1e-9)
+    assert_allclose(longer.upper_bound, result.upper_bound, rtol=1e-9)
+    assert_allclose(longer.gap, result.gap, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["tpower", "greedy"])
@@ -384,7 +385,7 @@ def test_wide_data_from_a_few_vectors(order):
         optimum_of_it = np.linalg.eigvalsh(np.cov(X[:, S].T))[-1]
         assert result.upper_bound[t] >= optimum_of_it * (1 - 1e-9)
         assert 0 <= result.gap[t] < 0.2
-    np.testing.assert_array_equal(result.loadings != 0, planted != 0)
+    assert_array_equal(result.loadings != 0, planted != 0)
 
 
 def test_a_threshold_bounds_data_of_equal_variances():
@@ -405,8 +406,8 @@ def test_a_threshold_bounds_data_of_equal_variances():
 def test_a_threshold_with_few_entries(entries, monkeypatch):
     """No bound is below the optimum, however many entries are kept."""
     monkeypatch.setattr(certificates, "BOUND_ORDER", 0)
-    monkeypatch.setattr(covariance_threshold, "THRESHOLD_ENTRIES", entries)
-    monkeypatch.setattr(covariance_threshold, "THRESHOLD_COLUMNS", 3)
+    monkeypatch.setattr(covariance_blocks, "THRESHOLD_ENTRIES", entries)
+    monkeypatch.setattr(covariance_blocks, "THRESHOLD_COLUMNS", 3)
     for seed in range(examples(20)):
         X = np.random.default_rng(seed).standard_normal((12, 10))
         A = np.corrcoef(X.T)

@@ -11,9 +11,8 @@ from spcacore import branch_and_bound, optimality_bound, tpower
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.operators.submatrix import columns_of
-from spcacore.solvers import certificates, covariance_blocks, covariance_threshold, exact, semidefinite
-from spcacore.solvers.covariance_blocks import BlockSearch, block_bound
-from spcacore.solvers.covariance_threshold import large_entries
+from spcacore.solvers import certificates, covariance_blocks, exact, semidefinite
+from spcacore.solvers.covariance_blocks import BlockSearch, block_bound, large_entries
 
 
 def grouped(rng):
@@ -39,7 +38,7 @@ def test_no_support_is_above_the_bound_of_blocks(seeds, monkeypatch):
             A -= rng.exponential(2) * np.eye(len(A))
         k, p = int(rng.integers(1, len(A) + 1)), len(A)
         monkeypatch.setattr(covariance_blocks, "BLOCK_ORDER", int(rng.integers(1, 6)))
-        monkeypatch.setattr(covariance_threshold, "THRESHOLD_ENTRIES", int(rng.integers(p, p * p + 1)))
+        monkeypatch.setattr(covariance_blocks, "THRESHOLD_ENTRIES", int(rng.integers(p, p * p + 1)))
         problem = as_problem(A, kind="covariance", definite=False)
         large = large_entries(problem.operator)
         best, diagonal = optimum(A, k), problem.operator.submatrix(np.arange(p)).diagonal().copy()

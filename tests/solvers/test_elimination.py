@@ -1,5 +1,7 @@
 """The bound by strong variables, against enumeration and a planted component."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -60,6 +62,20 @@ def test_no_support_is_above_the_bound(seeds, monkeypatch):
         between += best * (1 + 1e-10) < bound < min(np.linalg.eigvalsh(A)[-1], np.sort(d)[-k:].sum()) * 0.999
     assert proved > 0.2 * len(seeds)
     assert between > 0.02 * len(seeds)
+
+
+@pytest.mark.parametrize(("k", "low"), [(100, 5), (200, 7), (200, 1)])
+def test_a_bound_whose_sums_are_rounded_down(k, low, monkeypatch):
+    """k equal weak variables have the largest value, k (1 + low 2^-26)^2, whose last bits their sum loses."""
+    monkeypatch.setattr(elimination, "STRONG_NODES", 0)
+    monkeypatch.setattr(elimination, "STRONG_VARIABLES", (k,))
+    variance = (1 + low * 2.0**-26) ** 2
+    assert Fraction(variance) == (1 + Fraction(low, 2**26)) ** 2
+    A = np.zeros((2 * k, 2 * k))
+    A[k:, k:] = variance
+    A[range(k), range(k)] = 1.5
+    bound = strong_variables_bound(Matrix(A), A.diagonal(), np.sqrt(A.diagonal()), k, 0.0, np.inf, None)
+    assert k * Fraction(variance) <= Fraction(bound) <= k * Fraction(variance) * (1 + Fraction(1, 10**11))
 
 
 @pytest.mark.share(6)

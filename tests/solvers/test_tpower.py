@@ -23,8 +23,7 @@ import spcacore
 from spcacore import _core, tpower
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers.bordered_pencil import Pencil
-from spcacore.solvers.swaps import within_reach
+from spcacore.solvers.swaps import Pencil, within_reach
 
 load_wine = optional("sklearn.datasets", "load_wine")
 PITPROPS = spcacore.datasets.load_pitprops()
