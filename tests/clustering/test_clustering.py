@@ -272,6 +272,7 @@ def test_kmeans_of_all_partitions(form, weighted):
         tolerance = 1e-4 if form is np.float32 else 1e-9
         assert found.objective <= best * (1 + tolerance)
         reached += found.objective >= best * (1 - tolerance)
+        assert found.n_iter <= 10
         assert found.labels[3] == np.argmin((Y[3] - found.centers) ** 2 @ found.weights) or not weighted
     assert reached >= 0.7 * tried
 
@@ -298,6 +299,10 @@ def test_a_point_moves_where_that_gains_more_than_rounding(gain, moves):
     labels, value = memory.run_search(points, lloyd(columns, np.array([0, 0, 1, 1]), 2))
     assert labels.tolist() == ([0, 1, 1, 1] if moves else [0, 0, 1, 1])
     assert value == pytest.approx(sums_between(points, labels).sum(), rel=1e-12)
+    columns = memory.as_columns(np.arange(3.0)[:, None], [2, 2, 4])  # the pair at one place is one row
+    joined, double = memory.run_search(points[:3], lloyd(columns, np.array([0, 0, 1]), 2), columns.weight)
+    assert joined.tolist() == labels[:3].tolist()
+    assert double == pytest.approx(2 * value, rel=1e-12)
 
 
 def test_kmeans_weights_by_a_convex_solver():
