@@ -376,18 +376,7 @@ def kernel_pca(
         values, U, trace = matrix.streamed_components(r, seed)
         used = "lanczos"
     _check_rank(values, matrix.noise(values[0]))
-    root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]
-    U = signed(np.divide(U, root, out=np.zeros_like(U), where=root > 0))
-    half = matrix.half_exponent
-    with np.errstate(over="ignore", under="ignore"):
-        scores = (U * np.ldexp(np.sqrt(values), half)).astype(data.dtype)
-        coefficients = (U * root * root * np.ldexp(1 / np.sqrt(values), half - matrix.exponent)).astype(
-            data.dtype
-        )
-        eigenvalues = np.ldexp(values, 2 * half)
-    mean, none = matrix.mean.astype(data.dtype), np.flatnonzero(root == 0)
-    if len(none):
-        scores[none] = expanded(k, matrix.rows, data[none], mean, coefficients)
+    scores, coefficients, eigenvalues, mean = _in_units(k, matrix, values, U, data)
     warn_out_of_range(values, eigenvalues)
     return KernelPCAResult(
         scores=scores,
@@ -512,6 +501,25 @@ def _expanded(block: Any, kernel: Kernel, rows: Rows, *arguments: Any) -> NDArra
 
 
 # ---- random features --------------------------------------------------------------------------------
+
+
+def _in_units(
+    k: Any, matrix: KernelMatrix, values: Array, U: NDArray[Any], data: Any
+) -> tuple[NDArray[Any], NDArray[Any], Array, NDArray[Any]]:
+    """Scores, coefficients of the kernel's columns, eigenvalues and the means of K in the caller's units."""
+    n, weight, half = matrix.n, matrix.weight, matrix.half_exponent
+    root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]
+    U = signed(np.divide(U, root, out=np.zeros_like(U), where=root > 0))
+    with np.errstate(over="ignore", under="ignore"):
+        scores = (U * np.ldexp(np.sqrt(values), half)).astype(data.dtype)
+        coefficients = (U * root * root * np.ldexp(1 / np.sqrt(values), half - matrix.exponent)).astype(
+            data.dtype
+        )
+        eigenvalues = np.ldexp(values, 2 * half)
+    mean, none = matrix.mean.astype(data.dtype), np.flatnonzero(root == 0)
+    if len(none):
+        scores[none] = expanded(k, matrix.rows, data[none], mean, coefficients)
+    return scores, coefficients, eigenvalues, mean
 
 
 def _kernel_pca_by_features(
