@@ -5,6 +5,7 @@ import itertools
 import flat
 import numpy as np
 import pytest
+from in_turn import examples
 from known_variables import (
     CASES,
     CHOOSING,
@@ -104,10 +105,44 @@ def _greedily(A, k, groups, include=(), exclude=(), nonnegative=None, count="gro
 def test_greedy_takes_one_unit_after_another(knowledge, k):
     for seed in range(4):
         X = data(80 + seed)
-        x = flat.sparse_pca(X, 1, cardinality=k, method="greedy", **knowledge)
+        x = flat.sparse_pca(X, 1, cardinality=k, method="greedy", strategy="forward", **knowledge)
         S, best = _greedily(np.cov(X, rowvar=False), k, **{"groups": np.arange(P)} | knowledge)
         assert_allclose(x.explained_variance[0], best, rtol=1e-9)
         assert set(np.flatnonzero(x.loadings[:, 0])) <= set(S)
+
+
+@pytest.mark.parametrize(
+    "known", [{"groups": [0, 0, 1, 1, 2, 3, 3, 3]}, {"nonnegative": [1, 1, -1, 0, 1, -1, 0, 1]}]
+)
+def test_greedy_from_both_ends(known):
+    """By default the better of both, which is the best of all; backward by its own steps."""
+    groups = np.array(known.get("groups", range(8)))
+    k, short = (2 if "groups" in known else 3), {"auto": 0, "forward": 0, "backward": 0}
+    for seed in range(examples(24)):
+        A = np.cov(np.random.default_rng(seed).standard_normal((12, 8)), rowvar=False)
+
+        def value(units, A=A):
+            S = np.flatnonzero(np.isin(groups, units))
+            B = A[np.ix_(S, S)]
+            signs = known.get("nonnegative")
+            return np.linalg.eigvalsh(B)[-1] if signs is None else signed_optimum(B, np.array(signs)[S])
+
+        best, units = (
+            max(value(c) for c in itertools.combinations(set(groups.tolist()), k)),
+            set(groups.tolist()),
+        )
+        while len(units) > k:
+            units = units - {max(units, key=lambda g: value([*(units - {g})]))}
+        for strategy in short:
+            x = flat.sparse_pca(
+                A, 1, cardinality=k, method="greedy", strategy=strategy, kind="covariance", **known
+            )
+            found = x.explained_variance[0]
+            short[strategy] += found < best * (1 - 1e-9)
+            if strategy == "backward":
+                np.testing.assert_allclose(found, value([*units]), rtol=1e-9)
+    assert short["auto"] <= 1
+    assert short["auto"] <= min(short["forward"], short["backward"])
 
 
 def test_greedy_begins_with_the_best_pair_where_all_tie():
@@ -122,9 +157,8 @@ def test_greedy_adds_what_gains_nothing_yet():
     """The first variable has no covariances; two others explain more together."""
     A = np.diag([3.0, 0.1, 0.1, 0.1, 0.1])
     A[1:, 1:] += 1.9
-    x = sparse_pca(
-        A, 1, cardinality=3, method="greedy", kind="covariance", choice=spcacore.Choice(groups=np.arange(5))
-    )
+    method, choice = spcacore.Greedy(strategy="forward"), spcacore.Choice(groups=np.arange(5))
+    x = sparse_pca(A, 1, cardinality=3, method=method, kind="covariance", choice=choice)
     assert np.flatnonzero(x.loadings[:, 0]).tolist() == [1, 2]
 
 

@@ -59,8 +59,9 @@ def test_a_large_support_is_that_of_the_dense_search(a):
 
 
 def test_a_support_with_a_band_gives_the_same_component(monkeypatch):
-    X, _ = maps(2)
-    L = grid_laplacian((26, 40)) + 0.02 * sp.eye_array(1040)
+    monkeypatch.setattr(priors, "SPECTRAL_ORDER", 500)
+    X, _ = maps(2, (18, 30))
+    L = grid_laplacian((18, 30)) + 0.02 * sp.eye_array(540)
     banded = soppca(X, 1, 250, prior=spcacore.Prior(precision=L))
     monkeypatch.setattr(priors, "BANDED_LEAST", 10_000)
     plain = soppca(X, 1, 250, prior=spcacore.Prior(precision=L))
@@ -87,10 +88,11 @@ def test_supports_larger_than_the_samples(deflation):
     assert_allclose(data.means[S, 0], m, atol=1e-6 * np.abs(m).max())
 
 
-def test_an_estimated_determinant_of_a_prior():
-    """Of 1040 variables by quadrature, also where the earlier means are left out."""
-    X, _ = maps(1)
-    L = grid_laplacian((26, 40)) + 0.02 * sp.eye_array(1040)
+def test_an_estimated_determinant_of_a_prior(monkeypatch):
+    """By quadrature, also where the earlier means are left out."""
+    monkeypatch.setattr(priors, "SPECTRAL_ORDER", 500)
+    X, _ = maps(1, (18, 30))
+    L = grid_laplacian((18, 30)) + 0.02 * sp.eye_array(540)
     many = oppca(X, 2, prior=spcacore.Prior(precision=L))
     dense = oppca(X, 2, prior=spcacore.Prior(covariance=np.linalg.inv(L.toarray())))
     for t in range(2):

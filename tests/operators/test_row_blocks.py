@@ -203,23 +203,23 @@ class Rows:
     ids=["random features", "sparse_lda", "sparse_kmeans", "sparse_cca", "sma", "cv"],
 )
 def test_memory_holds_a_block(call, passes, monkeypatch):
-    """Of 12 MB in 24 blocks half at most, with what belongs to the rows: labels, scores, products.
+    """Of 6 MB in 24 blocks half at most, with what belongs to the rows: labels, scores, products.
 
     Columns that are kept between passes have a limit of their own, of which these would be a small part.
     """
     from spcacore.operators import working_set
 
-    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 1 << 18)
-    rows = Rows(24_000, 64)
-    blocks = spcacore.row_blocks(rows, block_bytes=1000 * 64 * 8)
-    call(spcacore.row_blocks(Rows(2000, 64), block_bytes=1000 * 64 * 8))  # what is imported on the way
+    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 1 << 17)
+    rows = Rows(12_000, 64)
+    blocks = spcacore.row_blocks(rows, block_bytes=500 * 64 * 8)
+    call(spcacore.row_blocks(Rows(1000, 64), block_bytes=500 * 64 * 8))  # what is imported on the way
     tracemalloc.start()
     try:
         call(blocks)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert rows.most == 1000
+    assert rows.most == 500
     assert blocks.passes <= passes
     assert peak < rows.shape[0] * rows.shape[1] * 8 / 2
 
