@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL, THREAD_ENTRIES
+from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL, HARTIGAN_MOVES, THREAD_ENTRIES
 from .._messages import counted, warn
 from .._records import record
 from .._rendering import Part, table_of
@@ -31,9 +31,10 @@ from ..operators.sparse import compressed, permuted_columns
 from ..readable import Listing, Tabular, labels
 
 __all__ = [
-    "PAIRS", "Columns", "Fit", "Labels", "Search", "Weighted", "WeightedResult", "as_columns",
-    "check_l1_bound", "check_l1_bounds", "check_number_range", "l1_threshold", "matrix_product",
-    "membership", "nearest", "run_search", "split_weight", "warn_unless_converged",
+    "PAIRS", "Columns", "Fit", "Labels", "Search", "Step", "Weighted", "WeightedResult", "as_columns",
+    "best_moves", "check_l1_bound", "check_l1_bounds", "check_number_range", "exponential", "farthest",
+    "l1_threshold", "largest", "matrix_product", "membership", "nearest", "renumbered", "run_search",
+    "split_weight", "sums_of_squares", "warn_unless_converged",
 ]  # fmt: skip
 
 Labels = Index
@@ -176,6 +177,21 @@ class Columns:
         self.each_block(sums)
         return out
 
+    def labels(self, partition: Labels) -> Labels:
+        """Of each sample."""
+        return partition
+
+    def key(self, partition: Labels) -> Any:
+        """What partitions have in common that differ in the numbers of their clusters alone."""
+        return renumbered(partition)[0].tobytes()
+
+    def moved(self, partition: Labels, moves: dict[int, tuple[int, int]]) -> Labels:
+        """The partition after points have moved from one cluster to another."""
+        partition = partition.copy()
+        for i, (_, to) in moves.items():
+            partition[i] = to
+        return partition
+
     def centers(self, labels: Labels, n_clusters: int) -> NDArray[Any]:
         """Means of the clusters, in the caller's units."""
         centers = np.empty((n_clusters, self.p), self.dtype)
@@ -214,6 +230,13 @@ def membership(labels: Labels, n_clusters: int, weight: Array | None = None) -> 
     return member, np.bincount(labels, weight, n_clusters)
 
 
+def renumbered(labels: Labels) -> tuple[Labels, Labels]:
+    """Labels in the order in which clusters first occur, and that order."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[inverse], order
+
+
 def run_search(points: Array, search: Search, weight: Array | None = None) -> Any:
     """The result of a search on points in memory."""
     try:
@@ -224,26 +247,111 @@ def run_search(points: Array, search: Search, weight: Array | None = None) -> An
         return end.value
 
 
+class Step(NamedTuple):
+    """A partition, and what a search needs of its points.
+
+    Attributes
+    ----------
+    partition : labels, or what blocks of rows compute them from
+    sums : ndarray of shape (k, m)
+        Of the points of each cluster.
+    counts, sizes : ndarray of shape (k,)
+        Their weights, and their numbers.
+    total : float
+        The sum of the squared norms of all points.
+    far, gains : ndarray of shape (., 3)
+        Points with their clusters: the squared distances of those farthest from their centers, and by how
+        much a move of one point lowers the sum of squares, where that is most.
+    """
+
+    partition: Any
+    sums: Array
+    counts: Array
+    sizes: Labels
+    total: float
+    far: Array = np.empty((0, 3))
+    gains: Array = np.empty((0, 3))
+
+
 def _answer(points: Array, weight: Array | None, kind: str, given: Any) -> Any:
     """The answer to a query about points in memory; `BlockColumns` has a method for each kind of query."""
-    if kind == "squared_norms":
-        return np.einsum("ij,ij->i", points, points)
-    if kind == "products":
-        return points @ given.T
-    if kind == "nearest":
-        products = points @ given.T
-        labels = nearest(products, np.einsum("ij,ij->i", given, given))
-        return products, labels, membership(labels, len(given), weight)[0].T @ points
-    if kind == "sums":
-        return membership(*given, weight)[0].T @ points
     if kind == "rows":
         return points[given]
-    return ((points - points[given[0]]) ** 2).sum(axis=1)  # "distances_from"
+    if kind == "drawn":
+        _, point, near, key = given
+        distance = ((points - point) ** 2).sum(axis=1)
+        near = distance if near is None else np.minimum(near, distance)
+        mass = near if weight is None else weight * near
+        return near, int(np.argmax(mass / exponential(key, 0, len(near))))
+    squares = np.einsum("ij,ij->i", points, points)
+    total = float(squares.sum() if weight is None else weight @ squares)
+    if kind == "sums":
+        return _step(points, *given, weight, total)
+    centers, before, enough = given  # "nearest"
+    products, norms = points @ centers.T, np.einsum("ij,ij->i", centers, centers)
+    labels = nearest(products, norms)
+    step = _step(points, labels, len(centers), weight, total)
+    if step.sizes.all() and sums_of_squares(step) > enough:
+        return step
+    distance = squares[:, None] - 2 * products + norms
+    return step._replace(far=farthest(distance, labels), gains=best_moves(distance, labels, before, weight))
+
+
+def _step(points: Array, labels: Labels, k: int, weight: Array | None, total: float) -> Step:
+    member, counts = membership(labels, k, weight)
+    return Step(labels, member.T @ points, counts, np.bincount(labels, minlength=k), total)
 
 
 def nearest(products: Array, squares: Array) -> Labels:
     """The center nearest to each point, from their products and the squared norms of the centers."""
     return np.asarray(np.argmin(squares - 2 * products, axis=1))
+
+
+def sums_of_squares(step: Step) -> float:
+    """Between clusters that are not empty."""
+    return float(np.einsum("ij,ij->i", step.sums, step.sums) @ (1 / step.counts))
+
+
+def farthest(distance: Array, labels: Labels, first: int = 0) -> Array:
+    """The points farthest from their centers, two for each of these; rows count from `first`."""
+    n, k = distance.shape
+    return _points_of(distance[np.arange(n), labels], labels, 2 * k, first)
+
+
+def best_moves(
+    distance: Array, labels: Labels, before: tuple[Array, Labels], weight: Array | None, first: int = 0
+) -> Array:
+    """The points whose move to another cluster lowers the sum of squares most (Hartigan 1975).
+
+    A point of mass m at the distance d from a cluster of mass M adds d^2 m M/(M + m), and had M/(M - m). The
+    masses and numbers of the clusters are those before.
+    """
+    counts, sizes = before
+    mass = np.ones(len(labels)) if weight is None else weight
+    rows, own, others = np.arange(len(labels)), counts[labels], sizes[labels] > 1
+    saving = distance[rows, labels] * np.where(others, mass * own / np.where(others, own - mass, 1), 0)
+    cost = distance * (mass[:, None] * counts / (counts + mass[:, None]))
+    cost[rows, labels] = np.inf
+    return _points_of(saving - cost.min(axis=1), labels, HARTIGAN_MOVES, first)
+
+
+def _points_of(value: Array, labels: Labels, count: int, first: int) -> Array:
+    points = np.stack([np.arange(first, first + len(labels), dtype=np.float64), labels, value], axis=1)
+    return largest(points, count)
+
+
+def largest(points: Array, count: int) -> Array:
+    """So many (point, cluster, value) of the largest values, from the largest down."""
+    return points[np.argsort(-points[:, 2], kind="stable")[:count]]
+
+
+def exponential(key: int, first: int, n: int) -> Array:
+    """Exponential variates of the rows from `first`, each the same however the rows are divided.
+
+    The row of largest a_i / e_i is drawn with a probability proportional to a_i.
+    """
+    raw = np.random.PCG64(key).advance(first).random_raw(n)
+    return -np.log(((raw >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
 def _as_float(X: Any) -> Any:
@@ -334,7 +442,7 @@ class Fit:
     weights: Array
     trace: list[float]
     converged: bool
-    labels: Labels = field(default_factory=lambda: np.empty(0, np.intp))
+    partition: Any = None
 
 
 def l1_threshold(a: Array, bound: float) -> Array:

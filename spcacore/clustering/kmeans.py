@@ -4,8 +4,8 @@
 
 over w and partitions, b_j the sum of squares between clusters of variable j: by turns w = the soft threshold
 of b, and K-means on the columns sqrt(w_j) x_j. A K-means search is a generator that yields queries about its
-points ("squared_norms", "products", "sums", "rows", "distances_from"), which data in memory and in blocks of
-rows answer each in their way.
+points ("sums", "nearest", "rows", "drawn"), which data in memory and in blocks of rows answer each in their
+way. A partition is labels in memory, and of blocks what labels come from.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._labels import joined
-from .._limits import HARTIGAN_MOVES, LLOYD_STEPS
+from .._limits import LLOYD_STEPS
 from .._messages import convergence, few
 from .._records import replaced
-from .._types import MatrixLike, RandomSource, Weights
+from .._types import Index, MatrixLike, RandomSource, Weights
 from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
 from ..operators.blocks import SlicedRows
 from ..operators.partition import row_blocks
@@ -34,13 +34,15 @@ from .columns import (
     Array,
     Columns,
     Fit,
-    Labels,
     Search,
+    Step,
     WeightedResult,
     as_columns,
     check_l1_bound,
     check_number_range,
     l1_threshold,
+    renumbered,
+    sums_of_squares,
     warn_unless_converged,
 )
 from .kmeans_blocks import BlockColumns
@@ -88,7 +90,7 @@ class SparseKMeans(WeightedResult):
     ((2, 20), [0, 1, 2])
     """
 
-    labels: Labels
+    labels: Index
     weights: NDArray[Any]
     centers: NDArray[Any]
     objective: float
@@ -198,11 +200,12 @@ def sparse_kmeans(
     stopped = hook is not None and hook.ended
     if not stopped:
         warn_unless_converged(fit.converged, max_iter)
-    labels = _renumber(fit.labels)
+    labels, order = renumbered(columns.labels(fit.partition))
+    centers = columns.centers(fit.partition, n_clusters)[order]
     trace = np.ldexp(np.array(fit.trace), 2 * columns.exponent)
     if hook is not None:
         hook(Progress(0, 1, len(trace), float(trace[-1])))
-    weights, centers = fit.weights.astype(columns.dtype), columns.centers(labels, n_clusters)
+    weights = fit.weights.astype(columns.dtype)
     if columns.kept is not None:
         own, labels = labels, nearest_clusters(X, centers, weights)
         labels[columns.kept] = own
@@ -212,7 +215,7 @@ def sparse_kmeans(
     )  # fmt: skip
 
 
-def nearest_clusters(X: Any, centers: NDArray[Any], weights: NDArray[Any]) -> Labels:
+def nearest_clusters(X: Any, centers: NDArray[Any], weights: NDArray[Any]) -> Index:
     """The cluster of the center nearest to each row, in the weighted variables."""
     centers = centers.astype(np.float64)
     middle = centers.mean(axis=0)
@@ -238,17 +241,17 @@ def as_kmeans_input(X: Any, sample_weight: Any = None) -> Columns | BlockColumns
 
 def first_partitions(
     columns: Columns | BlockColumns, n_clusters: int, n_init: int, generator: np.random.Generator
-) -> list[Labels]:
+) -> list[Any]:
     """Partitions by K-means on all variables, equally weighted."""
     weights = np.full(columns.p, columns.p**-0.5)
-    return [labels for labels, _ in _kmeans_runs(columns, weights, n_clusters, n_init, generator)]
+    return [partition for partition, _ in _kmeans_runs(columns, weights, n_clusters, n_init, generator)]
 
 
 def best_partition(
     columns: Columns | BlockColumns,
     n_clusters: int,
     bound: float,
-    starts: list[Labels],
+    starts: list[Any],
     max_iter: int,
     generator: np.random.Generator,
     tell: Callable[[], bool] = lambda: False,
@@ -261,11 +264,11 @@ def best_partition(
     least = max(1e-9, 8 * float(np.finfo(columns.dtype).eps))  # what is no gain but rounding
     while best.converged:
         runs = _kmeans_runs(columns, best.weights, n_clusters, len(starts), generator)
-        labels, value = max(runs, key=lambda run: run[1])
+        partition, value = max(runs, key=lambda run: run[1])
         remaining = max_iter - len(best.trace)
         if remaining == 0 or not value > best.trace[-1] * (1 + least):
             break
-        more = _from_partitions(columns, n_clusters, bound, [labels], remaining, tell)
+        more = _from_partitions(columns, n_clusters, bound, [partition], remaining, tell)
         more.trace[:0] = best.trace
         best = more
     return best
@@ -275,7 +278,7 @@ def _from_partitions(
     columns: Columns | BlockColumns,
     n_clusters: int,
     bound: float,
-    starts: list[Labels],
+    starts: list[Any],
     max_iter: int,
     tell: Callable[[], bool],
 ) -> Fit:
@@ -284,20 +287,20 @@ def _from_partitions(
     Starts that reach the same partition continue as one.
     """
     finished: list[Fit] = []
-    seen: set[bytes] = set()
-    active = [Fit(np.empty(0), [], False, labels) for labels in starts]
+    seen: set[Any] = set()
+    active = [Fit(np.empty(0), [], False, partition) for partition in starts]
     for n_iter in range(1, max_iter + 1):
-        active = [run for run in active if _add_if_new(_renumber(run.labels).tobytes(), seen)]
-        sums = columns.sums_between([run.labels for run in active], n_clusters)
+        active = [run for run in active if _add_if_new(columns.key(run.partition), seen)]
+        sums = columns.sums_between([run.partition for run in active], n_clusters)
         for run, between in zip(active, sums, strict=True):
             run.weights = l1_threshold(between, bound)
             run.trace.append(float(run.weights @ between))
         last = tell() or n_iter == max_iter
-        searches = [(run.weights, lloyd(columns, run.labels, n_clusters)) for run in active]
+        searches = [(run.weights, lloyd(columns, run.partition, n_clusters)) for run in active]
         for run, (new, _) in zip(active, columns.run_searches(searches), strict=True):
-            run.converged = np.array_equal(new, run.labels)  # which fixes the weights, too
+            run.converged = columns.key(new) == columns.key(run.partition)  # which fixes the weights, too
             if not last:
-                run.labels = new
+                run.partition = new
         finished += [run for run in active if run.converged or last]
         active = [run for run in active if not run.converged]
         if last or not active:
@@ -305,7 +308,7 @@ def _from_partitions(
     return max(finished, key=lambda run: run.trace[-1])
 
 
-def _add_if_new(key: bytes, seen: set[bytes]) -> bool:
+def _add_if_new(key: Any, seen: set[Any]) -> bool:
     """Whether the key was not in the set, which it joins."""
     new = key not in seen
     seen.add(key)
@@ -318,146 +321,98 @@ def _kmeans_runs(
     n_clusters: int,
     n_init: int,
     generator: np.random.Generator,
-) -> list[tuple[Labels, float]]:
+) -> list[tuple[Any, float]]:
     """K-means from some starts: partitions, and their sums of squares between clusters."""
 
-    def run(first: int, draws: list[float]) -> Search:
-        labels, squares = yield from _kmeans_plus_plus(n_clusters, first, draws, columns.mass)
-        return (yield from lloyd(columns, labels, n_clusters, squares))
+    def run(first: int, keys: list[int]) -> Search:
+        step = yield from _kmeans_plus_plus(columns, first, keys)
+        return (yield from lloyd(columns, step, n_clusters))
 
     chance = None if columns.weight is None else columns.mass / columns.mass.sum()
     starts = [
-        (int(generator.choice(columns.n, p=chance)), generator.random(n_clusters - 1).tolist())
+        (int(generator.choice(columns.n, p=chance)), generator.integers(2**63, size=n_clusters - 1).tolist())
         for _ in range(n_init)
     ]
     return columns.run_searches([(weights, run(*start)) for start in starts])
 
 
-def lloyd(
-    columns: Columns | BlockColumns, labels: Labels, n_clusters: int, squares: Array | None = None
-) -> Search:
+def lloyd(columns: Columns | BlockColumns, begin: Any, n_clusters: int) -> Search:
     """Lloyd's steps and, where they end, moves of single points, until neither helps (Hartigan 1975).
 
-    Returns the partition and its sum of squares between clusters, which grows with every step. The squared
-    norms of the points may be known.
+    They begin with a partition, or with a step. Returns the partition and its sum of squares between
+    clusters, which grows with every step.
     """
-    if squares is None:
-        squares = yield "squared_norms", None
-    mass = columns.mass
-    least = 1e-11 * float(mass @ squares)
-    sums = yield "sums", (labels, n_clusters)
-    centers, value = _means(sums, labels, mass)
+    at: Step = begin if isinstance(begin, Step) else (yield "sums", (begin, n_clusters))
+    least, value = 1e-11 * at.total, sums_of_squares(at)
     for _ in range(LLOYD_STEPS):
         columns.poll()
-        products, new, new_sums = yield "nearest", centers
-        distance = squares[:, None] - 2 * products + np.einsum("ij,ij->i", centers, centers)
-        moves = _moves_to_empty_clusters(distance, new)
-        if moves:
-            points = yield "rows", list(moves)
-            new, new_sums = _moved(new, new_sums, moves, points, mass)
-        new_centers, new_value = _means(new_sums, new, mass)
+        new = yield "nearest", (at.sums / at.counts[:, None], (at.counts, at.sizes), value + least)
+        new = yield from _without_empty_clusters(columns, new)
+        new_value = sums_of_squares(new)
         if not new_value > value + least:
-            candidates = _candidates(distance, labels, least, mass)
-            if not candidates:
+            candidates = new.gains[new.gains[:, 2] > least]
+            if len(candidates) == 0:
                 break
-            points = yield "rows", candidates
-            new, new_sums = _hartigan_moves(labels, sums, candidates, points, least, mass)
-            new_centers, new_value = _means(new_sums, new, mass)
+            points = yield "rows", candidates[:, 0].astype(np.intp).tolist()
+            new = _hartigan_moves(columns, new, candidates, points, least)
+            new_value = sums_of_squares(new)
             if not new_value > value + least:
                 break
-        labels, sums, centers, value = new, new_sums, new_centers, new_value
-    return labels, value
-
-
-def _means(sums: Array, labels: Labels, mass: Array) -> tuple[Array, float]:
-    """The centers, and the sum of squares between clusters."""
-    counts = np.bincount(labels, mass, len(sums))
-    centers = sums / counts[:, None]
-    return centers, float(counts @ np.einsum("ij,ij->i", centers, centers))
-
-
-def _moved(
-    labels: Labels, sums: Array, moves: dict[int, int], points: Array, mass: Array
-) -> tuple[Labels, Array]:
-    """The labels and the sums of clusters after points have moved."""
-    labels, sums = labels.copy(), sums.copy()
-    for (i, to), point in zip(moves.items(), points, strict=True):
-        sums[labels[i]] -= mass[i] * point
-        sums[to] += mass[i] * point
-        labels[i] = to
-    return labels, sums
-
-
-def _candidates(distance: Array, labels: Labels, least: float, mass: Array) -> list[int]:
-    """Points that each lower the sum of squares within clusters by a move, from the largest gain down.
-
-    A point of mass m at the distance d from a cluster of mass M adds d^2 m M/(M + m), and had M/(M - m).
-    """
-    counts, sizes = np.bincount(labels, mass, distance.shape[1]), np.bincount(labels)
-    rows, own, others = np.arange(len(labels)), counts[labels], sizes[labels] > 1
-    saving = distance[rows, labels] * np.where(others, mass * own / np.where(others, own - mass, 1), 0)
-    cost = distance * (mass[:, None] * counts / (counts + mass[:, None]))
-    cost[rows, labels] = np.inf
-    gain = saving - cost.min(axis=1)
-    order = np.argsort(-gain, kind="stable")[:HARTIGAN_MOVES]
-    return order[gain[order] > least].tolist()
+        at, value = new, new_value
+    return at.partition, value
 
 
 def _hartigan_moves(
-    labels: Labels, sums: Array, candidates: list[int], points: Array, least: float, mass: Array
-) -> tuple[Labels, Array]:
-    """The labels and the sums of clusters after the candidates moved, each if that still gains, in turn."""
-    labels, sums = labels.copy(), sums.copy()
-    counts, sizes = np.bincount(labels, mass, len(sums)), np.bincount(labels, minlength=len(sums))
-    for i, point in zip(candidates, points, strict=True):
-        own, m = labels[i], mass[i]
-        distance = ((point - sums / counts[:, None]) ** 2).sum(axis=1)
+    columns: Columns | BlockColumns, step: Step, candidates: Array, points: Array, least: float
+) -> Step:
+    """The step after the candidates moved, each if that still gains, in turn."""
+    for (i, own), point in zip(candidates[:, :2].astype(np.intp).tolist(), points, strict=True):
+        m, counts = columns.mass[i], step.counts
+        distance = ((point - step.sums / counts[:, None]) ** 2).sum(axis=1)
         change = distance * (m * counts / (counts + m))
         change[own] = np.inf
         to = int(np.argmin(change))
-        if sizes[own] > 1 and distance[own] * m * counts[own] / (counts[own] - m) - change[to] > least:
-            for cluster, sign in ((own, -1), (to, 1)):
-                sums[cluster] += sign * m * point
-                counts[cluster] += sign * m
-                sizes[cluster] += sign
-            labels[i] = to
-    return labels, sums
+        if step.sizes[own] > 1 and distance[own] * m * counts[own] / (counts[own] - m) - change[to] > least:
+            step = _moved(columns, step, {i: (own, to)}, point[None])
+    return step
 
 
-def _moves_to_empty_clusters(distance: Array, labels: Labels) -> dict[int, int]:
-    """For every empty cluster the point farthest from its center, as `{point: cluster}`."""
-    counts = np.bincount(labels, minlength=distance.shape[1])
-    moves: dict[int, int] = {}
-    if counts.all():
-        return moves
-    own = distance[np.arange(len(labels)), labels]
-    for empty in np.flatnonzero(counts == 0):
-        i = int(np.argmax(np.where(counts[labels] > 1, own, -np.inf)))
-        counts[labels[i]] -= 1
-        moves[i], own[i] = int(empty), -np.inf
-    return moves
+def _moved(
+    columns: Columns | BlockColumns, step: Step, moves: dict[int, tuple[int, int]], points: Array
+) -> Step:
+    """The step after points have moved from one cluster to another."""
+    sums, counts, sizes = step.sums.copy(), step.counts.copy(), step.sizes.copy()
+    for (i, (own, to)), point in zip(moves.items(), points, strict=True):
+        for cluster, sign in ((own, -1), (to, 1)):
+            sums[cluster] += sign * columns.mass[i] * point
+            counts[cluster] += sign * columns.mass[i]
+            sizes[cluster] += sign
+    partition = columns.moved(step.partition, moves)
+    return step._replace(partition=partition, sums=sums, counts=counts, sizes=sizes)
 
 
-def _kmeans_plus_plus(n_clusters: int, first: int, draws: list[float], mass: Array) -> Search:
-    """Labels by random centers far apart (k-means++: Arthur and Vassilvitskii 2007, SODA, 1027-1035), and the
-    squared norms of the points."""
-    squares = yield "squared_norms", None
-    chosen, nearest = [first], np.full(len(squares), np.inf)
-    for draw in draws:
-        nearest = np.minimum(nearest, (yield "distances_from", (chosen[-1], squares)))
-        total = np.cumsum(mass * nearest)
-        i = int(np.searchsorted(total, draw * total[-1], side="right"))
-        chosen.append(min(i, len(nearest) - 1))
-    centers = yield "rows", chosen
-    products = yield "products", centers
-    distance = squares[:, None] - 2 * products + np.einsum("ij,ij->i", centers, centers)
-    labels = np.argmin(distance, axis=1)
-    for i, to in _moves_to_empty_clusters(distance, labels).items():
-        labels[i] = to
-    return labels, squares
+def _without_empty_clusters(columns: Columns | BlockColumns, step: Step) -> Search:
+    """The step with the point farthest from its center in every empty cluster."""
+    sizes, left = step.sizes.copy(), step.far[:, :2].astype(np.intp).tolist()
+    moves: dict[int, tuple[int, int]] = {}
+    for empty in np.flatnonzero(sizes == 0).tolist():
+        i, own = next(point for point in left if sizes[point[1]] > 1)
+        left.remove([i, own])
+        sizes[own] -= 1
+        moves[i] = own, empty
+    if not moves:
+        return step
+    points = yield "rows", list(moves)
+    gains = step.gains[~np.isin(step.gains[:, 0], list(moves))]
+    return _moved(columns, step, moves, points)._replace(gains=gains)
 
 
-def _renumber(labels: Labels) -> Labels:
-    """Labels in the order in which clusters first occur."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
+def _kmeans_plus_plus(columns: Columns | BlockColumns, first: int, keys: list[int]) -> Search:
+    """The step from random centers far apart (k-means++: Arthur and Vassilvitskii 2007, SODA, 1027-1035)."""
+    centers = yield "rows", [first]
+    near, i = None, first
+    for key in keys:
+        near, i = yield "drawn", (i, centers[-1], near, key)
+        centers = np.concatenate((centers, (yield "rows", [i])))
+    before = np.ones(len(centers)), np.ones(len(centers), np.intp)
+    return (yield from _without_empty_clusters(columns, (yield "nearest", (centers, before, np.inf))))

@@ -19,7 +19,7 @@ import spcacore
 from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans, sparse_kmeans_gap
 from spcacore.clustering import columns as memory
 from spcacore.clustering.kmeans import lloyd
-from spcacore.clustering.kmeans_blocks import BlockColumns
+from spcacore.clustering.kmeans_blocks import Assigned, BlockColumns
 
 KMeans = optional("sklearn.cluster", "KMeans")
 adjusted_rand_score = optional("sklearn.metrics", "adjusted_rand_score")
@@ -272,6 +272,7 @@ def test_kmeans_of_all_partitions(form, weighted):
         tolerance = 1e-4 if form is np.float32 else 1e-9
         assert found.objective <= best * (1 + tolerance)
         reached += found.objective >= best * (1 - tolerance)
+        assert found.n_iter <= 10
         assert found.labels[3] == np.argmin((Y[3] - found.centers) ** 2 @ found.weights) or not weighted
     assert reached >= 0.7 * tried
 
@@ -298,6 +299,10 @@ def test_a_point_moves_where_that_gains_more_than_rounding(gain, moves):
     labels, value = memory.run_search(points, lloyd(columns, np.array([0, 0, 1, 1]), 2))
     assert labels.tolist() == ([0, 1, 1, 1] if moves else [0, 0, 1, 1])
     assert value == pytest.approx(sums_between(points, labels).sum(), rel=1e-12)
+    columns = memory.as_columns(np.arange(3.0)[:, None], [2, 2, 4])  # the pair at one place is one row
+    joined, double = memory.run_search(points[:3], lloyd(columns, np.array([0, 0, 1]), 2), columns.weight)
+    assert joined.tolist() == labels[:3].tolist()
+    assert double == pytest.approx(2 * value, rel=1e-12)
 
 
 def test_kmeans_weights_by_a_convex_solver():
@@ -438,7 +443,7 @@ def test_passes_of_blocks():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_step_of_blocks_is_one_pass(seed):
-    """Noise, where many single points move: beside the steps there are the first norms and sums."""
+    """Noise, where many single points move: the steps, the first sums and the last labels."""
     X = np.random.default_rng(seed).standard_normal((150, 12))
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
     columns = BlockColumns(blocks)
@@ -455,9 +460,10 @@ def test_a_step_of_blocks_is_one_pass(seed):
             return end.value
 
     before = blocks.passes
-    search = lloyd(columns, np.arange(150) % 6, 6)
-    ((labels, value),) = columns.run_searches([(np.ones(12), counted(search))])
     points = (X - X.mean(axis=0)) * columns.unit
+    begin = Assigned(np.ones(12), points[:6], {}, np.zeros(6, np.uint64))
+    ((partition, value),) = columns.run_searches([(np.ones(12), counted(lloyd(columns, begin, 6)))])
+    labels = columns.labels(partition)
     assert blocks.passes - before == asked.count("nearest") + 2
     assert "rows" in asked
     assert value == pytest.approx(sums_between(points, labels).sum(), rel=1e-9)
