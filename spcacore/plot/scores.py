@@ -145,7 +145,7 @@ def _draw_points(ax: Axes, Z: Array, colored: tuple[Any, Any], labels: Any) -> N
     if values is not None:
         _scatter_numbers(ax, Z, values, style, str(getattr(labels, "name", None) or "label"))
     elif classes is not None:
-        _scatter_classes(ax, Z, *classes, style)
+        _scatter_classes(ax, Z, classes[0], classes[1], style)
     else:
         ax.scatter(*Z.T, color="0.6", **style)
 

@@ -98,10 +98,12 @@ class FieldSearch:
 
     def at_once(self) -> bool:
         """Whether a race comes first: where that is cheap, or variances do not tell whom to try."""
-        p, k = self.problem.p, self.cardinality
-        if p <= BRIEF_ORDER or p > FIELD_ORDER:
-            return False
-        return p <= FIELD_AT_ONCE or variances_tie(self.state.diagonal, min(4 * k, p))
+        return BRIEF_ORDER < self.problem.p <= FIELD_ORDER and self._untold()
+
+    def _untold(self) -> bool:
+        """Whether few variables tell nothing of the others: where all are few, or variances tie."""
+        p = self.problem.p
+        return p <= FIELD_AT_ONCE or variances_tie(self.state.diagonal, min(4 * self.cardinality, p))
 
     def probed(self, best: Solution) -> tuple[Solution | None, bool]:
         """The best of this component and those from a few variables, and whether that is enough.
@@ -110,7 +112,7 @@ class FieldSearch:
         next component, which came first: then every component is asked about.
         """
         ground = self.ground
-        if self.problem.p <= FIELD_AT_ONCE or ground.wide:
+        if ground.wide or self._untold():
             return best, False
         before, ground.value = ground.value, best.objective
         if ground.enough >= PROBES and not ground.moved and best.objective > PROBE_DROP * before:
