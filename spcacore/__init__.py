@@ -79,10 +79,9 @@ if TYPE_CHECKING:
     from .results import DSPCAComponent, ExactComponent, GreedyComponent, PMDComponent, SparseComponent
     from .selection.criteria import SparsitySelection, select_n_components, select_sparsity, sparsity_path
     from .selection.eigenvalues import CrossValidatedEigenvalues, cross_validated_eigenvalues
-    from .selection.prior import PriorSelection, select_prior
     from .selection.stability_result import Stability
     from .selection.stable_variables import stability
-    from .selection.tuning import SparsityPath
+    from .selection.tuning import PriorSelection, SparsityPath, select_prior
     from .solvers.certificates import OptimalityBound, optimality_bound
     from .solvers.exact import branch_and_bound
     from .solvers.generalized_power import gpower
@@ -138,11 +137,10 @@ _MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it i
     "progress": ("Progress", "SelectionProgress"),
     "results": ("DSPCAComponent", "ExactComponent", "GreedyComponent", "PMDComponent", "SparseComponent"),
     "selection.criteria": ("SparsitySelection", "select_n_components", "select_sparsity", "sparsity_path"),
-    "selection.prior": ("PriorSelection", "select_prior"),
+    "selection.tuning": ("PriorSelection", "SparsityPath", "select_prior"),
     "selection.eigenvalues": ("CrossValidatedEigenvalues", "cross_validated_eigenvalues"),
     "selection.stability_result": ("Stability",),
     "selection.stable_variables": ("stability",),
-    "selection.tuning": ("SparsityPath",),
     "solvers.certificates": ("OptimalityBound", "optimality_bound"),
     "solvers.exact": ("branch_and_bound",),
     "solvers.generalized_power": ("gpower",),

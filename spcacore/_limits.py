@@ -243,6 +243,7 @@ FIELD_ORDER = 8192  # variables between which A is formed in single precision: 2
 FIELD_SOME = 3072  # of more variables: as many of largest variance as others
 FIELD_PROBE = 768  # the same at first, to see whether one start is enough
 PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; starts of the race that tells
+PROBE_DROP = 0.8  # share of the component before that another must explain, or it is asked again
 FIELD_COLUMNS = 1024  # that are converted at a time
 # Times that a part of A gives way to the variables with which the ends of its race have most in common, where
 # a signal may be weak; how many ends these are, and how many times k variables of each
@@ -257,6 +258,7 @@ FIELD_AT_ONCE = 3072  # variables up to which that is not asked
 FIELD_SLACK = (0.25, 0.05)
 FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
+FIELD_NEAR = 0.05  # share of the best value by which it may then be below, to have its variables swapped
 # Columns of A, entries of each, and of X at once, that tell whether a part of A hides supports,
 PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
 PROBE_RUN = 8  # neighbors that are read together
@@ -403,15 +405,22 @@ IN_TURN_NODES = 5000  # of a search for fewer nonzeros, whose bound then leaves 
 NODE_CHILDREN = 8  # of a node; the last stands for all that remain
 FRONTIER_BYTES = 1 << 28  # of nodes beyond which the newest go first
 BOUND_SHARE = 0.2  # of the time, after which a search that may not end asks for bounds that need no tree
-JOINT_ITERATIONS = 300  # of alternating directions for a bound on several components
-JOINT_CHECK = 10  # of them between looks at the bound that they give
-JOINT_STALL = 2e-4  # share by which four such looks must lower it
-JOINT_NODES = 2000  # of the tree for each number of nonzeros, which then lowers that bound
+JOINT_ITERATIONS = 240  # of alternating directions for a bound on several components,
+JOINT_EFFORT = 5e9  # times the cube of the variables, at most,
+JOINT_ROUNDS, JOINT_FREE_ROUNDS = 8, 2  # and a third of them again, from supports that trees find
+JOINT_CHECK = 10  # of them between looks at the bound that they give, and for other supports
+JOINT_ENTERING = 10  # of those
+JOINT_STALL = 2e-4  # share by which four such looks, or a round, must lower it
+JOINT_NODES, JOINT_TREE = (
+    8000,
+    2e8,
+)  # of the tree for each number of nonzeros, and times the square of the variables
 CERTIFIED_ORDER = 500  # variables of a pencil whose ratio is bounded at a cardinality
 CERTIFIED_NODES = 2000  # of a tree for that,
 CERTIFIED_TREES = 4  # and trees at larger ratios, where the first does not end
+CERTIFIED_ITERATIONS, CERTIFIED_CHECK = 300, 10  # of alternating directions for one, and between two looks
+CERTIFIED_STALL = 2e-4  # share by which four such looks must lower it
 CERTIFIED_ROUNDS = 8  # relaxations of it, each at the bound of the one before
-JOINT_STARTS, JOINT_START_ROUNDS = 64, 4  # columns, and steps of truncated power, for what that tree beats
 BATCH_SECONDS = 0.01  # that a batch of nodes is to take, about
 
 # Paths and selection

@@ -29,6 +29,7 @@ __all__ = [
     "check_choice",
     "check_flag_or_vector",
     "check_sample_weight",
+    "check_shape",
     "check_weights",
     "column_names",
     "default_cardinality",
@@ -43,9 +44,14 @@ __all__ = [
     "number",
     "output_array",
     "per_component",
+    "positive",
     "raise_not_finite",
     "real_array",
     "refuse_not_finite",
+    "refuse_products",
+    "require_entries",
+    "require_memory",
+    "several",
     "without_label",
 ]  # fmt: skip
 
@@ -118,8 +124,8 @@ def _shape(x: Any) -> tuple[int, ...]:
 
 
 def real_array(
-    x: Any, name: str, *, ndim: int | tuple[int, ...], finite: bool = True, empty: bool = False,
-    labels: Any = None,
+    x: Any, name: str, *, ndim: int | tuple[int, ...], shape: tuple[int | str, ...] | None = None,
+    finite: bool = True, empty: bool = False, labels: Any = None,
 ) -> NDArray[Any]:  # fmt: skip
     """Return `x` as an aligned native float array, by reference wherever the dtype allows it.
 
@@ -171,7 +177,33 @@ def real_array(
         a = np.require(a, float_type(a.dtype), ["A"])
     if finite:
         refuse_not_finite(a, name)
+    if shape is not None:
+        check_shape(a, name, *shape)
     return a
+
+
+def check_shape(a: Any, name: str, *needed: int | str) -> None:
+    """Refuse what has another shape; a word stands for any number."""
+    if len(a.shape) != len(needed) or any(n not in (m, str(n)) for m, n in zip(a.shape, needed, strict=True)):
+        raise ValueError(f"{name} has shape {a.shape} where ({', '.join(map(str, needed))}) is needed")
+
+
+def refuse_products(X: Any, name: str, needed: str = "entries") -> None:
+    """Refuse an operator."""
+    if has_only_products(X):
+        raise TypeError(f"{name} must have {needed}; an operator offers only products")
+
+
+def require_memory(X: Any, what: str, name: str = "X", instead: str = "") -> None:
+    """Refuse blocks of rows."""
+    if is_row_blocks(X):
+        raise TypeError(f"{what} the data in memory, and {name} is in blocks of rows{instead}")
+
+
+def require_entries(problem: Any, what: str, instead: str = "") -> None:
+    """Refuse a problem of products alone for what needs the diagonal, which it has not."""
+    if problem.diagonal is None:
+        raise ValueError(f"{what} needs the entries of X; an operator offers only products{instead}")
 
 
 def _may_be_number(entry: Any) -> bool:
@@ -329,6 +361,24 @@ def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
         allowed = f"at least {low:g}" if high == math.inf else f"in [{low:g}, {high:g}]"
         raise ValueError(f"{name} must be {allowed}, not {value!r}{as_share(result, high)}")
     return result
+
+
+def positive(value: Any, name: str, high: float = math.inf, *, closed: bool = False) -> float:
+    """A finite number above zero, and below `high`, or at most that."""
+    result = number(value, name, -math.inf) if value == value else math.nan
+    if not (0 < result < high or (closed and result == high)):
+        rest = "finite" if high == math.inf else f"{'at most' if closed else 'below'} {high:g}"
+        raise ValueError(f"{name} must be positive and {rest}, not {value!r}{as_share(result, high)}")
+    return result
+
+
+def several(values: Any, name: str, what: str = "numbers", why: str = "") -> list[Any]:
+    """The members of a sequence, at least one."""
+    if isinstance(values, (str, bytes, dict)) or not np.iterable(values):
+        raise TypeError(f"{name} must be a sequence of {what}, not {values!r}")
+    if len(found := list(values)) == 0:
+        raise ValueError(f"{name} is empty{why}")
+    return found
 
 
 def as_share(value: float, high: float) -> str:

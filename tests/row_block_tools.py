@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 N, P = 420, 300
 METHODS = {
@@ -43,16 +44,16 @@ def data(n=N, p=P, seed=0, dtype=np.float64):
 
 def same(result, expected, tol):
     assert np.array_equal(result.loadings != 0, expected.loadings != 0)
-    np.testing.assert_allclose(result.loadings, expected.loadings, rtol=0, atol=tol)
-    np.testing.assert_allclose(result.explained_variance, expected.explained_variance, rtol=tol)
-    np.testing.assert_allclose(result.total_variance, expected.total_variance, rtol=tol)
+    assert_allclose(result.loadings, expected.loadings, rtol=0, atol=tol)
+    assert_allclose(result.explained_variance, expected.explained_variance, rtol=tol)
+    assert_allclose(result.total_variance, expected.total_variance, rtol=tol)
     assert result.n_samples == expected.n_samples
     assert result.loadings.dtype == expected.loadings.dtype
     for name in ("mean", "scale"):
         a, b = getattr(result, name), getattr(expected, name)
         assert (a is None) == (b is None)
         if a is not None:
-            np.testing.assert_allclose(a, b, rtol=max(tol, 1e-12), atol=1e-12)
+            assert_allclose(a, b, rtol=max(tol, 1e-12), atol=1e-12)
 
 
 class Rows:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL, THREAD_ENTRIES
+from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL, HARTIGAN_MOVES, THREAD_ENTRIES
 from .._messages import counted, warn
 from .._records import record
 from .._rendering import Part, table_of
 from .._types import Array, Index
 from .._validation import (
+    check_sample_weight,
     column_names,
     float_type,
-    is_row_blocks,
     is_sparse,
     number,
     real_array,
@@ -31,26 +31,11 @@ from ..operators.sparse import compressed, permuted_columns
 from ..readable import Listing, Tabular, labels
 
 __all__ = [
-    "PAIRS",
-    "Columns",
-    "Fit",
-    "Labels",
-    "Search",
-    "Weighted",
-    "WeightedResult",
-    "as_columns",
-    "check_l1_bound",
-    "check_l1_bounds",
-    "check_number_range",
-    "l1_threshold",
-    "matrix_product",
-    "membership",
-    "nearest",
-    "require_memory",
-    "run_search",
-    "warn_unless_converged",
-]
-
+    "PAIRS", "Columns", "Fit", "Labels", "Search", "Step", "Weighted", "WeightedResult", "as_columns",
+    "best_moves", "check_l1_bound", "check_l1_bounds", "check_number_range", "exponential", "farthest",
+    "l1_threshold", "largest", "matrix_product", "membership", "nearest", "renumbered", "run_search",
+    "split_weight", "sums_of_squares", "warn_unless_converged",
+]  # fmt: skip
 
 Labels = Index
 Search = Generator[tuple[str, Any], Any, Any]  # yields queries about points, receives the answers
@@ -73,6 +58,10 @@ class Columns:
     names : tuple of str or None
     rows : ndarray of shape (p, n) or None
         All variables as `blocks` yields them; None where it computes them from `source`.
+    weight : ndarray of shape (n,) or None
+        How many samples each row stands for, each more than none. Variables are centered by it.
+    kept : ndarray or None
+        Which rows of the caller's these are, where some have the weight 0.
     poll : callable
         Called before each block; what it raises ends the call.
     """
@@ -83,6 +72,13 @@ class Columns:
     names: tuple[str, ...] | None
     rows: NDArray[Any] | None = None
     poll: Callable[[], object] = lambda: None
+    weight: Array | None = None
+    kept: Labels | None = None
+
+    @property
+    def mass(self) -> Array:
+        """How many samples each row stands for."""
+        return np.ones(self.n) if self.weight is None else self.weight
 
     @property
     def n(self) -> int:
@@ -131,7 +127,7 @@ class Columns:
         np.subtract(columns.toarray() if is_sparse(columns) else columns, middle[:, None], out=T)
         T *= self.dtype.type(math.ldexp(1.0, -self.exponent))
         if centered:
-            T -= T.mean(axis=1, keepdims=True)
+            T -= np.average(T, axis=1, weights=self.weight)[:, None].astype(T.dtype)
         return T
 
     def weighted_rows(self, w: Array) -> NDArray[Any]:
@@ -162,14 +158,15 @@ class Columns:
         for weights, search in searches:
             if weights is not last:
                 points, last = self.points(weights), weights
-            results.append(run_search(points, search))
+            results.append(run_search(points, search, self.weight))
         return results
 
     def sums_between(self, partitions: list[Labels], n_clusters: int) -> Array:
         """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
         out = np.empty((len(partitions), self.p))
         each = [
-            member / np.sqrt(counts) for member, counts in (membership(l, n_clusters) for l in partitions)
+            member / np.sqrt(counts)
+            for member, counts in (membership(l, n_clusters, self.weight) for l in partitions)
         ]
         members = np.hstack([np.empty((self.n, 0)), *each]).T.astype(self.dtype, order="C")
 
@@ -180,10 +177,25 @@ class Columns:
         self.each_block(sums)
         return out
 
+    def labels(self, partition: Labels) -> Labels:
+        """Of each sample."""
+        return partition
+
+    def key(self, partition: Labels) -> Any:
+        """What partitions have in common that differ in the numbers of their clusters alone."""
+        return renumbered(partition)[0].tobytes()
+
+    def moved(self, partition: Labels, moves: dict[int, tuple[int, int]]) -> Labels:
+        """The partition after points have moved from one cluster to another."""
+        partition = partition.copy()
+        for i, (_, to) in moves.items():
+            partition[i] = to
+        return partition
+
     def centers(self, labels: Labels, n_clusters: int) -> NDArray[Any]:
         """Means of the clusters, in the caller's units."""
         centers = np.empty((n_clusters, self.p), self.dtype)
-        member, counts = membership(labels, n_clusters)
+        member, counts = membership(labels, n_clusters, self.weight)
         member = (member / counts).T.astype(self.dtype, order="C")
 
         def means(part: Any, T: NDArray[Any]) -> None:
@@ -210,42 +222,136 @@ def matrix_product(A: NDArray[Any], B: NDArray[Any] | None = None) -> NDArray[An
     return out
 
 
-def membership(labels: Labels, n_clusters: int) -> tuple[Array, Labels]:
-    """The (n, n_clusters) matrix of zeros and ones, and the sizes of the clusters."""
+def membership(labels: Labels, n_clusters: int, weight: Array | None = None) -> tuple[Array, Array]:
+    """The (n, n_clusters) matrix of zeros and weights (ones), and the weights of the clusters."""
     member = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
-    return member, np.bincount(labels, minlength=n_clusters)
+    if weight is not None:
+        member *= weight[:, None]
+    return member, np.bincount(labels, weight, n_clusters)
 
 
-def run_search(points: Array, search: Search) -> Any:
+def renumbered(labels: Labels) -> tuple[Labels, Labels]:
+    """Labels in the order in which clusters first occur, and that order."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[inverse], order
+
+
+def run_search(points: Array, search: Search, weight: Array | None = None) -> Any:
     """The result of a search on points in memory."""
     try:
         query = next(search)
         while True:
-            query = search.send(_answer(points, *query))
+            query = search.send(_answer(points, weight, *query))
     except StopIteration as end:
         return end.value
 
 
-def _answer(points: Array, kind: str, given: Any) -> Any:
+class Step(NamedTuple):
+    """A partition, and what a search needs of its points.
+
+    Attributes
+    ----------
+    partition : labels, or what blocks of rows compute them from
+    sums : ndarray of shape (k, m)
+        Of the points of each cluster.
+    counts, sizes : ndarray of shape (k,)
+        Their weights, and their numbers.
+    total : float
+        The sum of the squared norms of all points.
+    far, gains : ndarray of shape (., 3)
+        Points with their clusters: the squared distances of those farthest from their centers, and by how
+        much a move of one point lowers the sum of squares, where that is most.
+    """
+
+    partition: Any
+    sums: Array
+    counts: Array
+    sizes: Labels
+    total: float
+    far: Array = np.empty((0, 3))
+    gains: Array = np.empty((0, 3))
+
+
+def _answer(points: Array, weight: Array | None, kind: str, given: Any) -> Any:
     """The answer to a query about points in memory; `BlockColumns` has a method for each kind of query."""
-    if kind == "squared_norms":
-        return np.einsum("ij,ij->i", points, points)
-    if kind == "products":
-        return points @ given.T
-    if kind == "nearest":
-        products = points @ given.T
-        labels = nearest(products, np.einsum("ij,ij->i", given, given))
-        return products, labels, membership(labels, len(given))[0].T @ points
-    if kind == "sums":
-        return membership(*given)[0].T @ points
     if kind == "rows":
         return points[given]
-    return ((points - points[given[0]]) ** 2).sum(axis=1)  # "distances_from"
+    if kind == "drawn":
+        _, point, near, key = given
+        distance = ((points - point) ** 2).sum(axis=1)
+        near = distance if near is None else np.minimum(near, distance)
+        mass = near if weight is None else weight * near
+        return near, int(np.argmax(mass / exponential(key, 0, len(near))))
+    squares = np.einsum("ij,ij->i", points, points)
+    total = float(squares.sum() if weight is None else weight @ squares)
+    if kind == "sums":
+        return _step(points, *given, weight, total)
+    centers, before, enough = given  # "nearest"
+    products, norms = points @ centers.T, np.einsum("ij,ij->i", centers, centers)
+    labels = nearest(products, norms)
+    step = _step(points, labels, len(centers), weight, total)
+    if step.sizes.all() and sums_of_squares(step) > enough:
+        return step
+    distance = squares[:, None] - 2 * products + norms
+    return step._replace(far=farthest(distance, labels), gains=best_moves(distance, labels, before, weight))
+
+
+def _step(points: Array, labels: Labels, k: int, weight: Array | None, total: float) -> Step:
+    member, counts = membership(labels, k, weight)
+    return Step(labels, member.T @ points, counts, np.bincount(labels, minlength=k), total)
 
 
 def nearest(products: Array, squares: Array) -> Labels:
     """The center nearest to each point, from their products and the squared norms of the centers."""
     return np.asarray(np.argmin(squares - 2 * products, axis=1))
+
+
+def sums_of_squares(step: Step) -> float:
+    """Between clusters that are not empty."""
+    return float(np.einsum("ij,ij->i", step.sums, step.sums) @ (1 / step.counts))
+
+
+def farthest(distance: Array, labels: Labels, first: int = 0) -> Array:
+    """The points farthest from their centers, two for each of these; rows count from `first`."""
+    n, k = distance.shape
+    return _points_of(distance[np.arange(n), labels], labels, 2 * k, first)
+
+
+def best_moves(
+    distance: Array, labels: Labels, before: tuple[Array, Labels], weight: Array | None, first: int = 0
+) -> Array:
+    """The points whose move to another cluster lowers the sum of squares most (Hartigan 1975).
+
+    A point of mass m at the distance d from a cluster of mass M adds d^2 m M/(M + m), and had M/(M - m). The
+    masses and numbers of the clusters are those before.
+    """
+    counts, sizes = before
+    mass = np.ones(len(labels)) if weight is None else weight
+    rows, own, others = np.arange(len(labels)), counts[labels], sizes[labels] > 1
+    saving = distance[rows, labels] * np.where(others, mass * own / np.where(others, own - mass, 1), 0)
+    cost = distance * (mass[:, None] * counts / (counts + mass[:, None]))
+    cost[rows, labels] = np.inf
+    return _points_of(saving - cost.min(axis=1), labels, HARTIGAN_MOVES, first)
+
+
+def _points_of(value: Array, labels: Labels, count: int, first: int) -> Array:
+    points = np.stack([np.arange(first, first + len(labels), dtype=np.float64), labels, value], axis=1)
+    return largest(points, count)
+
+
+def largest(points: Array, count: int) -> Array:
+    """So many (point, cluster, value) of the largest values, from the largest down."""
+    return points[np.argsort(-points[:, 2], kind="stable")[:count]]
+
+
+def exponential(key: int, first: int, n: int) -> Array:
+    """Exponential variates of the rows from `first`, each the same however the rows are divided.
+
+    The row of largest a_i / e_i is drawn with a probability proportional to a_i.
+    """
+    raw = np.random.PCG64(key).advance(first).random_raw(n)
+    return -np.log(((raw >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
 def _as_float(X: Any) -> Any:
@@ -257,9 +363,11 @@ def _as_float(X: Any) -> Any:
     return a.astype(float_type(a.dtype), copy=False)
 
 
-def as_columns(X: Any) -> Columns:
-    """The checked variables of data in memory."""
+def as_columns(X: Any, sample_weight: Any = None) -> Columns:
+    """The checked variables of data in memory, of rows of positive weight."""
     names, a = column_names(X), _as_float(X)
+    weight, kept = split_weight(sample_weight, a.shape[0])
+    a = a if kept is None else a[kept]
     if a.shape[0] < 2:
         raise ValueError(PAIRS)
     low, high = (np.asarray(m.toarray()).ravel() if is_sparse(m) else m for m in (a.min(0), a.max(0)))
@@ -268,7 +376,16 @@ def as_columns(X: Any) -> Columns:
         middle = np.where(low == high, low, low / 2 + high / 2)
     if not half_range > 0:
         raise ValueError("X has no variance: all its rows are equal")
-    return Columns(a, middle, math.frexp(half_range)[1], names)
+    return Columns(a, middle, math.frexp(half_range)[1], names, weight=weight, kept=kept)
+
+
+def split_weight(sample_weight: Any, n: int) -> tuple[Array | None, Labels | None]:
+    """The weights that are positive and, where others are not, whose they are."""
+    weight = check_sample_weight(sample_weight, n)
+    if weight is None or weight.all():
+        return weight, None
+    kept = np.flatnonzero(weight)
+    return weight[kept], kept
 
 
 def check_number_range(columns: Any, power: int, bound: float) -> None:
@@ -281,12 +398,6 @@ def check_number_range(columns: Any, power: int, bound: float) -> None:
             f"X has differences of the order of {size}, whose {'squares' * (power == 2) or 'sums'} are "
             f"beyond the number range of {columns.dtype}; rescale it"
         )
-
-
-def require_memory(X: Any, what: str) -> None:
-    """Raise for blocks of rows."""
-    if is_row_blocks(X):
-        raise TypeError(f"{what} the data in memory, and X is in blocks of rows")
 
 
 # ---- nonnegative weights of variables with a bound on their l1 norm -------------------------------------
@@ -331,7 +442,7 @@ class Fit:
     weights: Array
     trace: list[float]
     converged: bool
-    labels: Labels = field(default_factory=lambda: np.empty(0, np.intp))
+    partition: Any = None
 
 
 def l1_threshold(a: Array, bound: float) -> Array:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._messages import convergence, counted
 from .._types import MatrixLike, Metric
-from .._validation import check_choice, integer, number
+from .._validation import check_choice, integer, number, require_memory
 from .columns import (
     Array,
     Columns,
@@ -42,7 +42,6 @@ from .columns import (
     check_number_range,
     l1_threshold,
     matrix_product,
-    require_memory,
     warn_unless_converged,
 )
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._messages import counted
 from .._types import MatrixLike, Metric, RandomSource
-from .._validation import as_seed, check_choice, integer
+from .._validation import as_seed, check_choice, integer, require_memory
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
@@ -23,7 +23,6 @@ from .columns import (
     as_columns,
     check_l1_bounds,
     check_number_range,
-    require_memory,
     warn_unless_converged,
 )
 from .dissimilarity import METRICS, best_weights, check_iterations, starting_vectors

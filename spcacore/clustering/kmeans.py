@@ -4,8 +4,8 @@
 
 over w and partitions, b_j the sum of squares between clusters of variable j: by turns w = the soft threshold
 of b, and K-means on the columns sqrt(w_j) x_j. A K-means search is a generator that yields queries about its
-points ("squared_norms", "products", "sums", "rows", "distances_from"), which data in memory and in blocks of
-rows answer each in their way.
+points ("sums", "nearest", "rows", "drawn"), which data in memory and in blocks of rows answer each in their
+way. A partition is labels in memory, and of blocks what labels come from.
 """
 
 from __future__ import annotations
@@ -18,32 +18,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import HARTIGAN_MOVES, LLOYD_STEPS
+from .._labels import joined
+from .._limits import LLOYD_STEPS
 from .._messages import convergence, few
 from .._records import replaced
-from .._types import MatrixLike, RandomSource
+from .._types import Index, MatrixLike, RandomSource, Weights
 from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
 from ..operators.blocks import SlicedRows
 from ..operators.partition import row_blocks
 from ..operators.sparse import compressed
+from ..operators.transform import scores
 from ..progress import Callback, Progress, check_callback
 from .columns import (
     PAIRS,
     Array,
     Columns,
     Fit,
-    Labels,
     Search,
+    Step,
     WeightedResult,
     as_columns,
     check_l1_bound,
     check_number_range,
     l1_threshold,
+    renumbered,
+    sums_of_squares,
     warn_unless_converged,
 )
 from .kmeans_blocks import BlockColumns
 
-__all__ = ["SparseKMeans", "as_kmeans_input", "best_partition", "first_partitions", "lloyd", "sparse_kmeans"]
+__all__ = [
+    "SparseKMeans",
+    "as_kmeans_input",
+    "best_partition",
+    "first_partitions",
+    "lloyd",
+    "nearest_clusters",
+    "sparse_kmeans",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +90,7 @@ class SparseKMeans(WeightedResult):
     ((2, 20), [0, 1, 2])
     """
 
-    labels: Labels
+    labels: Index
     weights: NDArray[Any]
     centers: NDArray[Any]
     objective: float
@@ -102,6 +114,7 @@ def sparse_kmeans(
     *,
     n_init: int = 20,
     max_iter: int = 100,
+    sample_weight: Weights = None,
     rng: RandomSource = None,
     callback: Callback | None = None,
 ) -> SparseKMeans:
@@ -124,13 +137,17 @@ def sparse_kmeans(
         K-means reads blocks of rows once, for several starts together, and rows of single points; a
         smaller `n_init` needs fewer passes.
     n_clusters : int
-        In [2, n].
+        At least 2 and at most the number of rows.
     l1_bound : float
         In [1, sqrt(p)]. See `sparse_kmeans_gap`.
     n_init : int, default 20
         Number of random starts.
     max_iter : int, default 100
         Largest number of changes of the weights. The search ends before that when no label changes.
+    sample_weight : array-like of shape (n,), optional
+        How many samples each row stands for, at least 0: means and sums of squares are the same as if each
+        row were repeated that often. The sum must be above 1. A row of weight 0 has the label of the nearest
+        center.
     rng : None, int or numpy Generator, optional
         For the starts. None is a fixed seed.
     callback : callable or True, optional
@@ -168,7 +185,7 @@ def sparse_kmeans(
     max_iter = integer(max_iter, "max_iter", 1)
     n_init = integer(n_init, "n_init", 1)
     seed = as_seed(rng)
-    columns = as_kmeans_input(X)
+    columns = as_kmeans_input(X, joined(X, sample_weight, "sample_weight"))
     n_clusters = integer(n_clusters, "n_clusters", 2, columns.n)
     bound = check_l1_bound(l1_bound, "l1_bound", columns.p)
     check_number_range(columns, 2, bound)
@@ -183,43 +200,58 @@ def sparse_kmeans(
     stopped = hook is not None and hook.ended
     if not stopped:
         warn_unless_converged(fit.converged, max_iter)
-    labels = _renumber(fit.labels)
+    labels, order = renumbered(columns.labels(fit.partition))
+    centers = columns.centers(fit.partition, n_clusters)[order]
     trace = np.ldexp(np.array(fit.trace), 2 * columns.exponent)
     if hook is not None:
         hook(Progress(0, 1, len(trace), float(trace[-1])))
+    weights = fit.weights.astype(columns.dtype)
+    if columns.kept is not None:
+        own, labels = labels, nearest_clusters(X, centers, weights)
+        labels[columns.kept] = own
     return SparseKMeans(
-        labels, fit.weights.astype(columns.dtype), columns.centers(labels, n_clusters), float(trace[-1]),
+        labels, weights, centers, float(trace[-1]),
         trace, len(trace), fit.converged and not stopped, bound, columns.names,
     )  # fmt: skip
 
 
-def as_kmeans_input(X: Any) -> Columns | BlockColumns:
+def nearest_clusters(X: Any, centers: NDArray[Any], weights: NDArray[Any]) -> Index:
+    """The cluster of the center nearest to each row, in the weighted variables."""
+    centers = centers.astype(np.float64)
+    middle = centers.mean(axis=0)
+    between = weights[:, None] * (centers - middle).T  # the distance less what all share, halved
+    nearness = scores(X, between, middle, None) - 0.5 * np.sum(between * (centers - middle).T, axis=0)
+    return np.asarray(np.argmax(nearness, axis=1))
+
+
+def as_kmeans_input(X: Any, sample_weight: Any = None) -> Columns | BlockColumns:
     """Dense data by variables; sparse data and row blocks by blocks of rows."""
     if not (is_sparse(X) or is_row_blocks(X)):
-        return as_columns(X)
+        return as_columns(X, sample_weight)
     blocks = row_blocks(compressed(X), block_bytes=LARGEST) if is_sparse(X) else row_blocks(X).held()
     if isinstance(blocks, SlicedRows) and blocks.n_blocks == 1 and not is_sparse(X):
         rows = blocks.whole()  # which memory holds in each pass anyway
         if not is_sparse(rows):
-            return replaced(as_columns(rows), names=blocks.names)
-    if blocks.shape[0] < 2:
+            return replaced(as_columns(rows, sample_weight), names=blocks.names)
+    columns = BlockColumns(blocks, sample_weight=sample_weight)
+    if columns.n < 2:
         raise ValueError(PAIRS)
-    return BlockColumns(blocks)
+    return columns
 
 
 def first_partitions(
     columns: Columns | BlockColumns, n_clusters: int, n_init: int, generator: np.random.Generator
-) -> list[Labels]:
+) -> list[Any]:
     """Partitions by K-means on all variables, equally weighted."""
     weights = np.full(columns.p, columns.p**-0.5)
-    return [labels for labels, _ in _kmeans_runs(columns, weights, n_clusters, n_init, generator)]
+    return [partition for partition, _ in _kmeans_runs(columns, weights, n_clusters, n_init, generator)]
 
 
 def best_partition(
     columns: Columns | BlockColumns,
     n_clusters: int,
     bound: float,
-    starts: list[Labels],
+    starts: list[Any],
     max_iter: int,
     generator: np.random.Generator,
     tell: Callable[[], bool] = lambda: False,
@@ -229,13 +261,14 @@ def best_partition(
     `tell` hears of each change of the weights, and says whether the search is to end.
     """
     best = _from_partitions(columns, n_clusters, bound, starts, max_iter, tell)
+    least = max(1e-9, 8 * float(np.finfo(columns.dtype).eps))  # what is no gain but rounding
     while best.converged:
         runs = _kmeans_runs(columns, best.weights, n_clusters, len(starts), generator)
-        labels, value = max(runs, key=lambda run: run[1])
+        partition, value = max(runs, key=lambda run: run[1])
         remaining = max_iter - len(best.trace)
-        if remaining == 0 or not value > best.trace[-1] * (1 + 1e-9):
+        if remaining == 0 or not value > best.trace[-1] * (1 + least):
             break
-        more = _from_partitions(columns, n_clusters, bound, [labels], remaining, tell)
+        more = _from_partitions(columns, n_clusters, bound, [partition], remaining, tell)
         more.trace[:0] = best.trace
         best = more
     return best
@@ -245,7 +278,7 @@ def _from_partitions(
     columns: Columns | BlockColumns,
     n_clusters: int,
     bound: float,
-    starts: list[Labels],
+    starts: list[Any],
     max_iter: int,
     tell: Callable[[], bool],
 ) -> Fit:
@@ -254,20 +287,20 @@ def _from_partitions(
     Starts that reach the same partition continue as one.
     """
     finished: list[Fit] = []
-    seen: set[bytes] = set()
-    active = [Fit(np.empty(0), [], False, labels) for labels in starts]
+    seen: set[Any] = set()
+    active = [Fit(np.empty(0), [], False, partition) for partition in starts]
     for n_iter in range(1, max_iter + 1):
-        active = [run for run in active if _add_if_new(_renumber(run.labels).tobytes(), seen)]
-        sums = columns.sums_between([run.labels for run in active], n_clusters)
+        active = [run for run in active if _add_if_new(columns.key(run.partition), seen)]
+        sums = columns.sums_between([run.partition for run in active], n_clusters)
         for run, between in zip(active, sums, strict=True):
             run.weights = l1_threshold(between, bound)
             run.trace.append(float(run.weights @ between))
         last = tell() or n_iter == max_iter
-        searches = [(run.weights, lloyd(columns, run.labels, n_clusters)) for run in active]
+        searches = [(run.weights, lloyd(columns, run.partition, n_clusters)) for run in active]
         for run, (new, _) in zip(active, columns.run_searches(searches), strict=True):
-            run.converged = np.array_equal(new, run.labels)  # which fixes the weights, too
+            run.converged = columns.key(new) == columns.key(run.partition)  # which fixes the weights, too
             if not last:
-                run.labels = new
+                run.partition = new
         finished += [run for run in active if run.converged or last]
         active = [run for run in active if not run.converged]
         if last or not active:
@@ -275,7 +308,7 @@ def _from_partitions(
     return max(finished, key=lambda run: run.trace[-1])
 
 
-def _add_if_new(key: bytes, seen: set[bytes]) -> bool:
+def _add_if_new(key: Any, seen: set[Any]) -> bool:
     """Whether the key was not in the set, which it joins."""
     new = key not in seen
     seen.add(key)
@@ -288,138 +321,98 @@ def _kmeans_runs(
     n_clusters: int,
     n_init: int,
     generator: np.random.Generator,
-) -> list[tuple[Labels, float]]:
+) -> list[tuple[Any, float]]:
     """K-means from some starts: partitions, and their sums of squares between clusters."""
 
-    def run(first: int, draws: list[float]) -> Search:
-        labels, squares = yield from _kmeans_plus_plus(n_clusters, first, draws)
-        return (yield from lloyd(columns, labels, n_clusters, squares))
+    def run(first: int, keys: list[int]) -> Search:
+        step = yield from _kmeans_plus_plus(columns, first, keys)
+        return (yield from lloyd(columns, step, n_clusters))
 
+    chance = None if columns.weight is None else columns.mass / columns.mass.sum()
     starts = [
-        (int(generator.integers(columns.n)), generator.random(n_clusters - 1).tolist()) for _ in range(n_init)
+        (int(generator.choice(columns.n, p=chance)), generator.integers(2**63, size=n_clusters - 1).tolist())
+        for _ in range(n_init)
     ]
     return columns.run_searches([(weights, run(*start)) for start in starts])
 
 
-def lloyd(
-    columns: Columns | BlockColumns, labels: Labels, n_clusters: int, squares: Array | None = None
-) -> Search:
+def lloyd(columns: Columns | BlockColumns, begin: Any, n_clusters: int) -> Search:
     """Lloyd's steps and, where they end, moves of single points, until neither helps (Hartigan 1975).
 
-    Returns the partition and its sum of squares between clusters, which grows with every step. The squared
-    norms of the points may be known.
+    They begin with a partition, or with a step. Returns the partition and its sum of squares between
+    clusters, which grows with every step.
     """
-    if squares is None:
-        squares = yield "squared_norms", None
-    least = 1e-11 * squares.sum()
-    sums = yield "sums", (labels, n_clusters)
-    centers, value = _means(sums, labels)
+    at: Step = begin if isinstance(begin, Step) else (yield "sums", (begin, n_clusters))
+    least, value = 1e-11 * at.total, sums_of_squares(at)
     for _ in range(LLOYD_STEPS):
         columns.poll()
-        products, new, new_sums = yield "nearest", centers
-        distance = squares[:, None] - 2 * products + np.einsum("ij,ij->i", centers, centers)
-        moves = _moves_to_empty_clusters(distance, new)
-        if moves:
-            points = yield "rows", list(moves)
-            new, new_sums = _moved(new, new_sums, moves, points)
-        new_centers, new_value = _means(new_sums, new)
+        new = yield "nearest", (at.sums / at.counts[:, None], (at.counts, at.sizes), value + least)
+        new = yield from _without_empty_clusters(columns, new)
+        new_value = sums_of_squares(new)
         if not new_value > value + least:
-            candidates = _candidates(distance, labels, least)
-            if not candidates:
+            candidates = new.gains[new.gains[:, 2] > least]
+            if len(candidates) == 0:
                 break
-            points = yield "rows", candidates
-            new, new_sums = _hartigan_moves(labels, sums, candidates, points, least)
-            new_centers, new_value = _means(new_sums, new)
+            points = yield "rows", candidates[:, 0].astype(np.intp).tolist()
+            new = _hartigan_moves(columns, new, candidates, points, least)
+            new_value = sums_of_squares(new)
             if not new_value > value + least:
                 break
-        labels, sums, centers, value = new, new_sums, new_centers, new_value
-    return labels, value
-
-
-def _means(sums: Array, labels: Labels) -> tuple[Array, float]:
-    """The centers, and the sum of squares between clusters."""
-    counts = np.bincount(labels, minlength=len(sums))
-    centers = sums / counts[:, None]
-    return centers, float(counts @ np.einsum("ij,ij->i", centers, centers))
-
-
-def _moved(labels: Labels, sums: Array, moves: dict[int, int], points: Array) -> tuple[Labels, Array]:
-    """The labels and the sums of clusters after points have moved."""
-    labels, sums = labels.copy(), sums.copy()
-    for (i, to), point in zip(moves.items(), points, strict=True):
-        sums[labels[i]] -= point
-        sums[to] += point
-        labels[i] = to
-    return labels, sums
-
-
-def _candidates(distance: Array, labels: Labels, least: float) -> list[int]:
-    """Points that each lower the sum of squares within clusters by a move, from the largest gain down."""
-    counts = np.bincount(labels, minlength=distance.shape[1])
-    rows, own = np.arange(len(labels)), counts[labels]
-    saving = distance[rows, labels] * np.where(own > 1, own / np.maximum(own - 1, 1), 0)
-    cost = distance * (counts / (counts + 1))
-    cost[rows, labels] = np.inf
-    gain = saving - cost.min(axis=1)
-    order = np.argsort(-gain, kind="stable")[:HARTIGAN_MOVES]
-    return order[gain[order] > least].tolist()
+        at, value = new, new_value
+    return at.partition, value
 
 
 def _hartigan_moves(
-    labels: Labels, sums: Array, candidates: list[int], points: Array, least: float
-) -> tuple[Labels, Array]:
-    """The labels and the sums of clusters after the candidates moved, each if that still gains, in turn."""
-    labels, sums = labels.copy(), sums.copy()
-    counts = np.bincount(labels, minlength=len(sums))
-    for i, point in zip(candidates, points, strict=True):
-        own = labels[i]
-        distance = ((point - sums / counts[:, None]) ** 2).sum(axis=1)
-        change = distance * (counts / (counts + 1))
+    columns: Columns | BlockColumns, step: Step, candidates: Array, points: Array, least: float
+) -> Step:
+    """The step after the candidates moved, each if that still gains, in turn."""
+    for (i, own), point in zip(candidates[:, :2].astype(np.intp).tolist(), points, strict=True):
+        m, counts = columns.mass[i], step.counts
+        distance = ((point - step.sums / counts[:, None]) ** 2).sum(axis=1)
+        change = distance * (m * counts / (counts + m))
         change[own] = np.inf
         to = int(np.argmin(change))
-        if counts[own] > 1 and distance[own] * counts[own] / (counts[own] - 1) - change[to] > least:
-            sums[own] -= point
-            sums[to] += point
-            counts[own] -= 1
-            counts[to] += 1
-            labels[i] = to
-    return labels, sums
+        if step.sizes[own] > 1 and distance[own] * m * counts[own] / (counts[own] - m) - change[to] > least:
+            step = _moved(columns, step, {i: (own, to)}, point[None])
+    return step
 
 
-def _moves_to_empty_clusters(distance: Array, labels: Labels) -> dict[int, int]:
-    """For every empty cluster the point farthest from its center, as `{point: cluster}`."""
-    counts = np.bincount(labels, minlength=distance.shape[1])
-    moves: dict[int, int] = {}
-    if counts.all():
-        return moves
-    own = distance[np.arange(len(labels)), labels]
-    for empty in np.flatnonzero(counts == 0):
-        i = int(np.argmax(np.where(counts[labels] > 1, own, -np.inf)))
-        counts[labels[i]] -= 1
-        moves[i], own[i] = int(empty), -np.inf
-    return moves
+def _moved(
+    columns: Columns | BlockColumns, step: Step, moves: dict[int, tuple[int, int]], points: Array
+) -> Step:
+    """The step after points have moved from one cluster to another."""
+    sums, counts, sizes = step.sums.copy(), step.counts.copy(), step.sizes.copy()
+    for (i, (own, to)), point in zip(moves.items(), points, strict=True):
+        for cluster, sign in ((own, -1), (to, 1)):
+            sums[cluster] += sign * columns.mass[i] * point
+            counts[cluster] += sign * columns.mass[i]
+            sizes[cluster] += sign
+    partition = columns.moved(step.partition, moves)
+    return step._replace(partition=partition, sums=sums, counts=counts, sizes=sizes)
 
 
-def _kmeans_plus_plus(n_clusters: int, first: int, draws: list[float]) -> Search:
-    """Labels by random centers far apart (k-means++: Arthur and Vassilvitskii 2007, SODA, 1027-1035), and the
-    squared norms of the points."""
-    squares = yield "squared_norms", None
-    chosen, nearest = [first], np.full(len(squares), np.inf)
-    for draw in draws:
-        nearest = np.minimum(nearest, (yield "distances_from", (chosen[-1], squares)))
-        total = np.cumsum(nearest)
-        i = int(np.searchsorted(total, draw * total[-1], side="right"))
-        chosen.append(min(i, len(nearest) - 1))
-    centers = yield "rows", chosen
-    products = yield "products", centers
-    distance = squares[:, None] - 2 * products + np.einsum("ij,ij->i", centers, centers)
-    labels = np.argmin(distance, axis=1)
-    for i, to in _moves_to_empty_clusters(distance, labels).items():
-        labels[i] = to
-    return labels, squares
+def _without_empty_clusters(columns: Columns | BlockColumns, step: Step) -> Search:
+    """The step with the point farthest from its center in every empty cluster."""
+    sizes, left = step.sizes.copy(), step.far[:, :2].astype(np.intp).tolist()
+    moves: dict[int, tuple[int, int]] = {}
+    for empty in np.flatnonzero(sizes == 0).tolist():
+        i, own = next(point for point in left if sizes[point[1]] > 1)
+        left.remove([i, own])
+        sizes[own] -= 1
+        moves[i] = own, empty
+    if not moves:
+        return step
+    points = yield "rows", list(moves)
+    gains = step.gains[~np.isin(step.gains[:, 0], list(moves))]
+    return _moved(columns, step, moves, points)._replace(gains=gains)
 
 
-def _renumber(labels: Labels) -> Labels:
-    """Labels in the order in which clusters first occur."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
+def _kmeans_plus_plus(columns: Columns | BlockColumns, first: int, keys: list[int]) -> Search:
+    """The step from random centers far apart (k-means++: Arthur and Vassilvitskii 2007, SODA, 1027-1035)."""
+    centers = yield "rows", [first]
+    near, i = None, first
+    for key in keys:
+        near, i = yield "drawn", (i, centers[-1], near, key)
+        centers = np.concatenate((centers, (yield "rows", [i])))
+    before = np.ones(len(centers)), np.ones(len(centers), np.intp)
+    return (yield from _without_empty_clusters(columns, (yield "nearest", (centers, before, np.inf))))

@@ -1,46 +1,81 @@
 """K-means of data that are read by blocks of rows: files, distributed arrays and sparse matrices.
 
 A search yields queries about all points. One pass over the rows answers the queries of all searches, so that
-many starts need few passes. Points are `sqrt(w_j) (x_j - mean_j)` of the variables
-of nonzero weight, which are computed for one block at a time; memory holds n numbers for each cluster and
-active start, and p for each cluster.
+many starts need few passes. Points are `sqrt(w_j) (x_j - mean_j)` of the variables of nonzero weight, which
+are computed for some rows at a time. A partition is told by centers, to the nearest of which each point
+belongs, but for some points that have moved. So a block answers with sums for each cluster and with a few
+points, and labels travel once, at the end.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import KMEANS_ENTRIES
-from .._types import Index
+from .._limits import HARTIGAN_MOVES, KMEANS_ENTRIES
+from .._types import Array, Index
 from .._validation import LARGEST, float_type, is_sparse
 from ..operators.block_tasks import as_kernel_input, dense_rows, statistics, sum_parts
 from ..operators.blocks import RowBlocks, locate_not_finite
 from ..operators.partition import row_blocks
 from ..operators.sparse import permuted_columns
 from ..operators.statistics import Statistics, merged
-from .columns import Array, Labels, Weighted, membership, nearest
+from .columns import (
+    Labels,
+    Step,
+    Weighted,
+    best_moves,
+    exponential,
+    farthest,
+    largest,
+    membership,
+    nearest,
+    split_weight,
+)
 
-__all__ = ["BlockColumns"]
+__all__ = ["Assigned", "BlockColumns"]
+
+_KEY = 7  # of the numbers of rows, by whose sums partitions are compared
+
+
+class Assigned(NamedTuple):
+    """A partition: the center nearest to each point, with these weights, but for points that have moved.
+
+    `keys` are sums of random numbers of the rows of each cluster, modulo 2^64.
+    """
+
+    weights: Array
+    centers: Array
+    moves: dict[int, int]
+    keys: NDArray[np.uint64]
 
 
 class BlockColumns:
     """Variables centered and scaled to about 1 by a power of two, as `Columns`, in blocks of rows."""
 
-    blocks: RowBlocks
+    source: RowBlocks
+    blocks: RowBlocks  # those of positive weight
+    weight: Array | None
+    kept: Labels | None
     poll: Callable[[], object]
     names: tuple[str, ...] | None
     n: int
     p: int
     dtype: np.dtype[Any]
 
-    def __init__(self, blocks: RowBlocks, poll: Callable[[], object] = lambda: None) -> None:
-        self.blocks, self.poll, self.names = blocks, poll, blocks.names
+    def __init__(
+        self, source: RowBlocks, poll: Callable[[], object] = lambda: None, sample_weight: Any = None
+    ) -> None:
+        self.weight, self.kept = split_weight(sample_weight, source.shape[0])
+        blocks = source if self.kept is None else source.taken(self.kept)
+        self.source, self.blocks, self.poll, self.names = source, blocks, poll, blocks.names
         (self.n, self.p), self.dtype = blocks.shape, float_type(blocks.dtype)
+        self.mass: Array = np.ones(self.n) if self.weight is None else self.weight
         stats: Statistics = blocks.reduced(merged, statistics)
         if not all(np.isfinite(a).all() for a in (stats.mean, stats.low, stats.high)):
             locate_not_finite(blocks)
@@ -51,16 +86,20 @@ class BlockColumns:
         self.mean: NDArray[Any] = np.where(stats.low == stats.high, stats.low, stats.mean)
         self.exponent: int = math.frexp(half_range)[1]
         self.unit: float = math.ldexp(1.0, -self.exponent)
+        if self.weight is not None:
+            everyone = Assigned(np.ones(self.p), np.zeros((1, self.p)), {}, np.zeros(1, np.uint64))
+            ((step,),) = self._ask([self._sums([np.ones(self.p)], [(everyone, 1)])])
+            self.mean = self.mean + np.ldexp(step.sums[0] / step.counts[0], self.exponent)
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> BlockColumns:
         """A copy of a sparse matrix with the entries of each variable in random order."""
-        source: Any = self.blocks
+        source: Any = self.source
         X = permuted_columns(source.source, generator)
         return BlockColumns(row_blocks(X, block_bytes=LARGEST), poll)
 
     def run_searches(self, searches: list[Weighted]) -> list[Any]:
-        """The result of each search."""
-        width = max(1, KMEANS_ENTRIES // (self.n * 8))
+        """The result of each search; they share the passes, as many as memory allows."""
+        width = max(1, KMEANS_ENTRIES // (8 * max(map(len, self.blocks.split(np.empty(self.n))))))
         results: list[Any] = []
         for first in range(0, len(searches), width):
             results += self._run_together(searches[first : first + width])
@@ -98,187 +137,334 @@ class BlockColumns:
             return []
         plan = [(question.task, len(question.arguments)) for question in questions]
         arguments = [argument for question in questions for argument in question.arguments]
-        each = [[()] * self.blocks.n_blocks if q.each is None else q.each for q in questions]
-        parts = list(self.blocks.results(_each_of, plan, *arguments, each=list(zip(*each, strict=True))))
-        return [question.finish([part[i] for part in parts]) for i, question in enumerate(questions)]
+        combine = partial(_combine_each, [question.combine for question in questions])
+        entries = sum(question.entries for question in questions)
+        own = list(zip(self.blocks.starts, self.blocks.split_or_none(self.weight), strict=True))
+        found = self.blocks.reduced(combine, _each_of, plan, *arguments, each=own, entries=entries)
+        return [question.finish(own) for question, own in zip(questions, found, strict=True)]
 
-    def sums_between(self, partitions: list[Labels], n_clusters: int) -> Array:
+    def sums_between(self, partitions: list[Assigned], n_clusters: int) -> Array:
         """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
-        out = np.empty((len(partitions), self.p))
-        if not partitions:
-            return out
-        given = [(labels, n_clusters) for labels in partitions]
-        ones = np.ones(self.p)
-        (each,) = self._ask([self._sums([ones] * len(given), given)])
-        for row, (labels, _), sums in zip(out, given, each, strict=True):
-            counts = np.bincount(labels, minlength=n_clusters)
-            row[:] = np.sum(sums**2 / counts[:, None], axis=0)
-        return out
+        given = [(partition, n_clusters) for partition in partitions]
+        (steps,) = self._ask([self._sums([np.ones(self.p)] * len(given), given)]) if given else ([],)
+        rows = [np.sum(step.sums**2 / step.counts[:, None], axis=0) for step in steps]
+        return np.array(rows).reshape(len(given), self.p)
 
-    def centers(self, labels: Labels, n_clusters: int) -> NDArray[Any]:
+    def centers(self, partition: Assigned, n_clusters: int) -> NDArray[Any]:
         """Means of the clusters, in the caller's units."""
-        ((sums,),) = self._ask([self._sums([np.ones(self.p)], [(labels, n_clusters)])])
-        sums /= np.bincount(labels, minlength=n_clusters)[:, None]
-        return (self.mean + np.ldexp(sums, self.exponent)).astype(self.dtype)
+        ((step,),) = self._ask([self._sums([np.ones(self.p)], [(partition, n_clusters)])])
+        means = step.sums / step.counts[:, None]
+        return (self.mean + np.ldexp(means, self.exponent)).astype(self.dtype)
+
+    def labels(self, partition: Assigned) -> Labels:
+        """Of each sample."""
+        arguments = self._sides([partition.weights], [partition.centers]), [partition.moves]
+        ((labels,),) = self._ask([_Question(_labels, arguments, 0, _joined, lambda found: [found])])
+        return np.asarray(labels)
+
+    def key(self, partition: Assigned) -> Any:
+        """What partitions have in common that differ in the numbers of their clusters alone."""
+        return tuple(sorted(partition.keys.tolist()))
+
+    def moved(self, partition: Assigned, moves: dict[int, tuple[int, int]]) -> Assigned:
+        """The partition after points have moved from one cluster to another."""
+        keys = partition.keys.copy()
+        for i, (own, to) in moves.items():
+            keys[own : own + 1] -= _row_keys(i, 1)  # as arrays, which wrap around
+            keys[to : to + 1] += _row_keys(i, 1)
+        return partition._replace(moves=partition.moves | {i: to for i, (_, to) in moves.items()}, keys=keys)
 
     # ---- questions of one kind, an entry for each search ------------------------------------------------
 
-    def _squared_norms(self, weights: list[Array], _: Any) -> _Question:
-        """Squared norms of the points."""
-        W = np.stack(weights, axis=1)
-        return _Question(
-            _squared_norms, (self.mean, self.unit, W), None, lambda parts: list(np.concatenate(parts).T)
-        )
+    def _nearest(
+        self, weights: list[Array], given: list[tuple[Array, tuple[Array, Labels], float]]
+    ) -> _Question:
+        """The steps to the nearest centers."""
+        sides = self._sides(weights, [centers for centers, _, _ in given])
 
-    def _products(self, weights: list[Array], centers: list[Array]) -> _Question:
-        """Products of the points with each center."""
-        used, M, ends = self._side_by_side(weights, centers)
-        arguments = used, self.mean[used], self.unit, M[used]
-        return _Question(
-            _products, arguments, None, lambda parts: np.split(np.concatenate(parts), ends[:-1], axis=1)
-        )
+        def finish(found: tuple[Array, list[_Cluster]]) -> list[Step]:
+            sums = self._weighted(found[0], sides.ends, weights, sides.used)
+            return [
+                Step(
+                    Assigned(w, centers, {}, own.keys),
+                    own_sums,
+                    own.counts,
+                    own.sizes,
+                    own.total,
+                    own.far,
+                    own.gains,
+                )
+                for w, (centers, _, _), own_sums, own in zip(weights, given, sums, found[1], strict=True)
+            ]
 
-    def _nearest(self, weights: list[Array], centers: list[Array]) -> _Question:
-        """Products of the points with each center, the nearest centers, and the sums of their points."""
-        used, M, ends = self._side_by_side(weights, centers)
-        squares = [np.einsum("ij,ij->i", C, C) for C in centers]
+        before = [known for _, known, _ in given]
+        return _Question(_steps, (sides, before), sides.M.size, _merged_steps, finish)
 
-        def finish(parts: list[Any]) -> list[Any]:
-            products = np.split(np.concatenate([part[0] for part in parts]), ends[:-1], axis=1)
-            labels = [np.concatenate(own) for own in zip(*(part[1] for part in parts), strict=True)]
-            (S,) = sum_parts([part[2] for part in parts])
-            return list(zip(products, labels, self._weighted(S, ends, weights, used), strict=True))
+    def _sums(self, weights: list[Array], given: list[tuple[Assigned, int]]) -> _Question:
+        """The partitions as steps, for points of these weights."""
+        partitions = [partition for partition, _ in given]
+        sides = self._sides([a.weights for a in partitions], [a.centers for a in partitions])
+        goal = self._sides(weights, [])
 
-        return _Question(_nearest, (used, self.mean[used], self.unit, M[used], squares), None, finish)
+        def finish(found: tuple[Array, Array, Array]) -> list[Step]:
+            S, numbers, totals = found
+            sums = self._weighted(S, sides.ends, weights, goal.used)
+            counts, sizes = sides.each(numbers[0]), sides.each(numbers[1].astype(np.intp))
+            return list(map(Step, partitions, sums, counts, sizes, totals.tolist()))
 
-    def _side_by_side(self, weights: list[Array], centers: list[Array]) -> tuple[Index, Array, Index]:
-        """The variables in use, the weighted centers of all searches as columns, and where each ends."""
+        moves, entries = [a.moves for a in partitions], sides.ends[-1] * len(goal.used)
+        return _Question(_sums_of_partitions, (sides, moves, goal), entries, sum_parts, finish)
+
+    def _drawn(self, weights: list[Array], given: list[tuple[int, Array, Any, int]]) -> _Question:
+        """Of each search the points chosen so far, and one more, far from them as a rule."""
+        near = [
+            ([i], point[None]) if old is None else ([*old[0], i], np.concatenate((old[1], point[None])))
+            for i, point, old, _ in given
+        ]
+        sides = self._sides(weights, [points for _, points in near])
+        arguments = sides, [chosen for chosen, _ in near], [key for _, _, _, key in given]
+
+        def finish(found: Array) -> list[tuple[Any, int]]:
+            return list(zip(near, found[:, 0].astype(np.intp).tolist(), strict=True))
+
+        return _Question(_draw, arguments, 0, _first_largest, finish)
+
+    def _sides(self, weights: list[Array], centers: list[Array]) -> _Sides:
         used = np.flatnonzero(np.any(weights, axis=0))
+        ends = np.cumsum([0, *map(len, centers)])[1:]
         M = np.zeros((self.p, sum(map(len, centers))))
-        ends = np.cumsum([len(C) for C in centers])
-        for w, C, end in zip(weights, centers, ends, strict=True):
+        for w, C, end in zip(weights, centers, ends, strict=False):
             own = np.flatnonzero(w)
             M[own, end - len(C) : end] = np.sqrt(w[own, None]) * C.T
-        return used, M, ends
+        squares = np.concatenate([np.empty(0), *(np.einsum("ij,ij->i", C, C) for C in centers)])
+        return _Sides(
+            used, self.mean[used], self.unit, np.stack(weights, axis=1)[used], M[used], squares, ends
+        )
 
     def _weighted(self, S: Array, ends: Index, weights: list[Array], used: Index) -> list[Array]:
         """The sums of each search, of its points."""
         parts = np.split(S, ends[:-1], axis=0)
         return [part[:, w[used] > 0] * np.sqrt(w[w > 0]) for w, part in zip(weights, parts, strict=True)]
 
-    def _sums(self, weights: list[Array], given: list[tuple[Labels, int]]) -> _Question:
-        """Sums of the points of each cluster."""
-        used = np.flatnonzero(np.any(weights, axis=0))
-        each = [(own,) for own in zip(*(self.blocks.split(labels) for labels, _ in given), strict=True)]
-        counts = [k for _, k in given]
-        arguments = used, self.mean[used], self.unit, counts
-
-        def finish(parts: list[Any]) -> list[Array]:
-            (S,) = sum_parts(parts)
-            return self._weighted(S, np.cumsum(counts), weights, used)
-
-        return _Question(_sums, arguments, each, finish)
-
-    def _distances_from(self, weights: list[Array], given: list[tuple[int, Array]]) -> _Question:
-        """Squared distances of all points from one of them, given all squared norms."""
-        asked = self._products(weights, self._rows(weights, [[i] for i, _ in given]))
-
-        def finish(parts: list[Any]) -> list[Array]:
-            out = []
-            for (i, squares), product in zip(given, asked.finish(parts), strict=True):
-                distance = np.maximum(squares + squares[i] - 2 * product[:, 0], 0)
-                distance[i] = 0
-                out.append(distance)
-            return out
-
-        return asked._replace(finish=finish)
-
     def _rows(self, weights: list[Array], chosen: list[list[int]]) -> list[Array]:
         """Some points."""
-        rows = self.blocks.rows(np.concatenate(chosen))
+        index = np.concatenate(chosen)
+        rows = self.source.rows(index if self.kept is None else self.kept[index])
         rows = (rows.astype(np.float64) - self.mean) * self.unit
         parts = np.split(rows, np.cumsum([len(some) for some in chosen])[:-1])
         return [part[:, w > 0] * np.sqrt(w[w > 0]) for w, part in zip(weights, parts, strict=True)]
 
 
 class _Question(NamedTuple):
-    """What is asked of each block, with what goes with all and with each; and the answers, an entry for each
-    search, from what the blocks return."""
+    """What is asked of each block, how many numbers it answers with at least, how the answers of some blocks
+    become one, and that the answers to all searches."""
 
     task: Callable[..., Any]
     arguments: tuple[Any, ...]
-    each: list[tuple[Any, ...]] | None
-    finish: Callable[[list[Any]], list[Any]]
+    entries: int
+    combine: Callable[[list[Any]], Any]
+    finish: Callable[[Any], list[Any]]
+
+
+class _Sides(NamedTuple):
+    """What makes points of rows, and what these are multiplied with.
+
+    The variables in use with their means, the unit, their weights (a column for each search). Of the centers
+    of all searches side by side: what multiplies `unit (x - mean)`, the squared norms, and where those of
+    each search end.
+    """
+
+    used: Index
+    mean: Array
+    unit: float
+    W: Array
+    M: Array
+    squares: Array
+    ends: Index
+
+    def each(self, a: Array) -> list[Array]:
+        """The columns of each search."""
+        return np.split(a, self.ends[:-1], axis=-1)
+
+
+class _Cluster(NamedTuple):
+    """The weights and sizes of the clusters of one search, the keys of their rows, and the rest of `Step`."""
+
+    counts: Array
+    sizes: Labels
+    keys: NDArray[np.uint64]
+    total: float
+    far: Array
+    gains: Array
 
 
 # ---- one block --------------------------------------------------------------------------------------
 
 
+class _Block(NamedTuple):
+    """Rows, the number of the first of them, and their weights."""
+
+    X: Any
+    start: int
+    weight: Array | None
+
+    def points(self, sides: _Sides) -> Iterator[_Points]:
+        """Of some rows at a time."""
+        X = self.X[:, sides.used] if len(sides.used) < self.X.shape[1] else self.X
+        if is_sparse(X) or X.shape[0] == 0:
+            yield _Points(X, sides, self.start, self.weight)
+            return
+        for part, rows in dense_rows(X):
+            weight = None if self.weight is None else self.weight[part]
+            yield _Points((rows - sides.mean) * sides.unit, sides, self.start + part.start, weight)
+
+
 def _each_of(
-    block: Any, own: tuple[tuple[Any, ...], ...], plan: list[tuple[Callable[..., Any], int]], *arguments: Any
-) -> tuple[Any, ...]:
+    block: Any, own: tuple[int, Array | None], plan: list[tuple[Callable[..., Any], int]], *arguments: Any
+) -> list[Any]:
     """Of several tasks, each with so many of the arguments."""
-    X, left, out = as_kernel_input(block), list(arguments), []
-    for (task, count), given in zip(plan, own, strict=True):
-        out.append(task(X, *given, *left[:count]))
+    rows, left, out = _Block(as_kernel_input(block), *own), list(arguments), []
+    for task, count in plan:
+        out.append(task(rows, *left[:count]))
         del left[:count]
-    return tuple(out)
-
-
-def _nearest(
-    block: Any, index: Index, mean: Array, unit: float, M: Array, squares: list[Array]
-) -> tuple[Array, list[Labels], tuple[Array]]:
-    """The products with the centers of several searches, the nearest, and the sums of their points."""
-    products = _products(block, index, mean, unit, M)
-    each = np.split(products, np.cumsum([len(own) for own in squares])[:-1], axis=1)
-    labels = [nearest(part, own) for part, own in zip(each, squares, strict=True)]
-    counts = [len(own) for own in squares]
-    return products, labels, _sums(block, tuple(labels), index, mean, unit, counts)
-
-
-def _select_columns(block: Any, index: Index) -> Any:
-    X = as_kernel_input(block)
-    return X if len(index) == X.shape[1] else X[:, index]
-
-
-def _squared_norms(block: Any, mean: Array, unit: float, W: Array) -> Array:
-    """(unit (X - 1 mean'))^2 W, with the entries squared."""
-    X = as_kernel_input(block)
-    if is_sparse(X):
-        X = X.astype(np.float64) * unit
-        mean = mean * unit
-        return np.asarray(X.multiply(X) @ W) - 2 * (X @ (mean[:, None] * W)) + mean**2 @ W
-    out = np.empty((len(X), W.shape[1]))
-    for part, rows in dense_rows(X):
-        out[part] = ((rows - mean) * unit) ** 2 @ W
     return out
 
 
-def _products(block: Any, index: Index, mean: Array, unit: float, M: Array) -> Array:
-    """unit (X[:, index] - 1 mean') M."""
-    X = _select_columns(block, index)
-    if is_sparse(X):
-        return np.asarray(X @ (unit * M)) - mean @ (unit * M)
-    out = np.empty((len(X), M.shape[1]))
-    for part, rows in dense_rows(X):
-        out[part] = ((rows - mean) * unit) @ M
+def _combine_each(combines: list[Callable[[list[Any]], Any]], parts: Iterable[Any]) -> list[Any]:
+    return [combine(list(own)) for combine, own in zip(combines, zip(*parts, strict=True), strict=True)]
+
+
+class _Points(NamedTuple):
+    """Some rows as points: Z = unit (X[:, used] - 1 mean'), of which a sparse X is kept as it is."""
+
+    X: Any
+    sides: _Sides
+    first: int
+    weight: Array | None
+
+    def times(self, M: Array) -> Array:
+        """Z M."""
+        if is_sparse(self.X):
+            M = self.sides.unit * M
+            return np.asarray(self.X @ M) - self.sides.mean @ M
+        return np.asarray(self.X @ M)
+
+    def squares(self) -> Array:
+        """(Z * Z) W."""
+        if is_sparse(self.X):
+            X, W, mean = self.X.astype(np.float64) * self.sides.unit, self.sides.W, self.sides.mean
+            mean = mean * self.sides.unit
+            return np.asarray(X.multiply(X) @ W) - 2 * (X @ (mean[:, None] * W)) + mean**2 @ W
+        return np.asarray(self.X**2 @ self.sides.W)
+
+    def sums(self, members: list[Array]) -> Array:
+        """M'Z, M the memberships side by side."""
+        M = np.hstack(members)
+        if is_sparse(self.X):
+            return self.sides.unit * (np.asarray(self.X.T @ M).T - np.outer(M.sum(axis=0), self.sides.mean))
+        return np.asarray(M.T @ self.X)
+
+
+def _row_keys(first: int, n: int) -> NDArray[np.uint64]:
+    """Random numbers of the rows from `first`."""
+    return np.asarray(np.random.PCG64(_KEY).advance(first).random_raw(n))
+
+
+def _steps(block: _Block, sides: _Sides, before: list[tuple[Array, Labels]]) -> tuple[Array, list[_Cluster]]:
+    """The sums of the points nearest to each center, and the clusters of each search."""
+    parts = []
+    for points in block.points(sides):
+        products, squares, members, found = points.times(sides.M), points.squares(), [], []
+        first, weight = points.first, points.weight
+        each = zip(sides.each(products), sides.each(sides.squares), squares.T, before, strict=True)
+        for own, norms, size, known in each:
+            labels, k = nearest(own, norms), len(norms)
+            member, counts = membership(labels, k, weight)
+            distance = size[:, None] - 2 * own + norms
+            row_keys = _row_keys(first, len(labels))
+            keys = np.array([row_keys[labels == c].sum() for c in range(k)], np.uint64)
+            total = float(size.sum() if weight is None else weight @ size)
+            far, gains = farthest(distance, labels, first), best_moves(distance, labels, known, weight, first)
+            sizes = np.bincount(labels, minlength=k)
+            found.append(_Cluster(counts, sizes, keys, total, far, gains))
+            members.append(member)
+        parts.append((points.sums(members), found))
+    return _merged_steps(parts)
+
+
+def _merged_steps(parts: list[tuple[Array, list[_Cluster]]]) -> tuple[Array, list[_Cluster]]:
+    """Of all rows, from those of parts of them in order."""
+    (sums,) = sum_parts((S,) for S, _ in parts)
+    found = []
+    for own in zip(*(clusters for _, clusters in parts), strict=True):
+        counts, sizes, keys, totals, far, gains = zip(*own, strict=True)
+        sums_of = [np.sum(each, axis=0) for each in (counts, sizes, keys)]
+        most = 2 * len(counts[0])
+        ends = largest(np.concatenate(far), most), largest(np.concatenate(gains), HARTIGAN_MOVES)
+        found.append(_Cluster(*sums_of, sum(totals), *ends))
+    return sums, found
+
+
+def _assigned(block: _Block, sides: _Sides, moves: list[dict[int, int]]) -> list[Labels]:
+    """The labels of the rows of a block in each partition."""
+    each = []
+    for points in block.points(sides):
+        products = sides.each(points.times(sides.M))
+        each.append([nearest(*own) for own in zip(products, sides.each(sides.squares), strict=True)])
+    out = [np.concatenate(own) for own in zip(*each, strict=True)]
+    for labels, moved in zip(out, moves, strict=True):
+        for i, to in moved.items():
+            if block.start <= i < block.start + len(labels):
+                labels[i - block.start] = to
     return out
 
 
-def _sums(
-    block: Any,
-    labels: tuple[Labels, ...],
-    index: Index,
-    mean: Array,
-    unit: float,
-    counts: list[int],
-) -> tuple[Array]:
-    """unit M'(X[:, index] - 1 mean'), M the membership matrices of several partitions side by side."""
-    X = _select_columns(block, index)
-    M = np.hstack([membership(own, k)[0] for own, k in zip(labels, counts, strict=True)])
-    if is_sparse(X):
-        return (unit * (np.asarray(X.T @ M).T - np.outer(M.sum(axis=0), mean)),)
-    out = np.zeros((M.shape[1], len(index)))
-    for part, rows in dense_rows(X):
-        out += M[part].T @ ((rows - mean) * unit)
-    return (out,)
+def _labels(block: _Block, sides: _Sides, moves: list[dict[int, int]]) -> Labels:
+    return _assigned(block, sides, moves)[0]
+
+
+def _joined(parts: list[Labels]) -> Labels:
+    return np.concatenate(parts)
+
+
+def _sums_of_partitions(
+    block: _Block, sides: _Sides, moves: list[dict[int, int]], goal: _Sides
+) -> tuple[Array, Array, Array]:
+    """Sums of the points of each cluster, their weights and numbers, and the sums of all squared norms."""
+    every = _assigned(block, sides, moves)
+    sizes = [len(own) for own in sides.each(sides.squares)]
+    S, numbers = np.zeros((sum(sizes), len(goal.used))), np.zeros((2, sum(sizes)))
+    totals = np.zeros(len(sizes))
+    for points in block.points(goal):
+        first, weight, squares = points.first - block.start, points.weight, points.squares()
+        own = [labels[first : first + len(squares)] for labels in every]
+        S += points.sums([membership(labels, k, weight)[0] for labels, k in zip(own, sizes, strict=True)])
+        for row, by in zip(numbers, (weight, None), strict=True):
+            row += np.concatenate([np.bincount(labels, by, k) for labels, k in zip(own, sizes, strict=True)])
+        totals += squares.sum(axis=0) if weight is None else weight @ squares
+    return S, numbers, totals
+
+
+def _draw(block: _Block, sides: _Sides, chosen: list[list[int]], keys: list[int]) -> Array:
+    """Of each search a point, drawn with a probability proportional to its weight times the squared distance
+    from its chosen points, and how it compares with those of other rows."""
+    out = np.zeros((len(keys), 2))
+    out[:, 1] = -1
+    for points in block.points(sides):
+        products, squares, first = sides.each(points.times(sides.M)), points.squares(), points.first
+        each = zip(products, sides.each(sides.squares), squares.T, chosen, keys, strict=True)
+        for s, (own, norms, size, some, key) in enumerate(each if len(squares) else ()):
+            distance = np.maximum((norms - 2 * own).min(axis=1) + size, 0)
+            distance[[i - first for i in some if first <= i < first + len(distance)]] = 0
+            mass = distance if points.weight is None else points.weight * distance
+            score = mass / exponential(key, first, len(distance))
+            best = int(np.argmax(score))
+            if score[best] > out[s, 1]:
+                out[s] = first + best, score[best]
+    return out
+
+
+def _first_largest(parts: list[Array]) -> Array:
+    """Of each search the point that compares best, the first if several do."""
+    every = np.stack(parts)
+    return every[np.argmax(every[:, :, 1], axis=0), np.arange(every.shape[1])]

@@ -298,53 +298,22 @@ def sparse_cca(
     if method == "pmd" and any(one is not None and one.count != "groups" for one in choices):
         raise ValueError("count='variables' says what a cardinality counts; 'pmd' takes l1_bound")
     Y = joined(X, Y, "Y")
-    sides = both_sides(X, Y, scale, known, sample_weight)
-    x, y = sides
+    x, y = sides = both_sides(X, Y, scale, known, sample_weight)
     if check_bool(certify, "certify"):
         if method == "pmd":
             raise ValueError("certify=True requires method='generalized'")
         refuse_many(x.p + y.p)
     r = integer(n_components, "n_components", 1, min(x.n, x.p, y.p))
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
-    dtype = common_dtype(x, y)
-    tol = CCA_TOL.of(dtype)
     hook = check_callback(callback)
-    given = {"l1_bound": l1_bound, "cardinality": cardinality}
-    needed, other = ("l1_bound", "cardinality") if method == "pmd" else ("cardinality", "l1_bound")
-    if given[other] is not None:
-        elsewhere = "generalized" if method == "pmd" else "pmd"
-        raise ValueError(f"{other} is for method={elsewhere!r}; method={method!r} takes {needed}")
-    usual = default_cardinality(x.p), default_cardinality(y.p)
     if deflation is None:
         deflation = "hotelling" if method == "pmd" else "projection"
-    removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
-    if removal.quotient and method == "pmd":
-        raise ValueError("deflation='generalized' requires method='generalized'")
-    if removal.quotient and certify:
-        raise ValueError("certify=True cannot be combined with deflation='generalized', whose metric changes")
-    for side in sides:
-        if removal.quotient and side.supports.signs is not None:
-            raise ValueError(
-                f"signs of {side.name} cannot be combined with deflation='generalized': leave one out"
-            )
-    ridges = one_of_each(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
-    solver: PenalizedDecomposition | Alternation
-    if method == "pmd":
-        if any(ridges):
-            raise ValueError("ridge requires method='generalized'")
-        l1_bound = (math.sqrt(usual[0]), math.sqrt(usual[1])) if l1_bound is None else l1_bound
-        solver = PenalizedDecomposition(
-            x, y, one_of_each(l1_bound, "l1_bound", check_l1_bound, sides), max_iter, tol, None, removal
-        )
-    else:
-        cardinality = usual if cardinality is None else cardinality
-        counts = one_of_each(cardinality, "cardinality", lambda v, name, s: s.count(v, name), sides)
-        solver = Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), tol, removal, certify)
+    solver = _solver(sides, method, l1_bound, cardinality, ridge, deflation, certify, max_iter)
     found, correlations = _pairs(solver, x, y, r, hook)
     loadings = [
         np.array([w / np.linalg.norm(w) + 0.0 for w in side])
         .reshape(len(found), s.p)
-        .T.astype(dtype, order="F")
+        .T.astype(common_dtype(x, y), order="F")
         for side, s in (([f.u for f in found], x), ([f.v for f in found], y))
     ]
     own = [s.scores(M, V) for M, V, s in zip((X, Y), loadings, sides, strict=True)]
@@ -366,6 +335,42 @@ def sparse_cca(
         names_x=names_of(X), names_y=names_of(Y),
         upper_bound=np.array([f.bound for f in found]) if certify else None,
     )  # fmt: skip
+
+
+def _solver(
+    sides: tuple[Any, Any], method: str, l1_bound: Any, cardinality: Any, ridge: Any, deflation: str,
+    certify: bool, max_iter: int,
+) -> PenalizedDecomposition | Alternation:  # fmt: skip
+    """What finds one pair after another, by the options of a method."""
+    x, y = sides
+    tol = CCA_TOL.of(common_dtype(x, y))
+    given = {"l1_bound": l1_bound, "cardinality": cardinality}
+    needed, other = ("l1_bound", "cardinality") if method == "pmd" else ("cardinality", "l1_bound")
+    if given[other] is not None:
+        elsewhere = "generalized" if method == "pmd" else "pmd"
+        raise ValueError(f"{other} is for method={elsewhere!r}; method={method!r} takes {needed}")
+    usual = default_cardinality(x.p), default_cardinality(y.p)
+    removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
+    if removal.quotient and method == "pmd":
+        raise ValueError("deflation='generalized' requires method='generalized'")
+    if removal.quotient and certify:
+        raise ValueError("certify=True cannot be combined with deflation='generalized', whose metric changes")
+    for side in sides:
+        if removal.quotient and side.supports.signs is not None:
+            raise ValueError(
+                f"signs of {side.name} cannot be combined with deflation='generalized': leave one out"
+            )
+    ridges = one_of_each(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
+    if method == "pmd":
+        if any(ridges):
+            raise ValueError("ridge requires method='generalized'")
+        l1_bound = (math.sqrt(usual[0]), math.sqrt(usual[1])) if l1_bound is None else l1_bound
+        return PenalizedDecomposition(
+            x, y, one_of_each(l1_bound, "l1_bound", check_l1_bound, sides), max_iter, tol, None, removal
+        )
+    cardinality = usual if cardinality is None else cardinality
+    counts = one_of_each(cardinality, "cardinality", lambda v, name, s: s.count(v, name), sides)
+    return Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), tol, removal, certify)
 
 
 def _pairs(

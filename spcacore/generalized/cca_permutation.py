@@ -11,7 +11,15 @@ import numpy as np
 from .._limits import CCA_TOL, TIE
 from .._messages import counted
 from .._types import Array, Index, MatrixLike, RandomSource
-from .._validation import LARGEST, as_seed, check_bool, integer, is_row_blocks, number
+from .._validation import (
+    LARGEST,
+    as_seed,
+    check_bool,
+    integer,
+    number,
+    require_memory,
+    several,
+)
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
@@ -154,15 +162,11 @@ def sparse_cca_permutation(
     """
     check_bool(scale, "scale")
     for M, name in ((X, "X"), (Y, "Y")):
-        if is_row_blocks(M):
-            raise TypeError(f"permutations need the data in memory, and {name} is in blocks of rows")
+        require_memory(M, "permutations need", name)
     sides = both_sides(X, Y, scale)
     x, y = sides
-    if isinstance(l1_bounds, (str, bytes)) or not hasattr(l1_bounds, "__len__"):
-        raise TypeError(f"l1_bounds must be a sequence of bounds, not {l1_bounds!r}")
-    if len(l1_bounds) == 0:
-        raise ValueError("l1_bounds is empty")
-    bounds = [one_of_each(b, f"l1_bounds[{i}]", check_l1_bound, sides) for i, b in enumerate(l1_bounds)]
+    given = several(l1_bounds, "l1_bounds", "bounds")
+    bounds = [one_of_each(b, f"l1_bounds[{i}]", check_l1_bound, sides) for i, b in enumerate(given)]
     count = integer(n_permutations, "n_permutations", 2)
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
     tol = CCA_TOL.of(common_dtype(x, y)) if tol is None else number(tol, "tol", 0)

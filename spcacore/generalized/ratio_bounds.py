@@ -20,11 +20,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .._limits import CERTIFIED_NODES, CERTIFIED_ORDER, CERTIFIED_ROUNDS, CERTIFIED_TREES
+from .._limits import (
+    CERTIFIED_CHECK,
+    CERTIFIED_ITERATIONS,
+    CERTIFIED_NODES,
+    CERTIFIED_ORDER,
+    CERTIFIED_ROUNDS,
+    CERTIFIED_STALL,
+    CERTIFIED_TREES,
+)
 from .._types import Array, Index
 from ..solvers.certificates import OptimalityBound
 from ..solvers.exact_tree import Node, Search
-from ..solvers.joint_bound import l1_multiplier
+from ..solvers.joint_bound import in_fantope, recomposed
 from ..solvers.solution import Solution
 from .pencil import Pencil
 
@@ -105,7 +113,7 @@ def _relaxed(
     """Dinkelbach's iteration, from a ratio that is known and from bounds."""
     level = known
     for _ in range(CERTIFIED_ROUNDS):
-        Y = l1_multiplier(A - level * B, k)
+        Y = _multiplier(A - level * B, k)
         M = A - Y
         M[np.diag_indices_from(M)] += (k - 1) * float(np.abs(Y).max())
         new = largest(M)
@@ -116,6 +124,70 @@ def _relaxed(
         else:
             level = bound = min(bound, new)
     return bound
+
+
+def _multiplier(A: Array, k: int) -> Array:
+    """Y without diagonal that makes lambda_1(A - Y) + (k - 1) max |y_ij| about as small as can be.
+
+    By alternating directions (Boyd et al. 2011) for max Tr(AP) over P >= 0, Tr P = 1, magnitudes off the
+    diagonal of at most k - 1 together.
+    """
+    scale = float(np.abs(A).max()) or 1.0
+    A = A / scale
+    tries = [np.zeros_like(A), _off(A)]
+    values = [_reached(A, Y, k) for Y in tries]
+    best, most = min(zip(tries, values, strict=True), key=lambda x: x[1])
+    W, U, tau = np.zeros_like(A), np.zeros_like(A), 0.5
+    least, stalled = np.inf, 0
+    for n_iter in range(1, CERTIFIED_ITERATIONS + 1):
+        eigenvalues, E = np.linalg.eigh(W - U + A / tau)
+        H = recomposed(E, in_fantope(eigenvalues, 1))
+        T, before = H + U, W
+        W = _shrunk(T, float(k - 1))
+        U = T - W
+        if n_iter % CERTIFIED_CHECK:
+            continue
+        Y = tau * _off(U)
+        value = _reached(A, Y, k)
+        if value < most:
+            best, most = Y, value
+        stalled = 0 if value < least * (1 - CERTIFIED_STALL) else stalled + 1
+        least = value if stalled == 0 else least
+        if stalled >= 4:
+            break
+        primal, dual = float(np.linalg.norm(H - W)), float(np.linalg.norm(W - before))
+        factor = 1.5 if primal > 4 * dual else 1 / 1.5 if dual > 4 * primal else 1.0
+        tau, U = tau * factor, U / factor
+    return scale * best
+
+
+def _reached(A: Array, Y: Array, k: int) -> float:
+    return float(np.linalg.eigvalsh(A - Y)[-1]) + (k - 1) * float(np.abs(Y).max())
+
+
+def _off(M: Array) -> Array:
+    """Without its diagonal."""
+    out: Array = M.copy()
+    np.fill_diagonal(out, 0)
+    return out
+
+
+def _shrunk(M: Array, limit: float) -> Array:
+    """The nearest matrix whose magnitudes off the diagonal sum to the limit, or less.
+
+    The level t is the root of a convex function that falls, found by Newton's method from the left.
+    """
+    size, t = np.abs(_off(M)), 0.0
+    for _ in range(50):
+        over = size > t
+        count = np.count_nonzero(over)
+        excess = float(size[over].sum()) - count * t - limit
+        if not excess > 1e-12 * limit or count == 0:
+            break
+        t += excess / count
+    out: Array = np.sign(M) * np.maximum(size - t, 0)
+    np.fill_diagonal(out, M.diagonal())
+    return out
 
 
 def _searched(tree: _Tree, bound: float, nodes: int) -> float:

@@ -18,7 +18,14 @@ from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATR
 from .._messages import quiet
 from .._records import record
 from .._types import Array, Index
-from .._validation import column_names, has_only_products, integer, is_row_blocks, is_sparse, real_array
+from .._validation import (
+    column_names,
+    integer,
+    is_row_blocks,
+    is_sparse,
+    real_array,
+    refuse_products,
+)
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
 from ..operators.block_tasks import as_kernel_input, dense_rows, sum_parts
@@ -157,8 +164,7 @@ class Side:
 
     @classmethod
     def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
-        if has_only_products(X):
-            raise TypeError("X must have entries; an operator offers only products")
+        refuse_products(X, "X")
         with quiet("scale=True leaves"):  # which is the default, and what is constant cannot correlate
             problem = as_problem(X, scale=scale, choice=choice, sample_weight=sample_weight)
         assert problem.mean is not None

@@ -29,7 +29,7 @@ from .._limits import (
 from .._messages import counted
 from .._records import replaced
 from .._types import Array, Index
-from .._validation import Hook, integer
+from .._validation import Hook, integer, require_entries
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
 from ..objectives.eigenvalue_sum import LeadingSum
@@ -56,8 +56,7 @@ def check_sizes(
     if not request.together:
         return several
     support, total, choice = request.support, request.total, problem.supports
-    if problem.diagonal is None:
-        raise ValueError("supports chosen together need the entries of X; an operator offers only products")
+    require_entries(problem, "a choice of supports together")
     if request.method.name == "branch_and_bound" and problem.p > EXACT_ORDER:
         raise ValueError(f"branch_and_bound takes at most {EXACT_ORDER} variables, not {problem.p}")
     if choice.shapes and problem.p > ACROSS_ORDER:

@@ -13,11 +13,7 @@ import numpy as np
 from .._limits import EXACT_ORDER, EXACT_SLACK, REFINEMENT_ROUNDS, RISE
 from .._messages import counted, warn
 from .._types import Index
-from .._validation import (
-    Hook,
-    integer,
-    per_component,
-)
+from .._validation import Hook, integer, per_component, require_entries
 from ..choice import Explained
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.gram import is_rounding
@@ -100,10 +96,8 @@ def problem_of(X: Any, request: Request) -> Problem:
 def make_solver(problem: Problem, request: Request) -> Solver:
     """The solver with its options, validated."""
     solver: Solver = request.solver.from_record(problem, request.method, nonnegative=request.nonnegative)
-    if request.certify and problem.diagonal is None:
-        raise ValueError(
-            f"certify={request.certify!r} needs the entries of X; an operator offers only products"
-        )
+    if request.certify:
+        require_entries(problem, f"certify={request.certify!r}")
     return solver
 
 

@@ -265,9 +265,9 @@ def sparse_pca(
     center : bool or array-like of shape (p,), default True
         Subtract the column means, or these numbers. True is ignored for a covariance.
     scale : bool or array-like of shape (p,), default False
-        Divide each column by its standard deviation, or by these positive numbers. If `center` is an array,
-        the deviation is the root mean square about it, with divisor n - 1. True turns a covariance into the
-        correlation.
+        Divide each column by its standard deviation, or by these positive numbers. If `center` is False or an
+        array, the deviation is the root mean square about 0 or about it, with divisor n - 1. True turns a
+        covariance into the correlation.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0. Means and covariances are the same as if each row
         were repeated that often. The divisor ``sum(sample_weight) - 1`` must be positive. Rows of weight 0

@@ -26,6 +26,7 @@ from .._validation import (
     number,
     per_component,
     real_array,
+    require_entries,
 )
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
@@ -240,10 +241,8 @@ def elastic_nets(
     wanted = _wanted(problem, r, penalty, cardinality)
     lam = _ridge(problem, ridge, cardinality is not None)
     refine = check_bool(refine, "refine") and cardinality is not None
-    if refine and problem.diagonal is None:
-        raise ValueError(
-            "refine=True needs the entries of X; an operator offers only products: use refine=False"
-        )
+    if refine:
+        require_entries(problem, "refine=True", ": use refine=False")
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
     if tol is None:
         tol = 1e-3 if op.single or (cardinality is not None and lam < math.inf) else 1e-5
@@ -400,9 +399,7 @@ def _ridge(problem: Problem, ridge: Any, counted: bool) -> float:
 
 
 def _start(problem: Problem, r: int, start: Any) -> Array:
-    S = real_array(start, "start", ndim=2, labels=problem.names).astype(np.float64)
-    if S.shape != (problem.p, r):
-        raise ValueError(f"start has shape {S.shape} where ({problem.p}, {r}) is needed")
+    S = real_array(start, "start", ndim=2, shape=(problem.p, r), labels=problem.names).astype(np.float64)
     S = S / (np.abs(S).max() or 1)
     if np.linalg.matrix_rank(S) < r:
         raise ValueError(f"start must have {r} linearly independent columns")

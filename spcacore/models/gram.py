@@ -28,7 +28,7 @@ from .._limits import (
 from .._messages import warn
 from .._records import record
 from .._types import Array
-from .._validation import is_sparse, real_array
+from .._validation import check_shape, is_sparse, real_array
 from ..linalg.eigen import interruptible, leading_eigenpairs
 from ..linalg.scaling import exponent_above
 from ..linalg.threads import Report, in_threads
@@ -90,8 +90,7 @@ class Kernel:
     def rows(self, X: Any) -> Rows:
         """A copy, shifted and scaled; of a precomputed kernel the matrix itself."""
         n = X.shape[0]
-        if X.shape[1] != self.p:
-            raise ValueError(f"X has shape {X.shape} where (n, {self.p}) is needed")
+        check_shape(X, "X", "n", self.p)
         if self.function == "precomputed":
             return Rows(X, None, n)
         matrix = self._shift_and_scale(X, X.dtype)
@@ -135,9 +134,7 @@ class Kernel:
         values = out if dtype == out.dtype or callable(self.function) else np.empty(out.shape, dtype)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if callable(self.function):
-                values = real_array(self.function(A, B), "kernel(A, B)", ndim=2)
-                if values.shape != out.shape:
-                    raise ValueError(f"kernel(A, B) has shape {values.shape} where {out.shape} is needed")
+                values = real_array(self.function(A, B), "kernel(A, B)", ndim=2, shape=out.shape)
             elif self.sparse:
                 values[...] = (A @ B.T).toarray()
             else:
@@ -188,8 +185,7 @@ def expanded(
 ) -> NDArray[Any]:
     """(k(X, samples) - mean) @ coefficients, tile by tile."""
     m, dtype = X.shape[0], np.result_type(X.dtype, coefficients.dtype)
-    if X.shape[1] != kernel.p:
-        raise ValueError(f"X has shape {X.shape} where (n, {kernel.p}) is needed")
+    check_shape(X, "X", "n", kernel.p)
     out = np.zeros((m, coefficients.shape[1]), dtype)
     buffer = np.empty((TILE_ROWS, TILE_ROWS), dtype)
     for s in range(0, m, TILE_ROWS):

@@ -34,6 +34,8 @@ from .._validation import (
     is_row_blocks,
     is_sparse,
     number,
+    positive,
+    require_memory,
 )
 from ..linalg.scaling import exponent_above
 from ..operators.blocks import naming_not_finite
@@ -65,7 +67,6 @@ from .random_features import (
     median_distance,
     merge_moments,
     of_block,
-    positive,
 )
 
 __all__ = ["KernelPCAResult", "kernel_pca"]
@@ -356,11 +357,8 @@ def kernel_pca(
         return _kernel_pca_by_features(
             X, n_components, random_features, options["bandwidth"], sample_weight, rng
         )
-    if is_row_blocks(X):
-        raise TypeError(
-            "a kernel matrix of all pairs of rows needs the data in memory, and X is in blocks of rows: use "
-            "random_features, which read one block at a time"
-        )
+    instead = ": use random_features, which read one block at a time"
+    require_memory(X, "a kernel matrix of all pairs of rows needs", instead=instead)
     seed = as_seed(rng)
     data = as_kernel_input(X, square=name == "precomputed")
     n = data.shape[0]
@@ -378,18 +376,7 @@ def kernel_pca(
         values, U, trace = matrix.streamed_components(r, seed)
         used = "lanczos"
     _check_rank(values, matrix.noise(values[0]))
-    root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]
-    U = signed(np.divide(U, root, out=np.zeros_like(U), where=root > 0))
-    half = matrix.half_exponent
-    with np.errstate(over="ignore", under="ignore"):
-        scores = (U * np.ldexp(np.sqrt(values), half)).astype(data.dtype)
-        coefficients = (U * root * root * np.ldexp(1 / np.sqrt(values), half - matrix.exponent)).astype(
-            data.dtype
-        )
-        eigenvalues = np.ldexp(values, 2 * half)
-    mean, none = matrix.mean.astype(data.dtype), np.flatnonzero(root == 0)
-    if len(none):
-        scores[none] = expanded(k, matrix.rows, data[none], mean, coefficients)
+    scores, coefficients, eigenvalues, mean = _in_units(k, matrix, values, U, data)
     warn_out_of_range(values, eigenvalues)
     return KernelPCAResult(
         scores=scores,
@@ -514,6 +501,25 @@ def _expanded(block: Any, kernel: Kernel, rows: Rows, *arguments: Any) -> NDArra
 
 
 # ---- random features --------------------------------------------------------------------------------
+
+
+def _in_units(
+    k: Any, matrix: KernelMatrix, values: Array, U: NDArray[Any], data: Any
+) -> tuple[NDArray[Any], NDArray[Any], Array, NDArray[Any]]:
+    """Scores, coefficients of the kernel's columns, eigenvalues and the means of K in the caller's units."""
+    n, weight, half = matrix.n, matrix.weight, matrix.half_exponent
+    root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]
+    U = signed(np.divide(U, root, out=np.zeros_like(U), where=root > 0))
+    with np.errstate(over="ignore", under="ignore"):
+        scores = (U * np.ldexp(np.sqrt(values), half)).astype(data.dtype)
+        coefficients = (U * root * root * np.ldexp(1 / np.sqrt(values), half - matrix.exponent)).astype(
+            data.dtype
+        )
+        eigenvalues = np.ldexp(values, 2 * half)
+    mean, none = matrix.mean.astype(data.dtype), np.flatnonzero(root == 0)
+    if len(none):
+        scores[none] = expanded(k, matrix.rows, data[none], mean, coefficients)
+    return scores, coefficients, eigenvalues, mean
 
 
 def _kernel_pca_by_features(

@@ -23,15 +23,16 @@ from .._types import Array, Kind, MatrixLike, RandomSource, Switch, Weights
 from .._validation import (
     aligned,
     as_seed,
+    check_shape,
     column_names,
     framed,
     integer,
-    is_operator,
     is_row_blocks,
     is_sparse,
     number,
     real_array,
     refuse_not_finite,
+    refuse_products,
 )
 from ..operators.block_tasks import as_kernel_input
 from ..operators.inputs import as_problem
@@ -318,8 +319,7 @@ class PPCAResult(LoadingsResult):
     def _by_blocks(self, method: str, X: Any, tail: tuple[int, ...], dtype: Any = np.float64) -> Any:
         """The results of a method for each block of rows."""
         blocks = row_blocks(X)
-        if blocks.shape[1] != len(self.loadings):
-            raise ValueError(f"X has shape {blocks.shape} where (m, {len(self.loadings)}) is needed")
+        check_shape(blocks, "X", "m", len(self.loadings))
         return blocks.mapped(_of_block, tail, np.dtype(dtype), self, method, tail, dtype)
 
     def _rows(self, X: Any) -> Iterator[Array]:
@@ -328,13 +328,11 @@ class PPCAResult(LoadingsResult):
         if is_sparse(X):
             a = compressed(X).tocsr()
             refuse_not_finite(a.data, "X.data")
-        elif is_operator(X):
-            raise TypeError("X must have entries; an operator offers only products")
         else:
+            refuse_products(X, "X")
             a = real_array(X, "X", ndim=2, finite=False)
             refuse_infinite(a)
-        if a.shape[1] != p:
-            raise ValueError(f"X has shape {a.shape} where (m, {p}) is needed")
+        check_shape(a, "X", "m", p)
         step = max(1, COPIED_ENTRIES // p)
         for start in range(0, a.shape[0], step):
             part = a[start : start + step]

@@ -22,6 +22,7 @@ from .._types import Array, MatrixLike, RandomSource
 from .._validation import (
     aligned,
     as_seed,
+    check_shape,
     column_names,
     float_type,
     framed,
@@ -29,7 +30,7 @@ from .._validation import (
     is_operator,
     is_row_blocks,
     is_sparse,
-    number,
+    positive,
     raise_not_finite,
     real_array,
     refuse_not_finite,
@@ -56,7 +57,6 @@ __all__ = [
     "median_distance",
     "merge_moments",
     "of_block",
-    "positive",
     "random_fourier_features",
 ]
 
@@ -89,7 +89,7 @@ def column_means(a: Any, weight: Array | None = None) -> Array:
 
 def median_distance(data: Any, seed: int, weight: Array | None = None) -> float:
     """The median distance between rows that differ, in a sample where there are many rows."""
-    a, weight = sample_rows(data, np.random.default_rng(seed), weight)
+    a, weight = _sample_rows(data, np.random.default_rng(seed), weight)
     a = a.toarray().astype(np.float64) if is_sparse(a) else a.astype(np.float64)
     exponent = exponent_above(largest_magnitude(a))
     a = np.ldexp(a, -exponent)
@@ -151,12 +151,14 @@ def as_rows(X: Any, p: int | None = None, name: str = "X") -> Any:
         rows = SlicedRows(X, name)
     else:
         rows = SlicedRows(real_array(X, name, ndim=2, finite=False), name)
-    if p is not None and rows.shape[1] != p:
-        raise ValueError(f"{name} has shape {rows.shape} where (n, {p}) is needed")
+    if p is not None:
+        check_shape(rows, name, "n", p)
     return rows
 
 
-def sample_rows(data: Any, rng: np.random.Generator, weight: Array | None = None) -> tuple[Any, Array | None]:
+def _sample_rows(
+    data: Any, rng: np.random.Generator, weight: Array | None = None
+) -> tuple[Any, Array | None]:
     """At most `BANDWIDTH_ROWS` rows, drawn at random, in their order, and their weights."""
     n = data.shape[0]
     if n > BANDWIDTH_ROWS:
@@ -176,14 +178,6 @@ def of_block(block: Any, task: Callable[..., Any], *arguments: Any) -> Any:
     """`task` of a block of rows, which must be finite."""
     rows = finite(block)
     return task(rows.tocsr() if is_sparse(rows) else rows, *arguments)
-
-
-def positive(value: Any, name: str) -> float:
-    """A finite number above zero."""
-    result = number(value, name, -math.inf) if value == value else math.nan
-    if not 0 < result < math.inf:
-        raise ValueError(f"{name} must be positive and finite, not {value!r}")
-    return result
 
 
 @filled(
@@ -367,7 +361,7 @@ def drawn_features(
     else:
         rows = as_rows(X)
         p = rows.shape[1]
-        sample, weight = sample_rows(rows, rng, sample_weight)
+        sample, weight = _sample_rows(rows, rng, sample_weight)
         shift = column_means(sample, weight)
         if sigma is None:
             sigma = median_distance(sample, 0, weight)

@@ -20,6 +20,7 @@ from .._validation import (
     integer,
     number,
     real_array,
+    several,
 )
 from ..linalg.orthogonal import inner_products, inverse_root, orthonormal, polar_factor
 from ..operators.degrees import degree_problem, row_shift
@@ -134,11 +135,12 @@ def sca(
         True, but False with ``scale="degree"``. The leading direction of a scaled graph tells its blocks
         apart as the others do, and its means hold most of that direction; so centering would lose a block.
     scale : bool, "degree" or array-like of shape (p,), default False
-        Divide each column by its standard deviation, or by these positive numbers. If `center` is an array,
-        the deviation is the root mean square about it, with divisor n - 1. "degree" is for nonnegative X such
-        as the adjacency matrix of a graph: entries become `X_ij / sqrt((d_i + tau) (g_j + tau'))`, where d
-        and g are the sums of rows and columns, tau is the mean of d, and tau' the mean of g (for square X,
-        tau' = tau). `center` subtracts the means of the scaled matrix.
+        Divide each column by its standard deviation, or by these positive numbers. If `center` is False or
+        an array, the deviation is the root mean square about 0 or about it, with divisor n - 1. "degree" is
+        for nonnegative X such as the adjacency matrix of a graph: entries become
+        `X_ij / sqrt((d_i + tau) (g_j + tau'))`, where d and g are the sums of rows and columns, tau is the
+        mean of d, and tau' the mean of g (for square X, tau' = tau).
+        `center` subtracts the means of the scaled matrix.
     {sample_weight}
     {each_iteration}
 
@@ -242,16 +244,12 @@ def sca_path(
     if center is None:
         center = not isinstance(scale, str)
     problem = _problem(X, kind, center, scale, sample_weight, missing=True)
-    if isinstance(l1_bounds, (str, bytes, dict)) or not np.iterable(l1_bounds):
-        raise TypeError(f"l1_bounds must be a sequence of numbers, not {l1_bounds!r}")
     bounds = []
-    for i, bound in enumerate(l1_bounds):
+    for i, bound in enumerate(several(l1_bounds, "l1_bounds")):
         r, checked = _check(
             problem, n_components, number(bound, f"l1_bounds[{i}]", 0), f"l1_bounds[{i}]", problem.p
         )
         bounds.append(checked)
-    if not bounds:
-        raise ValueError("l1_bounds is empty")
     check_choice(rotation, "rotation", _ROTATIONS)
     check_choice(threshold, "threshold", _THRESHOLDS)
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
@@ -446,9 +444,7 @@ def _problem(
 
 def _check_start(problem: Problem, r: int, start: Any) -> Array:
     """The initial loadings at unit length; each must explain variance that the others do not."""
-    a = real_array(start, "start", ndim=2, labels=problem.names)
-    if a.shape != (problem.p, r):
-        raise ValueError(f"start has shape {a.shape} where {(problem.p, r)} is needed")
+    a = real_array(start, "start", ndim=2, shape=(problem.p, r), labels=problem.names)
     peak = np.abs(a).max(axis=0)
     if not peak.all():
         raise ValueError("start has a column of zeros")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CHUNK
 from .._types import Array, Index
-from .._validation import column_names, is_row_blocks, is_sparse
+from .._validation import column_names, is_sparse, require_memory
 from .base import Affine, DataStorage
 from .dense import DenseData
 from .problem import Problem
@@ -34,8 +34,7 @@ class DegreeScaled(DataStorage):
     dtype: np.dtype[Any]
 
     def __init__(self, X: Any, tau: float | None = None) -> None:
-        if is_row_blocks(X):
-            raise ValueError("scale='degree' needs the data in memory, and X is in blocks of rows")
+        require_memory(X, "scale='degree' needs")
         self.inner: DenseData | CompressedData
         if is_sparse(X):
             self.inner = CompressedData(X)

@@ -197,6 +197,10 @@ class Ground:
         found nothing better.
     weak : bool
         Whether the last component was no more correlated than noise.
+    moved : bool
+        Whether a race in a part of A found a better component than one start.
+    value : float
+        What the last component explains.
     noise : float or None
         The deviation of correlations that are noise, of an earlier component.
     """
@@ -204,10 +208,12 @@ class Ground:
     wide: bool
     enough: int
     partial: int
+    value: float
 
     def __init__(self) -> None:
         self.wide, self.weak, self.enough, self.partial = False, False, 0, 0
         self.noise: float | None = None
+        self.value, self.moved = 0.0, False
         self._fields: dict[tuple[int, bool], Field] = {}
         self._operator: Any = None
 

@@ -14,7 +14,7 @@ from .. import _core
 from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
 from .._types import Array, Index, MatrixLike
-from .._validation import float_type, integer, is_row_blocks, is_sparse
+from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
 from . import gram
 from .base import Affine, DataStorage
 from .block_operator import BlockOperator, Gram
@@ -231,8 +231,7 @@ def _factors(
 ) -> tuple[RowBlocks, tuple[Index, NDArray[Any], NDArray[Any] | None]]:
     """What makes scores of a block: the variables in use, what multiplies these, and what is subtracted."""
     blocks = row_blocks(X)
-    if blocks.shape[1] != len(loadings):
-        raise ValueError(f"X has shape {blocks.shape} where (m, {len(loadings)}) is needed")
+    check_shape(blocks, "X", "m", len(loadings))
     index = np.flatnonzero(loadings.any(axis=1))
     V = loadings[index]
     if scale is not None:
@@ -240,10 +239,13 @@ def _factors(
     return blocks, (index, V, None if mean is None else mean[index] @ V)
 
 
-def column_means(X: Any) -> Array:
-    """Of an array, a sparse matrix or blocks of rows."""
-    if not is_row_blocks(X):
+def column_means(X: Any, weight: Array | None = None) -> Array:
+    """Of an array, a sparse matrix or blocks of rows, each of which counts by its weight."""
+    if weight is None and not is_row_blocks(X):
         return np.asarray(X.mean(axis=0)).ravel()
+    w = np.ones(X.shape[0]) if weight is None else weight
+    if not is_row_blocks(X):
+        return np.asarray(X.T @ w).ravel() / w.sum()
     blocks = row_blocks(X)
-    total, _ = blocks.reduced(sum_parts, backward, each=blocks.split(np.ones((blocks.shape[0], 1))))
-    return np.asarray(total[:, 0] / blocks.shape[0])
+    total, _ = blocks.reduced(sum_parts, backward, each=blocks.split(w[:, None]))
+    return np.asarray(total[:, 0] / w.sum())

@@ -34,10 +34,10 @@ def canonical_arrays(
 ) -> tuple[Any, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """CSR or CSC with ascending indices, and (data, indices, indptr) as the kernels read them."""
     X = compressed(X, turn=turn)
-    return X, kernel_arrays(X)
+    return X, _kernel_arrays(X)
 
 
-def kernel_arrays(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _kernel_arrays(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """(data, indices, indptr) of a sound matrix as the kernels read them."""
     with np.errstate(over="ignore", under="ignore"):  # of long doubles
         data = np.require(X.data, float_type(X.dtype), ["C", "A"])
@@ -189,7 +189,7 @@ class CompressedData(DataStorage):
             return self
         turned = copy(self)
         turned.matrix, turned.row_major = self.matrix.tocsc(), False  # sound, as what SciPy made of sound X
-        turned.arrays = kernel_arrays(turned.matrix)
+        turned.arrays = _kernel_arrays(turned.matrix)
         return turned
 
     def bounds(self, problem: Problem) -> ColumnBounds | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CACHED_ENTRIES
 from .._types import Array, Index
-from .._validation import is_operator, is_row_blocks, is_sparse, raise_not_finite, real_array
+from .._validation import check_shape, is_operator, is_row_blocks, is_sparse, raise_not_finite, real_array
 from .dense import has_blas_layout
 from .problem import Problem
 from .sparse import compressed
@@ -51,8 +51,7 @@ def scores(
             X = compressed(X)
         if is_sparse(X) and X.dtype.itemsize > 8:
             X = X.astype(np.float64)
-        if X.shape[1] != p:
-            raise ValueError(f"X has shape {X.shape} where (m, {p}) is needed")
+        check_shape(X, "X", "m", p)
         full = np.zeros_like(loadings)
         full[used] = V
         if sound and X.format == "csc":
@@ -71,9 +70,7 @@ def scores(
             result = np.asarray(X @ (full * unit))
         with np.errstate(over="ignore", under="ignore"):
             return (result if mean is None else result - mean[used] @ (V * unit)) / unit
-    a = real_array(X, "X", ndim=2, finite=False)
-    if a.shape[1] != p:
-        raise ValueError(f"X has shape {a.shape} where (m, {p}) is needed")
+    a = real_array(X, "X", ndim=2, shape=("m", p), finite=False)
     about = np.zeros(len(used), a.dtype) if mean is None else mean[used]
     if missing and np.isnan(a).any():
         a = a[:, used]

@@ -96,41 +96,16 @@ def biplot(
         raise ValueError("the result has no scores of its own: give scores_or_X, scores or data")
     Z = _scores(given, scores_or_X, p, r)[:, [first, second]].astype(np.float64)
     V = V[:, [first, second]]
-    values = None if labels is None else _numbers(labels, len(Z))
-    classes = None if labels is None or values is not None else _classes(labels, len(Z))
+    colored = _colored(labels, len(Z))
     length = np.hypot(*V.T)
     selected = np.flatnonzero(length)
     index = selected[np.argsort(-length[selected], kind="stable")[:limit]]
     own = ax is None
     ax = drawing.given_or_new_axes(ax, (6.8, 5.6))
-    style: dict[str, Any] = {
-        "s": float(np.clip(15000 / len(Z), 6, 26)),
-        "linewidth": 0.4,
-        "edgecolor": ax.get_facecolor(),
-        "zorder": 2,
-    }
-    style["rasterized"] = len(Z) > 5000
-    if values is not None:
-        _scatter_numbers(ax, Z, values, style, str(getattr(labels, "name", None) or "label"))
-    elif classes is not None:
-        _scatter_classes(ax, Z, *classes, style)
-    else:
-        ax.scatter(*Z.T, color="0.6", **style)
+    _draw_points(ax, Z, colored, labels)
     for line in (ax.axhline, ax.axvline):
         line(0, linewidth=0.8, zorder=0, **drawing.faint(0.15))
-    reach, size = abs(Z).max(axis=0), abs(V[index]).max(axis=0, initial=0)
-    fits = [a / b for a, b in zip(reach, size, strict=True) if a > 0 and b > 0]
-    tips = V[index] * (0.95 * min(fits) if fits else 1.0)
-    for tip in tips:
-        arrow = {
-            "arrowstyle": "-|>",
-            "shrinkA": 0,
-            "shrinkB": 0,
-            "color": drawing.text_color(),
-            "linewidth": 1.2,
-        }
-        ax.annotate("", tuple(tip), (0, 0), arrowprops={**arrow, "mutation_scale": 9}, zorder=3)
-    ax.update_datalim(np.vstack([tips * 1.08, np.zeros((1, 2))]))
+    tips = _draw_arrows(ax, Z, V[index])
     shared = any(
         len(grouper.get_siblings(ax)) > 1 for grouper in (ax.get_shared_x_axes(), ax.get_shared_y_axes())
     )
@@ -153,6 +128,41 @@ def biplot(
         ax.apply_aspect()
     _label_tips(ax, tips, [shortened(named[j]) for j in index])
     return ax
+
+
+def _colored(labels: Any, n: int) -> tuple[Any, Any]:
+    """The numbers that labels are, or their classes; neither where there are none."""
+    values = None if labels is None else _numbers(labels, n)
+    return values, None if labels is None or values is not None else _classes(labels, n)
+
+
+def _draw_points(ax: Axes, Z: Array, colored: tuple[Any, Any], labels: Any) -> None:
+    style: dict[str, Any] = {
+        "s": float(np.clip(15000 / len(Z), 6, 26)), "linewidth": 0.4, "edgecolor": ax.get_facecolor(),
+        "zorder": 2, "rasterized": len(Z) > 5000,
+    }  # fmt: skip
+    values, classes = colored
+    if values is not None:
+        _scatter_numbers(ax, Z, values, style, str(getattr(labels, "name", None) or "label"))
+    elif classes is not None:
+        _scatter_classes(ax, Z, classes[0], classes[1], style)
+    else:
+        ax.scatter(*Z.T, color="0.6", **style)
+
+
+def _draw_arrows(ax: Axes, Z: Array, V: NDArray[Any]) -> Array:
+    """Of the loadings of variables, as long as the points reach; where they end."""
+    reach, size = abs(Z).max(axis=0), abs(V).max(axis=0, initial=0)
+    fits = [a / b for a, b in zip(reach, size, strict=True) if a > 0 and b > 0]
+    tips: Array = V * (0.95 * min(fits) if fits else 1.0)
+    arrow = {
+        "arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, "color": drawing.text_color(), "linewidth": 1.2,
+        "mutation_scale": 9,
+    }  # fmt: skip
+    for tip in tips:
+        ax.annotate("", tuple(tip), (0, 0), arrowprops=arrow, zorder=3)
+    ax.update_datalim(np.vstack([tips * 1.08, np.zeros((1, 2))]))
+    return tips
 
 
 def _scores(result: Any, source: Any, p: int, r: int) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -10,12 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._messages import counted, few
+from .._records import record
 from .._types import Array, Grid, MatrixLike, ModelLike, OperatorLike, RandomSource, Rule, Weights
-from .._validation import (
-    check_choice,
-    integer,
-    is_row_blocks,
-)
+from .._validation import check_choice, integer, is_row_blocks, require_memory
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import check_jobs
 from ..models.components import SparsePCAResult
@@ -290,35 +288,27 @@ def select_sparsity(
     >>> selection.chosen_by_component
     (10, 10)
     """
-    check_choice(criterion, "criterion", CRITERIA)
-    check_choice(rule, "rule", RULES)
-    n_folds, n_repeats = integer(n_folds, "n_folds", 2), integer(n_repeats, "n_repeats", 1)
-    n_permutations = integer(n_permutations, "n_permutations", 2)
-    check_jobs(n_jobs)
+    way = _Criterion.checked(
+        criterion, CRITERIA, rule, n_folds, n_repeats, n_permutations, n_jobs, n_resamples
+    )
     hook = check_callback(callback)
-    n_resamples = integer(n_resamples, "n_resamples", 2)
-    if n_resamples % 2:
-        raise ValueError(f"n_resamples must be even for complementary pairs, not {n_resamples}")
     asked = as_model(model, "select_sparsity", CHOSEN, estimators=True)
     if criterion in ("cv", "permutation", "stability"):
-        X = _as_rows(X, asked.keywords.get("kind", "data"), criterion, n_folds)
+        X = way.rows(X, asked.keywords.get("kind", "data"))
     if asked.name == "sma" and criterion == "stability":
         raise ValueError("criterion='stability' cannot be combined with 'sma', which chooses rows too")
     plan = plan_of(X, asked, grid, rng)
     if criterion == "bic":
         _refuse_likelihood(plan)
-    runs = {"cv": n_folds * n_repeats, "permutation": 1 + n_permutations, "stability": 1}.get(criterion, 0)
     grids = [plan.values] if plan.grids is None else plan.grids
-    progress = ProgressCounter(hook, (1 + runs) * sum(len(grid) for grid in grids))
+    progress = ProgressCounter(hook, (1 + way.runs) * sum(len(grid) for grid in grids))
 
     steps: list[SparsitySelection] = []
     for _ in grids:
         if plan.grids is not None:
             plan.begin(tuple(one.chosen_index for one in steps))
         try:
-            steps.append(_chosen_value(
-                plan, criterion, rule, n_folds, n_repeats, n_permutations, n_resamples, n_jobs, progress
-            ))  # fmt: skip
+            steps.append(way.value_of(plan, progress))
         except RuntimeError:  # the callback ended it before this component had scores
             if not (progress.ended and steps):
                 raise
@@ -328,38 +318,6 @@ def select_sparsity(
     assert selection.path is not None
     plan.warn(selection.path.results)
     return replace(selection, earlier=tuple(earlier))
-
-
-def _chosen_value(
-    plan: Plan, criterion: str, rule: str, n_folds: int, n_repeats: int, n_permutations: int,
-    n_resamples: int, n_jobs: int, progress: ProgressCounter,
-) -> SparsitySelection:  # fmt: skip
-    """By the scores of the values of the plan."""
-    threads = check_jobs(n_jobs)
-    path = plan.path(progress)
-    error = scores = None
-    if criterion == "sparseness":
-        if path.index_of_sparseness is None:
-            raise ValueError(
-                "criterion='sparseness' needs the entries of X; an operator offers only products"
-            )
-        score = path.index_of_sparseness
-    elif criterion == "bic":
-        problem = plan.problem.unscreened()
-        score = np.array([schwarz_criterion(problem, unit_columns(result.loadings)) for result in path])
-    elif criterion == "stability":
-        score = _agreements(plan, path, n_resamples, n_jobs, progress)
-    elif criterion == "cv":
-        scores = _folds(plan, n_folds, n_repeats, threads, progress)
-        score, error = scores.mean(axis=0), _error_of_folds(scores, n_folds)
-    else:
-        own, *permuted = _logarithm(_permutations(plan, n_permutations, threads, progress).sum(axis=2))
-        scores = np.array(permuted)
-        score = own - scores.mean(axis=0)
-        error = _error_of_permutations(scores)
-    best = int(np.argmax(score))
-    one_se = best if error is None else int(np.argmax(score >= score[best] - error[best]))
-    return _selection(plan.parameter, criterion, plan.values, score, error, scores, best, one_se, rule, path)
 
 
 @takes_model("sparse_pca")
@@ -413,11 +371,8 @@ def select_n_components(
     >>> planted.shape[1], spcacore.select_n_components(X, model, 4).chosen
     (2, 2)
     """
-    check_choice(criterion, "criterion", CRITERIA[:2])
-    check_choice(rule, "rule", RULES)
-    n_folds, n_repeats = integer(n_folds, "n_folds", 2), integer(n_repeats, "n_repeats", 1)
-    n_permutations = integer(n_permutations, "n_permutations", 2)
-    threads, hook = check_jobs(n_jobs), check_callback(callback)
+    way = _Criterion.checked(criterion, CRITERIA[:2], rule, n_folds, n_repeats, n_permutations, n_jobs)
+    hook = check_callback(callback)
     asked = as_model(model, "select_n_components", ("sparse_pca",), n_components=None)
     asked = asked if n_components is None else asked.of(n_components)
     if asked.n_components is None:
@@ -429,66 +384,162 @@ def select_n_components(
         raise TypeError(
             "kind must be 'data': components are counted by rows, which a covariance does not have"
         )
-    rows = _as_rows(X, "data", criterion, n_folds)
-    plan = SearchPlan(rows, asked, None, rng, counting=True)
-    runs = n_folds * n_repeats if criterion == "cv" else 1 + n_permutations
-    progress = ProgressCounter(hook, 1 + runs)
+    plan = SearchPlan(way.rows(X, "data"), asked, None, rng, counting=True)
+    progress = ProgressCounter(hook, 1 + way.runs)
     solutions = plan.search_values(plan.problem, None)
     progress(plan.r)
     values = np.arange(plan.r + 1)
     if criterion == "cv":
-        scores = _folds(plan, n_folds, n_repeats, threads, progress)
-        score, error = scores.mean(axis=0), _error_of_folds(scores, n_folds)
-        best = int(np.argmax(score))
-        one_se = int(np.argmax(score >= score[best] - error[best]))
+        scored = way.folds(plan, progress)
+        best, one_se = _largest(*scored[:2])
     else:
-        own, *permuted = _logarithm(
-            _share_of_remainder(_permutations(plan, n_permutations, threads, progress))
-        )
-        scores = np.array(permuted)
-        score = own - scores.mean(axis=0)
-        score, scores = (np.insert(a, 0, 0.0, axis=-1) for a in (score, scores))
-        error = _error_of_permutations(scores)
+        scored = way.permutations(plan, progress, _share_of_remainder)
+        score, error, scores = (np.insert(a, 0, 0.0, axis=-1) for a in scored)
+        scored = score, error, scores
         best = int(np.argmin(np.append(score[1:] > 0, False)))
         one_se = int(np.argmin(np.append(score[1:] > 2 * error[1:], False)))
     chosen = one_se if rule == "one_se" else best
     result = plan.result(solutions[0][:chosen], plan.requests[0]) if chosen else None
     plan.warn([result] if result else [])
-    selection = _selection("n_components", criterion, values, score, error, scores, best, one_se, rule, None)
-    return replace(selection, result=result)
+    return replace(way.selection("n_components", values, scored, best, one_se, None), result=result)
 
 
-def _selection(
-    parameter: str,
-    criterion: str,
-    values: NDArray[Any],
-    score: Array,
-    error: Array | None,
-    scores: Array | None,
-    best: int,
-    one_se: int,
-    rule: str,
-    path: SparsityPath | None,
-) -> SparsitySelection:
-    chosen = one_se if rule == "one_se" else best
-    return SparsitySelection(
-        parameter, criterion, values, score, error, scores, values[best].item(), values[one_se].item(),
-        values[chosen].item(), chosen, rule, None if path is None else path[chosen], path,
-    )  # fmt: skip
+_Scored = tuple[Array, Array | None, Array | None]  # scores, their standard errors, and those of each run
 
 
-def _folds(plan: Plan, n_folds: int, n_repeats: int, threads: int, progress: ProgressCounter) -> Array:
-    """Scores of all folds; of those done, in whole repeats if there are any, where the callback ends it."""
-    done = np.empty(0) if progress.ended else plan.cross_validated(n_folds, n_repeats, threads, progress)
-    refuse_ended(len(done), "folds")
-    return done[: max(len(done) // n_folds, 1) * n_folds]
+@record
+class _Criterion:
+    """What scores the values, by how many folds, permutations or resamples, and the rule of the choice."""
+
+    name: str
+    rule: str
+    n_folds: int
+    n_repeats: int
+    n_permutations: int
+    n_resamples: int
+    n_jobs: int
+
+    @classmethod
+    def checked(
+        cls, name: Any, allowed: Sequence[str], rule: Any, n_folds: Any, n_repeats: Any, n_permutations: Any,
+        n_jobs: Any, n_resamples: Any = 2,
+    ) -> _Criterion:  # fmt: skip
+        check_choice(name, "criterion", allowed)
+        check_choice(rule, "rule", RULES)
+        n_folds, n_repeats = integer(n_folds, "n_folds", 2), integer(n_repeats, "n_repeats", 1)
+        n_permutations = integer(n_permutations, "n_permutations", 2)
+        check_jobs(n_jobs)
+        n_resamples = integer(n_resamples, "n_resamples", 2)
+        if n_resamples % 2:
+            raise ValueError(f"n_resamples must be even for complementary pairs, not {n_resamples}")
+        return cls(name, rule, n_folds, n_repeats, n_permutations, n_resamples, n_jobs)
+
+    @property
+    def runs(self) -> int:
+        """How many times all values are fitted again."""
+        several = {
+            "cv": self.n_folds * self.n_repeats,
+            "permutation": 1 + self.n_permutations,
+            "stability": 1,
+        }
+        return several.get(self.name, 0)
+
+    def rows(self, X: Any, kind: str) -> Any:
+        """X as an array, CSR matrix or row blocks, whose rows can be taken."""
+        needs = f"criterion={self.name!r}"
+        if check_choice(kind, "kind", ("data", "covariance")) != "data":
+            raise ValueError(f"{needs} needs data; for a covariance, use 'sparseness'")
+        if self.name == "permutation":
+            require_memory(X, "criterion='permutation' needs", instead=": use 'cv'")
+        rows = as_rows(X, "X", f"entries for {needs}", finite=False)
+        rows = rows.held() if is_row_blocks(X) else rows
+        if self.name == "cv" and self.n_folds > rows.shape[0]:
+            raise ValueError(
+                f"n_folds must be at most the number of rows, {rows.shape[0]}, not {self.n_folds}"
+            )
+        if rows.shape[0] < 3:
+            raise ValueError(f"at least three rows are needed for {needs}, not {rows.shape[0]}")
+        return rows
+
+    def value_of(self, plan: Plan, progress: ProgressCounter) -> SparsitySelection:
+        """The choice among the values of the plan."""
+        path = plan.path(progress)
+        scored: _Scored
+        if self.name == "sparseness":
+            if path.index_of_sparseness is None:
+                raise ValueError(
+                    "criterion='sparseness' needs the entries of X; an operator offers only products"
+                )
+            scored = path.index_of_sparseness, None, None
+        elif self.name == "bic":
+            problem = plan.problem.unscreened()
+            of_each = [schwarz_criterion(problem, unit_columns(result.loadings)) for result in path]
+            scored = np.array(of_each), None, None
+        elif self.name == "stability":
+            scored = self._agreements(plan, path, progress), None, None
+        elif self.name == "cv":
+            scored = self.folds(plan, progress)
+        else:
+            scored = self.permutations(plan, progress, lambda shares: shares.sum(axis=2))
+        return self.selection(plan.parameter, plan.values, scored, *_largest(*scored[:2]), path)
+
+    def selection(
+        self, parameter: str, values: NDArray[Any], scored: _Scored, best: int, one_se: int,
+        path: SparsityPath | None,
+    ) -> SparsitySelection:  # fmt: skip
+        chosen = one_se if self.rule == "one_se" else best
+        return SparsitySelection(
+            parameter, self.name, values, *scored, values[best].item(), values[one_se].item(),
+            values[chosen].item(), chosen, self.rule, None if path is None else path[chosen], path,
+        )  # fmt: skip
+
+    def folds(self, plan: Plan, progress: ProgressCounter) -> tuple[Array, Array, Array]:
+        """Of all folds; of those done, in whole repeats if there are any, where the callback ends it.
+
+        The error is that of the mean over folds, from the deviations within each repeat.
+        """
+        done, threads = np.empty(0), check_jobs(self.n_jobs)
+        if not progress.ended:
+            done = plan.cross_validated(self.n_folds, self.n_repeats, threads, progress)
+        refuse_ended(len(done), "folds")
+        n_folds = min(self.n_folds, len(done))
+        scores = done[: max(len(done) // self.n_folds, 1) * self.n_folds]
+        within = scores.reshape(-1, n_folds, scores.shape[1]).var(axis=1, ddof=1)
+        return scores.mean(axis=0), np.sqrt(within.mean(axis=0) / n_folds), scores
+
+    def permutations(
+        self, plan: Plan, progress: ProgressCounter, of_shares: Callable[[Array], Array]
+    ) -> tuple[Array, Array, Array]:
+        """Logarithms of shares of X as it is above those of all permutations, or of those done."""
+        done, threads = np.empty(0), check_jobs(self.n_jobs)
+        if not progress.ended:
+            done = plan.permuted(self.n_permutations, threads, progress)
+        refuse_ended(len(done) - 1, "permutations")
+        own, *permuted = np.log(np.maximum(of_shares(done), np.finfo(float).tiny))
+        scores = np.array(permuted)
+        error = scores.std(axis=0, ddof=1) * math.sqrt(1 + 1 / len(scores))
+        return own - scores.mean(axis=0), error, scores
+
+    def _agreements(self, plan: Plan, path: SparsityPath, progress: ProgressCounter) -> Array:
+        """Of half-samples with each other, averaged over components, of each value; 0 where none are."""
+        score = np.zeros(len(plan.values))
+        for i, (value, result) in enumerate(zip(plan.values.tolist(), path.results, strict=False)):
+            if progress.ended:
+                break
+            if result.loadings.any():
+                count, jobs = self.n_resamples, self.n_jobs
+                found = stability(plan.X, plan.model_of(i), n_resamples=count, n_jobs=jobs, rng=plan.seed)
+                score[i] = found.agreement.mean()
+            progress(value)
+        else:
+            return score
+        raise RuntimeError("the callback ended the selection before all values were tried: nothing is chosen")
 
 
-def _permutations(plan: Plan, count: int, threads: int, progress: ProgressCounter) -> Array:
-    """Shares of X as it is and after all permutations, or those done where the callback ends it."""
-    done = np.empty(0) if progress.ended else plan.permuted(count, threads, progress)
-    refuse_ended(len(done) - 1, "permutations")
-    return done
+def _largest(score: Array, error: Array | None) -> tuple[int, int]:
+    """The best, and the sparsest within one standard error of it."""
+    best = int(np.argmax(score))
+    return best, best if error is None else int(np.argmax(score >= score[best] - error[best]))
 
 
 def _refuse_likelihood(plan: Plan) -> None:
@@ -499,54 +550,7 @@ def _refuse_likelihood(plan: Plan) -> None:
         raise TypeError("X must have entries for criterion='bic'; an operator offers only products")
 
 
-def _agreements(plan: Plan, path: SparsityPath, count: int, n_jobs: int, progress: ProgressCounter) -> Array:
-    """Of half-samples with each other, averaged over components, of each value; 0 where there are none."""
-    score = np.zeros(len(plan.values))
-    for i, (value, result) in enumerate(zip(plan.values.tolist(), path.results, strict=False)):
-        if progress.ended:
-            break
-        if result.loadings.any():
-            found = stability(plan.X, plan.model_of(i), n_resamples=count, n_jobs=n_jobs, rng=plan.seed)
-            score[i] = found.agreement.mean()
-        progress(value)
-    else:
-        return score
-    raise RuntimeError("the callback ended the selection before all values were tried: nothing is chosen")
-
-
-def _error_of_folds(scores: Array, n_folds: int) -> Array:
-    """Standard error of the mean over folds, from the deviations within each repeat."""
-    n_folds = min(n_folds, len(scores))
-    within = scores.reshape(-1, n_folds, scores.shape[1]).var(axis=1, ddof=1)
-    return np.sqrt(within.mean(axis=0) / n_folds)
-
-
-def _error_of_permutations(scores: Array) -> Array:
-    return scores.std(axis=0, ddof=1) * math.sqrt(1 + 1 / len(scores))
-
-
-def _logarithm(shares: Array) -> Array:
-    return np.log(np.maximum(shares, np.finfo(float).tiny))
-
-
 def _share_of_remainder(shares: Array) -> Array:
     """Each share of the variance, divided by the share that the earlier components leave."""
     before = np.cumsum(shares, axis=-1) - shares
     return shares / np.maximum(1 - before, np.finfo(float).eps)
-
-
-def _as_rows(X: Any, kind: str, criterion: str, n_folds: int) -> Any:
-    """X as an array, CSR matrix or row blocks, whose rows can be taken."""
-    if check_choice(kind, "kind", ("data", "covariance")) != "data":
-        raise ValueError(f"criterion={criterion!r} needs data; for a covariance, use 'sparseness'")
-    if is_row_blocks(X) and criterion == "permutation":
-        raise TypeError(
-            "criterion='permutation' needs whole columns in memory, and X is in blocks of rows: use 'cv'"
-        )
-    rows = as_rows(X, "X", f"entries for criterion={criterion!r}", finite=False)
-    rows = rows.held() if is_row_blocks(X) else rows
-    if criterion == "cv" and n_folds > rows.shape[0]:
-        raise ValueError(f"n_folds must be at most the number of rows, {rows.shape[0]}, not {n_folds}")
-    if rows.shape[0] < 3:
-        raise ValueError(f"at least three rows are needed for criterion={criterion!r}, not {rows.shape[0]}")
-    return rows

@@ -27,12 +27,12 @@ from .._types import Array, MatrixLike, RandomSource
 from .._validation import (
     as_seed,
     check_choice,
-    has_only_products,
     integer,
-    is_row_blocks,
     is_sparse,
-    number,
+    positive,
     real_array,
+    refuse_products,
+    require_memory,
 )
 from ..linalg.scaling import exponent_above, largest_magnitude
 from ..operators.sparse import canonical_arrays
@@ -193,8 +193,8 @@ def cross_validated_eigenvalues(
     if noise is not None:
         if kind != "normal":
             raise ValueError("noise is for kind='normal': counts have a variance of their own")
-        noise = _inside(noise, "noise", math.inf)
-    share, level = _inside(share, "share", 1), _inside(level, "level", 1)
+        noise = positive(noise, "noise")
+    share, level = positive(share, "share", 1), positive(level, "level", 1)
     n_splits = integer(n_splits, "n_splits", 1)
     counter = ProgressCounter(check_callback(callback), n_splits)
     rows = _checked(X, kind)
@@ -240,19 +240,10 @@ def _tested(
     )
 
 
-def _inside(value: Any, name: str, high: float) -> float:
-    value = number(value, name, 0, high)
-    if not 0 < value < high:
-        raise ValueError(f"{name} must be positive" + f" and below {high:g}" * (high < math.inf))
-    return value
-
-
 def _checked(X: Any, kind: str) -> Any:
     """X as a float64 array, or as a CSR matrix of counts."""
-    if has_only_products(X):
-        raise TypeError("X must have entries to split; an operator offers only products")
-    if is_row_blocks(X):
-        raise TypeError("X must be in memory, and it is in blocks of rows")
+    refuse_products(X, "X", "entries to split")
+    require_memory(X, "splits need")
     if is_sparse(X):
         if kind == "normal":
             raise TypeError("kind='normal' is for dense X: all of its entries have noise")

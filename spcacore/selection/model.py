@@ -23,12 +23,14 @@ from .._messages import brief, counted, elsewhere, instead_of, listed
 from .._records import record, replaced
 from .._validation import (
     column_names,
-    has_only_products,
     integer,
     is_row_blocks,
     is_sparse,
     number,
     real_array,
+    refuse_products,
+    require_memory,
+    several,
 )
 from ..choice import Prior
 from ..generalized.cca import sparse_cca
@@ -70,7 +72,7 @@ FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "sparse_cca": (sparse_cca, ("l1_bound", "cardinality")),
     "sparse_lda": (sparse_lda, ("cardinality",)),
 }
-TOGETHER = ("sca", "sma")  # whose bound is of all components together
+_TOGETHER = ("sca", "sma")  # whose bound is of all components together
 _SEEDED = ("method", "prior")  # records that may have a source of random numbers
 SPARSITY_WORDS = tuple(SPARSITY)  # one of which says how sparse
 _DATA = ("X", "Y", "y")
@@ -190,8 +192,7 @@ class FittedToRows:
     def __call__(
         self, X: Any, n_components: Any = None, *, callback: object = None, **changes: Any
     ) -> GivenLoadings:
-        if is_row_blocks(X):
-            raise TypeError(f"{type(self.estimator).__name__} needs X in memory, and it is in blocks of rows")
+        require_memory(X, f"{type(self.estimator).__name__} needs")
         one = deepcopy(self.estimator)
         if n_components is not None:
             changes["n_components"] = n_components
@@ -375,8 +376,7 @@ class NamedArray:
 
 def as_rows(X: Any, name: str, needed: str, finite: bool = True) -> Any:
     """X as an array with names, CSR matrix or row blocks."""
-    if has_only_products(X):
-        raise TypeError(f"{name} must have {needed}; an operator offers only products")
+    refuse_products(X, name, needed)
     if is_row_blocks(X):
         return row_blocks(X)
     if is_sparse(X):
@@ -433,7 +433,7 @@ def grid_of(model: Model, grid: Any, X: Any) -> Grid:
     if not _is_nested(grid):
         return parameter, _checked_value(grid, name, parameter), None
     parts = list(grid)
-    if model.name in TOGETHER:
+    if model.name in _TOGETHER:
         raise TypeError(f"l1_bound of {model.name} is of all components together: give one grid")
     if len(parts) != integer(model.n_components, "n_components", 1):
         raise ValueError(
@@ -459,17 +459,13 @@ def _default(model: Model, parameter: str, X: Any) -> NDArray[Any]:
         raise TypeError("grid must be given: a sequence of numbers, the penalties")
     most = min(_variables(X), GRID_CARDINALITY)
     if parameter == "l1_bound":
-        r = model.n_components if model.name in TOGETHER else 1
+        r = model.n_components if model.name in _TOGETHER else 1
         return np.geomspace(r, r * math.sqrt(most), GRID_VALUES if most > 1 else 1)
     return np.unique(np.geomspace(1, most, GRID_VALUES).round().astype(np.intp))
 
 
 def _checked_value(values: Any, name: str, parameter: str) -> NDArray[Any]:
-    if isinstance(values, (str, bytes, dict)) or not np.iterable(values) or getattr(values, "ndim", 1) != 1:
-        raise TypeError(f"{name} must be a sequence of numbers, one for each choice, not {values!r}")
-    values = list(values)
-    if not values:
-        raise ValueError(f"{name} is empty: there is nothing to choose from")
+    values = several(values, name, "numbers, one for each choice", ": there is nothing to choose from")
     whole = parameter == "cardinality"
     for i, value in enumerate(values):
         number(value, f"{name}[{i}]", 0)

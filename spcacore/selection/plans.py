@@ -149,7 +149,7 @@ class Plan:
         def score(fold: Index, report: Report) -> list[float]:
             rows = np.delete(np.arange(n), fold)
             problem, solutions = self.searched(X.taken(rows) if by_blocks else X[rows], report)
-            held = HeldOutRows(X.taken(fold) if by_blocks else X[fold], problem.unscreened())
+            held = _HeldOutRows(X.taken(fold) if by_blocks else X[fold], problem.unscreened())
             if not self.counting:
                 return [held.score(components) for components in solutions]
             scores = [held.score(solutions[0][:t]) for t in range(self.r + 1)]
@@ -428,7 +428,7 @@ def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) ->
     return predicted
 
 
-class HeldOutRows:
+class _HeldOutRows:
     """Rows outside of a fit, centered and scaled by its means and deviations, times a power of two."""
 
     rows: Any

@@ -84,7 +84,7 @@ class Moments:
     scale: Array
 
 
-class Resample:
+class _Resample:
     """One resample at work: its candidates, and what has been found among them."""
 
     def __init__(self, candidates: Index):
@@ -137,7 +137,7 @@ class CandidateRefits:
     def of(self, weights: Array, report: Report) -> list[tuple[list[Solution], Array] | None]:
         """Components and shares of the variance of each resample; None where the search does not settle."""
         moments = self._moments(weights)
-        resamples = [Resample(self.begin) for _ in weights]
+        resamples = [_Resample(self.begin) for _ in weights]
         out: list[tuple[list[Solution], Array] | None] = [None] * len(weights)
         pending = list(range(len(weights)))
         for _ in range(RESAMPLE_CHECKS):
@@ -208,7 +208,7 @@ class CandidateRefits:
         step = max(1, RESAMPLE_CHUNK // self.problem.operator.n)
         return [np.arange(i, min(i + step, count)) for i in range(0, count, step)]
 
-    def _search(self, resample: Resample, i: int, moments: Moments) -> bool:
+    def _search(self, resample: _Resample, i: int, moments: Moments) -> bool:
         """The components among the candidates; False where there are fewer than of all the data."""
         index, problem = resample.candidates, self.problem
         w, total, scale = moments.weights[i], moments.total[i], moments.scale[i, index]
@@ -243,7 +243,7 @@ class CandidateRefits:
         resample.found = [replaced(x, index=np.ascontiguousarray(index[x.index], np.intp)) for x in found]
         return True
 
-    def _in_turn(self, resample: Resample, inside: Problem) -> bool:
+    def _in_turn(self, resample: _Resample, inside: Problem) -> bool:
         """Components of the candidates from the first that may change on; False if there are too few.
 
         The first time each is sought from that of all the data and a start of its own, then from the last.
@@ -270,7 +270,7 @@ class CandidateRefits:
         resample.found, resample.levels = found, levels
         return True
 
-    def _let_enter(self, resamples: list[Resample], searched: list[int], moments: Moments) -> list[int]:
+    def _let_enter(self, resamples: list[_Resample], searched: list[int], moments: Moments) -> list[int]:
         """Ask all variables, for all of these resamples at once; which of them have more candidates now."""
         if not searched:
             return []
@@ -306,7 +306,7 @@ class CandidateRefits:
                 pending.append(i)
         return pending
 
-    def _outside(self, searched: list[tuple[int, Resample]], moments: Moments) -> tuple[Index, NDArray[Any]]:
+    def _outside(self, searched: list[tuple[int, _Resample]], moments: Moments) -> tuple[Index, NDArray[Any]]:
         """The variables that might enter a resample, and the magnitudes of their products, a row for each
         component that may change."""
         operator, tiny = self.problem.operator, float(np.finfo(float).tiny)

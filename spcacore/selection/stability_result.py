@@ -504,7 +504,7 @@ def assembled(
 # between.
 
 
-HALVINGS = 60  # of an interval of log a that is 100 wide
+_HALVINGS = 60  # of an interval of log a that is 100 wide
 
 
 @lru_cache(maxsize=TAIL_CACHE)
@@ -532,7 +532,7 @@ def largest_tails(mean: float, size: int, power: int) -> Array:
 def _of_mean(m: float, k: Index, power: int) -> Array:
     """`(a_k/(a_k + i))^power` on 0, ..., k, a row for each k; the mean grows with a."""
     low, high = np.full(len(k), -50.0), np.full(len(k), 50.0)
-    for _ in range(HALVINGS):
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         weights = _weights(np.exp(middle), k, power)
         above = weights @ np.arange(weights.shape[1]) > m * weights.sum(axis=1)

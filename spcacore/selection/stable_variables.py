@@ -10,7 +10,7 @@ from .._labels import joined
 from .._limits import STABLE_FREQUENCY
 from .._messages import counted, listed, quiet
 from .._types import Index, MatrixLike, ModelLike, RandomSource, Resampling
-from .._validation import as_seed, check_bool, check_choice, integer, number
+from .._validation import as_seed, check_bool, check_choice, integer, positive
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from .model import Model, as_model, as_rows, takes_model
@@ -147,11 +147,8 @@ def stability(
     n_resamples = integer(n_resamples, "n_resamples", 2)
     if resampling == "complementary" and n_resamples % 2:
         raise ValueError(f"n_resamples must be even for complementary pairs, not {n_resamples}")
-    threshold = None if threshold is None else _positive(threshold, "threshold", 1.0)
-    max_false = _positive(max_false, "max_false")
-    level = _positive(level, "level", 1.0)
-    if level == 1:
-        raise ValueError("level must be below 1")
+    threshold = None if threshold is None else positive(threshold, "threshold", 1, closed=True)
+    max_false, level = positive(max_false, "max_false"), positive(level, "level", 1.0)
     warm = resampling == "bootstrap" if warm_start is None else check_bool(warm_start, "warm_start")
     if warm_start and asked.name not in WARM:
         raise ValueError(f"warm_start=True is for {listed(WARM, 'and')}, not {asked.name!r}")
@@ -191,13 +188,6 @@ def stability(
         assumption=assumption, level=level, max_false=max_false, threshold=threshold,
         fallback=STABLE_FREQUENCY, alignment=alignment, n_samples=n,
     )  # fmt: skip
-
-
-def _positive(value: Any, name: str, high: float = np.inf) -> float:
-    value = number(value, name, 0, high)
-    if value == 0:
-        raise ValueError(f"{name} must be positive")
-    return value
 
 
 def _refuse(model: Model, Y: Any) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from .._messages import counted
-from .._types import Array, Index
+from .._messages import brief, counted, few, quiet
+from .._types import Array, Index, MatrixLike, ModelLike
+from ..choice import Prior
 from ..models.components import SparsePCAResult
-from ..readable import Listing, Tabular
+from ..models.structured import StructuredPCAResult
+from ..progress import Callback, Progress, check_callback, refuse_ended
+from ..readable import Judged, Listing, Tabular
+from .model import as_model, takes_model
 
-__all__ = ["ByValue", "SparsityPath"]
+__all__ = ["MODELS", "ByValue", "PriorSelection", "SparsityPath", "select_prior"]
 
 
 class ByValue(Tabular):
@@ -119,3 +124,142 @@ class SparsityPath(ByValue):
             low, high = 100 * self.explained_variance_ratio.sum(axis=1)[[0, -1]]
             facts.append(f"{low:.1f} to {high:.1f} % of the variance explained")
         return facts
+
+
+# ---- which prior of the loadings the data speak for -----------------------------------------------------
+
+
+MODELS = ("oppca", "soppca")
+_REFUSED = {"callback": "give it to {0} itself", "prior": "priors has those to compare"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PriorSelection(Judged, Tabular):
+    """How well the data support each prior.
+
+    `to_frame()` has a row for each prior: evidence, components, chosen.
+
+    Attributes
+    ----------
+    names : tuple of str
+    evidence : ndarray of shape (m,)
+        For each prior, the sum of the gains of its components, see `StructuredPCAResult`.
+    results : tuple of m StructuredPCAResults
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(15, 60, cardinality=20, variances=(9,), rng=0)
+    >>> priors = {"none": None, "smooth": spcacore.Prior(precision=spcacore.grid_laplacian((60,)))}
+    >>> spcacore.select_prior(X, spcacore.oppca, priors).best
+    'smooth'
+    """
+
+    names: tuple[str, ...]
+    evidence: Array
+    results: tuple[StructuredPCAResult, ...]
+
+    @property
+    def best(self) -> str:
+        """The name of the prior of the largest evidence."""
+        return self.names[int(np.argmax(self.evidence))]
+
+    @property
+    def result(self) -> StructuredPCAResult:
+        """The result of the best prior."""
+        return self.results[int(np.argmax(self.evidence))]
+
+    def _facts(self) -> list[str]:
+        values = few(f"{name}: {x:.6g}" for name, x in zip(self.names, self.evidence, strict=True))
+        return [f"best={brief(self.best)!r}", f"evidence: {values[1:-1]}"]
+
+    def _table(self) -> Listing:
+        columns = {
+            "evidence": self.evidence, "components": [result.n_components for result in self.results],
+            "chosen": [name == self.best for name in self.names],
+        }  # fmt: skip
+        return Listing("prior", self.names, columns)
+
+
+@takes_model(*MODELS)
+def select_prior(
+    X: MatrixLike,
+    model: ModelLike,
+    priors: Mapping[str, Prior | None],
+    *,
+    callback: Callback | None = None,
+) -> PriorSelection:
+    """Compare priors of the loadings by the free energy of `oppca` or `soppca`.
+
+    The free energy of a component is the logarithm of the density of the deflated data given the scores of
+    the samples, with the loading integrated out under its prior. The gain of a component is its free energy
+    minus the free energy of noise alone, minus log(p)/2 for each score and, with a cardinality, minus the
+    logarithm of the number of supports. The evidence for a prior is the sum of the gains of all components.
+    Multiples of a covariance are the same prior.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p) or sparse matrix
+        As in `oppca`.
+    model : function, functools.partial or estimator
+        `oppca` or `soppca`, or a partial of one with its options by name, but for the prior; or a
+        `StructuredPCA`, not yet fitted. If a partial does not say `n_components`, each prior has all
+        components that raise its free energy, and at least one.
+    priors : mapping of names to Prior
+        What is compared; None stands for C = I.
+    callback : callable or True, optional
+        As in `oppca`, for one prior after another. Raising StopIteration ends the comparison, which then
+        covers only the priors that were done before.
+
+    Returns
+    -------
+    PriorSelection
+        `names`, `evidence` (m,) and `results` of all priors, `best` and its `result`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `oppca`; also if there are no priors, or a prior has other options.
+    RuntimeError
+        If the callback ends the comparison before two priors are done.
+
+    References
+    ----------
+    R. Khanna, J. Ghosh, R. Poldrack and O. Koyejo (2017). A deflation method for structured probabilistic
+    PCA. SIAM International Conference on Data Mining. G. Schwarz (1978). Estimating the dimension of a model.
+    Annals of Statistics 6(2), 461-464 (what a parameter costs that is maximized).
+
+    Examples
+    --------
+    >>> import numpy as np, spcacore
+    >>> rng = np.random.default_rng(0)
+    >>> bump = np.exp(-0.5 * ((np.arange(60) - 20) / 5) ** 2)
+    >>> X = 2 * np.outer(rng.standard_normal(15), bump) + rng.standard_normal((15, 60))
+    >>> smooth = spcacore.Prior(precision=spcacore.grid_laplacian((60,)))
+    >>> chosen = spcacore.select_prior(X, spcacore.oppca, {"none": None, "smooth": smooth})
+    >>> chosen.best, chosen.result.n_components
+    ('smooth', 1)
+    """
+    asked = as_model(model, "select_prior", MODELS, n_components=None, refused=_REFUSED)
+    if not isinstance(priors, Mapping):
+        raise TypeError(f"priors must be a mapping of names to priors, not {type(priors).__name__}")
+    if not priors:
+        raise ValueError("priors is empty: there is nothing to compare")
+    for name, prior in priors.items():
+        if prior is not None and not isinstance(prior, Prior):
+            raise TypeError(f"priors[{name!r}] must be None or Prior(...), not {prior!r:.60}")
+    hook, results = check_callback(callback), dict[str, StructuredPCAResult]()
+
+    def tell(progress: Progress) -> None:
+        if hook is not None and hook(progress):
+            raise StopIteration
+
+    for name, prior in priors.items():
+        with quiet("not even the first"):  # as the evidence says
+            found = asked.having(prior=prior).fit(X, callback=None if hook is None else tell)
+        if found.n_components == 0 or (hook is not None and hook.ended):
+            break
+        results[name] = found
+    refuse_ended(len(results), "priors", min(2, len(priors)))
+    evidence = np.array([result.gain.sum() for result in results.values()])
+    return PriorSelection(tuple(results), evidence, tuple(results.values()))

@@ -6,33 +6,39 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from inspect import signature
-from typing import Any
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._asked import as_method, seed_of
 from .._docstrings import filled
-from .._labels import matched, same_columns, symmetric
+from .._labels import joined, matched, same_columns, symmetric
+from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
-from .._types import MatrixLike
-from .._validation import TAKES_MISSING, group_labels, is_row_blocks, real_array
+from .._types import Array, MatrixLike, Weights
+from .._validation import TAKES_MISSING, column_names, group_labels, integer, is_row_blocks, real_array
 from ..choice import Choice, Prior
 from ..operators.blocks import RowBlocks
+from ..operators.moments import Moments
 from ..operators.partition import row_blocks
 from ..operators.transform import scores
 from ..supports.admissible import variables_of
 
 __all__ = [
     "PARAGRAPHS",
+    "Batches",
     "Invertible",
     "Transformer",
+    "WeightedBatches",
     "as_rng",
     "by_place",
     "checked_input",
+    "fit_tasks",
     "options_of",
     "second_side",
     "with_seed",
@@ -315,6 +321,12 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 class Invertible(Transformer):
     """Scores that give rows back."""
 
+    def _set(self, result: Any) -> None:
+        super()._set(result)
+        self.mean_: NDArray[Any] | None = result.mean
+        self.scale_: NDArray[Any] | None = result.scale
+        self.explained_variance_: Array = result.explained_variance
+
     def inverse_transform(self, X: MatrixLike) -> NDArray[Any]:
         """Rows from their scores.
 
@@ -346,3 +358,145 @@ class Invertible(Transformer):
         if self.mean_ is not None:
             X += self.mean_
         return X
+
+
+# ---- `partial_fit` from the moments of rows that come in batches ----------------------------------------
+
+
+class Batches(Transformer):
+    """Estimators whose fit depends on the mean and the covariance of the rows alone."""
+
+    _moments: Moments
+    n_components: Any
+    _in_turn = False  # a task of a callback is a component, or else an iteration
+
+    def _take(self, X: Any, sample_weight: Any) -> Self:
+        """Fit these rows and all of earlier batches."""
+        fresh = not hasattr(self, "_moments")
+        sample_weight = joined(X, sample_weight, "sample_weight")
+        X = self._checked(X, reset=fresh)
+        if X.shape[1] > BLOCKS_SUBMATRIX_ORDER:
+            raise ValueError(
+                f"partial_fit keeps a matrix of p x p, for at most {BLOCKS_SUBMATRIX_ORDER} variables, and X "
+                f"has {counted(X.shape[1], 'variable')}: use fit, which also takes rows in blocks"
+            )
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        total = Moments.of(X, sample_weight=weight)
+        if not fresh:
+            total = self._moments + total
+        if total.n_samples > 1 and total.shape[0] >= self._least_rows(X.shape[1]):  # else go on collecting
+            names = getattr(self, "feature_names_in_", None)
+            self._fit_rows(total, None, None if names is None else tuple(names))
+            self.n_samples_seen_: int = total.shape[0]
+        self._moments = total
+        return self
+
+    def _least_rows(self, p: int) -> int:
+        """From how many rows on there is something to fit."""
+        return 2
+
+    def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
+        """Fit these rows, or their moments."""
+        raise NotImplementedError
+
+    def _rows_of_rank(self, p: int, n_components: Any) -> int:
+        """Rows about their mean that can have so many components."""
+        return integer(n_components, "n_components", 1, p) + 1
+
+    def _fit_all(self, X: Any, sample_weight: Any) -> Self:
+        """Fit all rows, of which the callbacks of the estimator are told, and forget the batches."""
+        self._afresh()
+        names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
+        rows = self._training(X)
+        r = self._count(*rows.shape)
+        tasks = fit_tasks(self, rows, int(r) if self._in_turn and isinstance(r, Integral) else None)
+        self._fit_rows(rows, sample_weight, names, tasks)
+        if tasks is not None:
+            tasks.close()
+        return self
+
+    def _count(self, n: int, p: int) -> Any:
+        """Components to look for."""
+        return self.n_components
+
+    def _afresh(self) -> None:
+        """Forget the batches."""
+        self.__dict__.pop("_moments", None)
+
+
+@filled(PARAGRAPHS)
+class WeightedBatches(Batches):
+    """The same, of rows that may have weights."""
+
+    def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
+        """Fit to these rows together with the rows of earlier calls.
+
+        {batches}
+
+        {fit}
+
+        {no_matrix}
+
+        {spca_example}
+        >>> parts = SparsePCA(2).partial_fit(X[:60]).partial_fit(X[60:])
+        >>> bool(abs(parts.components_ - model.components_).max() < 1e-6)
+        True
+        """
+        return self._take(X, sample_weight)
+
+
+# ---- scikit-learn's callbacks, since its version 1.9: they hear of components or iterations during a fit
+
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """No callbacks."""
+
+    def with_callbacks(method: Any) -> Any:
+        return method
+
+
+class _FitTasks:
+    """A `callback` of the functions that tells the callbacks of an estimator: a task for each component, or,
+    where all are found together, for each iteration.
+
+    A callback that asks for the end of the fit ends the search, which keeps what it has found.
+    """
+
+    def __init__(self, estimator: Any, X: Any, n_components: int | None):
+        self.estimator, self.X, self.each = estimator, X, n_components is not None
+        self.context: Any = estimator._init_callback_context(max_subtasks=n_components)
+        self.context.call_on_fit_task_begin(estimator=estimator, X=X)
+        self.task: Any = None
+        self.component: int = -1
+
+    def __call__(self, progress: Any) -> None:
+        if not self.each or progress.component != self.component:
+            self._end()
+            self.component = progress.component
+            name = "component" if self.each else "iteration"
+            self.task = self.context.subcontext(task_name=name)
+            self.task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
+        if (not self.each or progress.value is not None) and self._end():
+            raise StopIteration
+
+    def _end(self) -> bool:
+        """End the task in progress; whether the fit is to end, too."""
+        task, self.task = self.task, None
+        return task is not None and bool(task.call_on_fit_task_end(estimator=self.estimator, X=self.X))
+
+    def close(self) -> None:
+        self._end()
+        self.context.call_on_fit_task_end(estimator=self.estimator, X=self.X)
+
+
+def fit_tasks(estimator: Any, X: Any, n_components: int | None = None) -> _FitTasks | None:
+    """None where no callback was set, so that a fit costs what it does without."""
+    heard = hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
+    heard = heard and isinstance(estimator, CallbackSupportMixin)
+    return _FitTasks(estimator, X, n_components) if heard else None

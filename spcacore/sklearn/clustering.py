@@ -13,14 +13,14 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
+from .._labels import joined
 from .._messages import listed
-from .._types import Array, Index, MatrixLike, Metric
-from .._validation import column_names, default_cardinality, integer
+from .._types import Array, Index, MatrixLike, Metric, Weights
+from .._validation import check_sample_weight, column_names, default_cardinality, integer
 from ..clustering.columns import WeightedResult
 from ..clustering.dissimilarity import sparse_dissimilarity
-from ..clustering.kmeans import sparse_kmeans
+from ..clustering.kmeans import nearest_clusters, sparse_kmeans
 from ..operators.partition import column_means
-from ..operators.transform import scores
 from .base import PARAGRAPHS, as_rng, checked_input
 
 __all__ = ["LINKAGES", "SparseHierarchical", "SparseKMeans"]
@@ -103,26 +103,29 @@ class SparseKMeans(_SparseClusters):
     max_iter: int = 100
     random_state: int | np.random.Generator | np.random.RandomState | None = None
 
-    def fit(self, X: MatrixLike, y: object = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
         """Find the clusters of the rows of X.
 
-        {fit_rows}
+        {fit}
 
         {clusters_example}
         >>> np.bincount(SparseKMeans(2, l1_bound=3).fit(X).labels_).tolist()
         [20, 10]
         """
-        names = column_names(X)
+        names, weight = column_names(X), joined(X, sample_weight, "sample_weight")
         rows = self._checked(X, least=min(2, integer(self.n_clusters, "n_clusters", 1)))
         if self.n_clusters == 1:
+            weight = check_sample_weight(weight, rows.shape[0])
             self.labels_: Index = np.zeros(rows.shape[0], np.intp)
-            self.cluster_centers_: NDArray[Any] = column_means(rows)[None].astype(rows.dtype, copy=False)
+            self.cluster_centers_: NDArray[Any] = column_means(rows, weight)[None].astype(
+                rows.dtype, copy=False
+            )
             self.weights_, self.objective_ = np.zeros(rows.shape[1], rows.dtype), 0.0
             self.n_iter_, self.result_ = 1, None
             return self
         result = sparse_kmeans(
             rows, self.n_clusters, self._bound(rows.shape[1]), n_init=self.n_init, max_iter=self.max_iter,
-            rng=as_rng(self.random_state),
+            sample_weight=weight, rng=as_rng(self.random_state),
         )  # fmt: skip
         self._set(result, names)
         self.labels_, self.cluster_centers_ = result.labels, result.centers
@@ -140,11 +143,7 @@ class SparseKMeans(_SparseClusters):
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        centers = self.cluster_centers_.astype(np.float64)
-        middle = centers.mean(axis=0)
-        between = self.weights_[:, None] * (centers - middle).T  # the distance less what all share, halved
-        nearness = scores(X, between, middle, None) - 0.5 * np.sum(between * (centers - middle).T, axis=0)
-        return np.argmax(nearness, axis=1)
+        return nearest_clusters(X, self.cluster_centers_, self.weights_)
 
 
 @filled(PARAGRAPHS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,9 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._asked import as_method
 from .._docstrings import filled
-from .._labels import joined
 from .._types import Array, Deflation, MatrixLike, MethodName, Rotation, ThresholdRule, Weights
-from .._validation import column_names
 from ..choice import Choice, Explained, Prior, Total
 from ..methods import Method
 from ..models.components import sparse_pca
@@ -23,9 +20,16 @@ from ..models.elastic_net import spca
 from ..models.rotated import sca
 from ..models.structured import StructuredPCAResult, oppca, soppca
 from ..solvers.table import SOLVERS
-from .base import PARAGRAPHS, Invertible, as_rng
+from .base import (
+    PARAGRAPHS,
+    Batches,
+    CallbackSupportMixin,
+    Invertible,
+    WeightedBatches,
+    as_rng,
+    with_callbacks,
+)
 from .probabilistic import Density, Likelihood
-from .running import Batches, CallbackSupportMixin, WeightedBatches, fit_tasks, with_callbacks
 
 __all__ = ["SCA", "SPCA", "Components", "SparsePCA", "StructuredPCA"]
 
@@ -36,7 +40,6 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
 
     n_components: int | None
     center: bool
-    _in_turn = False  # a task of a callback is a component, or else an iteration
 
     @with_callbacks
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -48,15 +51,7 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
         >>> model.components_.shape
         (2, 30)
         """
-        self._afresh()
-        names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
-        rows = self._training(X)
-        r = self._count(*rows.shape)
-        tasks = fit_tasks(self, rows, int(r) if self._in_turn and isinstance(r, Integral) else None)
-        self._fit_rows(rows, sample_weight, names, tasks)
-        if tasks is not None:
-            tasks.close()
-        return self
+        return self._fit_all(X, sample_weight)
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         result = self._components(X, self._count(*X.shape), sample_weight, callback)
@@ -67,9 +62,6 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
     def _found(self, result: Any, density: Density) -> None:
         """The attributes of this result."""
         self._set(result)
-        self.mean_: NDArray[Any] | None = result.mean
-        self.scale_: NDArray[Any] | None = result.scale
-        self.explained_variance_: Array = result.explained_variance
         self.explained_variance_ratio_: Array | None = result.explained_variance_ratio
         self._density = density
         self.noise_variance_: float = density.noise
@@ -388,6 +380,8 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     scale: bool = False
     random_state: int | np.random.Generator | np.random.RandomState | None = None
 
+    _in_turn = True
+
     @with_callbacks
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the components of X.
@@ -398,21 +392,11 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         >>> model.components_.shape
         (2, 30)
         """
-        self._afresh()
-        names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
-        X = self._training(X)
-        tasks = fit_tasks(self, X, self.n_components)
-        self._fit_rows(X, sample_weight, names, tasks)
-        if tasks is not None:
-            tasks.close()
-        return self
+        return self._fit_all(X, sample_weight)
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         result = self._model(X, sample_weight, callback)
         self._set(replace(result, names=names))
-        self.mean_: NDArray[Any] | None = result.mean
-        self.scale_: NDArray[Any] | None = result.scale
-        self.explained_variance_: Array = result.explained_variance
         self.explained_variance_ratio_: Array = result.explained_variance_ratio
         self.noise_variance_: float = result.noise_variance
 

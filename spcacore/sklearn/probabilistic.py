@@ -12,19 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
-from .._labels import joined
 from .._limits import ESTIMATOR_ENTRIES
 from .._records import record
 from .._types import Array, Index, MatrixLike
-from .._validation import column_names, is_row_blocks, is_sparse
+from .._validation import is_row_blocks, is_sparse
 from ..linalg.orthogonal import orthonormal
 from ..models.probabilistic import ppca
 from ..operators.block_tasks import finite
 from ..operators.partition import row_blocks
 from ..operators.sparse import canonical_arrays
 from ..operators.transform import products_of_scores
-from .base import PARAGRAPHS, Invertible
-from .running import WeightedBatches
+from .base import PARAGRAPHS, Invertible, WeightedBatches
 
 __all__ = ["PPCA", "Density", "Likelihood"]
 
@@ -333,11 +331,7 @@ class PPCA(WeightedBatches, Likelihood):
         >>> model.components_.shape
         (2, 30)
         """
-        self._afresh()
-        sample_weight = joined(X, sample_weight, "sample_weight")
-        X, names = self._training(X), column_names(X)
-        self._fit_rows(X, sample_weight, names)
-        return self
+        return self._fit_all(X, sample_weight)
 
     def _least_rows(self, p: int) -> int:
         return self._rows_of_rank(p, self.n_components)
@@ -345,9 +339,6 @@ class PPCA(WeightedBatches, Likelihood):
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         result = ppca(X, self.n_components, **self._options(X.shape[1]), sample_weight=sample_weight)
         self._set(replace(result, names=names))
-        self.mean_: NDArray[Any] | None = result.mean
-        self.scale_: NDArray[Any] | None = result.scale
-        self.explained_variance_: Array = result.explained_variance
         self.noise_variance_: float = result.noise_variance
         rest = (len(result.loadings) - self.n_components_) * self.noise_variance_
         total = float(self.explained_variance_.sum()) + rest

@@ -59,10 +59,10 @@ kind : {"data", "covariance"}, default "data"
 center : bool or array-like of shape (p,), default True
     Subtract the column means, or these numbers, implicitly. True is ignored for a covariance.
 scale : bool or array-like of shape (p,), default False
-    Divide each column by its standard deviation, or by these positive numbers, implicitly. If `center` is an
-    array, the deviation is the root mean square about it, with divisor n - 1. Constant columns are divided
-    by 1. True turns a covariance into the correlation."""
-SHARED = {
+    Divide each column by its standard deviation, or by these positive numbers, implicitly. If `center` is
+    False or an array, the deviation is the root mean square about 0 or about it, with divisor n - 1.
+    Constant columns are divided by 1. True turns a covariance into the correlation."""
+_SHARED = {
     "standardization": _STANDARDIZATION,
     "sample_weight": _WEIGHT,
     "each_iteration": """\
@@ -100,8 +100,8 @@ Examples
 >>> import spcacore
 >>> pitprops = spcacore.datasets.load_pitprops()""",
 }
-SHARED["common"] = "\n".join(SHARED[name] for name in ("choice", "matrix", "callback"))
-shared_parameters = filled(SHARED)
+_SHARED["common"] = "\n".join(_SHARED[name] for name in ("choice", "matrix", "callback"))
+shared_parameters = filled(_SHARED)
 
 
 @record

@@ -44,7 +44,7 @@ from .._limits import (
     WIDE_SAMPLES,
 )
 from .._types import Kind, MatrixLike, Switch, Weights
-from .._validation import check_bool, check_choice, integer, per_component
+from .._validation import check_bool, check_choice, integer, per_component, require_entries
 from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out
@@ -186,17 +186,15 @@ def optimality_bound(
     Notes
     -----
     Orthogonal loadings are bounded by `Tr Z + sum_t F(k_t)`, where Z is any semidefinite matrix and F(m)
-    bounds `x'(A - Z)x` for m nonzeros; Z and a bound on F come from the relaxation of Vu et al., and a short
-    search by branch and bound then lowers F. If loadings are not orthogonal, s variables may belong to
-    several. Without these, in all at least 2s nonzeros fewer, the loadings have disjoint supports; they and
-    the s variables span more than the loadings. This adds the variances of the s variables, and lowers the
-    k_t; the bound is the largest over all s. For "row sums" Z is zero, and F(m) the largest sum of m
-    magnitudes in a row.
+    bounds `x'(A - Z)x` for m nonzeros. Z is chosen by cutting planes: supports on which `A - Z` is large come
+    in one by one, and a short search by branch and bound proves F. If loadings are not orthogonal, s
+    variables may belong to several. Without these, in all at least 2s nonzeros fewer, the loadings have
+    disjoint supports; they and the s variables span more than the loadings. This adds the variances of the s
+    variables, and lowers the k_t; the bound is the largest over all s. For "row sums" Z is zero, and F(m) the
+    largest sum of m magnitudes in a row.
 
     References
     ----------
-    V. Q. Vu, J. Cho, J. Lei and K. Rohe (2013). Fantope projection and selection: a near-optimal convex
-    relaxation of sparse PCA. Advances in Neural Information Processing Systems 26.
     D. Berk and D. Bertsimas (2019). Certifiably optimal sparse principal component analysis. Mathematical
     Programming Computation 11, 381-420. B. Moghaddam, Y. Weiss and S. Avidan (2006). Spectral bounds for
     sparse PCA. Advances in Neural Information Processing Systems 18.
@@ -216,7 +214,7 @@ def optimality_bound(
     >>> V = spcacore.sparse_pca(A, 3, cardinality=5, refine=True, kind="covariance").loadings
     >>> both = spcacore.explained_variance(A, V, kind="covariance").sum(), best.upper_bound
     >>> print("{:.2f} of at most {:.2f}".format(*both))
-    7.90 of at most 8.34
+    7.90 of at most 8.24
     """
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, choice=knowledge(choice)
@@ -229,8 +227,7 @@ def optimality_bound(
     sizes = tuple(problem.supports.most_variables(k) for k in sizes)
     if constraint is not None:
         check_choice(constraint, "constraint", ("orthogonal",))
-    if problem.diagonal is None:
-        raise ValueError("an optimality bound needs the entries of X; an operator offers only products")
+    require_entries(problem, "an optimality bound")
     relaxed = check_bool(relaxation, "relaxation")
     if r > 1:
         bounds = joint_bounds(problem, sizes, constraint is not None, relaxed)

@@ -50,7 +50,7 @@ __all__ = ["BlockSearch", "block_bound", "large_entries", "threshold_bound"]
 # (Collatz). The same matrix, split into blocks, serves Del Pia, Zhou and Zhu (2025).
 
 
-class LargeEntries(NamedTuple):
+class _LargeEntries(NamedTuple):
     """Magnitudes off the diagonal that exceed a level, with rows and columns, and that level."""
 
     rows: NDArray[np.intp]
@@ -59,7 +59,7 @@ class LargeEntries(NamedTuple):
     level: float
 
 
-def threshold_bound(diagonal: NDArray[np.float64], k: int, large: LargeEntries) -> float:
+def threshold_bound(diagonal: NDArray[np.float64], k: int, large: _LargeEntries) -> float:
     """The least bound over levels at which few entries are kept."""
     rows, columns, sizes, level = large
     best, levels = np.inf, np.linspace(level, max(float(sizes.max(initial=0.0)), level), THRESHOLD_LEVELS)
@@ -97,7 +97,7 @@ def _bound(
     return max(alone, most if len(used) else 0.0) + rho * (k - 1)
 
 
-def large_entries(op: Any) -> LargeEntries:
+def large_entries(op: Any) -> _LargeEntries:
     """As many as memory allows; A is formed some columns at a time."""
     p, level, count = op.p, 0.0, 0
     parts: list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]] = []
@@ -113,7 +113,7 @@ def large_entries(op: Any) -> LargeEntries:
             parts = [(i[size > level], j[size > level], size[size > level]) for i, j, size in parts]
             count = sum(len(size) for *_, size in parts)
     i, j, size = (np.concatenate(x) for x in zip(*parts, strict=True))
-    return LargeEntries(i, j, size, level)
+    return _LargeEntries(i, j, size, level)
 
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -132,7 +132,7 @@ class BlockSearch:
     margin: float
 
     def __init__(
-        self, op: Any, diagonal: NDArray[np.float64], k: int, large: LargeEntries,
+        self, op: Any, diagonal: NDArray[np.float64], k: int, large: _LargeEntries,
         value: float = -np.inf, slack: float = 0.0,
     ):  # fmt: skip
         self.op, self.k, self.value, self.margin = op, k, value, 0.0
@@ -219,7 +219,7 @@ class BlockSearch:
         return nodes - left
 
 
-def _split(p: int, large: LargeEntries) -> tuple[float, NDArray[np.intp]]:
+def _split(p: int, large: _LargeEntries) -> tuple[float, NDArray[np.intp]]:
     """The block of each variable, of at most `BLOCK_ORDER`, by the least rho that does; and rho itself."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -249,7 +249,7 @@ def _split(p: int, large: LargeEntries) -> tuple[float, NDArray[np.intp]]:
 
 
 def _row_bounds(
-    diagonal: NDArray[np.float64], k: int, large: LargeEntries, rho: float, slack: float
+    diagonal: NDArray[np.float64], k: int, large: _LargeEntries, rho: float, slack: float
 ) -> NDArray[np.float64]:
     """The sum of k magnitudes in each row, of which those up to rho count as rho."""
     kept = large.sizes > rho
@@ -264,7 +264,7 @@ def _row_bounds(
 
 
 def block_bound(
-    op: Any, diagonal: NDArray[np.float64], k: int, large: LargeEntries, hook: Report | None
+    op: Any, diagonal: NDArray[np.float64], k: int, large: _LargeEntries, hook: Report | None
 ) -> float:
     """The bound by itself, with short trees."""
     search = BlockSearch(op, diagonal, k, large)

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -255,8 +256,8 @@ def solve_to_optimality(
     exact = solver.tol == 0 and limits.most == LARGEST and limits.seconds > BRIEF_SECONDS
     if exact and (proof := _brief_proof(problem, state, k, hook)) is not None:
         return proof
-    supports, most = state.supports, state.supports.most_variables(k)
-    _refuse_choice(state, supports, most)
+    most = state.supports.most_variables(k)
+    _refuse_choice(state, state.supports, most)
     best = best_on_support(state, support)
     if best is None:
         best = TruncatedPower.from_record(problem, TPower(n_starts=1)).find(problem, state, k, seed, None)
@@ -282,42 +283,26 @@ def solve_to_optimality(
         if best is None:
             return None
         best = best_on_support(state, best.index) or best
-        if state.operator.t > 0 and not best.objective > problem.noise(
-            best.index, state.deflation.first_order
-        ):
+        rounding = problem.noise(best.index, state.deflation.first_order)
+        if state.operator.t > 0 and not best.objective > rounding:
             return Proof(best, upper, True)  # what rounding left after the earlier components
         if _may_split(problem, state, k, limits.end - time.monotonic()):
-            blocks = _blocks(problem, state, k, best)
-            nodes = min(IN_TURN_NODES, limits.most)
-            proved = blocks.run(solver.tol, nodes, limits.out_of_time, BLOCK_PROOF_WORK)
-            found, others = best_on_support(state, blocks.support), blocks.upper()
-            best = best if found is None else found
-            if proved:
-                return Proof(best, max(others, best.objective), True)
+            by_blocks = _proof_by_blocks(problem, state, k, best, solver.tol, limits)
+            best, others = by_blocks.found, by_blocks.upper
+            if by_blocks.complete:
+                return by_blocks
             limits.check()
         bound_without_search(BOUND_SHARE if problem.p <= EXACT_ORDER else 0)
         kept, best = surviving_variables(
             problem, state, k, best, solver.tol, limits.check, limits.most, others
         )
-        A = _matrix(state, kept, limits.check)
-        if supports.simple:
-            search = Search(state, A, kept, k, best, solver.tol, check_limits=limits.check)
-        else:
-            search = UnitTree(state, A, k, best, solver.tol)
-        size = 1
-        while search.open() and limits.nodes < limits.most:
-            limits.check()
-            bound_without_search(BOUND_SHARE)
-            turn = time.monotonic()
-            limits.nodes += search.step(min(size, limits.most - limits.nodes), limits.check)
-            size = min(256, 2 * size) if time.monotonic() - turn < BATCH_SECONDS / 2 else max(1, size // 2)
+        search = _tree(state, kept, k, best, solver.tol, limits)
+        _grow(search, limits, partial(bound_without_search, BOUND_SHARE))
         complete = not search.open()
         if not complete:
             bound_without_search(-math.inf)
-    except _OutOfTime:
-        pass
-    except _TooManyVariables:
-        if others == math.inf or not limits.given:
+    except (_OutOfTime, _TooManyVariables) as end:
+        if isinstance(end, _TooManyVariables) and (others == math.inf or not limits.given):
             raise
     if search is not None:
         best, upper = search.best(), search.upper()
@@ -325,6 +310,36 @@ def solve_to_optimality(
         return None
     upper = max(min(upper, others), best.objective)
     return Proof(replace(best, n_iter=limits.nodes, converged=complete), upper, complete)
+
+
+def _proof_by_blocks(
+    problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float, limits: _Limits
+) -> Proof:
+    """What the blocks of a large covariance prove within some nodes."""
+    blocks = _blocks(problem, state, k, best)
+    proved = blocks.run(tol, min(IN_TURN_NODES, limits.most), limits.out_of_time, BLOCK_PROOF_WORK)
+    best, upper = best_on_support(state, blocks.support) or best, blocks.upper()
+    return Proof(best, max(upper, best.objective) if proved else upper, proved)
+
+
+def _tree(
+    state: DeflatedOperator, kept: NDArray[np.intp], k: int, best: Solution, tol: float, limits: _Limits
+) -> Search | UnitTree:
+    A = _matrix(state, kept, limits.check)
+    if state.supports.simple:
+        return Search(state, A, kept, k, best, tol, check_limits=limits.check)
+    return UnitTree(state, A, k, best, tol)
+
+
+def _grow(search: Search | UnitTree, limits: _Limits, bound: Callable[[], None]) -> None:
+    """The tree, by batches of nodes that take a little time, until nothing is open or a limit ends it."""
+    size = 1
+    while search.open() and limits.nodes < limits.most:
+        limits.check()
+        bound()
+        turn = time.monotonic()
+        limits.nodes += search.step(min(size, limits.most - limits.nodes), limits.check)
+        size = min(256, 2 * size) if time.monotonic() - turn < BATCH_SECONDS / 2 else max(1, size // 2)
 
 
 def _brief_proof(problem: Problem, state: DeflatedOperator, k: int, hook: Report | None) -> Proof | None:

@@ -19,6 +19,7 @@ from .._limits import (
     FIELD_LEADS,
     FIELD_LEADS_LEAST,
     FIELD_LIFTED,
+    FIELD_NEAR,
     FIELD_ORDER,
     FIELD_PARTNERS,
     FIELD_PROBE,
@@ -31,6 +32,7 @@ from .._limits import (
     NOISE_VARIABLES,
     PROBE_AGAIN,
     PROBE_COLUMNS,
+    PROBE_DROP,
     PROBE_ENTRIES,
     PROBE_FIRST,
     PROBE_LEAST,
@@ -58,6 +60,7 @@ from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import is_better, refit
 from .solution import Begin, Report, Solution, Tally, ended
 from .starts import variances_tie
+from .swaps import swap_search
 
 __all__ = ["NORMAL_MEDIAN", "Continued", "FieldSearch", "rises_above_noise"]
 
@@ -95,25 +98,35 @@ class FieldSearch:
 
     def at_once(self) -> bool:
         """Whether a race comes first: where that is cheap, or variances do not tell whom to try."""
-        p, k = self.problem.p, self.cardinality
-        if p <= BRIEF_ORDER or p > FIELD_ORDER:
-            return False
-        return p <= FIELD_AT_ONCE or variances_tie(self.state.diagonal, min(4 * k, p))
+        return BRIEF_ORDER < self.problem.p <= FIELD_ORDER and self._untold()
+
+    def _untold(self) -> bool:
+        """Whether few variables tell nothing of the others: where all are few, or variances tie."""
+        p = self.problem.p
+        return p <= FIELD_AT_ONCE or variances_tie(self.state.diagonal, min(4 * self.cardinality, p))
 
     def probed(self, best: Solution) -> tuple[Solution | None, bool]:
-        """The best of this component and those from a few variables, and whether that is enough."""
+        """The best of this component and those from a few variables, and whether that is enough.
+
+        It is not where it finds a support better that has variables in common. One that has none may be the
+        next component, which came first: then every component is asked about.
+        """
         ground = self.ground
-        if self.problem.p <= FIELD_AT_ONCE or ground.wide:
+        if ground.wide or self._untold():
             return best, False
-        if ground.enough >= PROBES:
+        before, ground.value = ground.value, best.objective
+        if ground.enough >= PROBES and not ground.moved and best.objective > PROBE_DROP * before:
             return best, True
         field = ground.field(self.problem, self.state, FIELD_PROBE, False, self.seed)
         if field is None:
             return best, True
         new = self._from(field, best, PROBE_STARTS)
-        doubtful = ground.enough == 0 or _moved(new, best)
-        ground.wide = doubtful and (new is None or self._hidden(new))
+        moved = _moved(new, best)
+        ground.wide = moved and (new is None or bool(np.isin(best.index, new.index).any()))
+        if not ground.wide and (moved or ground.enough == 0):
+            ground.wide = self._hidden(best if new is None else new)
         enough = new is None or not ground.wide or ended(self.hook)
+        ground.moved |= moved
         ground.enough += enough
         return new, enough
 
@@ -178,14 +191,15 @@ class FieldSearch:
             lifted: Iterable[Solution | None] = (self._fitted(end.index, steps) for end in chosen)
         else:
             begins = [self._begin(end.index, best) for end in chosen]
-            solver = replaced(solver, swaps=0.0) if alike else solver
-            lifted = solver.find_from(self.problem, state, begins, k, self.hook)
+            lifted = replaced(solver, swaps=0.0).find_from(self.problem, state, begins, k, self.hook)
         n_iter, new = 0 if best is None else best.n_iter, best
         runs = [] if best is None else [(best.objective, best.tally.best + sum(end.runs for end in again))]
         for end, x in zip(chosen, lifted, strict=False):
             if x is None or ended(self.hook):
                 break
             n_iter += x.n_iter
+            if not alike and (new is None or x.objective > (1 - FIELD_NEAR) * new.objective):
+                x = swap_search(self.problem, state, x, solver.swaps, self.hook)
             runs.append((x.objective, end.runs))
             if new is None or (x.objective > new.objective * (1 + RISE) and is_better(state, x, new, 0)):
                 new = x

@@ -28,7 +28,7 @@ from .._limits import (
 from .._messages import warn
 from .._records import record, replaced
 from .._types import Array, Index, Kind, OperatorLike, Switch, Weights
-from .._validation import number, per_component
+from .._validation import number, per_component, positive, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
 from ..methods import GPower
@@ -60,11 +60,10 @@ class GeneralizedPower(IterativeSolver):
 
     @classmethod
     def from_record(cls, problem: Problem, record: GPower, *, nonnegative: bool = False) -> Self:
-        if problem.diagonal is None:
-            diagonal = isinstance(record.start, str) and record.start == "diagonal"
-            for needed, what in ((record.relative, "relative=True"), (diagonal, "start='diagonal'")):
-                if needed:
-                    raise ValueError(f"{what} needs the entries of X; an operator offers only products")
+        diagonal = isinstance(record.start, str) and record.start == "diagonal"
+        for needed, what in ((record.relative, "relative=True"), (diagonal, "start='diagonal'")):
+            if needed:
+                require_entries(problem, what)
         return cls(*cls.shared(problem, record), record.norm, record.relative, record.block, record.mu)
 
     @classmethod
@@ -358,13 +357,6 @@ def _run_once(
 
 def _weights(mu: Any, m: int) -> Array:
     """One positive weight a component."""
-
-    def positive(value: Any, name: str) -> float:
-        value = number(value, name, 0)
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name} must be positive and finite, not {value!r}")
-        return value
-
     return np.array(per_component(1.0 if mu is None else mu, "mu", m, positive))
 
 

@@ -30,7 +30,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import Kind, OperatorLike, Switch, Weights
-from .._validation import as_seed, integer
+from .._validation import as_seed, integer, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import ties
@@ -48,7 +48,7 @@ from .refitting import is_better, refit
 from .solution import ProgressClock, Report, Solution, ended
 from .starts import power_start
 from .swaps import Pencil, swap_search
-from .unit_search import brief_search, forward_by_units
+from .unit_search import brief_search, greedy_by_units
 
 __all__ = ["GreedySearch", "Search", "greedy", "greedy_or"]
 
@@ -67,17 +67,15 @@ class GreedySearch(Solver):
     @classmethod
     def from_record(cls, problem: Problem, record: Greedy, *, nonnegative: bool = False) -> Self:
         strategy = record.strategy
-        if strategy != "gradient" and problem.diagonal is None:
-            raise ValueError(
-                f"strategy={strategy!r} needs the entries of X; an operator offers only products: "
-                "use strategy='gradient'"
-            )
+        if strategy != "gradient":
+            require_entries(problem, f"strategy={strategy!r}", ": use strategy='gradient'")
         if strategy in ("backward", "bidirectional") and problem.p > BACKWARD_ORDER:
             raise ValueError(
                 f"strategy={strategy!r} takes at most {BACKWARD_ORDER} variables, not {problem.p}: "
                 "use strategy='forward'"
             )
-        if strategy not in ("auto", "forward") and problem.supports.shapes:
+        whole = not problem.supports.simple and strategy != "gradient"  # units, one after another
+        if strategy not in ("auto", "forward") and problem.supports.shapes and not whole:
             raise ValueError(f"{problem.supports.shaping} requires strategy='forward', not {strategy!r}")
         return cls(strategy)
 
@@ -137,8 +135,8 @@ class GreedySearch(Solver):
     ) -> Solution | None:  # fmt: skip
         """Under a constraint the supports that grow with it and without it, after swaps."""
         ways = [state, replace(state, constraint=None)] if state.constrained else [state]
-        found = [x for way in ways if (x := forward_by_units(way, cardinality, seed, clock)) is not None]
-        found = [refit(state, x) for x in found]
+        found = [greedy_by_units(way, cardinality, self.strategy, seed, clock) for way in ways]
+        found = [refit(state, x) for x in found if x is not None]
         if state.constrained:
             found = [swap_search(problem, state, x, SWAP_WORK, hook) for x in found]
         return drop_zeros(max(found, key=lambda x: x.objective, default=None))

@@ -1,29 +1,26 @@
 """Upper bounds on what several sparse loadings explain together.
 
 Let the columns of V have at most k_1 .. k_r nonzeros, P be the projection onto their span, and A be positive
-semidefinite. The variance that they explain together is Tr(PA).
+semidefinite. The variance that they explain together is Tr(PA). F(m) bounds x'Cx over unit vectors with at
+most m nonzeros.
 
-*Orthonormal V.* P = VV' has 0 <= P <= I, trace r and magnitudes off the diagonal of at most
-sum_t (k_t - 1) together (Vu et al. 2013). For any Z >= 0
+*Orthonormal V.* P = VV' <= I. So for any Z >= 0 and C = A - Z
 
-    Tr(PA) = Tr(PZ) + sum_t v_t'(A - Z)v_t <= Tr Z + sum_t F(k_t),
-
-F(m) a bound on x'(A - Z)x over unit vectors with at most m nonzeros. For any Y with no diagonal and entries
-of at most rho, and Z = (A - Y - theta I)+, it is at most theta + rho (m - 1).
+    Tr(PA) = Tr(PZ) + sum_t v_t'Cv_t <= Tr Z + sum_t F(k_t).
 
 *Any V.* Let J be the variables in more than one support, s of them, and n_t how many the support of v_t
 has: sum_t n_t >= 2s. Without J the loadings have disjoint supports. So their unit vectors w_t, and e_j of
 each j in J, are orthonormal, and span a space that holds that of V: with Q the projection onto it, P <= Q.
-Hence for any B >= 0 and Z >= 0
+Hence for any B >= 0 and Z >= 0, and C = B - Z
 
     Tr(PA) = Tr P(A - B) + Tr(PB) <= Tr P(A - B) + Tr(QB)
-           <= (r largest eigenvalues of A - B) + Tr Z + sum_t F(k_t - n_t) + (s largest b_jj - z_jj),
+           <= (r largest eigenvalues of A - B) + Tr Z + sum_t F(k_t - n_t) + (s largest c_jj),
 
-with F as above for B in the place of A, F(0) = 0, and the largest over all s and n_t. To choose B and Y:
-magnitudes of Q off the diagonal are at most sum_t (k_t + 1) - 2 Tr Q together.
+F(0) = 0, and the largest over all s and n_t.
 
-Both problems of the best multipliers are semidefinite programs, solved by alternating directions; any iterate
-gives a bound. A search of a few nodes for F(m) itself then replaces theta + rho (m - 1).
+B and Z are chosen with the largest eigenvalues of C on some supports in the place of F, to which searches
+add those that C makes larger (cutting planes; alternating directions, Boyd et al. 2011). A tree then
+bounds F.
 """
 
 from __future__ import annotations
@@ -33,17 +30,21 @@ from numpy.typing import NDArray
 
 from .._limits import (
     JOINT_CHECK,
+    JOINT_EFFORT,
+    JOINT_ENTERING,
+    JOINT_FREE_ROUNDS,
     JOINT_ITERATIONS,
     JOINT_NODES,
+    JOINT_ROUNDS,
     JOINT_STALL,
-    JOINT_START_ROUNDS,
-    JOINT_STARTS,
+    JOINT_TREE,
 )
 from .._records import record
 from .exact_tree import Search
+from .matrix_search import best_supports
 from .solution import Solution
 
-__all__ = ["Matrix", "l1_multiplier", "most_together", "relaxed_bound"]
+__all__ = ["Matrix", "in_fantope", "most_together", "recomposed", "relaxed_bound"]
 
 Matrix = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
@@ -51,24 +52,18 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @record
 class _Multipliers:
-    """B, Z and what F(m) is at most by Y: theta + rho (m - 1)."""
+    """B and Z of a bound."""
 
-    beyond: float  # the r largest eigenvalues of A - B together
     B: Matrix
     Z: Matrix
-    theta: float
-    rho: float
-    Y: Matrix
 
-    def levels(self, most: int) -> Matrix:
-        """F(0) .. F(most)."""
-        m = np.arange(most + 1)
-        return np.where(m > 0, self.theta + self.rho * (m - 1), 0)
-
-    def bound(self, levels: Matrix, sizes: tuple[int, ...], orthogonal: bool) -> float:
+    def bound(self, A: Matrix, levels: Matrix, sizes: tuple[int, ...], orthogonal: bool) -> float:
+        """By F(0) .. F(the largest size)."""
+        if orthogonal:
+            return float(np.trace(self.Z) + levels[list(sizes)].sum())
+        beyond = np.linalg.eigvalsh(A - self.B)[-len(sizes) :].sum()
         own = (self.B - self.Z).diagonal()
-        together = levels[list(sizes)].sum() if orthogonal else most_together(levels, own, sizes)
-        return self.beyond + float(np.trace(self.Z)) + float(together)
+        return float(beyond + np.trace(self.Z)) + most_together(levels, own, sizes)
 
 
 def most_together(levels: Matrix, own: Matrix, sizes: tuple[int, ...]) -> float:
@@ -88,211 +83,256 @@ def relaxed_bound(A: Matrix, sizes: tuple[int, ...], orthogonal: bool) -> float:
     scale = float(np.abs(A).max())
     if scale == 0:
         return 0.0
-    A = A / scale
-    found = _orthogonal(A, sizes)
-    free, bound = _searched(found, sizes)
-    if orthogonal:
-        return scale * bound
-    if free > bound * (1 + JOINT_STALL):
-        free = min(free, _searched(_any(A, sizes), sizes)[0])
-    return scale * free
+    return scale * _Ascent(np.ascontiguousarray(A) / scale, sizes, orthogonal).bound()
 
 
-def l1_multiplier(A: Matrix, k: int) -> Matrix:
-    """Y without diagonal that makes lambda_1(A - Y) + (k - 1) max |y_ij| about as small as can be."""
-    scale = float(np.abs(A).max()) or 1.0
-    return scale * _orthogonal(A / scale, (k,)).Y
+def _rounding(found: _Multipliers, sizes: tuple[int, ...]) -> float:
+    """Of eigenvalues, and of matrices that are semidefinite but for it."""
+    size = 1 + float(np.abs(found.B).max()) + float(np.abs(found.B - found.Z).max())
+    return 64 * _EPS * len(found.B) * size * sum(k + 1 for k in sizes)
 
 
-def _searched(found: _Multipliers, sizes: tuple[int, ...]) -> tuple[float, float]:
-    """The bounds by given multipliers, of any and of orthonormal V, with F(m) searched.
-
-    Rounding is allowed for: of eigenvalues and of matrices that are semidefinite but for it.
-    """
-    levels = np.maximum(found.levels(max(sizes)), 0)
-    C = found.B - found.Z
-    searched = levels.copy()
-    for m in range(1, len(levels)):
-        searched[m] = min(levels[m], max(_largest_of(C, m), 0.0))
-    searched = np.maximum.accumulate(searched)
-    size = 1 + float(np.abs(found.B).max()) + float(np.abs(C).max())
-    rounding = 64 * _EPS * len(C) * size * sum(k + 1 for k in sizes)
-    free, bound = (min(found.bound(x, sizes, way) for x in (levels, searched)) for way in (False, True))
-    return free + rounding, bound + rounding
-
-
-def _largest_of(C: Matrix, m: int) -> float:
-    """A bound on x'Cx over unit vectors with at most m nonzeros, by a tree of few nodes."""
+def _searched(C: Matrix, m: int, support: NDArray[np.intp]) -> tuple[float, NDArray[np.intp]]:
+    """A bound on x'Cx over unit vectors with at most m nonzeros, by a tree of few nodes; a good support."""
     if m == 1:
-        return float(C.diagonal().max())
-    kept = np.arange(len(C))
-    start = Solution(_start(C, m), np.ones(m), 0.0, 0, True)
-    search, nodes = Search(None, C, kept, m, start, 0.0, plain=True), 0
-    while search.open() and nodes < JOINT_NODES:
-        nodes += search.step(min(64, JOINT_NODES - nodes), _unlimited)
-    return search.upper()
+        best = int(np.argmax(C.diagonal()))
+        return float(C[best, best]), np.array([best])
+    start = Solution(support, np.ones(m), 0.0, 0, True)
+    search, nodes = Search(None, C, np.arange(len(C)), m, start, 0.0, plain=True), 0
+    most = min(JOINT_NODES, int(JOINT_TREE / len(C) ** 2))
+    while search.open() and nodes < most:
+        nodes += search.step(min(64, most - nodes), _unlimited)
+    return search.upper(), np.sort(search.index)
 
 
 def _unlimited(_: int) -> None:
     pass
 
 
-def _start(C: Matrix, m: int) -> NDArray[np.intp]:
-    """The best support of some steps of truncated power from several columns."""
-    p = len(C)
-    lowest = float(np.linalg.eigvalsh(C)[0])
-    D = C - min(lowest, 0.0) * np.eye(p)
-    reach = np.sort(np.abs(C), axis=0)[-m:].sum(axis=0)
-    X = D[:, np.argsort(-reach, kind="stable")[:JOINT_STARTS]]
-    for _ in range(JOINT_START_ROUNDS):
-        level = np.partition(np.abs(X), p - m, axis=0)[p - m]
-        X = np.where(np.abs(X) >= level, X, 0)
-        X = D @ (X / np.maximum(np.linalg.norm(X, axis=0), np.finfo(float).tiny))
-    supports = np.unique(np.sort(np.argsort(-np.abs(X), axis=0, kind="stable")[:m].T, axis=1), axis=0)
-    values = np.linalg.eigvalsh(C[supports[:, :, None], supports[:, None, :]])[:, -1]
-    return np.ascontiguousarray(supports[np.argmax(values)])
+def _supports(C: Matrix, m: int) -> NDArray[np.intp]:
+    """Supports where C is large."""
+    if m == 1:
+        return np.argsort(-C.diagonal(), kind="stable")[:JOINT_ENTERING, None]
+    if m == len(C):
+        return np.arange(m)[None]
+    C = np.ascontiguousarray(C)
+    found = [best_supports(C, m, JOINT_CHECK, JOINT_STALL, swaps, None) for swaps in (0.0, np.inf)]
+    return np.concatenate([x.supports for x in found if x is not None])
 
 
-# ---- the two semidefinite programs -------------------------------------------------------------------
+def _values(C: Matrix, supports: NDArray[np.intp]) -> Matrix:
+    """The largest eigenvalue on each."""
+    return np.linalg.eigvalsh(C[supports[:, :, None], supports[:, None, :]])[:, -1]
 
 
-def _orthogonal(A: Matrix, sizes: tuple[int, ...]) -> _Multipliers:
-    """max Tr(AP) over 0 <= P <= I, Tr P = r, magnitudes off the diagonal of at most sum_t (k_t - 1)."""
-    r, limit = len(sizes), float(sum(sizes) - len(sizes))
-    own = np.diag(A.diagonal())
-
-    def multipliers(Y: Matrix) -> _Multipliers:
-        values, E = np.linalg.eigh(A - Y)
-        theta = float(values[-r])
-        Z = _recomposed(E, np.maximum(values - theta, 0))
-        return _Multipliers(0.0, A, Z, theta, float(np.abs(Y).max()), Y)
-
-    best = min((multipliers(Y) for Y in (np.zeros_like(A), A - own)), key=lambda x: x.bound(
-        x.levels(max(sizes)), sizes, True))  # fmt: skip
-    most = best.bound(best.levels(max(sizes)), sizes, True)
-    W, U, tau = np.zeros_like(A), np.zeros_like(A), 0.5
-    pace = _Pace()
-    for n_iter in range(1, JOINT_ITERATIONS + 1):
-        values, E = np.linalg.eigh(W - U + A / tau)
-        H = _recomposed(E, _fantope(values, r))
-        T = H + U
-        before, W = W, _shrunk(T, 0.0, limit)
-        U = T - W
-        if n_iter % JOINT_CHECK:
-            continue
-        new = multipliers(tau * _off(U))
-        value = new.bound(new.levels(max(sizes)), sizes, True)
-        if value < most:
-            best, most = new, value
-        factor = pace.factor(value, float(np.linalg.norm(H - W)), float(np.linalg.norm(W - before)))
-        if factor == 0:
-            break
-        tau, U = tau * factor, U / factor
-    return best
+# ---- the multipliers ---------------------------------------------------------------------------------
 
 
-def _any(A: Matrix, sizes: tuple[int, ...]) -> _Multipliers:
-    """max Tr(AP) over 0 <= P <= Q <= I, Tr P = r, off(Q) + 2 Tr Q <= sum_t (k_t + 1).
+class _Pool:
+    """Supports, filled up with a variable p that has no entries, and the multipliers of C on them."""
 
-    P + T = Q, T >= 0; each of the three matrices has a copy that obeys the equation and the l1 bound, the
-    other three are projected by their eigenvalues.
+    def __init__(self, p: int, most: int):
+        self.p, self.most = p, most
+        self.supports, self.sizes = np.zeros((0, most), np.intp), np.zeros(0, np.intp)
+        self.U = np.zeros((0, most, most))
+
+    def add(self, supports: NDArray[np.intp]) -> None:
+        """Those of one size that are new."""
+        m = supports.shape[1]
+        filled = np.pad(supports, ((0, 0), (0, self.most - m)), constant_values=self.p)
+        known = {tuple(x) for x in self.supports[self.sizes == m].tolist()}
+        new = filled[[tuple(x) not in known for x in filled.tolist()]]
+        self.supports = np.concatenate([self.supports, new])
+        self.sizes = np.append(self.sizes, np.full(len(new), m))
+        self.U = np.concatenate([self.U, np.zeros((len(new), self.most, self.most))])
+
+    def add_near(self, C: Matrix, support: NDArray[np.intp]) -> None:
+        """A support and the best of those that differ from it by a variable."""
+        m, others = len(support), np.setdiff1d(np.arange(self.p), support)
+        near = np.tile(support, (m * len(others), 1))
+        near[np.arange(len(near)), np.repeat(np.arange(m), len(others))] = np.tile(others, m)
+        near = np.sort(near, axis=1)
+        order = np.argsort(-_values(C, near), kind="stable")[:JOINT_ENTERING]
+        self.add(np.concatenate([support[None], near[order]]))
+
+    def of(self, C: Matrix) -> Matrix:
+        """C on each."""
+        return np.pad(C, (0, 1))[self.supports[:, :, None], self.supports[:, None, :]]
+
+    def best(self, C: Matrix) -> tuple[Matrix, list[NDArray[np.intp]]]:
+        """The largest value for each size, and where."""
+        values, levels = np.linalg.eigvalsh(self.of(C))[:, -1], np.zeros(self.most + 1)
+        where = [np.zeros(0, np.intp)] * (self.most + 1)
+        for m in np.unique(self.sizes):
+            at = np.flatnonzero(self.sizes == m)[np.argmax(values[self.sizes == m])]
+            levels[m], where[m] = values[at], self.supports[at, :m]
+        return levels, where
+
+    def decompose(self, C: Matrix) -> Matrix:
+        """The eigenvalues of each part, ascending."""
+        self.values, self.E = np.linalg.eigh(self.of(C) - self.U)
+        return self.values
+
+    def lower(self, levels: Matrix) -> tuple[Matrix, Matrix]:
+        """Moves eigenvalues to the level of the size; the sums of what this makes of C, of how many parts."""
+        E, size = self.E, self.p + 1
+        self.W = (E * np.minimum(self.values, levels[self.sizes, None])[:, None, :]) @ E.swapaxes(1, 2)
+        places = (self.supports[:, :, None] * size + self.supports[:, None, :]).ravel()
+        sums = np.bincount(places, (self.W + self.U).ravel(), size * size)
+        counts = np.bincount(places, minlength=size * size)
+        return sums.reshape(size, size)[:-1, :-1], counts.reshape(size, size)[:-1, :-1].astype(float)
+
+    def follow(self, C: Matrix) -> float:
+        """The square of what is left between C and its parts."""
+        left = self.W - self.of(C)
+        self.U += left
+        return float((left**2).sum())
+
+
+class _Ascent:
+    """B, Z and C = B - Z with about the least bound.
+
+    Orthonormal V: B = A, and C on the supports of the sizes alone. Else A - B, B, Z, the diagonal of C and C
+    on the supports are parts of their own; alpha + beta m is at least the largest eigenvalue of C on
+    supports of m variables, and r alpha + beta sum_t k_t + sum_j (c_jj - 2 beta)+ what they make together.
     """
-    r, limit = len(sizes), float(sum(sizes) + len(sizes))
-    best, most = None, np.inf
-    copies = [np.zeros_like(A) for _ in range(3)]
-    U = [np.zeros_like(A) for _ in range(3)]
-    tau, pace = 0.5, _Pace()
-    for n_iter in range(1, JOINT_ITERATIONS + 1):
-        values, E = np.linalg.eigh(copies[0] - U[0] + A / tau)
-        P = _recomposed(E, _fantope(values, r))
-        values, E = np.linalg.eigh(copies[1] - U[1])
-        T = _recomposed(E, np.maximum(values, 0))
-        values, E = np.linalg.eigh(copies[2] - U[2])
-        Q = _recomposed(E, np.clip(values, 0, 1))
-        a, b, q = P + U[0], T + U[1], Q + U[2]
-        before = copies[2]
-        joint = _shrunk((q + (a + b) / 2) / 1.5, 2.0, limit)
-        rest = (joint - a - b) / 2
-        copies = [a + rest, b + rest, joint]
-        U = [a - copies[0], b - copies[1], q - joint]
-        if n_iter % JOINT_CHECK:
-            continue
-        values, E = np.linalg.eigh(tau * U[0])
-        B = _recomposed(E, np.maximum(values, 0))
-        Y = _off(B + tau * U[2])
-        rho = float(np.abs(Y).max())
-        values, E = np.linalg.eigh(B - Y)
-        Z = _recomposed(E, np.maximum(values - 2 * rho, 0))
-        beyond = float(np.linalg.eigvalsh(A - B)[-r:].sum())
-        new = _Multipliers(beyond, B, Z, 2 * rho, rho, Y)
-        value = new.bound(new.levels(max(sizes)), sizes, False)
-        if best is None or value < most:
-            best, most = new, value
-        primal = float(np.linalg.norm(P - copies[0]) + np.linalg.norm(Q - joint))
-        factor = pace.factor(value, primal, float(np.linalg.norm(joint - before)))
-        if factor == 0:
-            break
-        tau, U = tau * factor, [u / factor for u in U]
-    assert best is not None
-    return best
+
+    def __init__(self, A: Matrix, sizes: tuple[int, ...], orthogonal: bool):
+        self.A, self.sizes, self.orthogonal, most = A, sizes, orthogonal, max(sizes)
+        self.C, self.Z, self.tau = A.copy(), np.zeros_like(A), 1.0
+        self.UZ, self.UB, self.UA = np.zeros_like(A), np.zeros_like(A), np.zeros_like(A)
+        self.Ud = np.zeros(len(A))
+        self.counted = sorted(set(sizes)) if orthogonal else list(range(1, most + 1))
+        self.pool, self.levels = _Pool(len(A), most), np.full(most + 1, -np.inf)
+        self.best, self.most = _Multipliers(A, self.Z), np.inf
+        self.look(self.best)
+        self.tau = 10 * len(sizes) / self.most
+
+    def bound(self) -> float:
+        """That the best multipliers give, by trees; what these find comes in, and again."""
+        bound = np.inf
+        steps = int(min(JOINT_ITERATIONS, max(1, JOINT_EFFORT / len(self.A) ** 3)))
+        for n_rounds in range(JOINT_ROUNDS if self.orthogonal else JOINT_FREE_ROUNDS):
+            self.descend(max(1, steps // 3) if n_rounds else steps)
+            C, before = self.best.B - self.best.Z, self.most
+            levels, where = self.pool.best(C)
+            for m in self.counted:
+                levels[m], support = _searched(C, m, where[m])
+                self.pool.add_near(C, support)
+            new = self.value(self.best, levels) + _rounding(self.best, self.sizes)
+            self.most = np.inf
+            self.look(self.best)
+            if not new < bound * (1 - JOINT_STALL) and self.most <= before * (1 + JOINT_STALL):
+                return min(new, bound)
+            bound = min(new, bound)
+        return bound
+
+    def value(self, found: _Multipliers, levels: Matrix) -> float:
+        return found.bound(self.A, np.maximum.accumulate(np.maximum(levels, 0)), self.sizes, self.orthogonal)
+
+    def look(self, found: _Multipliers) -> None:
+        """Whether they are the best, as far as the supports are known, to which larger ones come."""
+        C = found.B - found.Z
+        for m in self.counted:
+            supports = np.sort(_supports(C, m), axis=1)
+            self.pool.add(supports[_values(C, supports) > self.levels[m]])
+        value = self.value(found, self.pool.best(C)[0])
+        if value < self.most:
+            self.best, self.most = found, value
+
+    def descend(self, steps: int) -> None:
+        """Alternating directions, as long as they lower the bound."""
+        least, stalled = self.most, 0
+        for step in range(1, steps + 1):
+            found, primal, dual = self.step()
+            if step % JOINT_CHECK and step < steps:
+                continue
+            self.look(found)
+            stalled = 0 if self.most < least * (1 - JOINT_STALL) else stalled + 1
+            least = min(least, self.most)
+            if stalled >= 4:
+                return
+            factor = 1.5 if primal > 3 * dual else 1 / 1.5 if dual > 3 * primal else 1.0
+            self.tau *= factor
+            for scaled in (self.UZ, self.UB, self.UA, self.Ud, self.pool.U):
+                scaled /= factor
+
+    def step(self) -> tuple[_Multipliers, float, float]:
+        """B and Z, and how far the parts are from agreement, and moved."""
+        A, p = self.A, len(self.A)
+        Z = _positive(self.Z - self.UZ - np.eye(p) / self.tau)
+        own = self.set_levels(self.pool.decompose(self.C), self.C.diagonal() - self.Ud)
+        sums, counts = self.pool.lower(np.maximum(self.levels, 0))
+        z, before = Z + self.UZ, (self.C, self.Z)
+        if self.orthogonal:
+            B, primal = A, 0.0
+            self.C = (A - z + sums) / (1 + counts)
+            self.Z = A - self.C
+        else:
+            sums[np.diag_indices(p)] += own + self.Ud
+            counts[np.diag_indices(p)] += 1
+            rest = A - self.Z - self.C - self.UA
+            values, E = np.linalg.eigh(rest)
+            rest -= recomposed(E, in_fantope(self.tau * values, len(self.sizes)) / self.tau)
+            B = _positive(self.Z + self.C - self.UB)
+            a, b = A - rest - self.UA, B + self.UB  # both to be Z + C
+            one, both = a + z + b, a + b + sums
+            self.Z = ((2 + counts) * one - 2 * both) / (2 + 3 * counts)
+            self.C = (3 * both - 2 * one) / (2 + 3 * counts)
+            self.UA, self.UB = self.Z + self.C - a, b - self.Z - self.C
+            self.Ud += own - self.C.diagonal()
+            primal = float(((A - rest - self.Z - self.C) ** 2).sum() + ((B - self.Z - self.C) ** 2).sum())
+        self.UZ = z - self.Z
+        primal += float(((Z - self.Z) ** 2).sum()) + self.pool.follow(self.C)
+        dual = ((1 + counts) * (self.C - before[0]) ** 2).sum() + ((self.Z - before[1]) ** 2).sum()
+        return _Multipliers(B, Z), float(np.sqrt(primal)), float(np.sqrt(dual))
+
+    def set_levels(self, values: Matrix, own: Matrix) -> Matrix:
+        """The best levels for the parts as they are, and the diagonal of C with them."""
+        m, tau, r = self.pool.sizes, self.tau, len(self.sizes)
+        values = values[:, -r:]  # more are seldom above the level
+        if self.orthogonal:
+            for size in self.counted:
+                self.levels[size] = _level(values[m == size], self.sizes.count(size) / tau)
+            return own
+        m, values = np.repeat(m, values.shape[1]), values.ravel()
+        low, beta = 0.0, float(max(values.max(), own.max(), 0))
+        for _ in range(20):  # of a convex function
+            middle = (low + beta) / 2
+            alpha = max(_level(values - middle * m, r / tau), 0.0)
+            over = (m * np.maximum(values - alpha - middle * m, 0)).sum()
+            charged = np.minimum(np.maximum(tau * (own - 2 * middle), 0), 1).sum()
+            slope = sum(self.sizes) - tau * over - 2 * charged
+            low, beta = (low, middle) if slope > 0 else (middle, beta)
+        alpha = max(_level(values - beta * m, r / tau), 0.0)
+        self.levels = alpha + beta * np.arange(len(self.levels))
+        return own - np.clip(own - 2 * beta, 0, 1 / tau)
 
 
-class _Pace:
-    """When alternating directions end, and the penalty that balances their residuals (Boyd et al. 2011)."""
-
-    def __init__(self) -> None:
-        self.value, self.stalled = np.inf, 0
-
-    def factor(self, value: float, primal: float, dual: float) -> float:
-        """What to multiply the penalty by; 0 after checks that lowered the bound no more."""
-        self.stalled = 0 if value < self.value * (1 - JOINT_STALL) else self.stalled + 1
-        if self.stalled == 0:
-            self.value = value
-        if self.stalled >= 4:
-            return 0.0
-        return 1.5 if primal > 4 * dual else 1 / 1.5 if dual > 4 * primal else 1.0
+def _level(values: Matrix, total: float) -> float:
+    """Above which the values have that together."""
+    ordered = np.sort(values, axis=None)[::-1]
+    levels = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
+    return float(levels[np.flatnonzero(ordered > levels)[-1]])
 
 
-def _recomposed(E: Matrix, values: Matrix) -> Matrix:
+def _positive(M: Matrix) -> Matrix:
+    """The nearest semidefinite matrix."""
+    values, E = np.linalg.eigh(M)
+    return recomposed(E, np.maximum(values, 0))
+
+
+def recomposed(E: Matrix, values: Matrix) -> Matrix:
     """E diag(values) E', values not negative, symmetric to the last bit."""
     used = values > 0
     F = E[:, used] * np.sqrt(values[used])
     return F @ F.T
 
 
-def _off(M: Matrix) -> Matrix:
-    """Without its diagonal."""
-    out: Matrix = M.copy()
-    np.fill_diagonal(out, 0)
-    return out
-
-
-def _fantope(values: Matrix, r: int) -> Matrix:
+def in_fantope(values: Matrix, r: int) -> Matrix:
     """The nearest numbers in [0, 1] with the sum r."""
     low, high = float(values[0]) - 1, float(values[-1])
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if np.clip(values - middle, 0, 1).sum() > r else (low, middle)
     return np.clip(values - (low + high) / 2, 0, 1)
-
-
-def _shrunk(M: Matrix, weight: float, limit: float) -> Matrix:
-    """The nearest matrix whose magnitudes off the diagonal, and weight times its trace, sum to the limit.
-
-    Or less. The level t is the root of a convex function that falls, found by Newton's method from the left.
-    """
-    size, own = np.abs(_off(M)), M.diagonal()
-    t = 0.0
-    for _ in range(50):
-        over = size > t
-        count = np.count_nonzero(over)
-        excess = (
-            float(size[over].sum()) - count * t + weight * (float(own.sum()) - weight * len(M) * t) - limit
-        )
-        slope = count + weight**2 * len(M)
-        if not excess > 1e-12 * limit or slope == 0:
-            break
-        t += excess / slope
-    out: Matrix = np.sign(M) * np.maximum(size - t, 0)
-    np.fill_diagonal(out, own - weight * t)
-    return out

@@ -67,7 +67,7 @@ class LassoComponent(IterativeSolver):
             if supports.shapes:
                 outside = (Q if operator is op else Q[:, :0]).astype(np.float64)
                 way = operator, supports, l1_bound, outside, index, entries, self.max_iter, tol, hook
-                status, index, v, objective, n_iter = ascend_orthogonally(*way)
+                status, index, v, objective, n_iter = _ascend_orthogonally(*way)
                 return None if status < 0 else Solution(index, v, objective, n_iter, status == 0)
             dense = np.zeros(op.p, op.dtype)
             dense[index] = entries
@@ -85,7 +85,7 @@ class LassoComponent(IterativeSolver):
         best = best_of_bounded(state, begin, run, hook, self.renormalize and not signed)
         if signed and self.renormalize and best is not None:
             on_support = supports.only(best.index)
-            status, index, v, objective, _ = ascend_orthogonally(
+            status, index, v, objective, _ = _ascend_orthogonally(
                 op, on_support, math.sqrt(op.p), Q.astype(np.float64), best.index, best.entries,
                 self.max_iter, tol, hook,
             )  # fmt: skip
@@ -220,9 +220,7 @@ def _columns(earlier: Any, p: int, names: tuple[str, ...] | None) -> Array:
     """Its columns, as rows of unit norm."""
     if earlier is None:
         return np.empty((0, p))
-    E = real_array(earlier, "earlier", ndim=2, empty=True, labels=names).astype(np.float64).T
-    if E.shape[1] != p:
-        raise ValueError(f"earlier has shape {E.T.shape} where ({p}, t) is needed")
+    E = real_array(earlier, "earlier", ndim=2, shape=(p, "t"), empty=True, labels=names).astype(np.float64).T
     largest = np.abs(E).max(axis=1, keepdims=True)
     if not largest.all():
         raise ValueError(f"column {int(np.argmin(largest))} of earlier is the zero vector")
@@ -281,7 +279,7 @@ def orthogonal_bounding(choice: Supports, bound: float, Q: Array) -> Rule:
     return rule
 
 
-def ascend_orthogonally(
+def _ascend_orthogonally(
     op: _core.Operator, choice: Supports, bound: float, Q: Array, index: Index,
     entries: NDArray[Any], max_iter: int, tol: float, hook: Report | None,
 ) -> tuple[int, Index, NDArray[Any], float, int]:  # fmt: skip

@@ -27,6 +27,7 @@ from .._limits import (
 from .._messages import counted
 from .._records import record
 from .._types import Index, Kind, MatrixLike, Switch, Weights
+from .._validation import require_entries
 from ..choice import Choice, Explained
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis
@@ -76,8 +77,7 @@ class LeastSquaresSolver(Solver):
 
     @classmethod
     def from_record(cls, problem: Problem, record: LeastSquares, *, nonnegative: bool = False) -> Self:
-        if problem.diagonal is None:
-            raise ValueError("least_squares needs the entries of X; an operator offers only products")
+        require_entries(problem, "least_squares")
         for most, some in (
             (PENCIL_BACKWARD_ORDER, ("backward", "bidirectional")),
             (LEAST_SQUARES_EXACT_ORDER, ("exact",)),

@@ -34,7 +34,7 @@ from .._types import Index
 from ..operators.field import Field
 from .solution import Report, Tally, ended
 
-__all__ = ["BestSupports", "End", "Plan", "best_supports", "ends_on_field"]
+__all__ = ["BestSupports", "End", "Plan", "best_supports", "can_be_swapped", "ends_on_field"]
 
 Plan = tuple[Any, ...]  # what _core.search takes
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._limits import SHARE_ROUNDING
-from .._validation import number, per_component
+from .._validation import per_component, positive
 from ..choice import Explained
 from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors, products_of
 from ..operators.deflation import DeflatedOperator
@@ -37,10 +37,7 @@ class Share(NamedTuple):
 
     @classmethod
     def checked(cls, share: Any, name: str, of: str) -> Self:
-        share = number(share, name, 0, 1)
-        if share == 0:
-            raise ValueError(f"{name} must be more than 0, and at most 1")
-        return cls(share, of)
+        return cls(positive(share, name, 1, closed=True), of)
 
     def least(self, state: DeflatedOperator) -> float:
         """The share, but for rounding."""

@@ -17,6 +17,7 @@ from .._limits import (
     START_STEPS,
     START_WORK,
 )
+from .._validation import require_entries
 from ..linalg.eigen import largest_eigenpairs, products_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -46,8 +47,7 @@ def search_starts(
         index = _core.select_largest(start, k)
         yield index, start[index].astype(dtype), (k,)
     elif start == "diagonal":
-        if diagonal is None:
-            raise ValueError("start='diagonal' needs the entries of X; an operator offers only products")
+        require_entries(problem, "start='diagonal'")
         yield np.array([np.argmax(diagonal)]), np.ones(1, dtype), (k,)
     elif start == "eigenvector":
         vector, _ = leading_vector(op, np.arange(p), power_start(op, rng()))

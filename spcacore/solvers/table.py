@@ -30,7 +30,7 @@ __all__ = ["SOLVERS"]
 
 
 @record
-class TruncatedEigenvector(Solver):
+class _TruncatedEigenvector(Solver):
     """The `cardinality` entries of the leading eigenvector that are largest in magnitude.
 
     J. Cadima and I. T. Jolliffe (1995). Loadings and correlations in the interpretation of principal
@@ -75,6 +75,6 @@ SOLVERS: dict[str, type[Solver]] = {
         SemidefiniteRelaxation,
         ExactSearch,
         LeastSquaresSolver,
-        TruncatedEigenvector,
+        _TruncatedEigenvector,
     )
 }

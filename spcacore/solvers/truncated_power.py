@@ -24,6 +24,7 @@ from .._limits import (
 )
 from .._records import record, replaced
 from .._types import Kind, OperatorLike, Switch, Weights
+from .._validation import require_entries
 from ..choice import Choice
 from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
@@ -69,8 +70,7 @@ class TruncatedPower(IterativeSolver):
         elif swaps:
             if nonnegative or not record.renormalize:
                 raise ValueError("swaps=True requires renormalize=True, and does not allow signs")
-            if problem.diagonal is None:
-                raise ValueError("swaps=True needs the entries of X; an operator offers only products")
+            require_entries(problem, "swaps=True")
         return cls(*cls.shared(problem, record), nonnegative, affordable if swaps else 0.0)
 
     def solve(

@@ -33,14 +33,14 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
 from ..supports.admissible import Units
 from ..supports.objective import Bound, Objective
-from ..supports.search import forward, swap
+from ..supports.search import backward, forward, swap
 from ..supports.tree import Tree
 from .exact_tree import Search
 from .refitting import refit
 from .solution import ProgressClock, Report, Solution, ended
 from .starts import power_start
 
-__all__ = ["UnitTree", "Variance", "brief_search", "forward_by_units", "swap_units"]
+__all__ = ["UnitTree", "Variance", "brief_search", "greedy_by_units", "swap_units"]
 
 
 class Variance(Objective):
@@ -114,14 +114,22 @@ class Variance(Objective):
         return self.matrix.bound(inside, free)
 
 
-def forward_by_units(
-    state: DeflatedOperator, K: int, seed: list[int], clock: ProgressClock
+def greedy_by_units(
+    state: DeflatedOperator, K: int, strategy: str, seed: list[int], clock: ProgressClock
 ) -> Solution | None:
-    """From what is included, one unit more while there is room: that of the largest objective."""
+    """From what is included, one unit more while there is room, or from all units one unit less.
+
+    By default both, where there are few units; the better one counts.
+    """
     objective = Variance(state, K, seed=tuple(seed))
-    units = forward(objective, clock=clock)
-    if not units.any():
+    few = len(objective.supports.allowed) <= CHOICE_ORDER
+    found = [forward(objective, clock=clock)] if strategy != "backward" else []
+    if strategy in ("backward", "bidirectional") or (strategy == "auto" and few):
+        found.append(backward(objective, clock))
+    found = [units for units in found if units.any()]
+    if not found:
         return None
+    units = max(found, key=objective.value)
     return replace(objective.solution(units), n_iter=int(units.sum() - objective.supports.included.sum()))
 
 

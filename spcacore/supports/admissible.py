@@ -11,6 +11,7 @@ their norms, of which the included ones cost nothing.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -101,6 +102,7 @@ class Supports:
         return cls(unit, allowed, included, signs, groups is not None, size, shapes)
 
     @classmethod
+    @lru_cache(maxsize=8)  # of what is never written to
     def any_of(cls, p: int, k: int = 0) -> Self:
         """Any k of p variables."""
         everything, nothing, one = (np.broadcast_to(x, p) for x in (True, False, np.intp(1)))

@@ -157,9 +157,7 @@ def _basis(earlier: Any, p: int, names: tuple[str, ...] | None) -> list[Array]:
     """An orthonormal basis of the span of the earlier loadings."""
     if earlier is None:
         return []
-    E = real_array(earlier, "earlier", ndim=2, empty=True, labels=names)
-    if E.shape[0] != p:
-        raise ValueError(f"earlier has shape {E.shape} where ({p}, t) is needed")
+    E = real_array(earlier, "earlier", ndim=2, shape=(p, "t"), empty=True, labels=names)
     return orthonormal_basis(E.T.astype(np.float64))
 
 

@@ -196,8 +196,9 @@ void spca_project_units(const spca_supports *o, double *x)
 }
 
 /* By how much to diminish the norms beside those included until their sum is at most the bound
- * times the norm of all.  Of the m largest, of sum s and sum of squares q, and with the squares
- * beside: (s - m l)^2 = bound^2 (q - 2 l s + m l^2 + square). */
+ * times the norm of all.  Of the m largest, of sum s, mean s/m and squares about it v, and with the
+ * squares beside: m^2 (s/m - l)^2 = bound^2 (v + m (s/m - l)^2 + square).  Where they tie v is 0,
+ * and l their norm: it would not be by their sum of squares, of which rounding leaves 1e-8. */
 static double level_of(const spca_supports *o, const double *norm, double bound, double *pair)
 {
     double square = 0, s = 0, q = 0;
@@ -218,9 +219,11 @@ static double level_of(const spca_supports *o, const double *norm, double bound,
         q += pair[2 * i] * pair[2 * i];
         rest = fmax(q - 2 * lower * s + m * lower * lower, 0) + square;
         if (!(s - m * lower > bound * sqrt(rest))) continue;
+        if (!(m - bound * bound > 1e-12 * m)) return lower;
         middle = s / m;
-        rest = (s * s - bound * bound * (q + square)) / fmax(m * (m - bound * bound), DBL_MIN);
-        rest = middle - sqrt(fmax(middle * middle - rest, 0));
+        rest = square;
+        for (spca_int a = 0; a <= i; a++) rest += (pair[2 * a] - middle) * (pair[2 * a] - middle);
+        rest = middle - bound * sqrt(rest / (m * (m - bound * bound)));
         return fmin(fmax(rest, lower), pair[2 * i]);
     }
     return 0;

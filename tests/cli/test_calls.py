@@ -537,7 +537,7 @@ WRONG = [
     ("fit", ["--total", "2", "-n", "3"], "--total: must be in [3, 27], not 2"),
     ("fit", ["--method", "greedy", "--max-iter", "3"], "--max-iter: not for method greedy, but tpower, gpow"),
     ("fit", ["--deflation", "orthogonal", "--signs", "1"], "--deflation orthogonal cannot be met by loading"),
-    ("fit", ["--explained", "0.9,1.1"], "--explained: share[1] must be in [0, 1], not 1.1"),
+    ("fit", ["--explained", "0.9,1.1"], "--explained: share[1] must be positive and at most 1, not 1.1"),
     ("fit", ["--explained", "0.9,0.8", "-n", "0.8"], "must be one number when -n is a share"),
     ("fit", ["--explained-of", "score"], "--explained-of: requires --explained"),
     ("fit", ["--method", "least_squares", "--refine"], "--refine requires a method that maximizes the varia"),

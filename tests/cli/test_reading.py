@@ -20,6 +20,7 @@ from cli_tools import one_error_line, read, read_and_told
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_array_equal
 
 from spcacore import cli
 from spcacore.cli.text import number
@@ -113,7 +114,7 @@ TWO = [[1, 2], [3, 5]]
 def test_text(tmp_path, text, argv, matrix, names, row_names, told):
     (tmp_path / "m.csv").write_text(text, encoding="utf-8", newline="")
     table, notes = read_and_told(tmp_path / "m.csv", *argv)
-    np.testing.assert_array_equal(table.matrix, np.array(matrix, float))
+    assert_array_equal(table.matrix, np.array(matrix, float))
     assert (table.names, table.row_names) == (names, row_names)
     assert told in notes
     assert bool(told) == bool(notes)
@@ -127,7 +128,7 @@ SPELLED = """#N/A|#DIV/0!|<NA>|\\N|1.#QNAN|N.A.|NaT|(null)|NA|nan|NaN|null|NULL|
 def test_spellings_of_missing(tmp_path, word):
     (tmp_path / "m.csv").write_text(f"a,b\n1.5,2\n{word},{word}\n5,7\n")
     matrix = read(tmp_path / "m.csv", "--impute", "mean").matrix
-    np.testing.assert_array_equal(matrix, [[1.5, 2], [3.25, 4.5], [5, 7]])
+    assert_array_equal(matrix, [[1.5, 2], [3.25, 4.5], [5, 7]])
 
 
 label = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), min_size=1, max_size=8).filter(
@@ -156,7 +157,7 @@ def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, data):
     content = text.getvalue().encode()
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     table = read(path)
-    np.testing.assert_array_equal(table.matrix, np.array(matrix))
+    assert_array_equal(table.matrix, np.array(matrix))
     assert (table.names, table.row_names) == (names, row_names)
 
 
@@ -193,7 +194,7 @@ def packed_mtx(path, matrix):
 )
 def test_dense_formats(tmp_path, X, name, write, argv):
     write(tmp_path / name, X)
-    np.testing.assert_array_equal(read(tmp_path / name, *argv).matrix, X)
+    assert_array_equal(read(tmp_path / name, *argv).matrix, X)
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "dia"])
@@ -206,7 +207,7 @@ def test_sparse_formats(tmp_path, counts, form, kind):
         scipy.io.mmwrite(path, matrix, precision=17) if kind == "mtx" else packed_mtx(path, matrix)
     found = read(path).matrix
     assert found.format == ("csc" if (form, kind) == ("csc", "npz") else "csr")
-    np.testing.assert_array_equal(found.toarray(), counts.toarray())
+    assert_array_equal(found.toarray(), counts.toarray())
 
 
 def test_words_in_an_npz_are_names(tmp_path, X):
@@ -243,7 +244,7 @@ def test_parquet(tmp_path, X, dtype):
         frame.to_parquet(tmp_path / "m.parquet")
         table = read(tmp_path / "m.parquet")
         assert table.matrix.dtype == (np.float32 if dtype in (np.float16, np.float32) else np.float64)
-        np.testing.assert_array_equal(table.matrix, data.astype(table.matrix.dtype))
+        assert_array_equal(table.matrix, data.astype(table.matrix.dtype))
         assert table.names == tuple(names)
         assert table.row_names == (tuple(patients) if index or columns else None)
     frame.assign(day=pandas.Timestamp(0)).to_parquet(tmp_path / "m.parquet")
@@ -269,7 +270,7 @@ def test_h5ad(run, tmp_path, X, form, dtype):
     ):
         table = read(tmp_path / "m.h5ad", *(["--array", array] if array else []))
         found = table.matrix if form is np.asarray else table.matrix.toarray()
-        np.testing.assert_array_equal(found, matrix)
+        assert_array_equal(found, matrix)
         assert (table.names[3], table.row_names[7]) == (f"{gene}3", "cell7")
     error = one_error_line(run("fit", tmp_path / "m.h5ad", "--array", "spliced"))
     assert "m.h5ad has no spliced; --array chooses among: X, counts, raw" in error
@@ -288,7 +289,7 @@ def test_missing_entries(tmp_path, X, how):
         "drop-rows": X[~np.isnan(X).any(axis=1)],
         "drop-columns": X[:, ~np.isnan(X).any(axis=0)],
     }[how]
-    np.testing.assert_array_equal(read(tmp_path / "m.npy", "--impute", how).matrix, expected)
+    assert_array_equal(read(tmp_path / "m.npy", "--impute", how).matrix, expected)
 
 
 def test_names_go_with_what_is_left(tmp_path):
@@ -319,7 +320,7 @@ def test_the_standard_input_in_each_format(run, X, monkeypatch):
         (packed(np.save, X), []), (packed(np.savez, X), []),
     ]:  # fmt: skip
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False))
-        np.testing.assert_array_equal(read("-", *argv).matrix, X)
+        assert_array_equal(read("-", *argv).matrix, X)
     for data, argv, words in [
         (b"", [], "standard input is empty"),
         (b"1,2\n3,x\n", [], "standard input: line 2, column 2"),
@@ -540,7 +541,7 @@ def test_packages_that_are_not_installed(run, tmp_path, monkeypatch, name, packa
 def test_the_last_line_of_matrix_market_may_end_in_any_way(tmp_path, end):
     """SciPy alone reads on beyond its memory after a space that no line end follows."""
     (tmp_path / "a.mtx").write_bytes(MTX + b"2 1 3.5" + end.encode())
-    np.testing.assert_array_equal(read(tmp_path / "a.mtx").matrix.toarray(), [[0, 0], [3.5, 0]])
+    assert_array_equal(read(tmp_path / "a.mtx").matrix.toarray(), [[0, 0], [3.5, 0]])
 
 
 @settings(derandomize=True, deadline=None, max_examples=examples(100))

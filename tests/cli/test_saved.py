@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from cli_tools import one_error_line, results, rows_of, saved
+from numpy.testing import assert_allclose
 
 import spcacore
 
@@ -38,7 +39,7 @@ def test_scores_of_new_samples(run, output, tmp_path, X, scale, kind):
     V = spcacore.sparse_pca(old, 2, cardinality=3, scale=scale).loadings
     divisor = old.std(axis=0, ddof=1) if scale else 1
     expected = ((new - old.mean(axis=0)) / divisor) @ V
-    np.testing.assert_allclose(np.array(rows[1:], float)[:, 1:], expected, atol=1e-11)
+    assert_allclose(np.array(rows[1:], float)[:, 1:], expected, atol=1e-11)
     assert [row[0] for row in rows[1:]] == [str(i + 1) for i in range(10)]
 
 
@@ -53,7 +54,7 @@ def test_scores_by_loadings_without_means(run, tmp_path, X):
         (["--scale"], (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)),
     ):
         run("transform", file, "--loadings", tmp_path / "v.csv", *flags, "-o", tmp_path / "s.npz")
-        np.testing.assert_allclose(results(tmp_path / "s.npz")["scores"], Z @ V, atol=1e-11)
+        assert_allclose(results(tmp_path / "s.npz")["scores"], Z @ V, atol=1e-11)
 
 
 def test_what_can_and_cannot_be_transformed(run, as_json, tmp_path, X):
@@ -67,7 +68,7 @@ def test_what_can_and_cannot_be_transformed(run, as_json, tmp_path, X):
         tmp_path / "few.npz",
     )
     V = results(tmp_path / "few.npz")["loadings"]
-    np.testing.assert_allclose(found["scores"], (X[:, :6] - X[:, :6].mean(axis=0)) @ V, atol=1e-11)
+    assert_allclose(found["scores"], (X[:, :6] - X[:, :6].mean(axis=0)) @ V, atol=1e-11)
     run("fit", file, "-n1", "-k3", "-q", "-o", tmp_path / "v.npz")
     npz = ["--loadings", tmp_path / "v.npz"]
     for matrix, argv, words in [
@@ -100,7 +101,7 @@ def test_files_of_loadings_side_by_side(output, as_json, tmp_path, X):
     for rows in (found["components"], rows_of(tmp_path / "c.csv")):
         assert [row["result"] for row in rows] == index
         for name, values in columns.items():
-            np.testing.assert_allclose([float(row[name]) for row in rows], values, rtol=1e-12)
+            assert_allclose([float(row[name]) for row in rows], values, rtol=1e-12)
     output(*argv, "-q", "-o", tmp_path / "c.html")
     assert "<table" in (tmp_path / "c.html").read_text()
 
@@ -126,7 +127,7 @@ def test_loadings_say_what_the_fit_did(run, as_json, tmp_path, X, kind, fitted, 
             assert document["scale"] is ("--scale" in fitted)
             if command == "certify":
                 cumulative = [one["cumulative"] for one in document["components"]]
-                np.testing.assert_allclose(cumulative, fit["explained_variance"], rtol=1e-9)
+                assert_allclose(cumulative, fit["explained_variance"], rtol=1e-9)
     for command in ("certify", "compare") if against else ():
         assert words in one_error_line(run(command, file, "--loadings", path, *against))
 
@@ -138,7 +139,7 @@ def test_loadings_say_that_they_are_of_a_covariance(as_json, pitprops, tmp_path,
     found = as_json("certify", pitprops[0], "--loadings", path)
     assert found["kind"] == "covariance"
     V = spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance").loadings
-    np.testing.assert_allclose([one["raw"] for one in found["components"]], np.diag(V.T @ A @ V))
+    assert_allclose([one["raw"] for one in found["components"]], np.diag(V.T @ A @ V))
 
 
 def test_what_cannot_be_compared(run, as_json, tmp_path, X):

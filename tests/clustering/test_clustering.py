@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import reference
+import scipy.sparse
 from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ import spcacore
 from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans, sparse_kmeans_gap
 from spcacore.clustering import columns as memory
 from spcacore.clustering.kmeans import lloyd
-from spcacore.clustering.kmeans_blocks import BlockColumns
+from spcacore.clustering.kmeans_blocks import Assigned, BlockColumns
 
 KMeans = optional("sklearn.cluster", "KMeans")
 adjusted_rand_score = optional("sklearn.metrics", "adjusted_rand_score")
@@ -220,10 +221,14 @@ def test_memory(metric, tmp_path):
 # ---- K-means ----------------------------------------------------------------------------------------
 
 
-def sums_between(X, labels):
+def sums_between(X, labels, weight=None):
     """Total less within, of each variable."""
-    within = sum(((X[labels == k] - X[labels == k].mean(axis=0)) ** 2).sum(axis=0) for k in set(labels))
-    return ((X - X.mean(axis=0)) ** 2).sum(axis=0) - within
+
+    def squares(rows):
+        w = np.ones(len(X))[rows] if weight is None else weight[rows]
+        return w @ (X[rows] - np.average(X[rows], axis=0, weights=w)) ** 2
+
+    return squares(np.full(len(X), True)) - sum(squares(labels == k) for k in set(labels))
 
 
 @given(seed=st.integers(0, 2**32), n_clusters=st.integers(2, 4))
@@ -247,23 +252,29 @@ def test_kmeans_optimum_of_either_half(seed, n_clusters):
     assert ours <= theirs + 1e-9 * (points**2).sum()
 
 
-@pytest.mark.slow
-def test_kmeans_of_all_partitions():
-    """No partition of nine samples, each with its best weights, does better."""
-    reached = 0
-    for seed in range(20):
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, np.float32])
+def test_kmeans_of_all_partitions(form, weighted):
+    """No partition, each with its best weights, does better. A row of weight 0 just has a label."""
+    reached, tried = 0, examples(32)
+    for seed in range(tried):
         rng = np.random.default_rng(seed)
-        X = rng.standard_normal((9, 6))
+        X = rng.standard_normal((8, 6))
         X[4:, :2] += 2
+        weight = rng.uniform(0.5, 2, 8) if weighted else None
         best = 0.0
-        for rest in itertools.product((0, 1), repeat=8):
+        for rest in itertools.product((0, 1), repeat=7):
             if any(rest):
-                between = sums_between(X, np.array((0, *rest)))
+                between = sums_between(X, np.array((0, *rest)), weight)
                 best = max(best, threshold(between, 1.6) @ between)
-        found = sparse_kmeans(X, 2, 1.6).objective
-        assert found <= best * (1 + 1e-9)
-        reached += found >= best * (1 - 1e-9)
-    assert reached >= 18
+        Y = np.insert(X, 3, 5, axis=0) if weighted else X
+        found = sparse_kmeans(form(Y), 2, 1.6, sample_weight=np.insert(weight, 3, 0) if weighted else None)
+        tolerance = 1e-4 if form is np.float32 else 1e-9
+        assert found.objective <= best * (1 + tolerance)
+        reached += found.objective >= best * (1 - tolerance)
+        assert found.n_iter <= 10
+        assert found.labels[3] == np.argmin((Y[3] - found.centers) ** 2 @ found.weights) or not weighted
+    assert reached >= 0.7 * tried
 
 
 @pytest.mark.parametrize(
@@ -288,6 +299,10 @@ def test_a_point_moves_where_that_gains_more_than_rounding(gain, moves):
     labels, value = memory.run_search(points, lloyd(columns, np.array([0, 0, 1, 1]), 2))
     assert labels.tolist() == ([0, 1, 1, 1] if moves else [0, 0, 1, 1])
     assert value == pytest.approx(sums_between(points, labels).sum(), rel=1e-12)
+    columns = memory.as_columns(np.arange(3.0)[:, None], [2, 2, 4])  # the pair at one place is one row
+    joined, double = memory.run_search(points[:3], lloyd(columns, np.array([0, 0, 1]), 2), columns.weight)
+    assert joined.tolist() == labels[:3].tolist()
+    assert double == pytest.approx(2 * value, rel=1e-12)
 
 
 def test_kmeans_weights_by_a_convex_solver():
@@ -428,7 +443,7 @@ def test_passes_of_blocks():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_step_of_blocks_is_one_pass(seed):
-    """Noise, where many single points move: beside the steps there are the first norms and sums."""
+    """Noise, where many single points move: the steps, the first sums and the last labels."""
     X = np.random.default_rng(seed).standard_normal((150, 12))
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
     columns = BlockColumns(blocks)
@@ -445,9 +460,10 @@ def test_a_step_of_blocks_is_one_pass(seed):
             return end.value
 
     before = blocks.passes
-    search = lloyd(columns, np.arange(150) % 6, 6)
-    ((labels, value),) = columns.run_searches([(np.ones(12), counted(search))])
     points = (X - X.mean(axis=0)) * columns.unit
+    begin = Assigned(np.ones(12), points[:6], {}, np.zeros(6, np.uint64))
+    ((partition, value),) = columns.run_searches([(np.ones(12), counted(lloyd(columns, begin, 6)))])
+    labels = columns.labels(partition)
     assert blocks.passes - before == asked.count("nearest") + 2
     assert "rows" in asked
     assert value == pytest.approx(sums_between(points, labels).sum(), rel=1e-9)

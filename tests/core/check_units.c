@@ -24,57 +24,212 @@ static long double best_of_sets(const spca_supports *o, const double *norm, spca
     return best;
 }
 
-void SPCA(check_units)(trial_t *t)
+/* A rule of units among p variables, and what those that are included count. */
+static spca_rule rule_of(trial_t *t, int step, spca_int units, spca_int p, spca_int *least)
 {
-    spca_int units = between(t, 1, MOST), p = between(t, units, 2 * MOST), count = 0, least = 0;
     spca_int *unit = SCRATCH(t, p, spca_int), *size = SCRATCH(t, units, spca_int);
     uint8_t *allowed = SCRATCH(t, units, uint8_t), *included = SCRATCH(t, units, uint8_t);
-    uint8_t *kept = SCRATCH(t, units, uint8_t);
     int8_t *signs = SCRATCH(t, p, int8_t);
     spca_supports of = {.p = p, .units = units, .unit = unit, .size = size};
-    double *x = SCRATCH(t, p, double), *y = SCRATCH(t, p, double);
-    double *norm = SCRATCH(t, units, double);
-    long double sum = 0, want;
-    spca_rule rule = {.step = SPCA_UNITS_TRUNCATED};
     of.sized = chance(t, 50);
+    *least = 0;
     for (spca_int u = 0; u < units; u++) size[u] = of.sized ? 0 : 1;
     for (spca_int j = 0; j < p; j++) {
         unit[j] = j < units ? j : below(t, units);
         if (of.sized) size[unit[j]]++;
         signs[j] = (int8_t)(below(t, 3) - 1);
-        x[j] = (double)(below(t, 21) - 10) / 4;
     }
     for (spca_int u = 0; u < units; u++) {
         allowed[u] = u == 0 || !chance(t, 20);
         included[u] = allowed[u] && chance(t, 15);
-        least += included[u] ? size[u] : 0;
+        *least += included[u] ? size[u] : 0;
     }
     of.allowed = allowed, of.included = included, of.signs = chance(t, 50) ? signs : NULL;
-    count = between(t, least, p);
-    memcpy(y, x, (size_t)p * sizeof *y);
-    spca_project_units(&of, y);
-    for (spca_int j = 0; j < p; j++) {
-        int wrong = of.signs && (double)signs[j] * x[j] < 0;
-        CHECK(t, y[j] == (allowed[unit[j]] && !wrong ? x[j] : 0));
+    return (spca_rule){.of = of, .step = step, .level = (double)below(t, 40) / 16};
+}
+
+/* Of x what has the signs, and the norms of its units. */
+static double *norms_of(trial_t *t, const spca_supports *o, const double *x, double *y)
+{
+    double *norm = SCRATCH(t, o->units, double);
+    memcpy(y, x, (size_t)o->p * sizeof *y);
+    spca_project_units(o, y);
+    for (spca_int j = 0; j < o->p; j++) {
+        int wrong = o->signs && (double)o->signs[j] * x[j] < 0;
+        CHECK(t, y[j] == (o->allowed[o->unit[j]] && !wrong ? x[j] : 0));
     }
-    spca_unit_norms(&of, y, norm);
-    for (spca_int u = 0; u < units; u++) {
+    spca_unit_norms(o, y, norm);
+    for (spca_int u = 0; u < o->units; u++) {
         long double square = 0;
-        for (spca_int j = 0; j < p; j++)
-            square += unit[j] == u ? (long double)y[j] * (long double)y[j] : 0;
+        for (spca_int j = 0; j < o->p; j++)
+            square += o->unit[j] == u ? (long double)y[j] * (long double)y[j] : 0;
         CHECK(t, NEAR(norm[u], (double)sqrtl(square), 10));
     }
-    want = best_of_sets(&of, norm, count);
-    rule.of = of, rule.count = count;
-    spca_unit_step(&rule, 1, x, SCRATCH(t, spca_unit_work(&of, count), double),
-                   SCRATCH(t, units, spca_int), kept);
+    return norm;
+}
+
+static double *step_of(trial_t *t, const spca_rule *rule, double quadratic, const double *x,
+                       uint8_t *kept)
+{
+    double *out = SCRATCH(t, rule->of.p, double);
+    memcpy(out, x, (size_t)rule->of.p * sizeof *out);
+    spca_unit_step(rule, quadratic, out, SCRATCH(t, spca_unit_work(&rule->of, rule->count), double),
+                   SCRATCH(t, rule->of.units, spca_int), kept);
+    for (spca_int u = 0; u < rule->of.units; u++)
+        CHECK(t, kept[u] ? rule->of.allowed[u] : !rule->of.included[u]);
+    digest(t, kept, (size_t)rule->of.units);
+    return out;
+}
+
+void SPCA(check_units)(trial_t *t)
+{
+    spca_int units = between(t, 1, MOST), p = between(t, units, 2 * MOST), least;
+    spca_rule rule = rule_of(t, SPCA_UNITS_TRUNCATED, units, p, &least);
+    uint8_t *kept = SCRATCH(t, units, uint8_t);
+    double *x = SCRATCH(t, p, double), *y = SCRATCH(t, p, double), *norm;
+    long double sum = 0, want;
+    for (spca_int j = 0; j < p; j++) x[j] = (double)(below(t, 21) - 10) / 4;
+    rule.count = between(t, least, p);
+    norm = norms_of(t, &rule.of, x, y);
+    want = best_of_sets(&rule.of, norm, rule.count);
+    x = step_of(t, &rule, 1, x, kept);
     for (spca_int u = 0; u < units; u++)
         sum += kept[u] ? (long double)norm[u] * (long double)norm[u] : 0;
     CHECK(t, fabsl(sum - want) <= 1e-12L * (1 + want));
-    for (spca_int u = 0; u < units; u++) CHECK(t, kept[u] ? allowed[u] : !included[u]);
     for (spca_int j = 0; want > 0 && j < p; j++) /* else something, so that an ascent goes on */
-        CHECK(t, x[j] == (kept[unit[j]] ? y[j] : 0));
-    digest(t, kept, (size_t)units);
+        CHECK(t, x[j] == (kept[rule.of.unit[j]] ? y[j] : 0));
+}
+
+/* The sum of the norms beside the units that are included, and the norm of all. */
+static double beside(const spca_supports *o, const double *norm, double *all)
+{
+    double sum = 0, square = 0;
+    for (spca_int u = 0; u < o->units; u++) {
+        sum += o->included[u] ? 0 : norm[u];
+        square += norm[u] * norm[u];
+    }
+    *all = sqrt(square);
+    return sum;
+}
+
+/* Penalties and bounds of the norms n_u of a vector y: what a step makes of them is the best.
+ *   l0     keeps each n_u^2 above its cost, which is the best of all sets;
+ *   l1     is the least of |z - y|^2/2 + level sum n_u(z): of z a unit's slope is 0, or less at 0;
+ *   bound  has the largest y'z/|z| with sum n_u(z) <= bound |z|: no random z more, but for ties. */
+void SPCA(check_unit_steps)(trial_t *t)
+{
+    spca_int units = between(t, 1, MOST), p = between(t, units, 2 * MOST), least;
+    int step = (int)between(t, SPCA_UNITS_L0, SPCA_UNITS_BOUND);
+    spca_rule rule = rule_of(t, step, units, p, &least);
+    const spca_supports *o = &rule.of;
+    uint8_t *kept = SCRATCH(t, units, uint8_t);
+    double *x = SCRATCH(t, p, double), *y = SCRATCH(t, p, double), *z = zeros(t, p), *norm, *new;
+    double quadratic = (double)below(t, 40) / 4, root = sqrt(quadratic), all = 0, rest, product = 0;
+    double most = 0;
+    spca_int ties = 0;
+    for (spca_int j = 0; j < p; j++) x[j] = (double)(below(t, 21) - 10) / 4;
+    if (step == SPCA_UNITS_BOUND) rule.level = 1 + (double)below(t, 33) / 16;
+    norm = norms_of(t, o, x, y);
+    x = step_of(t, &rule, quadratic, x, kept);
+    new = SCRATCH(t, units, double);
+    spca_unit_norms(o, x, new);
+    for (spca_int j = 0; j < p; j++) { /* nothing but shares of y */
+        spca_int u = o->unit[j];
+        CHECK(t, !kept[u] || norm[u] == 0 || NEAR(x[j] * norm[u], y[j] * new[u], 100));
+        CHECK(t, kept[u] || x[j] == 0);
+        product += x[j] * y[j];
+    }
+    for (spca_int u = 0; u < units && step != SPCA_UNITS_BOUND; u++) {
+        double level = rule.level * root, cost = rule.level * quadratic;
+        double share = o->included[u] || step == SPCA_UNITS_L0 ? norm[u] : norm[u] - level;
+        if (!o->allowed[u]) share = 0;
+        if (step == SPCA_UNITS_L0 && !o->included[u] && norm[u] * norm[u] < cost * (1 - 1e-9))
+            CHECK(t, !kept[u]);
+        if (step == SPCA_UNITS_L0 && o->allowed[u] && norm[u] * norm[u] > cost * (1 + 1e-9))
+            CHECK(t, kept[u]);
+        CHECK(t, NEAR(new[u], kept[u] ? fmax(share, 0) : 0, 10));
+        CHECK(t,
+              kept[u] || !o->allowed[u] || step == SPCA_UNITS_L0 || norm[u] <= level * (1 + 1e-9));
+    }
+    if (step != SPCA_UNITS_BOUND || product == 0) return;
+    rest = beside(o, new, &all);
+    CHECK(t, rest <= rule.level * all * (1 + 1e-9));
+    product /= all;
+    for (spca_int u = 0; u < units; u++) {
+        ties += !o->included[u] && norm[u] == most;
+        if (o->included[u] || norm[u] <= most) continue;
+        most = norm[u];
+        ties = 1;
+    }
+    if (ties > 1) return; /* where the bound leaves fewer than tie, the first one is kept */
+    for (int trial = 0; trial < 30; trial++) {
+        double level = norm[below(t, units)] * (double)below(t, 17) / 16, length, value = 0;
+        for (spca_int u = 0; u < units; u++) {
+            double share = norm[u] > 0 ? fmax(1 - level / norm[u], 0) : 0;
+            new[u] = o->included[u] ? 1 : chance(t, 80) ? share : (double)below(t, 3) / 2;
+        }
+        for (spca_int j = 0; j < p; j++) {
+            z[j] = y[j] * new[o->unit[j]];
+            value += z[j] * y[j];
+        }
+        spca_unit_norms(o, z, new);
+        rest = beside(o, new, &length);
+        if (length > 0 && rest <= rule.level * length)
+            CHECK(t, value / length <= product * (1 + 1e-9));
+    }
+}
+
+/* The steps in turn: a feasible unit vector, its own objective, no less than after one step, and
+ * no more than without any rule; and wherever it is stopped, it says so. */
+void SPCA(check_unit_ascent)(trial_t *t)
+{
+    problem_t q;
+    SPCA(problem_of)(t, &q, TAMED | SMALL_ONE | (chance(t, 50) ? DEFLATED : 0));
+    operator_t *A = &q.A;
+    spca_int p = A->p, units = between(t, 1, p), least, n_iter = 0;
+    spca_rule rule = rule_of(t, (int)below(t, 4), units, p, &least);
+    const spca_supports *o = &rule.of;
+    spca_int room = 2 * p + A->m + A->t, max_iter = chance(t, 30) ? 0 : between(t, 1, 40);
+    double *start = SCRATCH(t, p, double), *best = SCRATCH(t, p, double), *norm, *x;
+    double scale = q.size, objective = 0, quadratic = 0, square = 0, form = 0, sum, all;
+    uint8_t *support = SCRATCH(t, units, uint8_t), *kept = SCRATCH(t, units, uint8_t);
+    spca_status status;
+    for (spca_int j = 0; j < p; j++) start[j] = (double)(below(t, 9) - 4);
+    rule.count = between(t, least > 0 ? least : 1, p);
+    if (rule.step == SPCA_UNITS_BOUND) rule.level = 1 + (double)below(t, 33) / 16;
+    if (rule.step == SPCA_UNITS_L0) rule.level *= scale / 16;
+    if (rule.step == SPCA_UNITS_L1) rule.level *= sqrt(scale) / 16;
+    q.stops.at = chance(t, 20) ? below(t, 6) : -1;
+    status = SPCA(unit_ascent)(
+        A, &rule, max_iter, 1e-9, q.stops.at >= 0 ? stop_at : NULL, &q.stops, start, WORK(t, room),
+        SCRATCH(t, 2 * p + spca_unit_work(o, rule.count), double), SCRATCH(t, p, spca_int), kept,
+        best, support, &objective, &quadratic, &n_iter);
+    digest_int(t, status);
+    digest_int(t, n_iter);
+    CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED || status == SPCA_ZERO_VECTOR ||
+                 (status == SPCA_STOPPED && q.stops.at >= 0 && q.stops.asked > q.stops.at));
+    CHECK(t, n_iter >= 0 && n_iter <= max_iter);
+    if (status == SPCA_ZERO_VECTOR || !isfinite(objective)) return;
+    digest(t, &objective, sizeof objective);
+    x = SCRATCH(t, p, double);
+    norm = norms_of(t, o, best, x);
+    for (spca_int j = 0; j < p; j++) {
+        CHECK(t, x[j] == best[j] && (support[o->unit[j]] || best[j] == 0));
+        square += best[j] * best[j];
+        for (spca_int i = 0; i < p; i++) form += best[i] * q.dense[i + j * p] * best[j];
+    }
+    CHECK(t, NEAR(square, 1, 10));
+    sum = beside(o, norm, &all);
+    if (rule.step == SPCA_UNITS_BOUND) CHECK(t, sum <= rule.level * (1 + 1e-9));
+    if (rule.step == SPCA_UNITS_TRUNCATED) {
+        spca_int used = 0;
+        for (spca_int u = 0; u < units; u++) used += support[u] ? o->size[u] : 0;
+        CHECK(t, used <= rule.count);
+    }
+    if (!q.exact) return;
+    CHECK(t, fabs(form - quadratic) <= 1e4 * EPSILON * scale * (double)p);
+    sum = spca_unit_objective(&rule, quadratic, best, SCRATCH(t, units, double));
+    CHECK(t, objective == sum);
 }
 
 /* The best x'Gx over unit vectors of a face: an eigenvector of a part of G that has the signs. */

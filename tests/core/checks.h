@@ -53,6 +53,8 @@
     ROW(unit_net, 400)                                                                             \
     ROW(prior_support, 400)                                                                        \
     ROW(units, 400)                                                                                \
+    ROW(unit_steps, 400)                                                                           \
+    ROW(unit_ascent, 400)                                                                          \
     ROW(signed_vector, 400)                                                                        \
     ROW(fingerprint, 200)                                                                          \
     ROW(guesses, 400)                                                                              \

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from extras import optional
+from numpy.testing import assert_allclose
 from row_block_tools import bytes_of
 
 import spcacore
@@ -100,16 +101,12 @@ def test_as_in_memory(name, source, tmp_path):
             continue
         own = (y,) if method == "score" and y is not None else ()
         found = getattr(model, method)(given, *own)
-        np.testing.assert_allclose(
-            np.asarray(found), getattr(expected, method)(X, *own), atol=1e-7, err_msg=method
-        )
+        assert_allclose(np.asarray(found), getattr(expected, method)(X, *own), atol=1e-7, err_msg=method)
     if name in CLUSTERS:
-        np.testing.assert_allclose(model.cluster_centers_, expected.cluster_centers_, atol=1e-9)
+        assert_allclose(model.cluster_centers_, expected.cluster_centers_, atol=1e-9)
     if hasattr(model, "partial_fit"):
         batches = clone(estimator).partial_fit(given)
-        np.testing.assert_allclose(
-            batches.transform(X), clone(estimator).partial_fit(X).transform(X), atol=1e-7
-        )
+        assert_allclose(batches.transform(X), clone(estimator).partial_fit(X).transform(X), atol=1e-7)
 
 
 WEIGHTED = [name for name in ESTIMATORS if name not in (*CLUSTERS, "StabilitySelector")]
@@ -125,7 +122,7 @@ def test_weights_in_dask_arrays(name):
     one, other = (
         each.components_ if hasattr(each, "components_") else each.transform(X) for each in (model, expected)
     )
-    np.testing.assert_allclose(one, other, atol=1e-6)
+    assert_allclose(one, other, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "SparseKMeans"])
@@ -169,8 +166,8 @@ def test_both_sides_in_blocks():
     expected = SparseCCA(1).fit(X, SIDE)
     for given in ((lazy, other), (X, other), (lazy, SIDE)):
         model = SparseCCA(1).fit(*given)
-        np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
-        np.testing.assert_allclose(model.predict(X[:5]), expected.predict(X[:5]), atol=1e-9)
+        assert_allclose(model.components_, expected.components_, atol=1e-9)
+        assert_allclose(model.predict(X[:5]), expected.predict(X[:5]), atol=1e-9)
         assert model.score(*given) == pytest.approx(expected.score(X, SIDE))
 
 

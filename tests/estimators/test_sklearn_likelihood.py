@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
@@ -30,17 +31,15 @@ def test_with_all_variables_it_is_principal_component_analysis(E):
     model = E(3, cardinality=13, **exactly).fit(X)
     signs = np.sign(np.sum(model.components_ * oracle.components_, axis=1))
     tolerance = 1e-9 if E is SparsePCA else 1e-4  # the default ridge, which is not 0
-    np.testing.assert_allclose(model.components_ * signs[:, None], oracle.components_, atol=tolerance)
-    np.testing.assert_allclose(model.explained_variance_, oracle.explained_variance_, rtol=tolerance)
-    np.testing.assert_allclose(
-        model.explained_variance_ratio_, oracle.explained_variance_ratio_, rtol=tolerance
-    )
-    np.testing.assert_allclose(model.noise_variance_, oracle.noise_variance_, rtol=tolerance)
-    np.testing.assert_allclose(model.transform(X) * signs, oracle.transform(X), atol=1e5 * tolerance)
+    assert_allclose(model.components_ * signs[:, None], oracle.components_, atol=tolerance)
+    assert_allclose(model.explained_variance_, oracle.explained_variance_, rtol=tolerance)
+    assert_allclose(model.explained_variance_ratio_, oracle.explained_variance_ratio_, rtol=tolerance)
+    assert_allclose(model.noise_variance_, oracle.noise_variance_, rtol=tolerance)
+    assert_allclose(model.transform(X) * signs, oracle.transform(X), atol=1e5 * tolerance)
     again = model.inverse_transform(model.transform(X))
-    np.testing.assert_allclose(again, oracle.inverse_transform(oracle.transform(X)), atol=1e3 * tolerance)
-    np.testing.assert_allclose(model.score_samples(X), oracle.score_samples(X), rtol=tolerance)
-    np.testing.assert_allclose(model.get_covariance(), oracle.get_covariance(), atol=1e5 * tolerance)
+    assert_allclose(again, oracle.inverse_transform(oracle.transform(X)), atol=1e3 * tolerance)
+    assert_allclose(model.score_samples(X), oracle.score_samples(X), rtol=tolerance)
+    assert_allclose(model.get_covariance(), oracle.get_covariance(), atol=1e5 * tolerance)
     assert model.score(X) == pytest.approx(oracle.score(X), rel=tolerance)
 
 
@@ -94,7 +93,7 @@ def test_log_densities_are_those_of_the_normal_distribution(E, scale):
     X = make_spiked(80, 12, cardinality=4, variances=(9, 4), rng=1)[0] * np.linspace(0.5, 4, 12) + 3
     model = E(scale=scale).fit(X[:50])
     oracle = multivariate_normal(model.mean_, model.get_covariance())
-    np.testing.assert_allclose(model.score_samples(X[50:]), oracle.logpdf(X[50:]), rtol=1e-9)
+    assert_allclose(model.score_samples(X[50:]), oracle.logpdf(X[50:]), rtol=1e-9)
     assert model.score(X[50:]) == pytest.approx(oracle.logpdf(X[50:]).mean())
 
 
@@ -106,12 +105,12 @@ def test_sparse_input_equals_dense_input(E, options):
     away = 1e-8 if E is SPCA else 1e-12  # the joint search ends where variances agree: halfway to rounding
     sparse, dense = E(**options).fit(S), E(**options).fit(S.toarray())
     for name in ("explained_variance_", "noise_variance_"):
-        np.testing.assert_allclose(getattr(sparse, name), getattr(dense, name), rtol=1e-10)
-    np.testing.assert_allclose(sparse.components_, dense.components_, rtol=100 * away, atol=away)
+        assert_allclose(getattr(sparse, name), getattr(dense, name), rtol=1e-10)
+    assert_allclose(sparse.components_, dense.components_, rtol=100 * away, atol=away)
     new = counts(20, seed=1)
     for M in (new, new.tocsc(), new.tocoo()):
-        np.testing.assert_allclose(sparse.transform(M), dense.transform(new.toarray()), atol=10 * away)
-        np.testing.assert_allclose(sparse.score_samples(M), dense.score_samples(new.toarray()), rtol=away)
+        assert_allclose(sparse.transform(M), dense.transform(new.toarray()), atol=10 * away)
+        assert_allclose(sparse.score_samples(M), dense.score_samples(new.toarray()), rtol=away)
 
 
 @pytest.mark.parametrize("form", ["csr", "csc"])
@@ -123,7 +122,7 @@ def test_entries_stored_twice_are_summed(E, form):
     twice = twice.asformat(form)
     model = E(1, **({"cardinality": 2} if E in (SparsePCA, SPCA) else {})).fit(twice)
     nonzeros = twice.nnz
-    np.testing.assert_allclose(model.score_samples(twice), model.score_samples(2 * S.toarray()), rtol=1e-10)
+    assert_allclose(model.score_samples(twice), model.score_samples(2 * S.toarray()), rtol=1e-10)
     assert twice.nnz == nonzeros
 
 
@@ -157,9 +156,7 @@ def test_the_size_of_the_data_shifts_the_likelihood(size):
     X = make_spiked(60, 20, cardinality=4, variances=(9, 4), rng=0)[0]
     for E in (SparsePCA, SPCA, SCA):
         plain, scaled = E().fit(X), E().fit(X * size)
-        np.testing.assert_allclose(
-            scaled.score_samples(X * size), plain.score_samples(X) - 20 * np.log(size), rtol=1e-8
-        )
+        assert_allclose(scaled.score_samples(X * size), plain.score_samples(X) - 20 * np.log(size), rtol=1e-8)
 
 
 @pytest.mark.parametrize("size", [1e-170, 1e170])
@@ -190,7 +187,7 @@ def test_without_any_loading_all_is_noise():
     assert (model.transform(X) == 0).all()
     spread = X.var(axis=0, ddof=1).mean()
     expected = multivariate_normal(X.mean(axis=0), spread * np.eye(7)).logpdf(X)
-    np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-10)
+    assert_allclose(model.score_samples(X), expected, rtol=1e-10)
 
 
 def test_missing_entries():

@@ -352,11 +352,14 @@ def test_with_equal_weights_it_is_k_means(clusters):
     )
 
 
-def test_one_cluster_rests_on_no_variable(clusters):
-    model = SparseKMeans(1).fit(clusters[0])
-    assert not model.labels_.any()
-    assert not model.weights_.any()
-    np.testing.assert_allclose(model.cluster_centers_[0], clusters[0].mean(axis=0), atol=1e-12)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, spcacore.row_blocks])
+def test_one_cluster_rests_on_no_variable(clusters, container):
+    X, weight = clusters[0], np.arange(60) % 4
+    for counts, rows in ((None, X), (weight, np.repeat(X, weight, axis=0))):
+        model = SparseKMeans(1).fit(container(X), sample_weight=counts)
+        assert not model.labels_.any()
+        assert not model.weights_.any()
+        np.testing.assert_allclose(model.cluster_centers_[0], rows.mean(axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["average", "complete", "single", "weighted"])

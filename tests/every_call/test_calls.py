@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from in_turn import in_turn
 from kinds import untouched
+from numpy.testing import assert_allclose
 
 import spcacore
 import spcacore.progress
@@ -68,7 +69,7 @@ def assert_near(out, expected, tolerance, left_out=()):
     for name in out.keys() & expected.keys():
         if {*name.split(".")}.isdisjoint({*PATHS, *left_out}):
             size = np.abs(expected[name]).max(initial=0)
-            np.testing.assert_allclose(out[name], expected[name], 0, tolerance * size, err_msg=name)
+            assert_allclose(out[name], expected[name], 0, tolerance * size, err_msg=name)
 
 
 @pytest.mark.share(10)
@@ -173,7 +174,7 @@ def test_denormal_numbers(call, dtype):
         assert not np.isnan(value).any()
     V, W = (getattr(r, "loadings", getattr(r, "loading", None)) for r in (out, clean))
     if V is not None and call.name.removesuffix(", covariance") not in WITH_UNITS:
-        np.testing.assert_allclose(V, W, atol=2e-3)
+        assert_allclose(V, W, atol=2e-3)
 
 
 # ---- callbacks that end the search ---------------------------------------------------------------------
@@ -228,7 +229,7 @@ def check_found(call, result):
         V = next(found[n] for n in ("loadings", "loading", "loadings_x", "weights", "") if n in found)
         if call.function not in {"ppca", "sca", "sca_path", "sma"}:
             norm = np.linalg.norm(V, axis=0)
-            np.testing.assert_allclose(norm[norm > 0], 1, rtol=1e-6)
+            assert_allclose(norm[norm > 0], 1, rtol=1e-6)
 
 
 def ended(call, words):
@@ -261,7 +262,7 @@ def test_progress_ends_with_what_is_found(call, monkeypatch):
         finished = [p.value for p in seen if p.value is not None]
         assert len(finished) == np.size(values)
         first = slice(1 if call.function == "sparse_pca" else None)  # of the others, the matrix is deflated
-        np.testing.assert_allclose(finished[first], np.ravel(values)[first], rtol=1e-12)
+        assert_allclose(finished[first], np.ravel(values)[first], rtol=1e-12)
         assert seen[-1].n_iter == np.ravel(result.n_iter)[-1]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from kinds import DTYPES, untouched
+from numpy.testing import assert_allclose, assert_array_equal
 from small import CLEAN, FORMS, KINDS, V0, X0, K, N, P, assert_same, ids, tolerance
 
 import spcacore
@@ -94,7 +95,7 @@ def test_no_variance(value, scale, form, dtype):
     if form[0] != "operator":
         scores = out.transform(np.full((N, P), value, dtype))
         assert scores.shape == (N, 0)
-        np.testing.assert_allclose(out.reconstruct(scores), np.full((N, P), value, dtype))
+        assert_allclose(out.reconstruct(scores), np.full((N, P), value, dtype))
     with untouched(X), pytest.warns(RuntimeWarning, match="no variance"):
         x = tpower(X, K, scale=scale)
     assert x.loading.tolist() == [1, *[0] * (P - 1)]
@@ -228,7 +229,7 @@ def test_ties_go_to_the_lowest_index(kind, form, dtype):
     assert np.flatnonzero(tpower(identity, 1, kind="covariance").loading).tolist() == [0]
     assert np.flatnonzero(tpower(identity, 1, center=False).loading).tolist() == [0]
     out = sparse_pca(identity, P, cardinality=1, kind="covariance")
-    np.testing.assert_array_equal(out.loadings, np.eye(P))
+    assert_array_equal(out.loadings, np.eye(P))
 
 
 # ---- sparse ---------------------------------------------------------------------------------------------
@@ -250,5 +251,5 @@ def test_float32_far_from_zero_is_as_float64(order, shape):
     """Whole numbers near 1e7, of which single precision has every digit, but not of their products."""
     X = np.asarray(np.random.default_rng(0).normal(1e7, 3, shape), np.float32, order=order)
     found, expected = (sparse_pca(data, 2, cardinality=3) for data in (X, X.astype(np.float64)))
-    np.testing.assert_array_equal(found.loadings != 0, expected.loadings != 0)
-    np.testing.assert_allclose(found.explained_variance, expected.explained_variance, rtol=1e-6)
+    assert_array_equal(found.loadings != 0, expected.loadings != 0)
+    assert_allclose(found.explained_variance, expected.explained_variance, rtol=1e-6)

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from calls import ARGUMENTS, CALLS, CLEAN, answer, numbers
 from extras import optional
+from numpy.testing import assert_allclose
 from oracles import other_kinds, spiked
 from scipy.sparse.linalg import aslinearoperator
 
@@ -144,7 +145,7 @@ def same(call, kind, result, expected):
             and not re.search("^_|trace|path|gap|bound|screening|free_energy", name)
         ):
             atol = FLAT.get(call.function, 1e-9) * np.abs(value).max(initial=0)
-            np.testing.assert_allclose(result[name], value, rtol=0, atol=atol, err_msg=name)
+            assert_allclose(result[name], value, rtol=0, atol=atol, err_msg=name)
 
 
 WIDE = {
@@ -173,10 +174,10 @@ OF_ENTRIES = {"least_squares_component", "spca, refined"}  # not of products
 def same_component(result, expected, tol, values=True):
     for field in ("loading", "loadings", "path_loading"):
         if hasattr(expected, field):
-            np.testing.assert_allclose(getattr(result, field), getattr(expected, field), atol=tol)
+            assert_allclose(getattr(result, field), getattr(expected, field), atol=tol)
     for field in ("value", "path_value", "explained_variance", "relaxation"):
         if hasattr(expected, field) and values:
-            np.testing.assert_allclose(getattr(result, field), getattr(expected, field), rtol=tol)
+            assert_allclose(getattr(result, field), getattr(expected, field), rtol=tol)
 
 
 @pytest.mark.parametrize("name", WIDE)
@@ -281,7 +282,7 @@ def test_a_constant_column_is_not_divided(name):
     frame = optional("pandas", "DataFrame")(X, columns=names)
     with pytest.warns(UserWarning, match="scale=True leaves 1 constant column undivided: 'v5'"):
         found = function(frame, scale=True)
-    np.testing.assert_allclose(found, function(X / deviation), atol=1e-6)
+    assert_allclose(found, function(X / deviation), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -300,9 +301,9 @@ def test_missing_entries_are_counted_and_rows_with_them_transformed(call):
     assert result.missing_entries == 13
     assert "13 missing entries" in repr(result)
     assert "13 missing entries" in result.summary().splitlines()[0]
-    np.testing.assert_allclose(result.transform(X), result.scores, atol=1e-10)
+    assert_allclose(result.transform(X), result.scores, atol=1e-10)
     mean = 0 if result.mean is None else result.mean
     filled = np.where(np.isnan(X), mean, X)
-    np.testing.assert_allclose(result.transform(X), result.transform(filled), atol=1e-10)
+    assert_allclose(result.transform(X), result.transform(filled), atol=1e-10)
     with pytest.raises(ValueError, match=r"1 entry that is NaN .*'tpower', 'pmd'.* ppca"):
         call(filled).transform(X[3:4])

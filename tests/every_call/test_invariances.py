@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from calls import CALLS, CLEAN, K, N, P, R, answer, numbers
 from in_turn import in_turn
 from laws import LAWS
+from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore import (
@@ -177,9 +178,9 @@ def test_a_power_of_two_changes_no_bit(call, dtype):
         for name, value in expected.items():
             if (shift := logarithm(name)) is not None:
                 shift *= N * P * np.log(c)
-                np.testing.assert_allclose(out[name] - shift, clean_numbers(call, dtype)[name], rtol=1e-6)
+                assert_allclose(out[name] - shift, clean_numbers(call, dtype)[name], rtol=1e-6)
             else:
-                np.testing.assert_array_equal(out[name], value, f"{name} at {c}")
+                assert_array_equal(out[name], value, f"{name} at {c}")
 
 
 @pytest.mark.share(10)
@@ -211,9 +212,9 @@ def close(out, expected, call, dtype, what, lost=False):
     if expected.dtype.kind == "f" and np.isfinite(expected).all():
         size = np.abs(expected).max(initial=0)
         tol = max(tol * size, float(np.finfo(expected.dtype).smallest_subnormal))
-        np.testing.assert_allclose(out, expected, rtol=0, atol=tol, err_msg=what)
+        assert_allclose(out, expected, rtol=0, atol=tol, err_msg=what)
     else:
-        np.testing.assert_array_equal(out, expected, what)
+        assert_array_equal(out, expected, what)
 
 
 OF_COLUMNS = [
@@ -241,7 +242,7 @@ def test_columns_of_very_different_size(call):
             v = out.get("loadings", out.get("loading", out.get("")))
             v = v[:, 0] if v.ndim == 2 else v
             leading = np.linalg.eigh(CLEAN["covariance"][:K, :K])[1][:, -1]
-            np.testing.assert_allclose(np.abs(v), np.r_[np.abs(leading), np.zeros(P - K)], atol=1e-12)
+            assert_allclose(np.abs(v), np.r_[np.abs(leading), np.zeros(P - K)], atol=1e-12)
 
 
 # ---- order ----------------------------------------------------------------------------------------------
@@ -387,15 +388,15 @@ def test_scaled_models_answer_in_the_units_of_the_data():
     """What a model of Z = (X - mean) / sd says of X, by hand."""
     sd, mean = calls.X0.std(axis=0, ddof=1), calls.X0.mean(axis=0)
     scaled, plain = spcacore.ppca(calls.X0, R, scale=True), spcacore.ppca((calls.X0 - mean) / sd, R)
-    np.testing.assert_allclose(scaled.sample(5, rng=0), mean + sd * plain.sample(5, rng=0), rtol=1e-9)
+    assert_allclose(scaled.sample(5, rng=0), mean + sd * plain.sample(5, rng=0), rtol=1e-9)
     some = calls.X0[:4].copy()
     some[1, 2] = np.nan
     filled = mean + sd * plain.impute((some - mean) / sd)
-    np.testing.assert_allclose(scaled.impute(some), filled, rtol=1e-9)
+    assert_allclose(scaled.impute(some), filled, rtol=1e-9)
 
 
 def test_a_sparse_penalty_is_scaled_as_a_dense_one():
     L = np.array([[4.0, -1.0], [-1.0, 2.0]])
     scaled = (_square(M, "penalty", 2, None) for M in (L, sp.csr_array(L)))
     for dense, sparse in zip(*scaled, strict=True):
-        np.testing.assert_array_equal(dense, sparse)
+        assert_array_equal(dense, sparse)

@@ -17,6 +17,7 @@ import pytest
 import scipy.sparse
 from calls import pca
 from extras import optional
+from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore._messages import with_advice
@@ -85,10 +86,10 @@ def test_inverse_transform_projects(fit):
     X, result = fit
     V, mean = result.loadings, X.mean(axis=0)
     projected = (X - mean) @ V @ np.linalg.pinv(V) + mean
-    np.testing.assert_allclose(result.inverse_transform(result.transform(X)), projected, atol=1e-10)
+    assert_allclose(result.inverse_transform(result.transform(X)), projected, atol=1e-10)
     model = spcacore.ppca(X, 2)
     Z = model.transform(X)
-    np.testing.assert_allclose(model.inverse_transform(Z), Z @ model.loadings.T + mean, atol=1e-10)
+    assert_allclose(model.inverse_transform(Z), Z @ model.loadings.T + mean, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +106,8 @@ def test_scores_are_sums_of_the_data_by_the_loadings(fit, run):
     X = fit[0] + 3.0
     result = run(X, scale=True)
     Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-    np.testing.assert_allclose(result.scores, Z @ result.loadings, atol=1e-12)
-    np.testing.assert_allclose(run(scipy.sparse.csr_array(X), scale=True).scores, result.scores, atol=1e-9)
+    assert_allclose(result.scores, Z @ result.loadings, atol=1e-12)
+    assert_allclose(run(scipy.sparse.csr_array(X), scale=True).scores, result.scores, atol=1e-9)
     single = run(np.asfortranarray(X, np.float32), scale=True)
     assert single.scores.dtype == np.float32
     assert pickle.loads(pickle.dumps(result)).scores.shape == (40, result.n_components)
@@ -122,7 +123,7 @@ def test_missing_entries_count_as_the_mean_in_scores(fit):
     centered = np.where(np.isnan(X), 0, X - mean)
     for run in (spcacore.sparse_pca, spcacore.spca):
         result = run(X, 2, cardinality=4)
-        np.testing.assert_allclose(result.scores, centered @ result.loadings, atol=1e-12)
+        assert_allclose(result.scores, centered @ result.loadings, atol=1e-12)
 
 
 def test_scores_of_a_model_are_posterior_means(fit):
@@ -130,12 +131,12 @@ def test_scores_of_a_model_are_posterior_means(fit):
     result = spcacore.ppca(X, 2)
     W, s2 = result.loadings, result.noise_variance
     expected = (X - X.mean(axis=0)) @ W @ np.linalg.inv(W.T @ W + s2 * np.eye(2))
-    np.testing.assert_allclose(result.scores, expected, atol=1e-12)
+    assert_allclose(result.scores, expected, atol=1e-12)
     assert spcacore.ppca(np.cov(X.T), 2, kind="covariance").scores is None
     X = X.copy()
     X[3, 2] = np.nan
     missing = spcacore.ppca(X, 2)
-    np.testing.assert_allclose(missing.scores, missing.transform(X), atol=1e-12)
+    assert_allclose(missing.scores, missing.transform(X), atol=1e-12)
     with pytest.raises(AttributeError, match="times the loadings gives them"):
         spcacore.tpower(fit[0], 4).scores  # noqa: B018
 
@@ -143,7 +144,7 @@ def test_scores_of_a_model_are_posterior_means(fit):
 def test_scores_after_more_components_are_of_all(fit):
     longer = fit[1].extend(fit[0], 1)
     assert longer.scores.shape == (40, 3)
-    np.testing.assert_array_equal(longer.scores[:, :2], fit[1].scores)
+    assert_array_equal(longer.scores[:, :2], fit[1].scores)
 
 
 def test_bounds_are_upper_bounds(fit):
@@ -159,10 +160,10 @@ def test_the_two_of_a_pair_apart(fit, method, name, pair):
     X, Y = fit[0][:, :8], fit[0][:, 8:]
     one = spcacore.sparse_cca(X, Y, method=method, **{name: pair})
     other = spcacore.sparse_cca(X, Y, method=method, **{name: np.array(pair)})
-    np.testing.assert_array_equal(one.loadings_x, other.loadings_x)
-    np.testing.assert_array_equal(one.loadings_y, other.loadings_y)
+    assert_array_equal(one.loadings_x, other.loadings_x)
+    assert_array_equal(one.loadings_y, other.loadings_y)
     turned = spcacore.sparse_cca(Y, X, method=method, **{name: pair[::-1]})
-    np.testing.assert_allclose(np.abs(turned.loadings_y), np.abs(one.loadings_x), atol=1e-5)
+    assert_allclose(np.abs(turned.loadings_y), np.abs(one.loadings_x), atol=1e-5)
     same = spcacore.sparse_cca(X, Y, method=method, **{name: 1})
     assert not np.array_equal(one.loadings_y, same.loadings_y)
     for side in "xy":
@@ -253,7 +254,7 @@ def test_the_cardinality_may_be_the_third():
     pair = spcacore.sparse_cca(X, Y, 1, 2, method="generalized")
     assert pair.cardinality_x == pair.cardinality_y == 2
     component = spcacore.tpower(X, 3)
-    np.testing.assert_array_equal(component.loadings, component.loading[:, None])
+    assert_array_equal(component.loadings, component.loading[:, None])
 
 
 def test_a_function_with_advice_is_the_function():

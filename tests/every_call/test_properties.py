@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from oracles import covariance, optimum, spanned_variance
 from scipy.spatial.distance import pdist
 
@@ -96,7 +97,7 @@ def test_soft_threshold_is_the_proximal_point(a, level):
     y = spcacore.soft_threshold(a, level)
     slack = 1e-15 * np.abs(a).max()
     assert (np.abs(a - y) <= level + slack).all()
-    np.testing.assert_allclose((a - y)[y != 0], level * np.sign(y[y != 0]), rtol=0, atol=slack)
+    assert_allclose((a - y)[y != 0], level * np.sign(y[y != 0]), rtol=0, atol=slack)
 
 
 @given(vectors(), st.floats(0, 10))
@@ -146,9 +147,7 @@ def test_a_component_is_between_its_bounds(problem):
 @given(sparse_problems(p=(2, 7)))
 def test_branch_and_bound_is_enumeration(problem):
     X, A, k = problem
-    np.testing.assert_allclose(
-        quietly(spcacore.branch_and_bound, X, k).value, optimum(A, k), rtol=1e-9, atol=1e-12
-    )
+    assert_allclose(quietly(spcacore.branch_and_bound, X, k).value, optimum(A, k), rtol=1e-9, atol=1e-12)
 
 
 @given(sparse_problems())
@@ -194,8 +193,8 @@ def test_scotlass_has_known_ends(X):
         quietly(spcacore.scotlass, X, bound, options=spcacore.SCoTLASS(tol=1e-14, renormalize=False))
         for bound in (1.0, np.sqrt(p))
     )
-    np.testing.assert_allclose(first.value, np.diag(A).max(), rtol=1e-9)
-    np.testing.assert_allclose(last.value, top(A), rtol=1e-6)
+    assert_allclose(first.value, np.diag(A).max(), rtol=1e-9)
+    assert_allclose(last.value, top(A), rtol=1e-6)
 
 
 @given(data(p=(2, 6)), st.floats(0, 1))
@@ -216,7 +215,7 @@ def test_sparse_eigen_is_a_rayleigh_quotient_below_the_optimum(problem):
     metric = np.diag(np.linspace(1, 2, len(A)))
     x = quietly(spcacore.sparse_eigen, A, metric, cardinality=k)
     v, root = x.loadings[:, 0], np.sqrt(np.diag(metric))
-    np.testing.assert_allclose(x.values[0], v @ A @ v / (v @ metric @ v), rtol=1e-9, atol=1e-12)
+    assert_allclose(x.values[0], v @ A @ v / (v @ metric @ v), rtol=1e-9, atol=1e-12)
     assert x.values[0] <= optimum(A / np.outer(root, root), k) * (1 + 1e-10) + 1e-14
 
 
@@ -230,8 +229,8 @@ def test_deflation_is_idempotent_and_keeps_definiteness(X, method):
     assume(x @ A @ x > 1e-6 * np.trace(A))
     once = spcacore.deflate(A, x, method)
     size = np.abs(A).max()
-    np.testing.assert_allclose(spcacore.deflate(once, x, method), once, atol=1e-9 * size)
-    np.testing.assert_allclose(once @ x, 0, atol=1e-9 * size)
+    assert_allclose(spcacore.deflate(once, x, method), once, atol=1e-9 * size)
+    assert_allclose(once @ x, 0, atol=1e-9 * size)
     assert np.linalg.eigvalsh(once)[0] >= -1e-9 * size
     assert np.trace(once) <= np.trace(A) * (1 + 1e-12)
     if method == "schur":
@@ -243,7 +242,7 @@ def test_projections_along_orthogonal_vectors_commute(X):
     A, rng = covariance(X), some(X)
     Q = np.linalg.qr(rng.standard_normal((len(A), 2)))[0]
     there, back = (spcacore.deflate(spcacore.deflate(A, Q[:, i]), Q[:, 1 - i]) for i in (0, 1))
-    np.testing.assert_allclose(there, back, atol=1e-12 * np.abs(A).max())
+    assert_allclose(there, back, atol=1e-12 * np.abs(A).max())
 
 
 @given(data(), st.integers(1, 3))
@@ -252,9 +251,9 @@ def test_variance_explained_belongs_to_the_span(X, r):
     r = min(r, *X.shape)
     V = rng.standard_normal((len(A), r))
     total = spcacore.explained_variance(X, V).sum()
-    np.testing.assert_allclose(total, spanned_variance(A, V), rtol=1e-8, atol=1e-12)
+    assert_allclose(total, spanned_variance(A, V), rtol=1e-8, atol=1e-12)
     mixed = V[:, ::-1] @ (np.eye(r) + 0.3 * np.tri(r, r, -1))
-    np.testing.assert_allclose(spcacore.explained_variance(X, mixed).sum(), total, rtol=1e-7, atol=1e-12)
+    assert_allclose(spcacore.explained_variance(X, mixed).sum(), total, rtol=1e-7, atol=1e-12)
     assert total <= top(A, r) * (1 + 1e-10)
 
 
@@ -268,7 +267,7 @@ def test_definitions_of_explained_variance_are_ordered(X, r):
     dense = np.linalg.eigh(A)[1][:, ::-1][:, :r]
     for definition in ("raw", "adjusted", "cumulative"):
         got = spcacore.explained_variance(X, dense, definition)
-        np.testing.assert_allclose(got, np.linalg.eigvalsh(A)[::-1][:r], rtol=1e-7, atol=1e-9 * top(A))
+        assert_allclose(got, np.linalg.eigvalsh(A)[::-1][:r], rtol=1e-7, atol=1e-9 * top(A))
 
 
 @given(sparse_problems())
@@ -280,7 +279,7 @@ def test_renormalized_values_are_the_best_on_their_support(problem):
     w = spcacore.renormalize(X, v)
     best = np.linalg.eigvalsh(A[np.ix_(support, support)])[-1]
     assert set(np.flatnonzero(w)) <= set(support)
-    np.testing.assert_allclose(w @ A @ w, best, rtol=1e-9, atol=1e-12 * top(A))
+    assert_allclose(w @ A @ w, best, rtol=1e-9, atol=1e-12 * top(A))
 
 
 @given(data(), st.integers(1, 3))
@@ -289,9 +288,9 @@ def test_all_variables_are_principal_components(X, r):
     values = np.linalg.eigvalsh(A)[::-1]
     r = min(r, int(np.count_nonzero(values > 1e-6 * values[0])))
     out = quietly(spcacore.sparse_pca, X, r, cardinality=X.shape[1])
-    np.testing.assert_allclose(out.explained_variance, values[:r], rtol=1e-6)
+    assert_allclose(out.explained_variance, values[:r], rtol=1e-6)
     if (np.diff(values[: r + 1]) < -1e-3 * values[0]).all():
-        np.testing.assert_allclose(out.loadings.T @ out.loadings, np.eye(r), atol=1e-6)
+        assert_allclose(out.loadings.T @ out.loadings, np.eye(r), atol=1e-6)
 
 
 @given(sparse_problems(p=(3, 8)))
@@ -300,12 +299,10 @@ def test_reconstruction_is_an_orthogonal_projection(problem):
     out = quietly(spcacore.sparse_pca, X, 2, cardinality=k)
     Y = out.reconstruct(out.transform(X))
     size = np.abs(X).max()
-    np.testing.assert_allclose(out.reconstruct(out.transform(Y)), Y, atol=1e-9 * size)
-    np.testing.assert_allclose((X - Y) @ out.loadings, 0, atol=1e-9 * size)
+    assert_allclose(out.reconstruct(out.transform(Y)), Y, atol=1e-9 * size)
+    assert_allclose((X - Y) @ out.loadings, 0, atol=1e-9 * size)
     lost = ((X - Y) ** 2).sum() / (len(X) - 1)
-    np.testing.assert_allclose(
-        np.trace(A) - lost, out.explained_variance.sum(), rtol=1e-6, atol=1e-9 * size**2
-    )
+    assert_allclose(np.trace(A) - lost, out.explained_variance.sum(), rtol=1e-6, atol=1e-9 * size**2)
 
 
 @settings(max_examples=10)
@@ -327,7 +324,7 @@ def test_without_a_penalty_spca_spans_the_principal_components(X, r):
     values = np.linalg.eigvalsh(A)[::-1]
     assume(values[0] < 1e6 * max(values[min(r, len(values) - 1)], 1e-12))
     out = quietly(spcacore.spca, X, r, penalty=0.0, ridge=0.1 * values[0])
-    np.testing.assert_allclose(out.explained_variance.sum(), top(A, out.n_components), rtol=1e-5)
+    assert_allclose(out.explained_variance.sum(), top(A, out.n_components), rtol=1e-5)
 
 
 @given(data(families=("normal", "integers", "outliers")), st.integers(1, 2))
@@ -335,21 +332,21 @@ def test_without_a_bound_sca_spans_the_principal_components(X, r):
     A, r = covariance(X), min(r, *X.shape)
     assume(np.linalg.matrix_rank(A, tol=1e-6 * top(A)) >= r)
     out = quietly(spcacore.sca, X, r, l1_bound=r * np.sqrt(len(A)))
-    np.testing.assert_allclose(out.pve[-1], top(A, r) / np.trace(A), rtol=1e-5)
+    assert_allclose(out.pve[-1], top(A, r) / np.trace(A), rtol=1e-5)
 
 
 @given(seeds, st.integers(3, 20), st.integers(2, 4))
 def test_varimax_is_orthogonal_and_has_nothing_more_to_turn(seed, p, r):
     L = np.random.default_rng(seed).standard_normal((p, min(r, p)))
     rotated, R = spcacore.varimax(L)
-    np.testing.assert_allclose(R.T @ R, np.eye(len(R)), atol=1e-12)
-    np.testing.assert_allclose(L @ R, rotated, atol=1e-12 * np.abs(L).max() * p)
-    np.testing.assert_allclose((rotated**2).sum(axis=1), (L**2).sum(axis=1), rtol=1e-10)
+    assert_allclose(R.T @ R, np.eye(len(R)), atol=1e-12)
+    assert_allclose(L @ R, rotated, atol=1e-12 * np.abs(L).max() * p)
+    assert_allclose((rotated**2).sum(axis=1), (L**2).sum(axis=1), rtol=1e-10)
     criteria = [
         (M**4).sum() - ((M**2).sum(axis=0) ** 2).sum() / p for M in (L, rotated, spcacore.varimax(rotated)[0])
     ]
     assert criteria[0] <= criteria[1] + 1e-10 * abs(criteria[1])
-    np.testing.assert_allclose(criteria[2], criteria[1], rtol=1e-6)
+    assert_allclose(criteria[2], criteria[1], rtol=1e-6)
 
 
 # ---- what a solver must not see -------------------------------------------------------------------------
@@ -360,7 +357,7 @@ def test_data_are_their_covariance(problem):
     X, A, k = problem
     for solver in (spcacore.tpower, spcacore.greedy):
         expected = quietly(solver, A, k, kind="covariance").value
-        np.testing.assert_allclose(quietly(solver, X, k).value, expected, rtol=1e-6, atol=1e-12)
+        assert_allclose(quietly(solver, X, k).value, expected, rtol=1e-6, atol=1e-12)
 
 
 @given(sparse_problems())
@@ -368,9 +365,9 @@ def test_signs_of_columns_are_signs_of_loadings(problem):
     X, _, k = problem
     signs = some(X).choice([-1.0, 1.0], X.shape[1])
     a, b = quietly(spcacore.tpower, X, k), quietly(spcacore.tpower, X * signs, k)
-    np.testing.assert_allclose(b.value, a.value, rtol=1e-9)
+    assert_allclose(b.value, a.value, rtol=1e-9)
     if (np.abs(a.loading) > 0).sum() == (np.abs(b.loading) > 0).sum():
-        np.testing.assert_allclose(np.abs(a.loading), np.abs(b.loading), atol=1e-6)
+        assert_allclose(np.abs(a.loading), np.abs(b.loading), atol=1e-6)
 
 
 @given(sparse_problems())
@@ -379,7 +376,7 @@ def test_rotations_of_rows_do_not_matter(problem):
     X, _, k = problem
     Q = np.linalg.qr(some(X).standard_normal((len(X), len(X))))[0]
     a, b = (quietly(spcacore.tpower, M, k, center=False).value for M in (X, Q @ X))
-    np.testing.assert_allclose(a, b, rtol=1e-7)
+    assert_allclose(a, b, rtol=1e-7)
 
 
 # ---- models ---------------------------------------------------------------------------------------------
@@ -391,10 +388,10 @@ def test_likelihood_of_ppca_is_that_of_its_normal_distribution(X, r):
     assume(r < X.shape[1])
     out = spcacore.ppca(X, r)
     normal = scipy.stats.multivariate_normal(out.mean, out.covariance())
-    np.testing.assert_allclose(out.score_samples(X), normal.logpdf(X), rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(out.log_likelihood, normal.logpdf(X).sum(), rtol=1e-8)
+    assert_allclose(out.score_samples(X), normal.logpdf(X), rtol=1e-8, atol=1e-8)
+    assert_allclose(out.log_likelihood, normal.logpdf(X).sum(), rtol=1e-8)
     kept = np.linalg.eigvalsh(covariance(X))[::-1][:r]
-    np.testing.assert_allclose(out.explained_variance, kept, rtol=1e-8)
+    assert_allclose(out.explained_variance, kept, rtol=1e-8)
 
 
 @given(data(n=(5, 12), p=(3, 8), families=("normal", "integers", "outliers")), st.floats(0.1, 0.9))
@@ -404,7 +401,7 @@ def test_weights_of_dissimilarities_are_optimal_for_them(X, share):
     out = quietly(spcacore.sparse_dissimilarity, X, bound, max_iter=2000)
     assert (out.weights >= 0).all()
     D = np.stack([pdist(X[:, [j]], "sqeuclidean") for j in range(X.shape[1])], axis=1)
-    np.testing.assert_allclose(out.dissimilarity, D @ out.weights, rtol=1e-7, atol=1e-9 * D.max())
+    assert_allclose(out.dissimilarity, D @ out.weights, rtol=1e-7, atol=1e-9 * D.max())
     a = D.T @ (D @ out.weights)
     best = a @ spcacore.l1_threshold(a, bound, nonnegative=True)[0]
     assert a @ out.weights >= best * (1 - 1e-3)
@@ -416,7 +413,7 @@ def test_discriminants_do_not_see_origins_and_names_of_classes(X):
     origin = some(X).integers(-8, 9, X.shape[1])
     a = quietly(spcacore.sparse_lda, X, y, 1, cardinality=2)
     b = quietly(spcacore.sparse_lda, X + origin, np.array(["b", "c", "d"])[y], 1, cardinality=2)
-    np.testing.assert_allclose(b.values, a.values, rtol=1e-6)
-    np.testing.assert_allclose(np.abs(b.loadings), np.abs(a.loadings), atol=1e-5)
+    assert_allclose(b.values, a.values, rtol=1e-6)
+    assert_allclose(np.abs(b.loadings), np.abs(a.loadings), atol=1e-5)
     c = quietly(spcacore.sparse_lda, X * 4.0, y, 1, cardinality=2)
-    np.testing.assert_allclose(c.values, a.values, rtol=1e-9)
+    assert_allclose(c.values, a.values, rtol=1e-9)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from calls import pca
 from kinds import DTYPES
+from numpy.testing import assert_allclose
 from small import CLEAN, FORMS, V0, X0, K, P, ids, tolerance
 
 import spcacore
@@ -44,18 +45,16 @@ def test_largest_and_smallest_columns_together(form):
     with np.errstate(all="raise"):
         out = sparse_pca(form[1](Y), 3, cardinality=3, scale=True)
     ref = sparse_pca(X, 3, cardinality=3, scale=True)
-    np.testing.assert_allclose(out.loadings, ref.loadings, atol=1e-12)
-    np.testing.assert_allclose(out.explained_variance, ref.explained_variance, rtol=1e-12)
-    np.testing.assert_allclose(out.transform(Y), ref.transform(X), rtol=1e-10, atol=1e-12)
+    assert_allclose(out.loadings, ref.loadings, atol=1e-12)
+    assert_allclose(out.explained_variance, ref.explained_variance, rtol=1e-12)
+    assert_allclose(out.transform(Y), ref.transform(X), rtol=1e-10, atol=1e-12)
     back = out.reconstruct(out.transform(Y)) / (Y[0] / X[0])
-    np.testing.assert_allclose(back, ref.reconstruct(ref.transform(X)), rtol=1e-9, atol=1e-9)
+    assert_allclose(back, ref.reconstruct(ref.transform(X)), rtol=1e-9, atol=1e-9)
     with np.errstate(all="raise"), range_warning(np.inf):
         plain = sparse_pca(form[1](Y), 1, cardinality=2)
     assert np.flatnonzero(plain.loadings[:, 0]).tolist() == [0, 3]
     C = np.cov(X[:, [0, 3]].T)
-    np.testing.assert_allclose(
-        np.abs(plain.loadings[[0, 3], 0]), np.abs(np.linalg.eigh(C)[1][:, -1]), atol=1e-12
-    )
+    assert_allclose(np.abs(plain.loadings[[0, 3], 0]), np.abs(np.linalg.eigh(C)[1][:, -1]), atol=1e-12)
     assert plain.explained_variance.tolist() == [np.inf]
     assert plain.explained_variance_ratio[0] == pytest.approx(
         np.linalg.eigvalsh(C)[-1] / np.trace(C), rel=1e-12
@@ -70,10 +69,10 @@ def test_entries_at_the_end_of_the_number_range(dtype):
     beyond = dtype == np.float64  # variances are float64
     with np.errstate(all="raise"), range_warning(np.inf if beyond else 1.0):
         out = sparse_pca(X, 2, cardinality=K)
-    np.testing.assert_allclose(np.abs(out.loadings), np.abs(ref.loadings), atol=tolerance(dtype))
+    assert_allclose(np.abs(out.loadings), np.abs(ref.loadings), atol=tolerance(dtype))
     two = np.array([[top, top], [-top, -top]], dtype)  # their standard deviation is above the range
     with contextlib.suppress(ValueError), range_warning(np.inf if beyond else 1.0):
-        np.testing.assert_allclose(tpower(two, 2).loading, np.sqrt([0.5, 0.5]), rtol=tolerance(dtype))
+        assert_allclose(tpower(two, 2).loading, np.sqrt([0.5, 0.5]), rtol=tolerance(dtype))
 
 
 def test_extreme_loadings_and_starts():
@@ -81,18 +80,16 @@ def test_extreme_loadings_and_starts():
     for c in (1e300, 1e-300, 1e-310, 5e-324):
         W = np.sign(V0) * c
         with np.errstate(all="raise"):
-            np.testing.assert_allclose(
-                explained_variance(X0, W), explained_variance(X0, np.sign(V0)), rtol=1e-12
-            )
-            np.testing.assert_allclose(renormalize(X0, W), renormalize(X0, np.sign(V0)), atol=1e-12)
+            assert_allclose(explained_variance(X0, W), explained_variance(X0, np.sign(V0)), rtol=1e-12)
+            assert_allclose(renormalize(X0, W), renormalize(X0, np.sign(V0)), atol=1e-12)
             x = tpower(X0, K, options=spcacore.TPower(start=W[:, 0]))
-            np.testing.assert_allclose(
+            assert_allclose(
                 x.loading, tpower(X0, K, options=spcacore.TPower(start=np.sign(V0[:, 0]))).loading, atol=1e-12
             )
             for method in ("hotelling", "projection", "schur"):
                 A = CLEAN["covariance"]
                 D = deflate(A, W[:, 0], method)
-                np.testing.assert_allclose(D, deflate(A, np.sign(V0[:, 0]), method), atol=1e-11)
+                assert_allclose(D, deflate(A, np.sign(V0[:, 0]), method), atol=1e-11)
 
 
 @pytest.mark.parametrize(("size", "given"), [(1e300, np.inf), (1e-300, 0.0)])
@@ -102,8 +99,8 @@ def test_strengths_of_pairs_beyond_the_number_range(size, given):
     with pytest.warns(RuntimeWarning, match="strengths are beyond the number range"):
         out = flat.sparse_cca(size * X0, size * (X0[:, ::-1] + X0[:, :1]), 1, **options)
     assert out.strengths.tolist() == [given]
-    np.testing.assert_allclose(out.loadings_x, ref.loadings_x, atol=1e-9)
-    np.testing.assert_allclose(out.correlations, ref.correlations, atol=1e-12)
+    assert_allclose(out.loadings_x, ref.loadings_x, atol=1e-9)
+    assert_allclose(out.correlations, ref.correlations, atol=1e-12)
 
 
 @pytest.mark.parametrize(

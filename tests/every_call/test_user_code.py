@@ -6,6 +6,7 @@ import time
 import flat
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import products
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from small import CLEAN, V0, X0, K, N, P, assert_same, ids, result
@@ -107,7 +108,7 @@ def test_operator_may_change_its_argument_and_reuse_its_result():
     plain = products(lambda v: CLEAN["covariance"] @ v, P)
     assert_same(out, sparse_pca(plain, 3, K, kind="covariance"), 0)
     identity = sparse_pca(products(lambda v: v, P), 3, 1, kind="covariance")
-    np.testing.assert_array_equal(identity.loadings.sum(axis=0), 1)
+    assert_array_equal(identity.loadings.sum(axis=0), 1)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int32])
@@ -116,9 +117,7 @@ def test_operator_of_any_dtype(dtype):
     out = sparse_pca(X, 2, cardinality=K)
     single = dtype in (np.float32, np.float16)
     assert out.loadings.dtype == (np.float32 if single else np.float64)
-    np.testing.assert_allclose(
-        out.loadings, sparse_pca(X0, 2, cardinality=K).loadings, atol=2e-5 if single else 1e-12
-    )
+    assert_allclose(out.loadings, sparse_pca(X0, 2, cardinality=K).loadings, atol=2e-5 if single else 1e-12)
 
 
 def test_operator_without_a_transpose():
@@ -170,8 +169,8 @@ def test_stop_iteration_returns_what_is_finished(after):
     out = sparse_pca(X0, 4, cardinality=K, callback=callback)
     assert out.n_components == after + 1
     whole = sparse_pca(X0, 4, cardinality=K)
-    np.testing.assert_array_equal(out.loadings, whole.loadings[:, : after + 1])
-    np.testing.assert_array_equal(out.explained_variance, whole.explained_variance[: after + 1])
+    assert_array_equal(out.loadings, whole.loadings[:, : after + 1])
+    assert_array_equal(out.explained_variance, whole.explained_variance[: after + 1])
 
 
 def test_stop_iteration_before_anything_is_finished():
@@ -222,5 +221,5 @@ def test_a_product_that_writes_to_its_argument():
 
     found = tpower(products(spoiling, 8), 3, kind="covariance")
     expected = tpower(products(lambda v: A @ v, 8), 3, kind="covariance")
-    np.testing.assert_array_equal(found.loading, expected.loading)
+    assert_array_equal(found.loading, expected.loading)
     assert found.value == expected.value

@@ -4,6 +4,7 @@ import flat
 import numpy as np
 import pytest
 from kernels.test_c_functions import blocks
+from numpy.testing import assert_array_equal
 from oracles import covariance, optimum
 
 import spcacore
@@ -39,7 +40,7 @@ def test_any_symmetric_matrix_against_enumeration():
 def test_no_variance_is_better_than_a_negative_one(search, A):
     x = SEARCHES[search][0](A, 2, kind="covariance")  # and no warning: this is the best
     assert x.value == 0
-    np.testing.assert_array_equal(x.loading, np.eye(3)[1 if A[1, 1] == 0 else 2])
+    assert_array_equal(x.loading, np.eye(3)[1 if A[1, 1] == 0 else 2])
 
 
 @pytest.mark.parametrize("search", ["tpower", "pmd", "scotlass", "gpower"])
@@ -52,7 +53,7 @@ def test_a_start_without_image_does_not_end_the_search(search, where):
         X[:, 0] = 3
     with pytest.warns(RuntimeWarning, match="no component was found from start"):
         x = call(X, sparsity, options=flat.record(search, start=np.eye(7)[0]), **options)
-    np.testing.assert_array_equal(x.loading, call(X, sparsity, **options).loading)
+    assert_array_equal(x.loading, call(X, sparsity, **options).loading)
     assert x.value == pytest.approx(x.loading @ covariance(X) @ x.loading)
 
 
@@ -81,7 +82,7 @@ def test_orthogonal_to_earlier_loadings_without_the_variables_excluded(seed):
         options=spcacore.SCoTLASS(renormalize=False),
         choice=spcacore.Choice(exclude=[0]),
     )  # which asks for nothing more
-    np.testing.assert_array_equal(
+    assert_array_equal(
         alone.loading,
         scotlass(
             X, 1.8, options=spcacore.SCoTLASS(renormalize=False), choice=spcacore.Choice(exclude=[0])

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from extras import drawn, example, optional
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 
 from spcacore import sparse_cca, sparse_cca_permutation
@@ -76,12 +77,12 @@ def test_pmd_is_the_loop_of_the_paper(n, p, q, bounds, monkeypatch):
         C = C - d * np.outer(u, v)
         ours = result.loadings_x[:, t], result.loadings_y[:, t]
         sign = np.sign(ours[0] @ u)
-        np.testing.assert_allclose(ours[0], sign * u, atol=1e-5)
-        np.testing.assert_allclose(ours[1], sign * v, atol=1e-5)
-        np.testing.assert_allclose(result.strengths[t], d, rtol=1e-7)
+        assert_allclose(ours[0], sign * u, atol=1e-5)
+        assert_allclose(ours[1], sign * v, atol=1e-5)
+        assert_allclose(result.strengths[t], d, rtol=1e-7)
         score = standardized(X) @ u, standardized(Y) @ v
-        np.testing.assert_allclose(result.correlations[t], np.corrcoef(*score)[0, 1], atol=1e-6)
-        np.testing.assert_allclose(result.scores_x[:, t], sign * score[0], atol=1e-4)
+        assert_allclose(result.correlations[t], np.corrcoef(*score)[0, 1], atol=1e-6)
+        assert_allclose(result.scores_x[:, t], sign * score[0], atol=1e-4)
     assert (abs(result.loadings_x).sum(axis=0) <= bounds[0] * (1 + 1e-9)).all()
     assert (abs(result.loadings_y).sum(axis=0) <= bounds[1] * (1 + 1e-9)).all()
 
@@ -91,12 +92,12 @@ def test_all_variables_are_canonical_correlation(ridge):
     X, Y = data(60, 9, 7, np.random.default_rng(2))
     s, U, V = canonical(X, Y, ridge)
     result = sparse_cca(X, Y, 4, method="generalized", cardinality=(9, 7), ridge=ridge)
-    np.testing.assert_allclose(result.strengths, s[:4], rtol=1e-7)
+    assert_allclose(result.strengths, s[:4], rtol=1e-7)
     for ours, theirs in ((result.loadings_x, U), (result.loadings_y, V)):
         theirs = theirs[:, :4] / np.linalg.norm(theirs[:, :4], axis=0)
-        np.testing.assert_allclose(abs((ours * theirs).sum(axis=0)), 1, atol=1e-6)
+        assert_allclose(abs((ours * theirs).sum(axis=0)), 1, atol=1e-6)
     if ridge == 0:
-        np.testing.assert_allclose(result.correlations, s[:4], rtol=1e-7)
+        assert_allclose(result.correlations, s[:4], rtol=1e-7)
         a, b = CCA(4, max_iter=5000, tol=1e-10).fit_transform(X, Y)
         for t in range(4):
             assert abs(np.corrcoef(a[:, t], result.scores_x[:, t])[0, 1]) > 1 - 1e-5
@@ -124,7 +125,7 @@ def test_generalized_form_by_enumeration():
         G, B = Z.T @ Z, Z.T @ Z
         G[: len(S), : len(S)] = G[len(S) :, len(S) :] = 0
         B[: len(S), len(S) :] = B[len(S) :, : len(S)] = 0
-        np.testing.assert_allclose(eigh(G, B, eigvals_only=True)[-1], result.strengths[0], rtol=1e-8)
+        assert_allclose(eigh(G, B, eigvals_only=True)[-1], result.strengths[0], rtol=1e-8)
     assert np.mean(reached) >= 0.9
 
 
@@ -145,12 +146,12 @@ def test_planted_pairs_of_many_variables(method):
     Y[abs(Y) < 1] = 0
     plain = flat.sparse_cca(X, Y, 2, method=method, **options)
     again = flat.sparse_cca(sp.csr_array(X), sp.csc_array(Y), 2, method=method, **options)
-    np.testing.assert_allclose(again.loadings_x, plain.loadings_x, atol=1e-6)
-    np.testing.assert_allclose(again.loadings_y, plain.loadings_y, atol=1e-6)
+    assert_allclose(again.loadings_x, plain.loadings_x, atol=1e-6)
+    assert_allclose(again.loadings_y, plain.loadings_y, atol=1e-6)
     for ours, theirs in zip(
         again.transform(sp.csr_array(X), Y), (plain.scores_x, plain.scores_y), strict=True
     ):
-        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+        assert_allclose(ours, theirs, atol=1e-5)
 
 
 @pytest.mark.parametrize("scale", [True, False])
@@ -163,9 +164,9 @@ def test_means_of_sparse_data_cost_no_digits(method, scale):
     plain = flat.sparse_cca(X * units, Y, 2, method=method, scale=scale, **options)
     far = sp.csr_array(X * units + 2.0**27), sp.csc_array(Y - 2.0**27)
     result = flat.sparse_cca(*far, 2, method=method, scale=scale, **options)
-    np.testing.assert_allclose(result.strengths, plain.strengths, rtol=1e-6)
-    np.testing.assert_allclose(result.loadings_x, plain.loadings_x, atol=1e-5)
-    np.testing.assert_allclose(result.loadings_y, plain.loadings_y, atol=1e-5)
+    assert_allclose(result.strengths, plain.strengths, rtol=1e-6)
+    assert_allclose(result.loadings_x, plain.loadings_x, atol=1e-5)
+    assert_allclose(result.loadings_y, plain.loadings_y, atol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["pmd", "generalized"])
@@ -175,15 +176,13 @@ def test_units_of_either_side(method):
     for scale in (True, False):
         base = flat.sparse_cca(X, Y, 2, method=method, scale=scale, **options)
         far = flat.sparse_cca(X * 1e140, Y * 1e-140, 2, method=method, scale=scale, **options)
-        np.testing.assert_allclose(far.loadings_x, base.loadings_x, atol=1e-9)
-        np.testing.assert_allclose(far.correlations, base.correlations, atol=1e-9)
-        np.testing.assert_allclose(far.strengths, base.strengths, rtol=1e-9)
+        assert_allclose(far.loadings_x, base.loadings_x, atol=1e-9)
+        assert_allclose(far.correlations, base.correlations, atol=1e-9)
+        assert_allclose(far.strengths, base.strengths, rtol=1e-9)
     if method == "pmd":
         C = np.cov(X.T, Y.T)[:30, 30:]
         x = sparse_cca(1000 * X, 1000 * Y, l1_bound=2.0, scale=False)
-        np.testing.assert_allclose(
-            x.strengths[0], 1e6 * x.loadings_x[:, 0] @ C @ x.loadings_y[:, 0], rtol=1e-9
-        )
+        assert_allclose(x.strengths[0], 1e6 * x.loadings_x[:, 0] @ C @ x.loadings_y[:, 0], rtol=1e-9)
 
 
 def test_permutation_finds_the_bound_of_the_planted_pair():
@@ -194,22 +193,16 @@ def test_permutation_finds_the_bound_of_the_planted_pair():
     assert result.p_values[result.best] == 1 / 21
     assert result.z[result.best] > 3 + result.z[-1]
     for i, bound in enumerate(bounds):
-        np.testing.assert_allclose(
-            result.correlations[i], sparse_cca(X, Y, l1_bound=bound).correlations[0], rtol=1e-9
-        )
+        assert_allclose(result.correlations[i], sparse_cca(X, Y, l1_bound=bound).correlations[0], rtol=1e-9)
         z = np.arctanh(result.permuted[i])
-        np.testing.assert_allclose(
-            result.z[i], (np.arctanh(result.correlations[i]) - z.mean()) / z.std(ddof=1)
-        )
+        assert_allclose(result.z[i], (np.arctanh(result.correlations[i]) - z.mean()) / z.std(ddof=1))
     permuted = X[np.random.default_rng(np.random.default_rng(1).integers(2**63)).permutation(60)]
-    np.testing.assert_allclose(
-        result.permuted[1, 0], sparse_cca(permuted, Y, l1_bound=1.7).correlations[0], rtol=1e-6
-    )
+    assert_allclose(result.permuted[1, 0], sparse_cca(permuted, Y, l1_bound=1.7).correlations[0], rtol=1e-6)
     for again in (
         sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=1, n_jobs=4),
         sparse_cca_permutation(sp.csr_array(X), Y, bounds, n_permutations=20, rng=1),
     ):
-        np.testing.assert_allclose(again.permuted, result.permuted, rtol=1e-6)
+        assert_allclose(again.permuted, result.permuted, rtol=1e-6)
     threads = sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=1, n_jobs=-1)
     assert np.array_equal(threads.permuted, result.permuted)
     other = sparse_cca_permutation(X, Y, bounds, n_permutations=20, rng=2)
@@ -229,8 +222,8 @@ def test_what_the_example_says():
     result = module.analyze(*module.data())
     assert (np.count_nonzero(result.pixels[:, :, :4], axis=(1, 2)) == 5).all()
     assert (np.count_nonzero(result.pixels[:, :, 4:], axis=(1, 2)) == 5).all()
-    np.testing.assert_allclose(result.held_out[:2], [0.75, 0.69], atol=0.006)
-    np.testing.assert_allclose(result.dense[:2], [0.78, 0.77], atol=0.006)
+    assert_allclose(result.held_out[:2], [0.75, 0.69], atol=0.006)
+    assert_allclose(result.dense[:2], [0.78, 0.77], atol=0.006)
     assert len(drawn(module, result).axes) == 8
 
 
@@ -250,6 +243,6 @@ def test_how_sparse_where_nothing_is_said():
     """As many nonzeros as the root of the number of variables, rounded up, or the l1 norm of as many equal
     ones."""
     bounded = sparse_cca(X0, Y0, l1_bound=(np.sqrt(3), np.sqrt(2)))
-    np.testing.assert_array_equal(sparse_cca(X0, Y0).loadings_x, bounded.loadings_x)
+    assert_array_equal(sparse_cca(X0, Y0).loadings_x, bounded.loadings_x)
     counted = sparse_cca(X0, Y0, method="generalized")
     assert (np.count_nonzero(counted.loadings_x), np.count_nonzero(counted.loadings_y)) == (3, 2)

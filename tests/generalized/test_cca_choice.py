@@ -5,6 +5,7 @@ from itertools import combinations
 import flat
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 
 import spcacore
@@ -122,7 +123,7 @@ def test_generalized_finds_nearly_the_optimum(known):
         X, Y = both(seed)
         found = flat.sparse_cca(X, Y, method="generalized", cardinality=(2, 2), certify=True, **known)
         assert_feasible(found, known, (2, 2))
-        np.testing.assert_allclose(found.strengths, found.correlations, rtol=1e-8)
+        assert_allclose(found.strengths, found.correlations, rtol=1e-8)
         best = optimum(*matrices(X, Y), known, (2, 2))
         assert best <= found.upper_bound[0] * (1 + 1e-9)
         ratios.append(found.strengths[0] / best)
@@ -159,7 +160,7 @@ def test_penalized_decompositions_end_where_no_step_helps(known, monkeypatch):
     assert_feasible(found, known)
     C = matrices(X, Y)[0]
     u, v = found.loadings_x[:, 0], found.loadings_y[:, 0]
-    np.testing.assert_allclose(found.strengths[0], u @ C @ v, rtol=1e-8)
+    assert_allclose(found.strengths[0], u @ C @ v, rtol=1e-8)
     for side, slope, bound in ((0, C @ v, 1.4), (1, C.T @ u, 1.3)):
         include, exclude, groups, signs = of(side, known)
         w = cp.Variable(len(slope))
@@ -168,7 +169,7 @@ def test_penalized_decompositions_end_where_no_step_helps(known, monkeypatch):
         limits += [sum(cp.norm(w[groups == g]) for g in free) <= bound] + [w[j] == 0 for j in exclude]
         problem = cp.Problem(cp.Maximize(slope @ w), limits)
         problem.solve(solver="CLARABEL")
-        np.testing.assert_allclose(found.strengths[0], problem.value, rtol=1e-5)
+        assert_allclose(found.strengths[0], problem.value, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -178,9 +179,9 @@ def test_excluding_is_leaving_out(options):
     X, Y = both(3)
     ours = flat.sparse_cca(X, Y, 2, x_exclude=[0, 3], y_exclude=[5], **options)
     theirs = flat.sparse_cca(np.delete(X, [0, 3], 1), Y[:, :5], 2, **options)
-    np.testing.assert_allclose(np.delete(ours.loadings_x, [0, 3], 0), theirs.loadings_x, atol=1e-7)
-    np.testing.assert_allclose(ours.loadings_y[:5], theirs.loadings_y, atol=1e-7)
-    np.testing.assert_allclose(ours.correlations, theirs.correlations)
+    assert_allclose(np.delete(ours.loadings_x, [0, 3], 0), theirs.loadings_x, atol=1e-7)
+    assert_allclose(ours.loadings_y[:5], theirs.loadings_y, atol=1e-7)
+    assert_allclose(ours.correlations, theirs.correlations)
 
 
 def test_signed_values_are_those_of_nonnegative_least_squares():
@@ -192,7 +193,7 @@ def test_signed_values_are_those_of_nonnegative_least_squares():
         max((nnls(x, s * y)[0] for s in (1, -1)), key=lambda w: np.linalg.norm(x @ w)),
         found.loadings_x[:, 0],
     )
-    np.testing.assert_allclose(v, w / np.linalg.norm(w), atol=1e-7)
+    assert_allclose(v, w / np.linalg.norm(w), atol=1e-7)
 
 
 def test_a_start_of_the_wrong_sign_is_turned(monkeypatch):

@@ -6,6 +6,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 from oracles import deflated
 from scipy.linalg import eigh, sqrtm
 
@@ -80,9 +81,9 @@ def test_optimum_by_enumeration(method, step):
         result = sparse_eigen(A, B, 1, k, method=method)
         x = result.loadings[:, 0]
         assert np.count_nonzero(x) <= k
-        np.testing.assert_allclose(np.linalg.norm(x), 1, rtol=1e-12)
-        np.testing.assert_allclose(x @ A @ x / (x @ B @ x), result.values[0], rtol=1e-8)
-        np.testing.assert_allclose(np.sqrt(x @ B @ x), result.metric_norm[0], rtol=1e-8)
+        assert_allclose(np.linalg.norm(x), 1, rtol=1e-12)
+        assert_allclose(x @ A @ x / (x @ B @ x), result.values[0], rtol=1e-8)
+        assert_allclose(np.sqrt(x @ B @ x), result.metric_norm[0], rtol=1e-8)
         assert result.values[0] <= best + 1e-8 * abs(best)
         assert result.upper_bound[0] >= best - 1e-8 * abs(best)
         reached.append(result.values[0] >= best - 1e-7 * abs(best))
@@ -116,7 +117,7 @@ def test_greedy_paths_by_brute_force(kind, seed):
             break  # beyond, several variables add the same, or nothing
         S.append(max(set(range(p)) - set(S), key=lambda j: value_on(A, B, [*S, j])))
         result = sparse_eigen(A, B, 1, k, method=spcacore.RatioSearch(strategy="forward", swaps=False))
-        np.testing.assert_allclose(result.values[0], value_on(A, B, S), rtol=1e-8)
+        assert_allclose(result.values[0], value_on(A, B, S), rtol=1e-8)
         if kind not in ("singular", "duplicates"):
             assert np.flatnonzero(result.loadings[:, 0]).tolist() == sorted(S)
     if kind in ("singular", "duplicates"):
@@ -133,7 +134,7 @@ def test_greedy_paths_by_brute_force(kind, seed):
         forward = sparse_eigen(
             A, B, 1, k, method=spcacore.RatioSearch(strategy="forward", swaps=False)
         ).values[0]
-        np.testing.assert_allclose(both, max(forward, result.values[0]), rtol=1e-9)
+        assert_allclose(both, max(forward, result.values[0]), rtol=1e-9)
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)
@@ -143,12 +144,12 @@ def test_all_variables_are_lapack(deflation):
     A, B = F.T @ F, H.T @ H
     values, vectors = eigh(A, B)
     result = sparse_eigen(A, B, 9, 9, deflation=deflation)
-    np.testing.assert_allclose(result.values, values[::-1], rtol=1e-6)
-    np.testing.assert_allclose(result.deflated_values, values[::-1], rtol=1e-6)
+    assert_allclose(result.values, values[::-1], rtol=1e-6)
+    assert_allclose(result.deflated_values, values[::-1], rtol=1e-6)
     expected = vectors[:, ::-1] / np.linalg.norm(vectors, axis=0)[::-1]
-    np.testing.assert_allclose(abs((expected * result.loadings).sum(axis=0)), 1, atol=1e-6)
+    assert_allclose(abs((expected * result.loadings).sum(axis=0)), 1, atol=1e-6)
     scaled = result.loadings / result.metric_norm
-    np.testing.assert_allclose(scaled.T @ B @ scaled, np.eye(9), atol=1e-5)
+    assert_allclose(scaled.T @ B @ scaled, np.eye(9), atol=1e-5)
 
 
 @pytest.mark.share(4)
@@ -167,8 +168,8 @@ def test_deflation_is_that_of_the_whitened_matrix(deflation, seed):
     for t, k in enumerate([3, 4, 2]):
         At, Bt = root @ whitened @ root, root @ metric @ root
         x = result.loadings[:, t]
-        np.testing.assert_allclose(x @ At @ x / (x @ Bt @ x), result.deflated_values[t], rtol=1e-8)
-        np.testing.assert_allclose(x @ A @ x / (x @ B @ x), result.values[t], rtol=1e-8)
+        assert_allclose(x @ At @ x / (x @ Bt @ x), result.deflated_values[t], rtol=1e-8)
+        assert_allclose(x @ A @ x / (x @ B @ x), result.values[t], rtol=1e-8)
         best = optimum(At, Bt, k)
         assert 0.999 * best <= result.deflated_values[t] <= best * (1 + 1e-8)
         assert result.upper_bound[t] >= best * (1 - 1e-9)
@@ -186,7 +187,7 @@ def test_identity_metric_is_sparse_pca():
     A = np.cov(X, rowvar=False)
     pca = sparse_pca(X, 2, cardinality=4, method=spcacore.Greedy(strategy="bidirectional"))
     result = sparse_eigen(A, np.eye(12), 2, 4)
-    np.testing.assert_allclose(abs(result.loadings.T @ pca.loadings).max(axis=1), 1, atol=1e-10)
+    assert_allclose(abs(result.loadings.T @ pca.loadings).max(axis=1), 1, atol=1e-10)
 
 
 def planted(p, k, rng):
@@ -207,7 +208,7 @@ def test_flow_recovers_a_planted_support():
     assert flow.converged[0]
     assert np.array_equal(flow.loadings[:, 0] != 0, x != 0)
     greedy = sparse_eigen(A, B, 1, 10, method=spcacore.RatioSearch(method="greedy", swaps=False))
-    np.testing.assert_allclose(greedy.values, flow.values, rtol=1e-9)
+    assert_allclose(greedy.values, flow.values, rtol=1e-9)
 
 
 def test_flow_of_large_cardinality():
@@ -216,7 +217,7 @@ def test_flow_of_large_cardinality():
     result = sparse_eigen(A, B, 1, 225, method=spcacore.RatioSearch(method="rayleigh_flow", swaps=False))
     S = np.flatnonzero(result.loadings[:, 0])
     top = eigh(A[np.ix_(S, S)], B[np.ix_(S, S)], eigvals_only=True)[-1]
-    np.testing.assert_allclose(result.values[0], top, rtol=1e-9)
+    assert_allclose(result.values[0], top, rtol=1e-9)
     assert 0.9 * result.upper_bound[0] < result.values[0] < result.upper_bound[0]
 
 
@@ -228,16 +229,16 @@ def test_units_and_precision(method):
     plain = sparse_eigen(A, B, 2, 5, method=method)
     for a, b in [(1e140, 1), (1, 1e-140), (1e-140, 1e140), (1e-150, 1e-150)]:
         result = sparse_eigen(a * A, b * B, 2, 5, method=method)
-        np.testing.assert_allclose(result.values * (b / a), plain.values, rtol=1e-9)
-        np.testing.assert_allclose(result.metric_norm, plain.metric_norm * np.sqrt(b), rtol=1e-9)
-        np.testing.assert_allclose(result.loadings, plain.loadings, atol=1e-9)
+        assert_allclose(result.values * (b / a), plain.values, rtol=1e-9)
+        assert_allclose(result.metric_norm, plain.metric_norm * np.sqrt(b), rtol=1e-9)
+        assert_allclose(result.loadings, plain.loadings, atol=1e-9)
     s = 2.0 ** rng.integers(-20, 20, 40)
     result = sparse_eigen(A * np.outer(s, s), B * np.outer(s, s), 1, 5, method=method)
     assert np.array_equal(result.loadings[:, 0] != 0, plain.loadings[:, 0] != 0)
-    np.testing.assert_allclose(result.values[0], plain.values[0], rtol=1e-12)
+    assert_allclose(result.values[0], plain.values[0], rtol=1e-12)
     single = sparse_eigen(A.astype(np.float32), B.astype(np.float32), 2, 5, method=method)
     assert single.loadings.dtype == np.float32
-    np.testing.assert_allclose(single.loadings, plain.loadings, atol=1e-3)
+    assert_allclose(single.loadings, plain.loadings, atol=1e-3)
     ints = sparse_eigen(np.array([[2, 1], [1, 3]]), np.array([[2, 0], [0, 1]]), 1, 1)
     assert ints.values[0] == 3
     assert ints.loadings.dtype == np.float64
@@ -288,15 +289,13 @@ def test_directions_of_deficient_pencils(singular, deflation, method):
                 x = result.loadings[:, t]
                 square = x @ B @ x
                 assert square > 1e-9 * np.diag(B).max()
-                np.testing.assert_allclose(
+                assert_allclose(
                     result.values[t], x @ A @ x / square, rtol=1e-7, atol=1e-12 * result.values[0]
                 )
                 y = np.sqrt(mu) * (U.T @ x) / np.sqrt(square)
                 left = 1 - np.sum((Q.T @ y) ** 2) if deflation == "generalized" else 1
                 expected = y @ whitened @ y / left
-                np.testing.assert_allclose(
-                    result.deflated_values[t], expected, rtol=1e-6, atol=1e-8 * result.values[0]
-                )
+                assert_allclose(result.deflated_values[t], expected, rtol=1e-6, atol=1e-8 * result.values[0])
                 whitened = deflated(whitened, y, deflation, earlier)
                 earlier.append(y)
                 Q = np.linalg.qr(np.column_stack(earlier))[0]
@@ -311,7 +310,7 @@ def test_large_decompositions_hear_signals(monkeypatch):
 
     monkeypatch.setattr(eigen, "interruptible", listening)
     d = np.arange(1.0, 602)
-    np.testing.assert_allclose(sparse_eigen(np.diag(d), np.eye(601), 1, 601).values, 601)
+    assert_allclose(sparse_eigen(np.diag(d), np.eye(601), 1, 601).values, 601)
     assert len(heard) >= 2
 
 
@@ -331,8 +330,8 @@ def test_sparse_matrices(p, options):
     expected = flat.sparse_eigen(A, B, 2, 4, **options)
     for a, b in ((sp.csr_array(A), sp.csc_matrix(B)), (A, sp.coo_array(B)), (sp.csr_array(A), B)):
         result = flat.sparse_eigen(a, b, 2, 4, **options)
-        np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-10)
-        np.testing.assert_allclose(result.values, expected.values, rtol=1e-10)
+        assert_allclose(result.loadings, expected.loadings, atol=1e-10)
+        assert_allclose(result.values, expected.values, rtol=1e-10)
 
 
 @pytest.mark.parametrize("p", [5, 1600])
@@ -368,7 +367,7 @@ def test_discriminants_of_chosen_variables():
     X = rng.standard_normal((60, 9)) + 2 * np.eye(3, 9)[y]
     ours = spcacore.sparse_lda(X, y, 2, 3, choice=spcacore.Choice(exclude=[0, 4]))
     theirs = spcacore.sparse_lda(np.delete(X, [0, 4], 1), y, 2, 3)
-    np.testing.assert_allclose(np.delete(ours.loadings, [0, 4], 0), theirs.loadings, atol=1e-9)
+    assert_allclose(np.delete(ours.loadings, [0, 4], 0), theirs.loadings, atol=1e-9)
     assert not ours.loadings[[0, 4]].any()
     assert spcacore.sparse_lda(X, y, 1, 3, choice=spcacore.Choice(include=[8])).loadings[8, 0] != 0
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from extras import drawn, example, optional
+from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
 from spcacore import row_blocks, sparse_lda
@@ -49,10 +50,8 @@ def test_all_variables_are_lda(name):
         assert abs(np.corrcoef(Z[:, j], T[:, j])[0, 1]) > 1 - 1e-8
     assert np.array_equal(ours.predict(X), theirs.predict(X))
     assert ours.score(X, y) == theirs.score(X, y)
-    np.testing.assert_allclose(
-        ours.values / ours.values.sum(), theirs.explained_variance_ratio_[:r], rtol=1e-6
-    )
-    np.testing.assert_allclose(ours.metric, np.eye(r), atol=1e-6)
+    assert_allclose(ours.values / ours.values.sum(), theirs.explained_variance_ratio_[:r], rtol=1e-6)
+    assert_allclose(ours.metric, np.eye(r), atol=1e-6)
 
 
 def test_priors_may_be_rounded():
@@ -87,7 +86,7 @@ def test_priors_and_shrinkage(priors, shrinkage):
     ).fit(X, y)
     a, b = ours.decision_function(X), theirs.decision_function(X)
     centre = [M - M.mean(axis=1, keepdims=True) for M in (a, b)]
-    np.testing.assert_allclose(centre[0], centre[1], atol=1e-6)
+    assert_allclose(centre[0], centre[1], atol=1e-6)
     assert np.array_equal(ours.predict(X), theirs.predict(X))
 
 
@@ -99,7 +98,7 @@ def test_ledoit_wolf(form):
         Z = np.vstack([rows[labels == c] - rows[labels == c].mean(axis=0) for c in np.unique(labels)])
         ours = sparse_lda(form(rows) if part == slice(None) else rows, labels, cardinality=2).shrinkage
         theirs = ledoit_wolf_shrinkage(Z / Z.std(axis=0), assume_centered=True)
-        np.testing.assert_allclose(ours, theirs, rtol=1e-10)
+        assert_allclose(ours, theirs, rtol=1e-10)
 
 
 @pytest.mark.parametrize("p", [13, 1100])  # formed, and as rows
@@ -112,7 +111,7 @@ def test_units_of_the_variables_do_not_matter(p):
         once, again = (sparse_lda(form(Z), y, 1, cardinality=3) for Z in (X, X * units))
         assert 0 < once.shrinkage < 1
         assert again.shrinkage == pytest.approx(once.shrinkage, rel=1e-9)
-        np.testing.assert_allclose(again.scalings[:, 0] * units, once.scalings[:, 0], atol=1e-8)
+        assert_allclose(again.scalings[:, 0] * units, once.scalings[:, 0], atol=1e-8)
         constant = X.copy()
         constant[:, 4] = y
         found = sparse_lda(form(constant), y, 1, cardinality=1)
@@ -130,16 +129,14 @@ def test_first_direction_is_optimal(k):
         for S in combinations(range(13), k)
     )
     result = sparse_lda(X, y, cardinality=k, shrinkage=None)
-    np.testing.assert_allclose(result.values[0], best, rtol=1e-9)
+    assert_allclose(result.values[0], best, rtol=1e-9)
     x = result.loadings
-    np.testing.assert_allclose(
-        np.sum(x * (between @ x), axis=0) / np.sum(x * (within @ x), axis=0), result.values
-    )
+    assert_allclose(np.sum(x * (between @ x), axis=0) / np.sum(x * (within @ x), axis=0), result.values)
     scaled = result.scalings.T @ within @ result.scalings
-    np.testing.assert_allclose(np.diag(scaled), 1, rtol=1e-9)
-    np.testing.assert_allclose(scaled, result.metric, atol=1e-9)
+    assert_allclose(np.diag(scaled), 1, rtol=1e-9)
+    assert_allclose(scaled, result.metric, atol=1e-9)
     means = np.array([result.transform(X[y == c]).mean(axis=0) for c in range(3)])
-    np.testing.assert_allclose(means, result.centroids, atol=1e-9)
+    assert_allclose(means, result.centroids, atol=1e-9)
 
 
 def test_neither_scatter_is_formed_for_many_variables():
@@ -154,23 +151,23 @@ def test_neither_scatter_is_formed_for_many_variables():
     B[40, 40] = 1  # of the constant column
     result = sparse_lda(X, y, cardinality=6, shrinkage=0.2)
     x = result.loadings
-    np.testing.assert_allclose(np.sum(x * (between @ x), axis=0) / np.sum(x * (B @ x), axis=0), result.values)
-    np.testing.assert_allclose(result.upper_bound[0], eigh(between, B, eigvals_only=True)[-1], rtol=1e-8)
+    assert_allclose(np.sum(x * (between @ x), axis=0) / np.sum(x * (B @ x), axis=0), result.values)
+    assert_allclose(result.upper_bound[0], eigh(between, B, eigvals_only=True)[-1], rtol=1e-8)
     whitened = np.linalg.cholesky(B).T @ x[:, 0]
     P = np.eye(1100) - np.outer(whitened, whitened) / (whitened @ whitened)
     inverse = np.linalg.inv(np.linalg.cholesky(B))
     second = np.linalg.eigvalsh(P @ inverse @ between @ inverse.T @ P)[-1]
-    np.testing.assert_allclose(result.upper_bound[1], second, rtol=1e-8)
+    assert_allclose(result.upper_bound[1], second, rtol=1e-8)
     for S in (sp.csr_array(X), sp.csc_matrix(X), sp.coo_array(X)):
         again = sparse_lda(S, y, cardinality=6, shrinkage=0.2)
-        np.testing.assert_allclose(again.loadings, x, atol=1e-9)
+        assert_allclose(again.loadings, x, atol=1e-9)
         assert np.array_equal(again.predict(S), result.predict(X))
     auto = [sparse_lda(M, y, cardinality=2, shrinkage="auto").shrinkage for M in (X, sp.csr_array(X))]
-    np.testing.assert_allclose(auto[0], auto[1], rtol=1e-9)
+    assert_allclose(auto[0], auto[1], rtol=1e-9)
     for part in (slice(50), slice(50, 100)):  # of which the second has no column without zeros
         few = [sparse_lda(M[:, part], y, cardinality=4, shrinkage="auto") for M in (X, sp.csr_array(X))]
-        np.testing.assert_allclose(few[0].shrinkage, few[1].shrinkage, rtol=1e-9)
-        np.testing.assert_allclose(few[0].loadings, few[1].loadings, atol=1e-9)
+        assert_allclose(few[0].shrinkage, few[1].shrinkage, rtol=1e-9)
+        assert_allclose(few[0].loadings, few[1].loadings, atol=1e-9)
 
 
 @pytest.mark.parametrize("deflation", ["projection", "schur", "orthogonalized_hotelling"])
@@ -242,14 +239,14 @@ def test_means_of_sparse_data_cost_no_digits(p, layout):
     S = np.flatnonzero(result.loadings)
     assert 4 not in S
     best = eigh(between[np.ix_(S, S)], within[np.ix_(S, S)], eigvals_only=True)[-1]
-    np.testing.assert_allclose(result.values, best, rtol=1e-7)
+    assert_allclose(result.values, best, rtol=1e-7)
     dense = sparse_lda(far, y, 1, cardinality=3, shrinkage=None)
-    np.testing.assert_allclose(result.loadings, dense.loadings, atol=1e-6)
+    assert_allclose(result.loadings, dense.loadings, atol=1e-6)
     halves = sp.csr_array(
         (np.repeat(far.ravel() / 2, 2), np.repeat(np.tile(np.arange(p), 60), 2), np.arange(61) * 2 * p)
     )
     again = sparse_lda(halves, y, 1, cardinality=3, shrinkage=None)
-    np.testing.assert_allclose(again.loadings, dense.loadings, atol=1e-6)
+    assert_allclose(again.loadings, dense.loadings, atol=1e-6)
 
 
 X0, Y0 = np.random.default_rng(0).standard_normal((12, 5)), np.arange(12) % 3

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from files import arrays
+from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore import datasets
@@ -14,9 +15,9 @@ from spcacore import datasets
 def test_stocks_are_those_of_the_file():
     stocks = datasets.load_stocks()
     file = arrays("snp500_correlation.npz")
-    np.testing.assert_allclose(stocks.correlation, file["A"], atol=5.1e-5)
+    assert_allclose(stocks.correlation, file["A"], atol=5.1e-5)
     assert list(stocks.names) == file["tickers"].tolist()
-    np.testing.assert_array_equal(stocks.correlation, stocks.correlation.T)
+    assert_array_equal(stocks.correlation, stocks.correlation.T)
     assert repr(stocks) == "Correlation(423 variables)"
 
 
@@ -27,7 +28,7 @@ def test_blood_cells_are_those_of_scanpy():
     cells, source = datasets.load_blood_cells(), scanpy.datasets.pbmc68k_reduced()
     genes = [source.raw.var_names.get_loc(name) for name in cells.names]
     X = source.raw.X.toarray()
-    np.testing.assert_allclose(cells.data.toarray(), X[:, genes], atol=5.1e-4)
+    assert_allclose(cells.data.toarray(), X[:, genes], atol=5.1e-4)
     assert list(cells.samples) == source.obs["bulk_labels"].tolist()
     others = np.delete(X.var(axis=0), genes)
     assert X[:, genes].var(axis=0).min() >= others.max()

@@ -167,7 +167,7 @@ def test_scores_of_a_graph(container, center, dtype):
 
 def test_rows_of_a_graph_in_blocks_are_refused():
     result = spcacore.sca(RNG.poisson(1.0, (30, 12)).astype(float), 2, scale="degree")
-    with pytest.raises(ValueError, match="in memory"):
+    with pytest.raises(TypeError, match="in memory"):
         result.transform(row_blocks(np.ones((4, 12))))
 
 

@@ -19,6 +19,7 @@ from c_functions import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, optimum
 
 from spcacore import datasets, kernels, l1_threshold, sparse_pca
@@ -58,12 +59,12 @@ def test_data_and_their_covariance_agree(dtype, order, scaled):
         status, value, x = found(f"{search}_data", unit_vector(12, 3), dtype, order, **given, **limit)
         expected = found(f"{search}_covariance", unit_vector(12, 3), A=A, **limit)
         assert (status, value) == (OK, pytest.approx(expected[1], rel=100 * tight))
-        np.testing.assert_array_equal(np.flatnonzero(x), np.flatnonzero(expected[2]))
+        assert_array_equal(np.flatnonzero(x), np.flatnonzero(expected[2]))
     status, value, x = found("refit_data", x, dtype, order, **given)
     support = np.flatnonzero(x)
     values, vectors = np.linalg.eigh(A[np.ix_(support, support)])
     assert (status, value) == (OK, pytest.approx(values[-1], rel=tight))
-    np.testing.assert_allclose(abs(x[support]), abs(vectors[:, -1]), atol=20 * tight)
+    assert_allclose(abs(x[support]), abs(vectors[:, -1]), atol=20 * tight)
 
 
 SIZES = [*((np.float64, 10.0**e) for e in (-280, -140, 140, 280)), (np.float32, 1e-30), (np.float32, 1e30)]
@@ -79,10 +80,10 @@ def test_entries_of_any_size(dtype, size):
     status, value, x = found("tpower_data", start, dtype, X=X * size, mean=mean * size, k=3)
     with np.errstate(over="ignore", under="ignore"):
         assert (status, value) == (OK, pytest.approx(float(dtype(expected) * size * size), rel=tight, abs=0))
-    np.testing.assert_allclose(x, y, rtol=tight)
+    assert_allclose(x, y, rtol=tight)
     status, value, z = found("tpower_covariance", start, dtype, A=A * size, k=3)
     assert (status, value) == (OK, pytest.approx(expected * float(size), rel=tight, abs=0))
-    np.testing.assert_allclose(z, y, rtol=tight)
+    assert_allclose(z, y, rtol=tight)
 
 
 def blocks(seed, count):
@@ -116,7 +117,7 @@ def test_values_are_the_best_of_a_support_in_any_matrix(dtype):
     for zero in (np.diag([-1.0, 0, 0]), np.array([[-1, 0.5, 0], [0.5, -1, 0], [0, 0, 0]])):
         status, value, x = found("refit_covariance", np.ones(3), dtype, A=zero)
         assert (status, value) == (OK, 0)
-        np.testing.assert_array_equal(x, np.eye(3)[1 if zero[1, 1] == 0 else 2])
+        assert_array_equal(x, np.eye(3)[1 if zero[1, 1] == 0 else 2])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -126,8 +127,8 @@ def test_loadings_nearly_in_the_span_of_others(dtype):
         V = np.array([[1, 0, 0], [1, small, 0], [3, small, 0]])
         out = run("explained_covariance", dtype, A=A, V=V)
         assert out.status == OK
-        np.testing.assert_array_equal(out.variance, [1, 1e6, 0])
-        np.testing.assert_array_equal(run("orthogonal_parts", dtype, V=V).Q, [1, 0, 0, 0, 1, 0, 0, 0, 0])
+        assert_array_equal(out.variance, [1, 1e6, 0])
+        assert_array_equal(run("orthogonal_parts", dtype, V=V).Q, [1, 0, 0, 0, 1, 0, 0, 0, 0])
     for norm in (np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max):
         V = np.array([[norm, norm, 0]], dtype)
         assert run("explained_covariance", dtype, A=A, V=V).variance == pytest.approx(
@@ -147,7 +148,7 @@ def test_loadings_in_the_span_of_others_but_for_rounding(dtype):
         sums = (rng.standard_normal((3, r)).astype(dtype) @ V).astype(dtype)
         out = run("explained_covariance", dtype, A=np.eye(p), V=np.vstack([V, sums]))
         assert out.status == OK
-        np.testing.assert_allclose(out.variance, [1] * r + [0] * 3, atol=1e-5)
+        assert_allclose(out.variance, [1] * r + [0] * 3, atol=1e-5)
 
 
 def test_one_sample():
@@ -188,8 +189,8 @@ def test_column_statistics(dtype, order):
     X[:, 4] = 1 / 3
     out = run("column_statistics", dtype, order, X=X)
     assert out.status == OK
-    np.testing.assert_allclose(out.mean, X.mean(axis=0, dtype=np.float64), rtol=1e-6)
-    np.testing.assert_allclose(out.variance, X.astype(np.float64).var(axis=0, ddof=1), rtol=1e-12, atol=1e-28)
+    assert_allclose(out.mean, X.mean(axis=0, dtype=np.float64), rtol=1e-6)
+    assert_allclose(out.variance, X.astype(np.float64).var(axis=0, ddof=1), rtol=1e-12, atol=1e-28)
     assert out.variance[4] == 0
 
 
@@ -206,7 +207,7 @@ def test_explained_variance_of_a_span(dtype, kind):
     assert out.status == OK
     Q = np.linalg.qr(V[:, [0, 1, 3]])[0]
     expected = np.insert(np.diag(Q.T @ A @ Q), 2, 0)
-    np.testing.assert_allclose(out.variance, expected, rtol=2e-5 if dtype == np.float32 else 1e-12)
+    assert_allclose(out.variance, expected, rtol=2e-5 if dtype == np.float32 else 1e-12)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -223,12 +224,12 @@ def test_deflations(dtype):
     }.items():
         out = run(f"deflate_{name}", dtype, A=A, x=v)
         assert out.status == OK
-        np.testing.assert_allclose(out.A, expected, atol=tight)
+        assert_allclose(out.A, expected, atol=tight)
     for order in "CF":
         out = run("deflate_data_projection", dtype, order, X=X, x=v)
-        np.testing.assert_allclose(out.X, B @ Pv, atol=9 * tight)
+        assert_allclose(out.X, B @ Pv, atol=9 * tight)
         out = run("deflate_data_schur", dtype, order, X=X, x=v, mean=mean)
-        np.testing.assert_allclose(out.X, B - np.outer(u, u @ B) / (u @ u), atol=9 * tight)
+        assert_allclose(out.X, B - np.outer(u, u @ B) / (u @ u), atol=9 * tight)
 
 
 @pytest.mark.parametrize("data_form", [False, True])
@@ -255,11 +256,11 @@ def test_thresholds(dtype, p, draw):
     k = draw.draw(st.integers(0, p))
     expected, kept = np.zeros(p), np.sort(np.argsort(-abs(a), kind="stable")[:k])
     expected[kept] = a[kept]
-    np.testing.assert_array_equal(run("truncate", dtype, x=a, k=k).x, expected)
+    assert_array_equal(run("truncate", dtype, x=a, k=k).x, expected)
 
     out, call = a.copy(), {np.float64: kernels.float64, np.float32: kernels.float32}[dtype]
     assert call.soft_threshold(p, out, 1.5, out) == OK
-    np.testing.assert_array_equal(out, np.sign(a) * np.maximum(abs(a) - 1.5, 0))
+    assert_array_equal(out, np.sign(a) * np.maximum(abs(a) - 1.5, 0))
 
     bound = draw.draw(st.floats(1, 6))
     if a.any():
@@ -271,7 +272,7 @@ def test_thresholds(dtype, p, draw):
         assert a @ out.w == pytest.approx(a @ best, rel=1e-5)
         in_place = a.copy()
         assert call.l1_threshold(p, in_place, bound, 0, scratch(p, dtype), in_place, out.level) == OK
-        np.testing.assert_array_equal(in_place, out.w)
+        assert_array_equal(in_place, out.w)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -283,9 +284,9 @@ def test_varimax(dtype):
     out = run("varimax", dtype, Y=start, tol=1e-6)
     R = out.R.reshape(r, r)
     assert out.status == OK
-    np.testing.assert_allclose(np.sort(abs(out.Y.T), axis=1), np.sort(simple, axis=1), atol=1e-4)
-    np.testing.assert_allclose(R @ R.T, np.eye(r), atol=1e-12)
-    np.testing.assert_allclose(start.T @ R.T, out.Y.T, atol=1e-5)
+    assert_allclose(np.sort(abs(out.Y.T), axis=1), np.sort(simple, axis=1), atol=1e-4)
+    assert_allclose(R @ R.T, np.eye(r), atol=1e-12)
+    assert_allclose(start.T @ R.T, out.Y.T, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -306,10 +307,8 @@ def test_several_components_by_one_call(dtype):
                 assert (V[rank:] == 0).all()
                 assert rank == (min(r, shape[0] - 1) if deflation == "schur" else r)
                 same = min(rank, expected.loadings.shape[1])
-                np.testing.assert_allclose(V[:same].T, expected.loadings[:, :same], atol=100 * tight)
-                np.testing.assert_allclose(
-                    out.variance[:same], expected.explained_variance[:same], rtol=10 * tight
-                )
+                assert_allclose(V[:same].T, expected.loadings[:, :same], atol=100 * tight)
+                assert_allclose(out.variance[:same], expected.explained_variance[:same], rtol=10 * tight)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -331,11 +330,11 @@ def test_one_start_is_the_loop_of_the_page(shape, deflation, code, dtype):
             start = unit_vector(p, np.argmax((left**2).sum(axis=0)))
             x = found("tpower_data", start, dtype, order, X=left, k=k)[2]
             x = found("refit_data", x, dtype, order, X=left)[2]
-            np.testing.assert_allclose(v, x, atol=tight)
+            assert_allclose(v, x, atol=tight)
             left = run(f"deflate_data_{deflation}", dtype, order, X=left, x=x).X
         V = out.V.reshape(r, p)[:rank]
         explained = run("explained_data", dtype, order, X=X, mean=mean, weight=weight, V=V)
-        np.testing.assert_allclose(out.variance[:rank], explained.variance, rtol=tight)
+        assert_allclose(out.variance[:rank], explained.variance, rtol=tight)
         spoiled = np.where(np.arange(p) == p - 1, np.nan, X)
         assert run("components_data", dtype, order, **{**given, "X": spoiled}, thorough=0).status == NONFINITE
 
@@ -358,4 +357,4 @@ def test_orthogonal_deflation():
     q = run("orthogonal_parts", V=np.array([x, y])).Q.reshape(2, 8)[1]
     C = run("deflate_projection", A=np.array(B), x=q).A
     Q = np.linalg.qr(np.array([x, y]).T)[0]
-    np.testing.assert_allclose(C, (np.eye(8) - Q @ Q.T) @ A @ (np.eye(8) - Q @ Q.T), atol=1e-13)
+    assert_allclose(C, (np.eye(8) - Q @ Q.T) @ A @ (np.eye(8) - Q @ Q.T), atol=1e-13)

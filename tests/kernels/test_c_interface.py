@@ -27,6 +27,7 @@ from c_functions import (
     run,
     unit_vector,
 )  # fmt: skip
+from numpy.testing import assert_array_equal
 from oracles import covariance
 
 from spcacore import _core
@@ -131,9 +132,7 @@ def test_status(name, condition):
             assert out.status == promised.get(name, OK), (dtype, order)
             if out.status < 0:
                 for argument in WRITTEN & set(vars(out)) & set(usual(name)):
-                    np.testing.assert_array_equal(
-                        getattr(out, argument), usual(name, **changed)[argument].astype(dtype)
-                    )
+                    assert_array_equal(getattr(out, argument), usual(name, **changed)[argument].astype(dtype))
 
 
 OUT_OF_RANGE = {
@@ -178,14 +177,14 @@ def test_what_is_out_of_range_or_not_finite_is_refused_and_nothing_is_changed(na
                 assert out.status == status, (changed, dtype, order)
                 for argument, array in {**given, **changed}.items():
                     if isinstance(array, np.ndarray):
-                        np.testing.assert_array_equal(getattr(out, argument), array.astype(dtype))
+                        assert_array_equal(getattr(out, argument), array.astype(dtype))
 
 
 def test_schur_deflation_of_data_is_refused_before_a_column_is_changed():
     for order in "CF":
         out = run("deflate_data_schur", order=order, X=np.array([[3, np.nan], [3, 2]]), x=np.array([1.0, 0]))
         assert out.status == NONFINITE
-        np.testing.assert_array_equal(out.X, [[3, np.nan], [3, 2]])
+        assert_array_equal(out.X, [[3, np.nan], [3, 2]])
 
 
 def stack_used(call):

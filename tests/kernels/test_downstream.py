@@ -25,6 +25,7 @@ from c_functions import (
     TEXT,
     data,
 )  # fmt: skip
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance
 
 import spcacore
@@ -73,9 +74,9 @@ def test_numba():
         before = wrong.copy()
         with pytest.raises(TypeError, match="No matching definition"):
             scope["truncate_rows"](wrong, 3)
-        np.testing.assert_array_equal(wrong, before)
+        assert_array_equal(wrong, before)
     assert scope["truncate_rows"](rows, 3) == OK
-    np.testing.assert_array_equal(rows, expected)
+    assert_array_equal(rows, expected)
     assert scope["truncate_rows"](np.full((1, 4), np.nan), 3) == NONFINITE
     with pytest.raises(scope["numba"].TypingError, match="ArrayCTypes"):  # without a signature, too
         scope["numba"].njit(scope["truncate_rows"].py_func)(rows.astype(np.float32), 3)
@@ -172,13 +173,13 @@ def test_components_of_each_are_those_of_one(kind, dtype):
         results.append(kernels.sparse_pca_each(X[4:], 3, 4, thorough=thorough, **options))
         for result in results[1:]:
             for got, first in zip(result, results[0], strict=True):
-                np.testing.assert_array_equal(got, first[-len(got) :])
+                assert_array_equal(got, first[-len(got) :])
         for i, x in enumerate(X if thorough or not options["scale"] else []):  # where all variances are 1
             expected = sparse_pca(x, 3, 4, method=method, **options)
             for name in ("loadings", "explained_variance", "total_variance", "mean", "scale"):
                 known, got = getattr(expected, name), getattr(results[0], name)[i]
                 if known is not None:
-                    np.testing.assert_allclose(got, known, rtol=tight, atol=100 * tight, err_msg=name)
+                    assert_allclose(got, known, rtol=tight, atol=100 * tight, err_msg=name)
 
 
 def test_what_each_refuses():
@@ -239,13 +240,13 @@ def test_a_package_that_runs_the_kernels_in_its_own_loop(manypca, dtype):
     tight = 1e-12 if dtype == np.float64 else 1e-4
     for i in range(m):
         expected = sparse_pca(X[i], r, cardinality=k, method=spcacore.TPower(start="diagonal", tol=1e-8))
-        np.testing.assert_array_equal(loadings[i] != 0, expected.loadings != 0)
-        np.testing.assert_allclose(loadings[i], expected.loadings, atol=tight)
-        np.testing.assert_allclose(variance[i], explained_variance(X[i], loadings[i]), rtol=tight)
+        assert_array_equal(loadings[i] != 0, expected.loadings != 0)
+        assert_allclose(loadings[i], expected.loadings, atol=tight)
+        assert_allclose(variance[i], explained_variance(X[i], loadings[i]), rtol=tight)
     for n_threads in (2, 3):
         again, variance_again = manypca.components(X, r, k, n_threads=n_threads)
-        np.testing.assert_array_equal(again, loadings)
-        np.testing.assert_array_equal(variance_again, variance)
+        assert_array_equal(again, loadings)
+        assert_array_equal(variance_again, variance)
 
 
 @pytest.mark.slow

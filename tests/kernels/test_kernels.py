@@ -6,6 +6,7 @@ Quick, since tests/mutants.py runs these first.
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
 
 from spcacore import _core
 
@@ -184,8 +185,8 @@ def test_statistics_and_shadow_of_dense_data(dtype, order):
             assert np.array_equal(plain, sums[:4])
             mean = exact.mean(axis=0)
             squares = ((exact - mean) ** 2).sum(axis=0)
-            np.testing.assert_allclose(sums[0], mean.astype(float), rtol=1e-14, atol=1e-12)
-            np.testing.assert_allclose(sums[1], squares.astype(float), rtol=1e-11, atol=1e-300)
+            assert_allclose(sums[0], mean.astype(float), rtol=1e-14, atol=1e-12)
+            assert_allclose(sums[1], squares.astype(float), rtol=1e-11, atol=1e-300)
             assert np.array_equal(sums[2], X.min(axis=0))
             assert np.array_equal(sums[3], X.max(axis=0))
             off = 2.0**-16 if dtype is np.float64 else 2.0**-12
@@ -200,7 +201,7 @@ def check_shadow(exact, mean, shadow, step, error, size, off=2.0**-16):
     q = shadow[:, :n].T.astype(np.longdouble)
     assert not shadow[:, n:].any()
     constant = largest == 0
-    np.testing.assert_allclose(step, (largest / 127).astype(float), rtol=1e-14, atol=0)
+    assert_allclose(step, (largest / 127).astype(float), rtol=1e-14, atol=0)
     quotient = Z / np.where(constant, 1, step)
     assert (np.abs(quotient - q) <= 0.5 + off).all()
     missed = np.sqrt(((Z - q * step) ** 2).sum(axis=0))
@@ -225,7 +226,7 @@ def test_shadow_of_columns_that_cannot_be_divided(order):
         assert not shadow[:3].any()
         assert np.array_equal(sums[4, :3], np.zeros(3))
         assert not size[:3].any()
-        np.testing.assert_allclose(sums[5, :3], np.sqrt(n) * largest[:3], rtol=1e-12)
+        assert_allclose(sums[5, :3], np.sqrt(n) * largest[:3], rtol=1e-12)
         check_shadow(X[:, 3:].astype(np.longdouble), 0, shadow[3:], sums[4, 3:], sums[5, 3:], size[3:])
 
 
@@ -251,8 +252,8 @@ def test_statistics_of_compressed_data(dtype, wide):
                 integers = np.int64 if wide else np.int32
                 arrays = X[M.tocoo().coords], M.indices.astype(integers), M.indptr.astype(integers)
                 got = _core.compressed_statistics(n, p, M.format == "csr", *arrays)
-                np.testing.assert_allclose(got[0], mean.astype(float), rtol=1e-13, atol=1e-15)
-                np.testing.assert_allclose(got[1], squares, rtol=1e-11, atol=1e-28)
+                assert_allclose(got[0], mean.astype(float), rtol=1e-13, atol=1e-15)
+                assert_allclose(got[1], squares, rtol=1e-11, atol=1e-28)
                 constant = (X[0] == X).all(axis=0)
                 assert np.array_equal(got[2] == 0, constant)
                 largest = np.abs(X).max(axis=0)
@@ -301,7 +302,7 @@ def test_statistics_of_symmetry(dtype, order):
                 np.abs(A.astype(float) - A.T.astype(float)).max(),
                 max((largest - np.outer(root, root)).max(), 0),
             )
-            np.testing.assert_allclose(_core.symmetry(A), expected, rtol=1e-12, atol=1e-15)
+            assert_allclose(_core.symmetry(A), expected, rtol=1e-12, atol=1e-15)
             for value in (np.nan, np.inf, -np.inf):
                 A[i, j] = value
                 assert np.isnan(_core.symmetry(A)[0])
@@ -320,10 +321,10 @@ def test_eigenpairs_of_small_matrices(k):
         for size in (1.0, 2.0**-1060, 1e-200, 1e200):
             values, vectors = _core.small_eigen(size * A)
             near = 2e-16 * k * size * max(np.linalg.norm(A), 1) + 1e-323 * k
-            np.testing.assert_allclose(values, np.linalg.eigvalsh(size * A)[::-1], rtol=0, atol=near)
-            np.testing.assert_allclose(vectors @ vectors.T, np.eye(k), atol=1e-14)
+            assert_allclose(values, np.linalg.eigvalsh(size * A)[::-1], rtol=0, atol=near)
+            assert_allclose(vectors @ vectors.T, np.eye(k), atol=1e-14)
             if size == 1:
-                np.testing.assert_allclose((vectors.T * values) @ vectors, A, atol=4 * near)
+                assert_allclose((vectors.T * values) @ vectors, A, atol=4 * near)
     with pytest.raises(np.linalg.LinAlgError):
         _core.small_eigen(np.full((k, k), np.nan))
 
@@ -343,10 +344,10 @@ def test_truncated_power_of_a_matrix_in_memory(k, dtype):
             found = _core.truncated_power_of_matrix(A, index, value, k, steps, 1e-8)
             plain = op.truncated_power_each(index, value, k, steps, 1e-8)
             for got, want in zip(found[:4], plain, strict=True):
-                np.testing.assert_array_equal(got, want)
+                assert_array_equal(got, want)
             index, value = found[0], found[1]
         if shift == 0:  # ended: no step leads elsewhere
             for S, x in zip(index, value.astype(float), strict=True):
                 y = A[:, S].astype(float) @ x
                 assert np.abs(y[S]).min() >= np.abs(np.delete(y, S)).max(initial=0) * (1 - near)
-                np.testing.assert_allclose(y[S] / np.linalg.norm(y[S]), x, atol=0.05)
+                assert_allclose(y[S] / np.linalg.norm(y[S]), x, atol=0.05)

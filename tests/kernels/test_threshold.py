@@ -7,6 +7,7 @@ from extras import optional
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
 
 from spcacore import _core, l1_threshold, soft_threshold, truncate
 
@@ -93,7 +94,7 @@ def test_an_l1_bound_of_one_leaves_the_largest_entry(dtype, nonnegative):
         expected[p // 2] = np.sign(a[p // 2])
         for scale in (0.1, 0.3, 1, 3.7):
             w, level = l1_threshold(a * dtype(scale), 1, nonnegative=nonnegative)
-            np.testing.assert_allclose(w, expected, rtol=1e-6)
+            assert_allclose(w, expected, rtol=1e-6)
             assert 0 <= level < 5 * scale
 
 
@@ -132,7 +133,7 @@ def test_l1_threshold_against_bisection(dtype, p, kind):
         expected, expected_level = reference.l1_threshold(a, bound)
         tolerance = 100 * float(np.finfo(dtype).eps)
         assert level == pytest.approx(expected_level, rel=0, abs=tolerance * float(np.abs(a).max()))
-        np.testing.assert_allclose(w, expected.astype(float), rtol=0, atol=tolerance)
+        assert_allclose(w, expected.astype(float), rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -183,7 +184,7 @@ def test_l1_threshold_of_vectors_unlike_their_sample(dtype, kind):
     half, long = (float(np.finfo(t).eps) / 2 for t in (dtype, np.float64))
     # Squares are added 128 at a time in the precision of a, these sums in double; a root halves the error.
     rounding = (128 * half + a.size / 128 * long) / 2 + 4 * half
-    np.testing.assert_allclose(w, a / reference.norm(a), rtol=rounding)
+    assert_allclose(w, a / reference.norm(a), rtol=rounding)
 
 
 @pytest.mark.share(2)
@@ -193,7 +194,7 @@ def test_l1_threshold_of_a_million(dtype):
     for bound in (60.0, 150.0, 300.0, 600.0):
         w, level = l1_threshold(a, bound)
         check_long_optimal(a, bound, w, level)
-        np.testing.assert_array_equal(w, l1_threshold(a.copy(), bound, overwrite=True)[0])
+        assert_array_equal(w, l1_threshold(a.copy(), bound, overwrite=True)[0])
         assert np.count_nonzero(w) == np.count_nonzero(np.abs(a) > level)
 
 
@@ -221,7 +222,7 @@ def test_l1_kernel_may_ignore_what_is_not_positive(dtype, p):
     level = _core.l1_threshold(np.maximum(a, 0), 1.2, 0, expected)
     a[a < 0] = np.resize([np.nan, -np.inf], np.count_nonzero(a < 0))
     assert _core.l1_threshold(a, 1.2, 1, out) == pytest.approx(level, rel=8 * float(np.finfo(dtype).eps))
-    np.testing.assert_allclose(out, expected, atol=8 * float(np.finfo(dtype).eps))
+    assert_allclose(out, expected, atol=8 * float(np.finfo(dtype).eps))
     assert _core.l1_threshold(a, 1.2, 2, out) is None
 
 
@@ -252,7 +253,7 @@ def test_l1_threshold_near_ties_keep_their_digits():
         a = (1 + np.array([0, 1, 2, 5]) * ulp) * scale
         w, _ = l1_threshold(a, 1.3)
         expected, _ = l1_threshold(np.array([0.0, 1.0, 2.0, 5.0]), 1.3)
-        np.testing.assert_allclose(w, expected, rtol=1e-13, atol=1e-15)
+        assert_allclose(w, expected, rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -261,14 +262,14 @@ def test_l1_threshold_of_denormals(dtype):
     expected, level = l1_threshold(a, 1.3)
     tiny = np.finfo(dtype).smallest_subnormal
     w, tiny_level = l1_threshold(a * tiny, 1.3)
-    np.testing.assert_allclose(w, expected, rtol=8 * float(np.finfo(dtype).eps))
+    assert_allclose(w, expected, rtol=8 * float(np.finfo(dtype).eps))
     assert tiny_level == pytest.approx(level * float(tiny), abs=1e-323)
 
 
 @given(cases, st.integers(0, 2**32 - 1))
 def test_truncate_against_a_stable_sort(x, seed):
     k = seed % (x.size + 1)
-    np.testing.assert_array_equal(truncate(x, k), reference.truncate(x, k))
+    assert_array_equal(truncate(x, k), reference.truncate(x, k))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -282,7 +283,7 @@ def test_truncate_long_vectors(dtype, k):
         rng.standard_normal(70001),
     ):
         x = x.astype(dtype)
-        np.testing.assert_array_equal(truncate(x, k), reference.truncate(x, k))
+        assert_array_equal(truncate(x, k), reference.truncate(x, k))
 
 
 P = 30000
@@ -311,8 +312,8 @@ def test_selection_from_vectors_unlike_their_sample(dtype, k):
         order = np.lexsort((np.arange(P), -np.abs(x)))[:k]
         expected = np.zeros_like(x)
         expected[order] = x[order]
-        np.testing.assert_array_equal(truncate(x, k), expected)
-        np.testing.assert_array_equal(_core.select_largest(x, k), np.sort(order))
+        assert_array_equal(truncate(x, k), expected)
+        assert_array_equal(_core.select_largest(x, k), np.sort(order))
 
 
 @given(cases, st.floats(0, 2))
@@ -320,7 +321,7 @@ def test_soft_threshold_is_its_formula(a, share):
     level = float(a.dtype.type(share * min(np.abs(a).max().astype(float), 1e300)))
     out = soft_threshold(a, level)
     assert out.dtype == a.dtype
-    np.testing.assert_array_equal(out, reference.soft_threshold(a, a.dtype.type(level)))
+    assert_array_equal(out, reference.soft_threshold(a, a.dtype.type(level)))
     assert not np.signbit(out[out == 0]).any()
 
 
@@ -349,7 +350,7 @@ def test_overwrite_is_the_only_way_to_change_the_input(tool, dtype):
     assert a.tobytes() == before
     assert not np.shares_memory(a, out)
     assert tool(a, overwrite=True) is a
-    np.testing.assert_array_equal(a, out)
+    assert_array_equal(a, out)
 
 
 @pytest.mark.share(4)
@@ -414,7 +415,7 @@ def test_ties_at_the_smallest_bound_also_in_place(overwrite):
         ([-1.0, 2.0, 2.0], {"nonnegative": True}, [0, 1, 0]),
     ):  # fmt: skip
         w, level = l1_threshold(np.array(a), 1.0, overwrite=overwrite, **options)
-        np.testing.assert_array_equal(w, expected)
+        assert_array_equal(w, expected)
         assert level == np.abs(a).max()
 
 

@@ -7,6 +7,7 @@ import pytest
 import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import LinearOperator
 
 from spcacore import _core, _limits
@@ -23,7 +24,7 @@ def symmetric(p, values, rng):
 
 def aligned(U, V):
     """|U'V| is the identity."""
-    np.testing.assert_allclose(np.abs(U.T @ V), np.eye(U.shape[1]), atol=1e-6)
+    assert_allclose(np.abs(U.T @ V), np.eye(U.shape[1]), atol=1e-6)
 
 
 # ---- eigenpairs -------------------------------------------------------------------------------------
@@ -40,9 +41,9 @@ def test_leading_eigenvectors_of_an_operator(p, dtype):
     A = (A + A.T) / 2
     op = _core.dense(A, True, None, None, 1.0, 1.0)
     values, vectors = eigen.leading_eigenvectors(op, 3)
-    np.testing.assert_allclose(values, expected[:3], rtol=1e-7 if dtype == np.float64 else 1e-4)
+    assert_allclose(values, expected[:3], rtol=1e-7 if dtype == np.float64 else 1e-4)
     assert values.dtype == vectors.dtype == np.float64
-    np.testing.assert_allclose(np.abs(vectors.T @ V[:, :3]), np.eye(3), atol=1e-3)
+    assert_allclose(np.abs(vectors.T @ V[:, :3]), np.eye(3), atol=1e-3)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -56,15 +57,15 @@ def test_leading_eigenpairs_of_a_matrix(lanczos, dtype):
         lower.copy(), 2, A if lanczos else None, v0=np.ones(60, dtype), maxiter=100
     )
     assert found is lanczos
-    np.testing.assert_allclose(values, [7, 4], rtol=1e-5)
-    np.testing.assert_allclose(np.abs(vectors.T @ V[:, :2]), np.eye(2), atol=1e-4)
+    assert_allclose(values, [7, 4], rtol=1e-5)
+    assert_allclose(np.abs(vectors.T @ V[:, :2]), np.eye(2), atol=1e-4)
 
 
 def test_lapack_takes_over_from_arpack():
     A = np.diag(np.linspace(1, 1.0001, 200))
     values, vectors, found = eigen.leading_eigenpairs(A.copy(), 5, A, v0=np.ones(200), maxiter=1)
     assert not found
-    np.testing.assert_allclose(values, np.diag(A)[:-6:-1], rtol=1e-14)
+    assert_allclose(values, np.diag(A)[:-6:-1], rtol=1e-14)
     aligned(vectors, np.eye(200)[:, :-6:-1])
 
 
@@ -74,8 +75,8 @@ def test_largest_eigenpairs_repeat():
     product = LinearOperator(A.shape, matvec=lambda v: A @ v, dtype=float)
     first, second = (eigen.largest_eigenpairs(product, 4, v0=np.eye(100)[0]) for _ in range(2))
     for a, b in zip(first, second, strict=True):
-        np.testing.assert_array_equal(a, b)
-    np.testing.assert_allclose(first[0], 3)
+        assert_array_equal(a, b)
+    assert_allclose(first[0], 3)
 
 
 def test_large_decompositions_leave_the_main_thread(monkeypatch):
@@ -111,8 +112,8 @@ def test_orthogonal_part(angle, scale):
     Q = np.linalg.qr(rng.standard_normal((30, 6)))[0]
     x = Q @ rng.standard_normal(6) + angle * rng.standard_normal(30)
     q = orthogonal.orthogonal_part(scale * x, list(Q.T))
-    np.testing.assert_allclose(np.abs(Q.T @ q).max(), 0, atol=1e-15)
-    np.testing.assert_allclose(q, exact_part(x, Q), atol=1e-14 / angle)
+    assert_allclose(np.abs(Q.T @ q).max(), 0, atol=1e-15)
+    assert_allclose(q, exact_part(x, Q), atol=1e-14 / angle)
 
 
 def test_what_lies_in_the_span_is_rounding():
@@ -134,15 +135,13 @@ def test_bases_span_what_is_given():
     expected = scipy.linalg.qr(V[:, kept], mode="economic")[0]
     Q = orthogonal.orthonormal(V)
     assert not Q[:, 3].any()
-    np.testing.assert_allclose(
-        Q[:, kept], expected * np.sign((expected * V[:, kept]).sum(axis=0)), atol=1e-13
-    )
-    np.testing.assert_allclose(np.stack(orthogonal.orthonormal_basis(V.T), axis=1), Q[:, kept], atol=1e-15)
+    assert_allclose(Q[:, kept], expected * np.sign((expected * V[:, kept]).sum(axis=0)), atol=1e-13)
+    assert_allclose(np.stack(orthogonal.orthonormal_basis(V.T), axis=1), Q[:, kept], atol=1e-15)
     grown = np.zeros((20, 0))
     for v in V.T:
         grown = orthogonal.append_orthonormal(grown, v)
-    np.testing.assert_allclose(np.abs(grown.T @ expected), np.eye(4), atol=1e-13)
-    np.testing.assert_allclose(orthogonal.project_out(V, expected), 0, atol=1e-14)
+    assert_allclose(np.abs(grown.T @ expected), np.eye(4), atol=1e-13)
+    assert_allclose(orthogonal.project_out(V, expected), 0, atol=1e-14)
 
 
 def test_column_span():
@@ -151,9 +150,9 @@ def test_column_span():
     Q = np.linalg.qr(rng.standard_normal((9, 4)))[0]
     U = orthogonal.column_span(Q[:2])
     assert U.shape == (2, 2)
-    np.testing.assert_allclose(U @ U.T, np.eye(2), atol=1e-14)
+    assert_allclose(U @ U.T, np.eye(2), atol=1e-14)
     Q = np.eye(9)[:, :4]
-    np.testing.assert_allclose(np.abs(orthogonal.column_span(Q[2:])[:, 0]), np.abs(np.eye(7)[:, 0]) * 1.0)
+    assert_allclose(np.abs(orthogonal.column_span(Q[2:])[:, 0]), np.abs(np.eye(7)[:, 0]) * 1.0)
 
 
 @given(st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=8))
@@ -162,8 +161,8 @@ def test_signs(entries):
     first = max(range(len(a)), key=lambda i: (abs(a[i]), -i))
     fixed = orthogonal.fix_sign(a)
     assert fixed[first] >= 0
-    np.testing.assert_array_equal(fixed, orthogonal.sign_of(a) * a)
-    np.testing.assert_array_equal(np.abs(fixed), np.abs(a))
+    assert_array_equal(fixed, orthogonal.sign_of(a) * a)
+    assert_array_equal(np.abs(fixed), np.abs(a))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
@@ -171,9 +170,9 @@ def test_unit_columns(scale):
     B = np.random.default_rng(4).standard_normal((7, 3))
     B[:, 1] = 0
     unit = orthogonal.unit_columns(scale * B)
-    np.testing.assert_allclose(unit[:, ::2], (B / np.linalg.norm(B + (B == 0).all(axis=0), axis=0))[:, ::2])
+    assert_allclose(unit[:, ::2], (B / np.linalg.norm(B + (B == 0).all(axis=0), axis=0))[:, ::2])
     assert not unit[:, 1].any()
-    np.testing.assert_allclose(orthogonal.unit(scale * B[:, 0]), unit[:, 0], rtol=1e-15)
+    assert_allclose(orthogonal.unit(scale * B[:, 0]), unit[:, 0], rtol=1e-15)
 
 
 # ---- polar factors ----------------------------------------------------------------------------------
@@ -186,10 +185,10 @@ def test_polar_factor(n, ratio, scale):
     rng = np.random.default_rng(0)
     U, V = (np.linalg.qr(rng.standard_normal((m, 3)))[0] for m in (n, 3))
     M = (U * [1, 0.5, ratio]) @ V.T * scale
-    np.testing.assert_allclose(orthogonal.polar_factor(M), U @ V.T, atol=1e-9)
+    assert_allclose(orthogonal.polar_factor(M), U @ V.T, atol=1e-9)
     factor = symmetric(3, [2, 1, 0.5], rng)[0]
     expected = scipy.linalg.polar((U * [1, 0.5, ratio]) @ V.T @ factor)[0]
-    np.testing.assert_allclose(orthogonal.polar_factor(M, factor), expected, atol=1e-9)
+    assert_allclose(orthogonal.polar_factor(M, factor), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("rank", [0, 1, 3])
@@ -199,11 +198,11 @@ def test_procrustes_of_any_rank(rank):
     M = rng.standard_normal((9, rank)) @ rng.standard_normal((rank, 3))
     old = np.linalg.qr(rng.standard_normal((9, 3)))[0]
     V, nuclear = orthogonal.procrustes(M, old)
-    np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-13)
+    assert_allclose(V.T @ V, np.eye(3), atol=1e-13)
     assert np.trace(V.T @ M) == pytest.approx(np.linalg.norm(M, "nuc"), rel=1e-12)
     assert nuclear == pytest.approx(np.linalg.norm(M, "nuc"), rel=1e-12)
     if rank == 0:
-        np.testing.assert_allclose(V, old, atol=1e-13)
+        assert_allclose(V, old, atol=1e-13)
 
 
 def test_inverse_root():
@@ -212,8 +211,8 @@ def test_inverse_root():
     expected = (V[:, :5] / np.sqrt([4, 3, 2, 1, 0.5])) @ V[:, :5].T
     G = (V[:, :5] * [4, 3, 2, 1, 0.5]) @ V[:, :5].T
     root = orthogonal.inverse_root(G + 1e-17)
-    np.testing.assert_allclose(root @ G @ root, V[:, :5] @ V[:, :5].T, atol=1e-10)
-    np.testing.assert_allclose(root, expected, atol=1e-6)
+    assert_allclose(root @ G @ root, V[:, :5] @ V[:, :5].T, atol=1e-10)
+    assert_allclose(root, expected, atol=1e-6)
 
 
 # ---- the pencil on a support ------------------------------------------------------------------------
@@ -225,15 +224,15 @@ def test_pencil_basis_is_that_of_lapack():
     B = symmetric(7, rng.uniform(0.5, 2, 7), rng)[0]
     mu, U = np.linalg.eigh(B)
     basis = pencil.PencilBasis.of(A, mu, U, mu > 0)
-    np.testing.assert_allclose(basis.eigenvalues, scipy.linalg.eigh(A, B)[0][::-1], atol=1e-12)
-    np.testing.assert_allclose(basis.W.T @ B @ basis.W, np.eye(7), atol=1e-12)
-    np.testing.assert_allclose(basis.W.T @ A @ basis.W, np.diag(basis.eigenvalues), atol=1e-12)
+    assert_allclose(basis.eigenvalues, scipy.linalg.eigh(A, B)[0][::-1], atol=1e-12)
+    assert_allclose(basis.W.T @ B @ basis.W, np.eye(7), atol=1e-12)
+    assert_allclose(basis.W.T @ A @ basis.W, np.diag(basis.eigenvalues), atol=1e-12)
     assert not basis.in_null_space.any()
     expected = []
     for i in range(7):
         rest = np.ix_(*[np.delete(np.arange(7), i)] * 2)
         expected.append(scipy.linalg.eigh(A[rest], B[rest], eigvals_only=True)[-1])
-    np.testing.assert_allclose(basis.without_each(), expected, atol=1e-10)
+    assert_allclose(basis.without_each(), expected, atol=1e-10)
 
 
 def test_directions_that_count_for_nothing():
@@ -244,11 +243,11 @@ def test_directions_that_count_for_nothing():
     A[:2, :2] = 2
     mu, U = np.linalg.eigh(B)
     basis = pencil.PencilBasis.of(A, mu, U, mu > 1e-12)
-    np.testing.assert_allclose(basis.eigenvalues, [3, 2, 1], atol=1e-14)
+    assert_allclose(basis.eigenvalues, [3, 2, 1], atol=1e-14)
     assert basis.in_null_space.tolist() == [True, True, False, False]
-    np.testing.assert_allclose(basis.without_each(), [3, 3, 2, 3], atol=1e-12)
+    assert_allclose(basis.without_each(), [3, 3, 2, 3], atol=1e-12)
     nothing = pencil.PencilBasis.empty(3)
-    np.testing.assert_array_equal(nothing.without_each(), 0)
+    assert_array_equal(nothing.without_each(), 0)
 
 
 def test_ties():
@@ -270,7 +269,7 @@ def test_powers_of_two(largest):
     if largest > 1e-300:
         assert 0.25 <= largest * scale * scale < 2
     assert scaling.even_exponent(largest) == -2 * scaling.exponent_of(scale)
-    np.testing.assert_array_equal(scaling.power_of_two_scales(np.array([largest, 0.0])), [scale, 1])
+    assert_array_equal(scaling.power_of_two_scales(np.array([largest, 0.0])), [scale, 1])
 
 
 def test_magnitudes():

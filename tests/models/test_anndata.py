@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 
@@ -33,11 +34,11 @@ def test_what_is_written(X, form):
     adata = made(form(X))
     assert annotated.sparse_pca(adata, 2, cardinality=6) is None
     expected = spcacore.sparse_pca(form(X), 2, cardinality=6)
-    np.testing.assert_array_equal(adata.varm["SPCs"], expected.loadings)
-    np.testing.assert_allclose(adata.obsm["X_spca"], (X - X.mean(axis=0)) @ expected.loadings, atol=1e-10)
+    assert_array_equal(adata.varm["SPCs"], expected.loadings)
+    assert_allclose(adata.obsm["X_spca"], (X - X.mean(axis=0)) @ expected.loadings, atol=1e-10)
     written = adata.uns["spca"]
-    np.testing.assert_array_equal(written["variance"], expected.explained_variance)
-    np.testing.assert_array_equal(written["variance_ratio"], expected.explained_variance_ratio)
+    assert_array_equal(written["variance"], expected.explained_variance)
+    assert_array_equal(written["variance_ratio"], expected.explained_variance_ratio)
     assert written["params"]["cardinality"] == 6
     assert written["params"]["method"] == "tpower"
     table = written["variables"]
@@ -45,7 +46,7 @@ def test_what_is_written(X, form):
         ordered = np.argsort(-np.abs(v))[:6]
         rows = table[table["component"] == component]
         assert rows["variable"].tolist() == [f"g{j}" for j in ordered]
-        np.testing.assert_array_equal(rows["loading"], v[ordered])
+        assert_array_equal(rows["loading"], v[ordered])
 
 
 def test_layers_masks_and_names(X):
@@ -56,7 +57,7 @@ def test_layers_masks_and_names(X):
     expected = spcacore.sparse_pca(X[:, mask], 2, cardinality=4).loadings
     copy = annotated.sparse_pca(adata, 2, cardinality=4, layer="logs", key_added="few", copy=True)
     assert "few" not in adata.obsm
-    np.testing.assert_allclose(copy.varm["few"][mask], expected, atol=1e-10)
+    assert_allclose(copy.varm["few"][mask], expected, atol=1e-10)
     assert not copy.varm["few"][~mask].any()
     assert copy.obsm["few"].shape == (80, 2)
     assert copy.uns["few"]["params"]["mask_var"] == "highly_variable"
@@ -78,7 +79,7 @@ def test_a_matrix_in_a_file(tmp_path, X, masked):
     finally:
         backed.file.close()
     expected = spcacore.sparse_pca(X[:, :20] if masked else X, 2, cardinality=5).loadings
-    np.testing.assert_allclose(backed.varm["SPCs"][: len(expected)], expected, atol=1e-10)
+    assert_allclose(backed.varm["SPCs"][: len(expected)], expected, atol=1e-10)
 
 
 def test_it_can_be_saved(tmp_path, X):
@@ -86,7 +87,7 @@ def test_it_can_be_saved(tmp_path, X):
     annotated.sparse_pca(adata, 2)
     adata.write_h5ad(tmp_path / "x.h5ad")
     again = anndata.read_h5ad(tmp_path / "x.h5ad")
-    np.testing.assert_array_equal(again.varm["SPCs"], adata.varm["SPCs"])
+    assert_array_equal(again.varm["SPCs"], adata.varm["SPCs"])
     assert again.varm["SPCs"].dtype == np.float32
     assert again.uns["spca"]["params"]["cardinality"] == 30
     assert again.uns["spca"]["variables"].equals(adata.uns["spca"]["variables"])
@@ -106,18 +107,14 @@ def test_scanpy_finds_neighbors_and_pca_is_the_same_with_all_genes(X, masked):
     annotated.sparse_pca(adata, 2, k, model=partial(spcacore.sparse_pca, method=spcacore.TPower(tol=1e-12)))
     scanpy.pp.pca(adata, n_comps=2, svd_solver="arpack")
     cosines = np.abs(np.sum(adata.varm["SPCs"] * adata.varm["PCs"], axis=0))
-    np.testing.assert_allclose(cosines, 1, atol=1e-4)
-    np.testing.assert_allclose(adata.uns["spca"]["variance"], adata.uns["pca"]["variance"], rtol=1e-4)
-    np.testing.assert_allclose(
-        adata.uns["spca"]["variance_ratio"], adata.uns["pca"]["variance_ratio"], rtol=1e-4
-    )
+    assert_allclose(cosines, 1, atol=1e-4)
+    assert_allclose(adata.uns["spca"]["variance"], adata.uns["pca"]["variance"], rtol=1e-4)
+    assert_allclose(adata.uns["spca"]["variance_ratio"], adata.uns["pca"]["variance_ratio"], rtol=1e-4)
     scanpy.pp.neighbors(adata, n_neighbors=5, use_rep="X_spca")
     distances = adata.obsp["distances"].toarray()
     Z = adata.obsm["X_spca"]
     exact = np.sort(np.linalg.norm(Z[:, None] - Z[None], axis=2), axis=1)[:, 1:5]
-    np.testing.assert_allclose(
-        np.sort(np.where(distances > 0, distances, np.inf), axis=1)[:, :4], exact, rtol=1e-4
-    )
+    assert_allclose(np.sort(np.where(distances > 0, distances, np.inf), axis=1)[:, :4], exact, rtol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +150,7 @@ def test_a_mask_with_labels(X):
     adata.var["few"] = np.arange(30) % 3 > 0
     expected = annotated.sparse_pca(adata, 1, cardinality=3, mask_var="few", copy=True).varm["SPCs"]
     annotated.sparse_pca(adata, 1, cardinality=3, mask_var=adata.var["few"].iloc[::-1])
-    np.testing.assert_array_equal(adata.varm["SPCs"], expected)
+    assert_array_equal(adata.varm["SPCs"], expected)
     with pytest.raises(ValueError, match=r"mask_var must have the labels .* without 'g29'"):
         annotated.sparse_pca(adata, 1, mask_var=adata.var["few"].iloc[:-1])
 
@@ -179,4 +176,4 @@ def test_words_for_annotated_data(X, tmp_path):
     inside = view.to_memory()
     annotated.sparse_pca(inside, 2, cardinality=3)
     expected = spcacore.sparse_pca(X[:, :10], 2, 3)
-    np.testing.assert_allclose(inside.varm["SPCs"], expected.loadings, atol=1e-10)
+    assert_allclose(inside.varm["SPCs"], expected.loadings, atol=1e-10)

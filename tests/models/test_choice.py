@@ -5,6 +5,7 @@ import itertools
 import flat
 import numpy as np
 import pytest
+from in_turn import examples
 from known_variables import (
     CASES,
     CHOOSING,
@@ -20,6 +21,7 @@ from known_variables import (
     optimum,
     signed_optimum,
 )
+from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore import sparse_pca
@@ -43,7 +45,7 @@ def test_the_tree_needs_no_good_start(knowledge):
     A = np.diag(np.arange(1.0, P + 1)) + 0.05
     worst = np.arange(P, 0, -1.0)
     x = flat.branch_and_bound(A, 3, kind="covariance", start=worst, **knowledge)
-    np.testing.assert_allclose(x.value, optimum(A, 3, **knowledge), rtol=1e-9)
+    assert_allclose(x.value, optimum(A, 3, **knowledge), rtol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["tpower", "greedy"])
@@ -103,10 +105,44 @@ def _greedily(A, k, groups, include=(), exclude=(), nonnegative=None, count="gro
 def test_greedy_takes_one_unit_after_another(knowledge, k):
     for seed in range(4):
         X = data(80 + seed)
-        x = flat.sparse_pca(X, 1, cardinality=k, method="greedy", **knowledge)
+        x = flat.sparse_pca(X, 1, cardinality=k, method="greedy", strategy="forward", **knowledge)
         S, best = _greedily(np.cov(X, rowvar=False), k, **{"groups": np.arange(P)} | knowledge)
-        np.testing.assert_allclose(x.explained_variance[0], best, rtol=1e-9)
+        assert_allclose(x.explained_variance[0], best, rtol=1e-9)
         assert set(np.flatnonzero(x.loadings[:, 0])) <= set(S)
+
+
+@pytest.mark.parametrize(
+    "known", [{"groups": [0, 0, 1, 1, 2, 3, 3, 3]}, {"nonnegative": [1, 1, -1, 0, 1, -1, 0, 1]}]
+)
+def test_greedy_from_both_ends(known):
+    """By default the better of both, which is the best of all; backward by its own steps."""
+    groups = np.array(known.get("groups", range(8)))
+    k, short = (2 if "groups" in known else 3), {"auto": 0, "forward": 0, "backward": 0}
+    for seed in range(examples(24)):
+        A = np.cov(np.random.default_rng(seed).standard_normal((12, 8)), rowvar=False)
+
+        def value(units, A=A):
+            S = np.flatnonzero(np.isin(groups, units))
+            B = A[np.ix_(S, S)]
+            signs = known.get("nonnegative")
+            return np.linalg.eigvalsh(B)[-1] if signs is None else signed_optimum(B, np.array(signs)[S])
+
+        best, units = (
+            max(value(c) for c in itertools.combinations(set(groups.tolist()), k)),
+            set(groups.tolist()),
+        )
+        while len(units) > k:
+            units = units - {max(units, key=lambda g: value([*(units - {g})]))}
+        for strategy in short:
+            x = flat.sparse_pca(
+                A, 1, cardinality=k, method="greedy", strategy=strategy, kind="covariance", **known
+            )
+            found = x.explained_variance[0]
+            short[strategy] += found < best * (1 - 1e-9)
+            if strategy == "backward":
+                np.testing.assert_allclose(found, value([*units]), rtol=1e-9)
+    assert short["auto"] <= 1
+    assert short["auto"] <= min(short["forward"], short["backward"])
 
 
 def test_greedy_begins_with_the_best_pair_where_all_tie():
@@ -114,16 +150,15 @@ def test_greedy_begins_with_the_best_pair_where_all_tie():
     for known in ({"groups": np.arange(13)}, {"nonnegative": np.ones(13)}):
         x = flat.sparse_pca(A, 1, cardinality=2, method="greedy", kind="covariance", **known)
         best = optimum(A, 2) if "groups" in known else 1 + np.triu(A, 1).max()
-        np.testing.assert_allclose(x.explained_variance, best, rtol=1e-9)
+        assert_allclose(x.explained_variance, best, rtol=1e-9)
 
 
 def test_greedy_adds_what_gains_nothing_yet():
     """The first variable has no covariances; two others explain more together."""
     A = np.diag([3.0, 0.1, 0.1, 0.1, 0.1])
     A[1:, 1:] += 1.9
-    x = sparse_pca(
-        A, 1, cardinality=3, method="greedy", kind="covariance", choice=spcacore.Choice(groups=np.arange(5))
-    )
+    method, choice = spcacore.Greedy(strategy="forward"), spcacore.Choice(groups=np.arange(5))
+    x = sparse_pca(A, 1, cardinality=3, method=method, kind="covariance", choice=choice)
     assert np.flatnonzero(x.loadings[:, 0]).tolist() == [1, 2]
 
 
@@ -133,12 +168,12 @@ def test_greedy_tries_the_most_promising_of_many():
     x = sparse_pca(
         A, 1, cardinality=3, method="greedy", kind="covariance", choice=spcacore.Choice(groups=np.arange(200))
     )
-    np.testing.assert_allclose(x.explained_variance[0], np.linalg.eigvalsh(A[-3:, -3:])[-1], rtol=1e-9)
+    assert_allclose(x.explained_variance[0], np.linalg.eigvalsh(A[-3:, -3:])[-1], rtol=1e-9)
     A[np.diag_indices(200)] = 1  # variances that tie
     x = sparse_pca(
         A, 1, cardinality=3, method="greedy", kind="covariance", choice=spcacore.Choice(groups=np.arange(200))
     )
-    np.testing.assert_allclose(x.explained_variance[0], 2, rtol=1e-9)
+    assert_allclose(x.explained_variance[0], 2, rtol=1e-9)
 
 
 def test_greedy_by_units_can_be_ended(monkeypatch):
@@ -174,10 +209,10 @@ def test_excluding_is_leaving_out(method, kind):
     fewer = M[:, kept] if kind == "data" else M[np.ix_(kept, kept)]
     ours = components(M, method, 2, kind, exclude=[0, 4])
     theirs = components(fewer, method, 2, kind)
-    np.testing.assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-7)
+    assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-7)
     assert not ours.loadings[[0, 4]].any()
-    np.testing.assert_allclose(ours.explained_variance, theirs.explained_variance)
-    np.testing.assert_allclose(ours.total_variance, theirs.total_variance)
+    assert_allclose(ours.explained_variance, theirs.explained_variance)
+    assert_allclose(ours.total_variance, theirs.total_variance)
 
 
 @pytest.mark.parametrize("options", [{"scale": True}, {"center": False}, {"scale": np.arange(1.0, P + 1)}])
@@ -187,7 +222,7 @@ def test_excluding_beside_every_treatment(options):
     fewer = {n: v[1:] if isinstance(v, np.ndarray) else v for n, v in options.items()}
     ours = flat.sparse_pca(X, 2, cardinality=3, exclude=[0], **options)
     theirs = flat.sparse_pca(X[:, 1:], 2, cardinality=3, **fewer)
-    np.testing.assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
+    assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
 
 
 def test_excluding_from_data_with_missing_entries():
@@ -196,7 +231,7 @@ def test_excluding_from_data_with_missing_entries():
         sparse_pca(X, 2, cardinality=3, choice=spcacore.Choice(exclude=[0])),
         sparse_pca(X[:, 1:], 2, cardinality=3),
     )
-    np.testing.assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
+    assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
 
 
 def test_no_step_is_made_and_yet_nothing_excluded_is_left():
@@ -249,7 +284,7 @@ def test_an_l0_penalty_is_of_units_that_are_not_included(knowledge):
                 if value > most:
                     most, best = value, S
         x = flat.gpower(A, penalty, norm="l0", kind="covariance", **knowledge)
-        np.testing.assert_array_equal(np.flatnonzero(x.loading), best)
+        assert_array_equal(np.flatnonzero(x.loading), best)
 
 
 @pytest.mark.parametrize("knowledge", [{"include": [1, 5]}, {"groups": LABELS}, {"nonnegative": MIXED}])
@@ -266,7 +301,7 @@ def test_an_l1_penalty_ends_where_its_step_does(knowledge):
         size = np.linalg.norm(a[at])
         if size > 0 and group not in knowledge.get("include", []):
             a[at] *= max(1 - penalty / size, 0)
-    np.testing.assert_allclose(z, a / np.linalg.norm(a), atol=1e-6)
+    assert_allclose(z, a / np.linalg.norm(a), atol=1e-6)
     assert np.count_nonzero(z) < P
 
 
@@ -296,11 +331,11 @@ def test_a_step_under_an_l1_bound_is_solved(knowledge):
         assert (
             sum(np.linalg.norm(x[choice.unit == u]) for u in np.flatnonzero(~choice.included)) <= 1.3 + 1e-9
         )
-        np.testing.assert_allclose(a @ x, problem.value, rtol=1e-6)
+        assert_allclose(a @ x, problem.value, rtol=1e-6)
 
 
 def test_signs_are_those_of_the_data_turned():
     X, turn = data(11), np.where(np.arange(P) % 3 == 0, -1.0, 1.0)
     ours = sparse_pca(X * turn, 2, cardinality=4, choice=spcacore.Choice(signs=turn))
     theirs = sparse_pca(X, 2, cardinality=4, choice=spcacore.Choice(include=[], signs=np.ones(P)))
-    np.testing.assert_allclose(ours.loadings, theirs.loadings * turn[:, None], atol=1e-10)
+    assert_allclose(ours.loadings, theirs.loadings * turn[:, None], atol=1e-10)

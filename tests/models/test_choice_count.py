@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from in_turn import examples
 from known_variables import signed_optimum
+from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore.models.elastic_net import elastic_nets
@@ -101,11 +102,11 @@ def test_components_have_room_and_bounds(method, mixture, k):
     assert result.explained_variance[0] <= best * (1 + 1e-9)
     assert best <= result.upper_bound[0] * (1 + 1e-9)
     if method == "branch_and_bound":
-        np.testing.assert_allclose(result.explained_variance[0], best, rtol=1e-9)
+        assert_allclose(result.explained_variance[0], best, rtol=1e-9)
     for v, size in zip(result.loadings.T, (k, 5), strict=True):
         assert_feasible(v, size, **mixture)
     more = flat.sparse_pca(A, 1, cardinality=k, **options).extend(A, 1, cardinality=5)
-    np.testing.assert_array_equal(more.loadings, result.loadings)
+    assert_array_equal(more.loadings, result.loadings)
 
 
 def test_a_bound_is_of_the_room_and_not_of_what_was_found():
@@ -127,7 +128,7 @@ def test_refinement_keeps_to_the_room():
     poor[[5, 6], 0] = 1
     V = flat.refine(A, poor, cardinality=5, kind="covariance", **COUNTED)
     assert_feasible(V[:, 0], 5)
-    np.testing.assert_allclose(V[:, 0] @ A @ V[:, 0], optimum(A, 5), rtol=1e-9)
+    assert_allclose(V[:, 0] @ A @ V[:, 0], optimum(A, 5), rtol=1e-9)
     assert_feasible(flat.refine(A, poor, kind="covariance", **COUNTED)[:, 0], 2)
     options = {"cardinality": [5, 4], "kind": "covariance", "certify": True, **COUNTED}
     before = flat.sparse_pca(A, 2, **options)
@@ -148,7 +149,7 @@ def test_the_fewest_variables_of_whole_groups():
         options = {"kind": "covariance", "method": "branch_and_bound", **COUNTED}
         result = flat.sparse_pca(A, 1, explained=0.6, **options)
         assert_feasible(result.loadings[:, 0], k)
-        np.testing.assert_allclose(result.explained_variance[0], optimum(A, k), rtol=1e-9)
+        assert_allclose(result.explained_variance[0], optimum(A, k), rtol=1e-9)
 
 
 def test_bounds_count_what_groups_may_have():
@@ -168,7 +169,7 @@ def test_bounds_count_what_groups_may_have():
     fewer = spcacore.optimality_bound(
         A, 4, kind="covariance", choice=spcacore.Choice(exclude=[3, 4])
     ).upper_bound
-    np.testing.assert_allclose(
+    assert_allclose(
         fewer, spcacore.optimality_bound(A[np.ix_(kept, kept)], 4, kind="covariance").upper_bound, rtol=1e-9
     )
     with pytest.raises(ValueError, match=r"cardinality must be in \[1, 5\], not 6: 5 groups not excluded"):
@@ -245,11 +246,11 @@ def test_components_under_a_prior(mixture):
     assert result.explained_variance[0] <= optimum(A, 6, **mixture) * (1 + 1e-9)
     assert result.explained_variance[0] >= 0.9 * optimum(A, 6, **mixture)
     more = flat.soppca(X, 1, 6, **COUNTED, **mixture).extend(X, 1, cardinality=4)
-    np.testing.assert_array_equal(more.loadings, result.loadings)
+    assert_array_equal(more.loadings, result.loadings)
     same = spcacore.soppca(X, 1, 4, choice=spcacore.Choice(groups=np.arange(P) // 2, count="variables"))
     pairs = spcacore.soppca(X, 1, 2, choice=spcacore.Choice(groups=np.arange(P) // 2))
-    np.testing.assert_allclose(same.loadings, pairs.loadings)
-    np.testing.assert_allclose(same.gain, pairs.gain)
+    assert_allclose(same.loadings, pairs.loadings)
+    assert_allclose(same.gain, pairs.gain)
 
 
 # ---- elastic nets
@@ -272,8 +273,8 @@ def test_thresholds_keep_what_is_largest_and_has_room(mixture):
         c = A @ v if signs is None else np.where(A @ v * signs < 0, 0, A @ v)
         best = max(np.linalg.norm(c[S]) for S in full_sets(k, **known))
         kept = np.where(x != 0, c, 0)
-        np.testing.assert_allclose(np.linalg.norm(kept), best, rtol=1e-9)
-        np.testing.assert_allclose(x, kept / np.linalg.norm(kept), atol=1e-7)
+        assert_allclose(np.linalg.norm(kept), best, rtol=1e-9)
+        assert_allclose(x, kept / np.linalg.norm(kept), atol=1e-7)
         if signs is None:  # what is maximized is x'AAx
             values = [np.linalg.eigvalsh((A @ A)[np.ix_(S, S)])[-1] for S in full_sets(k, **known)]
             assert 0.9 * max(values) <= x @ A @ A @ x <= max(values) * (1 + 1e-9)
@@ -307,7 +308,7 @@ def test_an_elastic_net_has_room_and_is_solved(mixture):
             slope = r[own] - (0 if included[own[0]] or norm == 0 else level * b[own] / norm)
             if signs is not None:  # at zero the sign may not change
                 slope = np.where((b[own] == 0) & (slope * signs[own] < 0), 0, slope)
-            np.testing.assert_allclose(slope, 0, atol=1e-6)
+            assert_allclose(slope, 0, atol=1e-6)
         room = k - size[used].sum()
         others = [g for g in np.unique(GROUPS[kept]) if g not in used and size[g] <= room]
         full += not others

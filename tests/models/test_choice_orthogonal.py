@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 from known_variables import LABELS, MIXED, P, assert_feasible, covariance, data, signed_ratio_optimum
+from numpy.testing import assert_allclose
 
 import spcacore
 from spcacore import sparse_pca
@@ -72,8 +73,8 @@ def test_scotlass_where_nothing_more_is_known_than_that_each_variable_is_a_group
         flat.sparse_pca(A, 3, groups=np.arange(P), **given),
         flat.sparse_pca(A, 3, **given),
     )
-    np.testing.assert_allclose(ours.explained_variance, theirs.explained_variance, rtol=1e-5)
-    np.testing.assert_allclose(ours.loadings, theirs.loadings, atol=1e-3)
+    assert_allclose(ours.explained_variance, theirs.explained_variance, rtol=1e-5)
+    assert_allclose(ours.loadings, theirs.loadings, atol=1e-3)
 
 
 @pytest.mark.share(6)
@@ -87,7 +88,7 @@ def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
         )
     V, choice = x.loadings, Supports.checked(P, None, **flat.known(NOTHING | known))
     assert V.shape[1] >= 2
-    np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-10)
+    assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-10)
     for v in V.T:
         assert_feasible(v, None, **known)
         assert renormalize or cost(choice, v) <= 1.7 * (1 + 1e-9)
@@ -95,7 +96,7 @@ def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
     A = np.cov(X, rowvar=False)
     if not renormalize:
         _, again = orthogonal_bounding(choice, 1.7, V[:, :1])(A @ V[:, 1])
-        np.testing.assert_allclose(again / np.linalg.norm(again), V[:, 1], atol=1e-3)
+        assert_allclose(again / np.linalg.norm(again), V[:, 1], atol=1e-3)
 
 
 def test_nonnegative_orthogonal_loadings_share_no_variable():
@@ -129,7 +130,7 @@ def test_scotlass_by_itself_beside_earlier_loadings():
         choice=spcacore.Choice(groups=LABELS),
     ).loading
     assert abs(first @ second) < 1e-10
-    np.testing.assert_allclose(
+    assert_allclose(
         first,
         spcacore.pmd(
             A,

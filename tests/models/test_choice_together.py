@@ -14,6 +14,7 @@ import scipy.sparse
 from extras import optional, skipping
 from in_turn import examples
 from known_variables import EACH, LABELS, MIXED, P, assert_feasible, components, covariance, data, optimum
+from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore import _core, sparse_pca
@@ -133,7 +134,7 @@ def test_refinement_makes_wrong_signs_zero():
     variances = [spcacore.explained_variance(A, U, kind="covariance").sum() for U in (turned, V)]
     assert variances[0] == pytest.approx(variances[1], rel=1e-3)
     assert abs(V[:, 0] @ V[:, 1]) < 1 - 1e-3  # not nearly the same loading twice
-    np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1)
+    assert_allclose(np.linalg.norm(V, axis=0), 1)
 
 
 @pytest.mark.parametrize(
@@ -194,11 +195,11 @@ def test_certificates_know_of_signs_and_of_what_is_included():
     A = np.full((6, 6), -0.15) + np.diag([1.15, 1.15, 1.15, 1.15, 1.15, 4])
     options = {"cardinality": 3, "kind": "covariance", "certify": True, "exclude": [5]}
     positive = flat.sparse_pca(A, 1, nonnegative=np.ones(6), **options)
-    np.testing.assert_allclose(positive.upper_bound[0], 1)  # no two variables go together
+    assert_allclose(positive.upper_bound[0], 1)  # no two variables go together
     assert flat.sparse_pca(A, 1, **options).upper_bound[0] > 1.1
     given = flat.sparse_pca(A, 1, include=[0, 1, 2], **(options | {"exclude": None}))
-    np.testing.assert_allclose(given.upper_bound[0], 1.15)
-    np.testing.assert_allclose(given.explained_variance[0], 1.15)
+    assert_allclose(given.upper_bound[0], 1.15)
+    assert_allclose(given.explained_variance[0], 1.15)
 
 
 def test_a_share_takes_as_many_variables_as_it_needs_beside_what_is_included():
@@ -238,7 +239,7 @@ def test_elastic_nets_among_some_variables(how, knowledge, monkeypatch):
     whole = _spca_of_few(X, **how, **knowledge)
     monkeypatch.setattr("spcacore.models.net_steps.WORKING_SET_VARIABLES", 3)
     monkeypatch.setattr("spcacore.models.net_steps.JOINING_VARIABLES", 1)
-    np.testing.assert_allclose(_spca_of_few(X, **how, **knowledge).loadings, whole.loadings, atol=1e-6)
+    assert_allclose(_spca_of_few(X, **how, **knowledge).loadings, whole.loadings, atol=1e-6)
 
 
 @pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
@@ -254,7 +255,7 @@ def test_an_elastic_net_is_solved(knowledge):
         signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]
         value = cp.quad_form(b, cp.psd_wrap(K)) - 2 * c @ b + 2 * level * sums
         cp.Problem(cp.Minimize(value), signs).solve(solver="CLARABEL")
-        np.testing.assert_allclose(found, b.value, atol=2e-4)
+        assert_allclose(found, b.value, atol=2e-4)
         cost = choice.norms(found)[~choice.included].sum()
         assert found @ K @ found - 2 * c @ found + 2 * level * cost <= value.value + 1e-12
 
@@ -279,14 +280,14 @@ def test_an_elastic_net_that_knows_nothing_is_the_plain_one():
         G, c = F.T @ F / n, F.T @ F @ rng.standard_normal(P) / n
         K, rule = G + 1e-6 * np.eye(P), choice.rule(2)
         found, expected = _core.unit_net(rule, K, c, np.zeros(P))[0], np.linalg.solve(K, c)
-        np.testing.assert_allclose(found, expected, atol=1e-5 * abs(expected).max())
+        assert_allclose(found, expected, atol=1e-5 * abs(expected).max())
         for k in range(1, 5):
             none = np.zeros(0, np.intp), np.zeros(0)
             _, index, value, level = _core.elastic_net(G, c, k, 1e-6, 0.0, 1e-14, *none)
             b, ours = sparse_net(choice, K, c, k, np.zeros(P), 0.0)
-            np.testing.assert_array_equal(np.flatnonzero(b), np.sort(index))
-            np.testing.assert_allclose(b[index], value, atol=1e-7)
-            np.testing.assert_allclose(ours, level, rtol=1e-7)
+            assert_array_equal(np.flatnonzero(b), np.sort(index))
+            assert_allclose(b[index], value, atol=1e-7)
+            assert_allclose(ours, level, rtol=1e-7)
 
 
 @pytest.mark.parametrize("ridge", [None, np.inf])
@@ -294,8 +295,8 @@ def test_elastic_nets_without_what_is_excluded(ridge):
     X, kept = data(21), np.arange(2, P)
     ours = spcacore.spca(X, 2, penalty=20.0, ridge=ridge, choice=spcacore.Choice(exclude=[0, 1]))
     theirs = spcacore.spca(X[:, kept], 2, penalty=20.0, ridge=ridge)
-    np.testing.assert_allclose(ours.ridge, theirs.ridge)
-    np.testing.assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-6)
+    assert_allclose(ours.ridge, theirs.ridge)
+    assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-6)
 
 
 @pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
@@ -309,7 +310,7 @@ def test_an_elastic_net_of_infinite_ridge_is_solved(knowledge):
     signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]
     problem = cp.Problem(cp.Minimize(cp.sum_squares(b) - 2 * c @ b + 0.8 * sums), signs)
     problem.solve(solver="CLARABEL")
-    np.testing.assert_allclose(B[:, 0], b.value, atol=1e-4)
+    assert_allclose(B[:, 0], b.value, atol=1e-4)
 
 
 def test_a_matrix_without_variance():
@@ -360,7 +361,7 @@ def test_estimators_know_variables_by_name(kind):
         expected = np.vstack((pair.loadings_x.T, pair.loadings_y.T))
         with pytest.raises(ValueError, match="groups of Y must have every variable; it lacks 'v0'"):
             estimators.SparseCCA(choice=(None, spcacore.Choice(groups={"v1": 0}))).fit(frame, other)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)  # a frame may lie in another order
+    assert_allclose(found, expected, rtol=1e-12)  # a frame may lie in another order
 
 
 @pytest.mark.share(2)

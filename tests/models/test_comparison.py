@@ -12,6 +12,7 @@ from html_tools import Columns, balanced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, spanned_variance
 from scipy.sparse.linalg import aslinearoperator
 
@@ -70,11 +71,11 @@ def test_given_loadings_are_a_result(which):
     result = from_loadings(V, M, **options)
     U = V / np.linalg.norm(V, axis=0)
     tol = tolerance(which)
-    np.testing.assert_allclose(result.loadings, U, rtol=1e-6)
+    assert_allclose(result.loadings, U, rtol=1e-6)
     Z = standardized(which)
     S = Z.T @ Z / (len(Z) - 1)
     together = [spanned_variance(S, U[:, : t + 1]) for t in range(3)]
-    np.testing.assert_allclose(np.cumsum(result.explained_variance), together, rtol=tol)
+    assert_allclose(np.cumsum(result.explained_variance), together, rtol=tol)
     assert result.cardinality.tolist() == np.count_nonzero(V, axis=0).tolist()
     if which == "operator":
         assert result.total_variance is None
@@ -82,17 +83,15 @@ def test_given_loadings_are_a_result(which):
     else:
         assert result.total_variance == pytest.approx(np.trace(S), rel=tol)
         ratio = np.diff([0, *together]) / np.trace(S)
-        np.testing.assert_allclose(result.explained_variance_ratio, ratio, rtol=tol)
+        assert_allclose(result.explained_variance_ratio, ratio, rtol=tol)
     assert result.kind == options.get("kind", "data")
     if which in ("data", "scaled", "uncentered"):
         scale = Z.std(axis=0, ddof=1) / X.std(axis=0, ddof=1) if which == "scaled" else 1
-        np.testing.assert_allclose(result.transform(X), Z @ U, atol=1e-10)
+        assert_allclose(result.transform(X), Z @ U, atol=1e-10)
         weights = np.linalg.lstsq(U, Z.T, rcond=None)[0]
         rows = (U @ weights).T / scale + (X.mean(axis=0) if which != "uncentered" else 0)
-        np.testing.assert_allclose(result.reconstruct(result.transform(X)), rows, atol=1e-9)
-        np.testing.assert_allclose(
-            result.dense_ratio, np.linalg.eigvalsh(S)[:-4:-1] / np.trace(S), rtol=1e-10
-        )
+        assert_allclose(result.reconstruct(result.transform(X)), rows, atol=1e-9)
+        assert_allclose(result.dense_ratio, np.linalg.eigvalsh(S)[:-4:-1] / np.trace(S), rtol=1e-10)
     assert result.n_samples == (None if options.get("kind") else np.shape(X)[0])
 
 
@@ -118,7 +117,7 @@ def test_names_of_given_loadings():
         result = from_loadings(loadings, data, **options)
         assert result.names == tuple(names)
         r = result.n_components
-        np.testing.assert_array_equal(result.loadings, plain.loadings[:, :r])
+        assert_array_equal(result.loadings, plain.loadings[:, :r])
     assert from_loadings(turned, X).names == tuple(names[::-1])
     with pytest.raises(ValueError, match=r"loadings must have .* without 'v0', with the unknown 'w'"):
         from_loadings(V.rename(index={"v0": "w"}), frame)
@@ -152,11 +151,9 @@ def test_measures(which, reference):
         for name in VARIANCE_DEFINITIONS:
             S = Z.T @ Z / (len(Z) - 1)
             expected = explained_variance(S, u, name, kind="covariance")
-            np.testing.assert_allclose(c.explained_variance[name][i], expected, rtol=tol)
+            assert_allclose(c.explained_variance[name][i], expected, rtol=tol)
             if which != "operator":
-                np.testing.assert_allclose(
-                    c.explained_variance_ratio[name][i], expected / np.trace(S), rtol=tol
-                )
+                assert_allclose(c.explained_variance_ratio[name][i], expected / np.trace(S), rtol=tol)
         assert c.cardinality[i].tolist() == np.count_nonzero(u, axis=0).tolist()
         w = U[reference]
         cosine = abs(u.T @ w)
@@ -186,10 +183,10 @@ def test_measures(which, reference):
             assert c.correlation[i][t] == pytest.approx(correlation, abs=tol)
         for t in set(range(u.shape[1])) - {t for t, _ in matched}:
             assert (c.matched[i][t], c.angle[i][t], c.overlap[i][t], c.correlation[i][t]) == (-1, 90, 0, 0)
-        np.testing.assert_allclose(c.subspace_angles[i], principal_angles(u, w), atol=1e-5)
+        assert_allclose(c.subspace_angles[i], principal_angles(u, w), atol=1e-5)
     if which != "operator":
         S = Z.T @ Z
-        np.testing.assert_allclose(c.dense_ratio, np.linalg.eigvalsh(S)[:-5:-1] / np.trace(S), rtol=tol)
+        assert_allclose(c.dense_ratio, np.linalg.eigvalsh(S)[:-5:-1] / np.trace(S), rtol=tol)
 
 
 def principal_angles(V, W):
@@ -233,7 +230,7 @@ def test_order_signs_and_lengths_change_nothing(seed, r, s, zero):
         first, second = getattr(plain, name)[1][order], getattr(other, name)[1]
         if name == "matched" and zero:
             continue  # with a zero loading any is as good
-        np.testing.assert_allclose(second, first, atol=1e-9)
+        assert_allclose(second, first, atol=1e-9)
     assert all((o >= 0).all() and (o <= 1).all() for o in other.overlap)
     assert all((a >= 0).all() and (a <= 90 + 1e-9).all() for a in other.angle)
     assert all((abs(x) <= 1).all() for x in other.correlation)
@@ -275,11 +272,11 @@ def test_options_are_those_of_the_results():
     ]
     c = compare(results, X)
     assert c.labels == ("tpower", "greedy")
-    np.testing.assert_allclose(c.total_variance, 9)
+    assert_allclose(c.total_variance, 9)
     for result, values in zip(results, c.explained_variance["cumulative"], strict=True):
-        np.testing.assert_allclose(values, result.explained_variance, rtol=1e-10)
+        assert_allclose(values, result.explained_variance, rtol=1e-10)
     plain = compare([*results, sparse(9)], X, scale=False, center=False)
-    np.testing.assert_allclose(plain.total_variance, np.trace(covariance(X, center=False)))
+    assert_allclose(plain.total_variance, np.trace(covariance(X, center=False)))
     of_covariance = [
         spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance"),
         spcacore.sca(A, 2, l1_bound=4, kind="covariance"),
@@ -390,11 +387,11 @@ def test_frame_of_a_comparison():
     assert table["matched"].tolist() == [m + 1 for matched in c.matched for m in matched]
     assert table["nonzeros"].tolist() == [n for counts in c.cardinality for n in counts]
     for name in ("sign", "shared", "overlap", "angle", "correlation"):
-        np.testing.assert_array_equal(table[name], np.concatenate(getattr(c, name)))
+        assert_array_equal(table[name], np.concatenate(getattr(c, name)))
     for name in VARIANCE_DEFINITIONS:
         values = np.concatenate(c.explained_variance[name])
-        np.testing.assert_array_equal(table[f"variance_{name}"], values)
-        np.testing.assert_allclose(table[f"ratio_{name}"], values / 13)
+        assert_array_equal(table[f"variance_{name}"], values)
+        assert_allclose(table[f"ratio_{name}"], values / 13)
 
 
 def test_a_frame_needs_pandas(monkeypatch):

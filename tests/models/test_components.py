@@ -4,6 +4,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import data_arrays, data_file, products
 
 import spcacore
@@ -18,7 +19,7 @@ def test_components_of_an_operator_are_extended():
     whole = sparse_pca(A, 3, cardinality=2, kind="covariance")
     some = sparse_pca(products(lambda v: A @ v, 4), 2, cardinality=2, kind="covariance")
     more = some.extend(products(lambda v: A @ v, 4), 1)
-    np.testing.assert_allclose(more.loadings, whole.loadings, atol=1e-10)
+    assert_allclose(more.loadings, whole.loadings, atol=1e-10)
 
 
 def test_yuan_zhang_table_3():
@@ -39,7 +40,7 @@ def test_shen_huang_design():
         X, V = spcacore.datasets.make_spiked(50, 500, rng=seed)
         cosines.append(abs(V.T @ sparse_pca(X, 2, cardinality=10).loadings).max(axis=1))
     assert np.min(cosines) > 0.99
-    np.testing.assert_allclose(np.mean(cosines, axis=0), [0.9998, 0.9997], atol=1.5e-4)
+    assert_allclose(np.mean(cosines, axis=0), [0.9998, 0.9997], atol=1.5e-4)
 
 
 @pytest.mark.parametrize(("n", "p", "cardinality"), [(500, 5000, 20), (200, 2000, 30)])
@@ -59,15 +60,11 @@ def test_transform_and_reconstruct():
         Z = X - X.mean(axis=0)
         d = X.std(axis=0, ddof=1) if scale else np.ones(12)
         V = result.loadings
-        np.testing.assert_allclose(result.transform(X), (Z / d) @ V, atol=1e-12)
-        np.testing.assert_allclose(result.transform(X[3:5]), result.transform(X)[3:5], atol=1e-12)
-        np.testing.assert_allclose(
-            result.transform(scipy.sparse.csr_array(X)), result.transform(X), atol=1e-11
-        )
+        assert_allclose(result.transform(X), (Z / d) @ V, atol=1e-12)
+        assert_allclose(result.transform(X[3:5]), result.transform(X)[3:5], atol=1e-12)
+        assert_allclose(result.transform(scipy.sparse.csr_array(X)), result.transform(X), atol=1e-11)
         projected = (Z / d) @ V @ np.linalg.pinv(V)
-        np.testing.assert_allclose(
-            result.reconstruct(result.transform(X)), projected * d + X.mean(axis=0), atol=1e-11
-        )
+        assert_allclose(result.reconstruct(result.transform(X)), projected * d + X.mean(axis=0), atol=1e-11)
         share = np.linalg.norm(projected) ** 2 / np.linalg.norm(Z / d) ** 2
         assert result.explained_variance_ratio.sum() == pytest.approx(share, rel=1e-10)
 
@@ -110,11 +107,11 @@ def test_a_large_mean_in_single_precision_is_no_lack_of_variance():
     X[:, 40:50] += 800 * rng.standard_normal((100, 1))
     expected = sparse_pca(X, 3, cardinality=10)
     got = sparse_pca((X + 101325).astype(np.float32), 3, cardinality=10)
-    np.testing.assert_allclose(got.explained_variance, expected.explained_variance, rtol=2e-3)
-    np.testing.assert_array_equal(got.loadings[:, 0] != 0, expected.loadings[:, 0] != 0)
+    assert_allclose(got.explained_variance, expected.explained_variance, rtol=2e-3)
+    assert_array_equal(got.loadings[:, 0] != 0, expected.loadings[:, 0] != 0)
     small = scipy.sparse.diags_array(np.r_[1, 1e-4, np.full(50, 1e-6)].astype(np.float32)).tocsr()
     diagonal = sparse_pca(small, 3, cardinality=1, kind="covariance").explained_variance
-    np.testing.assert_allclose(diagonal, [1, 1e-4, 1e-6], rtol=1e-5)
+    assert_allclose(diagonal, [1, 1e-4, 1e-6], rtol=1e-5)
 
 
 def test_all_of_the_matrix_is_transformed_without_a_copy_of_it():
@@ -122,7 +119,7 @@ def test_all_of_the_matrix_is_transformed_without_a_copy_of_it():
     X = rng.standard_normal((300, 20000)) + 2 * rng.standard_normal((300, 1)) + 5
     result = sparse_pca(X, 1, cardinality=20000)
     expected = (X - X.mean(axis=0)) @ result.loadings
-    np.testing.assert_allclose(result.transform(X), expected, rtol=1e-9, atol=1e-9)
+    assert_allclose(result.transform(X), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_a_component_without_variance_ends_the_search():
@@ -165,7 +162,7 @@ def test_scores_by_many_loadings(layout, dtype):
         "reversed": lambda: X[::-1].copy()[::-1],
     }[layout]()
     found = scores(X, V, mean, None)
-    np.testing.assert_allclose(found, wide @ V[used], rtol=0, atol=1e-13 if dtype == np.float64 else 1e-4)
+    assert_allclose(found, wide @ V[used], rtol=0, atol=1e-13 if dtype == np.float64 else 1e-4)
     for i in (0, 7, 2303, 2304, n - 1):
         assert scores(X[i : i + 1], V, mean, None).tobytes() == found[i].tobytes()
     X[8, used[3]] = np.inf
@@ -184,18 +181,14 @@ def test_scores_by_few_loadings(order, dtype):
     expected = (X.astype(np.longdouble) - mean) @ V
     for r in range(1, 19):
         found = scores(X, V[:, :r], mean, None)
-        np.testing.assert_allclose(
-            found, expected[:, :r], rtol=0, atol=1e-12 if dtype == np.float64 else 1e-3
-        )
-        np.testing.assert_array_equal(scores(X, V[:, r - 1 : r], mean, None), found[:, r - 1 :])
+        assert_allclose(found, expected[:, :r], rtol=0, atol=1e-12 if dtype == np.float64 else 1e-3)
+        assert_array_equal(scores(X, V[:, r - 1 : r], mean, None), found[:, r - 1 :])
 
 
 def test_scores_whose_sum_overflows():
     """A product with two entries is exact here; all scores together have no finite sum."""
     X = np.full((40, 2), 2.0**1022)
-    np.testing.assert_array_equal(
-        scores(X, np.array([[1.0], [0.5]]), None, None), np.full((40, 1), 1.5 * 2.0**1022)
-    )
+    assert_array_equal(scores(X, np.array([[1.0], [0.5]]), None, None), np.full((40, 1), 1.5 * 2.0**1022))
 
 
 @pytest.mark.parametrize("form", ["csr", "csc"])
@@ -218,5 +211,5 @@ def test_scores_of_sparse_data_in_any_order(shape, form, options):
     result = flat.sparse_pca(X, 2, cardinality=6, **options, **screening)
     Z = dense - dense.mean(axis=0) if options.get("center", True) else dense
     Z = Z / dense.std(axis=0, ddof=1) if "scale" in options else Z
-    np.testing.assert_allclose(result.scores, Z @ result.loadings, atol=1e-10)
-    np.testing.assert_array_equal(X.indices, kept)
+    assert_allclose(result.scores, Z @ result.loadings, atol=1e-10)
+    assert_array_equal(X.indices, kept)

@@ -9,6 +9,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, orthogonalized
 
 from spcacore import _validation, deflate
@@ -46,8 +47,8 @@ def test_formula(method, dtype, order, seed):
     for t in range(3):
         A = deflated(A, xs[:, t], method, [xs[:, s] for s in range(t)])
         assert got[t + 1].dtype == dtype
-        np.testing.assert_array_equal(got[t + 1], got[t + 1].T)
-        np.testing.assert_allclose(got[t + 1], A, atol=1e-11 if dtype == np.float64 else 1e-3)
+        assert_array_equal(got[t + 1], got[t + 1].T)
+        assert_allclose(got[t + 1], A, atol=1e-11 if dtype == np.float64 else 1e-3)
 
 
 def test_the_table_of_the_guide():
@@ -77,7 +78,7 @@ def test_schur_complements_keep_what_is_zero(seed):
     """After Schur complements by the earlier loadings, A x = A q: with q or x, the same matrix."""
     A, xs = problem(seed)
     for one, other in zip(sequence(A, xs, "schur"), sequence(A, xs, "orthogonalized_schur"), strict=True):
-        np.testing.assert_allclose(other, one, atol=1e-9 * np.abs(A).max())
+        assert_allclose(other, one, atol=1e-9 * np.abs(A).max())
     A = A + 1  # but not where something else has removed them, or nothing
     x, q = xs[:, 1], xs[:, 1] - (xs[:, 0] @ xs[:, 1]) * xs[:, 0]
     q /= np.linalg.norm(q)
@@ -91,7 +92,7 @@ def test_schur_complements_keep_what_is_zero(seed):
 def test_all_agree_at_a_true_eigenvector(method):
     A, _ = problem(5)
     values, vectors = np.linalg.eigh(A)
-    np.testing.assert_allclose(
+    assert_allclose(
         deflate(A, vectors[:, -1], method),
         A - values[-1] * np.outer(vectors[:, -1], vectors[:, -1]),
         atol=1e-11,
@@ -119,7 +120,7 @@ def test_data_deflation_deflates_its_covariance(method, dtype, order, center, sh
         X = deflate(X, x, method, kind="data", center=center, earlier=E)
         assert X.dtype == dtype
         got = covariance(X, center) if shape[0] > 1 else np.outer(X[0], X[0]).astype(float)
-        np.testing.assert_allclose(got, expected, atol=1e-12 * 50 if dtype == np.float64 else 1e-4)
+        assert_allclose(got, expected, atol=1e-12 * 50 if dtype == np.float64 else 1e-4)
         earlier.append(x / np.linalg.norm(x))
 
 
@@ -130,11 +131,11 @@ def test_projection_touches_only_the_support():
     outside = np.setdiff1d(np.arange(30), [4, 9, 21])
     for method in ("projection", "hotelling"):
         B = deflate(A, x, method)
-        np.testing.assert_array_equal(B[np.ix_(outside, outside)], A[np.ix_(outside, outside)])
+        assert_array_equal(B[np.ix_(outside, outside)], A[np.ix_(outside, outside)])
     B = deflate(A, x, "hotelling")
-    np.testing.assert_array_equal(B[outside], A[outside])
+    assert_array_equal(B[outside], A[outside])
     X = np.random.default_rng(0).standard_normal((6, 30))
-    np.testing.assert_array_equal(deflate(X, x, kind="data")[:, outside], X[:, outside])
+    assert_array_equal(deflate(X, x, kind="data")[:, outside], X[:, outside])
 
 
 @pytest.mark.parametrize("method", DEFLATIONS)
@@ -142,12 +143,12 @@ def test_nothing_left_to_remove(method):
     A, xs = problem(2)
     if method.startswith("orthogonalized"):
         inside = xs[:, 0] + 2 * xs[:, 1]
-        np.testing.assert_array_equal(deflate(A, inside, method, earlier=xs[:, :2]), A)
+        assert_array_equal(deflate(A, inside, method, earlier=xs[:, :2]), A)
     null = np.zeros(8)
     null[0] = 1
     B = A.copy()
     B[0] = B[:, 0] = 0
-    np.testing.assert_array_equal(deflate(B, null, method), B)
+    assert_array_equal(deflate(B, null, method), B)
 
 
 @pytest.mark.parametrize("kind", ["covariance", "data"])
@@ -161,7 +162,7 @@ def test_overwrite(kind, order, method):
     assert not np.shares_memory(expected, A)
     assert A.tobytes() == before
     assert deflate(A, xs[:, 0], method, kind=kind, overwrite=True) is A
-    np.testing.assert_array_equal(A, expected)
+    assert_array_equal(A, expected)
     with pytest.raises(ValueError, match="overwrite"):
         deflate(A.tolist(), xs[:, 0], method, kind=kind, overwrite=True)
     A.flags.writeable = False
@@ -173,7 +174,7 @@ def test_overwrite(kind, order, method):
 @pytest.mark.parametrize("method", DEFLATIONS)
 def test_scale(method, size):
     A, xs = problem(6)
-    np.testing.assert_allclose(
+    assert_allclose(
         deflate(A * size, xs[:, 0] * size, method) / size, deflate(A, xs[:, 0], method), atol=1e-11
     )
 
@@ -190,7 +191,7 @@ def test_in_place_reads_only_what_it_touches():
             deflate(M, x, kind=kind)
         expected = deflate(np.nan_to_num(M), x, kind=kind)
         deflate(M, x, kind=kind, overwrite=True)
-        np.testing.assert_array_equal(np.nan_to_num(M), expected)
+        assert_array_equal(np.nan_to_num(M), expected)
         M[4, 8] = np.nan
         before = M.tobytes()
         with pytest.raises(ValueError, match="where x is not zero, has 1 entry that is NaN"):
@@ -209,9 +210,9 @@ def test_schur_of_data_leaves_what_is_zero_to_rounding(order, dtype):
     x = np.zeros(20)
     x[[2, 5]] = 0.6, 0.8
     once = deflate(X, x, "schur", kind="data")
-    np.testing.assert_array_equal(deflate(once, x, "schur", kind="data"), once)
+    assert_array_equal(deflate(once, x, "schur", kind="data"), once)
     both = deflate(deflate(X, np.eye(20)[0], "schur", kind="data"), np.eye(20)[1], "schur", kind="data")
-    np.testing.assert_array_equal(deflate(both, np.eye(20)[0] + np.eye(20)[1], "schur", kind="data"), both)
+    assert_array_equal(deflate(both, np.eye(20)[0] + np.eye(20)[1], "schur", kind="data"), both)
 
 
 @pytest.mark.parametrize("method", DEFLATIONS)
@@ -246,7 +247,7 @@ def test_what_each_variable_has_left(form, deflation):
         state = state.deflate(index, x[index], lambda _: 0.0)
         P = np.eye(12) - np.outer(x, x)
         A = P @ A @ P if deflation == "projection" else A - (x @ A @ x) * np.outer(x, x)
-        np.testing.assert_allclose(data.in_units(state.diagonal), np.diag(A), rtol=1e-10)
+        assert_allclose(data.in_units(state.diagonal), np.diag(A), rtol=1e-10)
 
 
 def test_a_large_matrix_is_copied_in_parts(monkeypatch):
@@ -258,5 +259,5 @@ def test_a_large_matrix_is_copied_in_parts(monkeypatch):
     for X in (wide[:7, :6].copy(), np.asfortranarray(wide[:7, :6]), wide[::2, ::2], wide.T[::2, 2::2]):
         before = X.copy()
         deflated_data = deflate(X, x, "projection", kind="data", center=False)
-        np.testing.assert_allclose(deflated_data, X - X @ np.outer(x, x), atol=1e-14)
-        np.testing.assert_array_equal(X, before)
+        assert_allclose(deflated_data, X - X @ np.outer(x, x), atol=1e-14)
+        assert_array_equal(X, before)

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from in_turn import examples
+from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 import spcacore
@@ -30,14 +31,14 @@ def test_the_density_is_the_given_one_on_the_subspace(k, vectors):
             continue
         a, B, divergence = information_projection(mean, C, k, earlier=Q if vectors else None)
         assert np.count_nonzero(B.diagonal()) <= k
-        np.testing.assert_allclose(np.c_[a, B].T @ Q, 0, atol=1e-9)
+        assert_allclose(np.c_[a, B].T @ Q, 0, atol=1e-9)
         values, U = np.linalg.eigh(B)
         N = U[:, -(k - vectors) :]
         assert values[: -(k - vectors)].max(initial=0) < 1e-9 * values[-1] < values[-(k - vectors)]
         points = a + np.random.default_rng(seed).standard_normal((6, k - vectors)) @ N.T
         inside = multivariate_normal(N.T @ a, N.T @ B @ N).logpdf(points @ N)
         given = multivariate_normal(mean, C).logpdf(points)
-        np.testing.assert_allclose(given - inside, -divergence, atol=1e-7)
+        assert_allclose(given - inside, -divergence, atol=1e-7)
 
 
 def test_the_support_of_least_divergence():
@@ -61,7 +62,7 @@ def test_the_mode_of_given_signs(signs):
     for seed in range(examples(12)):
         mean, C, _ = drawn(seed)
         a, B, _ = information_projection(mean, C, signs=signs)
-        np.testing.assert_allclose(B, C)
+        assert_allclose(B, C)
         best, K = np.inf, np.linalg.inv(C)
         for size in range(6):
             for S in map(list, combinations(range(5), size)):
@@ -79,8 +80,8 @@ def test_the_posteriors_of_a_component():
     result = spcacore.oppca(X, 2)
     C = np.eye(8) / (result.posterior_precision[1] + 1)  # the prior is N(0, I)
     a, B, _ = information_projection(result.means[:, 1], C, earlier=result.means[:, 0])
-    np.testing.assert_allclose(a, result.means[:, 1], atol=1e-8)
-    np.testing.assert_allclose(B, result.posterior_covariance(1), atol=1e-8)
+    assert_allclose(a, result.means[:, 1], atol=1e-8)
+    assert_allclose(B, result.posterior_covariance(1), atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
 from kernel_tools import NEW, TRAIN, gaussian, matched, samples
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 
 from spcacore import kernel_pca
@@ -59,12 +60,12 @@ def test_scores_and_transform_are_those_of_scikit_learn(kernel, way):
     expected = reference.transform(TRAIN)
     atol = rtol * np.abs(expected).max()
     sign = np.sign((ours.scores * expected).sum(axis=0))
-    np.testing.assert_allclose(ours.scores * sign, expected, atol=atol)
-    np.testing.assert_allclose(ours.transform(NEW) * sign, reference.transform(NEW), atol=atol)
-    np.testing.assert_allclose(ours.transform(TRAIN), ours.scores, atol=10 * atol)
-    np.testing.assert_allclose(ours.eigenvalues, reference.eigenvalues_, rtol=1e-12)
-    np.testing.assert_allclose((ours.scores**2).sum(axis=0), ours.eigenvalues, rtol=1e-12)
-    np.testing.assert_allclose(ours.scores.var(axis=0, ddof=1), ours.explained_variance, rtol=1e-12)
+    assert_allclose(ours.scores * sign, expected, atol=atol)
+    assert_allclose(ours.transform(NEW) * sign, reference.transform(NEW), atol=atol)
+    assert_allclose(ours.transform(TRAIN), ours.scores, atol=10 * atol)
+    assert_allclose(ours.eigenvalues, reference.eigenvalues_, rtol=1e-12)
+    assert_allclose((ours.scores**2).sum(axis=0), ours.eigenvalues, rtol=1e-12)
+    assert_allclose(ours.scores.var(axis=0, ddof=1), ours.explained_variance, rtol=1e-12)
     assert ours.solver == ("lapack" if way == "lapack" else "lanczos")
     largest = ours.scores[np.abs(ours.scores).argmax(axis=0), np.arange(4)]
     assert (largest > 0).all()
@@ -76,16 +77,14 @@ def test_pre_images_are_those_of_scikit_learn(kernel):
     ours = kernel_pca(TRAIN, 4, kernel=kernel, ridge=0.1, **KERNELS[kernel][0])
     new = reference.transform(NEW)
     sign = np.sign((ours.scores * reference.transform(TRAIN)).sum(axis=0))
-    np.testing.assert_allclose(
-        ours.inverse_transform(new * sign), reference.inverse_transform(new), atol=1e-9
-    )
+    assert_allclose(ours.inverse_transform(new * sign), reference.inverse_transform(new), atol=1e-9)
 
 
 def test_defaults_of_gamma_degree_and_coef0_are_those_of_scikit_learn():
     for kernel, name in (("polynomial", "poly"), ("sigmoid", "sigmoid")):
         expected = KernelPCA(3, kernel=name, eigen_solver="dense").fit_transform(TRAIN)
         ours = kernel_pca(TRAIN, 3, kernel=kernel)
-        np.testing.assert_allclose(matched(ours.scores, expected), expected, atol=1e-10)
+        assert_allclose(matched(ours.scores, expected), expected, atol=1e-10)
 
 
 def test_precomputed_and_callable():
@@ -100,8 +99,8 @@ def test_precomputed_and_callable():
         (kernel_pca(laplacian(TRAIN, TRAIN), 5, kernel="precomputed", memory_limit=0), laplacian(NEW, TRAIN)),
     ):
         sign = np.sign((ours.scores * expected).sum(axis=0))
-        np.testing.assert_allclose(ours.scores * sign, expected, atol=1e-8)
-        np.testing.assert_allclose(ours.transform(rows) * sign, new, atol=1e-8)
+        assert_allclose(ours.scores * sign, expected, atol=1e-8)
+        assert_allclose(ours.transform(rows) * sign, new, atol=1e-8)
     assert kernel_pca(TRAIN[:50], 2, kernel=laplacian).kernel == "laplacian"
 
 
@@ -117,13 +116,13 @@ def test_double_centring_and_the_sign_in_the_exponent(seed, bandwidth):
     H = np.eye(15) - 1 / 15
     ours = kernel_pca(X, 3, bandwidth=bandwidth)
     values = scipy.linalg.eigvalsh(H @ K @ H)[::-1]
-    np.testing.assert_allclose(ours.eigenvalues, values[:3], rtol=1e-8)
-    np.testing.assert_allclose(H @ K @ H @ ours.scores, ours.scores * ours.eigenvalues, atol=1e-10)
-    np.testing.assert_allclose(ours.explained_variance_ratio, values[:3] / values.sum(), rtol=1e-8)
-    np.testing.assert_allclose(ours.scores.sum(axis=0), 0, atol=1e-10)
+    assert_allclose(ours.eigenvalues, values[:3], rtol=1e-8)
+    assert_allclose(H @ K @ H @ ours.scores, ours.scores * ours.eigenvalues, atol=1e-10)
+    assert_allclose(ours.explained_variance_ratio, values[:3] / values.sum(), rtol=1e-8)
+    assert_allclose(ours.scores.sum(axis=0), 0, atol=1e-10)
     if bandwidth < 2:
         every = kernel_pca(X, 14, bandwidth=bandwidth)
-        np.testing.assert_allclose(every.scores @ every.scores.T, H @ K @ H, atol=1e-10)
+        assert_allclose(every.scores @ every.scores.T, H @ K @ H, atol=1e-10)
         assert (every.eigenvalues > 0).all()
 
 
@@ -134,7 +133,7 @@ def test_far_rows_lie_where_the_kernel_is_zero():
     far = ours.transform([[1e6] * 5, [-1e8, 1e8, 0, 0, 0]])
     K = gaussian(X, X, 2.0)
     U = ours.scores / ours.eigenvalues
-    np.testing.assert_allclose(far, np.tile(-K.mean(axis=0) @ U, (2, 1)), atol=1e-10)
+    assert_allclose(far, np.tile(-K.mean(axis=0) @ U, (2, 1)), atol=1e-10)
 
 
 def test_a_wide_bandwidth_gives_pca_to_all_digits():
@@ -142,8 +141,8 @@ def test_a_wide_bandwidth_gives_pca_to_all_digits():
     X = samples(1)
     expected = PCA(3, svd_solver="full").fit_transform(X)
     ours = kernel_pca(X, 3, bandwidth=1e7)
-    np.testing.assert_allclose(matched(ours.scores, expected) * 1e7, expected, atol=1e-8)
-    np.testing.assert_allclose(ours.transform(X), ours.scores, rtol=1e-6, atol=1e-15)
+    assert_allclose(matched(ours.scores, expected) * 1e7, expected, atol=1e-8)
+    assert_allclose(ours.transform(X), ours.scores, rtol=1e-6, atol=1e-15)
 
 
 def test_the_default_bandwidth_is_the_median_distance():
@@ -153,7 +152,7 @@ def test_the_default_bandwidth_is_the_median_distance():
     X = samples(3, n=3000)
     sampled = [kernel_pca(X, 1, random_features=5, rng=seed).bandwidth for seed in (None, None, 1)]
     assert sampled[0] == sampled[1] != sampled[2]
-    np.testing.assert_allclose(sampled, np.median(pdist(X)), rtol=0.05)
+    assert_allclose(sampled, np.median(pdist(X)), rtol=0.05)
 
 
 # ---- how it is computed ---------------------------------------------------------------------------------
@@ -171,9 +170,9 @@ def test_tiles_of_any_size_give_the_same(kernel, monkeypatch):
             if size == 1 and "memory_limit" in way:
                 continue
             ours = kernel_pca(X, 3, kernel=kernel, **options, **way)
-            np.testing.assert_allclose(ours.scores, expected.scores, atol=1e-7)
-            np.testing.assert_allclose(ours.eigenvalues, expected.eigenvalues, rtol=1e-11)
-            np.testing.assert_allclose(ours.transform(new), expected.transform(new), atol=1e-7)
+            assert_allclose(ours.scores, expected.scores, atol=1e-7)
+            assert_allclose(ours.eigenvalues, expected.eigenvalues, rtol=1e-11)
+            assert_allclose(ours.transform(new), expected.transform(new), atol=1e-7)
 
 
 def test_solver_is_chosen_by_size():
@@ -193,7 +192,7 @@ def test_lapack_takes_over_where_lanczos_does_not_converge(monkeypatch):
     monkeypatch.setattr(eigen, "largest_eigenpairs", never)
     ours = kernel_pca(TRAIN, 3, solver="lanczos")
     assert ours.solver == "lapack"
-    np.testing.assert_allclose(ours.scores, kernel_pca(TRAIN, 3, solver="lapack").scores, atol=1e-10)
+    assert_allclose(ours.scores, kernel_pca(TRAIN, 3, solver="lapack").scores, atol=1e-10)
 
 
 def test_block_lanczos_restarts_and_says_when_it_does_not_converge(monkeypatch):
@@ -206,7 +205,7 @@ def test_block_lanczos_restarts_and_says_when_it_does_not_converge(monkeypatch):
     )
     ours = kernel_pca(X, 2, kernel="linear", memory_limit=0)
     assert sum(counted) > 9 * 16
-    np.testing.assert_allclose(ours.scores, expected.scores, atol=1e-6)
+    assert_allclose(ours.scores, expected.scores, atol=1e-6)
     monkeypatch.setattr(gram, "LANCZOS_PASSES", 3)
     with pytest.warns(RuntimeWarning, match="not converged in 3 products"):
         kernel_pca(X, 2, kernel="linear", memory_limit=0)
@@ -216,7 +215,7 @@ def test_few_samples_exhaust_block_lanczos():
     X = samples(4, n=9)
     for r in (1, 3, 8):
         ours, expected = (kernel_pca(X, r, memory_limit=limit) for limit in (0, None))
-        np.testing.assert_allclose(ours.scores, expected.scores, atol=1e-9)
+        assert_allclose(ours.scores, expected.scores, atol=1e-9)
 
 
 def test_memory():
@@ -243,12 +242,12 @@ def test_tight_groups_far_apart(dtype):
     groups = (rng.standard_normal((4, 6)) * (1e4 if dtype == np.float32 else 1e8)).astype(dtype)
     X = np.repeat(groups, 5, axis=0)
     ours = kernel_pca(X, 3, bandwidth=1.0)
-    np.testing.assert_allclose(ours.eigenvalues, 5, rtol=1e-5 if dtype == np.float32 else 1e-12)
+    assert_allclose(ours.eigenvalues, 5, rtol=1e-5 if dtype == np.float32 else 1e-12)
     kernel = gram.Kernel("rbf", 6, bandwidth=1.0, shift=X.mean(axis=0))
     rows = kernel.rows(groups + np.linspace(0, 1, 4)[:, None].astype(dtype))
     tile = np.empty((4, 4), dtype)
     kernel.tile(rows, slice(0, 4), rows, slice(0, 4), tile)
-    np.testing.assert_array_equal(tile, np.eye(4) - 1)
+    assert_array_equal(tile, np.eye(4) - 1)
 
 
 def test_distances_in_float32_far_from_the_middle():
@@ -261,15 +260,15 @@ def test_distances_in_float32_far_from_the_middle():
     for X in (near, scipy.sparse.csr_array(near)):
         ours = kernel_pca(X, 4, bandwidth=1.0)
         assert ours.scores.dtype == np.float32
-        np.testing.assert_allclose(ours.eigenvalues, expected, rtol=1e-5)
-        np.testing.assert_allclose(ours.transform(X), ours.scores, atol=1e-5)
+        assert_allclose(ours.eigenvalues, expected, rtol=1e-5)
+        assert_allclose(ours.transform(X), ours.scores, atol=1e-5)
 
 
 def test_out_of_range_is_said():
     with pytest.warns(RuntimeWarning, match="exceeds the number range"):
         huge = kernel_pca(samples(5) * 1e160, 2, kernel="linear")
     assert np.isinf(huge.eigenvalues).all()
-    np.testing.assert_allclose(huge.scores / 1e160, kernel_pca(samples(5), 2, kernel="linear").scores)
+    assert_allclose(huge.scores / 1e160, kernel_pca(samples(5), 2, kernel="linear").scores)
 
 
 def test_an_indefinite_kernel_gives_its_positive_part():
@@ -278,7 +277,7 @@ def test_an_indefinite_kernel_gives_its_positive_part():
     K = (U * [5.0, 2.0, -7.0, -1.0]) @ U.T
     for options in ({}, {"solver": "lanczos"}, {"memory_limit": 0}):
         ours = kernel_pca(K, 2, kernel="precomputed", **options)
-        np.testing.assert_allclose(ours.eigenvalues, [5, 2], rtol=1e-10)
+        assert_allclose(ours.eigenvalues, [5, 2], rtol=1e-10)
         assert ours.explained_variance_ratio is None  # a negative trace
         with pytest.raises(ValueError, match="the centered kernel matrix has only 2"):
             kernel_pca(K, 3, kernel="precomputed", **options)
@@ -292,13 +291,13 @@ def test_results_keep_a_copy_of_the_samples():
     K.flags.writeable = False
     kernel_pca(K, 2, kernel="precomputed")
     for result in (ours, features):
-        np.testing.assert_allclose(result.transform(X), result.scores, atol=1e-10)
+        assert_allclose(result.transform(X), result.scores, atol=1e-10)
     assert "rbf" in repr(ours)
     assert "20 random features" in repr(features)
     moved = X.copy()
     result = kernel_pca(moved, 2)
     moved[:] = 0  # a copy is kept
-    np.testing.assert_allclose(result.transform(X), result.scores, atol=1e-10)
+    assert_allclose(result.transform(X), result.scores, atol=1e-10)
 
 
 def test_pre_images_recover_rows_from_many_components():
@@ -307,7 +306,7 @@ def test_pre_images_recover_rows_from_many_components():
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
     noisy = circle + 0.1 * np.random.default_rng(0).standard_normal(circle.shape)
     exact = kernel_pca(circle, 8, bandwidth=1.0, ridge=1e-8)
-    np.testing.assert_allclose(exact.inverse_transform(exact.scores), circle, atol=1e-4)
+    assert_allclose(exact.inverse_transform(exact.scores), circle, atol=1e-4)
     smooth = kernel_pca(noisy, 2, bandwidth=1.0, ridge=0.1)
     back = smooth.inverse_transform(smooth.scores)
     spread = [np.abs(np.linalg.norm(Y, axis=1) - 1).std() for Y in (noisy, back)]
@@ -361,9 +360,9 @@ def test_sparse_rows_far_from_zero(offset, dtype, kernel):
     found = kernel_pca(scipy.sparse.csr_array(far), 2, kernel=kernel, **options)
     tight = 1e-9 if dtype == np.float64 else 1e-4
     size = np.abs(expected.scores).max()
-    np.testing.assert_allclose(found.scores, expected.scores, atol=tight * size)
+    assert_allclose(found.scores, expected.scores, atol=tight * size)
     again = found.transform(scipy.sparse.csr_array(far[:4]))
-    np.testing.assert_allclose(again, expected.scores[:4], atol=tight * size)
+    assert_allclose(again, expected.scores[:4], atol=tight * size)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csr_array])
@@ -382,14 +381,14 @@ def test_weights_are_repeated_rows_of_every_kernel(options, layout):
     rows = np.repeat(np.arange(40), weight)
     one = kernel_pca(layout(X), 3, sample_weight=weight, **options)
     all_ = kernel_pca(layout(X[rows]), 3, **options)
-    np.testing.assert_allclose(one.explained_variance, all_.explained_variance, rtol=1e-10)
-    np.testing.assert_allclose(one.explained_variance_ratio, all_.explained_variance_ratio, rtol=1e-10)
-    np.testing.assert_allclose(one.scores, all_.transform(X), atol=1e-9)
-    np.testing.assert_allclose(one.transform(X), one.scores, atol=1e-9)
+    assert_allclose(one.explained_variance, all_.explained_variance, rtol=1e-10)
+    assert_allclose(one.explained_variance_ratio, all_.explained_variance_ratio, rtol=1e-10)
+    assert_allclose(one.scores, all_.transform(X), atol=1e-9)
+    assert_allclose(one.transform(X), one.scores, atol=1e-9)
     assert one.bandwidth == pytest.approx(all_.bandwidth)
     if "ridge" in options:
         back = [x.inverse_transform(one.scores) for x in (one, all_)]
-        np.testing.assert_allclose(*back, atol=1e-9)
+        assert_allclose(*back, atol=1e-9)
 
 
 def test_weights_of_a_precomputed_kernel_and_of_blocks():
@@ -399,12 +398,12 @@ def test_weights_of_a_precomputed_kernel_and_of_blocks():
     linear = kernel_pca(X, 2, kernel="linear", sample_weight=weight)
     centered = np.sqrt(weight)[:, None] * (X - weight @ X / weight.sum())
     expected = np.linalg.svd(centered, compute_uv=False)[:2] ** 2
-    np.testing.assert_allclose(linear.eigenvalues, expected, rtol=1e-10)
-    np.testing.assert_allclose(given.scores, linear.scores, atol=1e-12)
+    assert_allclose(linear.eigenvalues, expected, rtol=1e-10)
+    assert_allclose(given.scores, linear.scores, atol=1e-12)
     whole, parts = (
         kernel_pca(rows, 2, random_features=20, sample_weight=weight) for rows in (X, [X[:11], X[11:]])
     )
-    np.testing.assert_allclose(parts.scores, whole.scores, atol=1e-12)
+    assert_allclose(parts.scores, whole.scores, atol=1e-12)
     with pytest.raises(ValueError, match="sample_weight has 29 entries for 30 rows"):
         kernel_pca(X, 2, sample_weight=weight[1:])
     with pytest.raises(ValueError, match="n_components must be"):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 
 from spcacore import l1_rotation, varimax
 
@@ -30,8 +31,8 @@ def test_l1_rotation_of_two_columns_is_the_best_of_all_angles(seed, single):
     )
     eps = 1e-5 if single else 1e-8
     assert np.abs(rotated).sum() == pytest.approx(sums.min(), rel=2 * eps)
-    np.testing.assert_allclose(rotated, Y @ R, atol=1e-5 if single else 1e-12)
-    np.testing.assert_allclose(R.T @ R, np.eye(2), atol=1e-6 if single else 1e-14)
+    assert_allclose(rotated, Y @ R, atol=1e-5 if single else 1e-12)
+    assert_allclose(R.T @ R, np.eye(2), atol=1e-6 if single else 1e-14)
 
 
 @given(seed=st.integers(0, 2**32))
@@ -42,10 +43,10 @@ def test_l1_rotation_is_orthogonal_and_no_pair_gains(seed):
     Y = rng.standard_t(3, (p, r))
     before = Y.copy()
     rotated, R = l1_rotation(Y)
-    np.testing.assert_array_equal(Y, before)
-    np.testing.assert_allclose(R.T @ R, np.eye(r), atol=1e-12)
+    assert_array_equal(Y, before)
+    assert_allclose(R.T @ R, np.eye(r), atol=1e-12)
     assert np.linalg.det(R) == pytest.approx(1)
-    np.testing.assert_allclose(rotated, Y @ R, atol=1e-11 * np.abs(Y).max())
+    assert_allclose(rotated, Y @ R, atol=1e-11 * np.abs(Y).max())
     total = np.abs(rotated).sum()
     assert total <= np.abs(varimax(Y)[0]).sum() * (1 + 1e-12)
     for a, b in itertools.combinations(range(r), 2):
@@ -72,9 +73,7 @@ def test_l1_rotation_recovers_an_exactly_sparse_basis(p, r, dtype):
         )
         place = cosine.argmax(axis=0)
         assert sorted(place) == list(range(r))
-        np.testing.assert_allclose(
-            np.abs(rotated[:, place]), np.abs(simple), atol=1e-5 if dtype == np.float32 else 1e-6
-        )
+        assert_allclose(np.abs(rotated[:, place]), np.abs(simple), atol=1e-5 if dtype == np.float32 else 1e-6)
     varimaxed = varimax(mixed)[0]
     assert (np.abs(varimaxed) > 1e-4).sum() > 2 * np.count_nonzero(simple)  # alone it does not find them
 

@@ -11,6 +11,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import in_turn
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
     best_quotient,
     covariance,
@@ -79,7 +80,7 @@ def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
     result = quiet(X, 3, deflation=deflation, **sparse(method))
     V = result.loadings
     assert V.shape[1] >= 1
-    np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1, atol=1e-12)
+    assert_allclose(np.linalg.norm(V, axis=0), 1, atol=1e-12)
     assert (V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])] > 0).all()
     size = A.max()
     for x, after in zip(V.T, deflations(A, V, deflation)[1:], strict=True):
@@ -124,7 +125,7 @@ def test_the_same_as_deflating_by_hand(name, deflation):
     result = flat.sparse_pca(X, 4, deflation=deflation, **options)
     for t, B in enumerate(deflations(covariance(X), result.loadings, deflation)[:-1]):
         x, B = result.loadings[:, t], (B + B.T) / 2
-        np.testing.assert_allclose(x, search(B).loading, atol=1e-5 if name == "pmd" else 1e-7)
+        assert_allclose(x, search(B).loading, atol=1e-5 if name == "pmd" else 1e-7)
         spanned = spanned_variance(covariance(X), result.loadings[:, : t + 1])
         assert result.explained_variance[: t + 1].sum() == pytest.approx(spanned, rel=1e-10)
 
@@ -138,7 +139,7 @@ def test_extending_is_the_same_as_asking_at_once(method, deflation):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         longer = part.extend(X, 2)
-    np.testing.assert_allclose(longer.loadings, whole.loadings, atol=1e-10)
+    assert_allclose(longer.loadings, whole.loadings, atol=1e-10)
 
 
 @pytest.mark.parametrize("method", ["tpower", "gpower", "pmd", "scotlass", "thresholding"])
@@ -149,9 +150,9 @@ def test_values_are_the_leading_eigenvector_of_their_support(method):
         for values in (False, True)
     )
     S = np.flatnonzero(found)
-    np.testing.assert_array_equal(np.flatnonzero(raw), S)
+    assert_array_equal(np.flatnonzero(raw), S)
     x = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
-    np.testing.assert_allclose(abs(found[S]), abs(x), atol=1e-9)
+    assert_allclose(abs(found[S]), abs(x), atol=1e-9)
 
 
 @pytest.mark.share(4)
@@ -223,7 +224,7 @@ def test_nothing_feasible():
         result = sparse_pca(A, 3, cardinality=1, kind="covariance", deflation="uncorrelated")
     assert result.n_components == 1
     V = sparse_pca(A, 3, cardinality=1, kind="covariance", deflation="orthogonal").loadings
-    np.testing.assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))
+    assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))
 
 
 @pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 15), marks=pytest.mark.slow)], ids=str)
@@ -280,7 +281,7 @@ def test_small_matrix(name, nonnegative, same):
         choice=spcacore.Choice(signs=1 if nonnegative else None),
     )
     signs = np.sign(np.sum(ours.loadings * theirs, axis=0))
-    np.testing.assert_allclose((ours.loadings * signs)[:, :same], theirs[:, :same], atol=1e-6)
+    assert_allclose((ours.loadings * signs)[:, :same], theirs[:, :same], atol=1e-6)
     for t in range(same, 3):  # another third component, of more variance
         Q = np.linalg.qr(theirs[:, :t])[0]
         P = np.eye(12) - Q @ Q.T
@@ -296,9 +297,9 @@ def test_published_rows_of_truncated_power():
         PITPROPS, 6, cardinality=[7, 2, 4, 3, 5, 4], start="eigenvector", **options
     ).loadings
     share = [explained_variance(PITPROPS, V, "raw", **options).sum() / 13 for V in (one, two)]
-    np.testing.assert_allclose(share, [0.7978, 0.8887], atol=5e-5)
+    assert_allclose(share, [0.7978, 0.8887], atol=5e-5)
     share = [explained_variance(PITPROPS, one, d, **options).sum() / 13 for d in ("adjusted", "cumulative")]
-    np.testing.assert_allclose(share, [0.7202, 0.7700], atol=5e-5)
+    assert_allclose(share, [0.7202, 0.7700], atol=5e-5)
 
 
 # ---- nonnegative truncated power --------------------------------------------------------------------
@@ -324,22 +325,22 @@ def test_the_operator_of_the_quotient(kind):
     Q = np.stack(state.basis, axis=1)
     P = np.eye(12) - Q @ Q.T
     B = P @ A @ P / problem.unit
-    np.testing.assert_allclose(dense_of(state.operator), B, atol=1e-12 * B.max())
-    np.testing.assert_allclose(_promise(state), np.diagonal(B) / np.diagonal(P), atol=1e-12 * B.max())
+    assert_allclose(dense_of(state.operator), B, atol=1e-12 * B.max())
+    assert_allclose(_promise(state), np.diagonal(B) / np.diagonal(P), atol=1e-12 * B.max())
     heavy = state.operator.with_penalty(3.0)
-    np.testing.assert_allclose(dense_of(heavy), B + 3 * P, atol=1e-12 * B.max())
+    assert_allclose(dense_of(heavy), B + 3 * P, atol=1e-12 * B.max())
     v = rng.standard_normal(12)
     v /= np.linalg.norm(v)
     rho = v @ B @ v / (v @ P @ v)
     y = (B + rho * Q @ Q.T) @ v
     quotient = state.operator.with_quotient()
-    np.testing.assert_allclose(quotient.apply(None, v), y, atol=1e-12 * B.max())
+    assert_allclose(quotient.apply(None, v), y, atol=1e-12 * B.max())
     index, value, objective = quotient.largest(None, v, 4)
-    np.testing.assert_allclose(value, y[index], atol=1e-12 * B.max())
+    assert_allclose(value, y[index], atol=1e-12 * B.max())
     assert objective == pytest.approx(rho, rel=1e-12)
     tau = 0.5 * np.abs(B @ v).max() / np.sqrt(v @ B @ v)
     index, value = state.operator.above(None, 5 * v, tau, relative=True)
-    np.testing.assert_array_equal(index, np.flatnonzero(np.abs(B @ v) > tau * np.sqrt(v @ B @ v)))
+    assert_array_equal(index, np.flatnonzero(np.abs(B @ v) > tau * np.sqrt(v @ B @ v)))
     assert 0 < len(index) < np.count_nonzero(5 * np.abs(B @ v) > tau)
 
 
@@ -357,7 +358,7 @@ def test_transposed_product(deflation):
         F = F - np.outer(F @ x, x) if deflation == "projection" else F - np.outer(u, u @ F)
     u = rng.standard_normal(30)
     scale = np.sqrt(problem.unit)  # of F in the operator's units
-    np.testing.assert_allclose(state.operator.backward(u) * scale, F.T @ u / 29, atol=1e-12 * np.abs(F).max())
+    assert_allclose(state.operator.backward(u) * scale, F.T @ u / 29, atol=1e-12 * np.abs(F).max())
 
 
 @pytest.mark.parametrize("kind", ["data", "covariance"])
@@ -382,18 +383,18 @@ def test_operator_and_diagonal_after_each_component(deflation, constraint, kind)
         x /= np.linalg.norm(x)
         before = state.diagonal.copy()
         after = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
-        np.testing.assert_array_equal(state.diagonal, before)
+        assert_array_equal(state.diagonal, before)
         state = after
         y = start @ x if constraint == "uncorrelated" else x
         A = deflated(A, y, formula, earlier)
         earlier.append(y)
         atol = 1e-12 * start.max()
-        np.testing.assert_allclose(dense_of(state.operator) * problem.unit, A, atol=atol)
-        np.testing.assert_allclose(state.diagonal * problem.unit, np.diagonal(A), atol=atol)
+        assert_allclose(dense_of(state.operator) * problem.unit, A, atol=atol)
+        assert_allclose(state.diagonal * problem.unit, np.diagonal(A), atol=atol)
     if len(state.basis):
         Q = np.stack(state.basis, axis=1)
-        np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-12)
-        np.testing.assert_allclose(Q @ (Q.T @ np.array(earlier).T), np.array(earlier).T, atol=atol)
+        assert_allclose(Q.T @ Q, np.eye(3), atol=1e-12)
+        assert_allclose(Q @ (Q.T @ np.array(earlier).T), np.array(earlier).T, atol=atol)
         again = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
         assert again.operator is state.operator
         assert len(again.loadings) == 4
@@ -413,12 +414,12 @@ def test_operator_and_diagonal_of_a_naive_residual(holes):
         index = np.flatnonzero(x)
         g = 0.7 * state.operator.forward(index, x[index])
         atol = 1e-12 * np.sum(F**2)
-        np.testing.assert_allclose(g * np.sqrt(problem.unit), 0.7 * F @ x, atol=atol)
+        assert_allclose(g * np.sqrt(problem.unit), 0.7 * F @ x, atol=atol)
         state = state.deflate(index, x[index], problem.noise, g)
         F = F - np.where(seen, np.outer(0.7 * F @ x, x), 0)
         A = F.T @ F / 29
-        np.testing.assert_allclose(dense_of(state.operator) * problem.unit, A, atol=atol)
-        np.testing.assert_allclose(state.diagonal * problem.unit, np.diagonal(A), atol=atol)
+        assert_allclose(dense_of(state.operator) * problem.unit, A, atol=atol)
+        assert_allclose(state.diagonal * problem.unit, np.diagonal(A), atol=atol)
     for j in range(12):  # of a variable that is removed only rounding is left, which is no variance below 0
         one, e = np.array([j]), np.ones(1)
         removed = Deflated.from_problem(problem, DEFLATIONS["naive"]).deflate(
@@ -470,6 +471,6 @@ def test_a_callable_of_few_variables_is_its_matrix(method, options, deflation):
         )
     )
     for other in (of_products, operator):
-        np.testing.assert_array_equal(other.loadings, matrix.loadings)
-        np.testing.assert_array_equal(other.explained_variance_ratio, matrix.explained_variance_ratio)
-    np.testing.assert_allclose(np.abs(rough.loadings), np.abs(matrix.loadings), atol=1e-4)
+        assert_array_equal(other.loadings, matrix.loadings)
+        assert_array_equal(other.explained_variance_ratio, matrix.explained_variance_ratio)
+    assert_allclose(np.abs(rough.loadings), np.abs(matrix.loadings), atol=1e-4)

@@ -11,6 +11,7 @@ from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance
 from scipy.sparse.linalg import aslinearoperator
 
@@ -60,15 +61,13 @@ def test_scikit_learn(data, dtype):
     rtol = 1e-10 if dtype == np.float64 else 1e-4
     for r in (1, 3, 5):
         ours, theirs = ppca(X, r), PCA(r, svd_solver="full").fit(Y)
-        np.testing.assert_allclose(ours.noise_variance, theirs.noise_variance_, rtol=rtol)
-        np.testing.assert_allclose(ours.explained_variance, theirs.explained_variance_, rtol=rtol)
-        np.testing.assert_allclose(
-            np.abs(ours.directions.T @ theirs.components_.T), np.eye(r), atol=100 * rtol
-        )
-        np.testing.assert_allclose(ours.score(X), theirs.score(Y), rtol=rtol)
-        np.testing.assert_allclose(ours.log_likelihood, len(X) * theirs.score(Y), rtol=rtol)
-        np.testing.assert_allclose(ours.score_samples(X[:9]), theirs.score_samples(Y[:9]), rtol=100 * rtol)
-        np.testing.assert_allclose(
+        assert_allclose(ours.noise_variance, theirs.noise_variance_, rtol=rtol)
+        assert_allclose(ours.explained_variance, theirs.explained_variance_, rtol=rtol)
+        assert_allclose(np.abs(ours.directions.T @ theirs.components_.T), np.eye(r), atol=100 * rtol)
+        assert_allclose(ours.score(X), theirs.score(Y), rtol=rtol)
+        assert_allclose(ours.log_likelihood, len(X) * theirs.score(Y), rtol=rtol)
+        assert_allclose(ours.score_samples(X[:9]), theirs.score_samples(Y[:9]), rtol=100 * rtol)
+        assert_allclose(
             ours.covariance(),
             theirs.get_covariance(),
             rtol=100 * rtol,
@@ -91,18 +90,16 @@ def test_tipping_and_bishop(shape, scale):
     D = np.diag(X.std(axis=0, ddof=1)) if scale else np.eye(p)
     W = U[:, :r] * np.sqrt(values[:r] - noise)
     C = W @ W.T + noise * np.eye(p)
-    np.testing.assert_allclose(result.covariance(), D @ C @ D, atol=1e-10)
-    np.testing.assert_allclose(
-        result.score_samples(X), observed_log_likelihood(X, X.mean(axis=0), D @ C @ D), rtol=1e-9
-    )
+    assert_allclose(result.covariance(), D @ C @ D, atol=1e-10)
+    assert_allclose(result.score_samples(X), observed_log_likelihood(X, X.mean(axis=0), D @ C @ D), rtol=1e-9)
     assert result.log_likelihood == pytest.approx(result.score_samples(X).sum(), rel=1e-10)
     free = p * r - r * (r - 1) / 2 + 1 + p
     assert result.bic == pytest.approx(-2 * result.log_likelihood + np.log(n) * free)
     V = result.loadings.astype(float)
     M = V.T @ V + noise * np.eye(r)
     Y = (X - X.mean(axis=0)) @ np.linalg.inv(D)
-    np.testing.assert_allclose(result.transform(X), Y @ V @ np.linalg.inv(M), atol=1e-9)
-    np.testing.assert_allclose(result.posterior_covariance(), noise * np.linalg.inv(M), atol=1e-12)
+    assert_allclose(result.transform(X), Y @ V @ np.linalg.inv(M), atol=1e-9)
+    assert_allclose(result.posterior_covariance(), noise * np.linalg.inv(M), atol=1e-12)
 
 
 @given(seed=st.integers(0, 2**32), wide=st.booleans())
@@ -126,7 +123,7 @@ def test_no_other_parameters_are_more_likely(seed, wide):
 def test_what_the_storage_does_not_tell():
     X = samples(3, 30, 8)
     for M in (X.T.copy(), np.where(np.abs(X) > 2, X, 0).T):  # more variables than samples
-        np.testing.assert_allclose(ppca(sp.csc_array(M), 3).loadings, ppca(M, 3).loadings, atol=1e-8)
+        assert_allclose(ppca(sp.csc_array(M), 3).loadings, ppca(M, 3).loadings, atol=1e-8)
     with pytest.raises(ValueError, match="total variance"):
         ppca(aslinearoperator(X), 2)
     assert ppca(covariance(X), 2, kind="covariance").log_likelihood is None
@@ -136,9 +133,9 @@ def test_large_sparse_data_by_lanczos():
     X = sp.random(80, 400, density=0.1, random_state=0, format="csr")
     sparse, dense = ppca(X, 4), ppca(X.toarray(), 4)
     assert sparse.noise_variance == pytest.approx(dense.noise_variance, rel=1e-10)
-    np.testing.assert_allclose(sparse.loadings, dense.loadings, atol=1e-8)
+    assert_allclose(sparse.loadings, dense.loadings, atol=1e-8)
     assert sparse.log_likelihood == pytest.approx(dense.log_likelihood, rel=1e-11)
-    np.testing.assert_allclose(sparse.transform(X), dense.transform(X.toarray()), atol=1e-8)
+    assert_allclose(sparse.transform(X), dense.transform(X.toarray()), atol=1e-8)
 
 
 def test_little_noise_and_the_rank():
@@ -150,14 +147,14 @@ def test_little_noise_and_the_rank():
     )
     Y = samples(1)
     whole = ppca(Y, 7)
-    np.testing.assert_allclose(whole.covariance(), covariance(Y), atol=1e-12)
+    assert_allclose(whole.covariance(), covariance(Y), atol=1e-12)
     assert whole.noise_variance == 0
     assert whole.n_parameters == 7 * 8 // 2 + 7
     expected = observed_log_likelihood(Y, Y.mean(axis=0), covariance(Y))
-    np.testing.assert_allclose(whole.score_samples(Y), expected, rtol=1e-9)
+    assert_allclose(whole.score_samples(Y), expected, rtol=1e-9)
     assert whole.log_likelihood == pytest.approx(expected.sum())
     holes = with_holes(Y, 0.3)
-    np.testing.assert_allclose(
+    assert_allclose(
         whole.score_samples(holes), observed_log_likelihood(holes, Y.mean(axis=0), covariance(Y)), rtol=1e-9
     )
     for Z, rank in ((Y[:5], 4), (np.column_stack([Y, Y[:, 0]]), 7)):
@@ -165,7 +162,7 @@ def test_little_noise_and_the_rank():
             full = ppca(Z, rank)
         assert full.noise_variance == 0
         assert full.log_likelihood == np.inf
-        np.testing.assert_allclose(full.covariance(), covariance(Z), atol=1e-10)
+        assert_allclose(full.covariance(), covariance(Z), atol=1e-10)
         with pytest.raises(ValueError, match="singular"):
             full.score(Z)
         with pytest.raises(ValueError, match=f"rank {rank}"):
@@ -175,9 +172,9 @@ def test_little_noise_and_the_rank():
 def test_samples_come_from_the_model():
     model = ppca(samples(5), 3)
     X = model.sample(200_000, rng=1)
-    np.testing.assert_allclose(X.mean(axis=0), model.mean, atol=0.05)
-    np.testing.assert_allclose(np.cov(X.T), model.covariance(), atol=0.15)
-    np.testing.assert_array_equal(model.sample(3, rng=1), model.sample(3, rng=1))
+    assert_allclose(X.mean(axis=0), model.mean, atol=0.05)
+    assert_allclose(np.cov(X.T), model.covariance(), atol=0.15)
+    assert_array_equal(model.sample(3, rng=1), model.sample(3, rng=1))
     assert (model.sample(3, rng=1) != model.sample(3, rng=2)).all()
     assert ppca(X, 3).noise_variance == pytest.approx(model.noise_variance, rel=0.02)
 
@@ -202,7 +199,7 @@ def test_missing_entries_by_direct_maximization():
         pytest.approx(-result.log_likelihood, rel=1e-10)
     )
     W = found.x[: p * r].reshape(p, r)
-    np.testing.assert_allclose(result.loadings @ result.loadings.T, W @ W.T, atol=1e-3)
+    assert_allclose(result.loadings @ result.loadings.T, W @ W.T, atol=1e-3)
     assert result.noise_variance == pytest.approx(np.exp(found.x[p * r]), rel=1e-3)
 
 
@@ -216,11 +213,9 @@ def test_em_never_lowers_the_likelihood(seed, share, center):
     assert (np.diff(result.trace) >= -1e-9 * np.abs(result.trace[:-1])).all()
     assert result.score_samples(X).sum() == pytest.approx(result.log_likelihood, rel=1e-9)
     W = result.loadings
-    np.testing.assert_allclose(W.T @ W, np.diag(result.explained_variance - result.noise_variance), atol=1e-9)
+    assert_allclose(W.T @ W, np.diag(result.explained_variance - result.noise_variance), atol=1e-9)
     mean = np.zeros(6) if result.mean is None else result.mean
-    np.testing.assert_allclose(
-        result.score_samples(X), observed_log_likelihood(X, mean, result.covariance()), rtol=1e-7
-    )
+    assert_allclose(result.score_samples(X), observed_log_likelihood(X, mean, result.covariance()), rtol=1e-7)
 
 
 @pytest.mark.parametrize("ddof", [0, 1])
@@ -231,13 +226,13 @@ def test_a_row_without_entries_leaves_the_closed_form(ddof, scale):
     holes = np.vstack([X, np.full(5, np.nan)])
     em, closed = ppca(holes, 2, ddof=0, scale=False, tol=1e-14), ppca(X, 2, ddof=0)
     assert em.method == "em"
-    np.testing.assert_allclose(em.covariance(), closed.covariance(), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(em.mean, closed.mean, atol=1e-6)
+    assert_allclose(em.covariance(), closed.covariance(), rtol=1e-5, atol=1e-5)
+    assert_allclose(em.mean, closed.mean, atol=1e-6)
     assert em.log_likelihood == pytest.approx(closed.log_likelihood, rel=1e-10)
     one = X.copy()
     one[0, 0] = np.nan  # nearly nothing is missing: nearly the closed form, also with these options
     a, b = ppca(one, 2, ddof=ddof, scale=scale), ppca(X, 2, ddof=ddof, scale=scale)
-    np.testing.assert_allclose(a.covariance(), b.covariance(), rtol=0.05, atol=0.2)
+    assert_allclose(a.covariance(), b.covariance(), rtol=0.05, atol=0.2)
     assert abs(a.log_likelihood - b.log_likelihood) < 8
     assert a.score_samples(one).sum() == pytest.approx(a.log_likelihood, rel=1e-9)
 
@@ -249,9 +244,9 @@ def test_divisor_of_missing_entries(scale):
     a, b = (ppca(X, 2, scale=scale, ddof=ddof, tol=1e-13, max_iter=9000) for ddof in (0, 1))
     assert a.method == b.method == "em"
     assert b.noise_variance == pytest.approx(a.noise_variance * 12 / 11, rel=1e-12)
-    np.testing.assert_allclose(b.covariance(), a.covariance() * 12 / 11, rtol=1e-10)
-    np.testing.assert_allclose(b.explained_variance, a.explained_variance * 12 / 11, rtol=1e-12)
-    np.testing.assert_array_equal(a.mean, b.mean)
+    assert_allclose(b.covariance(), a.covariance() * 12 / 11, rtol=1e-10)
+    assert_allclose(b.explained_variance, a.explained_variance * 12 / 11, rtol=1e-12)
+    assert_array_equal(a.mean, b.mean)
 
 
 def test_conditional_expectations():
@@ -263,15 +258,15 @@ def test_conditional_expectations():
     for i, x in enumerate(holes):
         o = ~np.isnan(x)
         gain = np.linalg.solve(C[np.ix_(o, o)], x[o] - model.mean[o])
-        np.testing.assert_allclose(filled[i], np.where(o, x, model.mean + C[:, o] @ gain), atol=1e-10)
-        np.testing.assert_allclose(Z[i], W[o].T @ gain, atol=1e-10)
+        assert_allclose(filled[i], np.where(o, x, model.mean + C[:, o] @ gain), atol=1e-10)
+        assert_allclose(Z[i], W[o].T @ gain, atol=1e-10)
         expected = np.eye(2) - W[o].T @ np.linalg.solve(C[np.ix_(o, o)], W[o])
-        np.testing.assert_allclose(S[i], expected, atol=1e-10)
-    np.testing.assert_array_equal(filled[~np.isnan(holes)], holes[~np.isnan(holes)])
+        assert_allclose(S[i], expected, atol=1e-10)
+    assert_array_equal(filled[~np.isnan(holes)], holes[~np.isnan(holes)])
     whole = ppca(X, p)  # no noise: the limit
     o = ~np.isnan(holes[0])
     gain = np.linalg.solve(covariance(X)[np.ix_(o, o)], holes[0][o] - X.mean(axis=0)[o])
-    np.testing.assert_allclose(
+    assert_allclose(
         whole.impute(holes[:1])[0, ~o], (X.mean(axis=0) + covariance(X)[:, o] @ gain)[~o], atol=1e-8
     )
     spread, U = whole.posterior_covariance(holes), whole.loadings
@@ -279,7 +274,7 @@ def test_conditional_expectations():
     for i, x in enumerate(holes):  # what the observed entries do not tell of z
         o = ~np.isnan(x)
         expected = np.eye(p) - U[o].T @ np.linalg.solve(U[o] @ U[o].T, U[o])
-        np.testing.assert_allclose(spread[i], expected, atol=1e-8)
+        assert_allclose(spread[i], expected, atol=1e-8)
         assert np.trace(spread[i]) == pytest.approx(p - np.count_nonzero(o), abs=1e-7)
 
 
@@ -287,15 +282,15 @@ def test_conditional_expectations():
 def test_missing_entries_at_any_scale(scale):
     X = with_holes(samples(8), 0.1)
     a, b = ppca(X, 2), ppca(X * scale, 2)
-    np.testing.assert_allclose(b.loadings, a.loadings * scale, rtol=1e-6, atol=1e-9 * scale)
-    np.testing.assert_allclose(b.noise_variance, a.noise_variance * scale**2, rtol=1e-6)
+    assert_allclose(b.loadings, a.loadings * scale, rtol=1e-6, atol=1e-9 * scale)
+    assert_allclose(b.noise_variance, a.noise_variance * scale**2, rtol=1e-6)
     count = np.count_nonzero(~np.isnan(X))
     assert b.log_likelihood == pytest.approx(a.log_likelihood - count * np.log(scale), rel=1e-9)
     single = ppca(X.astype(np.float32), 2)
     assert (
         single.loadings.dtype == single.mean.dtype == single.impute(X.astype(np.float32)).dtype == np.float32
     )
-    np.testing.assert_allclose(single.loadings, a.loadings, atol=1e-3)
+    assert_allclose(single.loadings, a.loadings, atol=1e-3)
 
 
 def test_callback():
@@ -319,5 +314,5 @@ def test_few_components_of_a_large_matrix():
     X = rng.standard_normal((900, 700)) * np.linspace(1, 3, 700)
     values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
     result = spcacore.ppca(X, 4)
-    np.testing.assert_allclose(result.explained_variance, values[:4], rtol=1e-12)
+    assert_allclose(result.explained_variance, values[:4], rtol=1e-12)
     assert result.noise_variance == pytest.approx(values[4:].mean(), rel=1e-12)

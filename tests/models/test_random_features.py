@@ -10,6 +10,7 @@ import scipy.sparse.linalg
 import scipy.stats
 from extras import optional
 from kernel_tools import TRAIN, Slices, gaussian, matched, samples
+from numpy.testing import assert_allclose, assert_array_equal
 
 from spcacore import kernel_pca, random_fourier_features
 from spcacore.models import gram
@@ -42,7 +43,7 @@ def test_the_error_falls_as_the_root_of_the_number_of_features():
         sampler.append(np.sqrt(np.mean(np.square([z @ z.T - K for z in Z]))))
     slope = np.polyfit(np.log(sizes), np.log(ours), 1)[0]
     assert -0.6 < slope < -0.4
-    np.testing.assert_allclose(ours, sampler, rtol=0.35)
+    assert_allclose(ours, sampler, rtol=0.35)
     assert ours[-1] < 1 / np.sqrt(6400)
 
 
@@ -50,15 +51,15 @@ def test_features_are_the_stated_cosines():
     X = samples(8)
     f = random_fourier_features(X, 30, bandwidth=1.5, rng=3)
     expected = np.sqrt(2 / 30) * np.cos((X - f.shift) @ f.weights + f.offset)
-    np.testing.assert_allclose(f.transform(X), expected, atol=1e-13)
-    np.testing.assert_allclose(f.transform(scipy.sparse.csr_array(X)), expected, atol=1e-12)
+    assert_allclose(f.transform(X), expected, atol=1e-13)
+    assert_allclose(f.transform(scipy.sparse.csr_array(X)), expected, atol=1e-12)
     assert f.transform(X.astype(np.float32)).dtype == np.float32
-    np.testing.assert_allclose(f.transform(X.astype(np.float32)), expected, atol=1e-5)
-    np.testing.assert_array_equal(f.kernel(X, X[:3]), f.transform(X) @ f.transform(X[:3]).T)
+    assert_allclose(f.transform(X.astype(np.float32)), expected, atol=1e-5)
+    assert_array_equal(f.kernel(X, X[:3]), f.transform(X) @ f.transform(X[:3]).T)
     same = random_fourier_features(X, 30, bandwidth=1.5, rng=3)
-    np.testing.assert_array_equal(same.weights, f.weights)
+    assert_array_equal(same.weights, f.weights)
     alone = random_fourier_features(5, 30, bandwidth=1.5, rng=3)
-    np.testing.assert_array_equal(alone.weights, f.weights)
+    assert_array_equal(alone.weights, f.weights)
     assert not alone.shift.any()
     many = random_fourier_features(40, 500, bandwidth=0.1)
     assert scipy.stats.kstest(many.weights.ravel() / 10, "norm").pvalue > 0.01
@@ -71,10 +72,10 @@ def test_kernel_pca_on_features_is_pca_of_the_features():
     ours = kernel_pca(X, 4, random_features=f)
     pca = PCA(4, svd_solver="full").fit(f.transform(X))
     expected = pca.transform(f.transform(X))
-    np.testing.assert_allclose(matched(ours.scores, expected), expected, atol=1e-10)
-    np.testing.assert_allclose(ours.explained_variance, pca.explained_variance_, rtol=1e-10)
-    np.testing.assert_allclose(ours.explained_variance_ratio, pca.explained_variance_ratio_, rtol=1e-10)
-    np.testing.assert_allclose(ours.transform(X), ours.scores, atol=1e-12)
+    assert_allclose(matched(ours.scores, expected), expected, atol=1e-10)
+    assert_allclose(ours.explained_variance, pca.explained_variance_, rtol=1e-10)
+    assert_allclose(ours.explained_variance_ratio, pca.explained_variance_ratio_, rtol=1e-10)
+    assert_allclose(ours.transform(X), ours.scores, atol=1e-12)
     assert (ours.scores[np.abs(ours.scores).argmax(axis=0), np.arange(4)] > 0).all()
     assert ours.features is f
     assert ours.bandwidth == f.bandwidth
@@ -119,8 +120,8 @@ def test_rows_by_blocks(dtype, tmp_path, monkeypatch):
         assert rows.most <= 1000
         assert peak < 6e6  # the features alone would be 10 MB
         f = expected.features
-        np.testing.assert_allclose(f.transform(rows), f.transform(X), atol=1e-5)
+        assert_allclose(f.transform(rows), f.transform(X), atol=1e-5)
         assert random_fourier_features(rows, 9).bandwidth == pytest.approx(expected.bandwidth, rel=1e-6)
     for one in ours:
         tol = 1e-9 if one.scores.dtype == np.float64 else 1e-4
-        np.testing.assert_allclose(one.scores, expected.scores, atol=tol)
+        assert_allclose(one.scores, expected.scores, atol=tol)

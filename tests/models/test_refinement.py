@@ -11,6 +11,7 @@ from calls import pca
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, data_arrays, optimum, spanned_variance
 from scipy.optimize import minimize
 from starts import few
@@ -86,7 +87,7 @@ def test_restarts_of_sparse_pca():
     options = {"kind": "covariance", "method": spcacore.TPower(rng=1)}
     once, again = (sparse_pca(PITPROPS, 3, 4, refine=attempts, **options) for attempts in (True, 3))
     V = sparse_pca(PITPROPS, 3, cardinality=4, kind="covariance", method=spcacore.TPower(rng=1)).loadings
-    np.testing.assert_array_equal(again.loadings, refine(PITPROPS, V, kind="covariance", n_restarts=2, rng=1))
+    assert_array_equal(again.loadings, refine(PITPROPS, V, kind="covariance", n_restarts=2, rng=1))
     assert again.explained_variance.sum() >= once.explained_variance.sum() * (1 - 1e-12)
     for wrong in (0, -1):
         with pytest.raises(ValueError, match="refine must be at least 1"):
@@ -195,9 +196,9 @@ def orthogonal_with_high_variance(A, used, rng):
 
 
 def check_orthogonal_refinement(A, V):
-    np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
+    assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
     W = refine(A, V, kind="covariance", constraint="orthogonal")
-    np.testing.assert_allclose(W.T @ W, np.eye(V.shape[1]), atol=1e-9)
+    assert_allclose(W.T @ W, np.eye(V.shape[1]), atol=1e-9)
     assert (np.count_nonzero(W, axis=0) <= np.count_nonzero(V, axis=0)).all()
     assert np.trace(W.T @ A @ W) >= np.trace(V.T @ A @ V) * (1 - 1e-9)
 
@@ -222,7 +223,7 @@ def test_orthogonal_loadings_of_high_variance_lose_none(supports, least):
     assert np.trace(V.T @ PITPROPS @ V) / 13 > least
     check_orthogonal_refinement(PITPROPS, V)
     rounded = refine(PITPROPS, V.round(6), kind="covariance", constraint="orthogonal")  # as read from a table
-    np.testing.assert_allclose(rounded.T @ rounded, np.eye(r), atol=1e-9)
+    assert_allclose(rounded.T @ rounded, np.eye(r), atol=1e-9)
     assert spanned_variance(PITPROPS, rounded) >= spanned_variance(PITPROPS, V) - 1e-4
 
 
@@ -255,7 +256,7 @@ def test_pit_props_with_orthogonal_loadings(r, k, least):
     V = sparse_pca(
         PITPROPS, r, cardinality=k, kind="covariance", refine=True, deflation="orthogonal"
     ).loadings
-    np.testing.assert_allclose(V.T @ V, np.eye(r), atol=1e-10)
+    assert_allclose(V.T @ V, np.eye(r), atol=1e-10)
     assert (np.count_nonzero(V, axis=0) <= k).all()
     assert np.trace(V.T @ PITPROPS @ V) / 13 >= least
 
@@ -322,9 +323,7 @@ def test_two_uncorrelated_loadings_against_all_pairs_of_supports():
         )
         assert abs(V[:, 0] @ A @ V[:, 1]) < 1e-9 * np.trace(A)
         assert (np.count_nonzero(V, axis=0) <= 2).all()
-        np.testing.assert_allclose(
-            refine(A, V, 2, constraint="uncorrelated", kind="covariance"), V, atol=1e-6
-        )
+        assert_allclose(refine(A, V, 2, constraint="uncorrelated", kind="covariance"), V, atol=1e-6)
         assert np.trace(V.T @ A @ V) >= np.trace(begun.T @ A @ begun) * (1 - 1e-9)
         short.append(1 - np.trace(V.T @ A @ V) / best_uncorrelated_pair(A))
     assert min(short) > -1e-3  # the oracle's directions are a grid
@@ -339,7 +338,7 @@ def test_two_orthogonal_loadings_against_all_pairs_of_supports():
         supports = [list(support) for support in combinations(range(5), 2)]
         best = max(best_orthogonal_pair(A, *pair) for pair in combinations_with_replacement(supports, 2))
         W = sparse_pca(A, 2, cardinality=2, kind="covariance", refine=True, deflation="orthogonal").loadings
-        np.testing.assert_allclose(W.T @ W, np.eye(2), atol=1e-10)
+        assert_allclose(W.T @ W, np.eye(2), atol=1e-10)
         reached = np.trace(W.T @ A @ W)
         assert reached <= best * (1 + 1e-9)
         short.append(1 - reached / best)
@@ -361,8 +360,8 @@ def test_certified_loadings_nearly_in_the_span_of_others(monkeypatch):
     monkeypatch.setattr("spcacore.models.alternation.refined", lambda *_: (both, True))
     A = np.array([[1.0, 0.25], [0.25, 0.5]])
     result = sparse_pca(A, 2, cardinality=2, kind="covariance", refine=True, certify=True)
-    np.testing.assert_allclose(result.explained_variance, [x @ A @ x, 1.5 - x @ A @ x], rtol=1e-4)
-    np.testing.assert_allclose(1 - result.explained_variance / result.upper_bound, result.gap, atol=1e-6)
+    assert_allclose(result.explained_variance, [x @ A @ x, 1.5 - x @ A @ x], rtol=1e-4)
+    assert_allclose(1 - result.explained_variance / result.upper_bound, result.gap, atol=1e-6)
     assert result.gap[1] < 1e-6
 
 
@@ -462,7 +461,7 @@ def test_loadings_without_variance_end():
     """Orthogonal ones are found by penalties that grow from a share of the variance: here from zero."""
     X, V = np.ones((8, 5)), np.eye(5)[:, :2]
     found = refine(X, V, constraint="orthogonal")
-    np.testing.assert_allclose(found.T @ found, np.eye(2), atol=1e-12)
+    assert_allclose(found.T @ found, np.eye(2), atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", [1, 4, 7, 9])
@@ -476,7 +475,7 @@ def test_last_bits_decide_nothing(seed):
         Y = np.nextafter(X, np.where(rng.random(X.shape) < 0.5, np.inf, -np.inf))[rng.permutation(80)]
         again = sparse_pca(Y, 3, 5, refine=True)
         assert np.array_equal(again.loadings != 0, found.loadings != 0)
-        np.testing.assert_allclose(again.explained_variance, found.explained_variance, rtol=1e-8)
+        assert_allclose(again.explained_variance, found.explained_variance, rtol=1e-8)
 
 
 def test_as_many_loadings_as_variables_of_which_one_is_constant():

@@ -12,6 +12,7 @@ from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, reference, samples
 from scipy.optimize import linear_sum_assignment
 
@@ -49,8 +50,8 @@ def test_leading_vectors(n, p, r):
     Q = np.linalg.svd(Z, full_matrices=False)[2][:r].T
     for order, dtype, atol in (("C", np.float64, 1e-6), ("F", np.float64, 1e-6), ("C", np.float32, 2e-3)):
         V = leading_vectors(as_problem(X.astype(dtype, order=order), scale=True), r)
-        np.testing.assert_allclose(V.T @ V, np.eye(r), atol=atol)
-        np.testing.assert_allclose(Q @ (Q.T @ V), V, atol=atol)
+        assert_allclose(V.T @ V, np.eye(r), atol=atol)
+        assert_allclose(Q @ (Q.T @ V), V, atol=atol)
 
 
 def test_leading_vectors_of_small_rank():
@@ -59,7 +60,7 @@ def test_leading_vectors_of_small_rank():
     with pytest.warns(RuntimeWarning, match="X has rank 2"):
         V = leading_vectors(as_problem(X), 4)
     Q = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:2].T
-    np.testing.assert_allclose(Q @ (Q.T @ V), V, atol=1e-8)
+    assert_allclose(Q @ (Q.T @ V), V, atol=1e-8)
 
 
 # ---- the authors' package, epca ---------------------------------------------------------------------
@@ -78,8 +79,8 @@ def test_pit_props_root_matrix(bound, atol):
     )
     n_iter, *pve = reference(f"pitprops_root_epca_sca_k6_gamma{bound}_niter_cpve")
     ours = sca(X, 6, l1_bound=bound, center=False)
-    np.testing.assert_allclose(ours.loadings, theirs, atol=atol)
-    np.testing.assert_allclose(ours.pve, pve, atol=atol)
+    assert_allclose(ours.loadings, theirs, atol=atol)
+    assert_allclose(ours.pve, pve, atol=atol)
     assert abs(ours.n_iter - n_iter) < 0.1 * n_iter
     assert ours.converged
 
@@ -87,15 +88,15 @@ def test_pit_props_root_matrix(bound, atol):
 def test_small_matrix():
     X, theirs = reference("small40x12_X"), reference("small_epca_sca_k3_soft_gamma5_loadings")
     ours = sca(X, 3, l1_bound=5)
-    np.testing.assert_allclose(ours.loadings, theirs, atol=2e-4)
-    np.testing.assert_allclose(ours.pve, reference("small_epca_sca_k3_soft_gamma5_niter_cpve")[1:], atol=1e-5)
-    np.testing.assert_allclose(ours.scores, (X - X.mean(axis=0)) @ ours.loadings, atol=1e-12)
+    assert_allclose(ours.loadings, theirs, atol=2e-4)
+    assert_allclose(ours.pve, reference("small_epca_sca_k3_soft_gamma5_niter_cpve")[1:], atol=1e-5)
+    assert_allclose(ours.scores, (X - X.mean(axis=0)) @ ours.loadings, atol=1e-12)
 
 
 @AS_DATA
 def test_the_correlation_matrix_taken_as_data():
     ours = sca(PITPROPS, 6, l1_bound=6)
-    np.testing.assert_allclose(
+    assert_allclose(
         ours.pve, [0.26487988, 0.39553800, 0.53817461, 0.66282761, 0.76841113, 0.83980453], atol=4e-5
     )
     assert np.count_nonzero(ours.loadings, axis=0).tolist() == [6, 2, 4, 4, 3, 2]
@@ -108,9 +109,9 @@ def test_sma_small_matrix():
     ours = sma(X, 3, sample_l1_bound=10, l1_bound=5, tol=1e-8)
     for mine, theirs in ((ours.loadings, y), (ours.scores, z)):
         cosine = np.abs(mine.T @ theirs) / np.outer(*(np.linalg.norm(M, axis=0) for M in (mine, theirs)))
-        np.testing.assert_allclose(np.sort(cosine.max(axis=0)), 1, atol=1e-4)
+        assert_allclose(np.sort(cosine.max(axis=0)), 1, atol=1e-4)
     assert np.linalg.norm(ours.middle) == pytest.approx(np.linalg.norm(b), rel=1e-4)
-    np.testing.assert_allclose(ours.middle, ours.scores.T @ X @ ours.loadings, atol=1e-8)
+    assert_allclose(ours.middle, ours.scores.T @ X @ ours.loadings, atol=1e-8)
 
 
 # ---- promises ---------------------------------------------------------------------------------------
@@ -131,12 +132,12 @@ def test_prs_is_polar_rotate_shrink(seed, share):
     kept = Y != 0
     if total > bound:  # one level everywhere: the projection on the l1 ball
         level = (np.abs(rotated) - np.abs(Y))[kept]
-        np.testing.assert_allclose(level, level[0], atol=1e-12)
+        assert_allclose(level, level[0], atol=1e-12)
         assert (np.abs(rotated)[~kept] <= level[0] + 1e-12).all()
         assert (np.sign(Y)[kept] == np.sign(rotated)[kept]).all()
     hard = prs(M, bound, threshold="hard")
     assert np.abs(hard).sum() <= bound * (1 + 1e-12)
-    np.testing.assert_array_equal(hard[hard != 0], rotated[hard != 0])
+    assert_array_equal(hard[hard != 0], rotated[hard != 0])
 
 
 def test_a_loose_bound_gives_the_principal_subspace():
@@ -182,14 +183,14 @@ def test_degrees_against_the_normalized_matrix(center, p):
         atol = 5e-4 if single else 1e-6
         options = {"l1_bound": bound, "center": center, "scale": "degree", "tol": 1e-5 if single else 1e-7}
         result = sca(M, 3, **options)
-        np.testing.assert_allclose(result.loadings, plain.loadings, atol=atol)
-        np.testing.assert_allclose(result.scores, (L - center * L.mean(axis=0)) @ plain.loadings, atol=atol)
-        np.testing.assert_allclose(result.pve, plain.pve, atol=atol)
+        assert_allclose(result.loadings, plain.loadings, atol=atol)
+        assert_allclose(result.scores, (L - center * L.mean(axis=0)) @ plain.loadings, atol=atol)
+        assert_allclose(result.pve, plain.pve, atol=atol)
         assert not result.loadings[7].any()
         other = sma(M, 3, sample_l1_bound=8, **options)
-        np.testing.assert_allclose(other.loadings, both.loadings, atol=atol)
-        np.testing.assert_allclose(other.scores, both.scores, atol=atol)
-        np.testing.assert_allclose(other.middle, both.middle, atol=atol)
+        assert_allclose(other.loadings, both.loadings, atol=atol)
+        assert_allclose(other.scores, both.scores, atol=atol)
+        assert_allclose(other.middle, both.middle, atol=atol)
         assert not other.scores[5].any() or center
 
 
@@ -198,8 +199,8 @@ def test_degrees_do_not_depend_on_units(size):
     X = counts(0)
     for M in (X, scipy.sparse.csr_array(X)):
         a, b = (sca(A, 3, l1_bound=8, scale="degree") for A in (M, M * size))
-        np.testing.assert_allclose(a.loadings, b.loadings, atol=1e-7)
-        np.testing.assert_allclose(a.scores, b.scores, atol=1e-7)
+        assert_allclose(a.loadings, b.loadings, atol=1e-7)
+        assert_allclose(a.scores, b.scores, atol=1e-7)
 
 
 def test_blocks_of_a_graph_with_unequal_degrees():
@@ -238,7 +239,7 @@ def test_a_graph_scaled_by_degrees_is_not_centered_by_default(blocks, lost, monk
     assert agreement() == agreement(center=False) > 0.98
     assert agreement(center=True) < lost
     (of_path,) = sca_path(X, blocks, [20.0], scale="degree")
-    np.testing.assert_array_equal(of_path.loadings, sca(X, blocks, l1_bound=20.0, scale="degree").loadings)
+    assert_array_equal(of_path.loadings, sca(X, blocks, l1_bound=20.0, scale="degree").loadings)
 
 
 # ---- rotation by the l1 norm, starts, paths -----------------------------------------------------------
@@ -254,9 +255,9 @@ def test_l1_rotation_in_prs(seed):
     rotated = spcacore.l1_rotation(U @ Vt)[0]
     bound = 0.7 * np.abs(rotated).sum()
     Y = prs(M, bound, rotation="l1")
-    np.testing.assert_allclose(np.sign(Y)[Y != 0], np.sign(rotated)[Y != 0])
+    assert_allclose(np.sign(Y)[Y != 0], np.sign(rotated)[Y != 0])
     level = (np.abs(rotated) - np.abs(Y))[Y != 0]
-    np.testing.assert_allclose(level, level[0], atol=1e-12)
+    assert_allclose(level, level[0], atol=1e-12)
 
 
 def objective(X, loadings):
@@ -296,7 +297,7 @@ def test_a_path_goes_from_the_largest_bound_down(bounds):
     path, start = dict(zip(bounds, sca_path(X, 3, bounds), strict=True)), None
     for bound in (9.0, 7.0, 5.0):
         expected = sca(X, 3, l1_bound=bound, start=start)
-        np.testing.assert_allclose(path[bound].loadings, expected.loadings, atol=1e-12)
+        assert_allclose(path[bound].loadings, expected.loadings, atol=1e-12)
         assert path[bound].n_iter == expected.n_iter
         start = path[bound].loadings
 
@@ -309,10 +310,10 @@ def test_sma_by_default(seed):
     X[:, 0] -= 3 * np.abs(X).max()
     result = sma(X, r)
     Y, Z, B = result.loadings, result.scores, result.middle
-    np.testing.assert_allclose(B, Z.T @ X @ Y, rtol=1e-10, atol=1e-10 * np.abs(X).max())
+    assert_allclose(B, Z.T @ X @ Y, rtol=1e-10, atol=1e-10 * np.abs(X).max())
     explicit = sma(X, r, sample_l1_bound=np.sqrt(n * r), l1_bound=np.sqrt(p * r))
-    np.testing.assert_array_equal(explicit.loadings, Y)
-    np.testing.assert_array_equal(explicit.scores, Z)
+    assert_array_equal(explicit.loadings, Y)
+    assert_array_equal(explicit.scores, Z)
     for side, size in ((Y, np.sum(B**2, axis=0)), (Z, np.sum(B**2, axis=1))):
         assert (np.sum(side**3, axis=0) > 0).all()
         assert (np.diff(size) <= 0).all()
@@ -321,7 +322,7 @@ def test_sma_by_default(seed):
 
 def test_default_bound_of_sca():
     X = samples(3)
-    np.testing.assert_array_equal(sca(X, 2).loadings, sca(X, 2, l1_bound=np.sqrt(24)).loadings)
+    assert_array_equal(sca(X, 2).loadings, sca(X, 2, l1_bound=np.sqrt(24)).loadings)
     assert np.abs(sca(X, 2).loadings).sum() == pytest.approx(np.sqrt(24), rel=1e-9)
 
 
@@ -330,7 +331,7 @@ def test_a_start_decides_where_to_begin():
     done = sca(X, 3, l1_bound=6)
     again = sca(X, 3, l1_bound=6, start=done.loadings)
     assert again.n_iter <= 2 < done.n_iter
-    np.testing.assert_allclose(again.loadings, done.loadings, atol=1e-4)
+    assert_allclose(again.loadings, done.loadings, atol=1e-4)
     for start, error, match in (
         (np.ones((12, 2)), ValueError, r"start has shape \(12, 2\)"),
         (np.eye(12, 3) * [1, 1, 0], ValueError, "column of zeros"),

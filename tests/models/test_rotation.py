@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import reference
 
 import spcacore
@@ -48,7 +49,7 @@ def assert_same_columns(y, expected, atol):
     match = np.abs(y.T @ expected / length).argmax(axis=1)
     assert sorted(match) == list(range(y.shape[1]))
     expected = expected[:, match] * np.sign((y * expected[:, match]).sum(axis=0))
-    np.testing.assert_allclose(y, expected, rtol=0, atol=atol)
+    assert_allclose(y, expected, rtol=0, atol=atol)
 
 
 # ---- the maximum -----------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ def test_two_columns_reach_the_best_of_all_angles(gamma, seed):
     assert criterion(rotated, gamma) >= best - 1e-12 * level(y, gamma)
     # the grid is within (pi/4000)^2 of the maximum, so far above it would be a criterion of something else
     assert criterion(rotated, gamma) <= best + 8 * (np.pi / 4000) ** 2 * level(y, gamma)
-    np.testing.assert_allclose(rotated, y @ rotation, atol=1e-12)
+    assert_allclose(rotated, y @ rotation, atol=1e-12)
 
 
 @pytest.mark.share(4)
@@ -92,7 +93,7 @@ def test_agrees_with_r_stats_varimax(normalize):
     rotated, rotation = varimax(x, normalize=normalize, tol=1e-10)
     # R stops once its linearly converging iteration gains 1e-12, some 1e-6 away from the maximum
     assert_same_columns(rotated, expected, 1e-5 * np.abs(expected).max())
-    np.testing.assert_allclose(rotated, x @ rotation, atol=1e-12)
+    assert_allclose(rotated, x @ rotation, atol=1e-12)
     length = np.linalg.norm(x, axis=1, keepdims=True) if normalize else 1
     ours, theirs = criterion(rotated / length), criterion(expected / length)
     assert theirs * (1 - 1e-13) <= ours <= theirs * (1 + 1e-9)
@@ -154,7 +155,7 @@ def test_many_rows_in_single_precision():
     y = (y @ random_orthogonal(rng, r)).astype(np.float32)
     _, single = varimax(y)
     _, double = varimax(y.astype(np.float64), tol=1e-8)
-    np.testing.assert_allclose(single, double, rtol=0, atol=2e-6)
+    assert_allclose(single, double, rtol=0, atol=2e-6)
 
 
 # ---- many rows: all pairs at once ------------------------------------------------------------------
@@ -196,8 +197,8 @@ def many_rows(kind, p, r, seed=0):
 def test_many_rows_reach_a_maximum_of_the_svd_iteration(dtype, shape, kind):
     y = many_rows(kind, *shape)
     rotated, rotation = varimax(y.astype(dtype), tol=1e-9 if dtype is np.float64 else 1e-6)
-    np.testing.assert_allclose(rotation.T.astype(float) @ rotation, np.eye(shape[1]), atol=PRECISION[dtype])
-    np.testing.assert_allclose(rotated, y @ rotation, rtol=0, atol=PRECISION[dtype] * np.abs(y).max())
+    assert_allclose(rotation.T.astype(float) @ rotation, np.eye(shape[1]), atol=PRECISION[dtype])
+    assert_allclose(rotated, y @ rotation, rtol=0, atol=PRECISION[dtype] * np.abs(y).max())
     # the iteration started there, which only ascends, finds nothing above
     further = svd_varimax(y @ rotation.astype(float))
     slack = {np.float32: 1e-6, np.float64: 1e-12}[dtype]
@@ -232,7 +233,7 @@ def test_the_largest_rows_may_mislead():
         np.arange(r) < 2, 0, 1.01 * simple[large]
     )
     rotated, rotation = varimax(misled)
-    np.testing.assert_allclose(rotation, np.eye(r), atol=1e-3)
+    assert_allclose(rotation, np.eye(r), atol=1e-3)
     assert criterion(rotated) >= criterion(misled)
     # the columns 0 and 1 start at a minimum that only a turn by 45 degrees leaves, the others far away
     away = misled.copy()
@@ -247,8 +248,8 @@ def test_the_largest_rows_may_mislead():
 def test_a_maximum_of_many_rows_stays_as_it_is(kind):
     y = varimax(many_rows(kind, 5000, 6), tol=1e-7)[0]
     again, rotation = varimax(y)
-    np.testing.assert_array_equal(rotation, np.eye(6))
-    np.testing.assert_array_equal(again, y)
+    assert_array_equal(rotation, np.eye(6))
+    assert_array_equal(again, y)
     for angle in (1e-7, 1e-5, 1e-3):
         near = y.copy()
         near[:, :2] = turned(y[:, :2], angle)
@@ -261,7 +262,7 @@ def test_few_steps_on_many_rows_raise_the_criterion(sweeps):
     with pytest.warns(RuntimeWarning, match=f"{sweeps} iteration"):
         rotated, rotation = varimax(y, max_iter=sweeps, tol=0)
     assert criterion(rotated) > criterion(y)
-    np.testing.assert_allclose(rotated, y @ rotation, atol=1e-11)
+    assert_allclose(rotated, y @ rotation, atol=1e-11)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -292,10 +293,10 @@ def test_degenerate_columns_of_many_rows(dtype, kind):
     for scale in [1e-18, 1, 1e8] if dtype is np.float32 else [1e-150, 1, 1e150]:
         given = (y * scale).astype(dtype)
         rotated, rotation = varimax(given)
-        np.testing.assert_allclose(rotation.T.astype(float) @ rotation, np.eye(r), atol=PRECISION[dtype])
+        assert_allclose(rotation.T.astype(float) @ rotation, np.eye(r), atol=PRECISION[dtype])
         top = np.abs(given).max() or 1
         start, end = unit(given, top), unit(rotated, top)
-        np.testing.assert_allclose(end, start @ rotation, rtol=0, atol=r * PRECISION[dtype])
+        assert_allclose(end, start @ rotation, rtol=0, atol=r * PRECISION[dtype])
         assert criterion(end) >= criterion(start) - 10 * r * PRECISION[dtype] * level(start)
 
 
@@ -306,7 +307,7 @@ def test_columns_far_below_the_others_are_rotated_too_in_many_rows():
     for exponent in (-400, -60):
         y = np.hstack([small * 2.0**exponent, rng.standard_normal((4500, 1))])
         rotated, rotation = varimax(y, tol=1e-8)
-        np.testing.assert_allclose(np.abs(rotation[3, 3]), 1)
+        assert_allclose(np.abs(rotation[3, 3]), 1)
         assert criterion(rotated[:, :3] / 2.0**exponent) == pytest.approx(expected, rel=1e-9)
 
 
@@ -316,7 +317,7 @@ def test_one_row_among_many_may_outweigh_all(scale):
     y = np.zeros((110_000, 3)) if scale == 1 else np.random.default_rng(0).standard_normal((110_000, 3))
     y[300] = scale * np.array([1, -2, 2])
     rotated, _ = varimax(y)
-    np.testing.assert_allclose(np.sort(np.abs(rotated[300])), [0, 0, 3 * scale], atol=1e-5 * scale)
+    assert_allclose(np.sort(np.abs(rotated[300])), [0, 0, 3 * scale], atol=1e-5 * scale)
 
 
 @pytest.mark.parametrize("y", [[[3.0]], [[0.0]], [[1.0], [2.0]], [[5.0, 0, 0]], [[0.0, 0.0]] * 3])
@@ -324,8 +325,8 @@ def test_nothing_to_rotate(y):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rotated, rotation = varimax(y, max_iter=1)
-    np.testing.assert_array_equal(rotated, y)
-    np.testing.assert_array_equal(rotation, np.eye(len(y[0])))
+    assert_array_equal(rotated, y)
+    assert_array_equal(rotation, np.eye(len(y[0])))
 
 
 def test_kaiser_normalization_ignores_the_lengths_of_rows():
@@ -337,9 +338,9 @@ def test_kaiser_normalization_ignores_the_lengths_of_rows():
     _, expected = varimax(direction, tol=1e-10)
     weight = 2.0 ** rng.integers(-200, 200, (30, 1))
     rotated, rotation = varimax(y * weight, normalize=True, tol=1e-10)
-    np.testing.assert_allclose(rotation, expected, atol=1e-9)
-    np.testing.assert_array_equal(rotated[[3, 8]], 0)
-    np.testing.assert_allclose(rotated / weight, y @ rotation, atol=1e-12 * length.max())
+    assert_allclose(rotation, expected, atol=1e-9)
+    assert_array_equal(rotated[[3, 8]], 0)
+    assert_allclose(rotated / weight, y @ rotation, atol=1e-12 * length.max())
     assert np.abs(rotation - varimax(y)[1]).max() > 1e-3
 
 
@@ -354,8 +355,8 @@ def test_overwrite_fills_the_same_array(dtype, order, normalize):
     expected, rotation = varimax(y, normalize=normalize)
     rotated, same = varimax(y, normalize=normalize, overwrite=True)
     assert rotated is y
-    np.testing.assert_array_equal(y, expected)
-    np.testing.assert_array_equal(same, rotation)
+    assert_array_equal(y, expected)
+    assert_array_equal(same, rotation)
 
 
 def test_overwrite_refuses_what_it_cannot_fill():
@@ -377,12 +378,12 @@ def test_too_few_sweeps_warn_and_leave_a_rotation():
     y = np.random.default_rng(0).standard_normal((30, 6))
     with pytest.warns(RuntimeWarning, match="did not converge in 1 iteration;"):
         rotated, rotation = varimax(y, max_iter=1)
-    np.testing.assert_allclose(rotation.T @ rotation, np.eye(6), atol=1e-12)
+    assert_allclose(rotation.T @ rotation, np.eye(6), atol=1e-12)
     assert criterion(rotated) > criterion(y)
     with pytest.warns(RuntimeWarning, match="0 iterations") as caught:
         rotated, rotation = varimax(y, max_iter=0)
     assert caught[0].filename == __file__
-    np.testing.assert_array_equal(rotated, y)
+    assert_array_equal(rotated, y)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
@@ -433,9 +434,9 @@ def test_oblique_rotations(name, r, method, normalize):
     other = theirs.fit_transform(L / rows if own else L) * (rows if own else 1)
     places = abs(other.T @ found.pattern).argmax(axis=0)
     signs = np.sign((other[:, places] * found.pattern).sum(axis=0))
-    np.testing.assert_allclose(other[:, places] * signs, found.pattern, atol=1e-4)
+    assert_allclose(other[:, places] * signs, found.pattern, atol=1e-4)
     phi = theirs.phi_[np.ix_(places, places)] * np.outer(signs, signs)
-    np.testing.assert_allclose(phi, found.correlations, atol=1e-4)
+    assert_allclose(phi, found.correlations, atol=1e-4)
 
 
 @pytest.mark.parametrize("method", ["promax", "oblimin"])
@@ -446,11 +447,11 @@ def test_laws_of_oblique_rotations(method):
         L = rng.standard_normal((p, r)) ** 3
         found = getattr(spcacore, method)(L)
         P, C = found.pattern, found.correlations
-        np.testing.assert_allclose(P @ C @ P.T, L @ L.T, atol=1e-9 * (L**2).sum())
-        np.testing.assert_allclose(C.diagonal(), 1)
-        np.testing.assert_allclose(P, L @ found.rotation)
-        np.testing.assert_allclose(found.structure, P @ C)
-        np.testing.assert_allclose(found.variance.sum(), (L**2).sum())
+        assert_allclose(P @ C @ P.T, L @ L.T, atol=1e-9 * (L**2).sum())
+        assert_allclose(C.diagonal(), 1)
+        assert_allclose(P, L @ found.rotation)
+        assert_allclose(found.structure, P @ C)
+        assert_allclose(found.variance.sum(), (L**2).sum())
         assert (np.diff(found.variance) <= 0).all()
         assert (P[abs(P).argmax(axis=0), range(r)] > 0).all()
         assert found.to_frame().cumulative.iloc[-1] == pytest.approx(1)
@@ -462,7 +463,7 @@ def test_oblimin_finds_simple_structure_and_no_neighbor_is_better():
     C = np.array([[1, 0.5, 0.3], [0.5, 1, 0.4], [0.3, 0.4, 1]])
     found = spcacore.oblimin(simple @ np.linalg.cholesky(C) @ np.linalg.qr(rng.standard_normal((3, 3)))[0])
     assert crossed(found.pattern) < 1e-12  # 0 is the least possible
-    np.testing.assert_allclose(np.sort(found.correlations[np.triu_indices(3, 1)]), [0.3, 0.4, 0.5], atol=1e-6)
+    assert_allclose(np.sort(found.correlations[np.triu_indices(3, 1)]), [0.3, 0.4, 0.5], atol=1e-6)
     L = eigenvectors("stocks", 4)
     best = spcacore.oblimin(L)
     T = np.linalg.inv(best.rotation).T

@@ -10,6 +10,7 @@ from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, data_arrays, dense_vector, optimum, reference, samples
 
 import spcacore
@@ -37,14 +38,14 @@ def net_objective(G, c, ridge, penalty, b):
 def test_the_table_of_the_paper():
     result = spca(PITPROPS, 6, penalty=PENALTIES, ridge=1e-6, kind="covariance", tol=1e-10)
     assert result.cardinality.tolist() == [7, 4, 4, 1, 1, 1]
-    np.testing.assert_allclose(
+    assert_allclose(
         result.adjusted_variance / 13,
         [0.280066580, 0.139722575, 0.133114548, 0.074446704, 0.068021255, 0.062250211],
         atol=1e-9,
     )
     name = "pitprops_elasticnet_spca_penalty_tight1e-10"
-    np.testing.assert_allclose(result.loadings, signed(reference(f"{name}_loadings")), atol=1e-12)
-    np.testing.assert_allclose(result.adjusted_variance / 13, reference(f"{name}_pev"), atol=1e-12)
+    assert_allclose(result.loadings, signed(reference(f"{name}_loadings")), atol=1e-12)
+    assert_allclose(result.adjusted_variance / 13, reference(f"{name}_pev"), atol=1e-12)
 
 
 def test_by_number_of_variables():
@@ -52,7 +53,7 @@ def test_by_number_of_variables():
         PITPROPS, 6, cardinality=[7, 4, 4, 1, 1, 1], ridge=1e-6, refine=False, kind="covariance", tol=1e-3
     )
     theirs = reference("pitprops_elasticnet_spca_varnum_7_4_4_1_1_1_loadings")
-    np.testing.assert_allclose(result.loadings, signed(theirs), atol=1e-12)
+    assert_allclose(result.loadings, signed(theirs), atol=1e-12)
     assert result.adjusted_variance.sum() / 13 == pytest.approx(0.7578, abs=5e-5)
     assert result.cardinality.tolist() == [7, 4, 4, 1, 1, 1]
 
@@ -62,11 +63,11 @@ def test_data():
     X = reference("small40x12_X")
     theirs = signed(reference("small_elasticnet_spca_penalty20_lambda1_loadings"))
     result = spca(X, 3, penalty=20, ridge=1, tol=1e-8)
-    np.testing.assert_allclose(result.loadings, theirs, atol=1e-4)
+    assert_allclose(result.loadings, theirs, atol=1e-4)
     scaled = covariance(X) * (len(X) - 1)
     same = spca(scaled, 3, penalty=20, ridge=1, tol=1e-8, kind="covariance")
-    np.testing.assert_allclose(same.loadings, result.loadings, atol=1e-9)
-    np.testing.assert_allclose(same.objective, result.objective, rtol=1e-10)
+    assert_allclose(same.loadings, result.loadings, atol=1e-9)
+    assert_allclose(same.objective, result.objective, rtol=1e-10)
     assert same.penalty == pytest.approx(20.0)
 
 
@@ -74,11 +75,11 @@ def test_infinite_ridge():
     """The R function's parameter is the level, half of the paper's penalty."""
     X = reference("small40x12_X")
     result = spca(X, 3, penalty=40, ridge=np.inf, tol=1e-9)
-    np.testing.assert_allclose(
+    assert_allclose(
         result.loadings, signed(reference("small_elasticnet_arrayspc_para20_loadings")), atol=1e-7
     )
     share = result.adjusted_variance / result.total_variance
-    np.testing.assert_allclose(share, reference("small_elasticnet_arrayspc_para20_pev"), atol=1e-7)
+    assert_allclose(share, reference("small_elasticnet_arrayspc_para20_pev"), atol=1e-7)
 
 
 # ---- one elastic net --------------------------------------------------------------------------------
@@ -108,9 +109,9 @@ def test_net_of_given_penalty(seed, ridge, share):
     assert (np.abs(residual) <= floor + tolerance).all()
     if ridge == 0 and len(index):  # what depends on the others to rounding stays out
         assert np.linalg.matrix_rank(X[:, index]) == len(index)
-    np.testing.assert_allclose(residual[index], floor * np.sign(value), atol=tolerance)
+    assert_allclose(residual[index], floor * np.sign(value), atol=tolerance)
     again = _core.elastic_net(G, c, p, ridge, floor, 1e-13, index, value)
-    np.testing.assert_array_equal(np.sort(again[1]), np.sort(index))
+    assert_array_equal(np.sort(again[1]), np.sort(index))
 
 
 @given(seed=st.integers(0, 2**32), ridge=st.sampled_from([1e-6, 0.1, 3.0]))
@@ -126,7 +127,7 @@ def test_net_of_given_number(seed, ridge):
     assert len(index) == k
     b = dense_vector(p, index, value)
     residual = np.abs(c - G @ b - ridge * b)
-    np.testing.assert_allclose(residual[index], level, rtol=1e-8)
+    assert_allclose(residual[index], level, rtol=1e-8)
     outside = np.delete(residual, index)
     assert outside.max() == pytest.approx(level, rel=1e-8)
     # a little less would take in another variable
@@ -135,7 +136,7 @@ def test_net_of_given_number(seed, ridge):
     below = _core.elastic_net(G, c, p, ridge, level * (1 + 1e-6), 1e-13, *NOTHING)
     assert set(below[1]) <= set(index)
     again = _core.elastic_net(G, c, k, ridge, 0.0, 1e-13, index, value)
-    np.testing.assert_allclose(again[3], level, rtol=1e-9)
+    assert_allclose(again[3], level, rtol=1e-9)
 
 
 def test_variables_that_leave():
@@ -183,7 +184,7 @@ def test_each_turn_is_solved():
         for j in range(3)
     )
     best = cvxpy.Problem(cvxpy.Minimize(cost)).solve(solver="CLARABEL")
-    np.testing.assert_allclose(signed(B.value / np.linalg.norm(B.value, axis=0)), result.loadings, atol=1e-5)
+    assert_allclose(signed(B.value / np.linalg.norm(B.value, axis=0)), result.loadings, atol=1e-5)
     assert result.objective[-1] == pytest.approx(np.trace(G) + best, rel=1e-7)
 
 
@@ -210,7 +211,7 @@ def test_the_objective_never_rises(seed, ridge, share):
     assert np.diff(result.objective).max(initial=0) <= 1e-12 * scale
     assert np.isfinite(result.loadings).all()
     norms = np.linalg.norm(result.loadings, axis=0)
-    np.testing.assert_allclose(norms[norms > 0], 1, atol=1e-12)
+    assert_allclose(norms[norms > 0], 1, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -225,13 +226,13 @@ def test_a_working_set_finds_the_same(monkeypatch):
     residual = G @ U @ Wt - G @ B - 10.0 * B
     for j in range(2):
         support = x[:, j] != 0
-        np.testing.assert_allclose(residual[support, j], 200 * np.sign(x[support, j]), rtol=1e-5)
+        assert_allclose(residual[support, j], 200 * np.sign(x[support, j]), rtol=1e-5)
         assert np.abs(residual[:, j]).max() <= 200 * (1 + 1e-5)
     assert (x[planted[:, 0] != 0, 0] != 0).all()
     options = {"cardinality": 40, "ridge": 10.0, "tol": 1e-4}
     some = flat.spca(X, 2, **options)
     monkeypatch.setattr(net_steps, "WORKING_SET_VARIABLES", 600)
-    np.testing.assert_allclose(flat.spca(X, 2, **options).loadings, some.loadings, atol=1e-9)
+    assert_allclose(flat.spca(X, 2, **options).loadings, some.loadings, atol=1e-9)
 
 
 def test_wide_data_by_default():
@@ -247,7 +248,7 @@ def test_wide_data_by_default():
         U, _, Wt = np.linalg.svd(G @ B, full_matrices=False)
         C = G @ U @ Wt
         B = np.where(np.abs(C) >= np.sort(np.abs(C), axis=0)[-10], C, 0)
-    np.testing.assert_allclose(signed(B / np.linalg.norm(B, axis=0)), result.loadings, atol=1e-7)
+    assert_allclose(signed(B / np.linalg.norm(B, axis=0)), result.loadings, atol=1e-7)
 
 
 @pytest.mark.slow
@@ -315,9 +316,7 @@ def test_refinement_among_some_of_many_variables(monkeypatch):
     plain, refined = (spca(X, 2, cardinality=10, refine=refine) for refine in (False, True))
     assert ((refined.loadings != 0) == (planted != 0)).all()
     assert refined.explained_variance.sum() > plain.explained_variance.sum()
-    np.testing.assert_allclose(
-        refined.explained_variance, spcacore.explained_variance(X, refined.loadings), rtol=1e-9
-    )
+    assert_allclose(refined.explained_variance, spcacore.explained_variance(X, refined.loadings), rtol=1e-9)
 
 
 def test_groups_settle():
@@ -367,7 +366,7 @@ def test_loadings_have_unit_norm_in_any_units(exponent, ridge, sparsity):
         warnings.simplefilter("ignore", RuntimeWarning)
         result = flat.spca(np.ldexp(X, exponent), 2, ridge=math.ldexp(1.0, ridge), max_iter=3, **sparsity)
     norm = np.linalg.norm(result.loadings, axis=0)
-    np.testing.assert_allclose(norm[norm > 0], 1, rtol=1e-12)
+    assert_allclose(norm[norm > 0], 1, rtol=1e-12)
     assert norm.all()
     assert result.ridge == math.ldexp(1.0, ridge)
 
@@ -379,7 +378,7 @@ def test_a_huge_ridge_is_an_infinite_one(scale, ridge):
     limit = spca(X, 2, penalty=40, ridge=np.inf, tol=1e-9)
     result = spca(X * scale, 2, penalty=40 * scale**2, ridge=ridge, tol=1e-9)
     assert (limit.cardinality < 12).any()
-    np.testing.assert_allclose(result.loadings, limit.loadings, atol=1e-6)
+    assert_allclose(result.loadings, limit.loadings, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["data", "covariance"])

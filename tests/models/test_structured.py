@@ -14,6 +14,7 @@ from extras import example, optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, dense_vector, power_iteration
 
 import spcacore
@@ -85,10 +86,10 @@ def test_without_a_prior_the_principal_components(seed, wide):
     X = samples(seed, 15, 40) if wide else samples(seed)
     result = oppca(X, 4, tol=1e-10)
     U, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    np.testing.assert_allclose(np.abs(Vt[:4] @ result.loadings), np.eye(4), atol=1e-7)
-    np.testing.assert_allclose(result.explained_variance, s[:4] ** 2 / (len(X) - 1), rtol=1e-10)
+    assert_allclose(np.abs(Vt[:4] @ result.loadings), np.eye(4), atol=1e-7)
+    assert_allclose(result.explained_variance, s[:4] ** 2 / (len(X) - 1), rtol=1e-10)
     cosine = (U[:, :4].T @ result.scores) / np.linalg.norm(result.scores, axis=0)
-    np.testing.assert_allclose(np.abs(cosine), np.eye(4), atol=1e-7)
+    assert_allclose(np.abs(cosine), np.eye(4), atol=1e-7)
 
 
 @given(seed=st.integers(0, 2**32), which=st.sampled_from(["identity", "random", "smooth", "laplacian"]))
@@ -105,7 +106,7 @@ def test_means_are_orthogonal_and_the_free_energy_never_falls(seed, which):
     )
     for result in (dense, sparse):
         M = result.means / np.linalg.norm(result.means, axis=0)
-        np.testing.assert_allclose(M.T @ M, np.eye(M.shape[1]), atol=1e-10)
+        assert_allclose(M.T @ M, np.eye(M.shape[1]), atol=1e-10)
     assert (sparse.cardinality <= 6).all()
     for result in (
         dense,
@@ -127,7 +128,7 @@ def test_components_of_noise_take_few_iterations():
     assert found.converged.all()
     assert found.n_iter.max() <= 12
     _, _, vectors = np.linalg.svd(X - X.mean(axis=0))
-    np.testing.assert_allclose(np.abs(np.sum(found.loadings * vectors[:30].T, axis=0)), 1, atol=1e-9)
+    assert_allclose(np.abs(np.sum(found.loadings * vectors[:30].T, axis=0)), 1, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [0, 3, 5, 7])
@@ -159,19 +160,19 @@ def test_the_explicit_iteration(C):
         assert (np.diff(F) >= -1e-9 * np.abs(F[:-1])).all()
         assert F[-1] - 1e-5 < result.free_energy[t][-1] < F[-1] + 0.01  # plain EM is still on its way
         ours = result.means[:, t] * np.sign(result.means[:, t] @ m)
-        np.testing.assert_allclose(ours, m, atol=5e-3 * np.linalg.norm(m))
+        assert_allclose(ours, m, atol=5e-3 * np.linalg.norm(m))
         assert result.noise_variances[t] == pytest.approx(s2, rel=1e-3)
     assert result.noise_variance == result.noise_variances[-1]
     for t in range(3):  # and the posterior is what the equations say
         B = complement(result.means[:, :t])
         P, a, m = B @ B.T, result.posterior_precision[t], result.means[:, t]
         S = B @ np.linalg.inv(B.T @ (a * np.eye(8) + np.linalg.inv(C)) @ B) @ B.T
-        np.testing.assert_allclose(result.posterior_covariance(t), S, atol=1e-9)
+        assert_allclose(result.posterior_covariance(t), S, atol=1e-9)
         two = np.ix_([5, 2], [5, 2])
-        np.testing.assert_allclose(result.posterior_covariance(t, [5, 2]), S[two], atol=1e-9)
+        assert_allclose(result.posterior_covariance(t, [5, 2]), S[two], atol=1e-9)
         assert result.posterior_trace[t] == pytest.approx(np.trace(S), rel=1e-6)
         x, s2 = result.scores[:, t], result.noise_variances[t]
-        np.testing.assert_allclose(x, T @ P @ m / (m @ m + np.trace(S)), atol=1e-10)
+        assert_allclose(x, T @ P @ m / (m @ m + np.trace(S)), atol=1e-10)
         assert x @ x / s2 == pytest.approx(a, rel=1e-3)
         F = dense_free_energy(T @ P, x, m, S, C, s2, B)
         assert result.free_energy[t][-1] == pytest.approx(F, abs=1e-4)
@@ -184,15 +185,13 @@ def test_only_the_shape_of_a_prior_matters():
         oppca(X, 3, prior=spcacore.Prior(covariance=4 * C)),
     )
     c = oppca(X, 3, prior=spcacore.Prior(precision=np.linalg.inv(C)))
-    np.testing.assert_allclose(b.loadings, a.loadings, atol=1e-6)
-    np.testing.assert_allclose(c.loadings, a.loadings, atol=1e-6)
-    np.testing.assert_allclose(b.means, 2 * a.means, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(c.posterior_trace, a.posterior_trace, rtol=1e-4)
+    assert_allclose(b.loadings, a.loadings, atol=1e-6)
+    assert_allclose(c.loadings, a.loadings, atol=1e-6)
+    assert_allclose(b.means, 2 * a.means, rtol=1e-4, atol=1e-4)
+    assert_allclose(c.posterior_trace, a.posterior_trace, rtol=1e-4)
     for other in (b, c, oppca(X, 3, prior=spcacore.Prior(covariance=100 * C))):
-        np.testing.assert_allclose(
-            [F[-1] for F in other.free_energy], [F[-1] for F in a.free_energy], rtol=1e-7
-        )
-        np.testing.assert_allclose(other.gain, a.gain, rtol=1e-6)
+        assert_allclose([F[-1] for F in other.free_energy], [F[-1] for F in a.free_energy], rtol=1e-7)
+        assert_allclose(other.gain, a.gain, rtol=1e-6)
 
 
 def test_extending_is_the_same_as_asking_at_once():
@@ -202,7 +201,7 @@ def test_extending_is_the_same_as_asking_at_once():
             options = {"prior": spcacore.Prior(covariance=C), "deflation": deflation, **more}
             whole, part = function(X, 3, **options), function(X, 1, **options).extend(X, 2)
             for name in ("loadings", "means", "scores", "noise_variances", "posterior_trace"):
-                np.testing.assert_array_equal(getattr(part, name), getattr(whole, name))
+                assert_array_equal(getattr(part, name), getattr(whole, name))
 
 
 def test_the_motivating_example():
@@ -224,7 +223,7 @@ def test_the_motivating_example():
         Z = Z - model.transform(Z) @ model.loadings.T
     assert abs(found[0] @ found[2]) > 0.999
     three = oppca(X, 3).loadings
-    np.testing.assert_allclose(three.T @ three, np.eye(3), atol=1e-10)
+    assert_allclose(three.T @ three, np.eye(3), atol=1e-10)
     assert abs(three[2, 2]) > 0.999
 
 
@@ -265,10 +264,10 @@ def test_without_a_prior_truncated_power_with_orthogonalized_projection(seed):
     X = rng.standard_normal((40, 12)) @ rng.standard_normal((12, 12))
     result = soppca(X, 3, 4, tol=1e-11)
     V = opd_truncated_power(covariance(X), [np.flatnonzero(v) for v in result.loadings.T], 4)
-    np.testing.assert_allclose(np.abs(np.sum(V * result.loadings, axis=0)), 1, atol=1e-9)
+    assert_allclose(np.abs(np.sum(V * result.loadings, axis=0)), 1, atol=1e-9)
     other = sparse_pca(X, 3, cardinality=4, deflation="orthogonalized_projection")
     if ((other.loadings != 0) == (result.loadings != 0)).all():
-        np.testing.assert_allclose(result.loadings, other.loadings, atol=1e-7)
+        assert_allclose(result.loadings, other.loadings, atol=1e-7)
     assert result.explained_variance.sum() >= 0.9 * other.explained_variance.sum()
 
 
@@ -302,7 +301,7 @@ def test_the_greedy_support(seed, k, sparse):
     r, K = 3 * rng.standard_normal(p), a * np.eye(p) + L
     before = r.copy()
     assert chosen_support(chooser, Supports.any_of(p, k), r, a).tolist() == sorted(greedy_support(r, K, k))
-    np.testing.assert_array_equal(r, before)
+    assert_array_equal(r, before)
     K /= np.linalg.eigvalsh(K)[-1]  # then every variable adds, and greedy comes within 1 - 1/e
     best = max(objective(S, r, K) for S in combinations(range(p), k))
     assert objective(greedy_support(r, K, k), r, K) >= (1 - 1 / np.e) * best
@@ -319,11 +318,11 @@ def test_posteriors_on_a_support():
         if deflation == "constrained" and q.any():
             P = np.eye(len(S)) - q @ q.T / (q.T @ q)
             expected = np.linalg.pinv(P @ K @ P, hermitian=True)
-        np.testing.assert_allclose(result.posterior_covariance(1), expected, atol=1e-9)
+        assert_allclose(result.posterior_covariance(1), expected, atol=1e-9)
         assert result.posterior_trace[1] == pytest.approx(np.trace(expected), rel=1e-6)
         outside = int(np.setdiff1d(np.arange(20), S)[0])
         padded = result.posterior_covariance(1, [S[0], outside])
-        np.testing.assert_allclose(padded, [[expected[0, 0], 0], [0, 0]], atol=1e-9)
+        assert_allclose(padded, [[expected[0, 0], 0], [0, 0]], atol=1e-9)
 
 
 # ---- free energies ----------------------------------------------------------------------------------
@@ -394,11 +393,11 @@ def test_the_joint_model_has_the_largest_density(seed, scale):
     best = max(-scipy.optimize.minimize(loss, start, method="BFGS").fun for start in starts)
     assert density >= best - 1e-6
     square = result.scores.T @ result.scores  # the posteriors: independent, of precision a I + C^-1
-    np.testing.assert_allclose(square, np.diag(result.posterior_precision) * result.noise_variance, atol=1e-5)
+    assert_allclose(square, np.diag(result.posterior_precision) * result.noise_variance, atol=1e-5)
     for t, (x, m) in enumerate(zip(result.scores.T, result.means.T, strict=True)):
         S = np.linalg.inv(x @ x / result.noise_variance * np.eye(p) + np.linalg.inv(C))
-        np.testing.assert_allclose(result.posterior_covariance(t), S, rtol=1e-4, atol=1e-6 * scale)
-        np.testing.assert_allclose(m, S @ T.T @ x / result.noise_variance, rtol=1e-4, atol=1e-4)
+        assert_allclose(result.posterior_covariance(t), S, rtol=1e-4, atol=1e-6 * scale)
+        assert_allclose(m, S @ T.T @ x / result.noise_variance, rtol=1e-4, atol=1e-4)
     alone = log_density(T, np.zeros(n), np.sum(T**2) / (n * p), C)
     cost = (n * r - r * (r - 1) / 2) * np.log(p) / 2
     assert result.gain.sum() == pytest.approx(density - alone - cost)
@@ -413,10 +412,8 @@ def test_the_joint_model_without_a_prior_has_a_closed_form(shape):
     noise = squares[3:].sum() / p / (n - 3)
     result = oppca(X, 3, deflation="joint")
     assert result.noise_variance == pytest.approx(noise, rel=1e-6)
-    np.testing.assert_allclose(
-        result.scores.T @ result.scores, np.diag(squares[:3] / p - noise), rtol=1e-6, atol=1e-6
-    )
-    np.testing.assert_allclose(np.abs(result.loadings.T @ oppca(X, 3).loadings), np.eye(3), atol=1e-6)
+    assert_allclose(result.scores.T @ result.scores, np.diag(squares[:3] / p - noise), rtol=1e-6, atol=1e-6)
+    assert_allclose(np.abs(result.loadings.T @ oppca(X, 3).loadings), np.eye(3), atol=1e-6)
 
 
 @pytest.mark.parametrize("deflation", ["orthogonal", "constrained"])
@@ -440,9 +437,9 @@ def test_components_stop_where_the_next_does_not_raise_the_free_energy():
         assert found.n_components == 3
         assert (found.gain > 0).all()
         all_of_them = oppca(X, 4)
-        np.testing.assert_array_equal(all_of_them.gain[:3], found.gain)
+        assert_array_equal(all_of_them.gain[:3], found.gain)
         assert not all_of_them.gain[3] > 0
-        np.testing.assert_array_equal(found.extend(X, 1).gain, all_of_them.gain)
+        assert_array_equal(found.extend(X, 1).gain, all_of_them.gain)
         with pytest.warns(RuntimeWarning, match="not even the first"):
             assert oppca(noise, None).n_components == 1
     low = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 9)) * 5  # the rank ends before
@@ -467,7 +464,7 @@ def test_the_prior_that_the_loadings_were_drawn_from_is_selected():
         evidence = dict(zip(found.names, found.evidence, strict=True))
         assert evidence[found.best] == max(found.evidence)
         assert found.result is found.results[found.names.index(found.best)]
-        np.testing.assert_allclose(evidence["none"], oppca(X, 1).gain.sum(), rtol=1e-9)
+        assert_allclose(evidence["none"], oppca(X, 1).gain.sum(), rtol=1e-9)
         chosen.append(found.best)
         sparse = select_prior(X, partial(soppca, n_components=1, cardinality=25), priors_)
         assert sparse.results[1].cardinality.tolist() == [25]
@@ -525,7 +522,7 @@ def test_a_singular_precision_is_made_proper():
 def test_single_precision_keeps_small_variances():
     X = optional("sklearn.datasets").load_wine().data
     single, double = oppca(X.astype(np.float32), 4), oppca(X, 4)
-    np.testing.assert_allclose(np.abs(np.sum(single.loadings * double.loadings, axis=0)), 1, atol=1e-3)
+    assert_allclose(np.abs(np.sum(single.loadings * double.loadings, axis=0)), 1, atol=1e-3)
 
 
 # ---- what is known of the variables
@@ -536,11 +533,11 @@ def test_excluding_is_leaving_out(deflation):
     X = samples(7)
     ours = soppca(X, 2, 4, deflation=deflation, choice=spcacore.Choice(exclude=[0, 3, 19]))
     theirs = soppca(np.delete(X, [0, 3, 19], 1), 2, 4, deflation=deflation)
-    np.testing.assert_allclose(np.delete(ours.loadings, [0, 3, 19], 0), theirs.loadings, atol=1e-7)
+    assert_allclose(np.delete(ours.loadings, [0, 3, 19], 0), theirs.loadings, atol=1e-7)
     assert not ours.loadings[[0, 3, 19]].any()
-    np.testing.assert_allclose(ours.gain, theirs.gain)
+    assert_allclose(ours.gain, theirs.gain)
     for one, other in zip(ours.free_energy, theirs.free_energy, strict=True):
-        np.testing.assert_allclose(one[-1], other[-1])
+        assert_allclose(one[-1], other[-1])
 
 
 @pytest.mark.parametrize("kind", ["isotropic", "sparse", "dense"])
@@ -576,5 +573,5 @@ def test_what_is_included_was_not_chosen():
     X = samples(9)
     free = soppca(X, 1, 3)
     given = soppca(X, 1, 3, choice=spcacore.Choice(include=np.flatnonzero(free.loadings[:, 0])))
-    np.testing.assert_allclose(given.free_energy[0][-1], free.free_energy[0][-1])
-    np.testing.assert_allclose(given.gain - free.gain, np.log(math.comb(20, 3)))
+    assert_allclose(given.free_energy[0][-1], free.free_energy[0][-1])
+    assert_allclose(given.gain - free.gain, np.log(math.comb(20, 3)))

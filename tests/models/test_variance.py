@@ -7,6 +7,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, spanned_variance
 
 import spcacore
@@ -33,8 +34,8 @@ def test_three_definitions(kind, seed, dependent):
     options = {"kind": "covariance" if kind == "covariance" else "data"}
     U = V / np.linalg.norm(V, axis=0)
     got = {d: explained_variance(M, V, d, **options) for d in ("cumulative", "adjusted", "raw")}
-    np.testing.assert_allclose(got["raw"], np.diag(U.T @ A @ U), rtol=1e-10)
-    np.testing.assert_allclose(
+    assert_allclose(got["raw"], np.diag(U.T @ A @ U), rtol=1e-10)
+    assert_allclose(
         got["cumulative"].cumsum(), [spanned_variance(A, U[:, : t + 1]) for t in range(4)], rtol=1e-8
     )
     S = scipy.linalg.sqrtm(A).real @ U
@@ -44,7 +45,7 @@ def test_three_definitions(kind, seed, dependent):
     best = np.linalg.eigvalsh(A)[::-1][:4].cumsum()
     assert (got["cumulative"].cumsum() <= best * (1 + 1e-10)).all()
     ratio = explained_variance(M, V, ratio=True, **options)
-    np.testing.assert_allclose(ratio, got["cumulative"] / np.trace(A), rtol=1e-12)
+    assert_allclose(ratio, got["cumulative"] / np.trace(A), rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -66,7 +67,7 @@ def test_published_disagreement_of_the_definitions():
     V[[8], 1] = 0
     V[[10], 3] = V[[11], 4] = V[[12], 5] = 1
     adjusted = explained_variance(A, V, "adjusted", kind="covariance", ratio=True)
-    np.testing.assert_allclose(adjusted, [0.280, 0.140, 0.133, 0.074, 0.068, 0.062], atol=3e-3)
+    assert_allclose(adjusted, [0.280, 0.140, 0.133, 0.074, 0.068, 0.062], atol=3e-3)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -81,18 +82,18 @@ def test_renormalize(kind, dtype):
         S = np.flatnonzero(V[:, t])
         vector = np.linalg.eigh(A[np.ix_(S, S)])[1]
         vector = vector[:, -1] * np.sign(vector[np.argmax(abs(vector[:, -1])), -1])
-        np.testing.assert_allclose(out[S, t], vector, atol=1e-10 if dtype == np.float64 else 1e-3)
+        assert_allclose(out[S, t], vector, atol=1e-10 if dtype == np.float64 else 1e-3)
         assert np.flatnonzero(out[:, t]).tolist() == S.tolist()
         u = V[:, t] / np.linalg.norm(V[:, t])
         assert out[:, t].astype(float) @ A @ out[:, t] >= u @ A @ u * (1 - 1e-5)
-    np.testing.assert_array_equal(renormalize(M, V[:, 1], kind=kind), out[:, 1])
+    assert_array_equal(renormalize(M, V[:, 1], kind=kind), out[:, 1])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_loadings_nearly_in_the_span_of_others(dtype):
     """Not as far as rounding of the loadings, in their precision, may have put them there."""
     A, V = np.diag([1, 1e6, 1]), np.array([[1, 0, 0], [1, 1e-7, 0]], dtype).T
-    np.testing.assert_allclose(explained_variance(A, V, kind="covariance"), [1, 1e6])
+    assert_allclose(explained_variance(A, V, kind="covariance"), [1, 1e6])
     B = np.diag([1e6, 90.0, 1.0]) + 5
     first, second = (
         B[:, S] @ np.linalg.solve(B[np.ix_(S, S)], B[S]) for S in ([0], [0, 1])
@@ -100,13 +101,13 @@ def test_loadings_nearly_in_the_span_of_others(dtype):
     for s in (1, 1e-3, 1e-6) if dtype == np.float64 else (1,):
         W = np.array([[1, 0, 0], [1, s, 0]], dtype).T
         found = explained_variance(B, W, "regression", kind="covariance")
-        np.testing.assert_allclose(found, [np.trace(first), np.trace(second - first)], rtol=1e-5)
+        assert_allclose(found, [np.trace(first), np.trace(second - first)], rtol=1e-5)
         left = (B - first)[1, 1] * s**2 / (1 + s**2)
-        np.testing.assert_allclose(explained_variance(B, W, "adjusted", kind="covariance")[1], left, 1e-5)
+        assert_allclose(explained_variance(B, W, "adjusted", kind="covariance")[1], left, 1e-5)
     tiny = np.array([[1e-310 if dtype == np.float64 else 1e-40, 0, 0]], dtype).T
-    np.testing.assert_allclose(explained_variance(A, tiny, kind="covariance"), [1])
+    assert_allclose(explained_variance(A, tiny, kind="covariance"), [1])
     rng = np.random.default_rng(0)
     W = rng.standard_normal((30, 4)).astype(dtype)
     sums = (W @ rng.standard_normal((4, 3)).astype(dtype)).astype(dtype)
     found = explained_variance(np.eye(30), np.hstack([W, sums]), kind="covariance")
-    np.testing.assert_allclose(found, [1, 1, 1, 1, 0, 0, 0], atol=1e-6)
+    assert_allclose(found, [1, 1, 1, 1, 0, 0, 0], atol=1e-6)

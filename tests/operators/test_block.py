@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, sparse_direction
 
 from spcacore.operators.deflation import DEFLATIONS
@@ -33,8 +34,8 @@ def check_halves(op, V, U):
     """The bits of one column at a time."""
     f, y = op.forward_block(V), op.backward_block(U)
     for c in range(V.shape[1]):
-        np.testing.assert_array_equal(f[:, c], op.forward(None, np.ascontiguousarray(V[:, c])))
-        np.testing.assert_array_equal(y[:, c], op.backward(np.ascontiguousarray(U[:, c])))
+        assert_array_equal(f[:, c], op.forward(None, np.ascontiguousarray(V[:, c])))
+        assert_array_equal(y[:, c], op.backward(np.ascontiguousarray(U[:, c])))
 
 
 @pytest.mark.share(4)
@@ -51,11 +52,11 @@ def test_dense(n, p, order, dtype):
     expected = Z.T @ (Z @ V) / max(n - 1, 1)
     Y = problem.operator.apply_block(V)
     assert Y.dtype == dtype
-    np.testing.assert_allclose(problem.unit * Y, expected, atol=tolerance(dtype, expected) + 1e-300)
+    assert_allclose(problem.unit * Y, expected, atol=tolerance(dtype, expected) + 1e-300)
     for b in range(0, 30) if small else (1, 2, 3):  # the same bits whatever the other columns
-        np.testing.assert_array_equal(problem.operator.apply_block(V[:, :b]), Y[:, :b])
-        np.testing.assert_array_equal(problem.operator.apply_block(V[:, b : b + 1]), Y[:, b : b + 1])
-    np.testing.assert_array_equal(columns(problem.operator, V[:, :5]), Y[:, :5])
+        assert_array_equal(problem.operator.apply_block(V[:, :b]), Y[:, :b])
+        assert_array_equal(problem.operator.apply_block(V[:, b : b + 1]), Y[:, b : b + 1])
+    assert_array_equal(columns(problem.operator, V[:, :5]), Y[:, :5])
     if (n, p) != SHAPES[-1]:
         U = np.random.default_rng(2).standard_normal((n, 6)).astype(dtype)
         check_halves(problem.operator, V[:, :6], U)
@@ -70,8 +71,8 @@ def test_weights(center, scale, order, dtype):
     problem = as_problem(X, center=center, scale=scale)
     V = np.random.default_rng(1).standard_normal((517, 7)).astype(dtype)
     Y = problem.operator.apply_block(V)
-    np.testing.assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))
-    np.testing.assert_array_equal(Y, columns(problem.operator, V))
+    assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))
+    assert_array_equal(Y, columns(problem.operator, V))
 
 
 @pytest.mark.share(8)
@@ -93,8 +94,8 @@ def test_deflations(n, p, order, dtype, method):
         state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
     V, U = (rng.standard_normal((size, 6)).astype(dtype) for size in (p, n))
     Y = state.operator.apply_block(V)
-    np.testing.assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))
-    np.testing.assert_array_equal(Y, columns(state.operator, V))
+    assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))
+    assert_array_equal(Y, columns(state.operator, V))
     check_halves(state.operator, V, U)
 
 
@@ -117,8 +118,8 @@ def test_compressed(order, wide, dtype):
             V, U = (rng.standard_normal((size, 90)).astype(dtype) for size in (p, n))
             for b in (0, 1, 3, 4, 8, 13, 20, 21, 40, 90):
                 Y = op.apply_block(V[:, :b])
-                np.testing.assert_allclose(unit * Y, A @ V[:, :b], atol=tolerance(dtype, A @ V))
-                np.testing.assert_array_equal(Y, columns(op, V[:, :b]) if b else Y)
+                assert_allclose(unit * Y, A @ V[:, :b], atol=tolerance(dtype, A @ V))
+                assert_array_equal(Y, columns(op, V[:, :b]) if b else Y)
                 check_halves(op, V[:, :b], U[:, :b])
 
 
@@ -129,9 +130,9 @@ def test_more_lines_than_are_read_at_a_time():
     problem = as_problem(scipy.sparse.csr_array(Z), center=False)
     expected = Z.T @ Z / (n - 1)
     V = rng.standard_normal((p, 3))
-    np.testing.assert_allclose(problem.unit * problem.operator.apply_block(V), expected @ V)
-    np.testing.assert_allclose(problem.unit * problem.operator.submatrix(np.arange(p)), expected)
-    np.testing.assert_allclose(problem.unit * columns(problem.operator, V), expected @ V)
+    assert_allclose(problem.unit * problem.operator.apply_block(V), expected @ V)
+    assert_allclose(problem.unit * problem.operator.submatrix(np.arange(p)), expected)
+    assert_allclose(problem.unit * columns(problem.operator, V), expected @ V)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -144,7 +145,7 @@ def test_scales(size, order):
     with np.errstate(over="ignore"):
         expected = Z.T @ (Z @ V) / 130
     Y = problem.in_units(problem.operator.apply_block(V)) / size / size
-    np.testing.assert_allclose(Y, expected, atol=1e-11 * abs(expected).max())
+    assert_allclose(Y, expected, atol=1e-11 * abs(expected).max())
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

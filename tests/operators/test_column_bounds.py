@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, dense_vector
 
 from spcacore.operators import inputs, working_set
@@ -59,18 +60,16 @@ def test_entries_of_products(seed, dtype, scale, weighted, loadings):
     index, value = unit_vector(rng, p, 5, dtype)
     columns = np.flatnonzero(rng.random(p) < rng.random())
     whole = state.operator.apply(index, value)
-    np.testing.assert_array_equal(state.operator.apply_at(index, value, columns), whole[columns])
+    assert_array_equal(state.operator.apply_at(index, value, columns), whole[columns])
     image = state.operator.forward(index, value)
-    np.testing.assert_array_equal(state.operator.apply_at(index, value, columns, image), whole[columns])
+    assert_array_equal(state.operator.apply_at(index, value, columns, image), whole[columns])
     with pytest.raises(ValueError, match="rows"):
         state.operator.apply_at(index, value, np.arange(1), image[1:])
     if loadings == 0:
         repeated = X.toarray() if weight is None else np.repeat(X.toarray(), weight, axis=0)
         want = covariance(repeated.astype(np.float64), scale=scale) @ dense_vector(p, index, value)
         tol = 1e-4 if dtype == np.float32 else 1e-10
-        np.testing.assert_allclose(
-            problem.in_units(whole.astype(float)), want, rtol=tol, atol=tol * abs(want).max()
-        )
+        assert_allclose(problem.in_units(whole.astype(float)), want, rtol=tol, atol=tol * abs(want).max())
 
 
 def test_entries_of_products_are_for_columns():
@@ -102,8 +101,8 @@ def test_nothing_above_the_level_is_ruled_out(seed, dtype, scale, weighted, load
         level = float(np.quantile(np.abs(y[20:]), rng.choice([0.5, 0.9, 0.99])))
         found, product = bounds.above(state.operator, inside, index, value, level)
         want = 20 + np.flatnonzero(np.abs(y[20:]) > level)
-        np.testing.assert_array_equal(found, want)
-        np.testing.assert_array_equal(product, y[want])
+        assert_array_equal(found, want)
+        assert_array_equal(product, y[want])
         if step % 3:  # another vector, or one nearby
             value = value + dtype(0.1) * rng.standard_normal(6).astype(dtype)
             value /= np.linalg.norm(value)
@@ -146,7 +145,7 @@ def test_variables_of_largest_variance_join_with_a_few_others(seed, few, varying
     order = rng.permutation(varying)
     few = min(few, varying - 190)
     assert working_set.admit(order[:190])
-    np.testing.assert_array_equal(working_set.index, np.sort(order[:190]))
+    assert_array_equal(working_set.index, np.sort(order[:190]))
     assert working_set.admit(order[150 : 190 + few])
     lanes = next((lanes for lanes in (3, 7, 15, 30, 45) if few <= lanes), few)
     lanes = min(lanes, varying - 190)
@@ -154,13 +153,13 @@ def test_variables_of_largest_variance_join_with_a_few_others(seed, few, varying
     variance[order[: 190 + few]] = 0
     largest = np.argsort(-variance)[: lanes - few]
     joined = np.sort(np.concatenate((order[190 : 190 + few], largest)))
-    np.testing.assert_array_equal(working_set.index[190:], joined)
-    np.testing.assert_array_equal(working_set.position[working_set.index], np.arange(190 + lanes))
+    assert_array_equal(working_set.index[190:], joined)
+    assert_array_equal(working_set.position[working_set.index], np.arange(190 + lanes))
     active = np.sort(working_set.index)
     _, restricted = working_set.restricted(problem, state, active)
     expected = covariance(X)[np.ix_(active, active)] / problem.unit
     got = restricted.operator.submatrix(np.arange(len(active)))
-    np.testing.assert_allclose(got, expected, atol=1e-12 * expected.max())
+    assert_allclose(got, expected, atol=1e-12 * expected.max())
 
 
 @given(seeds, st.sampled_from([np.float32, np.float64]))
@@ -179,9 +178,9 @@ def test_the_matrix_without_components_is_brought_up_to_date(seed, dtype):
         inside, restricted = working_set.restricted(problem, state, active)
         got = restricted.operator.submatrix(np.arange(len(active)))
         tol = (1e-4 if dtype == np.float32 else 1e-10) * A.diagonal().max()
-        np.testing.assert_allclose(got, removed_from[np.ix_(active, active)], atol=tol)
-        np.testing.assert_allclose(restricted.diagonal, removed_from.diagonal()[active], atol=tol)
-        np.testing.assert_allclose(inside.diagonal, A.diagonal()[active], atol=tol)
+        assert_allclose(got, removed_from[np.ix_(active, active)], atol=tol)
+        assert_allclose(restricted.diagonal, removed_from.diagonal()[active], atol=tol)
+        assert_allclose(inside.diagonal, A.diagonal()[active], atol=tol)
         if rng.random() < 0.2:  # another path through the same working set
             state, removed_from = DeflatedOperator.from_problem(problem), A.copy()
         index, value = unit_vector(rng, active, 4, dtype)
@@ -207,8 +206,8 @@ def test_the_largest_entries_from_the_last_support(seed, ties, nonnegative):
     size = np.maximum(y, 0) if nonnegative else np.abs(y)
     want = np.sort(np.argsort(-size, kind="stable")[:k])
     got, entries, _ = op.largest(index, value, k, nonnegative)
-    np.testing.assert_array_equal(got, want)
-    np.testing.assert_array_equal(entries, np.maximum(y, 0)[want] if nonnegative else y[want])
+    assert_array_equal(got, want)
+    assert_array_equal(entries, np.maximum(y, 0)[want] if nonnegative else y[want])
 
 
 @given(seeds, st.integers(0, 3))

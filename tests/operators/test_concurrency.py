@@ -19,6 +19,7 @@ import calls
 import numpy as np
 import pytest
 from calls import pca
+from numpy.testing import assert_allclose, assert_array_equal
 from processes import output_of
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
@@ -40,7 +41,7 @@ def test_threads_with_blas_threads():
     expected = run()
     with ThreadPoolExecutor(4) as pool:
         for out in pool.map(lambda _: run(), range(4)):
-            np.testing.assert_allclose(out.loadings, expected.loadings, atol=1e-12)
+            assert_allclose(out.loadings, expected.loadings, atol=1e-12)
 
 
 def test_error_in_one_thread_stays_there():
@@ -79,7 +80,7 @@ def test_error_in_one_thread_stays_there():
         if i % 4 == 3:
             assert out is True
         else:
-            np.testing.assert_array_equal(out, expected)
+            assert_array_equal(out, expected)
     assert len(set(calls)) > 1
 
 
@@ -400,7 +401,7 @@ def test_signal_handler_that_returns_does_not_stop_the_call():
         thread.join()
         signal.signal(signal.SIGUSR1, old)
     assert seen
-    np.testing.assert_allclose(out.loadings, expected, atol=1e-12)
+    assert_allclose(out.loadings, expected, atol=1e-12)
 
 
 # ---- processes -----------------------------------------------------------------------------------------
@@ -409,7 +410,7 @@ def test_signal_handler_that_returns_does_not_stop_the_call():
 def test_spawn():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         out = pool.apply_async(sparse_pca, (X0, 2), {"cardinality": K}).get(60)
-    np.testing.assert_allclose(out.loadings, sparse_pca(X0, 2, cardinality=K).loadings, atol=1e-12)
+    assert_allclose(out.loadings, sparse_pca(X0, 2, cardinality=K).loadings, atol=1e-12)
 
 
 # ---- results travel ------------------------------------------------------------------------------------

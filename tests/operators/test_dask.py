@@ -188,7 +188,7 @@ FAILED = {  # a call, its error, and what the error says of where
 
 
 def failing_calls(name, persist):
-    """The errors of two calls, which keep the frames and so what is in them."""
+    """The errors of three calls, which keep the frames and so what is in them."""
     call, error, words = FAILED[name]
 
     def raising(block, block_info=None):  # which workers get by value
@@ -197,7 +197,7 @@ def failing_calls(name, persist):
         return block
 
     lazy = dask_array(data()) + 0
-    for _ in range(2):
+    for _ in range(3):
         with pytest.raises(error) as caught:
             call(lazy, lazy.map_blocks(raising, meta=np.empty((0, 0))), persist)
         said = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
@@ -214,6 +214,31 @@ def test_a_failed_call_names_the_block_and_keeps_none(name, persist):
     errors = list(failing_calls(name, persist))
     assert errors
     assert all(blocks.origin is None for blocks in module._KEPT)
+
+
+def test_failed_calls_leave_no_bytes_on_workers():
+    """As the scheduler counts them: after each of three calls, whose errors are kept, as many as before."""
+    distributed = pytest.importorskip("distributed", reason="needs distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+
+        def held():
+            return sum(worker.nbytes for worker in cluster.scheduler.workers.values())
+
+        most, errors = [], []
+        for error in failing_calls("a block", True):
+            errors.append(error)
+            most.append(held())
+            for _ in range(100):  # until the scheduler has heard of it
+                if not held():
+                    break
+                time.sleep(0.02)
+            assert held() == 0
+        assert max(most) > data().nbytes / 2  # what would add up
 
 
 # ---- a cluster of two processes ----------------------------------------------------------------------
@@ -302,7 +327,7 @@ def test_bad_entries_on_a_cluster(client):
 def test_what_a_failed_call_leaves_on_a_cluster(client, name, persist):
     """Nothing, though its error is kept."""
     errors = list(failing_calls(name, persist))
-    assert len(errors) == 2
+    assert len(errors) == 3
     for _ in range(100):  # until the scheduler has heard of it
         if not client.futures:
             break

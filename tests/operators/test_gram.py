@@ -4,6 +4,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import products
 
 import spcacore
@@ -85,10 +86,10 @@ def test_matrix_of_several_tiles(order, dtype, p):
     some = rng.permutation(p)[: p // 2 + 1]
     tolerance = 1e-12 if dtype == np.float64 else 1e-4
     G = _core.dense(X, False, mean, weight, 1.0, 1 / 1300).gram(None, None)
-    np.testing.assert_allclose(G, wide.T @ wide / 1300, atol=tolerance)
+    assert_allclose(G, wide.T @ wide / 1300, atol=tolerance)
     X[:, np.setdiff1d(np.arange(p), some)] = np.nan
     G = _core.dense(X, False, mean, weight, 1.0, 1 / 1300).gram(some, None, p // 4)
-    np.testing.assert_allclose(G, wide[:, some[: p // 4]].T @ wide[:, some] / 1300, atol=tolerance)
+    assert_allclose(G, wide[:, some[: p // 4]].T @ wide[:, some] / 1300, atol=tolerance)
 
 
 @pytest.mark.parametrize("kind", ["csc", "csc64"])
@@ -108,8 +109,8 @@ def test_matrix_by_strips(kind, k, dtype):
         F = (X - np.average(X, axis=0, weights=each)) / scale
         expected = ((F * each[:, None]).T @ F / problem.degrees)[np.ix_(index[:rows], index)]
         tol = 1e-13 if dtype == np.float64 else 2e-6
-        np.testing.assert_allclose(G, expected, rtol=0, atol=tol * expected.max())
-        np.testing.assert_array_equal(G[:, :rows], G[:, :rows].T)
+        assert_allclose(G, expected, rtol=0, atol=tol * expected.max())
+        assert_array_equal(G[:, :rows], G[:, :rows].T)
 
 
 @pytest.mark.share(8)
@@ -137,8 +138,8 @@ def test_matrix_where_some_columns_have_most_entries(kind, dtype, p, n):
         some = np.arange(p) if index is None else index
         size = np.sqrt(expected.diagonal().max())
         tol = (1e-13 if dtype == np.float64 else 2e-6) * size**2
-        np.testing.assert_allclose(G, expected[np.ix_(some, some)], rtol=0, atol=tol)
-        np.testing.assert_array_equal(G, G.T)
+        assert_allclose(G, expected[np.ix_(some, some)], rtol=0, atol=tol)
+        assert_array_equal(G, G.T)
 
 
 @pytest.mark.share(6)
@@ -156,9 +157,7 @@ def test_few_rows_of_the_matrix(kind, rows, dtype):
         G = problem.operator.gram(index, None, rows) * 2.0**problem.exponent
         F = (X - (np.average(X, axis=0, weights=w) if center else 0)) / scale
         expected = ((F * w[:, None]).T @ F / problem.degrees)[np.ix_(index[:rows], index)]
-        np.testing.assert_allclose(
-            G, expected, rtol=0, atol=(1e-13 if dtype == np.float64 else 2e-6) * expected.max()
-        )
+        assert_allclose(G, expected, rtol=0, atol=(1e-13 if dtype == np.float64 else 2e-6) * expected.max())
 
 
 def test_single_precision_adds_up_in_double():
@@ -168,7 +167,7 @@ def test_single_precision_adds_up_in_double():
         G = as_problem(stored(X, kind), center=False).operator.gram()
         problem = as_problem(stored(X, kind), center=False)
         expected = np.outer(X[0].astype(float), X[0].astype(float)) * (300_000 / 299_999)
-        np.testing.assert_allclose(G * 2.0**problem.exponent, expected, rtol=5e-6)
+        assert_allclose(G * 2.0**problem.exponent, expected, rtol=5e-6)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -215,8 +214,8 @@ def test_one_read_loses_no_digits(order, name, n):
     assert (np.abs(M - expected) <= 1e-13 * size).all()
     assert (M.diagonal() == square).all()
     means = X.mean(axis=0, dtype=np.longdouble).astype(float)
-    np.testing.assert_allclose(mean, means, rtol=1e-14, atol=1e-11)
-    np.testing.assert_allclose([low, high], [X.min(axis=0), X.max(axis=0)], rtol=1e-15, atol=1e-9)
+    assert_allclose(mean, means, rtol=1e-14, atol=1e-11)
+    assert_allclose([low, high], [X.min(axis=0), X.max(axis=0)], rtol=1e-15, atol=1e-9)
     assert square[6] == 0
     assert low[6] == high[6] == mean[6] == 1e7
 
@@ -230,7 +229,7 @@ def test_one_read_in_single_precision(order):
     expected = (exact.T @ exact).astype(float)
     size = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
     assert (np.abs(M - expected) <= 1e-5 * size).all()  # 512 products are added in single precision
-    np.testing.assert_allclose(square, expected.diagonal(), rtol=1e-7)
+    assert_allclose(square, expected.diagonal(), rtol=1e-7)
 
 
 @pytest.mark.parametrize("row", [0, 255, 256, 4097, 29_999])
@@ -249,7 +248,7 @@ def test_squares_beyond_the_number_range_take_a_second_read(size):
         problem = as_problem(X * size, form=True, screening="auto")
     assert problem.form == (size != 1)
     G = gram.formed(problem).operator.submatrix(np.arange(P))
-    np.testing.assert_allclose(G / G.max(), np.cov(X.T) / np.cov(X.T).max(), atol=1e-13)
+    assert_allclose(G / G.max(), np.cov(X.T) / np.cov(X.T).max(), atol=1e-13)
 
 
 def test_what_has_no_matrix_says_so():
@@ -295,9 +294,9 @@ def test_tall_data_form_the_matrix(kind):
     for t in range(1, 4):  # what the first of them explain together
         assert found.explained_variance[:t].sum() >= plain.explained_variance[:t].sum() * (1 - 1e-10)
     assert found.n_samples == len(X)
-    np.testing.assert_allclose(found.mean, X.mean(axis=0), rtol=1e-12)
+    assert_allclose(found.mean, X.mean(axis=0), rtol=1e-12)
     eigenvalues = [np.linalg.eigvalsh(np.cov(X[:, v != 0], rowvar=False))[-1] for v in found.loadings.T[:1]]
-    np.testing.assert_allclose(found.explained_variance[:1], eigenvalues, rtol=1e-10)
+    assert_allclose(found.explained_variance[:1], eigenvalues, rtol=1e-10)
 
 
 def test_sparse_columns_far_from_zero_are_left_as_data():
@@ -341,8 +340,8 @@ def test_every_method_and_deflation(method, deflation):
     )
     assert formed.screening.mode == "gram"
     assert ((formed.loadings != 0) == (plain.loadings != 0)).all()
-    np.testing.assert_allclose(formed.loadings, plain.loadings, atol=2e-5 if method == "dspca" else 1e-6)
-    np.testing.assert_allclose(formed.explained_variance, plain.explained_variance, rtol=1e-8)
+    assert_allclose(formed.loadings, plain.loadings, atol=2e-5 if method == "dspca" else 1e-6)
+    assert_allclose(formed.explained_variance, plain.explained_variance, rtol=1e-8)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -358,9 +357,7 @@ def test_components_below_the_rounding_of_the_matrix_come_from_the_data(dtype):
     assert formed.n_components == plain.n_components == 4
     singular = np.linalg.svd(X.astype(float) - X.astype(float).mean(axis=0), compute_uv=False)
     expected = singular**2 / 299
-    np.testing.assert_allclose(
-        formed.explained_variance, expected, rtol=1e-5 if dtype == np.float64 else 1e-2
-    )
+    assert_allclose(formed.explained_variance, expected, rtol=1e-5 if dtype == np.float64 else 1e-2)
 
 
 # ---- while it runs
@@ -427,8 +424,8 @@ def test_blocks_of_rows_are_read_once(kind, dtype):
         assert (found.screening.mode, found.screening.reads) == ("gram", 1.0)
         exact = flat.sparse_pca(X, 3, cardinality=5, screening="gram", **options)
         tolerance = 1e-9 if dtype == np.float64 else 1e-4
-        np.testing.assert_allclose(found.loadings, exact.loadings, atol=tolerance)
-        np.testing.assert_allclose(found.explained_variance, exact.explained_variance, rtol=tolerance)
+        assert_allclose(found.loadings, exact.loadings, atol=tolerance)
+        assert_allclose(found.explained_variance, exact.explained_variance, rtol=tolerance)
 
 
 def test_blocks_keep_the_digits_of_small_variances():
@@ -441,7 +438,7 @@ def test_blocks_keep_the_digits_of_small_variances():
     problem = as_problem(spcacore.row_blocks(X, block_bytes=40_000), screening="gram", form=True)
     assert problem.operator.dense
     G = problem.operator.submatrix(np.arange(5)) * 2.0**problem.exponent
-    np.testing.assert_allclose(G, expected, rtol=1e-7)
+    assert_allclose(G, expected, rtol=1e-7)
 
 
 def test_blocks_of_extreme_entries_are_passed_over_again():
@@ -451,4 +448,4 @@ def test_blocks_of_extreme_entries_are_passed_over_again():
         found = sparse_pca(blocks, 2, cardinality=5, method=spcacore.TPower(screening="gram"))
     assert found.screening.mode == "none"
     expected = sparse_pca(planted(600), 2, cardinality=5)
-    np.testing.assert_allclose(found.loadings, expected.loadings, atol=1e-9)
+    assert_allclose(found.loadings, expected.loadings, atol=1e-9)

@@ -15,6 +15,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 from processes import output_of
 
 import spcacore
@@ -189,7 +190,7 @@ def test_more_entries_than_32_bits_count(order, screening):
     V = np.zeros((p, 2), np.float32)
     V[-1, 0] = V[0, 1] = 1
     variances = explained_variance(X, V)
-    np.testing.assert_allclose(variances, [18 / (n - 1), (1 - 1 / n) / (n - 1)], rtol=1e-4)
+    assert_allclose(variances, [18 / (n - 1), (1 - 1 / n) / (n - 1)], rtol=1e-4)
     print(f"memory: {X.nbytes / 1e9:.1f} GB of zero pages, {order}: {grown / 1e6:.0f} MB more resident")
     assert grown < 0.3 * X.nbytes  # the quantized copy
 
@@ -204,7 +205,7 @@ def test_components_of_more_entries_than_32_bits_count(order):
         X[-1 - 2 * t, j], X[-2 - 2 * t, j] = 3 - t, t - 3
     out = sparse_pca(X, 3, cardinality=1, method=spcacore.TPower(n_starts=1))
     assert [int(np.flatnonzero(v)[0]) for v in out.loadings.T] == [p - 1, 5, p // 2]
-    np.testing.assert_allclose(out.explained_variance, np.array([18, 8, 2]) / (n - 1), rtol=1e-5)
+    assert_allclose(out.explained_variance, np.array([18, 8, 2]) / (n - 1), rtol=1e-5)
 
 
 @linux
@@ -226,7 +227,7 @@ def test_long_columns():
     X = zeros((tall, 2), "F")[-n:]
     X[-1] = [3, 4]
     x = tpower(X, 2)
-    np.testing.assert_allclose(x.loading, [0.6, 0.8], rtol=1e-5)
+    assert_allclose(x.loading, [0.6, 0.8], rtol=1e-5)
     assert x.value == pytest.approx(25 / n, rel=1e-5)
 
 
@@ -271,7 +272,7 @@ def test_every_reader_of_more_entries_than_32_bits_count(name, order, dtype):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     out = FAR[name](X, v)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-    np.testing.assert_allclose(out, v, atol=1e-5)
+    assert_allclose(out, v, atol=1e-5)
     assert grown < 0.5e9
 
 

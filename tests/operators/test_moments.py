@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 
 import spcacore
 from spcacore import Moments
@@ -57,20 +58,18 @@ def test_a_fit_of_moments_is_that_of_rows(name, way):
         a, b = getattr(sums, what), getattr(rows, what)
         assert (a is None) == (b is None)
         if a is not None:
-            np.testing.assert_allclose(a, b, atol=1e-6)
+            assert_allclose(a, b, atol=1e-6)
     assert getattr(sums, "n_samples", 80) == getattr(rows, "n_samples", 80) == 80
-    np.testing.assert_allclose(sums.transform(X), rows.transform(X), atol=1e-5)
+    assert_allclose(sums.transform(X), rows.transform(X), atol=1e-5)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_matrix, spcacore.row_blocks], ids="dscb")
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_moments_by_definition(make, offset):
     M = Moments.of(make(X + offset))
-    np.testing.assert_allclose(M.mean, np.mean(X + offset, axis=0), rtol=1e-14)
+    assert_allclose(M.mean, np.mean(X + offset, axis=0), rtol=1e-14)
     sparse = make in (sp.csr_array, sp.csc_matrix)  # which subtracts products of means, of 1e12 here
-    np.testing.assert_allclose(
-        M.scatter / 79, np.cov((X + offset).T), atol=0.1 if sparse and offset else 1e-9
-    )
+    assert_allclose(M.scatter / 79, np.cov((X + offset).T), atol=0.1 if sparse and offset else 1e-9)
     back = pickle.loads(pickle.dumps(M))
     again = Moments(M.n_samples, M.mean, M.scatter)
     for other in (back, again):
@@ -81,11 +80,11 @@ def test_weights_are_repeated_rows():
     count = np.random.default_rng(0).integers(0, 4, 80)
     weighted = added_with_weights(count.astype(float))
     repeated = Moments.of(np.repeat(X, count, axis=0))
-    np.testing.assert_allclose(weighted.scatter, repeated.scatter, atol=1e-11)
+    assert_allclose(weighted.scatter, repeated.scatter, atol=1e-11)
     assert weighted.n_samples == count.sum()
     a = spcacore.sparse_pca(added_with_weights(WEIGHT), 2, 4)
     b = spcacore.sparse_pca(X, 2, 4, sample_weight=WEIGHT)
-    np.testing.assert_allclose(a.explained_variance, b.explained_variance, rtol=1e-12)
+    assert_allclose(a.explained_variance, b.explained_variance, rtol=1e-12)
 
 
 def added_with_weights(weight):
@@ -141,7 +140,7 @@ def test_no_rows_change_nothing(kind, whole):
 def test_integers_beyond_doubles_are_still_right():
     A = np.array([[2**31 - 1, 1], [-(2**31) + 5, 3], [2**30, 4]] * 3)
     M = added(A, (0, 2, 3, 9))
-    np.testing.assert_allclose(M.scatter, np.cov(A.T.astype(float)) * 8, rtol=1e-12)
+    assert_allclose(M.scatter, np.cov(A.T.astype(float)) * 8, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +176,7 @@ def test_names_travel():
     M = added(pd.DataFrame(X, columns=names))
     assert spcacore.sparse_pca(M, 1, 3).names == tuple(names)
     by_label = M + Moments.of(pd.DataFrame(X[:, ::-1], columns=names[::-1]))
-    np.testing.assert_allclose(by_label.scatter, 2 * M.scatter, rtol=1e-12, atol=1e-10)
+    assert_allclose(by_label.scatter, 2 * M.scatter, rtol=1e-12, atol=1e-10)
     assert sum([M, M]).names == by_label.names == tuple(names)
     with pytest.raises(ValueError, match="different variables"):
         M + Moments.of(pd.DataFrame(X, columns=[*names[1:], "other"]))
@@ -198,7 +197,7 @@ def test_the_recipe_of_the_page():
     frames = [pd.DataFrame(X[i:j]) for i, j in ((0, 10), (10, 10), (10, 45), (45, 80))]
     found = [row for part in (frames[:3], frames[3:], []) for row in space["moments_of_part"](iter(part))]
     total = sum((pickle.loads(row.moments[0]) for row in found[1:]), pickle.loads(found[0].moments[0]))
-    np.testing.assert_allclose(total.scatter, Moments.of(X).scatter, atol=1e-10)
+    assert_allclose(total.scatter, Moments.of(X).scatter, atol=1e-10)
 
 
 def by_spark(monkeypatch):
@@ -233,7 +232,7 @@ def by_ray(monkeypatch):
 def test_the_recipes_where_they_are_meant_to_run(run, monkeypatch):
     total = run(monkeypatch)
     assert total.names == (tuple(NAMES) if run is by_spark else None)
-    np.testing.assert_allclose(total.scatter, Moments.of(X).scatter, atol=1e-10)
-    np.testing.assert_allclose(
+    assert_allclose(total.scatter, Moments.of(X).scatter, atol=1e-10)
+    assert_allclose(
         spcacore.sparse_pca(total, 2, 5).loadings, spcacore.sparse_pca(X, 2, 5).loadings, atol=1e-10
     )

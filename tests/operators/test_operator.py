@@ -8,6 +8,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, products, sparse_direction
 from scipy.sparse.linalg import LinearOperator
 
@@ -84,24 +85,24 @@ def test_products_and_submatrices(name, dtype, center, scale):
     v = np.zeros(P, dtype)
     v[index] = rng.standard_normal(4)
     dense = rng.standard_normal(P).astype(dtype)
-    np.testing.assert_allclose(u * op.apply(index, v[index]), A @ v, **tolerance)
-    np.testing.assert_allclose(u * op.apply(None, dense), A @ dense, **tolerance)
+    assert_allclose(u * op.apply(index, v[index]), A @ v, **tolerance)
+    assert_allclose(u * op.apply(None, dense), A @ dense, **tolerance)
     V = rng.standard_normal((P, 6)).astype(dtype)
     for W in (V, np.asfortranarray(V), np.repeat(V, 2, axis=1)[:, ::2]):
-        np.testing.assert_allclose(u * op.apply_block(W), A @ V, rtol=0, atol=10 * tolerance["atol"])
+        assert_allclose(u * op.apply_block(W), A @ V, rtol=0, atol=10 * tolerance["atol"])
     S = np.array([0, 3, 7, 8, 22])
-    np.testing.assert_allclose(u * op.submatrix(S), A[np.ix_(S, S)], **tolerance)
+    assert_allclose(u * op.submatrix(S), A[np.ix_(S, S)], **tolerance)
     if problem.diagonal is not None:
-        np.testing.assert_allclose(u * problem.diagonal, A.diagonal(), **tolerance)
+        assert_allclose(u * problem.diagonal, A.diagonal(), **tolerance)
 
     y = A @ v
     positions, values, quadratic = op.largest(index, v[index], 5)
-    np.testing.assert_array_equal(positions, np.sort(np.argsort(-abs(y), kind="stable")[:5]))
-    np.testing.assert_allclose(u * values, y[positions], **tolerance)
-    np.testing.assert_allclose(u * quadratic, v @ A @ v, **tolerance)
+    assert_array_equal(positions, np.sort(np.argsort(-abs(y), kind="stable")[:5]))
+    assert_allclose(u * values, y[positions], **tolerance)
+    assert_allclose(u * quadratic, v @ A @ v, **tolerance)
     level = (np.sort(abs(y))[-6] + np.sort(abs(y))[-7]) / 2
     positions, values = op.above(index, v[index], dtype(level / u))
-    np.testing.assert_array_equal(positions, np.flatnonzero(abs(y) > level))
+    assert_array_equal(positions, np.flatnonzero(abs(y) > level))
 
 
 @pytest.mark.share(4)
@@ -123,21 +124,21 @@ def test_implicit_deflation_is_explicit_deflation(name, dtype, method):
         earlier.append(x.astype(np.float64))
         state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
         v = rng.standard_normal(P).astype(dtype)
-        np.testing.assert_allclose(problem.unit * state.operator.apply(None, v), A @ v, atol=10 * atol)
+        assert_allclose(problem.unit * state.operator.apply(None, v), A @ v, atol=10 * atol)
         V = np.stack([v, x, -2 * v], axis=1)
-        np.testing.assert_allclose(problem.unit * state.operator.apply_block(V), A @ V, atol=30 * atol)
+        assert_allclose(problem.unit * state.operator.apply_block(V), A @ V, atol=30 * atol)
         index = np.array([1, 4, 7, 20])
-        np.testing.assert_allclose(
+        assert_allclose(
             problem.unit * state.operator.apply(index, v[index]), A[:, index] @ v[index], atol=10 * atol
         )
-        np.testing.assert_allclose(
+        assert_allclose(
             problem.unit * state.operator.submatrix(index), A[np.ix_(index, index)], atol=10 * atol
         )
         if kind == "data" and state.deflation.semidefinite:
             C = state.operator.columns(index).astype(np.float64) * problem.unit**0.5
-            np.testing.assert_allclose(C @ C.T / (N - 1), A[np.ix_(index, index)], atol=10 * atol)
+            assert_allclose(C @ C.T / (N - 1), A[np.ix_(index, index)], atol=10 * atol)
         if state.diagonal is not None:
-            np.testing.assert_allclose(problem.unit * state.diagonal, A.diagonal(), atol=10 * atol)
+            assert_allclose(problem.unit * state.diagonal, A.diagonal(), atol=10 * atol)
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc"])
@@ -160,12 +161,10 @@ def test_statistics_at_any_mean_and_scale(layout, n, offset, size, seed):
     exact = X.astype(np.longdouble)
     mean = exact.mean(axis=0)
     square = ((exact - mean) ** 2).sum(axis=0) / max(n - 1, 1)
-    np.testing.assert_allclose(problem.mean, mean.astype(float), rtol=1e-13, atol=1e-14 * abs(X).max())
+    assert_allclose(problem.mean, mean.astype(float), rtol=1e-13, atol=1e-14 * abs(X).max())
     scale = problem.diagonal.sum() or 1
     expected = (square / (square.sum() or 1)).astype(float)
-    np.testing.assert_allclose(
-        problem.diagonal / scale, expected, rtol=1e-9 if abs(offset) < 1e9 else 1e-3, atol=1e-14
-    )
+    assert_allclose(problem.diagonal / scale, expected, rtol=1e-9 if abs(offset) < 1e9 else 1e-3, atol=1e-14)
     assert problem.diagonal[2] == 0
 
 
@@ -202,7 +201,7 @@ def test_products_with_what_is_not_centered(name):
     expected = (X - X.mean(axis=0)).T @ u
     ratio = y @ expected / (expected @ expected)  # what the range and n - 1 make of it
     assert np.log2(ratio * (N - 1)) == pytest.approx(round(np.log2(ratio * (N - 1))), abs=1e-12)
-    np.testing.assert_allclose(y / ratio, expected, rtol=1e-11, atol=1e-11 * abs(expected).max())
+    assert_allclose(y / ratio, expected, rtol=1e-11, atol=1e-11 * abs(expected).max())
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 40])
@@ -213,8 +212,8 @@ def test_leading_eigenvector(k, dtype):
     value, vector = _core.leading_eigenvector(G.copy())
     reference = np.linalg.eigvalsh(G.astype(float))
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
-    np.testing.assert_allclose(value, reference[-1], rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(G.astype(float) @ vector, value * vector, atol=10 * k * tolerance)
+    assert_allclose(value, reference[-1], rtol=tolerance, atol=tolerance)
+    assert_allclose(G.astype(float) @ vector, value * vector, atol=10 * k * tolerance)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -232,7 +231,7 @@ def test_statistics_of_columns_that_look_constant():
     X[:512, 3] = -7
     for M in (X, np.asfortranarray(X), scipy.sparse.csr_array(X), scipy.sparse.csc_array(X)):
         problem = as_problem(M)
-        np.testing.assert_allclose(problem.unit * problem.diagonal, X.var(axis=0, ddof=1), rtol=1e-12)
+        assert_allclose(problem.unit * problem.diagonal, X.var(axis=0, ddof=1), rtol=1e-12)
 
 
 def test_products_may_come_in_any_form():
@@ -251,7 +250,7 @@ def test_products_may_come_in_any_form():
     for name, form in forms.items():
         problem = as_problem(products(form, p), kind="covariance")
         y = problem.operator.apply(None, v) * problem.unit
-        np.testing.assert_allclose(y, A @ v, rtol=1e-6, err_msg=name)
+        assert_allclose(y, A @ v, rtol=1e-6, err_msg=name)
         assert y.dtype == expected.apply(None, v).dtype
 
 
@@ -263,7 +262,7 @@ def test_stored_zeros_make_no_column_constant(make):
     M.data -= 4
     assert M.nnz == X.size
     problem = as_problem(M)
-    np.testing.assert_allclose(problem.unit * problem.diagonal, X.var(axis=0, ddof=1), rtol=1e-15)
+    assert_allclose(problem.unit * problem.diagonal, X.var(axis=0, ddof=1), rtol=1e-15)
 
 
 @pytest.mark.parametrize("covariance", [False, True])
@@ -291,7 +290,7 @@ def test_what_goes_wrong_in_a_product_ends_the_call(dtype, covariance):
         return F @ v
 
     v = np.full(6, 0.5, dtype)
-    np.testing.assert_array_equal(operator().apply(None, v), F @ v if covariance else F @ F @ v)
+    assert_array_equal(operator().apply(None, v), F @ v if covariance else F @ F @ v)
     for name in ("forward",) if covariance else ("forward", "backward"):
         with pytest.raises(ValueError, match="a product of the operator has the wrong length"):
             operator(**{name: lambda v: v[:-1]}).apply(None, v)
@@ -306,7 +305,7 @@ def test_products_of_rows(dtype):
     X = np.random.default_rng(0).standard_normal((9, 5)).astype(dtype)
     Z = X.astype(float) - X.mean(axis=0, dtype=float)
     op = as_problem(X).operator
-    np.testing.assert_allclose(op.outer(), Z @ Z.T / 8, atol=1e-6 if dtype == np.float32 else 1e-14)
+    assert_allclose(op.outer(), Z @ Z.T / 8, atol=1e-6 if dtype == np.float32 else 1e-14)
     assert op.dense
     assert not as_problem(scipy.sparse.csr_array(X)).operator.dense
 
@@ -334,9 +333,9 @@ def test_row_weights(name, dtype, centered):
     S, x = np.array([0, 3, 7, 8, 22]), rng.standard_normal(5)
     x /= np.linalg.norm(x)
     V, U = rng.standard_normal((P, 6)), rng.standard_normal((N, 6))
-    np.testing.assert_allclose(op.forward_block(V.astype(dtype)), F @ V, **tolerance)
-    np.testing.assert_allclose(op.backward_block(U.astype(dtype)), F.T @ U / (N - 1), **tolerance)
-    np.testing.assert_allclose(op.outer(), F @ F.T / (N - 1), **tolerance)
+    assert_allclose(op.forward_block(V.astype(dtype)), F @ V, **tolerance)
+    assert_allclose(op.backward_block(U.astype(dtype)), F.T @ U / (N - 1), **tolerance)
+    assert_allclose(op.outer(), F @ F.T / (N - 1), **tolerance)
     for method in ("", "hotelling", "projection", "schur"):
         state, B = op, A
         if method:
@@ -348,14 +347,12 @@ def test_row_weights(name, dtype, centered):
             full = np.zeros(P)
             full[S] = x
             B = deflated(A, full, method, [])
-        np.testing.assert_allclose(state.apply(S, x.astype(dtype)), B[:, S] @ x, **tolerance)
-        np.testing.assert_allclose(state.apply_block(V.astype(dtype)), B @ V, **tolerance)
-        np.testing.assert_allclose(state.submatrix(S), B[np.ix_(S, S)], **tolerance)
+        assert_allclose(state.apply(S, x.astype(dtype)), B[:, S] @ x, **tolerance)
+        assert_allclose(state.apply_block(V.astype(dtype)), B @ V, **tolerance)
+        assert_allclose(state.submatrix(S), B[np.ix_(S, S)], **tolerance)
         for b in range(6):
             v = np.ascontiguousarray(V[:, b], dtype)
-            np.testing.assert_array_equal(
-                state.apply(None, v), state.apply_block(V[:, b : b + 1])[:, 0], strict=True
-            )
+            assert_array_equal(state.apply(None, v), state.apply_block(V[:, b : b + 1])[:, 0], strict=True)
 
 
 def test_row_weights_need_data_in_memory():

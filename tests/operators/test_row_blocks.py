@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from calls import pca
 from extras import optional
+from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore.operators.block_tasks import as_kernel_input, statistics, sum_parts
@@ -82,7 +83,7 @@ def agree(result, expected, names, tol):
         assert isinstance(a, type(b))
         a, b = np.asarray(a), np.asarray(b)
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
-        np.testing.assert_allclose(a, b, rtol=0, atol=tol * max(1, np.abs(b).max(initial=0)), err_msg=name)
+        assert_allclose(a, b, rtol=0, atol=tol * max(1, np.abs(b).max(initial=0)), err_msg=name)
 
 
 @functools.cache
@@ -142,7 +143,7 @@ def test_canonical_pairs(kind, options):
                 if b is None:
                     assert a is None
                 else:
-                    np.testing.assert_allclose(np.asarray(a), b, rtol=0, atol=1e-9, err_msg=name)
+                    assert_allclose(np.asarray(a), b, rtol=0, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != "one row at a time"])
@@ -160,7 +161,7 @@ def test_new_rows(kind):
             assert hasattr(result, "compute")  # when asked for
             assert result.shape == expected.shape
             assert result.dtype == expected.dtype
-        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-9, atol=1e-11)
+        assert_allclose(np.asarray(result), expected, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.share(3)
@@ -202,23 +203,23 @@ class Rows:
     ids=["random features", "sparse_lda", "sparse_kmeans", "sparse_cca", "sma", "cv"],
 )
 def test_memory_holds_a_block(call, passes, monkeypatch):
-    """Of 12 MB in 24 blocks half at most, with what belongs to the rows: labels, scores, products.
+    """Of 6 MB in 24 blocks half at most, with what belongs to the rows: labels, scores, products.
 
     Columns that are kept between passes have a limit of their own, of which these would be a small part.
     """
     from spcacore.operators import working_set
 
-    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 1 << 18)
-    rows = Rows(24_000, 64)
-    blocks = spcacore.row_blocks(rows, block_bytes=1000 * 64 * 8)
-    call(spcacore.row_blocks(Rows(2000, 64), block_bytes=1000 * 64 * 8))  # what is imported on the way
+    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 1 << 17)
+    rows = Rows(12_000, 64)
+    blocks = spcacore.row_blocks(rows, block_bytes=500 * 64 * 8)
+    call(spcacore.row_blocks(Rows(1000, 64), block_bytes=500 * 64 * 8))  # what is imported on the way
     tracemalloc.start()
     try:
         call(blocks)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert rows.most == 1000
+    assert rows.most == 500
     assert blocks.passes <= passes
     assert peak < rows.shape[0] * rows.shape[1] * 8 / 2
 
@@ -263,11 +264,11 @@ def test_rows_that_are_taken(kind):
     taken = blocks.taken(rows)
     assert isinstance(taken, TakenRows)
     whole = taken.whole()
-    np.testing.assert_array_equal(whole.toarray() if sp.issparse(whole) else whole, X[rows])
-    np.testing.assert_array_equal(blocks.rows(rows[::-1]), X[rows[::-1]])
+    assert_array_equal(whole.toarray() if sp.issparse(whole) else whole, X[rows])
+    assert_array_equal(blocks.rows(rows[::-1]), X[rows[::-1]])
     assert sum(part.n for part in taken.results(statistics) if part is not None) == 5
     ones = taken.reduced(sum_parts, _column_sums, each=taken.split(np.ones(5)))
-    np.testing.assert_allclose(ones[0], X[rows].sum(axis=0))
+    assert_allclose(ones[0], X[rows].sum(axis=0))
 
 
 def _column_sums(block, weight):
@@ -283,7 +284,7 @@ def test_permuted_sparse_matrices_keep_their_entries():
     )
     apart = np.log(dense.permuted).mean() - np.log(sparse.permuted).mean()
     assert abs(apart) < 4 * dense.deviation[0] / 5
-    np.testing.assert_allclose(dense.objective, sparse.objective, rtol=1e-10)
+    assert_allclose(dense.objective, sparse.objective, rtol=1e-10)
 
 
 def test_sparse_kmeans_keeps_sparse_matrices_sparse():
@@ -302,9 +303,9 @@ def test_sparse_kmeans_keeps_sparse_matrices_sparse():
 def test_blocks_without_rows_add_nothing():
     whole = as_problem(calls.X0)
     parts = as_problem(from_array(calls.X0, chunks=((0, 7, 0, calls.N - 7), calls.P)))
-    np.testing.assert_allclose(parts.diagonal, whole.diagonal, rtol=1e-12)
+    assert_allclose(parts.diagonal, whole.diagonal, rtol=1e-12)
     v = np.ones(calls.P)
-    np.testing.assert_allclose(parts.operator.apply(None, v), whole.operator.apply(None, v), rtol=1e-12)
+    assert_allclose(parts.operator.apply(None, v), whole.operator.apply(None, v), rtol=1e-12)
 
 
 def test_blocks_of_sparse_rows_are_as_large_as_what_they_store_and_are_not_copied():

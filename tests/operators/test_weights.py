@@ -8,6 +8,7 @@ import flat
 import numpy as np
 import pytest
 from calls import pca
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import products
 from scipy import sparse
 
@@ -60,15 +61,13 @@ def test_the_weighted_covariance_is_that_of_numpy(layout, dtype):
     problem = as_problem(stored(X, layout), sample_weight=w)
     exact = np.cov(X.astype(np.float64).T, fweights=w)
     rtol = 1e-5 if dtype == np.float32 else 1e-12
-    np.testing.assert_allclose(matrix(problem), exact, rtol=rtol, atol=rtol * exact.max())
-    np.testing.assert_allclose(problem.mean, np.average(X, axis=0, weights=w), rtol=rtol, atol=rtol)
+    assert_allclose(matrix(problem), exact, rtol=rtol, atol=rtol * exact.max())
+    assert_allclose(problem.mean, np.average(X, axis=0, weights=w), rtol=rtol, atol=rtol)
     if problem.diagonal is not None:
-        np.testing.assert_allclose(problem.in_units(problem.diagonal), exact.diagonal(), rtol=rtol)
+        assert_allclose(problem.in_units(problem.diagonal), exact.diagonal(), rtol=rtol)
         G = problem.operator.submatrix(np.array([0, 3, 5, 11]))
         expected = exact[np.ix_([0, 3, 5, 11], [0, 3, 5, 11])]
-        np.testing.assert_allclose(
-            np.ldexp(G, problem.exponent), expected, rtol=rtol, atol=rtol * exact.max()
-        )
+        assert_allclose(np.ldexp(G, problem.exponent), expected, rtol=rtol, atol=rtol * exact.max())
 
 
 @pytest.mark.share(4)
@@ -93,13 +92,13 @@ def test_any_weights_center_and_scale_in_explicit_arrays(layout, center, scale):
         scale=vectors["scale"] if scale == "given" else scale,
         sample_weight=w,
     )
-    np.testing.assert_allclose(matrix(problem), F.T @ F, rtol=1e-11, atol=1e-11)
+    assert_allclose(matrix(problem), F.T @ F, rtol=1e-11, atol=1e-11)
     assert (problem.mean is None) == (center is False)
     assert (problem.scale is None) == (scale is False)
     if problem.mean is not None:
-        np.testing.assert_allclose(problem.mean, mean, rtol=1e-13, atol=1e-13)
+        assert_allclose(problem.mean, mean, rtol=1e-13, atol=1e-13)
     if problem.scale is not None:
-        np.testing.assert_allclose(problem.scale, spread, rtol=1e-12)
+        assert_allclose(problem.scale, spread, rtol=1e-12)
 
 
 @pytest.mark.parametrize("w", [[1, 2, 3, 1, 2], [1, 1, 0, 1, 0]])
@@ -112,7 +111,7 @@ def test_the_default_ridge_counts_weights(w):
     )
     assert math.isinf(one.ridge) == (sum(w) < X.shape[1])
     assert one.ridge == pytest.approx(all_.ridge)
-    np.testing.assert_allclose(one.explained_variance, all_.explained_variance, rtol=1e-6)
+    assert_allclose(one.explained_variance, all_.explained_variance, rtol=1e-6)
 
 
 def test_a_model_without_weights_refuses_them():
@@ -125,7 +124,7 @@ def close(one, all_, but=(), **tolerance):
     """Every number of two results."""
     for name, value in vars(all_).items():
         if name not in but and np.asarray(value).dtype.kind == "f":
-            np.testing.assert_allclose(getattr(one, name), value, **tolerance, err_msg=name)
+            assert_allclose(getattr(one, name), value, **tolerance, err_msg=name)
 
 
 @pytest.mark.share(6)
@@ -155,7 +154,7 @@ def test_pairs_of_repeated_rows(options, layout):
     ):
         assert own.shape == (N, 2)
         assert V.shape[0] == Z.shape[1]
-        np.testing.assert_allclose(np.repeat(np.asarray(own), w, axis=0), other, atol=1e-8)
+        assert_allclose(np.repeat(np.asarray(own), w, axis=0), other, atol=1e-8)
 
 
 @pytest.mark.parametrize("layout", ["C", "csr"])
@@ -221,15 +220,15 @@ def test_wide_data_of_few_rows():
         flat.spca(Y, 2, cardinality=4, ridge=np.inf, **more)
         for Y, more in ((X, {"sample_weight": w}), (rows, {}))
     )
-    np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
+    assert_allclose(one.loadings, all_.loadings, atol=1e-6)
     one, all_ = spcacore.ppca(X, 2, sample_weight=w), spcacore.ppca(rows, 2)
     assert one.log_likelihood == pytest.approx(all_.log_likelihood)
     one, all_ = (
         flat.soppca(Y, 2, 11, prior_precision=spcacore.grid_laplacian((P,)), **more)
         for Y, more in ((X, {"sample_weight": w}), (rows, {}))
     )
-    np.testing.assert_allclose(one.loadings, all_.loadings, atol=1e-6)
-    np.testing.assert_allclose(one.gain, all_.gain, rtol=1e-8)
+    assert_allclose(one.loadings, all_.loadings, atol=1e-6)
+    assert_allclose(one.gain, all_.gain, rtol=1e-8)
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
@@ -241,7 +240,7 @@ def test_means_far_from_zero_lose_no_digits(layout):
     exact = np.cov(D.T, fweights=w)
     problem = as_problem(stored(D + 1e8, layout), sample_weight=w)
     rtol = 1e-7 if layout == "blocks" else 1e-14  # the mean of each block is rounded
-    np.testing.assert_allclose(problem.in_units(problem.diagonal), exact.diagonal(), rtol=rtol)
+    assert_allclose(problem.in_units(problem.diagonal), exact.diagonal(), rtol=rtol)
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
@@ -250,8 +249,8 @@ def test_squares_out_of_the_number_range(layout, size):
     X, w = data(9), counts()
     usual = as_problem(stored(X, layout), sample_weight=w, scale=True)
     problem = as_problem(stored(X * size, layout), sample_weight=w, scale=True)
-    np.testing.assert_allclose(problem.scale / size, usual.scale, rtol=1e-12)
-    np.testing.assert_allclose(matrix(problem), matrix(usual), rtol=1e-10, atol=1e-10)
+    assert_allclose(problem.scale / size, usual.scale, rtol=1e-12)
+    assert_allclose(matrix(problem), matrix(usual), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
@@ -286,13 +285,13 @@ def test_vectors_as_in_rs_scale(layout):
     Y = (X - c) / s
     result = spcacore.sparse_pca(stored(X, layout), 2, cardinality=4, center=c, scale=s)
     exact = spcacore.sparse_pca(Y.T @ Y / (N - 1), 2, cardinality=4, kind="covariance")
-    np.testing.assert_allclose(result.loadings, exact.loadings, atol=1e-8)
-    np.testing.assert_allclose(result.explained_variance, exact.explained_variance, rtol=1e-9)
-    np.testing.assert_array_equal(result.mean, c)
-    np.testing.assert_array_equal(result.scale, s)
+    assert_allclose(result.loadings, exact.loadings, atol=1e-8)
+    assert_allclose(result.explained_variance, exact.explained_variance, rtol=1e-9)
+    assert_array_equal(result.mean, c)
+    assert_array_equal(result.scale, s)
     assert c.flags.writeable  # the caller's
-    np.testing.assert_allclose(np.asarray(result.transform(X)), Y @ result.loadings, atol=1e-10)
-    np.testing.assert_allclose(
+    assert_allclose(np.asarray(result.transform(X)), Y @ result.loadings, atol=1e-10)
+    assert_allclose(
         spcacore.sparse_pca(stored(X, layout), 2, cardinality=4, center=c.tolist(), scale=s).loadings,
         result.loadings,
     )
@@ -303,7 +302,7 @@ def test_a_scale_for_covariances(form):
     A, s = np.cov(data(13).T), 1.0 + np.arange(P) % 4
     S = products(lambda v: A @ v, P) if form == "products" else form(A)
     problem = as_problem(S, kind="covariance", scale=s)
-    np.testing.assert_allclose(matrix(problem), A / np.outer(s, s), rtol=1e-12, atol=1e-13)
+    assert_allclose(matrix(problem), A / np.outer(s, s), rtol=1e-12, atol=1e-13)
 
 
 def test_other_functions_take_the_vectors_too():
@@ -313,7 +312,7 @@ def test_other_functions_take_the_vectors_too():
     A = Y.T @ Y / (N - 1)
     V = spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance").loadings
     given = {"center": c, "scale": s}
-    np.testing.assert_allclose(
+    assert_allclose(
         spcacore.explained_variance(X, V, **given), spcacore.explained_variance(A, V, kind="covariance")
     )
     one, two = (
@@ -325,8 +324,8 @@ def test_other_functions_take_the_vectors_too():
         flat.refine(X, V, **given),
         spcacore.refine(A, V, kind="covariance"),
     )
-    np.testing.assert_allclose(one, two, atol=1e-8)
-    np.testing.assert_allclose(spcacore.sma(X, 2, **given).loadings, spcacore.sma(Y, 2).loadings, atol=1e-8)
+    assert_allclose(one, two, atol=1e-8)
+    assert_allclose(spcacore.sma(X, 2, **given).loadings, spcacore.sma(Y, 2).loadings, atol=1e-8)
     model = spcacore.ppca(X, 2, **given)
     assert model.n_parameters == spcacore.ppca(Y, 2, center=False).n_parameters
 

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, optimum, products
 from scipy.linalg import eigh
 
@@ -133,7 +134,7 @@ def test_components_added_later_are_those_found_at_once(storage, monkeypatch):
         added = spcacore.sparse_pca(X, 2, cardinality=4).extend(X, 2)
         assert whole.screening.working_set > 0
         assert added.screening.working_set > 0
-        np.testing.assert_allclose(added.loadings, whole.loadings, atol=1e-9)
+        assert_allclose(added.loadings, whole.loadings, atol=1e-9)
 
 
 def test_nonnegative_loadings_have_no_larger_positive_product_outside():
@@ -158,7 +159,7 @@ def test_a_set_that_does_not_fit_leaves_the_search_to_all_columns(monkeypatch):
     monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 0)
     result = spcacore.sparse_pca(X, 3, cardinality=5)
     assert result.screening.working_set == 0
-    np.testing.assert_array_equal(result.loadings, plain.loadings)
+    assert_array_equal(result.loadings, plain.loadings)
 
 
 @pytest.mark.parametrize("storage", ["csr", "csc"])
@@ -174,7 +175,7 @@ def test_the_columns_of_sparse_data_need_no_room(storage, kind, monkeypatch):
         result = spcacore.sparse_pca(STORAGES[storage](X), 3, cardinality=5)
         assert result.screening.working_set > 12
         check_fixed_points(A, result.loadings, 5)
-        np.testing.assert_array_equal(result.loadings != 0, plain.loadings != 0)
+        assert_array_equal(result.loadings != 0, plain.loadings != 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -197,13 +198,11 @@ def test_blocks_keep_columns_where_they_leave_room(dtype, stored, weighted, monk
         assert (some._columns.shape[1] > 0) == columns
         inside = np.ix_(some.index, some.index)
         unit = some._gram[0, 0]
-        np.testing.assert_allclose(some._gram[:most, :most] / unit, A[inside], atol=50 * np.finfo(dtype).eps)
+        assert_allclose(some._gram[:most, :most] / unit, A[inside], atol=50 * np.finfo(dtype).eps)
         before = blocks.passes
         some_of_them = some.index[1:4]  # of which no more need be read
         G = problem.operator.submatrix(some_of_them)
-        np.testing.assert_allclose(
-            G / unit, A[np.ix_(some_of_them, some_of_them)], atol=50 * np.finfo(dtype).eps
-        )
+        assert_allclose(G / unit, A[np.ix_(some_of_them, some_of_them)], atol=50 * np.finfo(dtype).eps)
         assert blocks.passes == before
 
 
@@ -321,7 +320,7 @@ def test_sparse_columns_far_from_zero_keep_their_digits():
     problem = as_problem(sp.csc_array(X), screening="working_set", restrictable=True)
     assert problem.working_set.admit(np.arange(40))
     gram = problem.working_set._gram[:40, :40] * 2.0**problem.exponent
-    np.testing.assert_allclose(gram, np.cov(X[:, :40].T), atol=1e-6)
+    assert_allclose(gram, np.cov(X[:, :40].T), atol=1e-6)
 
 
 def test_no_set_where_none_is_asked_for_or_the_rank_is_used_up():

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg
 from calls import pca
+from numpy.testing import assert_allclose
 from oracles import covariance, spanned_variance
 
 import spcacore
@@ -61,7 +62,7 @@ def test_shares_of_an_indefinite_matrix():
     """As Hotelling's deflation leaves it."""
     A = np.diag([4.0, 3, 2, -1])
     ax = plot.scree(np.eye(4)[:, :2], A, kind="covariance")
-    np.testing.assert_allclose(heights(ax)["sparse"], [0.5, 0.375])
+    assert_allclose(heights(ax)["sparse"], [0.5, 0.375])
 
 
 def test_dense_components_are_not_called_sparse():
@@ -86,7 +87,7 @@ def test_matched_components_stand_side_by_side(definition):
     ax = plot.comparison(c, definition=definition)
     found = heights(ax)
     assert list(found) == ["ordinary", "first", "$turned_1$", "third"]
-    np.testing.assert_allclose(found["ordinary"], eigenvalue_shares(PROPS.correlation, 3))
+    assert_allclose(found["ordinary"], eigenvalue_shares(PROPS.correlation, 3))
     places = {
         bars.get_label(): [round(bar.get_x() + bar.get_width() / 2) for bar in bars] for bars in ax.containers
     }
@@ -94,7 +95,7 @@ def test_matched_components_stand_side_by_side(definition):
         V = np.zeros((13, len(c.matched[i])))
         V[c.variables] = c.loadings[i]
         shares = spcacore.explained_variance(PROPS.correlation, V, definition, kind="covariance") / 13
-        np.testing.assert_allclose(found[name], shares, rtol=1e-10)
+        assert_allclose(found[name], shares, rtol=1e-10)
         assert places[name] == [m + 1 if m >= 0 else None for m in c.matched[i]]
     assert places["$turned_1$"] == [3, 1]
     drawn(ax)
@@ -298,7 +299,7 @@ def test_frequencies_of_a_stability():
     order = np.argsort(-found.selection_frequency[:, 1], kind="stable")[:6]
     order = order[found.selection_frequency[order, 1] > 0]
     bars = sorted((bar.get_y(), bar.get_width()) for group in ax.containers for bar in group)
-    np.testing.assert_allclose([width for _, width in bars], found.selection_frequency[order, 1])
+    assert_allclose([width for _, width in bars], found.selection_frequency[order, 1])
     stars = [" *" * bool(found.stable[j, 1]) for j in order]
     shown = [label.get_text() for label in ax.get_yticklabels()]
     assert shown == [f"g{j}{star}" for j, star in zip(order, stars, strict=True)]

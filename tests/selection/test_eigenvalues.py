@@ -7,6 +7,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse
 from extras import optional
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ends_at
 from scipy.integrate import quad
 
@@ -36,8 +37,8 @@ def test_the_rank_of_the_authors_block_model():
         assert result.chosen == 5
         assert (result.statistic[5:] < 1.645).all()
         found.append(result.statistic[:5] * math.sqrt(2))
-    np.testing.assert_allclose(np.mean(found, axis=0)[0], printed[0], rtol=0.1)
-    np.testing.assert_allclose(np.mean(found, axis=0)[1:].mean(), np.mean(printed[1:]), rtol=0.25)
+    assert_allclose(np.mean(found, axis=0)[0], printed[0], rtol=0.1)
+    assert_allclose(np.mean(found, axis=0)[1:].mean(), np.mean(printed[1:]), rtol=0.25)
 
 
 def unequal_degrees(n, blocks, ratio, degree, exponent, rng):
@@ -74,7 +75,7 @@ def test_the_rank_of_counts(storage, scale):
     X = rng.poisson(U @ np.diag([1.0, 1.5, 2, 2.5]) @ V.T + 0.3).astype(float)
     result = cve(storage(X), 8, scale=scale, rng=3)
     assert result.chosen == 4
-    np.testing.assert_allclose(result.statistic, cve(X, 8, scale=scale, rng=3).statistic, rtol=1e-6)
+    assert_allclose(result.statistic, cve(X, 8, scale=scale, rng=3).statistic, rtol=1e-6)
 
 
 def test_the_rank_of_normal_data():
@@ -107,8 +108,8 @@ def test_the_unit_of_normal_data_does_not_matter(exponent):
         with np.errstate(all="raise"):
             found = cve(np.ldexp(X, exponent), 3, kind="normal", **options)
         assert found.chosen == ref.chosen == 1
-        np.testing.assert_allclose(found.statistic, ref.statistic, rtol=1e-12)
-        np.testing.assert_allclose(found.values, np.ldexp(ref.values, exponent), rtol=1e-12)
+        assert_allclose(found.statistic, ref.statistic, rtol=1e-12)
+        assert_allclose(found.values, np.ldexp(ref.values, exponent), rtol=1e-12)
         assert found.noise == pytest.approx(math.ldexp(ref.noise, exponent))
 
 
@@ -143,7 +144,7 @@ def test_both_parts_of_a_split_are_counts(sparse):
     assert (np.abs(total / 300 - X / 4) <= 5 * np.sqrt(X * 0.25 * 0.75 / 300)).all()
     test = eigenvalues._thinned_graph(to(G), 0.25, rng)
     test = test.toarray() if sparse else test
-    np.testing.assert_array_equal(test, test.T)
+    assert_array_equal(test, test.T)
     assert ((test >= 0) & (test <= G)).all()
     assert np.diag(test).sum() == pytest.approx(np.trace(G) / 4, abs=5 * math.sqrt(np.trace(G) * 3 / 16))
 
@@ -155,7 +156,7 @@ def test_directions_of_unequal_degrees(sparse):
     d, g = X.sum(axis=1), X.sum(axis=0)
     scaled = X / np.sqrt(np.outer(d + d.mean(), g + g.mean()))
     found = eigenvalues._degree_scaled(scipy.sparse.csr_array(X) if sparse else X)
-    np.testing.assert_allclose(found.toarray() if sparse else found, scaled, rtol=1e-14)
+    assert_allclose(found.toarray() if sparse else found, scaled, rtol=1e-14)
 
 
 @pytest.mark.parametrize("beta", [0.05, 0.5, 1.0])
@@ -174,7 +175,7 @@ def test_values_are_those_of_the_data_in_directions_that_did_not_see_it():
     signal -= signal.mean(axis=0)
     X = signal + rng.standard_normal((80, 60))
     found = cve(X, 4, kind="normal", noise=1.0)
-    np.testing.assert_allclose(found.values[:2], np.linalg.svd(signal)[1][:2], rtol=0.02)
+    assert_allclose(found.values[:2], np.linalg.svd(signal)[1][:2], rtol=0.02)
     assert np.abs(found.values[2:]).max() < 5
 
 
@@ -185,7 +186,7 @@ def test_values_of_counts_are_those_of_their_expectations():
     G = np.tril(rng.poisson(mean))
     for X, kind in ((rng.poisson(mean), "counts"), (G + np.tril(G, -1).T, "graph")):
         found = cve(X, 3, kind=kind, n_splits=20)
-        np.testing.assert_allclose(found.values[:2], np.linalg.svd(mean)[1][:2], rtol=0.03)
+        assert_allclose(found.values[:2], np.linalg.svd(mean)[1][:2], rtol=0.03)
         assert abs(found.values[2]) < 15  # the third singular value of X itself is about 50
 
 
@@ -193,12 +194,12 @@ def test_adjusted_p_values():
     z = np.array([[3.0, 1.0, 2.5]])
     p = np.array([0.0013498980316301035, 0.15865525393145707, 0.006209665325776132])
     plain = eigenvalues._tested(z, z, 0.05, "none", "counts", None)
-    np.testing.assert_allclose(plain.p_value, p, rtol=1e-12)
+    assert_allclose(plain.p_value, p, rtol=1e-12)
     assert plain.chosen == 1
-    np.testing.assert_allclose(
+    assert_allclose(
         eigenvalues._tested(z, z, 0.05, "bonferroni", "counts", None).adjusted, [3 * p[0], 3 * p[1], 3 * p[2]]
     )
-    np.testing.assert_allclose(
+    assert_allclose(
         eigenvalues._tested(z, z, 0.05, "holm", "counts", None).adjusted, [3 * p[0], p[1], 2 * p[2]]
     )
     close = np.array([[2.0, 2.05, 0.0]])
@@ -213,10 +214,10 @@ def test_repeats_progress_and_an_early_end():
     before, told = X.copy(), []
     one = cve(X, 3, n_splits=4, callback=told.append)
     assert [(t.done, t.total) for t in told] == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    np.testing.assert_array_equal(one.statistic, cve(X, 3, n_splits=4).statistic)
+    assert_array_equal(one.statistic, cve(X, 3, n_splits=4).statistic)
     assert (one.statistic != cve(X, 3, n_splits=4, rng=1).statistic).any()
-    np.testing.assert_array_equal(X, before)
-    np.testing.assert_array_equal(cve(X, 3, n_splits=4, callback=ends_at(2)).scores, one.scores[:2])
+    assert_array_equal(X, before)
+    assert_array_equal(cve(X, 3, n_splits=4, callback=ends_at(2)).scores, one.scores[:2])
     assert "chosen=" in repr(one)
 
 

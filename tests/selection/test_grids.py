@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from calls import pca
 from extras import optional
+from numpy.testing import assert_allclose
 from oracles import ends_at
 
 import spcacore
@@ -38,11 +39,11 @@ def test_steps_are_selections_of_one_grid_where_these_try_the_same(model, criter
     found = select_sparsity(X, two, [[9, 4], [2, 4, 9, 12]], **options)
     (first,) = found.earlier
     alone = select_sparsity(X, function, [4, 9], **options)
-    np.testing.assert_allclose(first.score, alone.score, rtol=1e-12)
+    assert_allclose(first.score, alone.score, rtol=1e-12)
     assert (first.best, first.one_se, first.chosen) == (alone.best, alone.one_se, alone.chosen)
     both = select_sparsity(X, two, [first.chosen], **options)
     place = found.values.tolist().index(first.chosen)
-    np.testing.assert_allclose(found.score[place], both.score[0], rtol=1e-6)
+    assert_allclose(found.score[place], both.score[0], rtol=1e-6)
     assert found.chosen_by_component == (first.chosen, found.chosen)
     assert found.result.cardinality.tolist() == [first.chosen, found.chosen]
 
@@ -99,7 +100,7 @@ def test_the_result_is_that_of_its_sparsities(name):
     assert found.parameter == parameter
     assert [one in grid for one, grid in zip(found.chosen_by_component, grids, strict=True)] == [True, True]
     V = flat.sparse_pca(X, 2, **{parameter: list(found.chosen_by_component)}, **options).loadings
-    np.testing.assert_allclose(found.result.loadings, V, atol=1e-6)
+    assert_allclose(found.result.loadings, V, atol=1e-6)
 
 
 def test_earlier_components_are_searched_once_for_all_values(monkeypatch):
@@ -121,7 +122,7 @@ def test_penalties_of_the_elastic_net_by_component():
         X, partial(spcacore.spca, n_components=2), {"penalty": [[8, 2.0], [1, 4.0]]}, n_folds=3
     )
     V = spcacore.spca(X, 2, penalty=list(found.chosen_by_component)).loadings
-    np.testing.assert_allclose(found.result.loadings, V, atol=1e-8)
+    assert_allclose(found.result.loadings, V, atol=1e-8)
 
 
 def test_progress_counts_all_grids_and_ends():

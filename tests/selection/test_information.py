@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from calls import pca
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ends_at
 from scipy.stats import multivariate_normal
 
@@ -36,7 +37,7 @@ def test_bic_is_that_of_the_densities(storage):
     X = data()
     found = spcacore.select_sparsity(storage(X), pca(2), [1, 3, 4, 8, 12], criterion="bic")
     expected = [expected_bic(X, result) for result in found.path]
-    np.testing.assert_allclose(found.score, expected, rtol=1e-9)
+    assert_allclose(found.score, expected, rtol=1e-9)
     assert found.standard_error is None
     assert found.chosen == found.best == [1, 3, 4, 8, 12][int(np.argmax(expected))]
 
@@ -140,9 +141,9 @@ def test_left_out_entries_of_every_model(model):
             loadings = function(rest, 2, **{name: value}, **options).loadings
             shares.append(predicted_share(rest, X[j], loadings))
         expected.append(np.mean(shares))
-    np.testing.assert_allclose(found.score, expected, rtol=1e-8)
+    assert_allclose(found.score, expected, rtol=1e-8)
     whole = function(X, 2, **{name: found.chosen}, **options)
-    np.testing.assert_array_equal(found.result.loadings, whole.loadings)
+    assert_array_equal(found.result.loadings, whole.loadings)
     assert found.chosen == found.one_se
     assert found.best == values[int(np.argmax(expected))]
 
@@ -157,6 +158,6 @@ def test_every_criterion_finds_the_planted_variables(model, criterion):
         X, partial(getattr(spcacore, model), n_components=2), grid, criterion=criterion, n_permutations=3,
         n_resamples=4,
     )  # fmt: skip
-    np.testing.assert_array_equal((found.result.loadings != 0).any(axis=1), (V != 0).any(axis=1))
+    assert_array_equal((found.result.loadings != 0).any(axis=1), (V != 0).any(axis=1))
     total = spcacore.explained_variance(X, found.path[0].loadings, ratio=True).sum()
     assert found.path.explained_variance_ratio[0].sum() == pytest.approx(total)

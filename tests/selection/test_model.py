@@ -253,7 +253,7 @@ def test_estimators_of_other_packages_where_they_cannot_be():
         spcacore.sparsity_path(X, Leading(), {"alpha": [1, 2]})
     with pytest.raises(TypeError, match="Leading is not for select_n_components, which takes sparse_pca"):
         spcacore.select_n_components(X, Leading(), 3)
-    with pytest.raises(TypeError, match="needs X in memory"):
+    with pytest.raises(TypeError, match="needs the data in memory"):
         spcacore.stability(spcacore.row_blocks(X), Leading())
 
 

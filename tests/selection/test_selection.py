@@ -12,6 +12,7 @@ from calls import pca
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ends_at, planted
 
 import spcacore
@@ -63,10 +64,10 @@ def test_scores_of_leaving_out_each_row(scale):
         W = fit.loadings * np.sqrt(np.maximum(fit.explained_variance - noise, 0))
         errors = conditional_errors(y[None], W @ W.T + noise * np.eye(9))
         expected[row, i] = 1 - np.sum(errors**2) / np.sum(y**2)
-    np.testing.assert_allclose(selection.score, expected.mean(axis=0), atol=1e-6)
-    np.testing.assert_allclose(np.sort(selection.scores, axis=0), np.sort(expected, axis=0), atol=1e-6)
+    assert_allclose(selection.score, expected.mean(axis=0), atol=1e-6)
+    assert_allclose(np.sort(selection.scores, axis=0), np.sort(expected, axis=0), atol=1e-6)
     se = expected.std(axis=0, ddof=1) / np.sqrt(12)
-    np.testing.assert_allclose(selection.standard_error, se, atol=1e-6)
+    assert_allclose(selection.standard_error, se, atol=1e-6)
 
 
 def test_scores_by_number_of_components_are_those_of_separate_selections():
@@ -76,7 +77,7 @@ def test_scores_by_number_of_components_are_those_of_separate_selections():
     assert counted.score[0] == 0
     for r in (1, 3):
         alone = spcacore.select_sparsity(X, pca(r), [5])
-        np.testing.assert_allclose(alone.scores[:, 0], counted.scores[:, r], atol=1e-9)
+        assert_allclose(alone.scores[:, 0], counted.scores[:, r], atol=1e-9)
 
 
 @pytest.mark.share(4)
@@ -88,11 +89,11 @@ def test_planted_sparsity_is_found(criterion, seed):
     selection = spcacore.select_sparsity(X, pca(2), ks, criterion=criterion, n_permutations=4, rng=seed)
     assert selection.best == 10
     assert set(np.flatnonzero(selection.result.loadings)) <= set(range(40))
-    np.testing.assert_array_equal(selection.path[2].loadings, selection.result.loadings)
+    assert_array_equal(selection.path[2].loadings, selection.result.loadings)
     count = spcacore.select_n_components(X, pca(1, 10), 4, criterion=criterion, n_permutations=5, rng=seed)
     assert count.chosen == 2
     assert count.result.n_components == 2
-    np.testing.assert_array_equal(count.result.loadings, spcacore.sparse_pca(X, 2, cardinality=10).loadings)
+    assert_array_equal(count.result.loadings, spcacore.sparse_pca(X, 2, cardinality=10).loadings)
 
 
 def test_planted_bound_is_found():
@@ -119,9 +120,9 @@ def test_rules():
     assert selection.one_se == selection.values[np.flatnonzero(within)[0]]
     assert selection.one_se < selection.best
     assert selection.scores.shape == (15, 15)
-    np.testing.assert_allclose(selection.scores.mean(axis=0), selection.score)
+    assert_allclose(selection.scores.mean(axis=0), selection.score)
     deviations = [np.var(selection.scores[i : i + 5], axis=0, ddof=1) for i in (0, 5, 10)]
-    np.testing.assert_allclose(selection.standard_error, np.sqrt(np.mean(deviations, axis=0) / 5))
+    assert_allclose(selection.standard_error, np.sqrt(np.mean(deviations, axis=0) / 5))
 
 
 def dense_shares(X):
@@ -140,10 +141,10 @@ def test_permutation_scores_and_errors_by_their_formulas():
     selection = spcacore.select_sparsity(X, pca(2), [3, 8], criterion="permutation", n_permutations=6)
     own = np.log(dense_shares(X)[:2].sum())
     permuted = np.log([shares[:2].sum() for shares in permuted_shares(X, 6)])
-    np.testing.assert_allclose(selection.scores[:, 1], permuted, rtol=1e-8)
+    assert_allclose(selection.scores[:, 1], permuted, rtol=1e-8)
     assert selection.score[1] == pytest.approx(own - permuted.mean(), rel=1e-8)
     error = np.std(selection.scores, axis=0, ddof=1) * np.sqrt(1 + 1 / 6)
-    np.testing.assert_allclose(selection.standard_error, error, rtol=1e-12)
+    assert_allclose(selection.standard_error, error, rtol=1e-12)
 
 
 def test_parallel_analysis_by_its_formulas():
@@ -162,10 +163,10 @@ def test_parallel_analysis_by_its_formulas():
             left = [shares[t:].sum() for t in range(3)]
             logs.append(np.log(shares[:3] / left))
         own, permuted = logs[0], np.array(logs[1:])
-        np.testing.assert_allclose(selection.scores[:, 1:], permuted, rtol=1e-6)
-        np.testing.assert_allclose(selection.score[1:], own - permuted.mean(axis=0), atol=1e-6)
+        assert_allclose(selection.scores[:, 1:], permuted, rtol=1e-6)
+        assert_allclose(selection.score[1:], own - permuted.mean(axis=0), atol=1e-6)
         error = permuted.std(axis=0, ddof=1) * np.sqrt(1 + 1 / 5)
-        np.testing.assert_allclose(selection.standard_error[1:], error, rtol=1e-5)
+        assert_allclose(selection.standard_error[1:], error, rtol=1e-5)
         assert selection.score[0] == selection.standard_error[0] == 0
         ratio = (own - permuted.mean(axis=0)) / error
         assert selection.chosen == np.argmin([*(ratio > 2), False])
@@ -193,10 +194,10 @@ def test_variables_without_variance_outside_of_a_fold_have_no_unit():
     model, sizes = pca(2, scale=True), [2, 5, 20]
     own, other = (spcacore.select_sparsity(Z, model, sizes).scores for Z in (X, rare))
     others = np.sort(own, axis=0)[:, 1], np.sort(other, axis=0)[:, 1]
-    np.testing.assert_allclose(*others, atol=0.1)
+    assert_allclose(*others, atol=0.1)
     assert other[:, 1].min() > 0.1
     sparse = spcacore.select_sparsity(scipy.sparse.csr_array(rare), model, sizes).scores
-    np.testing.assert_allclose(sparse, other, atol=1e-9)
+    assert_allclose(sparse, other, atol=1e-9)
 
 
 def test_left_out_rows_far_beyond_the_others():
@@ -216,7 +217,7 @@ def test_permutation_keeps_the_entries_of_each_column(sparse):
     X = np.where(np.random.default_rng(0).random((30, 20)) < 0.5, np.arange(600.0).reshape(30, 20), 0)
     out = permuted_columns(scipy.sparse.csr_array(X) if sparse else X, np.random.default_rng(3))
     out = out.toarray() if sparse else out
-    np.testing.assert_array_equal(np.sort(out, axis=0), np.sort(X, axis=0))
+    assert_array_equal(np.sort(out, axis=0), np.sort(X, axis=0))
     moved = [not np.array_equal(out[:, j], X[:, j]) for j in range(20)]
     assert sum(moved) > 15
     assert abs(np.corrcoef(out.T)[np.triu_indices(20, 1)]).mean() < 0.3
@@ -236,7 +237,7 @@ def test_permutations_do_not_depend_on_which_zeros_a_sparse_matrix_stores():
         lambda X: spcacore.sparse_kmeans_gap(X, 2, [1.5, 2], n_permutations=2, n_init=2).permuted,
         lambda X: spcacore.sparse_dissimilarity_gap(X, [1.5, 2], n_permutations=2).permuted,
     ):
-        np.testing.assert_allclose(call(stored), call(X), rtol=1e-9)
+        assert_allclose(call(stored), call(X), rtol=1e-9)
     assert stored.nnz == count > X.nnz
 
 
@@ -259,12 +260,12 @@ def test_threads_do_not_change_the_result(criterion):
     select = partial(spcacore.select_sparsity, X, pca(), [2, 5, 9], criterion=criterion, n_permutations=4)
     one = select()
     for n_jobs in (3, -1):
-        np.testing.assert_array_equal(select(n_jobs=n_jobs).scores, one.scores)
-    np.testing.assert_array_equal(select(rng=None).scores, one.scores)
+        assert_array_equal(select(n_jobs=n_jobs).scores, one.scores)
+    assert_array_equal(select(rng=None).scores, one.scores)
     assert not np.array_equal(select(rng=7).scores, one.scores)
     generators = [np.random.default_rng(7) for _ in range(2)]
     a, b = (select(rng=g).scores for g in generators)
-    np.testing.assert_array_equal(a, b)
+    assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -355,12 +356,12 @@ def test_stop_iteration_leaves_the_runs_that_are_done(criterion, runs, n_jobs):
     count = 2 + 2 * runs + (1 if n_jobs == 1 else 7)  # of three runs at a time, some are not done then
     part = spcacore.select_sparsity(X, pca(), [2, 5], callback=ends_at(count), n_jobs=n_jobs, **options)
     done = len(part.scores)
-    np.testing.assert_allclose(part.scores, whole.scores[:done])
+    assert_allclose(part.scores, whole.scores[:done])
     assert done == runs - (criterion == "permutation") if n_jobs == 1 else 2 <= done <= 8
     assert part.score.shape == part.standard_error.shape == (2,)
     if criterion == "cv":  # the standard error of a mean, from so many folds
         expected = part.scores.std(axis=0, ddof=1) / np.sqrt(done)
-        np.testing.assert_allclose(part.standard_error, expected)
+        assert_allclose(part.standard_error, expected)
 
 
 def test_stop_iteration_leaves_the_values_that_are_done():

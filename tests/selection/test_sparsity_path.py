@@ -8,6 +8,7 @@ from calls import pca
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose
 from oracles import optimum, planted
 
 import spcacore
@@ -64,14 +65,14 @@ def test_index_of_sparseness_and_dense_shares():
     path = spcacore.sparsity_path(X, pca(3), [2, 5, 30])
     roots = np.linalg.eigvalsh(np.cov(X.T))[::-1]
     dense = roots[:3] / roots.sum()
-    np.testing.assert_allclose(path.dense_ratio, dense, rtol=1e-9)
+    assert_allclose(path.dense_ratio, dense, rtol=1e-9)
     for i, k in enumerate([2, 5, 30]):
         share = spcacore.explained_variance(X, path[i].loadings).sum() / roots.sum()
         assert path.index_of_sparseness[i] == pytest.approx(share * dense.sum() * (1 - k / 30), abs=1e-9)
     wide = planted(20, 300, 5)
     shares = spcacore.sparsity_path(wide, pca(3), [5]).dense_ratio
     squares = np.linalg.svd(wide - wide.mean(axis=0), compute_uv=False) ** 2
-    np.testing.assert_allclose(shares, squares[:3] / squares.sum(), rtol=1e-9)
+    assert_allclose(shares, squares[:3] / squares.sum(), rtol=1e-9)
     selection = spcacore.select_sparsity(X, pca(3), [2, 5, 30], criterion="sparseness")
     assert selection.chosen == path.values[np.argmax(path.index_of_sparseness)]
     assert selection.standard_error is None
@@ -89,7 +90,7 @@ def test_path_goes_on_where_no_variance_is_left():
     X = np.outer(np.arange(5.0), np.ones(4))
     with pytest.warns(RuntimeWarning, match="fewer than 2 components are left at cardinality 4"):
         path = spcacore.sparsity_path(X, pca(2), [1, 4])
-    np.testing.assert_allclose(path.explained_variance_ratio, [[0.25, 0.25], [1, 0]], atol=1e-12)
+    assert_allclose(path.explained_variance_ratio, [[0.25, 0.25], [1, 0]], atol=1e-12)
     assert path.cardinality.tolist() == [[1, 1], [4, 0]]
 
 
@@ -100,4 +101,4 @@ def test_path_of_an_operator_knows_no_shares():
     assert path.explained_variance_ratio is None
     own = spcacore.sparsity_path(X, spcacore.sparse_pca, [3, 6])
     for a, b in zip(path, own, strict=True):
-        np.testing.assert_allclose(a.loadings, b.loadings, atol=1e-6)
+        assert_allclose(a.loadings, b.loadings, atol=1e-6)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from calls import pca
 from extras import optional
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ends_at
 
 import spcacore
@@ -77,12 +78,12 @@ def test_frequencies_are_those_of_copies_of_the_rows(model, resampling):
     )
     weights = drawn_weights(len(X), resampling, int(np.random.default_rng(5).integers(2**63)), None)
     V = np.array([function(X[repeated(weights(i))], 1, **options).loadings[:, 0] for i in range(12)])
-    np.testing.assert_allclose(found.selection_frequency[:, 0], (V != 0).mean(axis=0))
+    assert_allclose(found.selection_frequency[:, 0], (V != 0).mean(axis=0))
     V /= np.linalg.norm(V, axis=1, keepdims=True)
     V *= np.where(V @ found.loadings < 0, -1, 1)
     low, high = np.quantile(V, [0.025, 0.975], axis=0)
     tolerance = 1e-6 if model == "sparse_pca" else 2e-3  # of iterations that stop early
-    np.testing.assert_allclose(found.loading_interval[:, 0], np.stack([low, high], axis=1), atol=tolerance)
+    assert_allclose(found.loading_interval[:, 0], np.stack([low, high], axis=1), atol=tolerance)
 
 
 @pytest.mark.slow
@@ -98,7 +99,7 @@ def test_discriminants_and_pairs_are_those_of_copies_of_the_rows():
     weights = drawn_weights(40, "complementary", seed, (y == "b").astype(int))
     kept = [repeated(weights(i)) for i in range(10)]
     chosen = [flat.sparse_lda(X[i], y[i], 1, **options).loadings[:, 0] != 0 for i in kept]
-    np.testing.assert_allclose(found.selection_frequency[:, 0], np.mean(chosen, axis=0))
+    assert_allclose(found.selection_frequency[:, 0], np.mean(chosen, axis=0))
     assert found.explained_variance_ratio is None
 
     Y = X[:, ::-1][:, :20] + 0.1
@@ -109,7 +110,7 @@ def test_discriminants_and_pairs_are_those_of_copies_of_the_rows():
         rows = repeated(weights(i))
         pair = spcacore.sparse_cca(X[rows], Y[rows], 1, l1_bound=2.0)
         chosen.append(np.concatenate([pair.loadings_x[:, 0], pair.loadings_y[:, 0]]) != 0)
-    np.testing.assert_allclose(found.selection_frequency[:, 0], np.mean(chosen, axis=0))
+    assert_allclose(found.selection_frequency[:, 0], np.mean(chosen, axis=0))
     assert found.names[0] == "x1"
     assert found.names[60] == "y1"
 
@@ -136,7 +137,7 @@ def test_every_method(options):
     for i in range(4):
         V = flat.sparse_pca(X[repeated(weights(i))], 2, **options).loadings
         counts += sorted((V != 0).sum(axis=0))
-    np.testing.assert_allclose(sorted(found.average_selected), counts / 4, atol=0.51)
+    assert_allclose(sorted(found.average_selected), counts / 4, atol=0.51)
     assert found.any_frequency.sum() == pytest.approx(found.average_any)
 
 
@@ -215,7 +216,7 @@ def test_variables_constant_in_a_resample_are_left_out(monkeypatch):
     weights, moments = kept[0]
     constant = weights[:, 7] == 0
     assert 0 < constant.sum() < 8
-    np.testing.assert_array_equal(moments.variance[:, :400], np.where(constant, 0, 1)[:, None] * np.ones(400))
+    assert_array_equal(moments.variance[:, :400], np.where(constant, 0, 1)[:, None] * np.ones(400))
     assert all((found.chosen[i][0] >= 400).all() for i in np.flatnonzero(constant))
 
 
@@ -240,9 +241,7 @@ def test_what_would_enter_is_asked_of_the_deflated_matrix(monkeypatch):
                 v = np.zeros(p)
                 v[x.index] = x.entries
                 product = D.T @ (D @ v)
-                np.testing.assert_allclose(
-                    F[:, outside].T @ (F[:, one.candidates] @ y), product[outside], atol=1e-9
-                )
+                assert_allclose(F[:, outside].T @ (F[:, one.candidates] @ y), product[outside], atol=1e-9)
                 least = np.abs(product[x.index]).min()
                 checked.append(least / level)
                 if np.abs(product[outside]).max() > least * (1 + 1e-9):
@@ -255,7 +254,7 @@ def test_what_would_enter_is_asked_of_the_deflated_matrix(monkeypatch):
     monkeypatch.setattr(resampling.CandidateRefits, "_let_enter", let_enter)
     found = spcacore.stability(X, pca(3, 8), resampling="bootstrap", n_resamples=4)
     assert len(checked) >= 12
-    np.testing.assert_allclose(checked, checked[0])  # the units of the operator
+    assert_allclose(checked, checked[0])  # the units of the operator
     common = [set(one[0]) & set(one[1]) for one in found.chosen]
     assert any(common)
 
@@ -308,9 +307,7 @@ def test_quantiles_of_few_variables_at_a_time(monkeypatch):
     V = rng.standard_normal((9, 30)) * (rng.random((9, 30)) < 0.4)
     components = [columns_of(v[:, None]) for v in V]
     monkeypatch.setattr("spcacore.selection.stability_result.QUANTILE_ENTRIES", 40)
-    np.testing.assert_allclose(
-        quantiles(components, 0, 30, 0.8), np.quantile(V, [0.1, 0.9], axis=0).T, atol=1e-15
-    )
+    assert_allclose(quantiles(components, 0, 30, 0.8), np.quantile(V, [0.1, 0.9], axis=0).T, atol=1e-15)
 
 
 # ---- the result
@@ -320,8 +317,8 @@ def test_quantiles_of_few_variables_at_a_time(monkeypatch):
 def test_planted_variables_are_stable_and_others_are_not():
     X, V = spiked(100, 300, 8)
     found = spcacore.stability(X, pca(2, 8), n_resamples=30)
-    np.testing.assert_array_equal(found.stable, np.abs(found.loadings) > 0)
-    np.testing.assert_array_equal(found.stable.any(axis=1), (V != 0).any(axis=1))
+    assert_array_equal(found.stable, np.abs(found.loadings) > 0)
+    assert_array_equal(found.stable.any(axis=1), (V != 0).any(axis=1))
     assert (found.expected_false <= 1).all()
     assert (found.threshold > 0.5).all()
     assert (found.cosine > 0.9).all()
@@ -335,9 +332,9 @@ def test_pairs_chosen_together():
     found = spcacore.stability(X, pca(2, 4), n_resamples=10, resampling="half")
     for t in (0, 1):
         member = np.array([np.isin(np.arange(30), one[t]) for one in found.chosen], float)
-        np.testing.assert_allclose(found.together(t, range(30)), member.T @ member / 10)
-        np.testing.assert_allclose(found.together(t, [3, 1]), (member.T @ member / 10)[[3, 1]][:, [3, 1]])
-        np.testing.assert_allclose(found.together(t, range(30)).diagonal(), found.selection_frequency[:, t])
+        assert_allclose(found.together(t, range(30)), member.T @ member / 10)
+        assert_allclose(found.together(t, [3, 1]), (member.T @ member / 10)[[3, 1]][:, [3, 1]])
+        assert_allclose(found.together(t, range(30)).diagonal(), found.selection_frequency[:, t])
     chosen = np.flatnonzero(found.loadings[:, 1])
     assert found.together(1).shape == (len(chosen),) * 2
 
@@ -351,8 +348,8 @@ def test_the_same_for_any_number_of_threads(kind):
         for n in (1, 2, 3)
     )
     for other in (two, again):
-        np.testing.assert_array_equal(one.loading_interval, other.loading_interval)
-        np.testing.assert_array_equal(one.selection_frequency, other.selection_frequency)
+        assert_array_equal(one.loading_interval, other.loading_interval)
+        assert_array_equal(one.selection_frequency, other.selection_frequency)
     third = spcacore.stability(X, pca(2, 6), resampling="bootstrap", n_resamples=70, rng=8)
     assert (third.loading_interval != one.loading_interval).any()
 
@@ -366,7 +363,7 @@ def test_progress_and_an_early_end():
     found = spcacore.stability(X, pca(1, 4), n_resamples=40, callback=ends_at(5))
     assert found.n_resamples == 4  # whole pairs
     whole = spcacore.stability(X, pca(1, 4), n_resamples=4)
-    np.testing.assert_array_equal(found.selection_frequency, whole.selection_frequency)
+    assert_array_equal(found.selection_frequency, whole.selection_frequency)
     with pytest.raises(RuntimeError, match="before two resamples"):
         spcacore.stability(X, pca(1, 4), n_resamples=40, callback=ends_at(1))
 
@@ -417,7 +414,7 @@ def test_nothing_of_x_is_copied():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < X.nbytes + 4 * 3072**2  # and A between some variables in single precision
-    np.testing.assert_array_equal(X, before)
+    assert_array_equal(X, before)
 
 
 @pytest.mark.share(2)
@@ -443,8 +440,8 @@ def test_sparse_and_blocks_of_rows_agree_with_dense():
     dense = spcacore.stability(X, pca(2, 5), n_resamples=8)
     for other in (scipy.sparse.csr_array(X), scipy.sparse.csc_array(X), spcacore.row_blocks(X)):
         found = spcacore.stability(other, pca(2, 5), n_resamples=8)
-        np.testing.assert_array_equal(found.selection_frequency, dense.selection_frequency)
-        np.testing.assert_allclose(found.explained_variance_ratio, dense.explained_variance_ratio, rtol=1e-9)
+        assert_array_equal(found.selection_frequency, dense.selection_frequency)
+        assert_allclose(found.explained_variance_ratio, dense.explained_variance_ratio, rtol=1e-9)
 
 
 @pytest.mark.share(2)
@@ -460,15 +457,15 @@ def test_pairs_and_discriminants_of_sparse_data_and_blocks_of_rows(model):
     dense = spcacore.stability(X, fit, Y, **options)
     for other in (scipy.sparse.csr_array(X), spcacore.row_blocks(X, block_bytes=5000)):
         found = spcacore.stability(other, fit, Y, n_jobs=2, **options)
-        np.testing.assert_array_equal(found.selection_frequency, dense.selection_frequency)
-        np.testing.assert_allclose(found.loading_interval, dense.loading_interval, atol=1e-6)
+        assert_array_equal(found.selection_frequency, dense.selection_frequency)
+        assert_allclose(found.loading_interval, dense.loading_interval, atol=1e-6)
 
 
 def test_rotated_loadings_have_intervals_of_their_own():
     X = np.random.default_rng(0).standard_normal((30, 20))
     plain = spcacore.stability(X, pca(2, 5), n_resamples=8)
     turned = spcacore.stability(X, pca(2, 5), n_resamples=8, alignment="procrustes")
-    np.testing.assert_array_equal(plain.selection_frequency, turned.selection_frequency)
+    assert_array_equal(plain.selection_frequency, turned.selection_frequency)
     assert (plain.loading_interval != turned.loading_interval).any()
 
 

@@ -11,6 +11,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, data_arrays, deflated, deflations, optimum
 
 import spcacore
@@ -151,9 +152,9 @@ def test_vectors_beyond_the_rank_are_orthonormal_too():
     """The Krylov space ends with the rank; what goes on from there is orthogonal to it."""
     X = np.random.default_rng(0).standard_normal((20, 2)) @ np.random.default_rng(1).standard_normal((2, 9))
     V = certificates._lanczos(as_problem(X).operator, 6)
-    np.testing.assert_allclose(V.T @ V, np.eye(6), atol=1e-12)
+    assert_allclose(V.T @ V, np.eye(6), atol=1e-12)
     A = covariance(X)
-    np.testing.assert_allclose(A @ V[:, :3] @ V[:, :3].T, A, atol=1e-6 * A.max())
+    assert_allclose(A @ V[:, :3] @ V[:, :3].T, A, atol=1e-6 * A.max())
 
 
 def test_vectors_need_not_be_eigenvectors(monkeypatch):
@@ -227,8 +228,8 @@ def test_certified_components(deflation, way, seed, n):
             assert bound >= optimum(A, 3) * (1 - 1e-12)
         assert bound >= value * (1 - 1e-12)
         assert gap == pytest.approx(1 - value / bound, abs=1e-9)
-    np.testing.assert_allclose(longer.upper_bound, result.upper_bound, rtol=1e-9)
-    np.testing.assert_allclose(longer.gap, result.gap, atol=1e-9)
+    assert_allclose(longer.upper_bound, result.upper_bound, rtol=1e-9)
+    assert_allclose(longer.gap, result.gap, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["tpower", "greedy"])
@@ -384,7 +385,7 @@ def test_wide_data_from_a_few_vectors(order):
         optimum_of_it = np.linalg.eigvalsh(np.cov(X[:, S].T))[-1]
         assert result.upper_bound[t] >= optimum_of_it * (1 - 1e-9)
         assert 0 <= result.gap[t] < 0.2
-    np.testing.assert_array_equal(result.loadings != 0, planted != 0)
+    assert_array_equal(result.loadings != 0, planted != 0)
 
 
 def test_a_threshold_bounds_data_of_equal_variances():

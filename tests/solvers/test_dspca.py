@@ -10,6 +10,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, optimum, samples
 
 import spcacore
@@ -39,7 +40,7 @@ def matrix_of(x):
     """M over all variables, after checking that it is one."""
     M = np.zeros((x.loading.size,) * 2)
     M[np.ix_(x.kept, x.kept)] = x.matrix
-    np.testing.assert_array_equal(M, M.T)
+    assert_array_equal(M, M.T)
     assert np.trace(M) == pytest.approx(1, abs=1e-12)
     assert np.linalg.eigvalsh(M)[0] > -1e-12
     return M
@@ -83,7 +84,7 @@ def test_pit_props_as_published():
         x = dspca(PITPROPS, k, kind="covariance", options=spcacore.DSPCA(tol=1e-6))
         excess.append(100 * (x.upper_bound / optimum(PITPROPS, k) - 1))
         assert x.converged
-    np.testing.assert_allclose(excess, [2.713, 1.525, 1.134, 0.886, 1.874, 1.634, 1.102], atol=6e-4)
+    assert_allclose(excess, [2.713, 1.525, 1.134, 0.886, 1.874, 1.634, 1.102], atol=6e-4)
 
 
 def test_the_kernel_bounds_indefinite_matrices_too():
@@ -101,7 +102,7 @@ def test_the_kernel_bounds_indefinite_matrices_too():
 def test_what_is_planted_is_found_and_proved():
     X, planted = spcacore.datasets.make_spiked(200, 60, cardinality=6, variances=(30,), rng=1)
     x = dspca(X, 6)
-    np.testing.assert_array_equal(x.loading != 0, planted[:, 0] != 0)
+    assert_array_equal(x.loading != 0, planted[:, 0] != 0)
     assert x.gap < 0.01
     assert x.value == pytest.approx(tpower(X, 6).value, rel=1e-9)
 
@@ -133,7 +134,7 @@ def test_elimination_by_covariances_keeps_the_optimum(seed, share):
     off = np.abs(A - np.diag(A.diagonal())).max(axis=0)
     keep = off > rho
     keep[np.argmax(A.diagonal())] = True
-    np.testing.assert_array_equal(x.kept, np.flatnonzero(keep))
+    assert_array_equal(x.kept, np.flatnonzero(keep))
     _, _, primal, dual, _ = _core.dspca(A, False, rho, 1e-6, 5000)  # over all variables
     size = 1e-6 * dual
     assert x.relaxation + rho <= dual + size
@@ -149,7 +150,7 @@ def test_elimination_by_columns_and_by_submatrix_agree(kind, monkeypatch):
     monkeypatch.setattr(MODULE, "largest_submatrix", lambda op: 0)
     y = dspca(M, penalty=rho, kind=kind)
     assert 2 < x.kept.size < 40
-    np.testing.assert_array_equal(x.kept, y.kept)
+    assert_array_equal(x.kept, y.kept)
     assert x.dual == pytest.approx(y.dual, rel=1e-9)
 
 
@@ -182,7 +183,7 @@ def test_a_wide_sparse_matrix_is_reduced():
     for sparsity in ({"cardinality": 6}, {"penalty": 0.3}):
         x = flat.dspca(X, **sparsity)
         assert x.kept.size < 50
-        np.testing.assert_array_equal(np.flatnonzero(x.loading), np.arange(6))
+        assert_array_equal(np.flatnonzero(x.loading), np.arange(6))
         assert x.gap < 0.02
 
 
@@ -202,7 +203,7 @@ def test_not_converged_no_variance_and_values_as_found():
         assert x.dual == x.relaxation == -sparsity.get("penalty", 0.0)
     plain = dspca(A, 3, kind="covariance", options=spcacore.DSPCA(renormalize=False))
     fitted = dspca(A, 3, kind="covariance")
-    np.testing.assert_array_equal(plain.loading != 0, fitted.loading != 0)
+    assert_array_equal(plain.loading != 0, fitted.loading != 0)
     assert plain.value == pytest.approx(plain.loading @ A @ plain.loading)
     assert plain.value <= fitted.value
 
@@ -248,5 +249,5 @@ def test_what_a_hook_has_ended_is_whole():
     _, M, _, _, n_iter = _core.dspca(A @ A.T, True, 3.0, 0.0, 10**6, hook)
     assert (len(hook.heard), n_iter) == (2, hook.heard[-1])
     assert n_iter > 0
-    np.testing.assert_array_equal(M, M.T)
+    assert_array_equal(M, M.T)
     assert np.trace(M) == pytest.approx(1)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from known_variables import CASES, LABELS, MIXED, P, assert_feasible, covariance, signed_optimum
 from known_variables import optimum as optimum_by_units
+from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore import dspca
@@ -72,7 +73,7 @@ def test_the_relaxation_is_solved(known, k):
     x = flat.dspca(A, k, **FINE, **known)
     if not set(known) - {"exclude"}:
         return
-    np.testing.assert_allclose([x.relaxation, x.dual], relaxed(A, k, **known), rtol=1e-5)
+    assert_allclose([x.relaxation, x.dual], relaxed(A, k, **known), rtol=1e-5)
     best = optimum(A, k, **known)
     assert x.value <= best * (1 + 1e-9)
     assert best <= x.upper_bound * (1 + 1e-9)
@@ -84,7 +85,7 @@ def test_the_relaxation_is_solved(known, k):
     M = np.zeros((P, P))
     M[np.ix_(x.kept, x.kept)] = x.matrix
     assert np.linalg.eigvalsh(M)[0] >= -1e-9
-    np.testing.assert_allclose([np.trace(M), np.sum(A * M)], [1, x.relaxation], rtol=1e-6)
+    assert_allclose([np.trace(M), np.sum(A * M)], [1, x.relaxation], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -100,11 +101,11 @@ def test_a_penalty(known):
     """It bounds each component by the number of its groups that are not included."""
     A = covariance(4)
     x = flat.dspca(A, penalty=1.5, **FINE, **known)
-    np.testing.assert_allclose([x.relaxation, x.dual], relaxed(A, penalty=1.5, **known), rtol=1e-5)
+    assert_allclose([x.relaxation, x.dual], relaxed(A, penalty=1.5, **known), rtol=1e-5)
     assert_feasible(x.loading, None, **known)
     groups = known.get("groups", np.arange(P))
     used = set(groups[x.loading != 0]) - set(groups[known.get("include", [])])
-    np.testing.assert_allclose(x.upper_bound, x.dual + 1.5 * len(used), rtol=1e-9)
+    assert_allclose(x.upper_bound, x.dual + 1.5 * len(used), rtol=1e-9)
     k = len(used) + len(known.get("include", []))
     assert optimum(A, k, **known) <= x.upper_bound * (1 + 1e-9)
 
@@ -180,15 +181,15 @@ def test_several_components():
     of_matrix = flat.sparse_pca(
         np.cov(X, rowvar=False), 1, cardinality=2, method="dspca", kind="covariance", certify=True, **known
     )
-    np.testing.assert_allclose(of_data.loadings, of_matrix.loadings, atol=1e-9)
-    np.testing.assert_allclose(of_data.upper_bound, of_matrix.upper_bound, rtol=1e-3)
+    assert_allclose(of_data.loadings, of_matrix.loadings, atol=1e-9)
+    assert_allclose(of_data.upper_bound, of_matrix.upper_bound, rtol=1e-3)
 
 
 def test_included_variables_alone():
     A = covariance(6)
     x = dspca(A, 2, kind="covariance", choice=spcacore.Choice(include=[3, 5]))
     S = np.ix_([3, 5], [3, 5])
-    np.testing.assert_allclose([x.value, x.dual], np.linalg.eigvalsh(A[S])[-1], rtol=1e-6)
+    assert_allclose([x.value, x.dual], np.linalg.eigvalsh(A[S])[-1], rtol=1e-6)
     assert np.flatnonzero(x.loading).tolist() == [3, 5]
 
 
@@ -197,7 +198,7 @@ def test_negative_loadings():
         dspca(covariance(7), 3, kind="covariance", choice=spcacore.Choice(signs=sign * np.ones(P)))
         for sign in (1, -1)
     )
-    np.testing.assert_array_equal(y.loading, -x.loading)
+    assert_array_equal(y.loading, -x.loading)
     assert y.loading.min() < 0
 
 
@@ -205,7 +206,7 @@ def test_signs_that_no_other_entry_has():
     """All covariances are negative, so that one variable is the best of nonnegative loadings."""
     A = 2 * np.eye(4) - 0.5
     x = flat.dspca(A, 3, nonnegative=True, **FINE)
-    np.testing.assert_allclose([x.value, x.dual], 1.5, rtol=1e-5)
+    assert_allclose([x.value, x.dual], 1.5, rtol=1e-5)
     assert (x.loading >= 0).all()
 
 

@@ -9,6 +9,7 @@ from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import dense_vector, reference
 
 import spcacore
@@ -54,8 +55,8 @@ def test_the_authors_program_on_pit_props(norm, rho):
         start = np.zeros(13)
         start[np.argmax(size)] = 1
         x = gpower(F, rho, center=False, options=spcacore.GPower(norm=norm, relative=True, start=start))
-        np.testing.assert_array_equal(x.loading != 0, z != 0)
-        np.testing.assert_allclose(abs(x.loading), abs(z), atol=1e-3)
+        assert_array_equal(x.loading != 0, z != 0)
+        assert_allclose(abs(x.loading), abs(z), atol=1e-3)
         F = F - np.outer(F @ x.loading, x.loading)
 
 
@@ -67,7 +68,7 @@ def test_sparse_pca_deflates_as_they_do(norm, rho):
     result = sparse_pca(F, 3, method=spcacore.GPower(penalty=rho, relative=True, norm=norm))
     for t in range(3):
         x = gpower(F, rho, center=False, options=spcacore.GPower(norm=norm, relative=True))
-        np.testing.assert_allclose(result.loadings[:, t], x.loading, atol=1e-7)
+        assert_allclose(result.loadings[:, t], x.loading, atol=1e-7)
         F = F - np.outer(F @ x.loading, x.loading)
 
 
@@ -83,7 +84,7 @@ def test_the_paper_iteration_in_sample_space(seed, share, n_iter, norm):
     reference = in_sample_space(F, z, gamma, norm, n_iter)
     assert abs(abs(reference) - abs(x.loading)).max() < 1e-6
     again = unconverged(gpower, F.T @ F, gamma, kind="covariance", options=record)
-    np.testing.assert_allclose(again.loading, x.loading, atol=1e-7)
+    assert_allclose(again.loading, x.loading, atol=1e-7)
 
 
 @given(seed=seeds, share=st.floats(0, 0.6), norm=st.sampled_from(NORMS))
@@ -133,7 +134,7 @@ def test_l1_result_is_stationary(seed, share):
     gamma = share * bound(F, "l1")
     z = gpower(F, gamma, options=spcacore.GPower(renormalize=False, tol=1e-14, max_iter=10**5)).loading
     w = shrunk(F.T @ F @ z, gamma * np.linalg.norm(F @ z), "l1")
-    np.testing.assert_allclose(w / np.linalg.norm(w), z, atol=1e-5)
+    assert_allclose(w / np.linalg.norm(w), z, atol=1e-5)
     rng = np.random.default_rng(seed)
     for _ in range(50):
         moved = z + 1e-3 * rng.standard_normal(12) * (rng.random(12) < 0.3)
@@ -160,7 +161,7 @@ def test_the_largest_column_norm_forces_the_zero_loading(norm, kind, dtype, rela
             )
         assert none.loadings.shape == (12, 0)
     x = gpower(X, top * 0.999, kind=kind, options=spcacore.GPower(norm=norm, relative=relative))
-    np.testing.assert_array_equal(np.flatnonzero(x.loading), [np.argmax(np.linalg.norm(F, axis=0))])
+    assert_array_equal(np.flatnonzero(x.loading), [np.argmax(np.linalg.norm(F, axis=0))])
 
 
 def test_further_starts_and_the_best_of_them():
@@ -183,9 +184,7 @@ def test_further_starts_and_the_best_of_them():
     for start in ("diagonal", "eigenvector"):
         assert gpower(F, 0.1, options=spcacore.GPower(relative=True, start=start)).converged
     z = gpower(F, 0.1, options=spcacore.GPower(relative=True, start="diagonal")).loading
-    np.testing.assert_array_equal(
-        z, gpower(F, 0.1, options=spcacore.GPower(relative=True, n_starts=1)).loading
-    )
+    assert_array_equal(z, gpower(F, 0.1, options=spcacore.GPower(relative=True, n_starts=1)).loading)
 
 
 def test_the_default_starts_come_near_to_all_of_them():

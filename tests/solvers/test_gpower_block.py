@@ -11,6 +11,7 @@ from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -76,7 +77,7 @@ def test_block_iterates_are_those_of_the_paper(norm, mu, start):
         ).loadings  # fmt: skip
         last, values = block_in_sample_space(F, U, gamma, weights, norm, n_iter)
         Z = weights * shrunk(weights * (F.T @ last), gamma, norm)
-        np.testing.assert_allclose(abs(V), abs(Z / np.linalg.norm(Z, axis=0)), atol=1e-7)
+        assert_allclose(abs(V), abs(Z / np.linalg.norm(Z, axis=0)), atol=1e-7)
         value = block_objective(F, last, gamma, weights, norm)
         assert value >= previous * (1 - 1e-12)
         assert (np.diff(values) >= -1e-12).all()
@@ -122,7 +123,7 @@ def test_block_of_one_is_the_single_unit(norm):
             penalty=0.3, norm=norm, relative=True, block=True, start="diagonal", tol=1e-12
         ),
     )
-    np.testing.assert_allclose(block.loadings[:, 0], one.loading, atol=1e-5)
+    assert_allclose(block.loadings[:, 0], one.loading, atol=1e-5)
     assert block.explained_variance[0] == pytest.approx(one.value, rel=1e-9)
 
 
@@ -133,9 +134,9 @@ def test_block_values_are_re_fitted_together(norm):
     options = {"method": "gpower", "penalty": 0.25, "norm": norm, "relative": True, "block": True, "mu": mu}
     raw = flat.sparse_pca(F, 2, renormalize=False, **options)
     V = flat.sparse_pca(F, 2, tol=1e-14, **options).loadings
-    np.testing.assert_array_equal(V != 0, raw.loadings != 0)
+    assert_array_equal(V != 0, raw.loadings != 0)
     Z = np.where(V != 0, mu * (F.T @ polar(F @ V * mu)), 0)
-    np.testing.assert_allclose(abs(Z / np.linalg.norm(Z, axis=0)), abs(V), atol=1e-5)
+    assert_allclose(abs(Z / np.linalg.norm(Z, axis=0)), abs(V), atol=1e-5)
     nuclear = [np.linalg.norm(F @ W * mu, "nuc") for W in (raw.loadings, V)]
     assert nuclear[1] >= nuclear[0] * (1 - 1e-12)
 
@@ -149,14 +150,14 @@ def test_relative_penalties_of_a_block_do_not_depend_on_the_size_of_weights(norm
         result = sparse_pca(
             X, 2, method=spcacore.GPower(block=True, penalty=0.2, norm=norm, relative=True, mu=[size, size])
         )
-        np.testing.assert_allclose(result.loadings, expected.loadings, atol=1e-8)
+        assert_allclose(result.loadings, expected.loadings, atol=1e-8)
     both = sparse_pca(
         X, 2, method=spcacore.GPower(block=True, penalty=0.2, norm=norm, relative=True, mu=[3, 1.5])
     )
     halved = sparse_pca(
         X, 2, method=spcacore.GPower(block=True, penalty=0.2, norm=norm, relative=True, mu=[1, 0.5])
     )
-    np.testing.assert_allclose(both.loadings, halved.loadings, atol=1e-8)
+    assert_allclose(both.loadings, halved.loadings, atol=1e-8)
 
 
 def test_the_best_of_several_starts_of_a_block(monkeypatch):
@@ -205,7 +206,7 @@ def test_block_where_little_is_known_or_left():
     gamma = 0.1 * bound(F, "l0")
     known = flat.sparse_pca(F, 2, penalty=gamma, start="eigenvector", **options)
     products = flat.sparse_pca(aslinearoperator(F), 2, penalty=gamma, **options)
-    np.testing.assert_allclose(products.loadings, known.loadings, atol=1e-6)
+    assert_allclose(products.loadings, known.loadings, atol=1e-6)
     for X in (np.ones((20, 5)), np.ones((20, 100))):
         with pytest.warns(RuntimeWarning, match="2 of the 2 components vanished"):
             assert flat.sparse_pca(X, 2, penalty=0, **options).n_components == 0

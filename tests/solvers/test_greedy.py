@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, data_arrays, optimum
 from scipy import sparse as sp
 from scipy.linalg import eigh
@@ -95,7 +96,7 @@ def check_path(x, A):
         assert np.linalg.norm(part.loading) == pytest.approx(1, abs=1e-14)
         assert part.loading @ A @ part.loading == pytest.approx(value, rel=1e-10, abs=1e-12)
         assert part.loading[np.argmax(abs(part.loading))] > 0
-    np.testing.assert_array_equal(part.loading, x.loading)
+    assert_array_equal(part.loading, x.loading)
     assert part.value == x.value
 
 
@@ -108,11 +109,11 @@ def test_forward_and_gradient_are_the_loops(seed, p, kind):
     x = greedy(A, p, kind="covariance", first=first)
     # of a matrix of rank 2 every third variable ties, in the loop by rounding
     width = 2 if kind == "rank 2" else p
-    np.testing.assert_array_equal(x.order[:width], forward(A, p, start)[:width])
+    assert_array_equal(x.order[:width], forward(A, p, start)[:width])
     check_path(x, A)
     assert x.n_iter == p
     x = greedy(A, p, kind="covariance", first=first, options=spcacore.Greedy(strategy="gradient"))
-    np.testing.assert_array_equal(x.order[:width], gradient(A, p, start)[:width])
+    assert_array_equal(x.order[:width], gradient(A, p, start)[:width])
     check_path(x, A)
 
 
@@ -122,12 +123,12 @@ def test_backward_is_the_loop_and_bidirectional_the_better(seed, p, kind):
     A = random_matrix(seed, p, kind)
     x = greedy(A, p, kind="covariance", options=spcacore.Greedy(strategy="backward"))
     if kind != "rank 2":
-        np.testing.assert_array_equal(x.order, backward(A))
+        assert_array_equal(x.order, backward(A))
     check_path(x, A)
     both = greedy(A, p, kind="covariance", options=spcacore.Greedy(strategy="bidirectional"))
     check_path(both, A)
     add = greedy(A, p, kind="covariance")
-    np.testing.assert_allclose(both.path_value, np.maximum(add.path_value, x.path_value), rtol=1e-11)
+    assert_allclose(both.path_value, np.maximum(add.path_value, x.path_value), rtol=1e-11)
     assert both.n_iter == add.n_iter + x.n_iter == p + p - 1
     supports = [set(np.flatnonzero(both.at(k).loading)) for k in range(1, p + 1)]
     if kind != "rank 2":
@@ -149,7 +150,7 @@ def test_searches_share_the_rows_of_the_matrix(store, room, monkeypatch):
     monkeypatch.setattr(greedy_search, "can_be_formed", lambda problem, state: False)
     x = greedy(store(X), 10, options=spcacore.Greedy(strategy="forward"))
     A = covariance(X)
-    np.testing.assert_array_equal(x.order, forward(A, 10, int(np.argmax(A.diagonal()))))
+    assert_array_equal(x.order, forward(A, 10, int(np.argmax(A.diagonal()))))
     assert sorted(asked) == sorted(x.order)
     asked.clear()
     monkeypatch.setattr(greedy_search, "_begins", lambda *_: x.order[:3].tolist())
@@ -168,11 +169,11 @@ def test_many_variables_as_the_loop(strategy):
     x = greedy(X, 12, options=spcacore.Greedy(strategy=strategy))
     start = int(np.argmax(A.diagonal()))
     if strategy == "forward":
-        np.testing.assert_array_equal(x.order, forward(A, 12, start))
+        assert_array_equal(x.order, forward(A, 12, start))
     elif strategy == "gradient":
-        np.testing.assert_array_equal(x.order, gradient(A, 12, start))
+        assert_array_equal(x.order, gradient(A, 12, start))
     elif strategy == "backward":
-        np.testing.assert_array_equal(x.order, backward(A)[:12])
+        assert_array_equal(x.order, backward(A)[:12])
     check_path(x, A)
 
 
@@ -229,7 +230,7 @@ def test_a_smaller_cardinality_is_the_start_of_the_path():
         x = greedy(X, 9, scale=True, options=spcacore.Greedy(strategy=strategy))
         for k in (1, 4):
             y = greedy(X, k, scale=True, options=spcacore.Greedy(strategy=strategy))
-            np.testing.assert_allclose(y.loading, x.at(k).loading, atol=1e-12)
+            assert_allclose(y.loading, x.at(k).loading, atol=1e-12)
             assert y.value == pytest.approx(x.at(k).value, rel=1e-13)
 
 
@@ -239,7 +240,7 @@ def test_a_smaller_cardinality_is_the_start_of_the_path():
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_pit_props_optima(strategy):
     x = greedy(PITPROPS, 13, kind="covariance", options=spcacore.Greedy(strategy=strategy))
-    np.testing.assert_allclose(x.path_value, PITPROPS_OPTIMA, atol=1e-9)
+    assert_allclose(x.path_value, PITPROPS_OPTIMA, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,7 @@ def test_deflations_of_mackey_2008_table_3(strategy, deflation, published):
     together = [
         explained_variance(PITPROPS, result.loadings[:, : t + 1], kind="covariance") for t in range(6)
     ]
-    np.testing.assert_allclose([100 * v.sum() / 13 for v in together], published, atol=0.051)
+    assert_allclose([100 * v.sum() / 13 for v in together], published, atol=0.051)
 
 
 @pytest.mark.parametrize(("name", "k", "value"), [("geography", 10, 10.0), ("communities", 10, 8.82361576)])
@@ -279,7 +280,7 @@ def test_a_best_pair_among_more_tied_variables_than_are_tried():
     A = np.eye(600) + 0.01 * (1 - np.eye(600))
     A[-5:, -5:] = 0.9 + 0.1 * np.eye(5)
     x = greedy(A, 5, kind="covariance")
-    np.testing.assert_array_equal(x.order, [595, 596, 597, 598, 599])
+    assert_array_equal(x.order, [595, 596, 597, 598, 599])
     assert x.value == pytest.approx(1 + 4 * 0.9, rel=1e-12)
 
 
@@ -311,7 +312,7 @@ def test_bordered_eigenvalues(poles, data, scale, corner, single):
         expected.append(np.linalg.eigvalsh(M / size)[-1])
     value = _core.bordered_eigenvalues(C, np.arange(3), diagonal, pole, np.eye(k, order="F"))
     tolerance = 1e-14 * max(1, np.abs(M / size).max())
-    np.testing.assert_allclose(value / size, expected, rtol=1e-14, atol=tolerance)
+    assert_allclose(value / size, expected, rtol=1e-14, atol=tolerance)
     norm = (C.astype(float) ** 2).sum(axis=0) if size == 1 else None
     some = _core.bordered_eigenvalues(C, np.arange(3), diagonal, pole, np.eye(k, order="F"), norm)
     assert some.max() == value.max()  # bounds rule out others only
@@ -331,7 +332,7 @@ def test_deleted_eigenvalues(poles, seed, scale):
     G = (U * pole) @ U.T
     value = _core.deleted_eigenvalues(pole * scale, np.asfortranarray(U)) / scale
     expected = [top(G, [j for j in range(k) if j != i]) for i in range(k)]
-    np.testing.assert_allclose(value, expected, rtol=1e-13, atol=1e-13 * abs(pole).max())
+    assert_allclose(value, expected, rtol=1e-13, atol=1e-13 * abs(pole).max())
 
 
 @pytest.mark.parametrize("far", [1e-1, 1e-40, 1e-140])
@@ -414,13 +415,13 @@ def test_products_alone_serve_the_gradient_only(kind):
     operator = LinearOperator(M.shape, matvec=lambda v: M @ v, rmatvec=lambda u: M.T @ u, dtype=float)
     x = greedy(operator, 6, kind=kind, options=spcacore.Greedy(strategy="gradient"))
     expected = greedy(M, 6, kind=kind, first=int(x.order[0]), options=spcacore.Greedy(strategy="gradient"))
-    np.testing.assert_array_equal(x.order, expected.order)
-    np.testing.assert_array_equal(np.sort(x.order), np.arange(10, 16))
-    np.testing.assert_allclose(x.path_value, expected.path_value, rtol=1e-11)
+    assert_array_equal(x.order, expected.order)
+    assert_array_equal(np.sort(x.order), np.arange(10, 16))
+    assert_allclose(x.path_value, expected.path_value, rtol=1e-11)
     for strategy in ("forward", "backward", "bidirectional"):
         if kind == "covariance":  # of few variables, whose entries are obtained by products
             same = greedy(operator, 6, kind=kind, options=spcacore.Greedy(strategy=strategy)).loading
-            np.testing.assert_allclose(
+            assert_allclose(
                 same, greedy(M, 6, kind=kind, options=spcacore.Greedy(strategy=strategy)).loading, atol=1e-10
             )
             continue
@@ -434,15 +435,15 @@ def test_the_column_of_a_matrix_and_the_submatrix_agree():
     """Gradient takes one or the other by the cardinality."""
     X = np.random.default_rng(5).standard_normal((30, 20))
     few, many = (greedy(X, K, options=spcacore.Greedy(strategy="gradient")) for K in (10, 12))
-    np.testing.assert_array_equal(few.order, many.order[:10])
-    np.testing.assert_allclose(few.path_value, many.path_value[:10], rtol=1e-13)
+    assert_array_equal(few.order, many.order[:10])
+    assert_allclose(few.path_value, many.path_value[:10], rtol=1e-13)
 
 
 def test_ties_go_to_the_lower_index():
     for strategy in STRATEGIES:
         x = greedy(np.eye(5), 3, kind="covariance", options=spcacore.Greedy(strategy=strategy))
-        np.testing.assert_array_equal(x.order, [0, 1, 2])
-        np.testing.assert_array_equal(x.path_value, [1, 1, 1])
+        assert_array_equal(x.order, [0, 1, 2])
+        assert_array_equal(x.path_value, [1, 1, 1])
 
 
 # ---- the call ---------------------------------------------------------------------------------------

@@ -119,7 +119,7 @@ def test_no_disjoint_or_shared_supports_exceed_the_bound(seeds):
         result = flat.optimality_bound(A, k, **given)
         assert min(orthogonal.bounds.values()) >= apart * (1 - 1e-13), seed
         assert min(result.bounds.values()) >= max(apart, few) * (1 - 1e-13), seed
-        assert orthogonal.bounds["relaxation"] <= result.bounds["relaxation"] * (1 + 1e-9)
+        assert orthogonal.bounds["relaxation"] <= result.bounds["relaxation"] * (1 + 1e-3)
         tight.append(apart / orthogonal.bound if orthogonal.bound > 0 else 1)
         free.append(max(apart, few) / result.bound if result.bound > 0 else 1)
     assert np.mean(tight) > 0.9
@@ -179,8 +179,8 @@ def test_blocks_are_bounded_exactly():
 
 def test_no_rounding_lowers_a_bound_that_is_attained():
     """Of blocks of equal whole numbers, whose best loadings explain a whole number."""
-    for many, r, scale in ((2, 1, 3), (3, 2, 7), (4, 2, 3), (5, 2, 3)):
-        A = scale * np.kron(np.eye(many), np.ones((3, 3)))
+    for many, r, scale in ((2, 1, 3), (3, 2, 7), (4, 2, 3), (5, 2, 3), (24, 2, 3)):
+        A = np.asfortranarray(scale * np.kron(np.eye(many), np.ones((3, 3))))
         for orthogonal in (False, True):
             assert 3 * scale * r <= relaxed_bound(A, (3,) * r, orthogonal) < 3 * scale * r * (1 + 1e-9)
 
@@ -212,12 +212,22 @@ def test_bounds_of_data_by_few_vectors(way, dtype, monkeypatch):
 
 
 @pytest.mark.slow
-def test_pit_props_are_within_a_tenth():
-    for r, k, most in ((2, 5, 1.11), (3, 5, 1.065), (6, 5, 1.003), (2, 10, 1.004), (6, 10, 1.001)):
+def test_pit_props_are_within_a_twentieth():
+    for r, k, most in ((2, 5, 1.046), (3, 5, 1.044), (6, 5, 1.002), (2, 10, 1.002), (6, 10, 1.001)):
         V = sparse_pca(PITPROPS, r, cardinality=k, kind="covariance", refine=True).loadings
         value = explained_variance(PITPROPS, V, kind="covariance").sum()
         bound = optimality_bound(PITPROPS, k, n_components=r, relaxation=True, kind="covariance").bound
         assert value <= bound <= most * value
+
+
+def test_orthogonal_loadings_of_many_variables_are_bounded_closely():
+    """Where the l1 relaxation is 2.2 and 4.6 % above what is found."""
+    for seed, r, k, most in ((2, 2, 8, 1.004), (3, 2, 6, 1.012)):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((90, 4)) @ rng.standard_normal((4, 60)) + rng.standard_normal((90, 60))
+        A = np.cov((X * np.exp(rng.standard_normal(60) / 2)).T)
+        V = sparse_pca(A, r, cardinality=k, kind="covariance", refine=True, deflation="orthogonal").loadings
+        assert np.einsum("ij,ij", V, A @ V) * most > relaxed_bound(A, (k,) * r, True)
 
 
 def test_a_matrix_of_zeros_and_scales():

@@ -10,6 +10,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, deflations, samples
 from scipy.sparse.linalg import aslinearoperator
 
@@ -107,7 +108,7 @@ def test_projection_selects_variables_for_the_dense_score():
     for _ in range(4):
         S.append(max(set(range(p)) - set(S), key=lambda j: r_squared([*S, j])))
     x = least_squares_component(X, 4, options=spcacore.LeastSquares(strategy="projection", swaps=False))
-    np.testing.assert_array_equal(np.flatnonzero(x.loading), sorted(S))
+    assert_array_equal(np.flatnonzero(x.loading), sorted(S))
 
 
 @pytest.mark.parametrize("k", [1, 3, 6])
@@ -120,11 +121,9 @@ def test_large_matrices_are_searched_by_rows_with_the_same_result(monkeypatch, k
     monkeypatch.setattr(ratios, "LEAST_SQUARES_ORDER", 100)
     for M in (X, scipy.sparse.csr_array(X), X.astype(np.float32)):
         by_rows = flat.least_squares_component(M, k, **options)
-        np.testing.assert_allclose(
-            by_rows.loading, whole.loading, atol=1e-3 if M.dtype == np.float32 else 1e-7
-        )
+        assert_allclose(by_rows.loading, whole.loading, atol=1e-3 if M.dtype == np.float32 else 1e-7)
     by_rows = flat.least_squares_component(covariance(X), k, kind="covariance", **options)
-    np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
+    assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
 
 
 def test_columns_too_small_for_the_dtype_are_not_used():
@@ -133,7 +132,7 @@ def test_columns_too_small_for_the_dtype_are_not_used():
         X = samples(seed, 40, 6).astype(np.float32)
         X *= np.where(np.arange(6) < 2, 1e18, 1e-18).astype(np.float32)
         x = least_squares_component(X, 4)
-        np.testing.assert_array_equal(np.flatnonzero(x.loading), [0, 1])
+        assert_array_equal(np.flatnonzero(x.loading), [0, 1])
 
 
 def test_bounds_do_not_pass_for_values(monkeypatch):
@@ -145,7 +144,7 @@ def test_bounds_do_not_pass_for_values(monkeypatch):
             patch.setattr(ratios, "LEAST_SQUARES_ORDER", 50)
             patch.setattr(ratios, "LEAST_SQUARES_VECTORS", 1)
             by_rows = least_squares_component(X, 3, options=spcacore.LeastSquares(strategy="forward"))
-        np.testing.assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
+        assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
 
 
 def test_spanned_variables_are_not_used():
@@ -235,8 +234,8 @@ def test_extending_the_fewest_variables():
     X = samples(8, 40, 10)
     whole = sparse_pca(X, 4, cardinality=spcacore.Explained(0.9), method="least_squares")
     part = sparse_pca(X, 2, cardinality=spcacore.Explained(0.9), method="least_squares").extend(X, 2)
-    np.testing.assert_allclose(part.loadings, whole.loadings, atol=1e-9)
-    np.testing.assert_allclose(part.explained_variance, whole.explained_variance, rtol=1e-9)
+    assert_allclose(part.loadings, whole.loadings, atol=1e-9)
+    assert_allclose(part.explained_variance, whole.explained_variance, rtol=1e-9)
 
 
 # ---- the fewest variables that explain a share ------------------------------------------------------
@@ -351,7 +350,7 @@ def test_no_share_of_nothing(p):
     for method in ("tpower", "greedy", "least_squares"):
         with pytest.warns(RuntimeWarning, match="no variance is left after 1"):
             result = sparse_pca(X, 2, method=method, cardinality=spcacore.Explained(0.9))
-        np.testing.assert_array_equal(np.flatnonzero(result.loadings[:, 0]), [1])
+        assert_array_equal(np.flatnonzero(result.loadings[:, 0]), [1])
 
 
 # ---- as many components as explain a share of the total ---------------------------------------------
@@ -366,7 +365,7 @@ def test_as_many_components_as_explain_a_share_of_the_total(method, definition):
         for kind, M in (("data", X), ("covariance", covariance(X))):
             result = sparse_pca(M, share, cardinality=3, kind=kind, method=method)
             explained = explained_variance(M, result.loadings, definition, kind=kind, ratio=True)
-            np.testing.assert_allclose(result.explained_variance_ratio, explained, rtol=1e-9)
+            assert_allclose(result.explained_variance_ratio, explained, rtol=1e-9)
             assert explained[:-1].sum() < share <= explained.sum()
 
 

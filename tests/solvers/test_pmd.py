@@ -9,6 +9,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import reference, spiked
 
 import spcacore
@@ -85,7 +86,7 @@ def test_pma_spc_where_the_leading_vector_leads_to_the_same(orth, deflation):
         assert up_to_sign(result.loadings[:, t], V[:, t]) < 1e-5
     if not orth:
         pve = reference("pitprops_root_PMA_SPC_sumabsv2.4_d_pve")[:, 1]
-        np.testing.assert_allclose(result.explained_variance_ratio.cumsum(), pve, atol=1e-6)
+        assert_allclose(result.explained_variance_ratio.cumsum(), pve, atol=1e-6)
 
 
 def test_pma_nonnegative():
@@ -156,7 +157,7 @@ def test_ends_of_the_range():
     assert up_to_sign(x.loading, V[0]) < 1e-6
     assert x.strength == pytest.approx(s[0])
     one = pmd(X, 1, options=spcacore.PMD(renormalize=False))
-    np.testing.assert_array_equal(one.loading, np.eye(12)[np.argmax(X.var(axis=0))])
+    assert_array_equal(one.loading, np.eye(12)[np.argmax(X.var(axis=0))])
     assert one.value == pytest.approx(X.var(axis=0, ddof=1).max())
 
 
@@ -215,7 +216,7 @@ def test_iterates_of_noise(bound, order):
                     renormalize=False,
                 ),
             )
-        np.testing.assert_allclose(x.loading, v, atol=1e-9)
+        assert_allclose(x.loading, v, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["covariance", "data"])
@@ -238,7 +239,7 @@ def test_one_large_entry_and_many_near_the_level(kind):
                     center=False,
                     options=spcacore.PMD(start=start, tol=0, max_iter=n_iter, renormalize=False),
                 )
-            np.testing.assert_allclose(x.loading, expected, atol=1e-12)
+            assert_allclose(x.loading, expected, atol=1e-12)
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 20), p=st.integers(2, 20))
@@ -274,7 +275,7 @@ def test_strengths_of_scaled_data_and_of_their_correlations():
     correlation = pmd(
         np.corrcoef(X.T), 2.2, kind="covariance", options=spcacore.PMD(tol=1e-13, renormalize=False)
     )
-    np.testing.assert_allclose(scaled.loading, correlation.loading, atol=1e-6)
+    assert_allclose(scaled.loading, correlation.loading, atol=1e-6)
     assert scaled.strength == pytest.approx((49 * correlation.value) ** 0.5, rel=1e-9)
     assert correlation.strength == pytest.approx(correlation.value**0.5, rel=1e-9)
     assert correlation.sample_loading is None
@@ -286,7 +287,7 @@ def test_left_side_and_strength_belong_to_the_loading():
     for scale in (False, True):
         Y = Z / Z.std(axis=0, ddof=1) if scale else Z
         x = pmd(X, 2, scale=scale, options=spcacore.PMD(renormalize=False))
-        np.testing.assert_allclose(x.strength * x.sample_loading, Y @ x.loading, atol=1e-12)
+        assert_allclose(x.strength * x.sample_loading, Y @ x.loading, atol=1e-12)
         two = pmd(X, 2, scale=scale, options=spcacore.PMD(sample_l1_bound=4, renormalize=False))
         assert two.strength == pytest.approx(two.sample_loading @ Y @ two.loading, rel=1e-12)
         csr = pmd(
@@ -295,7 +296,7 @@ def test_left_side_and_strength_belong_to_the_loading():
             scale=scale,
             options=spcacore.PMD(sample_l1_bound=4, renormalize=False),
         )
-        np.testing.assert_allclose(csr.sample_loading, two.sample_loading, atol=1e-6)
+        assert_allclose(csr.sample_loading, two.sample_loading, atol=1e-6)
 
 
 # ---- several components -----------------------------------------------------------------------------
@@ -329,8 +330,8 @@ def test_residual_with_any_left_side():
         Z[:, index] -= np.outer(g, value)
         state = state.deflate(index, value, problem.noise, g * problem.range**2)
         A = Z.T @ Z / 49
-        np.testing.assert_allclose(problem.in_units(state.diagonal), A.diagonal(), rtol=1e-10)
-        np.testing.assert_allclose(problem.in_units(state.operator.submatrix(np.arange(60))), A, atol=1e-11)
+        assert_allclose(problem.in_units(state.diagonal), A.diagonal(), rtol=1e-10)
+        assert_allclose(problem.in_units(state.operator.submatrix(np.arange(60))), A, atol=1e-11)
 
 
 # ---- missing entries --------------------------------------------------------------------------------
@@ -368,14 +369,14 @@ def test_missing_entries_are_left_out(order, center, scale):
         start="eigenvector",
         **TIGHT,
     )
-    np.testing.assert_array_equal(X, before)
+    assert_array_equal(X, before)
     assert result.total_variance == pytest.approx((Z**2).sum() / 29)
     if center:
-        np.testing.assert_allclose(result.mean, mean, rtol=1e-12)
+        assert_allclose(result.mean, mean, rtol=1e-12)
     if scale:
-        np.testing.assert_allclose(result.scale, deviation, rtol=1e-12)
+        assert_allclose(result.scale, deviation, rtol=1e-12)
     Q = np.linalg.qr(result.loadings)[0]
-    np.testing.assert_allclose(
+    assert_allclose(
         result.explained_variance.sum(), ((Z @ Q) ** 2).sum() / 29, rtol=1e-10
     )  # of the data, not of what the residuals have left of them
     for t in range(3):
@@ -394,16 +395,14 @@ def test_missing_entries_in_one_component():
         pmd(X, 2, options=spcacore.PMD(renormalize=False)),
         pmd(Z, 2, center=False, options=spcacore.PMD(renormalize=False)),
     )
-    np.testing.assert_allclose(x.loading, y.loading, atol=1e-9)
-    np.testing.assert_allclose(x.sample_loading, y.sample_loading, atol=1e-9)
+    assert_allclose(x.loading, y.loading, atol=1e-9)
+    assert_allclose(x.sample_loading, y.sample_loading, atol=1e-9)
     assert x.strength == pytest.approx(y.strength, rel=1e-12)
     X[4] = np.nan  # a whole row is fine
     assert pmd(X, 2, options=spcacore.PMD(renormalize=False)).sample_loading[4] == 0
     single = pmd(X.astype(np.float32), 2, options=spcacore.PMD(renormalize=False))
     assert single.loading.dtype == np.float32
-    np.testing.assert_allclose(
-        single.loading, pmd(X, 2, options=spcacore.PMD(renormalize=False)).loading, atol=1e-3
-    )
+    assert_allclose(single.loading, pmd(X, 2, options=spcacore.PMD(renormalize=False)).loading, atol=1e-3)
     X[:, 2] = np.where(np.isnan(X[:, 2]), np.nan, 7.1)  # constant where observed
     assert pmd(X, 2, options=spcacore.PMD(renormalize=False)).loading[2] == 0
     assert pmd(X, 2, scale=True, options=spcacore.PMD(renormalize=False)).loading[2] == 0

@@ -11,6 +11,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose
 
 import spcacore
 from spcacore import _core, sparse_pca, tpower
@@ -129,7 +130,7 @@ def test_norms_of_the_largest_entries(p, count, dtype):
     square = np.zeros((p, p), dtype)
     square[:3] = A
     expected = np.sqrt(np.square(np.sort(np.abs(A.astype(np.float64)), axis=1)[:, p - k :]).sum(axis=1))
-    np.testing.assert_allclose(_core.largest_norms(square, np.arange(3), k), expected, rtol=1e-5)
+    assert_allclose(_core.largest_norms(square, np.arange(3), k), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("deflation", ["projection", "schur", "hotelling", "orthogonalized_projection"])
@@ -168,7 +169,7 @@ def test_components_are_removed_from_a_field(storage, deflation, most):
             assert storage not in "CF" or deflation != "projection"
             return
         size = problem.in_units(field.matrix.astype(float))
-        np.testing.assert_allclose(size, A[np.ix_(field.index, field.index)], atol=2e-5)
+        assert_allclose(size, A[np.ix_(field.index, field.index)], atol=2e-5)
         assert np.isin(index, field.index).all()
 
 
@@ -228,7 +229,7 @@ def test_a_field_around_supports(storage):
     found = field.around(supports, 12, 200)
     assert set(found.index.tolist()) == expected
     size = problem.in_units(found.matrix.astype(float))
-    np.testing.assert_allclose(size, A[np.ix_(found.index, found.index)], atol=2e-5)
+    assert_allclose(size, A[np.ix_(found.index, found.index)], atol=2e-5)
     assert set(supports[0]) <= set(field.around(supports, 12, 13).index)
 
 
@@ -249,10 +250,10 @@ def test_variables_of_hardly_any_variance_are_as_good_as_absent(kind, tiny, capf
 
     loadings, variance = values(X)
     assert not loadings[~large].any()
-    np.testing.assert_allclose(variance, values(X[:, large])[1], rtol=0.05)
+    assert_allclose(variance, values(X[:, large])[1], rtol=0.05)
     some = loadings[:, 0] != 0
     leading = np.linalg.eigvalsh(np.cov(X[:, some].T))[-1]
-    np.testing.assert_allclose(loadings[some, 0] @ np.cov(X[:, some].T) @ loadings[some, 0], leading)
+    assert_allclose(loadings[some, 0] @ np.cov(X[:, some].T) @ loadings[some, 0], leading)
     assert capfd.readouterr().out == ""  # where LAPACK complains
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
+from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore import pmd, scotlass, sparse_pca
@@ -55,7 +56,7 @@ def test_one_step_is_the_convex_optimum():
             solved += 1
             sign = 1 if a @ x > 0 else -1
             assert sign * (a @ x) == pytest.approx(best, rel=1e-6)
-            np.testing.assert_allclose(sign * x, w.value, atol=1e-3)
+            assert_allclose(sign * x, w.value, atol=1e-3)
             assert np.abs(E.T @ x).max() < 1e-10
             assert np.abs(x).sum() <= c * (1 + 1e-12)
             assert np.linalg.norm(x) == pytest.approx(1, abs=1e-12)
@@ -68,7 +69,7 @@ def test_one_step_without_a_bound_is_a_projection():
     Q = np.linalg.qr(E)[0]
     expected = a - Q @ (Q.T @ a)
     x = step(a, E, 30**0.5)
-    np.testing.assert_allclose(abs(x), abs(expected) / np.linalg.norm(expected), atol=1e-12)
+    assert_allclose(abs(x), abs(expected) / np.linalg.norm(expected), atol=1e-12)
 
 
 @pytest.mark.parametrize("bound", [1.0, 1.3, 1.8, 2.4, 13**0.5])
@@ -82,7 +83,7 @@ def test_first_component_is_that_of_pmd(bound):
     y = pmd(
         CORRELATION, bound, kind="covariance", options=spcacore.PMD(tol=0, max_iter=10000, renormalize=False)
     )
-    np.testing.assert_allclose(x.loading, y.loading, atol=1e-6)
+    assert_allclose(x.loading, y.loading, atol=1e-6)
     assert x.value == pytest.approx(y.value, rel=1e-12)
 
 
@@ -93,16 +94,16 @@ def test_pit_props(bound, renormalize):
         CORRELATION, 6, kind="covariance", method=spcacore.SCoTLASS(l1_bound=bound, renormalize=renormalize)
     )
     V = result.loadings
-    np.testing.assert_allclose(V.T @ V, np.eye(6), atol=1e-10)
+    assert_allclose(V.T @ V, np.eye(6), atol=1e-10)
     assert result.converged.all()
     if not renormalize:
         assert np.abs(V).sum(axis=0).max() <= bound * (1 + 1e-12)
     values = np.sum(CORRELATION @ V * V, axis=0)
     pca = np.linalg.eigvalsh(CORRELATION)[::-1][:6]
     assert (values.cumsum() <= pca.cumsum() + 1e-10).all()
-    np.testing.assert_allclose(result.explained_variance, values)
+    assert_allclose(result.explained_variance, values)
     if bound > 3.6:
-        np.testing.assert_allclose(values, pca, rtol=1e-5)
+        assert_allclose(values, pca, rtol=1e-5)
     one_by_one = V[:, :0]
     for t in range(6):  # the same, given the earlier loadings
         x = scotlass(
@@ -194,7 +195,7 @@ def test_nothing_feasible():
     with pytest.raises(ValueError, match=r"no unit vector of l1 norm at most 1\.2 that is orthogonal"):
         scotlass(A, 1.2, earlier=e, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
     x = scotlass(A, 2**0.5 + 1e-6, earlier=e, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
-    np.testing.assert_allclose(abs(x.loading[:2]), 0.5**0.5, atol=1e-2)
+    assert_allclose(abs(x.loading[:2]), 0.5**0.5, atol=1e-2)
     with pytest.raises(ValueError, match="no unit vector"):
         scotlass(A, 2, earlier=np.eye(4), kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
     with pytest.warns(RuntimeWarning, match="nothing feasible is left after 1 of the 3"):
@@ -213,5 +214,5 @@ def test_dependent_columns_constrain_once():
     E = np.ones((13, 2))
     before = E.copy()
     x = scotlass(CORRELATION, 3, earlier=E, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
-    np.testing.assert_array_equal(E, before)
+    assert_array_equal(E, before)
     assert abs(x.loading.sum()) < 1e-10

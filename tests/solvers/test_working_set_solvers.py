@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from operators.test_working_set import STORAGES, draw
 from oracles import covariance, deflations
 from scipy.linalg import block_diag
@@ -191,7 +192,7 @@ def test_values_are_fitted_to_the_data_on_the_same_support(method):
         )
         assert fitted.screening.working_set > 0
         support, A = plain.loadings[:, 0] != 0, covariance(X)
-        np.testing.assert_array_equal(fitted.loadings[:, 0] != 0, support)
+        assert_array_equal(fitted.loadings[:, 0] != 0, support)
         best = np.linalg.eigvalsh(A[np.ix_(support, support)])[-1]
         assert fitted.explained_variance[0] == pytest.approx(best)
 
@@ -255,7 +256,7 @@ def test_entrants_come_by_their_products_and_where_it_matters_by_sign():
         (found,) = problem.working_set.entrants(state, first, [(first, one, 0.0)], positive)
         size = product if positive else np.abs(product)
         order = np.argsort(-size)[1:]
-        np.testing.assert_array_equal(found, order[size[order] > 0])
+        assert_array_equal(found, order[size[order] > 0])
 
 
 @pytest.mark.parametrize("method", OPTIONS)
@@ -263,8 +264,8 @@ def test_single_precision_and_components_added_later(method):
     for seed in range(5):
         X, given = draw(np.random.default_rng(seed), 40, 90, "planted"), sparsity(method, 0.4)
         whole, added = fit(X, method, given, 3), fit(X, method, given, 1).extend(X, 2)
-        np.testing.assert_array_equal(added.loadings != 0, whole.loadings != 0)
-        np.testing.assert_allclose(added.loadings, whole.loadings, atol=1e-4)  # by the tolerance of a run
+        assert_array_equal(added.loadings != 0, whole.loadings != 0)
+        assert_allclose(added.loadings, whole.loadings, atol=1e-4)  # by the tolerance of a run
         single = fit(X.astype(np.float32), method, given, 1)
         assert single.screening.working_set > 0
         value = single.explained_variance.sum()
@@ -345,7 +346,7 @@ def test_without_room_all_columns_are_searched(method, monkeypatch):
     options = OPTIONS[method] | sparsity(method, 0.5)
     results = [flat.sparse_pca(X, 2, screening=mode, **options) for mode in ("none", "auto")]
     assert results[1].screening.working_set == 0
-    np.testing.assert_array_equal(results[1].loadings, results[0].loadings)
+    assert_array_equal(results[1].loadings, results[0].loadings)
 
 
 def test_a_penalty_that_keeps_many_variables_leaves_the_set(monkeypatch):
@@ -358,7 +359,7 @@ def test_a_penalty_that_keeps_many_variables_leaves_the_set(monkeypatch):
         ]
         assert results[1].screening.checks <= 1
         assert results[1].screening.working_set < 12
-        np.testing.assert_array_equal(results[1].loading, results[0].loading)
+        assert_array_equal(results[1].loading, results[0].loading)
 
 
 # ---- who takes part ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 import scipy.linalg
 import scipy.optimize
 from known_variables import signed_optimum, signed_ratio_optimum
+from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore import _core
@@ -270,7 +271,7 @@ def test_calls_against_enumeration(seed, known, call):
     assert is_allowed(supports, units)
     assert supports.size[units].sum() <= supports.room
     assert supports.signs is None or (V * supports.signs[:, None] >= 0).all()
-    np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
+    assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-9)
     variance = np.trace(V.T @ A @ V)
     ratios = {
         "least squares": np.sum((B @ V) ** 2) / variance,
@@ -373,16 +374,16 @@ def test_a_unit_more_or_less_makes_of_the_value_what_enumeration_says(known, obj
             (given.without_each(units, members), kept),
         ):
             if given.exact:
-                np.testing.assert_allclose(found, expected, rtol=1e-9)
+                assert_allclose(found, expected, rtol=1e-9)
             else:
                 assert (found >= np.array(expected) * (1 - 1e-12) - 1e-15).all()
 
 
 def test_of_units_that_tie_the_first_joins_and_the_last_leaves():
     objective = LeadingSum(np.eye(6), Supports.any_of(6, 3))
-    np.testing.assert_array_equal(np.flatnonzero(forward(objective)), [0, 1, 2])
-    np.testing.assert_array_equal(np.flatnonzero(backward(objective)), [0, 1, 2])
-    np.testing.assert_array_equal(swap(objective, np.arange(6) > 2)[1], np.arange(6) > 2)
+    assert_array_equal(np.flatnonzero(forward(objective)), [0, 1, 2])
+    assert_array_equal(np.flatnonzero(backward(objective)), [0, 1, 2])
+    assert_array_equal(swap(objective, np.arange(6) > 2)[1], np.arange(6) > 2)
 
 
 def test_what_fills_a_room_is_no_less_than_what_fits():
