@@ -276,6 +276,7 @@ class Mutant:
                         look(c)
 
         look(compile(tree, path, "exec", dont_inherit=True))
+        assert functions[path, self.outer], f"{self.outer} of {path} is not loaded"
         for function in functions[path, self.outer]:
             for code in found:
                 if code.co_firstlineno == function.__code__.co_firstlineno:
@@ -424,6 +425,7 @@ class Run:
             if not info.name.endswith("__main__"):
                 importlib.import_module(info.name)
         functions = defaultdict(list)
+        gc.unfreeze()  # what conftest.py froze is not among the objects
         for f in gc.get_objects():
             code = getattr(f, "__code__", None) if type(f).__name__ == "function" else None
             if code is not None and code.co_filename.startswith(str(PACKAGE)):
