@@ -308,11 +308,9 @@ SWAP_GAP = 1e-8  # of the two largest eigenvalues on a support, that bounds of s
 SWAP_SLACK = Precision(1e-9, 1e-4)  # of such a bound: the share that rounding may hide
 TIE_WORK = 1e9  # of trying first variables of equal variance
 TIED_VARIABLES = 256  # first variables of equal variance that are tried
-PENCIL_TIED_VARIABLES = 64  # first variables of equal ratio that are tried
 PENCIL_GREEDY_WORK = 4e10  # beyond which "auto" prefers the flow
 PENCIL_SWAP_WORK = 1e9  # of one round of swaps
 PENCIL_ALL_SWAPS_WORK = 2e10  # of all swaps from one start, which may also cost twice its greedy search
-PENCIL_SWAP_ROUNDS = 50  # rounds of swaps
 PENCIL_ENTERING = 64  # variables, at least, that may enter by a swap
 PENCIL_STARTS = 8  # first variables of further forward searches
 PENCIL_PAIRS = 16  # pairs of variables that forward searches begin with instead
@@ -323,7 +321,6 @@ LEAST_SQUARES_ENTERING = 1000  # variables that may enter by a swap, at most: th
 LEAST_SQUARES_VECTORS = (
     16  # eigenvectors that bound what a variable by itself explains, where A is not formed
 )
-LEAST_SQUARES_EXACT_ROUNDS = 4  # of 32 columns of A, at most, that replace such bounds in one step
 PAIR_WORK = 2e9  # of the search for the most correlated pair of variables
 CCA_PAIRS = 16  # pairs of variables from which the supports of both sides grow
 CCA_STARTS = 12  # variables of Y to start from

@@ -280,7 +280,7 @@ def aligned(X: Any, names: tuple[str, ...] | None, name: str = "X") -> Any:
     wrong = wrong_labels(given, names)
     if wrong:
         raise ValueError(
-            f"{name} must have the {len(names)} columns of the fit, in any order; "
+            f"{name} must have the {counted(len(names), 'column')} of the fit, in any order; "
             f"it has {len(given)}, {wrong}"
         )
     place = {n: j for j, n in enumerate(given)}

@@ -413,7 +413,7 @@ def _result(problem: Problem, found: _Found, ridge: float, kind: str, given: Any
     loadings = (B if signed else np.stack([fix_sign(b) for b in B.T], axis=1)) + 0.0  # no zero with a sign
     empty = np.flatnonzero(~loadings.any(axis=0))
     if len(empty):
-        warn(f"the penalty leaves {len(empty)} loadings without nonzeros, the first at {empty[0]}")
+        warn(f"the penalty leaves {counted(len(empty), 'loading')} without nonzeros, the first at {empty[0]}")
     if found.alternating:
         warn("not converged: supports alternate, of which those that explain most are returned")
     elif not converged:

@@ -458,17 +458,22 @@ class _HeldOutRows:
     def score(self, solutions: list[Solution]) -> float:
         """The share of the sum of squares that is predicted."""
         problem = self.problem
-        assert problem.diagonal is not None
         if not solutions or not self.total > 0:
             return 0.0
         V = loadings_of(problem, solutions)
-        variances = operator_variances(problem, V, "cumulative")
-        total = float(problem.diagonal.sum())
-        left = max(total - float(variances.sum()), 0.0) / max(problem.p - len(solutions), 1)
-        noise = max(left, 1e-10 * total / problem.p)
+        root, noise = _roots_and_noise(problem, V)
         used = np.flatnonzero(V.any(axis=1))
-        W = V[used].astype(np.float64) * np.sqrt(np.maximum(variances - noise, 0))
+        W = V[used].astype(np.float64) * root
         return sum(self._per_block(_predicted, used, W, noise)) / self.total
+
+
+def _roots_and_noise(problem: Problem, V: NDArray[Any]) -> tuple[Array, float]:
+    """The factors of the columns in W = V diag(root), and s2, which is never quite 0."""
+    assert problem.diagonal is not None
+    variances, total = operator_variances(problem, V, "cumulative"), float(problem.diagonal.sum())
+    left = max(total - float(variances.sum()), 0.0) / max(problem.p - V.shape[1], 1)
+    noise = max(left, 1e-10 * total / problem.p)
+    return np.sqrt(np.maximum(variances - noise, 0)), noise
 
 
 def left_out_error(Y: Array, W: Array, noise: float) -> float:
@@ -501,10 +506,7 @@ def schwarz_criterion(problem: Problem, V: NDArray[Any]) -> float:
     total = float(problem.diagonal.sum())
     if not total > 0:
         return 0.0
-    variances = operator_variances(problem, V, "cumulative")
-    left = max(total - float(variances.sum()), 0.0) / max(p - r, 1)
-    noise = max(left, 1e-10 * total / p)
-    root = np.sqrt(np.maximum(variances - noise, 0))
+    root, noise = _roots_and_noise(problem, V)
     W = V.astype(np.float64) * root
     image = np.zeros((p, r))
     for t, v in enumerate(V.T):

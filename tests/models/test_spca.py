@@ -341,7 +341,7 @@ def test_a_penalty_too_large_is_told():
     assert not result.loadings.any()
     assert result.explained_variance.tolist() == [0, 0]
     assert result.converged
-    with pytest.warns(RuntimeWarning, match="1 loadings without nonzeros, the first at 1"):
+    with pytest.warns(RuntimeWarning, match="1 loading without nonzeros, the first at 1"):
         one = spca(X, 2, penalty=[1.0, 1e9])
     assert one.loadings[:, 0].any()
 

@@ -103,6 +103,24 @@ def test_one_start_is_enough_where_no_column_leads_elsewhere(rows, monkeypatch):
     assert sparse_pca(X, 2, 10).n_starts.tolist() == [65, 65]
 
 
+def test_a_component_that_explains_little_is_asked_about(monkeypatch):
+    """From one start the fourth planted component comes before the third."""
+    X, V = spcacore.datasets.make_spiked(100, 2000, cardinality=15, variances=(10, 9.5, 9, 8.5, 8), rng=9)
+    for name, value in (SMALL | {"FIELD_PROBE": 128}).items():
+        monkeypatch.setattr(field_search, name, value)
+    common = (sparse_pca(X, 5, 15).loadings != 0).T.astype(int) @ (V != 0)
+    assert common.argmax(axis=1).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_equal_variances_tell_no_part_of_the_variables(monkeypatch):
+    """Standardized data race at once, however many variables."""
+    X, _ = spcacore.datasets.make_spiked(100, 400, cardinality=10, variances=(12, 8), rng=0)
+    for name, value in (SMALL | {"FIELD_ORDER": 200, "FIELD_SOME": 150}).items():
+        monkeypatch.setattr(field_search, name, value)
+    monkeypatch.setattr(field_search.FieldSearch, "_hidden", None)  # not asked
+    assert sparse_pca(X, 2, 10, scale=True).n_starts.min() > field_search.RACE_STARTS // 3
+
+
 @pytest.mark.parametrize("seed", [0, 8])
 def test_a_block_is_found_of_which_a_part_of_all_variables_has_few(seed, monkeypatch):
     """Sixty blocks of ten variables of one variance, one more correlated: 300 of 1500 have two of it."""
