@@ -227,7 +227,7 @@ def membership(labels: Labels, n_clusters: int, weight: Array | None = None) -> 
     member = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
     if weight is not None:
         member *= weight[:, None]
-    return member, np.bincount(labels, weight, n_clusters)
+    return member, np.bincount(labels, weight, n_clusters).astype(np.float64)
 
 
 def renumbered(labels: Labels) -> tuple[Labels, Labels]:
@@ -286,7 +286,8 @@ def _answer(points: Array, weight: Array | None, kind: str, given: Any) -> Any:
     squares = np.einsum("ij,ij->i", points, points)
     total = float(squares.sum() if weight is None else weight @ squares)
     if kind == "sums":
-        return _step(points, *given, weight, total)
+        labels, k = given
+        return _step(points, labels, k, weight, total)
     centers, before, enough = given  # "nearest"
     products, norms = points @ centers.T, np.einsum("ij,ij->i", centers, centers)
     labels = nearest(products, norms)

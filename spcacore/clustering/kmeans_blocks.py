@@ -210,7 +210,8 @@ class BlockColumns:
             S, numbers, totals = found
             sums = self._weighted(S, sides.ends, weights, goal.used)
             counts, sizes = sides.each(numbers[0]), sides.each(numbers[1].astype(np.intp))
-            return list(map(Step, partitions, sums, counts, sizes, totals.tolist()))
+            each: Any = zip(partitions, sums, counts, sizes, totals.tolist(), strict=True)
+            return [Step(*one) for one in each]
 
         moves, entries = [a.moves for a in partitions], sides.ends[-1] * len(goal.used)
         return _Question(_sums_of_partitions, (sides, moves, goal), entries, sum_parts, finish)
@@ -398,10 +399,10 @@ def _merged_steps(parts: list[tuple[Array, list[_Cluster]]]) -> tuple[Array, lis
     found = []
     for own in zip(*(clusters for _, clusters in parts), strict=True):
         counts, sizes, keys, totals, far, gains = zip(*own, strict=True)
-        sums_of = [np.sum(each, axis=0) for each in (counts, sizes, keys)]
-        most = 2 * len(counts[0])
-        ends = largest(np.concatenate(far), most), largest(np.concatenate(gains), HARTIGAN_MOVES)
-        found.append(_Cluster(*sums_of, sum(totals), *ends))
+        weights, numbers, names = (np.sum(each, axis=0) for each in (counts, sizes, keys))
+        distant = largest(np.concatenate(far), 2 * len(weights))
+        moving = largest(np.concatenate(gains), HARTIGAN_MOVES)
+        found.append(_Cluster(weights, numbers, names, sum(totals), distant, moving))
     return sums, found
 
 

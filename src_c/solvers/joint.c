@@ -332,14 +332,36 @@ static int join(joint_search_t *s, double explained)
 
 /* ---- moves ---------------------------------------------------------------------------------- */
 
-/* A variable with the chance weight_i^power. */
-static spca_int drawn(joint_search_t *s, const double *weight, const double *over)
+/* What each variable promises to a loading: the squared norm of its largest covariances, beside its
+ * variance. */
+static void promise(joint_search_t *s)
+{
+    joint_t *o = &s->o;
+    for (spca_int i = 0; i < o->p; i++) {
+        double *x = o->entry, square = 0;
+        spca_int n;
+        for (spca_int j = 0; j < o->p; j++) o->score[j] = (double)o->A[i * o->p + j];
+        n = SPCA(joint_select)(o, o->size[0], o->score, o->trial, x);
+        for (spca_int a = 0; a < n; a++) square += x[a] * x[a];
+        s->promise[i] = o->diagonal[i] > 0 ? square / (o->diagonal[i] * o->diagonal[i]) : 0;
+    }
+    o->spent += 4 * (double)o->p * (double)o->p;
+}
+
+/* A variable by chance: the more likely, the larger its variance beside the others, if these are
+ * given, and, without a constraint, what it promises. */
+static spca_int drawn(joint_search_t *s, int beside)
 {
     joint_t *o = &s->o;
     double total = 0, at;
     for (spca_int i = 0; i < o->p; i++) {
-        double w = over ? (over[i] > JOINT_SPAN ? weight[i] / over[i] : 0) : weight[i];
-        total += w > 0 ? (over ? w * w : w) : 0;
+        double w = o->diagonal[i];
+        if (beside) {
+            w = o->left[i] > JOINT_SPAN ? o->variance[i] / o->left[i] : 0;
+            w = w > 0 ? w * w : 0;
+            if (!o->constraint) w *= s->promise[i] * s->promise[i];
+        }
+        total += fmax(w, 0.0);
         o->gain[i] = total;
     }
     at = joint_uniform(s) * total;
@@ -363,7 +385,7 @@ static void regrow(joint_search_t *s, spca_int count, spca_int starts)
         for (spca_int b = 0; b < starts; b++) {
             double value;
             nnz = 1;
-            index[0] = drawn(s, o->variance, o->left);
+            index[0] = drawn(s, 1);
             x[0] = joint_sign(o, index[0]);
             value = SPCA(joint_ascend)(o, o->size[t], 0, &nnz, index, x);
             if (!(value > most * (1 + RISE))) continue;
@@ -395,7 +417,7 @@ static void replace_some(joint_search_t *s)
         for (spca_int i = 0; i < o->p; i++) o->score[i] = 0;
         for (spca_int b = 0; b < n; b++) o->score[index[b]] = o->V.value[t * o->room + b];
         for (spca_int b = 0; b < some && n > 0; b++) {
-            spca_int i = drawn(s, o->diagonal, NULL);
+            spca_int i = drawn(s, 0);
             o->score[index[joint_below(s, n)]] = 0;
             if (o->score[i] == 0) o->score[i] = 0.2 * joint_centered(s);
         }
@@ -516,8 +538,8 @@ spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room, int constraint,
                           const spca_supports *of)
 {
     spca_int m = constraint ? r * (r + 1) / 2 : 0;
-    return (m + 3) * m + (constraint ? 4 * r * room : 0) + (4 * r + 5) * p + 14 * r * r + 8 * r +
-           (room + 4 * r + 13) * room + (of ? 2 * p + spca_unit_work(of, p) : 0);
+    return p + (m + 3) * m + (constraint ? 4 * r * room : 0) + (4 * r + 5) * p + 14 * r * r +
+           8 * r + (room + 4 * r + 13) * room + (of ? 2 * p + spca_unit_work(of, p) : 0);
 }
 
 spca_int SPCA(joint_iwork)(spca_int p, spca_int r, spca_int room)
@@ -565,6 +587,7 @@ static void divide(joint_search_t *s, double *work, spca_int *iwork)
         o->earlier = work, work += r * room;
         o->moved = work, work += r * room;
     }
+    s->promise = work, work += p;
     o->norm = work, work += p;
     o->kept = (uint8_t *)work;
     o->unit_work = work + p;
@@ -612,6 +635,7 @@ spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const real *A,
     s.o.ctx = ctx;
     divide(&s, work, iwork);
     s.o.spent = *spent;
+    if (moves > 0 && !constraint) promise(&s);
     for (spca_int a = 0; a < given + moves && status >= 0; a++) {
         double found, bar = *s.held > 0 ? explained[0] : 0;
         if (a < given)

@@ -89,6 +89,7 @@ typedef struct {
     uint64_t *random;
     double *U, *eigenvalue; /* (l x p), (l): the leading subspace, l = min(p, 2r) */
     real *turned;           /* (p x r) */
+    double *promise;        /* (p) */
     spca_int *order;        /* (2r) */
     double *G, *H, *T;      /* (2r x 2r) */
 } joint_search_t;

@@ -76,6 +76,9 @@ def test_a_bound_whose_sums_are_rounded_down(k, low, monkeypatch):
     A[range(k), range(k)] = 1.5
     bound = strong_variables_bound(Matrix(A), A.diagonal(), np.sqrt(A.diagonal()), k, 0.0, np.inf, None)
     assert k * Fraction(variance) <= Fraction(bound) <= k * Fraction(variance) * (1 + Fraction(1, 10**11))
+    d = A.diagonal() * 2.0**-40  # margins are shares of the matrix
+    scaled = strong_variables_bound(Matrix(A * 2.0**-40), d, np.sqrt(d), k, 0.0, np.inf, None)
+    assert scaled == bound * 2.0**-40
 
 
 @pytest.mark.share(6)
