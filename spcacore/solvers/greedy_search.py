@@ -136,10 +136,10 @@ class GreedySearch(Solver):
         """Under a constraint the supports that grow with it and without it, after swaps."""
         ways = [state, replace(state, constraint=None)] if state.constrained else [state]
         found = [greedy_by_units(way, cardinality, self.strategy, seed, clock) for way in ways]
-        found = [refit(state, x) for x in found if x is not None]
+        ends = [refit(state, x) for x in found if x is not None]
         if state.constrained:
-            found = [swap_search(problem, state, x, SWAP_WORK, hook) for x in found]
-        return drop_zeros(max(found, key=lambda x: x.objective, default=None))
+            ends = [swap_search(problem, state, x, SWAP_WORK, hook) for x in ends]
+        return drop_zeros(max(ends, key=lambda x: x.objective, default=None))
 
     def path(
         self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None

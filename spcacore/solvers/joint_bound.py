@@ -122,7 +122,8 @@ def _supports(C: Matrix, m: int) -> NDArray[np.intp]:
 
 def _values(C: Matrix, supports: NDArray[np.intp]) -> Matrix:
     """The largest eigenvalue on each."""
-    return np.linalg.eigvalsh(C[supports[:, :, None], supports[:, None, :]])[:, -1]
+    values: Matrix = np.linalg.eigvalsh(C[supports[:, :, None], supports[:, None, :]])[:, -1]
+    return values
 
 
 # ---- the multipliers ---------------------------------------------------------------------------------
@@ -178,9 +179,9 @@ class _Pool:
         E, size = self.E, self.p + 1
         self.W = (E * np.minimum(self.values, levels[self.sizes, None])[:, None, :]) @ E.swapaxes(1, 2)
         places = (self.supports[:, :, None] * size + self.supports[:, None, :]).ravel()
-        sums = np.bincount(places, (self.W + self.U).ravel(), size * size)
-        counts = np.bincount(places, minlength=size * size)
-        return sums.reshape(size, size)[:-1, :-1], counts.reshape(size, size)[:-1, :-1].astype(float)
+        sums: Matrix = np.bincount(places, (self.W + self.U).ravel(), size * size)
+        counts: Matrix = np.bincount(places, minlength=size * size).astype(float)
+        return sums.reshape(size, size)[:-1, :-1], counts.reshape(size, size)[:-1, :-1]
 
     def follow(self, C: Matrix) -> float:
         """The square of what is left between C and its parts."""

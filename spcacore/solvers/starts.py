@@ -48,6 +48,7 @@ def search_starts(
         yield index, start[index].astype(dtype), (k,)
     elif start == "diagonal":
         require_entries(problem, "start='diagonal'")
+        assert diagonal is not None
         yield np.array([np.argmax(diagonal)]), np.ones(1, dtype), (k,)
     elif start == "eigenvector":
         vector, _ = leading_vector(op, np.arange(p), power_start(op, rng()))
