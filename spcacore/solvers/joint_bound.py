@@ -122,8 +122,7 @@ def _supports(C: Matrix, m: int) -> NDArray[np.intp]:
 
 def _values(C: Matrix, supports: NDArray[np.intp]) -> Matrix:
     """The largest eigenvalue on each."""
-    values: Matrix = np.linalg.eigvalsh(C[supports[:, :, None], supports[:, None, :]])[:, -1]
-    return values
+    return np.linalg.eigvalsh(C[supports[:, :, None], supports[:, None, :]])[:, -1].astype(np.float64)
 
 
 # ---- the multipliers ---------------------------------------------------------------------------------
@@ -179,8 +178,8 @@ class _Pool:
         E, size = self.E, self.p + 1
         self.W = (E * np.minimum(self.values, levels[self.sizes, None])[:, None, :]) @ E.swapaxes(1, 2)
         places = (self.supports[:, :, None] * size + self.supports[:, None, :]).ravel()
-        sums: Matrix = np.bincount(places, (self.W + self.U).ravel(), size * size)
-        counts: Matrix = np.bincount(places, minlength=size * size).astype(float)
+        sums = np.bincount(places, (self.W + self.U).ravel(), size * size).astype(np.float64)
+        counts = np.bincount(places, minlength=size * size).astype(np.float64)
         return sums.reshape(size, size)[:-1, :-1], counts.reshape(size, size)[:-1, :-1]
 
     def follow(self, C: Matrix) -> float:
