@@ -8,6 +8,7 @@ generalized deflation, with the later components removed as well as the earlier 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -78,8 +79,10 @@ def refine(
         "orthogonal": `V'V = I` up to rounding. "uncorrelated": the components are, `V'AV` is diagonal, and
         the sum of their variances is raised. The search is the same: each loading ascends given the others
         under a penalty on what the constraint forbids. As it grows, loadings come near the constraint. Then
-        the values on all supports are chosen together, so that they meet it, and variables are exchanged. If
-        no such loadings are found, as with too few variables, a ValueError is raised.
+        the values on all supports are chosen together, so that they meet it, and variables are exchanged.
+        It begins, too, from loadings without the constraint, or from uncorrelated ones, some of which are
+        sought again at random, each uncorrelated with the others. If no such loadings are found, as with too
+        few variables, a ValueError is raised.
     choice : Choice, optional
         What is known of the variables. All but signs can be combined with a constraint.
         If a loading lacks an included variable, that variable first replaces one with a small entry; entries
@@ -205,15 +208,24 @@ def refined(
     start = _made_feasible(problem, start, sizes)
     if problem.diagonal is not None and not problem.diagonal.any():
         return start, True  # no variance: nothing to raise
-    most = joint_variance(problem, start)
     if len(start) == 1:
         return _alone(problem, start[0], sizes[0], 1 + n_restarts, seed, hook), True
     best, converged = searched(problem, start, sizes, 1 + n_restarts, max_iter, seed, hook, constraint)
     if not best:
         raise ValueError(f"no {constraint} loadings of these cardinalities were found; allow more variables")
-    if constraint is None and joint_variance(problem, best) < most * (1 - _rounding(problem)):
+    value = partial(_summed if constraint == "uncorrelated" else joint_variance, problem)
+    if value(best) < value(start) * (1 - _rounding(problem)) and _meet(problem, start, constraint):
         best = start
     return _ordered(problem, best, sizes), converged
+
+
+def _meet(problem: Problem, loadings: list[Loading], constraint: str | None) -> bool:
+    """Whether the constraint holds up to rounding."""
+    V = np.asfortranarray(as_matrix(problem.p, loadings), problem.operator.dtype)
+    G = V.T @ (problem.operator.apply_block(V) if constraint == "uncorrelated" else V)
+    d = np.sqrt(np.abs(G.diagonal()))
+    off = np.abs(G - np.diag(G.diagonal()))
+    return constraint is None or bool((off <= _rounding(problem) * np.outer(d, d)).all())
 
 
 def quickly_refined(
@@ -287,6 +299,11 @@ def additional_variance(
     x[index] = value
     q = orthogonal_part(x, list(state.basis))
     return 0.0 if q is None else float(operator_variances(problem, q[:, None], "raw")[0])
+
+
+def _summed(problem: Problem, loadings: list[Loading]) -> float:
+    """The sum of the variances, in the operator's units."""
+    return float(operator_variances(problem, as_matrix(problem.p, loadings), "raw").sum())
 
 
 def joint_variance(problem: Problem, loadings: list[Loading]) -> float:

@@ -346,6 +346,46 @@ def test_two_orthogonal_loadings_against_all_pairs_of_supports():
     assert np.median(short) < 1e-6
 
 
+def autoregressive(p, rng):
+    A = 0.9 ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
+    return A * np.outer(*[1 + 0.3 * rng.random(p)] * 2)
+
+
+def walks(p, rng):
+    return np.cov(np.cumsum(rng.standard_normal((p // 2 + 5, p)), axis=1), rowvar=False)
+
+
+def factors(p, rng):
+    L = rng.standard_normal((p, 4)) * 10.0 ** (1.5 * rng.random((p, 1)))
+    return np.cov(rng.standard_normal((3 * p, 4)) @ L.T + rng.standard_normal((3 * p, p)), rowvar=False)
+
+
+@pytest.mark.parametrize("rule", ["orthogonal", "uncorrelated"])
+def test_a_constraint_costs_nothing_of_what_loadings_in_turn_explain(rule):
+    for seed in range(examples(15)):
+        rng = np.random.default_rng(seed)
+        p, r, k = [(14, 3, 4), (30, 2, 5), (24, 4, 3), (100, 3, 8)][seed % 4]
+        A = (autoregressive, walks, factors)[seed % 3](p, rng)
+        turn, V = (
+            sparse_pca(A, r, k, kind="covariance", refine=refined, deflation=rule).loadings
+            for refined in (False, True)
+        )
+        C = np.eye(p) if rule == "orthogonal" else A
+        assert np.abs(np.triu(V.T @ C @ V, 1)).max() < 1e-9 * np.abs(C).max()
+        assert np.trace(V.T @ A @ V) >= np.trace(turn.T @ A @ turn) * (1 - 1e-12)
+
+
+# What rounds in turn from several starts come to: 24.46, where penalties come to 22.25; 119.18, where 116.26
+@pytest.mark.parametrize(
+    ("rule", "kind", "p", "k", "least"),
+    [("uncorrelated", "autoregressive", 100, 8, 24.0), ("orthogonal", "walks", 14, 4, 119.1756)],
+)
+def test_what_penalties_do_not_see(rule, kind, p, k, least):
+    A = {"autoregressive": autoregressive, "walks": walks}[kind](p, np.random.default_rng(0))
+    V = sparse_pca(A, 3, k, kind="covariance", refine=True, deflation=rule).loadings
+    assert np.trace(V.T @ A @ V) >= least
+
+
 def test_certified_and_extended():
     result = sparse_pca(PITPROPS, 4, cardinality=3, kind="covariance", refine=True, certify=True)
     assert (result.upper_bound >= result.explained_variance * (1 - 1e-9)).all()
