@@ -417,6 +417,7 @@ JOINT_NODES, JOINT_TREE = (
 )  # of the tree for each number of nonzeros, and times the square of the variables
 CERTIFIED_ORDER = 500  # variables of a pencil whose ratio is bounded at a cardinality
 CERTIFIED_NODES = 2000  # of a tree for that,
+CERTIFIED_WORK = 3 * 10**10  # multiplications of a tree over groups and the like
 CERTIFIED_TREES = 4  # and trees at larger ratios, where the first does not end
 CERTIFIED_ITERATIONS, CERTIFIED_CHECK = 300, 10  # of alternating directions for one, and between two looks
 CERTIFIED_STALL = 2e-4  # share by which four such looks must lower it

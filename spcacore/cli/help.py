@@ -341,7 +341,7 @@ file formats:
   .csv, .tsv       Text (needs pandas), also compressed (.gz, .bz2, .xz). A header and row names are
                    recognized: a first line or a first column of words, or of numbers that count or identify
                    the rows. Semicolons are recognized; --decimal , reads 1,5 and --thousands , 10,500.
-                   Columns of words are left out, and those of --drop.
+                   Columns of words are left out, and those of --drop; true is 1 and false 0.
   .npy             A NumPy array, 2-D. It is read from disk as needed.
   .npz             Several NumPy arrays: the only 2-D one, the one called X, or that of --array. An array
                    of words of the right length gives the names. Or a matrix of scipy.sparse.save_npz.

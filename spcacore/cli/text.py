@@ -36,7 +36,7 @@ _Record = tuple[int, list[str]]  # line number and cells
 
 
 def number(cell: Any, decimal: str = ".", thousands: str | None = None) -> float | None:
-    """What the cell holds: a number, NaN if it is missing, and None if it holds words."""
+    """What the cell holds: a number, 1 for true, NaN if it is missing, and None if it holds words."""
     if not isinstance(cell, str):
         try:
             return np.nan if cell is None else float(cell)
@@ -45,6 +45,8 @@ def number(cell: Any, decimal: str = ".", thousands: str | None = None) -> float
     cell = _stripped(cell)
     if _MISSING.fullmatch(cell):
         return np.nan
+    if cell.lower() in ("true", "false"):
+        return float(cell.lower() == "true")
     whole, mark = cell.split(decimal)[0], re.escape(thousands or ",")
     if thousands is not None and re.fullmatch(rf"[+-]?\d{{1,3}}({mark}\d{{2,3}})*{mark}\d{{3}}", whole):
         cell = cell.replace(thousands, "")

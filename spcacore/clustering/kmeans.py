@@ -125,9 +125,9 @@ def sparse_kmeans(
     clusters (total minus within). It alternates K-means on the columns `sqrt(w_j) x_j` with w <- the soft
     threshold of b that meets the bound. The objective never decreases.
 
-    The search starts from `n_init` partitions, which K-means with all variables finds from random centers
-    (k-means++). With the best weights it tries the same number of new partitions. K-means is Lloyd's
-    iteration, followed by moves of single samples.
+    The search starts from `n_init` partitions, which K-means finds from random centers (k-means++): half of
+    them with all variables, the others with a single variable each. With the best weights it tries the same
+    number of new partitions. K-means is Lloyd's iteration, followed by moves of single samples.
 
     Parameters
     ----------
@@ -242,9 +242,15 @@ def as_kmeans_input(X: Any, sample_weight: Any = None) -> Columns | BlockColumns
 def first_partitions(
     columns: Columns | BlockColumns, n_clusters: int, n_init: int, generator: np.random.Generator
 ) -> list[Any]:
-    """Partitions by K-means on all variables, equally weighted."""
-    weights = np.full(columns.p, columns.p**-0.5)
-    return [partition for partition, _ in _kmeans_runs(columns, weights, n_clusters, n_init, generator)]
+    """Partitions by K-means on all variables, equally weighted, and as many each on a single one.
+
+    Where clusters differ in one or two variables, all variables together may hide them from each start.
+    """
+    single = np.resize(generator.permutation(columns.p), n_init // 2)
+    everything = np.full(columns.p, columns.p**-0.5)
+    weights = [everything] * (n_init - len(single))
+    weights += [(np.arange(columns.p) == j).astype(np.float64) for j in single]
+    return [partition for partition, _ in _kmeans_runs(columns, weights, n_clusters, generator)]
 
 
 def best_partition(
@@ -263,7 +269,7 @@ def best_partition(
     best = _from_partitions(columns, n_clusters, bound, starts, max_iter, tell)
     least = max(1e-9, 8 * float(np.finfo(columns.dtype).eps))  # what is no gain but rounding
     while best.converged:
-        runs = _kmeans_runs(columns, best.weights, n_clusters, len(starts), generator)
+        runs = _kmeans_runs(columns, [best.weights] * len(starts), n_clusters, generator)
         partition, value = max(runs, key=lambda run: run[1])
         remaining = max_iter - len(best.trace)
         if remaining == 0 or not value > best.trace[-1] * (1 + least):
@@ -317,12 +323,11 @@ def _add_if_new(key: Any, seen: set[Any]) -> bool:
 
 def _kmeans_runs(
     columns: Columns | BlockColumns,
-    weights: Array,
+    weights: list[Array],
     n_clusters: int,
-    n_init: int,
     generator: np.random.Generator,
 ) -> list[tuple[Any, float]]:
-    """K-means from some starts: partitions, and their sums of squares between clusters."""
+    """K-means from a start with each of the weights: partitions, and their sums of squares between."""
 
     def run(first: int, keys: list[int]) -> Search:
         step = yield from _kmeans_plus_plus(columns, first, keys)
@@ -331,9 +336,9 @@ def _kmeans_runs(
     chance = None if columns.weight is None else columns.mass / columns.mass.sum()
     starts = [
         (int(generator.choice(columns.n, p=chance)), generator.integers(2**63, size=n_clusters - 1).tolist())
-        for _ in range(n_init)
+        for _ in weights
     ]
-    return columns.run_searches([(weights, run(*start)) for start in starts])
+    return columns.run_searches([(own, run(*start)) for own, start in zip(weights, starts, strict=True)])
 
 
 def lloyd(columns: Columns | BlockColumns, begin: Any, n_clusters: int) -> Search:

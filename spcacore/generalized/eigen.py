@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -13,7 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from .._labels import columns_of, symmetric
-from .._limits import PENCIL_ALL_SWAPS_WORK, PENCIL_GREEDY_WORK, PENCIL_LEFT, SYMMETRY, TIE
+from .._limits import (
+    CERTIFIED_NODES,
+    CERTIFIED_WORK,
+    PENCIL_ALL_SWAPS_WORK,
+    PENCIL_GREEDY_WORK,
+    PENCIL_LEFT,
+    SIGNED_ORDER,
+    SYMMETRY,
+    TIE,
+)
 from .._messages import counted, few, warn
 from .._types import Array, Index, Mask, MatrixLike
 from .._validation import (
@@ -38,7 +48,8 @@ from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended, ProgressHook, Solution
 from ..supports.admissible import Units
 from ..supports.search import Steps, never, swap
-from .pencil import Form, Pencil
+from ..supports.tree import prove
+from .pencil import Form, Pencil, Unbounded
 from .ratio_bounds import pencil_bounds, refuse_many, smallest
 from .search import DEFLATIONS, Options, check_options, flows, greedy_searches, ratio_of
 
@@ -132,8 +143,8 @@ def sparse_eigen(
         As in `deflate`, in the metric of B: "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or "generalized".
     certify : bool, default False
-        Make `upper_bound` a bound for the given cardinality, see `sparse_eigen_bound`; for up to 500
-        variables.
+        Make `upper_bound` a bound for the given cardinality, see `sparse_eigen_bound`, and for the choice, by
+        branch and bound over what may be chosen; for up to 500 variables.
     callback : callable or True, optional
         Called with a `Progress` after each step, and with the value once a direction is found.
         Raising StopIteration ends the search early, see `Progress`.
@@ -230,8 +241,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
             warn(f"found only {t} of {counted(r, 'direction')}: nothing is left")
             break
         if options.certify and not (hook is not None and hook.ended):
-            most = min(options.supports.most_variables(k), len(pencil.active))
-            bound = min(pencil_bounds(pencil, most, start=x.index).values(), default=None)
+            bound = min(_bounds(pencil, k, x, options), default=None)
         else:
             bound = pencil.bound()
         bounds.append(None if bound is None else max(bound, x.objective))
@@ -265,6 +275,21 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
         converged=np.array([x.converged for x in found]),
         method=_method(pencil, max(options.cardinality), options), deflation=options.deflation,
     )  # fmt: skip
+
+
+def _bounds(pencil: Pencil, k: int, x: Solution, options: Options) -> Iterator[float]:
+    """Upper bounds on the values of all supports, of which x has one."""
+    supports, p = options.supports.within(k), len(pencil.active)
+    most = min(supports.most_variables(k), p)
+    if not (supports.plain or (supports.signs is not None and most > SIGNED_ORDER)):
+        objective, begin = ratio_of(pencil, supports), supports.mask(x.index) | supports.included
+        work = 25 * p**3 * (1 + supports.grouped * len(begin) // 5)
+        with suppress(Unbounded):  # as the ratio of more variables may be
+            proof = prove(objective, begin, node_limit=min(CERTIFIED_NODES, CERTIFIED_WORK // work))
+            yield proof.upper
+            if proof.complete:
+                return
+    yield from pencil_bounds(pencil, most, start=x.index).values()
 
 
 def _method(pencil: Pencil, k: int, options: Options) -> str:

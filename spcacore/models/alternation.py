@@ -281,11 +281,13 @@ def refine_all(
     removal = DEFLATIONS["projection" if uncorrelated else "generalized"]
     state = DeflatedOperator.from_problem(problem, removal, request.constraint if uncorrelated else None)
     out = []
-    for x, size, (index, entries) in zip(found, sizes, loadings, strict=True):
-        entries = with_sign(problem, index, entries)
-        new = replace(x, index=index, entries=entries, converged=x.converged and converged)
+    for t, (x, size, (index, entries)) in enumerate(zip(found, sizes, loadings, strict=True)):
+        entries, converged_too = with_sign(problem, index, entries), x.converged and converged
+        new = replace(x, index=index, entries=entries, converged=converged_too, proved=False)
         if request.certify is True:
-            new = _certified(problem, state, new, size)
+            k, report = _cardinality(state.supports, new, size), hook_of_component(hook, t, len(found))
+            _, bound = _better_support(problem, state, new, k, request.proof_seconds, report)
+            new = _certified(problem, state, new, size, bound)
             state = state.deflate(new.index, new.entries, problem.noise)
         out.append(new)
     return out
@@ -314,6 +316,8 @@ def _certified(
     size = state.supports.most_variables(_cardinality(state.supports, x, asked))
     if not bound <= objective * (1 + EXACT_SLACK.of(problem.operator.dtype)):
         bound = min(bound, *upper_bounds(problem, state, size).values())
+    if bound <= objective * (1 + 64 * float(np.finfo(problem.operator.dtype).eps)):
+        bound = objective  # as rounding may hide
     return replace(x, objective=objective, upper_bound=max(bound, objective))
 
 
