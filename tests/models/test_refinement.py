@@ -364,7 +364,7 @@ def factors(p, rng):
 def test_a_constraint_costs_nothing_of_what_loadings_in_turn_explain(rule):
     for seed in range(examples(15)):
         rng = np.random.default_rng(seed)
-        p, r, k = [(14, 3, 4), (30, 2, 5), (24, 4, 3), (100, 3, 8)][seed % 4]
+        p, r, k = [(14, 3, 4), (30, 2, 5), (24, 3, 5), (100, 3, 8)][seed % 4]
         A = (autoregressive, walks, factors)[seed % 3](p, rng)
         turn, V = (
             sparse_pca(A, r, k, kind="covariance", refine=refined, deflation=rule).loadings
