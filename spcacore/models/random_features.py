@@ -330,6 +330,11 @@ def random_fourier_features(
     TypeError
         For input that is not real numbers, or an option of the wrong type.
 
+    Notes
+    -----
+    Two misprints are common in lecture notes: this kernel without its minus sign, and `w ~ N(0, 2 I /
+    bandwidth^2)` beside it. That covariance belongs to `exp(-||x - y||^2 / bandwidth^2)`.
+
     References
     ----------
     A. Rahimi and B. Recht (2007). Random features for large-scale kernel machines. Advances in Neural
