@@ -269,7 +269,7 @@ def test_groups_by_name():
         (["a"] * 7, ValueError, "7 labels for 8 variables"),
         (["a"] * 7 + [None], ValueError, "no label for 1 variable, the first at 7"),
         (np.r_[np.zeros(6), np.nan, np.nan], ValueError, "no label for 2 variables, the first at 6"),
-        (dict.fromkeys(NAMES, np.datetime64("NaT")), ValueError, "no label for 8 variables"),
+        (dict.fromkeys(NAMES, np.datetime64("NaT", "D")), ValueError, "no label for 8 variables"),
         ({"topdiam": 1}, ValueError, "lacks .<script>"),
         ("abcdefgh", TypeError, "sequence of labels"),
         (3, TypeError, "sequence of labels"),
