@@ -93,7 +93,7 @@ class SparseKMeans(_SparseClusters):
     >>> model = make_pipeline(StandardScaler().set_output(transform="pandas"), SparseKMeans(3, l1_bound=2))
     >>> labels = model.fit_predict(wine.data)
     >>> model[-1].feature_names_in_[model[-1].weights_ > 0.3].tolist()
-    ['total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines', 'proline']
+    ['total_phenols', 'flavanoids', 'od280/od315_of_diluted_wines']
     """
 
     n_clusters: int = 2
