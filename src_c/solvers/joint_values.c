@@ -428,7 +428,7 @@ static void copy_loadings(joint_t *o, spca_int from, spca_int to)
 }
 
 /* The loadings on the equations, of values to which some steps lead; -1: there are none near. */
-static double settled(joint_t *o, int steps)
+static double feasible_ascent(joint_t *o, int steps)
 {
     unite(o);
     if (!corrected(o, o->V.value, 0)) return -1;
@@ -444,7 +444,7 @@ static spca_status exchange(joint_t *o, double *value)
         if (asked_to_stop(o->stop, o->ctx)) return SPCA_STOPPED;
         copy_loadings(o, 0, r);
         for (int b = 0; b < count && !found; b++) {
-            double new = put(o, tried[b]) ? settled(o, TRIAL) : -1;
+            double new = put(o, tried[b]) ? feasible_ascent(o, TRIAL) : -1;
             found = new > *value * (1 + RISE);
             if (found)
                 *value = climb(o, new, STEPS);
@@ -459,7 +459,7 @@ static spca_status exchange(joint_t *o, double *value)
 spca_status SPCA(joint_settle)(joint_t *o, double bar, double *explained)
 {
     spca_status status = SPCA_OK;
-    *explained = settled(o, ROUGH);
+    *explained = feasible_ascent(o, ROUGH);
     if (!(*explained > bar * (1 - 3 * NEAR))) return status;
     *explained = climb(o, *explained, STEPS);
     if (*explained > bar * (1 - NEAR)) status = exchange(o, explained);
