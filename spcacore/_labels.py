@@ -11,7 +11,8 @@ from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ._types import AnyArray, Index
 
 __all__ = [
     "aligned_columns", "columns_of", "joined", "matched", "reordered", "row_labels", "same_columns",
@@ -69,8 +70,8 @@ def symmetric(value: Any, names: tuple[str, ...] | None, name: str, of: str = "t
 
 
 def reordered(
-    values: NDArray[Any], own: Any, names: tuple[str, ...] | None, name: str, of: str = "the variables of X"
-) -> NDArray[Any]:
+    values: AnyArray, own: Any, names: tuple[str, ...] | None, name: str, of: str = "the variables of X"
+) -> AnyArray:
     """An array whose rows have their `own` names, in the order of `names`; as it is where one has none."""
     order = None if own is None or names is None else _order(tuple(own), names, name, of, "")
     return values if order is None else values[order]
@@ -101,7 +102,7 @@ def aligned_columns(X: Any, order: Sequence[int], name: str) -> Any:
 
 def _order(
     own: tuple[Hashable, ...], wanted: tuple[Hashable, ...], name: str, of: str, advice: str = _BY_PLACE
-) -> NDArray[np.intp] | None:
+) -> Index | None:
     """Where each label that is wanted stands among its own; None where they go together by place."""
     if own == wanted or (_counts(own) and _counts(wanted)):
         return None

@@ -8,11 +8,10 @@ from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._limits import NAME_LETTERS, READ_COMPONENTS, READ_VARIABLES
 from ._messages import counted
-from ._types import Array, Index, Mask
+from ._types import AnyArray, Array, Index, Mask
 
 __all__ = [
     "STYLE", "Part", "Table", "aligned_lines", "bars", "cell", "component_columns", "gap", "html_of",
@@ -132,14 +131,14 @@ def table_of(
 # ---- what is said of loadings -----------------------------------------------------------------------
 
 
-def percentages(V: NDArray[Any]) -> Array:
+def percentages(V: AnyArray) -> Array:
     """Loadings with a sum of magnitudes of 100 in each column, at any scale; a zero column stays."""
     size = np.abs(V).max(axis=0, initial=0)
     V = V / np.where(size > 0, size, 1).astype(np.float64)
     return V * (100 / np.maximum(np.abs(V).sum(axis=0), 1))
 
 
-def leading(v: NDArray[Any], limit: int) -> Index:
+def leading(v: AnyArray, limit: int) -> Index:
     """The nonzeros of largest magnitude, descending, the first if tied."""
     index = np.flatnonzero(v)
     size = np.abs(v[index])
@@ -149,7 +148,7 @@ def leading(v: NDArray[Any], limit: int) -> Index:
     return index[np.argsort(-size, kind="stable")][:limit]
 
 
-def leading_of_all(V: NDArray[Any], limit: int) -> list[int]:
+def leading_of_all(V: AnyArray, limit: int) -> list[int]:
     """Variables that lead a component, in turn; in the order of the components that each leads most."""
     orders = [leading(v, limit) for v in V.T]
     owner: dict[int, int] = {}
@@ -267,7 +266,7 @@ def text_of(result: Any, n_variables: int) -> str:
     return text_page(title_of(result), parts)
 
 
-def _contributions(v: NDArray[Any], names: Sequence[str] | None, n_variables: int) -> str:
+def _contributions(v: AnyArray, names: Sequence[str] | None, n_variables: int) -> str:
     index = np.flatnonzero(v)
     share = percentages(v[index, None])[:, 0]
     top = leading(share, n_variables)
@@ -353,7 +352,7 @@ def html_of(result: Any) -> str:
 
 
 def loadings_parts(
-    V: NDArray[Any], titles: Sequence[str], named: Callable[[int], str], variable: str = "variable"
+    V: AnyArray, titles: Sequence[str], named: Callable[[int], str], variable: str = "variable"
 ) -> list[Part]:
     """Leading variables with their loadings as bars, and how many are left out; nothing where all are 0."""
     index = leading_of_all(V, READ_VARIABLES)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "Array", "Blocks", "Counted", "Definition", "Deflation", "Estimator", "Grid", "Groups", "Index", "Kind",
-    "LinearOperator", "Mask", "MatrixLike", "MethodName", "Metric", "ModelLike", "OperatorLike",
-    "RandomSource", "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf", "SparseMatrix", "StartLike",
-    "Switch", "ThresholdRule", "Variables", "Weights",
+    "AnyArray", "Array", "Blocks", "Counted", "Definition", "Deflation", "Estimator", "Grid", "Groups",
+    "Index", "Kind", "LinearOperator", "Mask", "MatrixLike", "MethodName", "Metric", "ModelLike",
+    "OperatorLike", "RandomSource", "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf",
+    "SparseMatrix", "StartLike", "Switch", "ThresholdRule", "Variables", "Weights",
 ]  # fmt: skip
 
 
@@ -47,12 +47,13 @@ class Estimator(Protocol):
     def fit(self, X: Any) -> Any: ...
 
 
+AnyArray = NDArray[Any]  # of either precision, or of integers
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 MatrixLike: TypeAlias = ArrayLike | SparseMatrix | Blocks
-OperatorLike: TypeAlias = MatrixLike | LinearOperator | Callable[[NDArray[Any]], NDArray[Any]]
+OperatorLike: TypeAlias = MatrixLike | LinearOperator | Callable[[AnyArray], AnyArray]
 Switch: TypeAlias = bool | ArrayLike  # for all variables, or a value for each
 Weights: TypeAlias = ArrayLike | None
 Variables: TypeAlias = ArrayLike | None
@@ -61,7 +62,7 @@ Counted: TypeAlias = Literal["groups", "variables"]
 StartLike: TypeAlias = str | ArrayLike | None
 RandomSource: TypeAlias = int | np.random.Generator | None
 ModelLike: TypeAlias = Callable[..., object] | Estimator  # a partial is a callable, too
-Grid: TypeAlias = Sequence[float] | Sequence[Sequence[float]] | NDArray[Any] | Mapping[str, ArrayLike]
+Grid: TypeAlias = Sequence[float] | Sequence[Sequence[float]] | AnyArray | Mapping[str, ArrayLike]
 
 Kind: TypeAlias = Literal["data", "covariance"]
 ShareOf: TypeAlias = Literal["variance", "score"]

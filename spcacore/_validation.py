@@ -10,12 +10,11 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._labels import aligned_columns, columns_of, matched, wrong_labels
 from ._limits import CHUNK
 from ._messages import counted, meant, refuse_no_array, warn_repeated
-from ._types import Array
+from ._types import AnyArray, Array
 
 __all__ = [
     "AFTER_ERRORS",
@@ -126,7 +125,7 @@ def _shape(x: Any) -> tuple[int, ...]:
 def real_array(
     x: Any, name: str, *, ndim: int | tuple[int, ...], shape: tuple[int | str, ...] | None = None,
     finite: bool = True, empty: bool = False, labels: Any = None,
-) -> NDArray[Any]:  # fmt: skip
+) -> AnyArray:  # fmt: skip
     """Return `x` as an aligned native float array, by reference wherever the dtype allows it.
 
     float32 and float64 stay; float16 becomes float32; every other real dtype becomes float64. Where the
@@ -220,7 +219,7 @@ def without_label(labels: Iterable[Any]) -> list[int]:
     return [i for i, one in enumerate(labels) if _is_missing(one) or bool(one != one)]
 
 
-def _from_objects(x: Any, a: NDArray[Any], name: str) -> Array:
+def _from_objects(x: Any, a: AnyArray, name: str) -> Array:
     """Objects that are numbers, with NaN where an entry is missing."""
     if a.ndim == 0:
         raise TypeError(f"{name} is of type {type(x).__name__}; an array of numbers is needed")
@@ -310,14 +309,14 @@ def float_type(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64)
 
 
-def refuse_not_finite(a: NDArray[Any], name: str) -> None:
+def refuse_not_finite(a: AnyArray, name: str) -> None:
     """Raise if an entry is NaN or infinite; some rows at a time, so that large arrays need no mask."""
     step = max(1, (1 << 22) // max(1, a[0].size)) if len(a) else 1
     if not all(np.isfinite(a[start : start + step]).all() for start in range(0, len(a), step)):
         raise_not_finite(a, name)
 
 
-def raise_not_finite(a: NDArray[Any], name: str) -> None:
+def raise_not_finite(a: AnyArray, name: str) -> None:
     """Say how many entries are not finite, and where the first is."""
     count, first = 0, None
     for start in range(0, len(a), step := max(1, (1 << 22) // max(1, a[0].size))):
@@ -422,7 +421,7 @@ class Hook:
         return self.ended
 
 
-def _copy_of(a: NDArray[Any], order: Literal["C", "F", "K"]) -> NDArray[Any]:
+def _copy_of(a: AnyArray, order: Literal["C", "F", "K"]) -> AnyArray:
     """A copy, made in parts between which Ctrl-C is heard."""
     if a.size <= CHUNK:
         return a.copy(order=order)
@@ -435,7 +434,7 @@ def _copy_of(a: NDArray[Any], order: Literal["C", "F", "K"]) -> NDArray[Any]:
     return out
 
 
-def output_array(x: Any, a: NDArray[Any], name: str, overwrite: bool, layout: str = "A") -> NDArray[Any]:
+def output_array(x: Any, a: AnyArray, name: str, overwrite: bool, layout: str = "A") -> AnyArray:
     """The array a kernel may write to: a copy of `a`, or with overwrite the caller's own `x`."""
     if not check_bool(overwrite, "overwrite"):
         return _copy_of(a, "C" if layout == "C" else "F" if layout == "F" else "K")

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ._labels import matched
 from ._messages import counted, with_advice
-from ._types import Mask, ModelLike
+from ._types import AnyArray, Mask, ModelLike
 from .models.components import sparse_pca as components_of
 from .operators.partition import row_blocks
 from .selection.model import SPARSITY_WORDS, as_model, takes_model
@@ -152,7 +152,7 @@ def sparse_pca(
     return target if copy else None
 
 
-def _variables(loadings: NDArray[Any], names: Any) -> Any:
+def _variables(loadings: AnyArray, names: Any) -> Any:
     """A row for each loading that is not zero, by component and magnitude."""
     component, place = np.nonzero(loadings.T)
     order = np.lexsort((-np.abs(loadings[place, component]), component))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from ._messages import counted
-from ._types import Array, RandomSource
+from ._types import AnyArray, Array, RandomSource
 from ._validation import integer, number, real_array
 
 __all__ = [
@@ -200,14 +200,14 @@ def load_help_topics() -> Samples:
     )  # fmt: skip
 
 
-def _arrays(name: str) -> dict[str, NDArray[Any]]:
+def _arrays(name: str) -> dict[str, AnyArray]:
     from importlib.resources import files
 
     with (files(__package__) / name).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
 
 
-def _rows(file: dict[str, NDArray[Any]], unit: float) -> Any:
+def _rows(file: dict[str, AnyArray], unit: float) -> Any:
     """The CSR array whose rows have so many entries each."""
     from scipy.sparse import csr_array
 
@@ -225,7 +225,7 @@ def make_spiked(
     noise: float = 1.0,
     dtype: DTypeLike = np.float64,
     rng: RandomSource = None,
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[AnyArray, AnyArray]:
     """Gaussian data with sparse planted components.
 
     Component t has equal loadings on variables `t * cardinality` to `(t + 1) * cardinality - 1`, and

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from . import _core
 from ._limits import SOLVER_TOL
 from ._messages import counted
-from ._types import Array, Index
+from ._types import AnyArray, Array, Index
 from ._validation import check_bool, check_choice, default_cardinality, integer, number, real_array
 
 __all__ = ["Kernels", "ManyComponents", "Status", "float32", "float64", "get_include", "sparse_pca_each"]
@@ -128,11 +128,11 @@ class ManyComponents(NamedTuple):
     n_components : ndarray of shape (m,), int
     """
 
-    loadings: NDArray[Any]
-    explained_variance: NDArray[Any]
+    loadings: AnyArray
+    explained_variance: AnyArray
     total_variance: Array
-    mean: NDArray[Any]
-    scale: NDArray[Any]
+    mean: AnyArray
+    scale: AnyArray
     n_components: Index
 
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._docstrings import NO_PANDAS, filled
 from ._messages import counted
-from ._types import Array, MatrixLike
+from ._types import AnyArray, Array, MatrixLike
 from ._validation import LARGEST, check_bool, group_labels, integer
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ class Judged(Result):
 
     result: Any
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """Scores of the rows of X by the components, `result`.
 
         Parameters
@@ -177,7 +176,7 @@ class Judged(Result):
         """
         if self.result is None:
             raise ValueError("no component was chosen, so that there are no scores")
-        scores: NDArray[Any] = self.result.transform(X)
+        scores: AnyArray = self.result.transform(X)
         return scores
 
 
@@ -228,7 +227,7 @@ class Side(NamedTuple):
     """Loadings of one set of variables, (p, r); the mark says which, if there are two."""
 
     mark: str
-    loadings: NDArray[Any]
+    loadings: AnyArray
     names: tuple[str, ...] | None
 
 
@@ -301,7 +300,7 @@ class Readable(HasLoadings):
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(f"{message}: {hint}" if hint else message, name=name, obj=self)
 
-    def _loadings(self) -> NDArray[Any]:
+    def _loadings(self) -> AnyArray:
         """Of shape (p, r)."""
         raise NotImplementedError
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ._docstrings import NO_PANDAS, filled
 from ._labels import same_columns
 from ._messages import convergence, counted, few
-from ._types import Array, Index, MatrixLike
+from ._types import AnyArray, Array, Index, MatrixLike
 from ._validation import aligned, framed, integer, real_array
 from .operators.problem import Screening
 from .operators.transform import scores as scores_of
@@ -36,7 +36,7 @@ def check_names(names: Any, p: int) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def check_scores(scores: Any, n_components: int) -> NDArray[Any]:
+def check_scores(scores: Any, n_components: int) -> AnyArray:
     """Scores as an array with a column for each component."""
     scores = same_columns(scores, tuple(f"component_{t + 1}" for t in range(n_components)))
     S = real_array(scores, "scores", ndim=2, empty=n_components == 0)
@@ -47,7 +47,7 @@ def check_scores(scores: Any, n_components: int) -> NDArray[Any]:
     return S
 
 
-def to_data_units(X: NDArray[Any], mean: Any, scale: Any) -> NDArray[Any]:
+def to_data_units(X: AnyArray, mean: Any, scale: Any) -> AnyArray:
     """X * scale + mean, in place: the inverse of centering and scaling."""
     if scale is not None:
         X *= scale
@@ -64,9 +64,9 @@ def to_data_units(X: NDArray[Any], mean: Any, scale: Any) -> NDArray[Any]:
 class Named(Readable):
     """A result with loadings of named variables."""
 
-    loadings: NDArray[Any]
+    loadings: AnyArray
 
-    def _loadings(self) -> NDArray[Any]:
+    def _loadings(self) -> AnyArray:
         return self.loadings
 
     @property
@@ -104,8 +104,8 @@ class Named(Readable):
 class LoadingsResult(Named):
     """What any result with loadings, and the mean and scale of its data, can do."""
 
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
+    mean: AnyArray | None
+    scale: AnyArray | None
     method: str
 
     def _facts(self) -> list[str]:
@@ -115,7 +115,7 @@ class LoadingsResult(Named):
         shares = getattr(self, "explained_variance_ratio", None)
         return [] if shares is None else [f"{100 * float(np.sum(shares)):.1f} % of the variance explained"]
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """Scores `((X - mean) / scale) @ loadings` of the rows of X.
 
         A score is the weighted sum of the variables of a row. Loadings are used as they are, even if they are
@@ -150,7 +150,7 @@ class LoadingsResult(Named):
         row_weight, missing = self._row_weight(X_), getattr(self, "missing_entries", 0) > 0
         return framed(X, scores_of(X_, self.loadings, self.mean, self.scale, row_weight, missing=missing))
 
-    def reconstruct(self, scores: ArrayLike) -> NDArray[Any]:
+    def reconstruct(self, scores: ArrayLike) -> AnyArray:
         """Rows from their scores, by orthogonal projection onto the span of the loadings.
 
         The rows are `scores @ inv(V'V) @ V' * scale + mean`, in the units of X. Hence
@@ -177,15 +177,15 @@ class LoadingsResult(Named):
         S = check_scores(scores, self.n_components)
         return to_data_units(S @ self._rows_of_scores(), self.mean, self.scale)
 
-    def inverse_transform(self, scores: ArrayLike) -> NDArray[Any]:
+    def inverse_transform(self, scores: ArrayLike) -> AnyArray:
         """The same as `reconstruct`, under the name that scikit-learn uses."""
         return self.reconstruct(scores)
 
-    def _row_weight(self, X: Any) -> NDArray[Any] | None:
+    def _row_weight(self, X: Any) -> AnyArray | None:
         """What multiplies each row of X before it is centered."""
         return None
 
-    def _rows_of_scores(self) -> NDArray[Any]:
+    def _rows_of_scores(self) -> AnyArray:
         """A centered and scaled row for a score of 1 of each component, of shape (r, p)."""
         return np.linalg.pinv(self.loadings)
 
@@ -230,7 +230,7 @@ class SparseComponent(LoadingsResult):
     (4, 2.94, (13,))
     """
 
-    loading: NDArray[Any]
+    loading: AnyArray
     value: float
     cardinality: int
     n_iter: int
@@ -243,8 +243,8 @@ class SparseComponent(LoadingsResult):
     n_starts: int = 1
     n_ends: int = 1
     n_best: int = 1
-    mean: NDArray[Any] | None = None
-    scale: NDArray[Any] | None = None
+    mean: AnyArray | None = None
+    scale: AnyArray | None = None
 
     @property
     def gap(self) -> float | None:
@@ -254,7 +254,7 @@ class SparseComponent(LoadingsResult):
         return max(0.0, 1 - self.value / self.upper_bound) if self.upper_bound > 0 else 0.0
 
     @property
-    def loadings(self) -> NDArray[Any]:  # type: ignore[override]
+    def loadings(self) -> AnyArray:  # type: ignore[override]
         """The loading as the only column of a matrix of shape (p, 1), as other results have loadings."""
         return self.loading[:, None]
 
@@ -294,7 +294,7 @@ class PMDComponent(SparseComponent):
     ((30,), (40,))
     """
 
-    sample_loading: NDArray[Any] | None = None
+    sample_loading: AnyArray | None = None
     strength: float = 0.0
 
 
@@ -324,7 +324,7 @@ class GreedyComponent(SparseComponent):
     path_value: Array
     order: Index | None
     path_index: Index
-    path_loading: NDArray[Any]
+    path_loading: AnyArray
 
     def at(self, k: int) -> SparseComponent:
         """The component of cardinality k.

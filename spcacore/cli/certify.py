@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._limits import COMMAND_RELAXATION_ORDER
 from .._rendering import gap, percent
-from .._types import Definition
+from .._types import AnyArray, Definition
 from .._validation import as_seed
 from ..methods import BranchAndBound
 from ..models.variance import explained_variance
@@ -80,7 +79,7 @@ def _certify_cardinalities(task: Task, options: dict[str, Any]) -> None:
     task.report("Optimality", {"components": components}, show)
 
 
-def _certify_loadings(task: Task, options: dict[str, Any], V: NDArray[Any]) -> None:
+def _certify_loadings(task: Task, options: dict[str, Any], V: AnyArray) -> None:
     """What given loadings explain, and how far each may be from the best of its cardinality in its turn."""
     args, deflation = task.args, task.args.deflation or "projection"
     definitions: tuple[Definition, ...] = ("cumulative", "adjusted", "raw")
@@ -109,7 +108,7 @@ def _certify_loadings(task: Task, options: dict[str, Any], V: NDArray[Any]) -> N
     task.report("Optimality", fields | {"components": components}, show)
 
 
-def _check_loadings(V: NDArray[Any], problem: Problem, task: Task) -> None:
+def _check_loadings(V: AnyArray, problem: Problem, task: Task) -> None:
     """Refuse loadings that a bound on others does not bound."""
     supports, path = problem.supports, task.args.loadings
     for t, v in enumerate(V.T):
@@ -122,7 +121,7 @@ def _check_loadings(V: NDArray[Any], problem: Problem, task: Task) -> None:
 
 
 def _bounds_in_turn(
-    problem: Problem, V: NDArray[Any], task: Task, name: str, work: Work
+    problem: Problem, V: AnyArray, task: Task, name: str, work: Work
 ) -> Iterator[tuple[float, float]]:
     """v'Av of each loading, A without the earlier ones, and a bound for vectors as sparse, in variances."""
     args, deflation = task.args, DEFLATIONS[name]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._labels import wrong_labels
 from .._messages import counted
 from .._records import record
+from .._types import AnyArray, Array
 from ..readable import labels
 from .reading import refusing
 from .source import needed, source_of
@@ -30,7 +30,7 @@ class Saved:
     path: str
     kind: str  # nothing where the file does not say
     names: list[str] | None
-    loadings: NDArray[Any]
+    loadings: AnyArray
     fields: dict[str, Any]
 
 
@@ -100,7 +100,7 @@ def places(saved: Saved, table: Table, source: object) -> list[int]:
     return [names.index(name) for name in wanted]
 
 
-def rows_for(saved: Saved, table: Table, source: object) -> NDArray[np.float64]:
+def rows_for(saved: Saved, table: Table, source: object) -> Array:
     """The loadings with a row for each variable of the table, whatever the order of the file."""
     V, path, p = saved.loadings, saved.path, table.matrix.shape[1]
     if len(V) != p:

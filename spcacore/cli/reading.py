@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import scipy.io
 import scipy.sparse
-from numpy.typing import NDArray
 
 from .._limits import ERROR_LETTERS
 from .._messages import counted, listed, repeated
 from .._records import replaced
+from .._types import AnyArray
 from .source import Source, needed, source_of
 from .table import Arguments, Table, UserError, compressed
 from .text import place, read_text, table_of, with_index
@@ -130,7 +130,7 @@ def read_lines(args: Arguments, option: str, count: int, of: str = "variable") -
 # ---- what is missing --------------------------------------------------------------------------------
 
 
-def places_in(X: Any, found: Callable[[Any], Any]) -> NDArray[Any]:
+def places_in(X: Any, found: Callable[[Any], Any]) -> AnyArray:
     """Row and column of each entry that is found."""
     if not scipy.sparse.issparse(X):
         return np.argwhere(found(X))

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._limits import LISTED_LOADINGS, TABLE_COLUMNS, TABLE_ROWS
 from .._messages import listed
 from .._rendering import gap, leading, printable, significant
+from .._types import AnyArray
 from .table import Arguments, UserError, quoted
 
 __all__ = [
@@ -61,7 +61,7 @@ def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
     print(DataFrame(rows).to_string(index=False, formatters=forms, float_format=significant))
 
 
-def print_loading(v: NDArray[Any], names: Sequence[str]) -> None:
+def print_loading(v: AnyArray, names: Sequence[str]) -> None:
     """The nonzeros, the largest first."""
     for j in leading(v, LISTED_LOADINGS):
         print(f"  {v[j]:6.3f}  {printable(names[j])}")
@@ -109,7 +109,7 @@ def json_result(result: Any, names: Sequence[str]) -> dict[str, Any]:
     return fields | {"loadings": [json_loading(v, names) for v in result.loadings.T]}
 
 
-def json_loading(v: NDArray[Any], names: Sequence[str]) -> list[dict[str, Any]]:
+def json_loading(v: AnyArray, names: Sequence[str]) -> list[dict[str, Any]]:
     return [{"index": j, "variable": names[j], "loading": v[j]} for j in np.flatnonzero(v).tolist()]
 
 

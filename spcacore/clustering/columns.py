@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL, HARTIGAN_MOVES, THREAD_ENTRIES
 from .._messages import counted, warn
 from .._records import record
 from .._rendering import Part, table_of
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .._validation import (
     check_sample_weight,
     column_names,
@@ -66,11 +65,11 @@ class Columns:
         Called before each block; what it raises ends the call.
     """
 
-    source: NDArray[Any]
-    middle: NDArray[Any]
+    source: AnyArray
+    middle: AnyArray
     exponent: int
     names: tuple[str, ...] | None
-    rows: NDArray[Any] | None = None
+    rows: AnyArray | None = None
     poll: Callable[[], object] = lambda: None
     weight: Array | None = None
     kept: Labels | None = None
@@ -95,15 +94,13 @@ class Columns:
     def tolerance(self, tol: float | None) -> float:
         return tol if tol is not None else CLUSTERING_TOL.of(self.dtype)
 
-    def blocks(
-        self, index: Labels | None = None, centered: bool = True
-    ) -> Iterator[tuple[Any, NDArray[Any]]]:
+    def blocks(self, index: Labels | None = None, centered: bool = True) -> Iterator[tuple[Any, AnyArray]]:
         """Some variables, and their entries as the rows of a C-ordered matrix."""
         for part in self._parts(CLUSTERING_ENTRIES, index):
             self.poll()
             yield part, self._block(part, centered)
 
-    def each_block(self, task: Callable[[Any, NDArray[Any]], object], centered: bool = True) -> None:
+    def each_block(self, task: Callable[[Any, AnyArray], object], centered: bool = True) -> None:
         """`task` of each of the blocks of all variables, by threads: it writes to places of its own."""
 
         def one(part: Any, report: Report) -> None:
@@ -118,7 +115,7 @@ class Columns:
         firsts = range(0, self.p if index is None else len(index), width)
         return [slice(i, i + width) if index is None else index[i : i + width] for i in firsts]
 
-    def _block(self, part: Any, centered: bool) -> NDArray[Any]:
+    def _block(self, part: Any, centered: bool) -> AnyArray:
         if self.rows is not None:  # centered
             return self.rows[part]
         middle = self.middle[part]
@@ -130,13 +127,13 @@ class Columns:
             T -= np.average(T, axis=1, weights=self.weight)[:, None].astype(T.dtype)
         return T
 
-    def weighted_rows(self, w: Array) -> NDArray[Any]:
+    def weighted_rows(self, w: Array) -> AnyArray:
         """sqrt(w_j) x_j for the variables of nonzero weight, as rows."""
         index = np.flatnonzero(w)
         rows = [T * np.sqrt(w[part, None]).astype(T.dtype) for part, T in self.blocks(index)]
         return np.concatenate(rows)
 
-    def weighted_gram(self, w: Array) -> NDArray[Any]:
+    def weighted_gram(self, w: Array) -> AnyArray:
         """G = X diag(w) X'."""
         G = np.zeros((self.n, self.n), self.dtype)
         for part, T in self.blocks(np.flatnonzero(w)):
@@ -170,7 +167,7 @@ class Columns:
         ]
         members = np.hstack([np.empty((self.n, 0)), *each]).T.astype(self.dtype, order="C")
 
-        def sums(part: Any, T: NDArray[Any]) -> None:
+        def sums(part: Any, T: AnyArray) -> None:
             squares = matrix_product(T, members) ** 2
             out[:, part] = squares.reshape(len(T), len(partitions), n_clusters).sum(axis=2).T
 
@@ -192,13 +189,13 @@ class Columns:
             partition[i] = to
         return partition
 
-    def centers(self, labels: Labels, n_clusters: int) -> NDArray[Any]:
+    def centers(self, labels: Labels, n_clusters: int) -> AnyArray:
         """Means of the clusters, in the caller's units."""
         centers = np.empty((n_clusters, self.p), self.dtype)
         member, counts = membership(labels, n_clusters, self.weight)
         member = (member / counts).T.astype(self.dtype, order="C")
 
-        def means(part: Any, T: NDArray[Any]) -> None:
+        def means(part: Any, T: AnyArray) -> None:
             centers[:, part] = self.middle[part] + np.ldexp(matrix_product(T, member), self.exponent).T
 
         self.each_block(means, centered=False)
@@ -215,7 +212,7 @@ class Columns:
         return Columns(self.source, self.middle, self.exponent, self.names, rows, poll)
 
 
-def matrix_product(A: NDArray[Any], B: NDArray[Any] | None = None) -> NDArray[Any]:
+def matrix_product(A: AnyArray, B: AnyArray | None = None) -> AnyArray:
     """A B', or A A': the same bits for any number of threads, of BLAS too."""
     out = np.empty((len(A), len(A if B is None else B)), A.dtype)
     _core.matrix_product(A, B, 1.0, out)
@@ -410,7 +407,7 @@ class WeightedResult(Tabular):
     `to_frame()` has a row for each variable and the column weight.
     """
 
-    weights: NDArray[Any]
+    weights: AnyArray
     names: tuple[str, ...] | None
     converged: bool
     n_iter: int

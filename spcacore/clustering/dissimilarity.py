@@ -26,11 +26,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._messages import convergence, counted
-from .._types import MatrixLike, Metric
+from .._types import AnyArray, MatrixLike, Metric
 from .._validation import check_choice, integer, number, require_memory
 from .columns import (
     Array,
@@ -84,8 +83,8 @@ class SparseDissimilarity(WeightedResult):
     (['CST3', 'LYZ', 'HLA-DRA'], (244650,))
     """
 
-    weights: NDArray[Any]
-    dissimilarity: NDArray[Any]
+    weights: AnyArray
+    dissimilarity: AnyArray
     objective: float
     trace: Array
     n_iter: int
@@ -235,7 +234,7 @@ def _products(columns: Columns, w: Array, metric: str) -> Array:
     root = columns.weighted_rows(w) if few else columns.weighted_gram(w)
     s = np.einsum("ij,ij->j", root, root) if few else root.diagonal()
 
-    def some(part: Any, T: NDArray[Any]) -> None:
+    def some(part: Any, T: AnyArray) -> None:
         product = matrix_product(T, root)
         quadratic = np.einsum("ij,ij->i", product, product if few else T)
         square = T * T
@@ -246,7 +245,7 @@ def _products(columns: Columns, w: Array, metric: str) -> Array:
     return out
 
 
-def _distances(columns: Columns, w: NDArray[Any], metric: str) -> Array:
+def _distances(columns: Columns, w: AnyArray, metric: str) -> Array:
     """D w over the pairs i < i'."""
     pairs = np.zeros(columns.n * (columns.n - 1) // 2)
     for part, T in columns.blocks(np.flatnonzero(w)):

@@ -16,13 +16,12 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._labels import joined
 from .._limits import LLOYD_STEPS
 from .._messages import convergence, few
 from .._records import replaced
-from .._types import Index, MatrixLike, RandomSource, Weights
+from .._types import AnyArray, Index, MatrixLike, RandomSource, Weights
 from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
 from ..operators.blocks import SlicedRows
 from ..operators.partition import row_blocks
@@ -91,8 +90,8 @@ class SparseKMeans(WeightedResult):
     """
 
     labels: Index
-    weights: NDArray[Any]
-    centers: NDArray[Any]
+    weights: AnyArray
+    centers: AnyArray
     objective: float
     trace: Array
     n_iter: int
@@ -215,7 +214,7 @@ def sparse_kmeans(
     )  # fmt: skip
 
 
-def nearest_clusters(X: Any, centers: NDArray[Any], weights: NDArray[Any]) -> Index:
+def nearest_clusters(X: Any, centers: AnyArray, weights: AnyArray) -> Index:
     """The cluster of the center nearest to each row, in the weighted variables."""
     centers = centers.astype(np.float64)
     middle = centers.mean(axis=0)

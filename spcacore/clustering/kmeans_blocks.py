@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import HARTIGAN_MOVES, KMEANS_ENTRIES
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .._validation import LARGEST, float_type, is_sparse
 from ..operators.block_tasks import as_kernel_input, dense_rows, statistics, sum_parts
 from ..operators.blocks import RowBlocks, locate_not_finite
@@ -83,7 +83,7 @@ class BlockColumns:
             half_range = float((stats.high / 2 - stats.low / 2).max())
         if self.n > 1 and not half_range > 0:
             raise ValueError("X has no variance: all its rows are equal")
-        self.mean: NDArray[Any] = np.where(stats.low == stats.high, stats.low, stats.mean)
+        self.mean: AnyArray = np.where(stats.low == stats.high, stats.low, stats.mean)
         self.exponent: int = math.frexp(half_range)[1]
         self.unit: float = math.ldexp(1.0, -self.exponent)
         if self.weight is not None:
@@ -150,7 +150,7 @@ class BlockColumns:
         rows = [np.sum(step.sums**2 / step.counts[:, None], axis=0) for step in steps]
         return np.array(rows).reshape(len(given), self.p)
 
-    def centers(self, partition: Assigned, n_clusters: int) -> NDArray[Any]:
+    def centers(self, partition: Assigned, n_clusters: int) -> AnyArray:
         """Means of the clusters, in the caller's units."""
         ((step,),) = self._ask([self._sums([np.ones(self.p)], [(partition, n_clusters)])])
         means = step.sums / step.counts[:, None]

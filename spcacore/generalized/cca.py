@@ -12,13 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._docstrings import NO_PANDAS, filled
 from .._labels import joined
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, few, warn
-from .._types import Array, Index, Mask, MatrixLike, Weights
+from .._types import AnyArray, Array, Index, Mask, MatrixLike, Weights
 from .._validation import (
     LARGEST,
     Hook,
@@ -108,18 +108,18 @@ class SparseCCAResult(HasLoadings):
     ((20, 1), 0)
     """
 
-    loadings_x: NDArray[Any]
-    loadings_y: NDArray[Any]
-    scores_x: NDArray[Any]
-    scores_y: NDArray[Any]
+    loadings_x: AnyArray
+    loadings_y: AnyArray
+    scores_x: AnyArray
+    scores_y: AnyArray
     correlations: Array
     strengths: Array
     cardinality_x: Index
     cardinality_y: Index
-    mean_x: NDArray[Any] | None
-    mean_y: NDArray[Any] | None
-    scale_x: NDArray[Any] | None
-    scale_y: NDArray[Any] | None
+    mean_x: AnyArray | None
+    mean_y: AnyArray | None
+    scale_x: AnyArray | None
+    scale_y: AnyArray | None
     names_x: tuple[str, ...] | None
     names_y: tuple[str, ...] | None
     n_iter: Index
@@ -133,7 +133,7 @@ class SparseCCAResult(HasLoadings):
         """Number of pairs."""
         return self.loadings_x.shape[1]
 
-    def transform(self, X: MatrixLike, Y: MatrixLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    def transform(self, X: MatrixLike, Y: MatrixLike) -> tuple[AnyArray, AnyArray]:
         """Scores of new rows of both sides.
 
         Parameters

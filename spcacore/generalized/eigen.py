@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _core
 from .._labels import columns_of, symmetric
@@ -25,7 +25,7 @@ from .._limits import (
     TIE,
 )
 from .._messages import counted, few, warn
-from .._types import Array, Index, Mask, MatrixLike
+from .._types import AnyArray, Array, Index, Mask, MatrixLike
 from .._validation import (
     Hook,
     column_names,
@@ -96,7 +96,7 @@ class SparseEigenResult(Named):
     ([2], [2.5])
     """
 
-    loadings: NDArray[Any]
+    loadings: AnyArray
     values: Array
     deflated_values: Array
     metric_norm: Array

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._docstrings import filled
 from .._labels import joined, matched
 from .._limits import PRIOR_SUM, SPAN
 from .._messages import counted
-from .._types import Array, Index, Mask, MatrixLike, Weights
+from .._types import AnyArray, Array, Index, Mask, MatrixLike, Weights
 from .._validation import (
     aligned,
     check_sample_weight,
@@ -98,15 +98,15 @@ class SparseLDAResult(Named):
     ((20, 2), (3, 2))
     """
 
-    loadings: NDArray[Any]
-    scalings: NDArray[Any]
+    loadings: AnyArray
+    scalings: AnyArray
     values: Array
     upper_bound: Array | None
     cardinality: Index
-    classes: NDArray[Any]
+    classes: AnyArray
     priors: Array
-    means: NDArray[Any]
-    mean: NDArray[Any]
+    means: AnyArray
+    mean: AnyArray
     centroids: Array
     metric: Array
     shrinkage: float
@@ -116,7 +116,7 @@ class SparseLDAResult(Named):
     deflation: str
     names: tuple[str, ...] | None
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """Discriminant scores `(X - mean) @ scalings`.
 
         {rows}
@@ -131,7 +131,7 @@ class SparseLDAResult(Named):
         """
         return framed(X, self._scores(X))
 
-    def _scores(self, X: Any) -> NDArray[Any]:
+    def _scores(self, X: Any) -> AnyArray:
         return scores(aligned(X, self.names), self.scalings, self.mean, None)
 
     def decision_function(self, X: MatrixLike) -> Array:
@@ -155,7 +155,7 @@ class SparseLDAResult(Named):
         apart = z[:, None, :] - (self.centroids @ root)[None]
         return np.log(self.priors) - 0.5 * np.einsum("ijk,ijk->ij", apart, apart)
 
-    def predict(self, X: MatrixLike) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> AnyArray:
         """The class of largest `decision_function`: the nearest centroid, adjusted for the priors.
 
         {rows}
@@ -331,7 +331,7 @@ def sparse_lda(
         )  # fmt: skip
 
 
-def _labels(y: Any, n: int, weight: Array | None) -> tuple[Index, NDArray[Any]]:
+def _labels(y: Any, n: int, weight: Array | None) -> tuple[Index, AnyArray]:
     """Class numbers of the rows, -1 of those without weight, and the labels of the classes."""
     labels = np.asarray(y)
     if labels.ndim != 1:
@@ -363,7 +363,7 @@ def _labels(y: Any, n: int, weight: Array | None) -> tuple[Index, NDArray[Any]]:
     return numbers.astype(np.intp), classes
 
 
-def _priors(priors: Any, sizes: Array, classes: NDArray[Any]) -> Array:
+def _priors(priors: Any, sizes: Array, classes: AnyArray) -> Array:
     if priors is None:
         return sizes / sizes.sum()
     given = matched(priors, tuple(map(str, classes)), "priors", "the classes")

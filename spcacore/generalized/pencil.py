@@ -24,7 +24,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._limits import (
     CHOLESKY_ORDER,
@@ -42,7 +41,7 @@ from .._limits import (
     SUBMATRIX_ORDER,
 )
 from .._records import record
-from .._types import Array, Index, Mask
+from .._types import AnyArray, Array, Index, Mask
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, border, bordered_values, whitening
@@ -79,7 +78,7 @@ class Pencil:
     slack: float
     p: int
     usable: Mask
-    known: NDArray[Any]
+    known: AnyArray
     exponent: int
     Ad: Array
     Bd: Array
@@ -103,7 +102,7 @@ class Pencil:
         if not used.any():
             raise ValueError("B is zero")
         self.B = self.B0 = B.in_units(np.where(used, unit, 0.0))
-        self.unit: NDArray[Any] = np.where(used, unit, 0.0)
+        self.unit: AnyArray = np.where(used, unit, 0.0)
         self.removed: list[tuple[Array, Array]] = []
         self._numerator(A)
         self._whiten: Array | None = None

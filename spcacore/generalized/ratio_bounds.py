@@ -232,7 +232,7 @@ class _Tree(Search):
     def _root_bound(self, check_limits: Callable[[], object]) -> float:
         return np.inf
 
-    def _update_incumbent(self, support: NDArray[np.intp]) -> bool:
+    def _update_incumbent(self, support: Index) -> bool:
         S = np.ix_(support, support)
         mu, U = np.linalg.eigh(self.B[S])
         W = U / np.sqrt(mu)

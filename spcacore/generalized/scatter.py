@@ -21,11 +21,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._limits import BLOCKS_SUBMATRIX_ORDER, NULL_DIRECTION, SUBMATRIX_ORDER
 from .._records import record
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .._validation import float_type, is_sparse, raise_not_finite, real_array
 from ..linalg.scaling import even_exponent, largest_magnitude
 from ..operators.block_tasks import as_kernel_input, dense_rows, finite, sum_parts
@@ -48,7 +47,7 @@ def class_sizes(labels: Index, weight: Array | None, c: int) -> Array:
     return np.bincount(labels[own], None if weight is None else weight[own], c).astype(np.float64)
 
 
-def _average(rows: NDArray[Any], weight: Array | None) -> Array:
+def _average(rows: AnyArray, weight: Array | None) -> Array:
     """Of rows near zero."""
     if weight is None:
         return np.asarray(rows.mean(axis=0, dtype=np.float64))

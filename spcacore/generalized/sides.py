@@ -11,13 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._labels import joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._messages import quiet
 from .._records import record
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .._validation import (
     column_names,
     integer,
@@ -156,8 +155,8 @@ class Side:
     offset: Array | None
     root: Array | None
     order: Index | None
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
+    mean: AnyArray | None
+    scale: AnyArray | None
     exponent: int
     name: str
     supports: Supports
@@ -248,7 +247,7 @@ class Side:
         kept = ~self.supports.excluded
         return np.where(kept, ridge * float(diagonal[kept].mean()), 0.0)
 
-    def scores(self, given: Any, loadings: NDArray[Any]) -> Any:
+    def scores(self, given: Any, loadings: AnyArray) -> Any:
         """Of the rows that the side was made of."""
         return scores(given, loadings, self.mean, self.scale)
 
@@ -289,7 +288,7 @@ class BlockSide(Side):
     def dtype(self) -> np.dtype[Any]:
         return self.problem.operator.dtype
 
-    def scores(self, given: Any, loadings: NDArray[Any]) -> Any:
+    def scores(self, given: Any, loadings: AnyArray) -> Any:
         return scores(self.blocks, loadings, self.mean, self.scale)
 
     def matvec(self, v: Array) -> Array:

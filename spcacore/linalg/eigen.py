@@ -20,11 +20,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, LAPACK_ORDER
-from .._types import Array
+from .._types import AnyArray, Array
 
 __all__ = [
     "all_eigenpairs",
@@ -80,7 +79,7 @@ def all_eigenpairs(G: Array) -> tuple[Array, Array]:
 
 
 def leading_eigenpairs(
-    A: NDArray[Any], r: int, products: Any = None, **options: Any
+    A: AnyArray, r: int, products: Any = None, **options: Any
 ) -> tuple[Array, Array, bool]:
     """The r largest eigenvalues of a symmetric matrix, their vectors, and whether ARPACK found them.
 
@@ -124,7 +123,7 @@ def products_of(op: Any) -> Any:
     )  # fmt: skip
 
 
-def largest_eigenpairs(A: Any, r: int, **options: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def largest_eigenpairs(A: Any, r: int, **options: Any) -> tuple[AnyArray, AnyArray]:
     """The r largest eigenvalues, ascending, and their vectors by ARPACK, the same at each call.
 
     SciPy would restart at random. The options are those of `scipy.sparse.linalg.eigsh`: start, tolerance,

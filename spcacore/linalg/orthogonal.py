@@ -8,14 +8,12 @@ none need be stacked), `project_out` by matrix products (columns of Q, and sever
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, SPAN
-from .._types import Array
+from .._types import AnyArray, Array
 
 __all__ = [
     "append_orthonormal", "column_span", "fix_sign", "inner_products", "inverse_root", "orthogonal_part",
@@ -26,12 +24,12 @@ __all__ = [
 # ---- signs ------------------------------------------------------------------------------------------
 
 
-def sign_of(value: NDArray[Any]) -> float:
+def sign_of(value: AnyArray) -> float:
     """The sign of the entry of largest magnitude, the first if tied."""
     return -1.0 if value[np.argmax(np.abs(value))] < 0 else 1.0
 
 
-def fix_sign(value: NDArray[Any]) -> NDArray[Any]:
+def fix_sign(value: AnyArray) -> AnyArray:
     """The entry of largest magnitude, the first if tied, becomes positive."""
     return -value if sign_of(value) < 0 else value
 
@@ -39,7 +37,7 @@ def fix_sign(value: NDArray[Any]) -> NDArray[Any]:
 # ---- Gram-Schmidt -----------------------------------------------------------------------------------
 
 
-def unit(x: NDArray[Any]) -> NDArray[Any] | None:
+def unit(x: AnyArray) -> AnyArray | None:
     """x over its norm, at any scale; None for the zero vector."""
     largest = np.abs(x).max(initial=0)
     if largest == 0:
@@ -56,7 +54,7 @@ def unit_columns(B: Array) -> Array:
     return B / np.where(norm > 0, norm, 1)
 
 
-def orthogonal_part(x: NDArray[Any], basis: Iterable[NDArray[Any]]) -> NDArray[Any] | None:
+def orthogonal_part(x: AnyArray, basis: Iterable[AnyArray]) -> AnyArray | None:
     """The normalized part of x orthogonal to an orthonormal basis; None if that is only rounding."""
     q, basis = unit(x), list(basis)
     if q is None:
@@ -71,7 +69,7 @@ def orthogonal_part(x: NDArray[Any], basis: Iterable[NDArray[Any]]) -> NDArray[A
     return q
 
 
-def orthonormal_basis(vectors: Iterable[NDArray[Any]], basis: Iterable[NDArray[Any]] = ()) -> list[Array]:
+def orthonormal_basis(vectors: Iterable[AnyArray], basis: Iterable[AnyArray] = ()) -> list[Array]:
     """The basis, continued by the orthogonal part of each vector that has one."""
     out = list(basis)
     for v in vectors:
@@ -81,7 +79,7 @@ def orthonormal_basis(vectors: Iterable[NDArray[Any]], basis: Iterable[NDArray[A
     return out
 
 
-def orthonormal(V: NDArray[Any], rounding: float | None = None) -> Array:
+def orthonormal(V: AnyArray, rounding: float | None = None) -> Array:
     """Gram-Schmidt in order; a column in the span of the earlier ones becomes zero.
 
     It is in the span where rounding of its entries, by the share `rounding` or that of the type of V, may be

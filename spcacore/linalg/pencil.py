@@ -7,15 +7,12 @@ the pencil.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import NULL_WEIGHT, RISE, SIGNED_RATIOS, TIE
 from .._records import record
-from .._types import Array, Index, Mask
+from .._types import AnyArray, Array, Index, Mask
 from .eigen import all_eigenpairs
 
 __all__ = [
@@ -126,14 +123,14 @@ def ties(value: Array, tolerance: float = TIE.double) -> Index:
 # ---- the best values of given signs on a support --------------------------------------------------------
 
 
-def signed_vector(G: Array, signs: NDArray[Any], begin: Array | None = None) -> tuple[Array, float]:
+def signed_vector(G: Array, signs: AnyArray, begin: Array | None = None) -> tuple[Array, float]:
     """A maximizer of x'Gx over unit vectors of these signs, and that: of few variables the best one, of many
     a fixed point of x <- (G x)_+/||.||, from `begin` too (signed.c)."""
     start = None if begin is None else np.ascontiguousarray(begin)
     return _core.signed_vector(np.ascontiguousarray(G), np.ascontiguousarray(signs, np.int8), start)
 
 
-def signed_ratio(M: Array, G: Array, signs: NDArray[Any], begin: Array) -> tuple[Array, float]:
+def signed_ratio(M: Array, G: Array, signs: AnyArray, begin: Array) -> tuple[Array, float]:
     """A maximizer of x'Mx/x'Gx over x of these signs: `begin`, which maximizes it without them, if it has
     them, or what `raised_ratio` finds."""
     for x in (begin, -begin):
@@ -145,7 +142,7 @@ def signed_ratio(M: Array, G: Array, signs: NDArray[Any], begin: Array) -> tuple
 
 
 def raised_ratio(
-    M: Array, G: Array, signs: NDArray[Any], x: Array, ratio: float, rise: float = RISE, least: float = 0.0
+    M: Array, G: Array, signs: AnyArray, x: Array, ratio: float, rise: float = RISE, least: float = 0.0
 ) -> tuple[Array, float]:
     """x'Mx/x'Gx raised by maximizers of x'(M - ratio G)x of these signs (Dinkelbach 1967), where x'Gx is
     more than the least."""

@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._types import Array
+from .._types import AnyArray, Array
 
 __all__ = [
     "even_exponent", "exponent_above", "exponent_of", "largest_magnitude", "power_of_two_scale",
@@ -22,7 +21,7 @@ def power_of_two_scale(largest: float, dtype: Any = np.float64) -> float:
     return 2.0 ** min(-(math.frexp(largest)[1] // 2), most) if largest > 0 else 1.0
 
 
-def power_of_two_scales(largest: NDArray[Any]) -> Array:
+def power_of_two_scales(largest: AnyArray) -> Array:
     """The same of each column, given its largest magnitude."""
     return np.array([power_of_two_scale(size) for size in largest])
 

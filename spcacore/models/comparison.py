@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._docstrings import NO_PANDAS, filled
 from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS, READ_VARIABLES
@@ -24,7 +24,7 @@ from .._rendering import (
     shortened,
     significant,
 )
-from .._types import Array, Index, Kind, OperatorLike, Weights
+from .._types import AnyArray, Array, Index, Kind, OperatorLike, Weights
 from .._validation import integer
 from ..operators.gram import dense_shares
 from ..operators.inputs import as_problem
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "PerResult", "compare", "option_of"]
 
-PerResult = tuple[NDArray[Any], ...]
+PerResult = tuple[AnyArray, ...]
 
 
 @filled(
@@ -471,7 +471,7 @@ def _correlations(problem: Problem, V: list[Array], place: int) -> list[Array]:
     return [R[part, parts[place]] for part in parts]
 
 
-def _pairing(V: Array, W: Array, correlation: Array) -> dict[str, NDArray[Any]]:
+def _pairing(V: Array, W: Array, correlation: Array) -> dict[str, AnyArray]:
     """Each column of V beside one of W, or none."""
     from scipy.optimize import linear_sum_assignment
 

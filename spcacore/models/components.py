@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._asked import as_method, sparsity_asked
 from .._limits import ACROSS_EXCESS
-from .._types import Array, Deflation, Index, Kind, Mask, MethodName, OperatorLike, Switch, Weights
+from .._types import AnyArray, Array, Deflation, Index, Kind, Mask, MethodName, OperatorLike, Switch, Weights
 from .._validation import integer
 from ..choice import Choice, Explained, Total
 from ..methods import Method
@@ -99,13 +99,13 @@ class SparsePCAResult(LoadingsResult):
     True
     """
 
-    loadings: NDArray[Any]
+    loadings: AnyArray
     explained_variance: Array
     explained_variance_ratio: Array | None
     total_variance: float | None
     cardinality: Index
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
+    mean: AnyArray | None
+    scale: AnyArray | None
     n_iter: Index
     converged: Mask
     method: str
@@ -120,7 +120,7 @@ class SparsePCAResult(LoadingsResult):
     dense_ratio: Any = WhenAsked()  # noqa: RUF009 - a descriptor
     joint_bound: float | None = None
     joint_gap: float | None = None
-    scores: NDArray[Any] | None = None
+    scores: AnyArray | None = None
     missing_entries: int = 0
     n_starts: Index | None = None
     n_ends: Index | None = None

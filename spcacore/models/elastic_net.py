@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _core
 from .._limits import ALTERNATIONS, LARGEST_RIDGE, REFINED_ORDER, ROUND_RISE
 from .._messages import convergence, counted, warn
 from .._records import record
-from .._types import Array, Index, Kind, OperatorLike, Switch, Weights
+from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import (
     LARGEST,
     Hook,
@@ -88,7 +88,7 @@ class SPCAResult(LoadingsResult):
     ([5, 5], [0.53, 0.41])
     """
 
-    loadings: NDArray[Any]
+    loadings: AnyArray
     explained_variance: Array
     explained_variance_ratio: Array | None
     adjusted_variance: Array
@@ -97,8 +97,8 @@ class SPCAResult(LoadingsResult):
     penalty: Array
     ridge: float
     objective: Array
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
+    mean: AnyArray | None
+    scale: AnyArray | None
     n_iter: int
     converged: bool
     method: str
@@ -106,7 +106,7 @@ class SPCAResult(LoadingsResult):
     n_samples: int | None
     names: tuple[str, ...] | None
     dense_ratio: Array | None = None
-    scores: NDArray[Any] | None = None
+    scores: AnyArray | None = None
     missing_entries: int = 0
 
     def _facts(self) -> list[str]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, lapack, qr
 
 from .. import _core
@@ -27,7 +26,7 @@ from .._limits import (
 )
 from .._messages import warn
 from .._records import record
-from .._types import Array
+from .._types import AnyArray, Array
 from .._validation import check_shape, is_sparse, real_array
 from ..linalg.eigen import interruptible, leading_eigenpairs
 from ..linalg.scaling import exponent_above
@@ -39,7 +38,7 @@ __all__ = [
 ]  # fmt: skip
 
 KernelFunction = Callable[[Any, Any], Any]
-Vector = NDArray[np.float64]
+Vector = Array
 
 
 def blocks(n: int, width: int) -> Iterator[slice]:
@@ -55,7 +54,7 @@ def largest_magnitude(a: Any) -> float:
     return max(float(a.max(initial=0)), -float(a.min(initial=0)))
 
 
-def signed(U: NDArray[Any]) -> NDArray[Any]:
+def signed(U: AnyArray) -> AnyArray:
     """Columns with signs such that the entry of largest magnitude, the first if tied, is positive."""
     largest = U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])]
     return U * np.where(largest < 0, -1, 1).astype(U.dtype)
@@ -69,7 +68,7 @@ class Rows:
     """Shifted and scaled rows, with half their squared norms for distances."""
 
     matrix: Any
-    half: NDArray[Any] | None
+    half: AnyArray | None
     n: int
 
 
@@ -83,7 +82,7 @@ class Kernel:
     degree: int | None = None
     gamma: float | None = None
     coef0: float | None = None
-    shift: NDArray[np.float64] | None = None
+    shift: Array | None = None
     factor: float = 1.0
     sparse: bool = False
 
@@ -118,13 +117,13 @@ class Kernel:
             np.multiply(block, self.factor, out=matrix[part], casting="same_kind")
         return matrix
 
-    def _half_squared_norms(self, matrix: Any) -> NDArray[Any]:
+    def _half_squared_norms(self, matrix: Any) -> AnyArray:
         with np.errstate(over="ignore"):
             if self.sparse:
                 return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel() / 2
             return np.einsum("ij,ij->i", matrix, matrix) / 2
 
-    def tile(self, a: Rows, i: slice, b: Rows, j: slice, out: NDArray[Any]) -> None:
+    def tile(self, a: Rows, i: slice, b: Rows, j: slice, out: AnyArray) -> None:
         """out = the kernel between rows i of a and rows j of b, for "rbf" less 1."""
         if self.function == "precomputed":
             out[...] = a.matrix[i, j]
@@ -163,7 +162,7 @@ class Kernel:
                 out[...] = values
 
 
-def _power(out: NDArray[Any], degree: int | None) -> None:
+def _power(out: AnyArray, degree: int | None) -> None:
     """Integer powers in place, by squarings."""
     base = out.copy()
     for bit in f"{degree:b}"[1:]:
@@ -180,9 +179,7 @@ def tiles(n: int) -> Iterator[tuple[slice, slice]]:
             yield i, slice(t, min(n, t + TILE_ROWS))
 
 
-def expanded(
-    kernel: Kernel, samples: Rows, X: Any, mean: NDArray[Any], coefficients: NDArray[Any]
-) -> NDArray[Any]:
+def expanded(kernel: Kernel, samples: Rows, X: Any, mean: AnyArray, coefficients: AnyArray) -> AnyArray:
     """(k(X, samples) - mean) @ coefficients, tile by tile."""
     m, dtype = X.shape[0], np.result_type(X.dtype, coefficients.dtype)
     check_shape(X, "X", "n", kernel.p)
@@ -222,7 +219,7 @@ class KernelMatrix:
         self, kernel: Kernel, rows: Rows, n: int, dtype: np.dtype, weight: Array | None = None
     ) -> None:
         self.kernel, self.rows, self.n, self.dtype, self.weight = kernel, rows, n, dtype, weight
-        self.held: NDArray[Any] | None = None
+        self.held: AnyArray | None = None
         self.mean, self.center = np.zeros(n), 0.0  # of columns, and of these
         self.exponent = 0
         self.largest = 1.0
@@ -237,7 +234,7 @@ class KernelMatrix:
         """Eigenvalues up to this size may be rounding errors."""
         return 100 * float(np.finfo(self.dtype).eps) * max(first, math.sqrt(self.n) * self.largest)
 
-    def _uncentered_tiles(self) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
+    def _uncentered_tiles(self) -> Iterator[tuple[slice, slice, AnyArray]]:
         """Each tile, in the array `held` or in a buffer."""
         serial = callable(self.kernel.function) or self.kernel.sparse  # the GIL, or unsafe
         threads = 1 if serial or self.n <= TILE_ROWS else _core.shares_loops()
@@ -257,12 +254,12 @@ class KernelMatrix:
             for (i, j), tile in zip(some, filled, strict=True):
                 yield i, j, tile
 
-    def _fill(self, where: tuple[tuple[slice, slice], NDArray[Any]], report: Report) -> None:
+    def _fill(self, where: tuple[tuple[slice, slice], AnyArray], report: Report) -> None:
         (i, j), tile = where
         report()
         self.kernel.tile(self.rows, i, self.rows, j, tile)
 
-    def _center(self, tile: NDArray[Any], i: slice, j: slice) -> None:
+    def _center(self, tile: AnyArray, i: slice, j: slice) -> None:
         """tile_ab -= mean_a + mean_b - mean of means."""
         tile -= self.mean[j].astype(self.dtype)
         tile -= (self.mean[i] - self.center).astype(self.dtype)[:, None]
@@ -304,7 +301,7 @@ class KernelMatrix:
             self.largest *= float(self.weight.max())
         return math.ldexp(trace - float(self._sums(self.mean[None], slice(None))[0]), -self.exponent)
 
-    def _sums(self, tile: NDArray[Any], columns: slice) -> Array:
+    def _sums(self, tile: AnyArray, columns: slice) -> Array:
         """Of the rows, each column as often as its weight says."""
         if self.weight is None:
             return tile.sum(axis=1, dtype=np.float64)
@@ -328,7 +325,7 @@ class KernelMatrix:
         values, U = _block_lanczos(self._product, self.n, r, tolerance(self.dtype), seed)
         return values, U, trace
 
-    def _product(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _product(self, V: Array) -> Array:
         V = V.astype(self.dtype, copy=False)
         out = np.zeros(V.shape)
         for i, j, tile in self._uncentered_tiles():
@@ -339,7 +336,7 @@ class KernelMatrix:
         return out
 
 
-def leading(K: NDArray[Any], r: int, dense: bool, seed: int) -> tuple[Vector, Vector, str]:
+def leading(K: AnyArray, r: int, dense: bool, seed: int) -> tuple[Vector, Vector, str]:
     """The r largest eigenvalues and their vectors from the lower triangle, which is overwritten."""
     from scipy.sparse.linalg import LinearOperator
 
@@ -365,14 +362,14 @@ def large(size: int, r: int) -> bool:
     return size > LAPACK_ORDER and r <= size // 10
 
 
-def _centered_start(n: int, width: int, seed: int) -> NDArray[np.float64]:
+def _centered_start(n: int, width: int, seed: int) -> Array:
     V = np.random.default_rng(seed).standard_normal((n, width))
     return V - V.mean(axis=0)
 
 
 def _block_lanczos(
-    product: Callable[[NDArray[np.float64]], NDArray[np.float64]], n: int, r: int, tol: float, seed: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    product: Callable[[Array], Array], n: int, r: int, tol: float, seed: int
+) -> tuple[Array, Array]:
     """The r largest eigenvalues and their vectors from few products with many columns.
 
     Block Lanczos with full orthogonalization, restarted with the leading half of the Ritz vectors
@@ -407,7 +404,7 @@ def _block_lanczos(
     return values[:r], Q[:, :k] @ S[:, :r]
 
 
-def _new_directions(block: NDArray[np.float64], Q: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def _new_directions(block: Array, Q: Array, scale: float) -> Array:
     """An orthonormal basis of the part of the block that is orthogonal to Q."""
     V = block - Q @ (Q.T @ block)
     V, R, _ = qr(V, mode="economic", pivoting=True)
@@ -422,11 +419,11 @@ def _new_directions(block: NDArray[np.float64], Q: NDArray[np.float64], scale: f
 def preimages(
     name: str | KernelFunction,
     options: dict[str, Any],
-    scores: NDArray[Any],
+    scores: AnyArray,
     data: Any,
     ridge: float,
     weight: Any,
-) -> tuple[Kernel, Rows, NDArray[Any]]:
+) -> tuple[Kernel, Rows, AnyArray]:
     """(K + ridge W^-1)^-1 X, with K the kernel between the scores, W their weights."""
     if weight is not None:
         scores, data, ridge = scores[weight > 0], data[weight > 0], ridge / weight[weight > 0]
@@ -456,7 +453,7 @@ def preimages(
     return kernel, rows, dual
 
 
-def _solve(K: NDArray[Any], right: NDArray[Any], definite: bool, norm: float) -> tuple[NDArray[Any], str]:
+def _solve(K: AnyArray, right: AnyArray, definite: bool, norm: float) -> tuple[AnyArray, str]:
     """K^-1 right by the upper triangle of K, which is overwritten, and a message where that is not accurate.
 
     scipy.linalg.solve reports a nearly singular matrix by a warning, which only a filter of the whole process

@@ -8,10 +8,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -37,7 +35,7 @@ from .._limits import (
     SUBMATRIX_ENTRIES,
     TOGETHER_ORDER,
 )  # fmt: skip
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .._validation import Hook
 from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
@@ -48,7 +46,7 @@ from ..supports.admissible import Supports
 
 __all__ = ["JointSearch", "Loading", "as_matrix", "ascended", "in_turn", "searched"]
 
-Loading = tuple[NDArray[np.intp], NDArray[Any]]
+Loading = tuple[Index, AnyArray]
 _CONSTRAINTS = (None, "orthogonal", "uncorrelated")  # by their numbers in joint.h
 
 
@@ -345,5 +343,5 @@ def _entrants(problem: Problem, loadings: list[Loading], among: Index, constrain
         if level > 0:  # else x adds nothing to the others, and has no share to defend
             excess = np.maximum(excess, np.where(free, np.abs(y) / level - (1 + 1e-6), 0))
     few = _core.select_largest(excess, min(JOINT_ENTRANTS, problem.p))
-    found: NDArray[np.intp] = few[excess[few] > 0]
+    found: Index = few[excess[few] > 0]
     return found

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._docstrings import filled
 from .._labels import joined
 from .._limits import KERNEL_BYTES, SPARSE_MEAN
 from .._messages import brief, counted
-from .._types import Array, MatrixLike, RandomSource, Weights
+from .._types import AnyArray, Array, MatrixLike, RandomSource, Weights
 from .._validation import (
     aligned,
     as_seed,
@@ -130,7 +130,7 @@ class KernelPCAResult(Tabular):
     ((60, 2), True)
     """
 
-    scores: NDArray[Any]
+    scores: AnyArray
     eigenvalues: Array
     explained_variance_ratio: Array | None
     kernel: str
@@ -139,11 +139,11 @@ class KernelPCAResult(Tabular):
     gamma: float | None
     coef0: float | None
     solver: str
-    coefficients: NDArray[Any]
-    kernel_mean: NDArray[Any]
+    coefficients: AnyArray
+    kernel_mean: AnyArray
     features: RandomFeatures | None
     _samples: tuple[Kernel, Rows] | None = field(repr=False)
-    _preimages: tuple[Kernel, Rows, NDArray[Any]] | None = field(repr=False)
+    _preimages: tuple[Kernel, Rows, AnyArray] | None = field(repr=False)
     names: tuple[str, ...] | None = None
     total_weight: float | None = None
 
@@ -157,7 +157,7 @@ class KernelPCAResult(Tabular):
         """Variance of each column of scores, `eigenvalues / (n - 1)`, n the sum of sample weights."""
         return self.eigenvalues / ((self.total_weight or len(self.scores)) - 1)
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """Scores of new rows, centered with the means of the training rows.
 
         Parameters
@@ -189,7 +189,7 @@ class KernelPCAResult(Tabular):
             return by_rows.mapped(_expanded, tail, dtype, kernel, rows, self.kernel_mean, self.coefficients)
         return framed(given, expanded(kernel, rows, as_kernel_input(X), self.kernel_mean, self.coefficients))
 
-    def inverse_transform(self, scores: ArrayLike) -> NDArray[Any]:
+    def inverse_transform(self, scores: ArrayLike) -> AnyArray:
         """Approximate pre-images: rows whose scores are near the given ones.
 
         Uses kernel ridge regression of the training rows on their scores, with the same kernel. This needs
@@ -495,7 +495,7 @@ def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any
     return Kernel(name, data.shape[1], **options, shift=shift, factor=factor, sparse=sparse)
 
 
-def _expanded(block: Any, kernel: Kernel, rows: Rows, *arguments: Any) -> NDArray[Any]:
+def _expanded(block: Any, kernel: Kernel, rows: Rows, *arguments: Any) -> AnyArray:
     """`expanded` of a block of rows."""
     return of_block(block, lambda new: expanded(kernel, rows, new, *arguments))
 
@@ -504,8 +504,8 @@ def _expanded(block: Any, kernel: Kernel, rows: Rows, *arguments: Any) -> NDArra
 
 
 def _in_units(
-    k: Any, matrix: KernelMatrix, values: Array, U: NDArray[Any], data: Any
-) -> tuple[NDArray[Any], NDArray[Any], Array, NDArray[Any]]:
+    k: Any, matrix: KernelMatrix, values: Array, U: AnyArray, data: Any
+) -> tuple[AnyArray, AnyArray, Array, AnyArray]:
     """Scores, coefficients of the kernel's columns, eigenvalues and the means of K in the caller's units."""
     n, weight, half = matrix.n, matrix.weight, matrix.half_exponent
     root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]

@@ -13,12 +13,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER
 from .._messages import counted, warn
-from .._types import Array, Index, Mask
+from .._types import AnyArray, Array, Index, Mask
 from .._validation import Hook, is_operator, is_sparse, real_array, refuse_not_finite
 from ..linalg.eigen import interruptible, largest_eigenpairs, leading_eigenpairs, products_of
 from ..operators.problem import Problem
@@ -30,7 +29,7 @@ __all__ = ["LOG_2PI", "Fit", "fit_missing", "leading_and_rest", "log_density", "
 LOG_2PI = math.log(2 * math.pi)
 
 
-def refuse_infinite(a: NDArray[Any]) -> None:
+def refuse_infinite(a: AnyArray) -> None:
     """Raise for infinite entries; NaN entries are missing values."""
     step = max(1, COPIED_ENTRIES // max(1, a.shape[1]))
     for start in range(0, len(a), step):
@@ -273,7 +272,7 @@ def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Ar
     return values, U, rest
 
 
-def _eigenvectors(A: NDArray[Any], r: int) -> tuple[Array, Array]:
+def _eigenvectors(A: AnyArray, r: int) -> tuple[Array, Array]:
     """The r largest eigenvalues and their vectors: by Lanczos where they are few of many, else by LAPACK."""
     m = len(A)
     few = m > LANCZOS_SHARE * r and m > LAPACK_ORDER
@@ -317,7 +316,7 @@ def _by_lanczos(op: Any, r: int) -> tuple[Array, Array]:
     return values[::-1].astype(np.float64), U[:, ::-1].astype(np.float64)
 
 
-def _centered(problem: Problem, X: Any, rows: slice, columns: slice, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _centered(problem: Problem, X: Any, rows: slice, columns: slice, dtype: np.dtype[Any]) -> AnyArray:
     """Rows and columns of F, the centered and scaled data whose covariance the operator multiplies by."""
     a = real_array(X, "X", ndim=2, finite=False)[rows, columns].astype(dtype)
     with np.errstate(under="ignore"):

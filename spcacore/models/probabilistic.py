@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._docstrings import filled
 from .._limits import COPIED_ENTRIES
 from .._messages import convergence, counted, warn
-from .._types import Array, Kind, MatrixLike, RandomSource, Switch, Weights
+from .._types import AnyArray, Array, Kind, MatrixLike, RandomSource, Switch, Weights
 from .._validation import (
     aligned,
     as_seed,
@@ -109,10 +108,10 @@ class PPCAResult(LoadingsResult):
     ((30, 2), 90, 1.0)
     """
 
-    loadings: NDArray[Any]
+    loadings: AnyArray
     noise_variance: float
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
+    mean: AnyArray | None
+    scale: AnyArray | None
     explained_variance: Array
     log_likelihood: float | None
     bic: float | None
@@ -123,10 +122,10 @@ class PPCAResult(LoadingsResult):
     n_samples: int | None
     names: tuple[str, ...] | None
     method: str
-    scores: NDArray[Any] | None = None
+    scores: AnyArray | None = None
 
     @property
-    def directions(self) -> NDArray[Any]:
+    def directions(self) -> AnyArray:
         """The loadings at unit length, (p, r). A column is zero if its variance is only noise."""
         return self._axes().astype(self.loadings.dtype)
 
@@ -137,7 +136,7 @@ class PPCAResult(LoadingsResult):
         norm = np.linalg.norm(W, axis=0)
         return W / np.where(norm > 0, norm, 1)
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """Posterior means `(W'W + s2 I)^-1 W'(x - mean)` of z, from the observed entries of each row.
 
         Parameters
@@ -159,7 +158,7 @@ class PPCAResult(LoadingsResult):
             return self._by_blocks("transform", X, (self.n_components,), dtype)
         return framed(X, np.concatenate([self._posterior(rows)[0] for rows in self._rows(X)]).astype(dtype))
 
-    def _rows_of_scores(self) -> NDArray[Any]:
+    def _rows_of_scores(self) -> AnyArray:
         return self.loadings.T
 
     def posterior_covariance(self, X: MatrixLike | None = None) -> Array:
@@ -237,7 +236,7 @@ class PPCAResult(LoadingsResult):
         """
         return float(self.score_samples(X).mean())
 
-    def covariance(self) -> NDArray[Any]:
+    def covariance(self) -> AnyArray:
         """The covariance `W W' + s2 I` of the model, in the units of X.
 
         Returns
@@ -255,7 +254,7 @@ class PPCAResult(LoadingsResult):
             C *= np.outer(self.scale, self.scale)
         return C.astype(self.loadings.dtype)
 
-    def impute(self, X: MatrixLike) -> NDArray[Any]:
+    def impute(self, X: MatrixLike) -> AnyArray:
         """X with each NaN entry replaced by its expectation, given the observed entries of its row.
 
         Parameters
@@ -287,7 +286,7 @@ class PPCAResult(LoadingsResult):
             start += len(rows)
         return framed(X, out, self.names or column_names(X))
 
-    def sample(self, n_samples: int, *, rng: RandomSource = None) -> NDArray[Any]:
+    def sample(self, n_samples: int, *, rng: RandomSource = None) -> AnyArray:
         """Rows drawn from the model.
 
         Parameters
@@ -354,7 +353,7 @@ class PPCAResult(LoadingsResult):
 
 def _of_block(
     block: Any, result: PPCAResult, method: str, tail: tuple[int, ...], dtype: np.dtype[Any]
-) -> NDArray[Any]:
+) -> AnyArray:
     X = as_kernel_input(block)
     if np.isinf(X.data if is_sparse(X) else X).any():
         raise ValueError("X has entries that are infinite")
@@ -520,7 +519,7 @@ def _result(
     likelihood: float | None,
     trace: Array,
     converged: bool,
-    mean: NDArray[Any] | None,
+    mean: AnyArray | None,
     method: str,
     center: bool,
 ) -> PPCAResult:

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from .._docstrings import filled
 from .._limits import BANDWIDTH_ROWS
-from .._types import Array, MatrixLike, RandomSource
+from .._types import AnyArray, Array, MatrixLike, RandomSource
 from .._validation import (
     aligned,
     as_seed,
@@ -128,7 +127,7 @@ class SlicedRows:
             raise ValueError(f"{name} must have 2 dimensions and not be empty: shape {self.shape}")
         self.dtype: np.dtype[Any] = float_type(X.dtype)
 
-    def __getitem__(self, part: Any) -> NDArray[Any]:
+    def __getitem__(self, part: Any) -> AnyArray:
         block = real_array(self.source[part], self.name, ndim=2, finite=False)
         if not np.isfinite(block).all():
             if isinstance(self.source, np.ndarray):
@@ -225,7 +224,7 @@ class RandomFeatures(Result):
         """Number m of features."""
         return self.weights.shape[1]
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """The features of the rows of X, computed in blocks of rows.
 
         Parameters
@@ -245,7 +244,7 @@ class RandomFeatures(Result):
         features = map_rows(self, _feature_matrix, X, "X", self.n_features)
         return framed(X, features, [f"feature_{j + 1}" for j in range(self.n_features)])
 
-    def kernel(self, X: MatrixLike, Y: MatrixLike | None = None) -> NDArray[Any]:
+    def kernel(self, X: MatrixLike, Y: MatrixLike | None = None) -> AnyArray:
         """The approximate kernel between the rows of X and the rows of Y.
 
         Parameters
@@ -268,7 +267,7 @@ class RandomFeatures(Result):
         Z = map_rows(self, _feature_matrix, X, "X", self.n_features)
         return Z @ (Z if Y is None else map_rows(self, _feature_matrix, Y, "Y", self.n_features)).T
 
-    def _write(self, rows: Any, out: NDArray[Any]) -> None:
+    def _write(self, rows: Any, out: AnyArray) -> None:
         """out = sqrt(2 / m) cos((rows - shift) weights + offset)."""
         fits = np.abs(self.weights).max() < np.finfo(out.dtype).max
         with np.errstate(under="ignore"):
@@ -377,7 +376,7 @@ def drawn_features(
     return RandomFeatures(weights, rng.uniform(0, 2 * np.pi, m), shift, sigma, column_names(X))
 
 
-def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice, NDArray[Any]]]:
+def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice, AnyArray]]:
     """Blocks of rows, and their features in one buffer."""
     parts = list(blocks(rows.shape[0], max(features.weights.shape)))
     buffer = np.empty((parts[0].stop if parts else 0, features.n_features), rows.dtype)
@@ -428,7 +427,7 @@ def merge_moments(parts: Iterable[Moments]) -> Moments:
     return n, mean, C
 
 
-def _feature_matrix(rows: Any, features: RandomFeatures) -> NDArray[Any]:
+def _feature_matrix(rows: Any, features: RandomFeatures) -> AnyArray:
     """Z of all rows."""
     out = np.empty((rows.shape[0], features.n_features), rows.dtype)
     for part in blocks(len(out), max(features.weights.shape)):
@@ -436,9 +435,7 @@ def _feature_matrix(rows: Any, features: RandomFeatures) -> NDArray[Any]:
     return out
 
 
-def feature_scores(
-    rows: Any, features: RandomFeatures, mean: NDArray[Any], coefficients: NDArray[Any]
-) -> NDArray[Any]:
+def feature_scores(rows: Any, features: RandomFeatures, mean: AnyArray, coefficients: AnyArray) -> AnyArray:
     """(Z - mean) @ coefficients."""
     mean, coefficients = mean.astype(rows.dtype), coefficients.astype(rows.dtype)
     out = np.empty((rows.shape[0], coefficients.shape[1]), rows.dtype)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._limits import REFINEMENT_RISE
 from .._messages import warn
-from .._types import Kind, MatrixLike, RandomSource, Switch, Weights
+from .._types import AnyArray, Index, Kind, MatrixLike, RandomSource, Switch, Weights
 from .._validation import Hook, as_seed, check_choice, integer, per_component
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, orthogonal_part
@@ -51,7 +51,7 @@ def refine(
     max_iter: int = 500,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     rng: RandomSource = None, callback: Callback | None = None,
-) -> NDArray[Any]:  # fmt: skip
+) -> AnyArray:  # fmt: skip
     """Improve several loadings together: solve for each again, given all the others.
 
     Maximizes the variance that the loadings explain together, `Tr(A V (V'V)^-1 V')`, over loadings V of the
@@ -162,7 +162,7 @@ def refine(
     return V.astype(problem.operator.dtype)
 
 
-def with_sign(problem: Problem, index: NDArray[np.intp], value: NDArray[Any]) -> NDArray[Any]:
+def with_sign(problem: Problem, index: Index, value: AnyArray) -> AnyArray:
     """The entry of largest magnitude positive, unless signs are given."""
     return fix_sign(value) if problem.supports.signs is None else value
 
@@ -288,9 +288,7 @@ def _rounding(problem: Problem) -> float:
     return REFINEMENT_RISE.of(problem.operator.dtype)
 
 
-def additional_variance(
-    problem: Problem, state: DeflatedOperator, index: NDArray[np.intp], value: NDArray[Any]
-) -> float:
+def additional_variance(problem: Problem, state: DeflatedOperator, index: Index, value: AnyArray) -> float:
     """q'Aq, q the normalized part of a loading that is orthogonal to those the state has removed; of an
     uncorrelated one its variance."""
     if state.constraint == "uncorrelated":

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _core
 from .._messages import counted, warn
-from .._types import Array, Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
+from .._types import AnyArray, Array, Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
 from .._validation import (
     Hook,
     check_bool,
@@ -41,7 +41,7 @@ _THRESHOLDS = ("soft", "hard")
 
 def prs(
     M: ArrayLike, l1_bound: float, *, rotation: Rotation = "varimax", threshold: ThresholdRule = "soft"
-) -> NDArray[Any]:
+) -> AnyArray:
     """Polar factor, rotation, shrinkage: a sparse matrix near an orthonormal basis of the columns of M.
 
     The function takes the polar factor of M, which is the nearest matrix with orthonormal columns. It rotates

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._messages import convergence
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from ..operators.degrees import degree_weight
 from ..results import LoadingsResult
 
@@ -61,16 +60,16 @@ class RotatedResult(LoadingsResult):
     ((100, 2), [0.5, 0.9])
     """
 
-    loadings: NDArray[Any]
-    scores: NDArray[Any] | None
+    loadings: AnyArray
+    scores: AnyArray | None
     pve: Array
     n_iter: int
     converged: bool
     method: str
     names: tuple[str, ...] | None
     middle: Array | None = None
-    mean: NDArray[Any] | None = None
-    scale: NDArray[Any] | None = None
+    mean: AnyArray | None = None
+    scale: AnyArray | None = None
     total_variance: float = 0.0
     row_shift: float | None = None
     dense_ratio: Array | None = None
@@ -92,7 +91,7 @@ class RotatedResult(LoadingsResult):
         """Additional variance of each component given the earlier ones, (r,), as in `SparsePCAResult`."""
         return self.explained_variance_ratio * self.total_variance
 
-    def _row_weight(self, X: Any) -> NDArray[Any] | None:
+    def _row_weight(self, X: Any) -> AnyArray | None:
         return None if self.row_shift is None else degree_weight(X, self.row_shift)
 
     def _facts(self) -> list[str]:

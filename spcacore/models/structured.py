@@ -25,12 +25,12 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 
 from .._limits import PRIOR_UNIT, STRUCTURED_TOL
 from .._messages import counted, warn
-from .._types import Array, Index, Kind, Mask, MatrixLike, Weights
+from .._types import AnyArray, Array, Index, Kind, Mask, MatrixLike, Weights
 from .._validation import (
     aligned,
     as_seed,
@@ -113,11 +113,11 @@ class StructuredPCAResult(LoadingsResult):
     ((30, 2), (100, 2))
     """
 
-    loadings: NDArray[Any]
+    loadings: AnyArray
     means: Array
     posterior_precision: Array
     posterior_trace: Array
-    scores: NDArray[Any] | None
+    scores: AnyArray | None
     noise_variance: float
     noise_variances: Array
     explained_variance: Array
@@ -130,14 +130,14 @@ class StructuredPCAResult(LoadingsResult):
     converged: Mask
     method: str
     deflation: str
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
+    mean: AnyArray | None
+    scale: AnyArray | None
     kind: str
     n_samples: int
     names: tuple[str, ...] | None
     options: dict[str, Any] = field(repr=False)
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """Scores of the rows of X. For the data of the fit these are `scores`.
 
         Parameters
@@ -155,10 +155,10 @@ class StructuredPCAResult(LoadingsResult):
         """
         return framed(X, self._weights(aligned(X, self.names)))
 
-    def _rows_of_scores(self) -> NDArray[Any]:
+    def _rows_of_scores(self) -> AnyArray:
         return self.means.T
 
-    def _weights(self, X: Any) -> NDArray[Any]:
+    def _weights(self, X: Any) -> AnyArray:
         B = regressors(self.means, self.posterior_trace, self.deflation)
         return scores(X, B.astype(self.loadings.dtype), self.mean, self.scale)
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from .. import _core
 from .._labels import reordered, row_labels
 from .._limits import PENCIL_SCHUR, VARIANCE_LEFT
 from .._messages import counted
-from .._types import Array, Definition, Index, Kind, OperatorLike, Switch, Weights
+from .._types import AnyArray, Array, Definition, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
 from ..operators.gram import cheap_dense_shares
@@ -151,7 +151,7 @@ def checked_loadings(
 
 
 def operator_variances(
-    problem: Problem, V: NDArray[Any], definition: str, given: DTypeLike = np.float64
+    problem: Problem, V: AnyArray, definition: str, given: DTypeLike = np.float64
 ) -> Array:
     """The variances in the operator's own units; V has unit or zero columns.
 
@@ -199,7 +199,7 @@ class Additional:
         self.basis: list[Array] = []
         self.images: list[Array] = []
 
-    def __call__(self, index: Index, entries: NDArray[Any]) -> float:
+    def __call__(self, index: Index, entries: AnyArray) -> float:
         op = self.op
         x = np.zeros(op.p)
         x[index] = entries
@@ -249,7 +249,7 @@ class TotalShare:
         return f"they explain {self.explained / (self.total or 1):.4g} of the total, not {self.share:g}"
 
 
-def _adjusted(op: _core.Operator, V: NDArray[Any]) -> Array:
+def _adjusted(op: _core.Operator, V: AnyArray) -> Array:
     """Squared diagonal of R in A^(1/2) V = QR; 0 where a score lies in the span of the earlier ones."""
     out = np.zeros(V.shape[1])
     images = np.zeros((V.shape[1], op.m))
@@ -258,7 +258,7 @@ def _adjusted(op: _core.Operator, V: NDArray[Any]) -> Array:
         if len(index):
             images[t] = op.forward(index, v[index].astype(op.dtype))
     if not op.symmetric_form:
-        basis: list[NDArray[Any]] = []
+        basis: list[AnyArray] = []
         for t, f in enumerate(images):
             q = orthogonal_part(f, basis)
             if q is not None:
@@ -284,7 +284,7 @@ def renormalize(
     center: Switch = True,
     scale: Switch = False,
     sample_weight: Weights = None,
-) -> NDArray[Any]:
+) -> AnyArray:
     """Keep the support of each loading, and re-fit its values.
 
     The new values are the leading eigenvector of A restricted to the support. This is known as variational
@@ -363,9 +363,9 @@ class GivenLoadings(LoadingsResult):
     ('planted', [5, 5], (100, 2))
     """
 
-    loadings: NDArray[Any]
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
+    loadings: AnyArray
+    mean: AnyArray | None
+    scale: AnyArray | None
     explained_variance: Array
     explained_variance_ratio: Array | None
     total_variance: float | None
@@ -375,7 +375,7 @@ class GivenLoadings(LoadingsResult):
     names: tuple[str, ...] | None
     method: str
     dense_ratio: Array | None
-    scores: NDArray[Any] | None = None
+    scores: AnyArray | None = None
 
 
 def from_loadings(

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -26,7 +25,7 @@ from .._limits import (
     TIE,
 )
 from .._records import record
-from .._types import Array, Index, Mask
+from .._types import AnyArray, Array, Index, Mask
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
 from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio
 from ..operators.deflation import DeflatedOperator
@@ -73,10 +72,10 @@ class Ratio:
     op: _core.Operator
     p: int
     dtype: np.dtype[Any]
-    variance: NDArray[Any]
-    G_diagonal: NDArray[Any]
+    variance: AnyArray
+    G_diagonal: AnyArray
     M_diagonal: Any
-    known: NDArray[Any]
+    known: AnyArray
     largest: float
     u: Array
 

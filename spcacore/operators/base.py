@@ -7,12 +7,11 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHUNK
 from .._records import record
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
 from .problem import Problem
@@ -33,11 +32,11 @@ class Affine(NamedTuple):
     Of a covariance, A = factor range^2 diag(weight) X diag(weight). None stands for ones, and a mean of 0.
     """
 
-    mean: NDArray[Any] | None
-    weight: NDArray[Any] | None
+    mean: AnyArray | None
+    weight: AnyArray | None
     range: float
     factor: float
-    row_weight: NDArray[Any] | None = None
+    row_weight: AnyArray | None = None
 
     def weighted(self, operator: _core.Operator) -> _core.Operator:
         """The operator of all but the row weights, with them."""
@@ -146,7 +145,7 @@ class CovarianceStorage(Storage):
         positive semidefinite."""
 
     @abstractmethod
-    def diagonal(self) -> NDArray[Any]:
+    def diagonal(self) -> AnyArray:
         """The variances."""
 
     def problem(self, treatment: Standardization) -> Problem:
@@ -260,7 +259,7 @@ def data_problem(storage: DataStorage, columns: ColumnStatistics, treatment: Sta
     )
 
 
-def divisor_and_weight(given: Array, dtype: np.dtype) -> tuple[NDArray[Any], NDArray[Any]]:
+def divisor_and_weight(given: Array, dtype: np.dtype) -> tuple[AnyArray, AnyArray]:
     """The given scale and its inverse, in the number range of `dtype`."""
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         scale = given.astype(dtype)
@@ -269,7 +268,7 @@ def divisor_and_weight(given: Array, dtype: np.dtype) -> tuple[NDArray[Any], NDA
     return scale, weight
 
 
-def _refuse_scale(weight: NDArray[Any], scale: NDArray[Any], given: bool) -> None:
+def _refuse_scale(weight: AnyArray, scale: AnyArray, given: bool) -> None:
     """Raise where a scale, or what it multiplies by, is beyond the number range."""
     for wrong, much in ((~np.isfinite(weight), "little"), (~np.isfinite(scale), "much")):
         if wrong.any():

@@ -28,7 +28,7 @@ from .._limits import (
     PASS_COLUMNS,
     RECENT_PRODUCTS,
 )
-from .._types import Index
+from .._types import AnyArray, Array, Index
 from .block_tasks import backward, centered_columns, forward, products, submatrix, sum_parts
 from .blocks import RowBlocks
 from .deflation import LowRank
@@ -46,41 +46,41 @@ class Gram:
     dtype: np.dtype[Any]
     range: float
     factor: float
-    row_weight: NDArray[Any] | None
+    row_weight: AnyArray | None
     each: list[Any]
     p: int
-    inside: tuple[Index, NDArray[Any]]
+    inside: tuple[Index, AnyArray]
     keeping: bool
     alone: bool
-    promise: NDArray[Any]
+    promise: AnyArray
     clock: int
     debt: int
     slot: Index
     formed: bool
     cost: float
-    column: NDArray[Any]
+    column: AnyArray
     owner: Index
     used: NDArray[np.int64]
     members: Index
-    part: tuple[Index, NDArray[Any]]
+    part: tuple[Index, AnyArray]
     stored: float
 
     def __init__(
         self,
         blocks: RowBlocks,
         dtype: np.dtype[Any],
-        mean: NDArray[Any] | None,
-        weight: NDArray[Any] | None,
+        mean: AnyArray | None,
+        weight: AnyArray | None,
         range_: float,
         factor: float,
-        row_weight: NDArray[Any] | None = None,
+        row_weight: AnyArray | None = None,
     ) -> None:
         self.blocks, self.dtype, self.range, self.factor = blocks, dtype, range_, factor
         self.row_weight, self.each = row_weight, blocks.split_or_none(row_weight)
         self.p = p = blocks.shape[1]
-        self.mean: NDArray[Any] = np.zeros(p, dtype) if mean is None else mean
-        self.weight: NDArray[Any] = np.ones(p, dtype) if weight is None else weight
-        self.diagonal: NDArray[Any] = np.zeros(p, dtype)
+        self.mean: AnyArray = np.zeros(p, dtype) if mean is None else mean
+        self.weight: AnyArray = np.ones(p, dtype) if weight is None else weight
+        self.diagonal: AnyArray = np.zeros(p, dtype)
         self.promise = self.diagonal  # of the variables, to be used soon
         self.column = np.empty((0, p), dtype)  # those kept, as rows
         self.slot = np.full(p, -1, np.intp)  # of a variable in `column`
@@ -94,7 +94,7 @@ class Gram:
         self.keeping = True  # whether products may bring columns to keep,
         self.alone = False  # but for the next one
         kept = min(max(1, LIKELY_BYTES // (p * dtype.itemsize)), RECENT_PRODUCTS)
-        self.recent: deque[tuple[Index, NDArray[Any], NDArray[Any]]] = deque(maxlen=kept)
+        self.recent: deque[tuple[Index, AnyArray, AnyArray]] = deque(maxlen=kept)
         self.capacity: int = min(p, KEPT_BYTES // (p * dtype.itemsize))
         self.cost = 0.0  # of the passes so far, in columns of A
         self.debt = 0  # products that kept columns would have saved
@@ -114,18 +114,18 @@ class Gram:
         alone, self.alone = self.alone, False
         return alone and len(index) > 1
 
-    def forward(self, v: NDArray[Any]) -> NDArray[Any]:
+    def forward(self, v: AnyArray) -> AnyArray:
         """A v, as the kernels ask for it."""
         y = self.block(v[:, None])[:, 0]
         self.promise = np.abs(y)
         return np.ascontiguousarray(y)
 
-    def block(self, V: NDArray[Any]) -> NDArray[Any]:
+    def block(self, V: AnyArray) -> AnyArray:
         """A V, as the kernels ask for it."""
         index = np.flatnonzero(V.any(axis=1))
         return self._multiply(index, V[index])
 
-    def _multiply(self, index: Index, V: NDArray[Any]) -> NDArray[Any]:
+    def _multiply(self, index: Index, V: AnyArray) -> AnyArray:
         """A[:, index] V."""
         if len(index) == 0:
             return np.zeros((self.p, V.shape[1]), self.dtype)
@@ -155,7 +155,7 @@ class Gram:
         self._keep(joining, joining, Y[:, V.shape[1] - len(joining) :])
         return Y[:, : V.shape[1] - len(joining)]
 
-    def products(self, vectors: list[tuple[Index, NDArray[Any]]]) -> NDArray[Any]:
+    def products(self, vectors: list[tuple[Index, AnyArray]]) -> AnyArray:
         """A V by the nonzeros of each column of V, in one pass; each is among the last products then."""
         index = np.unique(np.concatenate([used for used, _ in vectors]))
         V = np.zeros((len(index), len(vectors)), self.dtype)
@@ -168,7 +168,7 @@ class Gram:
             self.recent.append((used, entries, Y[:, c : c + 1].copy()))
         return Y
 
-    def _heaviest(self, index: Index, V: NDArray[Any]) -> Index:
+    def _heaviest(self, index: Index, V: AnyArray) -> Index:
         """Variables of large weight in a single vector: where a step of a solver leads to, as a rule."""
         if V.shape[1] > 1 or len(index) > min(FETCHED_NONZEROS, self.capacity):
             return index[:0]
@@ -177,7 +177,7 @@ class Gram:
         chosen = index[_core.select_largest(np.ascontiguousarray(V[:, 0]), count)] if count else index[:0]
         return chosen[self.slot[chosen] < 0]
 
-    def _weighted(self, index: Index, V: NDArray[Any]) -> tuple[Index | None, NDArray[Any], NDArray[Any]]:
+    def _weighted(self, index: Index, V: AnyArray) -> tuple[Index | None, AnyArray, AnyArray]:
         """What the blocks need for F[:, index] V."""
         W = V * (self.weight[index] * self.dtype.type(self.range))[:, None]
         few = 4 * len(index) <= self.p
@@ -186,30 +186,30 @@ class Gram:
             full[index] = W
         return index if few else None, W if few else full, self.mean[index] @ W
 
-    def _times(self, index: Index, V: NDArray[Any]) -> NDArray[Any]:
+    def _times(self, index: Index, V: AnyArray) -> AnyArray:
         """A[:, index] V from the blocks."""
         return self._product(*self._weighted(index, V))
 
-    def data_forward(self, V: NDArray[Any]) -> NDArray[Any]:
+    def data_forward(self, V: AnyArray) -> AnyArray:
         """F V, (n, b)."""
         index = np.flatnonzero(V.any(axis=1))
         f = np.asarray(self.blocks.stacked(forward, *self._weighted(index, V[index]), self.range))
         return f if self.row_weight is None else f * self.row_weight[:, None]
 
-    def data_columns(self, index: Index) -> NDArray[Any]:
+    def data_columns(self, index: Index) -> AnyArray:
         """F[:, index]', in one pass."""
         W = self.weight[index] * self.dtype.type(self.range)
         sides = index, W, self.mean[index] * W, self.range
         return np.concatenate(list(self.blocks.results(centered_columns, *sides, each=self.each)), axis=1)
 
-    def data_backward(self, U: NDArray[Any]) -> NDArray[Any]:
+    def data_backward(self, U: AnyArray) -> AnyArray:
         """F'U factor, (p, b)."""
         U = U * U.dtype.type(self.range) * U.dtype.type(self.factor)
         if self.row_weight is not None:
             U *= self.row_weight[:, None]
         return self._centered(*self.blocks.reduced(sum_parts, backward, each=self.blocks.split(U)))
 
-    def _product(self, index: Index | None, W: NDArray[Any], shift: NDArray[Any]) -> NDArray[Any]:
+    def _product(self, index: Index | None, W: AnyArray, shift: AnyArray) -> AnyArray:
         """Of the blocks, in one pass."""
         sides = index, W, shift, self.range, self.factor
         entries = self.p * len(shift)
@@ -217,7 +217,7 @@ class Gram:
             *self.blocks.reduced(sum_parts, products, *sides, each=self.each, entries=entries)
         )
 
-    def _centered(self, Y: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[Any]:
+    def _centered(self, Y: Array, total: Array) -> AnyArray:
         """Of what the blocks return, without their means, in the units of A."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             Y -= np.multiply.outer(self.mean.astype(np.float64), total)
@@ -280,7 +280,7 @@ class Gram:
         self.cost += 3 * PASS_COLUMNS + len(missing)
         self._keep(index, missing, self._product(missing, W, self.mean[missing] * W))
 
-    def _keep(self, index: Index, joining: Index, columns: NDArray[Any]) -> None:
+    def _keep(self, index: Index, joining: Index, columns: AnyArray) -> None:
         """These columns, and those of `index` that are kept already."""
         self._make_room(index, len(joining))
         slots = np.flatnonzero(self.owner < 0)[: len(joining)]
@@ -308,7 +308,7 @@ class Gram:
                 self.slot[self.owner[slot]] = -1
                 self.owner[slot] = -1
 
-    def submatrix(self, index: Index) -> NDArray[Any]:
+    def submatrix(self, index: Index) -> AnyArray:
         """A[index, index]; without a pass where the columns are kept."""
         for position, known in (self.inside, self.part):
             place = position[index]
@@ -320,7 +320,7 @@ class Gram:
         G = self.column[np.ix_(self.slot[index], index)]
         return (G + G.T) / 2
 
-    def between(self, new: Index, index: Index) -> NDArray[Any]:
+    def between(self, new: Index, index: Index) -> AnyArray:
         """A[new, index], in one pass; `index` ends with `new`."""
         if self._have_columns(index):
             return self.column[np.ix_(self.slot[new], index)]
@@ -390,7 +390,7 @@ class Gram:
         self.members = self.members[:0]
         self.part = np.full(self.p, -1, np.intp), np.empty((0, 0), self.dtype)
 
-    def _submatrix(self, index: Index, first: int | None = None) -> NDArray[Any]:
+    def _submatrix(self, index: Index, first: int | None = None) -> AnyArray:
         """A[index, index], or the first rows of that."""
         k = len(index)
         if k > BLOCKS_SUBMATRIX_ORDER:
@@ -457,7 +457,7 @@ class BlockOperator:
         return BlockOperator(self.gram, self.inner.with_penalty(weight), self.removed)
 
     def deflated(
-        self, method: str, index: Index, value: NDArray[Any], image: NDArray[Any] | None, amount: float
+        self, method: str, index: Index, value: AnyArray, image: AnyArray | None, amount: float
     ) -> BlockOperator:
         inner = self.inner.deflated(method, index, value, image, amount)
         z = np.zeros(self.p)
@@ -469,15 +469,15 @@ class BlockOperator:
         term = LowRank.removal(method, amount, (z, w))
         return BlockOperator(self.gram, inner, self.removed + term)
 
-    def forward_block(self, V: NDArray[Any]) -> NDArray[Any]:
+    def forward_block(self, V: AnyArray) -> AnyArray:
         """F V (n, b), of data that are not deflated, in one pass."""
         return self.gram.data_forward(np.asarray(V, self.dtype))
 
-    def backward_block(self, U: NDArray[Any]) -> NDArray[Any]:
+    def backward_block(self, U: AnyArray) -> AnyArray:
         """F'U times factor (p, b), of data that are not deflated, in one pass."""
         return self.gram.data_backward(np.asarray(U, self.dtype, order="F"))
 
-    def submatrix(self, index: Index) -> NDArray[Any]:
+    def submatrix(self, index: Index) -> AnyArray:
         """A[S, S], S = index, of the deflated operator."""
         G = self.gram.submatrix(index)
         if not self.removed:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CACHED_ENTRIES
-from .._types import Index
+from .._types import AnyArray, Array, Index
 from .._validation import float_type, is_sparse, real_array
 from .dense import blas_layout
 from .sparse import canonical_arrays, compressed
@@ -45,7 +45,7 @@ def finite(block: Any) -> Any:
     return X
 
 
-def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, NDArray[Any]]]:
+def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, AnyArray]]:
     """A prepared block as dense rows, so many entries at a time."""
     n, p = X.shape
     step = max(1, entries // p)
@@ -53,7 +53,7 @@ def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, NDArray[
         yield part, X[part].toarray() if is_sparse(X) else X[part]
 
 
-def _operator(block: Any, mean: NDArray[Any] | None = None) -> _core.Operator:
+def _operator(block: Any, mean: AnyArray | None = None) -> _core.Operator:
     """X'X, or of X - 1 mean'."""
     if is_sparse(block):
         arrays = block.data, block.indices, block.indptr
@@ -62,7 +62,7 @@ def _operator(block: Any, mean: NDArray[Any] | None = None) -> _core.Operator:
     return _core.dense(block, False, mean, None, 1.0, 1.0)
 
 
-def statistics(block: Any, weight: NDArray[np.float64] | None = None) -> Statistics | None:
+def statistics(block: Any, weight: Array | None = None) -> Statistics | None:
     """Of a block; None where it has no rows, or no weight."""
     X = as_kernel_input(block)
     if is_sparse(X):
@@ -75,9 +75,7 @@ def statistics(block: Any, weight: NDArray[np.float64] | None = None) -> Statist
     return None if found is None else replace(found, plain=plain)
 
 
-def moments(
-    block: Any, weight: NDArray[np.float64] | None
-) -> tuple[Statistics | None, NDArray[np.float64] | None]:
+def moments(block: Any, weight: Array | None) -> tuple[Statistics | None, Array | None]:
     """`statistics`, and (X - 1 mean')' diag(weight) (X - 1 mean') about the means of the block.
 
     None in place of that where squares in the precision of X leave the number range.
@@ -96,7 +94,7 @@ def moments(
     return found, M
 
 
-def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, NDArray[np.float64] | None]:
+def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, Array | None]:
     """Of all rows, from those of some, as `merged`."""
     each = iter(parts)
     found, M = next(each)
@@ -114,7 +112,7 @@ def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, NDArray[np.
     return found, M
 
 
-def weighted_statistics(block: Any, weight: NDArray[np.float64]) -> Statistics | None:
+def weighted_statistics(block: Any, weight: Array) -> Statistics | None:
     """`statistics`, the weights of the rows from `each`."""
     return statistics(block, weight)
 
@@ -132,16 +130,14 @@ def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
     return len(rows), (int(rows[0]) + start, int(columns[0])) if len(rows) else None
 
 
-def scaled_statistics(
-    block: Any, weight: NDArray[np.float64] | None, index: Index, unit: NDArray[np.float64]
-) -> Statistics | None:
+def scaled_statistics(block: Any, weight: Array | None, index: Index, unit: Array) -> Statistics | None:
     """`statistics` of some columns, multiplied twice by their unit."""
     X = as_kernel_input(block)[:, index]
     X = (X.toarray() if is_sparse(X) else X).astype(np.float64)
     return statistics(np.ascontiguousarray(X * unit * unit), weight)
 
 
-def _times(X: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float) -> NDArray[Any]:
+def _times(X: Any, index: Index | None, W: AnyArray, shift: AnyArray, range_: float) -> AnyArray:
     """range (X[:, index] W - 1 shift'); W of one dimension is a diagonal."""
     if index is not None and W.shape == (len(index), 1):
         U = _operator(X).forward(index, np.ascontiguousarray(W[:, 0]))[:, None]
@@ -162,13 +158,13 @@ def _times(X: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], ra
 
 def products(
     block: Any,
-    row_weight: NDArray[Any] | None,
+    row_weight: AnyArray | None,
     index: Index | None,
-    W: NDArray[Any],
-    shift: NDArray[Any],
+    W: AnyArray,
+    shift: AnyArray,
     range_: float,
     factor: float,
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[AnyArray, AnyArray]:
     """X'U and 1'U, U = factor range^2 diag(row_weight)^2 (X[:, index] W - 1 shift')."""
     X = as_kernel_input(block)
     b = len(shift)
@@ -182,7 +178,7 @@ def products(
     return backward(X, U)
 
 
-def backward(block: Any, U: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def backward(block: Any, U: AnyArray) -> tuple[AnyArray, Array]:
     """X'U and 1'U."""
     X, b = as_kernel_input(block), U.shape[1]
     if X.shape[0] == 0:
@@ -194,9 +190,7 @@ def backward(block: Any, U: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.floa
     return Y, U.sum(axis=0, dtype=np.float64)
 
 
-def forward(
-    block: Any, index: Index | None, W: NDArray[Any], shift: NDArray[Any], range_: float
-) -> NDArray[Any]:
+def forward(block: Any, index: Index | None, W: AnyArray, shift: AnyArray, range_: float) -> AnyArray:
     """range (X[:, index] W - 1 shift')."""
     X = as_kernel_input(block)
     return _times(X, index, W, shift, range_) if X.shape[0] else np.zeros((0, len(shift)), W.dtype)
@@ -204,14 +198,14 @@ def forward(
 
 def submatrix(
     block: Any,
-    row_weight: NDArray[Any] | None,
+    row_weight: AnyArray | None,
     index: Index,
     first: int,
-    W: NDArray[Any],
-    shift: NDArray[Any],
+    W: AnyArray,
+    shift: AnyArray,
     range_: float,
     double: bool,
-) -> tuple[NDArray[Any]]:
+) -> tuple[AnyArray]:
     """The first rows of U'U, U = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
     U = centered_columns(block, row_weight, index, W, shift, range_, double)
     return (U[:first] @ U.T,)
@@ -219,13 +213,13 @@ def submatrix(
 
 def centered_columns(
     block: Any,
-    row_weight: NDArray[Any] | None,
+    row_weight: AnyArray | None,
     index: Index,
-    W: NDArray[Any],
-    shift: NDArray[Any],
+    W: AnyArray,
+    shift: AnyArray,
     range_: float,
     double: bool = False,
-) -> NDArray[Any]:
+) -> AnyArray:
     """The transpose of range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
     X = as_kernel_input(block)
     U = _operator(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
@@ -239,7 +233,7 @@ def centered_columns(
     return U
 
 
-def scores_of(block: Any, index: Index, V: NDArray[Any], shift: NDArray[Any] | None) -> NDArray[Any]:
+def scores_of(block: Any, index: Index, V: AnyArray, shift: AnyArray | None) -> AnyArray:
     """X[:, index] V - 1 shift'."""
     X = as_kernel_input(block)
     out = np.asarray(X[:, index] @ V)
@@ -249,20 +243,20 @@ def scores_of(block: Any, index: Index, V: NDArray[Any], shift: NDArray[Any] | N
 
 
 def squares_of_scores(
-    block: Any, weight: NDArray[np.float64] | None, index: Index, V: NDArray[Any], shift: NDArray[Any] | None
-) -> tuple[NDArray[np.float64]]:
+    block: Any, weight: Array | None, index: Index, V: AnyArray, shift: AnyArray | None
+) -> tuple[Array]:
     """T' diag(weight) T of the scores T."""
     T = scores_of(block, index, V, shift).astype(np.float64, copy=False)
     return (T.T @ (T if weight is None else T * weight[:, None]),)
 
 
-def columns(block: Any, index: Index) -> NDArray[Any]:
+def columns(block: Any, index: Index) -> AnyArray:
     """X[:, index], dense."""
     part = as_kernel_input(block)[:, index]
     return part.toarray() if is_sparse(part) else part
 
 
-def sum_parts(parts: Iterable[tuple[NDArray[Any], ...]]) -> tuple[NDArray[np.float64], ...]:
+def sum_parts(parts: Iterable[tuple[AnyArray, ...]]) -> tuple[Array, ...]:
     """The sums of arrays, in double precision and in this order."""
     each = iter(parts)
     out = tuple(np.array(part, np.float64) for part in next(each))
@@ -298,7 +292,7 @@ def fingerprint(block: Any) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def _words(a: NDArray[Any]) -> NDArray[Any]:
+def _words(a: AnyArray) -> AnyArray:
     """The bits of the entries as whole numbers."""
     if a.dtype.itemsize not in (1, 2, 4, 8):  # long doubles, whose bytes are not all in use
         with np.errstate(over="ignore"):
@@ -311,7 +305,7 @@ def _keys(n: int) -> NDArray[np.uint64]:
     return np.random.PCG64(0).random_raw(n)
 
 
-def _sums(words: NDArray[Any]) -> NDArray[np.uint64]:
+def _sums(words: AnyArray) -> NDArray[np.uint64]:
     """The sums of the columns, each word times the key of its row."""
     (n, p), size = words.shape, words.itemsize
     keys, out = _keys(n), np.zeros(p, np.uint64)

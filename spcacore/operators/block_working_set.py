@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import READ_AHEAD, SPARE_READS, SUSPECT_BYTES, SUSPECT_SHARE
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .deflation import DeflatedOperator
 from .problem import Problem, Screening
 from .working_set import Vector, WorkingSet
@@ -34,8 +33,8 @@ class BlocksWorkingSet(WorkingSet):
     one pass for several vectors.
     """
 
-    spare: NDArray[Any]
-    promise: NDArray[Any]
+    spare: AnyArray
+    promise: AnyArray
 
     def __init__(self, problem: Problem):
         super().__init__(problem)
@@ -43,7 +42,7 @@ class BlocksWorkingSet(WorkingSet):
         assert problem.moment is not None
         n, dtype = self.operator.n, self.operator.dtype
         self.norm: Array = np.sqrt(problem.diagonal) * (1 + 1e-6)
-        self.size: NDArray[Any] = np.sqrt(problem.moment)  # about 0
+        self.size: AnyArray = np.sqrt(problem.moment)  # about 0
         self.eps: float = 4 * float(np.finfo(dtype).eps)
         self.few: int = min(int(SUSPECT_SHARE * self.operator.p), SUSPECT_BYTES // (n * dtype.itemsize))
         self.spare = np.empty((0, n), dtype)  # columns that were read and did not join,
@@ -72,7 +71,7 @@ class BlocksWorkingSet(WorkingSet):
         operator: Any = self.operator
         operator.gram.inside = self.position, self._gram[:total, :total]
 
-    def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
+    def _products(self, w: int, new: Index, out: AnyArray) -> None:
         operator: Any = self.operator
         if self._columns.shape[1] > 0:
             self._columns[w : len(self.index)] = self._read(new)
@@ -80,7 +79,7 @@ class BlocksWorkingSet(WorkingSet):
         else:
             out[...] = operator.gram.between(new, self.index)
 
-    def _read(self, index: Index) -> NDArray[Any]:
+    def _read(self, index: Index) -> AnyArray:
         """Columns F_j outside of W, as rows; a pass that this takes brings some that may be next."""
         missing = index[self.slot[index] < 0]
         if len(missing) > self.few:  # which would take the room of the spare ones
@@ -114,7 +113,7 @@ class BlocksWorkingSet(WorkingSet):
 
     def _above(
         self, operator: _core.Operator, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]
-    ) -> list[tuple[Index, NDArray[Any]]]:
+    ) -> list[tuple[Index, AnyArray]]:
         gram: Any = self.operator.gram  # type: ignore[attr-defined]
         if not state.by_loadings:
             with gram.by_products():
@@ -138,8 +137,8 @@ class BlocksWorkingSet(WorkingSet):
         ]
 
     def _by_columns(
-        self, gram: Any, active: Index, plain: list[tuple[Index, NDArray[np.float64]]], levels: list[float]
-    ) -> dict[int, tuple[Index, NDArray[Any]]]:
+        self, gram: Any, active: Index, plain: list[tuple[Index, Array]], levels: list[float]
+    ) -> dict[int, tuple[Index, AnyArray]]:
         """The variables that may exceed the level of a vector, and A x there, where their columns are few."""
         images = [self._image(index, v) for index, v in plain]
         suspects = [
@@ -150,7 +149,7 @@ class BlocksWorkingSet(WorkingSet):
         if not read or sum(len(unknown[i]) for i in read) > self.few:
             return {}
         columns = np.unique(np.concatenate([unknown[i] for i in read]))
-        entries, out = self._read(columns), dict[int, tuple[Index, NDArray[Any]]]()
+        entries, out = self._read(columns), dict[int, tuple[Index, AnyArray]]()
         for i in read:
             value, known = np.empty(len(suspects[i])), self.position[suspects[i]] >= 0
             f = images[i][0]
@@ -160,8 +159,8 @@ class BlocksWorkingSet(WorkingSet):
         return out
 
     def _without_loadings(
-        self, state: DeflatedOperator, index: Index, entries: NDArray[Any]
-    ) -> tuple[Index, NDArray[np.float64]]:
+        self, state: DeflatedOperator, index: Index, entries: AnyArray
+    ) -> tuple[Index, Array]:
         """(I - x_1 x_1') .. (I - x_t x_t') x."""
         v = np.zeros(len(self.index))
         v[self.position[index]] = entries
@@ -172,16 +171,14 @@ class BlocksWorkingSet(WorkingSet):
         used = used[np.argsort(self.index[used])]
         return self.index[used], v[used]
 
-    def _image(self, index: Index, v: NDArray[Any]) -> tuple[NDArray[np.float64], float]:
+    def _image(self, index: Index, v: AnyArray) -> tuple[Array, float]:
         """f = F v times the root of the factor, and how far off rounding may have it, here or in a block."""
         gram: Any = self.operator.gram  # type: ignore[attr-defined]
         f = v.astype(self.operator.dtype) @ self._columns[self.position[index]]
         loose = self.eps * (len(index) + 16) * float(np.abs(v) @ self.size[index])
         return f.astype(np.float64) * math.sqrt(gram.factor), loose
 
-    def _suspects(
-        self, gram: Any, active: Index, f: NDArray[np.float64], loose: float, level: float
-    ) -> Index:
+    def _suspects(self, gram: Any, active: Index, f: Array, loose: float, level: float) -> Index:
         """The variables outside whose products with f may exceed the level."""
         size, known = float(np.linalg.norm(f)), []
         for variables, values, y in gram.recent:

@@ -22,11 +22,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from .._limits import BLOCK_BYTES, BLOCK_TALL, KEPT_BYTES, SMALL_BLOCK_BYTES
 from .._messages import counted, warn_repeated
-from .._types import Index
+from .._types import AnyArray, Index
 from .._validation import float_type, is_sparse
 from ..linalg.threads import one_ahead
 from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
@@ -162,7 +162,7 @@ class RowBlocks:
         """The blocks of other data, parted like these, and of `a` or None, to go as `each`."""
         raise NotImplementedError
 
-    def rows(self, index: Index) -> NDArray[Any]:
+    def rows(self, index: Index) -> AnyArray:
         """Some rows in memory, in any order, dense."""
         which = np.searchsorted(self.starts, index, "right") - 1
         parts = [

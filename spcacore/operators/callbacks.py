@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
+from .._types import AnyArray
 from .._validation import float_type, is_operator
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
@@ -49,11 +49,11 @@ class Products(Storage):
             raise ValueError(f"a covariance must be square, not of shape {X.shape}")
         self.shape, self.dtype, self.covariance = (n, p), float_type(dtype), covariance
         self.cost, self.range = n * p, 1.0
-        self.mean: NDArray[Any] | None = None
-        self.weight: NDArray[Any] | None = None
-        self.row_weight: NDArray[Any] | None = None
+        self.mean: AnyArray | None = None
+        self.weight: AnyArray | None = None
+        self.row_weight: AnyArray | None = None
 
-    def entries(self) -> NDArray[Any]:
+    def entries(self) -> AnyArray:
         """The symmetric matrix, by its product with each unit vector; as it is where far from symmetric."""
         p = self.shape[1]
         A = np.empty((p, p), self.dtype, order="F")
@@ -115,7 +115,7 @@ class Products(Storage):
             total_weight=None if self.covariance else treatment.total_weight,
         )
 
-    def _checked(self, product: Any, v: NDArray[Any], length: int) -> NDArray[Any]:
+    def _checked(self, product: Any, v: AnyArray, length: int) -> AnyArray:
         try:
             y = np.asarray(product(v))
         except StopIteration as error:  # which would end a generator, or a search, without a word
@@ -130,19 +130,19 @@ class Products(Storage):
             raise ValueError("X, an operator, returned NaN or infinity")
         return y
 
-    def _scaled(self, v: NDArray[Any], weight: NDArray[Any] | None = None) -> NDArray[Any]:
+    def _scaled(self, v: AnyArray, weight: AnyArray | None = None) -> AnyArray:
         with np.errstate(under="ignore"):
             v = v * self.dtype.type(self.range)
             return v if weight is None else v * weight
 
-    def forward(self, v: NDArray[Any]) -> NDArray[Any]:
+    def forward(self, v: AnyArray) -> AnyArray:
         """range u (X w - mean'w), w = range weight v; of a covariance range weight (X w)."""
         v = self._scaled(v, self.weight)
         shift = 0 if self.mean is None else self.mean @ v
         f = self._checked(self.matvec, v, self.shape[0]) - shift
         return self._scaled(f, self.weight if self.covariance else self.row_weight)
 
-    def backward(self, f: NDArray[Any]) -> NDArray[Any]:
+    def backward(self, f: AnyArray) -> AnyArray:
         """range weight (X'g - (1'g) mean), g = range u f."""
         f = self._scaled(f, self.row_weight)
         shift = 0 if self.mean is None else f.sum() * self.mean

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import FORMED_ORDER, QUOTIENT_NULL
 from .._records import record, replaced
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from ..linalg.orthogonal import orthogonal_part
 from ..supports.admissible import Supports
 from .problem import MissingData, Problem
@@ -170,15 +169,15 @@ class DeflatedOperator:
     """
 
     operator: _core.Operator
-    diagonal: NDArray[Any] | None
+    diagonal: AnyArray | None
     deflation: Deflation
     constraint: str | None
-    basis: tuple[NDArray[Any], ...]
+    basis: tuple[AnyArray, ...]
     original: _core.Operator
     supports: Supports
-    loadings: tuple[tuple[Index, NDArray[Any]], ...] = ()
+    loadings: tuple[tuple[Index, AnyArray], ...] = ()
     filled: MissingData | None = None
-    matrix: NDArray[Any] | None = None
+    matrix: AnyArray | None = None
 
     @classmethod
     def from_problem(
@@ -208,7 +207,7 @@ class DeflatedOperator:
         touched = np.any([q != 0 for q in self.basis], axis=0)
         return min(self.operator.p, k + max(int(touched.sum()) - 1, 0))
 
-    def objective(self, index: Index, entries: NDArray[Any]) -> float:
+    def objective(self, index: Index, entries: AnyArray) -> float:
         """x'Ax of a unit vector, or x'Ax/x'Bx; -inf where that is not defined."""
         x = np.ascontiguousarray(entries, self.operator.dtype)
         value = float(x @ self.operator.apply(index, x)[index])
@@ -223,7 +222,7 @@ class DeflatedOperator:
         special = self.deflation.orthogonalized or self.deflation.residual or self.constraint is not None
         return self.deflation.update == "projection" and not special
 
-    def removed(self) -> NDArray[Any]:
+    def removed(self) -> AnyArray:
         """A of a symmetric form in memory with the components removed, `by_loadings`."""
         A = self.original.columns(np.arange(self.original.p))
         for index, entries in self.loadings:
@@ -238,17 +237,17 @@ class DeflatedOperator:
             return self
         return self._of_matrix(self.removed())
 
-    def _of_matrix(self, A: NDArray[Any], **changes: Any) -> DeflatedOperator:
+    def _of_matrix(self, A: AnyArray, **changes: Any) -> DeflatedOperator:
         return replaced(self, operator=_core.dense(A, True, None, None, 1.0, 1.0), matrix=A, **changes)
 
-    def dense(self, index: Index, entries: NDArray[Any]) -> Array:
+    def dense(self, index: Index, entries: AnyArray) -> Array:
         """What of a loading a component must be orthogonal to: its entries at variables allowed."""
         x = np.zeros(self.operator.p)
         x[index] = entries
         x[self.supports.excluded] = 0
         return x
 
-    def submatrix(self, index: Index) -> NDArray[Any]:
+    def submatrix(self, index: Index) -> AnyArray:
         """A[index, index]."""
         if self.matrix is None:
             return self.operator.submatrix(index)
@@ -257,9 +256,9 @@ class DeflatedOperator:
     def deflate(
         self,
         index: Index,
-        entries: NDArray[Any],
+        entries: AnyArray,
         noise: Callable[[Index], float],
-        image: NDArray[Any] | None = None,
+        image: AnyArray | None = None,
     ) -> DeflatedOperator:
         """Remove one more loading, by its nonzeros; nothing changes where its variance is only noise.
 
@@ -319,7 +318,7 @@ class DeflatedOperator:
         operator = op.deflated(update, index, z, image, coefficient)
         return replaced(after, operator=operator, diagonal=diagonal, basis=basis)
 
-    def _residual(self, index: Index, x: NDArray[Any], image: NDArray[Any] | None) -> dict[str, Any]:
+    def _residual(self, index: Index, x: AnyArray, image: AnyArray | None) -> dict[str, Any]:
         """Operator and diagonal of F - g x', without the entries that are missing."""
         op, diagonal = self.operator, self.diagonal
         g = op.forward(index, x) if image is None else np.ascontiguousarray(image, op.dtype)
@@ -336,9 +335,7 @@ class DeflatedOperator:
         return {"operator": op.deflated("projection", index, x, g, 1.0), "diagonal": diagonal}
 
 
-def _products_on_support(
-    op: _core.Operator, index: Index, x: NDArray[Any], forward: NDArray[Any] | None
-) -> NDArray[Any]:
+def _products_on_support(op: _core.Operator, index: Index, x: AnyArray, forward: AnyArray | None) -> AnyArray:
     """(A x) on the support of x, without a pass over X where that is small; `forward` is F x of CSC."""
     if forward is not None:
         return op.apply_at(index, x, index, forward)

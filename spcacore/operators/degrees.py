@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHUNK
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .._validation import column_names, is_sparse, require_memory
 from .base import Affine, DataStorage
 from .dense import DenseData
@@ -56,7 +55,7 @@ class DegreeScaled(DataStorage):
         if tau is None and not row.any():
             raise ValueError("X has only zeros")
         shift = row.mean() if tau is None else tau
-        self.degree_weight: NDArray[Any] = (1 / np.sqrt(row + shift)).astype(self.dtype)
+        self.degree_weight: AnyArray = (1 / np.sqrt(row + shift)).astype(self.dtype)
         self.column_scale: Array = np.sqrt(column + column.mean())
 
     def statistics(self, weight: Array | None) -> Statistics:
@@ -96,7 +95,7 @@ def row_shift(problem: Problem) -> float | None:
     return None if weight is None else float(np.mean(weight.astype(np.float64) ** -2)) / 2
 
 
-def degree_weight(X: Any, tau: float) -> NDArray[Any]:
+def degree_weight(X: Any, tau: float) -> AnyArray:
     """`(d_i + tau)^(-1/2)` for the rows of nonnegative X."""
     return DegreeScaled(X, tau).degree_weight
 
@@ -104,7 +103,7 @@ def degree_weight(X: Any, tau: float) -> NDArray[Any]:
 _Sums = tuple[float, Array, Array, Array]
 
 
-def _dense_sums(a: NDArray[Any], weight: Array) -> _Sums:
+def _dense_sums(a: AnyArray, weight: Array) -> _Sums:
     """The lowest entry, the sum of each row; of each column sum and squares, the rows weighted."""
     (n, p), low = a.shape, np.inf
     row, column, square = np.empty(n), np.zeros(p), np.zeros(p)

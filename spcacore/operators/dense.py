@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._labels import symmetric
 from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .._validation import column_names, raise_not_finite, real_array
 from ..linalg.scaling import power_of_two_scales
 from . import screening as _screening
@@ -35,7 +34,7 @@ class DenseData(DataStorage):
     `missing` allows NaN entries; `screening` is how its products are to be screened.
     """
 
-    array: NDArray[Any]
+    array: AnyArray
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     cost: int
@@ -116,7 +115,7 @@ class DenseCovariance(CovarianceStorage):
     """A symmetric array; `definite` refuses an indefinite one."""
 
     names: tuple[str, ...] | None
-    array: NDArray[Any]
+    array: AnyArray
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     cost: int
@@ -143,14 +142,14 @@ class DenseCovariance(CovarianceStorage):
             refuse_indefinite(a if len(a) <= CHOLESKY_ORDER else None, largest, excess, tolerance)
         return largest
 
-    def diagonal(self) -> NDArray[Any]:
+    def diagonal(self) -> AnyArray:
         return self.array.diagonal()
 
     def operator(self, affine: Affine) -> _core.Operator:
         return _core.dense(self.array, True, *affine[:4])
 
 
-def missing_problem(a: NDArray[Any], treatment: Standardization, names: tuple[str, ...] | None) -> Problem:
+def missing_problem(a: AnyArray, treatment: Standardization, names: tuple[str, ...] | None) -> Problem:
     """Data with NaN entries: centered and scaled by what is observed, then 0 where nothing is."""
     if treatment.sample_weight is not None or treatment.mean is not None or treatment.deviation is not None:
         raise ValueError(
@@ -202,7 +201,7 @@ def missing_problem(a: NDArray[Any], treatment: Standardization, names: tuple[st
         )
 
 
-def resembles_covariance(a: NDArray[Any]) -> bool:
+def resembles_covariance(a: AnyArray) -> bool:
     """Whether an array is symmetric and its 2 x 2 minors are semidefinite, to rounding."""
     if a.shape[0] != a.shape[1] or len(a) == 1:
         return False
@@ -231,7 +230,7 @@ def refuse_indefinite(a: Any, largest: float, excess: float, tolerance: float) -
         raise ValueError("a covariance must be positive semidefinite, and X is not")
 
 
-def has_blas_layout(a: NDArray[Any]) -> bool:
+def has_blas_layout(a: AnyArray) -> bool:
     """Whether rows or columns are contiguous and apart."""
     size = a.itemsize
     return any(
@@ -244,11 +243,11 @@ def has_blas_layout(a: NDArray[Any]) -> bool:
     )
 
 
-def blas_layout(a: NDArray[Any]) -> NDArray[Any]:
+def blas_layout(a: AnyArray) -> AnyArray:
     """`a` itself where rows or columns are contiguous and apart, else a copy."""
     return a if has_blas_layout(a) else np.ascontiguousarray(a)
 
 
-def columns_as_float64(a: NDArray[Any], columns: Any = slice(None)) -> Array:
+def columns_as_float64(a: AnyArray, columns: Any = slice(None)) -> Array:
     """Columns as float64 in the order of `a`."""
     return np.array(a[:, columns], np.float64, order="C" if a.strides[1] == a.itemsize else "F")

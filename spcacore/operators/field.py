@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES
-from .._types import Index
+from .._types import AnyArray, Index
 from ..supports.admissible import Supports
 from .deflation import PROJECTION, DeflatedOperator
 from .problem import Problem
 
 __all__ = ["Direction", "Field", "Ground", "can_be_formed"]
 
-Direction = tuple[Index, NDArray[Any]]  # the nonzeros of what has been removed, as variables and values
+Direction = tuple[Index, AnyArray]  # the nonzeros of what has been removed, as variables and values
 
 
 class Field:
@@ -168,7 +168,7 @@ class Field:
                 break
         return Field(self._problem, np.sort(np.array(list(chosen)[:most], np.intp)))
 
-    def _images(self, op: Any, supports: list[Index]) -> NDArray[Any]:
+    def _images(self, op: Any, supports: list[Index]) -> AnyArray:
         """A v, as columns, of the leading vector v on each support."""
         vectors = []
         for S in supports:

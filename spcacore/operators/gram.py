@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -31,6 +30,7 @@ from .._limits import (
 )
 from .._messages import counted, warn
 from .._records import replaced
+from .._types import AnyArray, Array
 from ..linalg.eigen import interruptible, leading_eigenvectors
 from ..linalg.orthogonal import orthonormal, unit_columns
 from .problem import Problem, Screening
@@ -93,7 +93,7 @@ def is_wanted(storage: Any, screening: str) -> bool:
     return pays((n, p), stored, pairs, storage.dtype.itemsize, storage.dense)
 
 
-def pairs_of(lines: NDArray[Any], lengths: bool, n: int) -> float:
+def pairs_of(lines: AnyArray, lengths: bool, n: int) -> float:
     """The sum of squares of the numbers of entries of n rows, halved: of `indptr`, or of the rows of all."""
     if lengths:
         steps = (lines[s : s + CHUNK + 1] for s in range(0, n, CHUNK))
@@ -117,7 +117,7 @@ def keeps_digits(problem: Problem, dense: bool, screening: str) -> bool:
     return digits and problem.filled is None
 
 
-def with_matrix(problem: Problem, A: NDArray[Any], passes: int) -> Problem:
+def with_matrix(problem: Problem, A: AnyArray, passes: int) -> Problem:
     """The problem of data whose operator is the matrix A now."""
     A = np.ascontiguousarray(A, problem.operator.dtype)
     told = partial(Screening, "gram", float(passes))
@@ -125,9 +125,7 @@ def with_matrix(problem: Problem, A: NDArray[Any], passes: int) -> Problem:
     return replaced(problem, operator=operator, cost=problem.p, screening=told, form=False, data=problem)
 
 
-def with_moments(
-    problem: Problem, found: Statistics, M: NDArray[np.float64], treatment: Standardization
-) -> Problem:
+def with_moments(problem: Problem, found: Statistics, M: Array, treatment: Standardization) -> Problem:
     """The same from the products of rows about their means, which one pass found with the statistics."""
     if not treatment.center or treatment.mean is not None:
         d = found.mean if treatment.mean is None else found.mean - treatment.mean
@@ -154,7 +152,7 @@ def is_rounding(problem: Problem, variance: float) -> bool:
 # ---- leading eigenvectors of an operator ----------------------------------------------------------------
 
 
-def leading_vectors(problem: Problem, r: int) -> NDArray[np.float64]:
+def leading_vectors(problem: Problem, r: int) -> Array:
     """The r leading eigenvectors of the operator; fewer, with a warning, where its rank is smaller."""
     if problem.diagonal is not None and not problem.diagonal.any():
         raise ValueError(problem.emptiness)
@@ -190,12 +188,12 @@ def negligible(problem: Problem, first: float = 0.0) -> float:
     return 1e3 * float(np.finfo(problem.operator.dtype).eps) * total
 
 
-def dense_shares(problem: Problem, r: int) -> NDArray[np.float64]:
+def dense_shares(problem: Problem, r: int) -> Array:
     """Shares of the total variance of the r leading ordinary components; 0 beyond the rank."""
     return _shares_of(problem, r)()
 
 
-def _shares_of(problem: Problem, r: int) -> Callable[[], NDArray[np.float64]]:
+def _shares_of(problem: Problem, r: int) -> Callable[[], Array]:
     """The same as a function, which keeps no more than products of variables or of samples."""
     assert problem.diagonal is not None
     total = float(problem.diagonal.sum())
@@ -208,7 +206,7 @@ def _shares_of(problem: Problem, r: int) -> Callable[[], NDArray[np.float64]]:
         return lambda: _shares(values, total, r)
     products = op.submatrix(np.arange(op.p)) if square else op.outer()
 
-    def eigenvalues() -> NDArray[np.float64]:
+    def eigenvalues() -> Array:
         ascending = np.asarray(np.linalg.eigvalsh(products.astype(np.float64)), np.float64)
         return ascending[: -r - 1 : -1]
 
@@ -216,19 +214,19 @@ def _shares_of(problem: Problem, r: int) -> Callable[[], NDArray[np.float64]]:
     return lambda: _shares(eigenvalues() if small else interruptible(eigenvalues), total, r)
 
 
-def _shares(values: NDArray[np.float64], total: float, r: int) -> NDArray[np.float64]:
+def _shares(values: Array, total: float, r: int) -> Array:
     shares = np.zeros(r)
     shares[: len(values)] = np.maximum(values, 0) / total
     return shares
 
 
-def cheap_dense_shares(problem: Problem, r: int) -> NDArray[np.float64] | None:
+def cheap_dense_shares(problem: Problem, r: int) -> Array | None:
     """The same where they take some milliseconds, else None."""
     later = shares_when_asked(problem, r)
     return None if later is None else later()
 
 
-def shares_when_asked(problem: Problem, r: int) -> Callable[[], NDArray[np.float64]] | None:
+def shares_when_asked(problem: Problem, r: int) -> Callable[[], Array] | None:
     """What computes them, where that takes some milliseconds, else None."""
     order = min(problem.p, problem.n_samples or problem.p)
     entries = problem.cost if order == problem.p else order * problem.p  # products of rows fill sparse ones

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._labels import joined
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
-from .._types import Array, Index, MatrixLike, Weights
+from .._types import AnyArray, Array, Index, MatrixLike, Weights
 from .._validation import check_weights, float_type, number, real_array
 from .block_tasks import as_kernel_input, merged_moments, moments, squares_of_scores, statistics
 from .blocks import RowBlocks, locate_not_finite
@@ -251,7 +251,7 @@ class Moments(RowBlocks):
         """Refused, because the rows are not known."""
         return next(self.results(None))  # which raises
 
-    def rows(self, index: Index) -> NDArray[Any]:
+    def rows(self, index: Index) -> AnyArray:
         """Refused, because the rows are not known."""
         return next(self.results(None))
 

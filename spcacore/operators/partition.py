@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
-from .._types import Array, Index, MatrixLike
+from .._types import AnyArray, Array, Index, MatrixLike
 from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
 from . import gram
 from .base import Affine, DataStorage
@@ -128,7 +127,7 @@ class BlockData(DataStorage):
     dtype: np.dtype[Any]
     names: tuple[str, ...] | None
     cost: int
-    size: NDArray[Any]
+    size: AnyArray
     blocks: RowBlocks
 
     has_gram = dense = one_pass = True
@@ -207,7 +206,7 @@ class BlockData(DataStorage):
         return problem
 
 
-def scores(X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None) -> Any:
+def scores(X: Any, loadings: AnyArray, mean: AnyArray | None, scale: AnyArray | None) -> Any:
     """((X - mean) / scale) @ loadings; of a dask array, a dask array."""
     blocks, (index, V, shift) = _factors(X, loadings, mean, scale)
     dtype = np.result_type(float_type(blocks.dtype), V)
@@ -215,7 +214,7 @@ def scores(X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDA
 
 
 def products_of_scores(
-    X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None,
+    X: Any, loadings: AnyArray, mean: AnyArray | None, scale: AnyArray | None,
     weight: Array | None,
 ) -> Array:  # fmt: skip
     """T' diag(weight) T of the scores T, in one pass."""
@@ -227,8 +226,8 @@ def products_of_scores(
 
 
 def _factors(
-    X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None
-) -> tuple[RowBlocks, tuple[Index, NDArray[Any], NDArray[Any] | None]]:
+    X: Any, loadings: AnyArray, mean: AnyArray | None, scale: AnyArray | None
+) -> tuple[RowBlocks, tuple[Index, AnyArray, AnyArray | None]]:
     """What makes scores of a block: the variables in use, what multiplies these, and what is subtracted."""
     blocks = row_blocks(X)
     check_shape(blocks, "X", "m", len(loadings))

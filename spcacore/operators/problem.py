@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._messages import counted, warn
 from .._records import record, replaced
-from .._types import Index
+from .._types import AnyArray, Index
 from .._validation import default_cardinality
 from ..supports.admissible import Supports
 
@@ -121,18 +120,18 @@ class Problem:
 
     operator: _core.Operator
     n_samples: int | None
-    diagonal: NDArray[Any] | None
+    diagonal: AnyArray | None
     exponent: int
-    moment: NDArray[Any] | None
+    moment: AnyArray | None
     floor: float
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
+    mean: AnyArray | None
+    scale: AnyArray | None
     names: tuple[str, ...] | None
     cost: int
     supports: Supports
-    weight: NDArray[Any] | None = None
-    row_weight: NDArray[Any] | None = None
-    degree_weight: NDArray[Any] | None = None
+    weight: AnyArray | None = None
+    row_weight: AnyArray | None = None
+    degree_weight: AnyArray | None = None
     range: float = 1.0
     total_weight: float | None = None
     screening: Callable[[], Screening] = Screening
@@ -225,7 +224,7 @@ class Problem:
             return np.ldexp(value, -self.exponent)
 
 
-def of_matrix(problem: Problem, A: NDArray[Any], supports: Supports | None = None) -> Problem:
+def of_matrix(problem: Problem, A: AnyArray, supports: Supports | None = None) -> Problem:
     """The problem of some variables, whose operator is A of them; any of them, if nothing is said."""
     operator = _core.dense(np.ascontiguousarray(A), True, None, None, 1.0, 1.0)
     diagonal = A.diagonal().copy()
@@ -258,12 +257,12 @@ class MissingData:
         Columns of the copy by their number, as they were before `subtract` changed them.
     """
 
-    source: NDArray[Any]
-    array: NDArray[Any]
+    source: AnyArray
+    array: AnyArray
     range: float
-    replaced: dict[int, NDArray[Any]]
+    replaced: dict[int, AnyArray]
 
-    def subtract(self, image: NDArray[Any], index: Index, value: NDArray[Any]) -> NDArray[Any]:
+    def subtract(self, image: AnyArray, index: Index, value: AnyArray) -> AnyArray:
         """Take `image value'` from the observed entries; the new variances of these columns are returned."""
         variances = np.empty(len(index))
         unit = self.range * self.range

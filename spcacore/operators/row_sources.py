@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._labels import columns_of
 from .._messages import counted
+from .._types import AnyArray
 from .._validation import float_type, is_row_blocks, is_sparse, real_array
 
 __all__ = [
@@ -128,7 +128,7 @@ class SlicedTable(_Source):
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
         self._between(0, 1)  # names the columns that are no numbers
 
-    def _between(self, start: int, stop: int) -> NDArray[Any]:
+    def _between(self, start: int, stop: int) -> AnyArray:
         if hasattr(self.table, "iloc"):
             part = self.table.iloc[start:stop]
         else:
@@ -164,7 +164,7 @@ class PiecedTable(_Source):
         self.readers, self._known = [read for _, read in pieces], -1
         self._table: Any = None
 
-    def _between(self, start: int, stop: int) -> NDArray[Any]:
+    def _between(self, start: int, stop: int) -> AnyArray:
         rows = [np.empty((0, self.shape[1]), self.dtype)]
         for i, (first, last) in enumerate(pairwise(self.cuts)):
             if first < stop and start < last:

@@ -21,7 +21,7 @@ from .._limits import (
     SCREENING_SHARE,
 )
 from .._records import record
-from .._types import Array
+from .._types import AnyArray, Array
 from .problem import Screening
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Plan:
         return self.mode != "shadow"
 
 
-def plan(a: NDArray[Any], screening: str) -> Plan | None:
+def plan(a: AnyArray, screening: str) -> Plan | None:
     """How to screen the dense data `a`; None is the plain path."""
     n, p = a.shape
     if screening == "none":
@@ -89,9 +89,7 @@ def available_memory() -> float:
         return math.inf
 
 
-def screened(
-    problem: Problem, plan: Plan, a: NDArray[Any], sums: Array, size: NDArray[np.float32]
-) -> Problem:
+def screened(problem: Problem, plan: Plan, a: AnyArray, sums: Array, size: NDArray[np.float32]) -> Problem:
     """The problem of the dense data `a` with an operator that screens its columns.
 
     `sums` and `size` are what `_core.dense_statistics` returned.
@@ -103,7 +101,7 @@ def screened(
 
 
 def _screen(
-    problem: Problem, plan: Plan, a: NDArray[Any], sums: Array, size: NDArray[np.float32]
+    problem: Problem, plan: Plan, a: AnyArray, sums: Array, size: NDArray[np.float32]
 ) -> _core.Screen:
     """The bounds of each column z = factor (x - mean) that screen.c asks for."""
     mean, diagonal, moment = problem.mean, problem.diagonal, problem.moment

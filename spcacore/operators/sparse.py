@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .._validation import float_type, is_sparse, raise_not_finite
 from ..linalg.scaling import exponent_of, power_of_two_scale
 from .base import Affine, CovarianceStorage, DataStorage
@@ -29,15 +28,13 @@ __all__ = ["CompressedCovariance", "CompressedData", "canonical_arrays", "compre
 # ---- sparse matrices: checks before any kernel follows their indices, and columns in random order -------
 
 
-def canonical_arrays(
-    X: Any, turn: bool = False
-) -> tuple[Any, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+def canonical_arrays(X: Any, turn: bool = False) -> tuple[Any, tuple[AnyArray, AnyArray, AnyArray]]:
     """CSR or CSC with ascending indices, and (data, indices, indptr) as the kernels read them."""
     X = compressed(X, turn=turn)
     return X, _kernel_arrays(X)
 
 
-def _kernel_arrays(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _kernel_arrays(X: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
     """(data, indices, indptr) of a sound matrix as the kernels read them."""
     with np.errstate(over="ignore", under="ignore"):  # of long doubles
         data = np.require(X.data, float_type(X.dtype), ["C", "A"])
@@ -142,7 +139,7 @@ class CompressedData(DataStorage):
     """A matrix in CSR or CSC, of which nothing is copied; others become CSR."""
 
     matrix: Any
-    arrays: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+    arrays: tuple[AnyArray, AnyArray, AnyArray]
     row_major: Any
     shape: tuple[int, int]
     dtype: np.dtype[Any]
@@ -205,7 +202,7 @@ class CompressedCovariance(CovarianceStorage):
     """A symmetric matrix in CSR or CSC; `definite` refuses an indefinite one."""
 
     matrix: Any
-    arrays: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+    arrays: tuple[AnyArray, AnyArray, AnyArray]
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     cost: int
@@ -237,7 +234,7 @@ class CompressedCovariance(CovarianceStorage):
             refuse_indefinite(whole, largest, excess, largest * relative)
         return largest
 
-    def diagonal(self) -> NDArray[Any]:
+    def diagonal(self) -> AnyArray:
         return np.asarray(self.matrix.diagonal().astype(self.dtype))
 
     def operator(self, affine: Affine) -> _core.Operator:

@@ -7,13 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CHUNK, WEIGHTED_CHUNK
 from .._messages import counted
 from .._records import record
-from .._types import Array, Index, Mask
+from .._types import AnyArray, Array, Index, Mask
 from .._validation import check_sample_weight
 from ..linalg.scaling import power_of_two_scales
 
@@ -78,13 +77,13 @@ class Standardization:
         """Divisor of the covariance."""
         return self.total_weight - 1 if self.sample_weight is not None else max(self.total_weight - 1, 1)
 
-    def without_excluded(self, weight: NDArray[Any] | None, dtype: np.dtype[Any]) -> NDArray[Any] | None:
+    def without_excluded(self, weight: AnyArray | None, dtype: np.dtype[Any]) -> AnyArray | None:
         """What multiplies each column, 0 for those that are excluded; None stands for ones."""
         if self.excluded is None:
             return weight
         return np.where(self.excluded, 0, 1 if weight is None else weight).astype(dtype)
 
-    def row_weight(self, dtype: np.dtype[Any]) -> NDArray[Any] | None:
+    def row_weight(self, dtype: np.dtype[Any]) -> AnyArray | None:
         """u of F = diag(u) (X - 1 mean'): with `u^2 = w (n - 1) / degrees`, A = F'F / (n - 1)."""
         if self.sample_weight is None:
             return None
@@ -150,7 +149,7 @@ def unit_of(size: Array, index: Index, treatment: Standardization) -> Array:
     return power_of_two_scales(size)
 
 
-def dense_statistics(x: NDArray[Any], weight: Array | None = None) -> Statistics | None:
+def dense_statistics(x: AnyArray, weight: Array | None = None) -> Statistics | None:
     """Of dense rows; None where they have no weight, or there are none."""
     if len(x) == 0:
         return None
@@ -177,7 +176,7 @@ def dense_statistics(x: NDArray[Any], weight: Array | None = None) -> Statistics
     return Statistics(across[0].n, x.size, mean, square, low, high)
 
 
-def dense_moments(x: NDArray[Any]) -> tuple[Statistics, Array | None]:
+def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:
     """`dense_statistics` of some rows, and (X - 1 mean')' (X - 1 mean') from the same read.
 
     None in place of that where squares in the precision of X leave the number range.
@@ -223,9 +222,9 @@ def _not_finite(p: int, stored: int) -> Statistics:
 def compressed_statistics(
     shape: tuple[int, int],
     row_major: bool,
-    data: NDArray[Any],
-    indices: NDArray[Any],
-    indptr: NDArray[Any],
+    data: AnyArray,
+    indices: AnyArray,
+    indptr: AnyArray,
     weight: Array | None = None,
 ) -> Statistics | None:
     """Of sparse rows, as `dense_statistics`."""
@@ -264,7 +263,7 @@ def compressed_statistics(
     return Statistics(total, data.size, mean, np.where(square < 0, 0, square), low, high)
 
 
-def entries(row_major: bool, data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any]) -> Any:
+def entries(row_major: bool, data: AnyArray, indices: AnyArray, indptr: AnyArray) -> Any:
     """Stored entries with their rows and columns, some lines at a time."""
     first, lines = 0, len(indptr) - 1
     while first < lines:

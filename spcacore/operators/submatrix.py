@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -16,7 +14,7 @@ from .._limits import (
     SUBMATRIX_ORDER,
     SUBMATRIX_WORK,
 )
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .problem import Problem
 
 __all__ = ["KeptRows", "Rows", "columns_cost", "columns_of", "largest_submatrix", "rows_of", "whole_matrix"]
@@ -31,7 +29,7 @@ def largest_submatrix(op: _core.Operator) -> int:
     return min(SUBMATRIX_ORDER, SUBMATRIX_ENTRIES // op.m, int((SUBMATRIX_WORK / op.m) ** 0.5))
 
 
-def columns_of(op: _core.Operator, index: Index) -> NDArray[Any]:
+def columns_of(op: _core.Operator, index: Index) -> AnyArray:
     """A[:, index]; of a stored matrix each column by itself, since products would read all of it."""
     if op.symmetric_form and not op.by_passes:
         W, one = np.empty((op.p, len(index)), op.dtype, order="F"), np.ones(1, op.dtype)
@@ -49,7 +47,7 @@ def columns_cost(problem: Problem) -> float:
     return COLUMN_PASSES * p * p if problem.operator.symmetric_form else 2.0 * p * problem.cost
 
 
-def rows_of(op: _core.Operator, S: Index) -> NDArray[Any]:
+def rows_of(op: _core.Operator, S: Index) -> AnyArray:
     """A[S, :]."""
     C = np.empty((len(S), op.p), op.dtype)
     step = max(len(S), 1) if op.by_passes else 1 if op.symmetric_form else 4  # of data, four in one read
@@ -70,13 +68,13 @@ class Rows:
     op: _core.Operator
 
     def __init__(self, op: _core.Operator) -> None:
-        self.op, self._known = op, dict[int, NDArray[Any]]()
+        self.op, self._known = op, dict[int, AnyArray]()
 
     def would_read(self, S: Index) -> bool:
         """Whether more of them would be computed from data than one product costs."""
         return not self.op.symmetric_form and len(self._known.keys() & S.tolist()) < len(S) - 4
 
-    def of(self, S: Index) -> NDArray[Any]:
+    def of(self, S: Index) -> AnyArray:
         """A[S, :]."""
         new = [j for j in S.tolist() if j not in self._known]
         if (len(self._known) + len(new)) * self.op.p > ROWS_ENTRIES:

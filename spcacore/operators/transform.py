@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CACHED_ENTRIES
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .._validation import check_shape, is_operator, is_row_blocks, is_sparse, raise_not_finite, real_array
 from .dense import has_blas_layout
 from .problem import Problem
@@ -20,13 +19,13 @@ __all__ = ["fitted_scores", "products_of_scores", "scores"]
 
 def scores(
     X: Any,
-    loadings: NDArray[Any],
-    mean: NDArray[Any] | None,
-    scale: NDArray[Any] | None,
-    row_weight: NDArray[Any] | None = None,
+    loadings: AnyArray,
+    mean: AnyArray | None,
+    scale: AnyArray | None,
+    row_weight: AnyArray | None = None,
     sound: bool = False,
     missing: bool = False,
-) -> NDArray[Any]:
+) -> AnyArray:
     """((diag(row_weight) X - mean) / scale) @ loadings, reading only the columns that some loading uses.
 
     Where sparse X is known to be `sound` and finite, it is not looked through for that. With `missing`,
@@ -79,7 +78,7 @@ def scores(
 
 
 def products_of_scores(
-    X: Any, loadings: NDArray[Any], mean: NDArray[Any] | None, scale: NDArray[Any] | None,
+    X: Any, loadings: AnyArray, mean: AnyArray | None, scale: AnyArray | None,
     weight: Array | None,
 ) -> Array:  # fmt: skip
     """T' diag(weight) T of the scores T, in float64; of data in blocks of rows where these are."""
@@ -91,7 +90,7 @@ def products_of_scores(
     return T.T @ (T if weight is None else T * weight[:, None])
 
 
-def _dense_scores(a: NDArray[Any], used: Index, about: NDArray[Any], V: NDArray[Any]) -> NDArray[Any]:
+def _dense_scores(a: AnyArray, used: Index, about: AnyArray, V: AnyArray) -> AnyArray:
     """(a[:, used] - about) @ V, by one read where `a` need not be copied; else some rows at a time are."""
     dtype = np.result_type(a, about, V)
     out = np.empty((len(a), V.shape[1]), dtype)
@@ -123,7 +122,7 @@ def _below_overflow(dtype: np.dtype[Any]) -> float:
     return 2.0 ** -(np.finfo(dtype).maxexp // 8)
 
 
-def fitted_scores(X: Any, problem: Problem, loadings: NDArray[Any]) -> NDArray[Any] | None:
+def fitted_scores(X: Any, problem: Problem, loadings: AnyArray) -> AnyArray | None:
     """Those of the rows that the problem was made of, a missing entry taken as the mean.
 
     None of a covariance, and of rows in blocks, which would be read once more.

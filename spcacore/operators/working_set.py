@@ -9,14 +9,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import COLUMN_REFERENCES, WORKING_SET_BYTES, WORKING_SET_LANES, WORKING_SET_PAIRS
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from ..supports.admissible import Supports
 from .gram import keeps_digits
 from .problem import Problem, Screening
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["ColumnBounds", "CompressedWorkingSet", "Vector", "WorkingSet"]
 
 
-Vector = tuple[Index, NDArray[Any], float]  # the nonzeros of x, and a level of |A x|
+Vector = tuple[Index, AnyArray, float]  # the nonzeros of x, and a level of |A x|
 
 
 class WorkingSet:
@@ -125,12 +124,12 @@ class WorkingSet:
         """Of the bytes of X, those that are read for these columns."""
         return len(index) / len(self.position)
 
-    def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
+    def _products(self, w: int, new: Index, out: AnyArray) -> None:
         """A[new, W], of which `new` are the last."""
         self.operator.columns(new, self._columns[w : len(self.index)])
         self._multiply(w, self.operator.factor, out)
 
-    def _multiply(self, w: int, factor: float, out: NDArray[Any]) -> None:
+    def _multiply(self, w: int, factor: float, out: AnyArray) -> None:
         """A[new, W] of the columns that have joined."""
         columns = self._columns[: len(self.index)]
         _core.matrix_product(columns[w:], columns[:w], factor, out[:, :w])
@@ -196,7 +195,7 @@ class WorkingSet:
             restricted = restricted.deflate(index, entries, noise)
         return inside, restricted
 
-    def submatrix(self, problem: Problem, state: DeflatedOperator, index: Index) -> NDArray[Any] | None:
+    def submatrix(self, problem: Problem, state: DeflatedOperator, index: Index) -> AnyArray | None:
         """A[index, index] after deflation, of variables that ascend; None if there is no room for them."""
         active = np.unique(np.concatenate([index, *(removed for removed, _ in state.loadings)]))
         if len(self.index) + len(active) > self.most or not self.admit(active):
@@ -222,7 +221,7 @@ class WorkingSet:
 
     def _above(
         self, operator: _core.Operator, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]
-    ) -> list[tuple[Index, NDArray[Any]]]:
+    ) -> list[tuple[Index, AnyArray]]:
         """Of each x the variables where |A x| exceeds its level, of the active ones perhaps not all, and A x
         there."""
         if self.bounds is not None and state.by_loadings:
@@ -234,7 +233,7 @@ class WorkingSet:
         return [operator.above(*x) for x in vectors]
 
 
-def _symmetric(matrix: NDArray[Any]) -> _core.Operator:
+def _symmetric(matrix: AnyArray) -> _core.Operator:
     return _core.dense(matrix, True, None, None, 1.0, 1.0)
 
 
@@ -286,7 +285,7 @@ class CompressedWorkingSet(WorkingSet):
         stored = np.diff(self._matrix.indptr)[first].sum(dtype=np.float64)
         return bool(stored < WORKING_SET_PAIRS * self.operator.n * len(first))
 
-    def _products(self, w: int, new: Index, out: NDArray[Any]) -> None:
+    def _products(self, w: int, new: Index, out: AnyArray) -> None:
         if self._columns.shape[1] > 0:
             return super()._products(w, new, out)
         gram = self.operator.gram(np.concatenate((new, self.index[:w])), None, len(new))
@@ -332,8 +331,8 @@ class ColumnBounds:
         self.last, self.product = np.zeros(operator.p, np.intp), np.zeros(operator.p)
 
     def above(
-        self, operator: _core.Operator, inside: Index, index: Index, entries: NDArray[Any], level: float
-    ) -> tuple[Index, NDArray[Any]]:
+        self, operator: _core.Operator, inside: Index, index: Index, entries: AnyArray, level: float
+    ) -> tuple[Index, AnyArray]:
         """Positions and values of the entries |A x| above the level, but for those inside.
 
         The operator is that of the data with some components removed, whose supports are inside.
@@ -359,7 +358,7 @@ class ColumnBounds:
         self.read = 0
         return share
 
-    def _bounds(self, columns: Index, f: NDArray[np.float64], size: float) -> NDArray[np.float64]:
+    def _bounds(self, columns: Index, f: Array, size: float) -> Array:
         c = np.abs(self.direction @ f)
         rest = np.sqrt(np.maximum(size**2 - c**2, 0) + 1e-10 * size**2)  # the second term: rounding of c
         last = self.last[columns]
@@ -368,7 +367,7 @@ class ColumnBounds:
         bound += self.slack[columns] * size
         return bound
 
-    def _remember(self, direction: NDArray[np.float64], columns: Index, product: NDArray[Any]) -> None:
+    def _remember(self, direction: Array, columns: Index, product: AnyArray) -> None:
         """In the place of the oldest."""
         place = 1 + self.made % (len(self.direction) - 1)
         self.made += 1

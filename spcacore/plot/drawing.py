@@ -6,10 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._rendering import shortened
-from .._types import Array
+from .._types import AnyArray, Array
 from .._validation import integer, real_array
 from ..readable import HasLoadings, labels, loadings_in
 from ..results import check_names
@@ -117,7 +116,7 @@ def points_per_row(ax: Any, m: int) -> float:
     return ax.get_window_extent().height / ax.figure.dpi * 72 / max(m, 1)
 
 
-def label_rows(ax: Any, names: list[str], weight: NDArray[Any] | None = None) -> int:
+def label_rows(ax: Any, names: list[str], weight: AnyArray | None = None) -> int:
     """Names beside the rows, in letters that fit; how many.
 
     Where letters for all would be too small to read, rows of large weight have names, as many as there is

@@ -7,12 +7,12 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._docstrings import filled
 from .._messages import counted
 from .._rendering import shortened
-from .._types import Array, Index, MatrixLike
+from .._types import AnyArray, Array, Index, MatrixLike
 from .._validation import integer, real_array
 from ..readable import as_result, is_table
 from . import drawing
@@ -150,7 +150,7 @@ def _draw_points(ax: Axes, Z: Array, colored: tuple[Any, Any], labels: Any) -> N
         ax.scatter(*Z.T, color="0.6", **style)
 
 
-def _draw_arrows(ax: Axes, Z: Array, V: NDArray[Any]) -> Array:
+def _draw_arrows(ax: Axes, Z: Array, V: AnyArray) -> Array:
     """Of the loadings of variables, as long as the points reach; where they end."""
     reach, size = abs(Z).max(axis=0), abs(V).max(axis=0, initial=0)
     fits = [a / b for a, b in zip(reach, size, strict=True) if a > 0 and b > 0]
@@ -165,7 +165,7 @@ def _draw_arrows(ax: Axes, Z: Array, V: NDArray[Any]) -> Array:
     return tips
 
 
-def _scores(result: Any, source: Any, p: int, r: int) -> NDArray[Any]:
+def _scores(result: Any, source: Any, p: int, r: int) -> AnyArray:
     """As given, or of the data given."""
     shape = getattr(source, "shape", None) or np.shape(source)
     if len(shape) == 2 and shape[1] == p:
@@ -197,7 +197,7 @@ def _numbers(labels: Any, n: int) -> Array | None:
     return values if len(known) > len(_STYLES) or np.any(known != np.rint(known)) else None
 
 
-def _scatter_numbers(ax: Any, Z: NDArray[Any], values: Array, style: dict[str, Any], title: str) -> None:
+def _scatter_numbers(ax: Any, Z: AnyArray, values: Array, style: dict[str, Any], title: str) -> None:
     """From dark to light, but for what the background would hide."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
@@ -227,9 +227,7 @@ def _classes(labels: Any, n: int) -> tuple[list[str], Index]:
     return [str(kind) for kind in kinds], member
 
 
-def _scatter_classes(
-    ax: Any, Z: NDArray[Any], kinds: list[str], member: Index, style: dict[str, Any]
-) -> None:
+def _scatter_classes(ax: Any, Z: AnyArray, kinds: list[str], member: Index, style: dict[str, Any]) -> None:
     drawn = []
     for c, (marker, color) in zip(range(len(kinds)), _STYLES):  # noqa: B905
         drawn.append(ax.scatter(*Z[member == c].T, color=color, marker=marker, alpha=0.75, **style))
@@ -269,7 +267,7 @@ def _label_tips(ax: Any, tips: Array, names: list[str]) -> None:
         longest = max(len(names[j]) for j in members)
         half = np.array([drawing.LETTER_WIDTH * size * longest / 2, (0.1 + 0.6 * len(members)) * size])
         angle = math.atan2(*(at[i] - origin)[::-1])
-        best: tuple[float, NDArray[Any], int] | None = None
+        best: tuple[float, AnyArray, int] | None = None
         for reach in (3, 9, 16, 24, 33, 44, 56):
             for turn in (0, 25, -25, 50, -50, 90, -90):
                 way = np.array([math.cos(angle + math.radians(turn)), math.sin(angle + math.radians(turn))])

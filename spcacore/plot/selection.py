@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._docstrings import filled
 from .._limits import LOG_SPAN
 from .._messages import counted
 from .._rendering import shortened
-from .._types import Array
+from .._types import AnyArray, Array
 from .._validation import LARGEST, integer, real_array
 from ..selection.stability_result import Stability
 from . import drawing
@@ -139,7 +138,7 @@ def path(
     return ax
 
 
-def _draw_path(ax: Any, source: Any, values: NDArray[Any], order: NDArray[Any]) -> Array:
+def _draw_path(ax: Any, source: Any, values: AnyArray, order: AnyArray) -> Array:
     shares = 100 * np.asarray(source.explained_variance_ratio, np.float64)
     total, r = shares.sum(axis=1), shares.shape[1]
     x = values[order]
@@ -172,7 +171,7 @@ def _draw_path(ax: Any, source: Any, values: NDArray[Any], order: NDArray[Any]) 
     return total
 
 
-def _draw_selection(ax: Any, source: Any, values: NDArray[Any], order: NDArray[Any]) -> Array:
+def _draw_selection(ax: Any, source: Any, values: AnyArray, order: AnyArray) -> Array:
     score = np.asarray(source.score, np.float64)
     error = None if source.standard_error is None else np.asarray(source.standard_error, np.float64)
     ax.plot(values[order], score[order], "o-", color=drawing.SPARSE, markersize=4.5, label="score")
@@ -230,7 +229,7 @@ def _finish(ax: Any, parameter: str, which: str) -> None:
     drawing.hide_spines(ax)
 
 
-def _value_axis(ax: Any, values: NDArray[Any]) -> None:
+def _value_axis(ax: Any, values: AnyArray) -> None:
     """Logarithmic where the values span decades; ticks that read as numbers."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
@@ -245,7 +244,7 @@ def _value_axis(ax: Any, values: NDArray[Any]) -> None:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _value_list(values: NDArray[Any]) -> str:
+def _value_list(values: AnyArray) -> str:
     shown = [f"{value:g}" for value in values]
     return ", ".join(shown if len(shown) <= 8 else [*shown[:4], "...", *shown[-2:]])
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._docstrings import filled
 from .._messages import counted
 from .._rendering import shortened
-from .._types import Array, Kind, OperatorLike
+from .._types import AnyArray, Array, Kind, OperatorLike
 from .._validation import check_choice, real_array
 from ..models.comparison import Comparison, compare, option_of
 from ..models.variance import checked_loadings, operator_variances
@@ -215,7 +215,7 @@ def comparison(
     return ax
 
 
-def _group_of_each(matched: NDArray[Any], r: int) -> NDArray[Any]:
+def _group_of_each(matched: AnyArray, r: int) -> AnyArray:
     """The group of each component: that of the one it is matched with, or one after all r of these."""
     alone = matched < 0
     return np.where(alone, r - 1 + np.cumsum(alone), matched)
@@ -234,7 +234,7 @@ def _known_shares(dense: Any) -> Array:
 
 
 def _computed_shares(
-    X: Any, V: NDArray[Any], wanted: bool, options: dict[str, Any]
+    X: Any, V: AnyArray, wanted: bool, options: dict[str, Any]
 ) -> tuple[Array, Array | None]:
     """Of r ordinary principal components, and if wanted of these loadings."""
     problem = as_problem(X, definite=False, **options)

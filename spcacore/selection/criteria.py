@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._messages import counted, few
 from .._records import record
-from .._types import Array, Grid, MatrixLike, ModelLike, OperatorLike, RandomSource, Rule, Weights
+from .._types import AnyArray, Array, Grid, MatrixLike, ModelLike, OperatorLike, RandomSource, Rule, Weights
 from .._validation import check_choice, integer, is_row_blocks, require_memory
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import check_jobs
@@ -82,7 +81,7 @@ class SparsitySelection(Judged, ByValue):
 
     parameter: str
     criterion: str
-    values: NDArray[Any]
+    values: AnyArray
     score: Array
     standard_error: Array | None
     scores: Array | None
@@ -484,7 +483,7 @@ class _Criterion:
         return self.selection(plan.parameter, plan.values, scored, *_largest(*scored[:2]), path)
 
     def selection(
-        self, parameter: str, values: NDArray[Any], scored: _Scored, best: int, one_se: int,
+        self, parameter: str, values: AnyArray, scored: _Scored, best: int, one_se: int,
         path: SparsityPath | None,
     ) -> SparsitySelection:  # fmt: skip
         chosen = one_se if self.rule == "one_se" else best

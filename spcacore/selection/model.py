@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._asked import SPARSITY, as_method, as_ratio_search, sparsity_asked, with_sparsity
 from .._limits import GRID_CARDINALITY, GRID_VALUES
 from .._messages import brief, counted, elsewhere, instead_of, listed
 from .._records import record, replaced
+from .._types import AnyArray
 from .._validation import (
     column_names,
     integer,
@@ -360,17 +360,17 @@ def _shown(value: Any) -> str:
 class NamedArray:
     """An array with the names of its columns."""
 
-    array: NDArray[Any]
+    array: AnyArray
     columns: tuple[str, ...] | None
 
-    def __init__(self, array: NDArray[Any], columns: tuple[str, ...] | None):
+    def __init__(self, array: AnyArray, columns: tuple[str, ...] | None):
         self.array, self.columns = array, columns
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.array.shape
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> AnyArray:
         return self.array
 
 
@@ -392,7 +392,7 @@ def plain_rows(X: Any) -> Any:
 # ---- values of the sparsity that are tried: of all components, or of each given the choices for earlier ones
 
 
-Grid = tuple[str, NDArray[Any], list[NDArray[Any]] | None]
+Grid = tuple[str, AnyArray, list[AnyArray] | None]
 
 
 def refuse_nested(grid: Any) -> None:
@@ -454,7 +454,7 @@ def _check_parameter(model: Model, parameter: Any) -> None:
         raise TypeError(f"grid[{parameter!r}]: {what} takes {listed(takes)}, not {parameter}")
 
 
-def _default(model: Model, parameter: str, X: Any) -> NDArray[Any]:
+def _default(model: Model, parameter: str, X: Any) -> AnyArray:
     if parameter == "penalty":
         raise TypeError("grid must be given: a sequence of numbers, the penalties")
     most = min(_variables(X), GRID_CARDINALITY)
@@ -464,7 +464,7 @@ def _default(model: Model, parameter: str, X: Any) -> NDArray[Any]:
     return np.unique(np.geomspace(1, most, GRID_VALUES).round().astype(np.intp))
 
 
-def _checked_value(values: Any, name: str, parameter: str) -> NDArray[Any]:
+def _checked_value(values: Any, name: str, parameter: str) -> AnyArray:
     values = several(values, name, "numbers, one for each choice", ": there is nothing to choose from")
     whole = parameter == "cardinality"
     for i, value in enumerate(values):

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._limits import HELD_OUT_ENTRIES
 from .._messages import counted, quiet, warn
 from .._records import record
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .._validation import as_seed, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import Report, in_threads
@@ -58,8 +57,8 @@ class Plan:
 
     model: Model
     parameter: str
-    grids: list[NDArray[Any]] | None
-    values: NDArray[Any]
+    grids: list[AnyArray] | None
+    values: AnyArray
 
     problem: Problem
     r: int
@@ -183,7 +182,7 @@ class SearchPlan(Plan):
     counting: bool
     model: Model
     parameter: str
-    grids: list[NDArray[Any]] | None
+    grids: list[AnyArray] | None
     solver: Any
     r: int
     method: str
@@ -303,7 +302,7 @@ class FitPlan(Plan):
 
     seed: int
     method: str
-    values: NDArray[Any]
+    values: AnyArray
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any):
         if model.keywords.get("kind", "data") != "data":
@@ -346,13 +345,13 @@ class FitPlan(Plan):
         return tuple(results), self.shares(self.problem, found)
 
 
-def _rows_of(grids: list[NDArray[Any]]) -> list[list[Any]]:
+def _rows_of(grids: list[AnyArray]) -> list[list[Any]]:
     """All values of all grids, one of each component in a row."""
     longest = max(len(grid) for grid in grids)
     return [[grid[min(i, len(grid) - 1)].item() for grid in grids] for i in range(longest)]
 
 
-def _solutions(loadings: NDArray[Any], problem: Problem) -> list[Solution]:
+def _solutions(loadings: AnyArray, problem: Problem) -> list[Solution]:
     """The loadings of unit length, but for those without nonzeros."""
     out = []
     for v in unit_columns(np.asarray(loadings, np.float64)).T:
@@ -374,7 +373,7 @@ def _solutions(loadings: NDArray[Any], problem: Problem) -> list[Solution]:
 # does.
 
 
-def loadings_of(problem: Problem, solutions: list[Solution]) -> NDArray[Any]:
+def loadings_of(problem: Problem, solutions: list[Solution]) -> AnyArray:
     """The solutions as columns."""
     V = np.zeros((problem.p, len(solutions)), problem.operator.dtype)
     for t, x in enumerate(solutions):
@@ -390,7 +389,7 @@ class _Units:
     scale: Array
     exponent: int = 0
 
-    def of(self, entries: NDArray[Any], columns: Any) -> Array:
+    def of(self, entries: AnyArray, columns: Any) -> Array:
         with np.errstate(over="ignore", under="ignore"):
             return np.ldexp((entries - self.mean[columns]) / self.scale[columns], self.exponent)
 
@@ -467,7 +466,7 @@ class _HeldOutRows:
         return sum(self._per_block(_predicted, used, W, noise)) / self.total
 
 
-def _roots_and_noise(problem: Problem, V: NDArray[Any]) -> tuple[Array, float]:
+def _roots_and_noise(problem: Problem, V: AnyArray) -> tuple[Array, float]:
     """The factors of the columns in W = V diag(root), and s2, which is never quite 0."""
     assert problem.diagonal is not None
     variances, total = operator_variances(problem, V, "cumulative"), float(problem.diagonal.sum())
@@ -498,7 +497,7 @@ def left_out_error(Y: Array, W: Array, noise: float) -> float:
 #     log det(WW' + s2 I) = (p - r) log s2 + log det M,   Tr((WW' + s2 I)^-1 A) = (Tr A - Tr(M^-1 W'AW))/s2.
 
 
-def schwarz_criterion(problem: Problem, V: NDArray[Any]) -> float:
+def schwarz_criterion(problem: Problem, V: AnyArray) -> float:
     """The log-likelihood of loadings of data, less `log(n)/2` for each nonzero and for s2, over n."""
     assert problem.diagonal is not None
     assert problem.n_samples is not None

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -27,7 +26,7 @@ from .._limits import (
     WORKING_SET_ENTRANTS,
 )
 from .._records import record, replaced
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .._validation import is_row_blocks, is_sparse
 from ..linalg.threads import Report
 from ..methods import TPower
@@ -90,9 +89,9 @@ class _Resample:
     def __init__(self, candidates: Index):
         self.candidates = candidates
         self.found: list[Solution] = []
-        self.columns: NDArray[Any] = np.zeros((0, 0))  # of F, one per row
+        self.columns: AnyArray = np.zeros((0, 0))  # of F, one per row
         self.inside: Any = None  # the problem of the candidates alone
-        self.loadings: NDArray[Any] = np.zeros((0, 0))  # of these
+        self.loadings: AnyArray = np.zeros((0, 0))  # of these
         self.vectors: list[Array] = []  # y of each component, of the candidates
         self.levels: list[float] = []
         self.kept = 0  # components before which no variable enters
@@ -116,7 +115,7 @@ class CandidateRefits:
         count = min(RESAMPLE_CANDIDATES * largest, problem.p)
         begin = promising_variables(problem, state, count, [request.seed, 0])
         self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in found)]))
-        self.columns: NDArray[Any] = problem.operator.columns(self.begin)
+        self.columns: AnyArray = problem.operator.columns(self.begin)
 
     @staticmethod
     def serves(problem: Problem, request: Request, X: Any) -> bool:
@@ -181,7 +180,7 @@ class CandidateRefits:
         operator = self.problem.operator
         return float(operator.factor * (operator.n - 1) / (total - 1))
 
-    def _columns(self, candidates: Index) -> NDArray[Any]:
+    def _columns(self, candidates: Index) -> AnyArray:
         """Of F, one per row."""
         if len(candidates) == len(self.begin):
             return self.columns
@@ -193,7 +192,7 @@ class CandidateRefits:
         out[new] = self.problem.operator.columns(candidates[new])
         return out
 
-    def _products(self, U: NDArray[Any], variables: Index) -> NDArray[Any]:
+    def _products(self, U: AnyArray, variables: Index) -> AnyArray:
         """A's `F'u` of each row of U, of many by matrix products: those pay for copies of the columns."""
         operator = self.problem.operator
         if len(U) < RESAMPLE_PRODUCTS and 2 * len(variables) > operator.p:
@@ -306,7 +305,7 @@ class CandidateRefits:
                 pending.append(i)
         return pending
 
-    def _outside(self, searched: list[tuple[int, _Resample]], moments: Moments) -> tuple[Index, NDArray[Any]]:
+    def _outside(self, searched: list[tuple[int, _Resample]], moments: Moments) -> tuple[Index, AnyArray]:
         """The variables that might enter a resample, and the magnitudes of their products, a row for each
         component that may change."""
         operator, tiny = self.problem.operator, float(np.finfo(float).tiny)
@@ -467,7 +466,7 @@ class WeightedRefits(Refits):
         """The result of rows of these weights."""
         return self.model.fit(*self.data, sample_weight=w, callback=tell)
 
-    def loadings(self, result: Any) -> NDArray[Any]:
+    def loadings(self, result: Any) -> AnyArray:
         return np.asarray(result.loadings)
 
     def reference(self) -> Array:
@@ -485,7 +484,7 @@ class RowRefits(WeightedRefits):
 class PairRefits(WeightedRefits):
     """Of `sparse_cca`: the variables of X, and then those of Y."""
 
-    def loadings(self, result: Any) -> NDArray[Any]:
+    def loadings(self, result: Any) -> AnyArray:
         return np.concatenate([result.loadings_x, result.loadings_y])
 
     def names(self) -> tuple[str, ...] | None:
@@ -498,7 +497,7 @@ class PairRefits(WeightedRefits):
         return tuple(names)
 
 
-def columns_of(loadings: NDArray[Any]) -> list[Sparse]:
+def columns_of(loadings: AnyArray) -> list[Sparse]:
     """The nonzeros of each column."""
     out = []
     for v in np.asarray(loadings, np.float64).T:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._messages import brief, counted, few, quiet
-from .._types import Array, Index, MatrixLike, ModelLike
+from .._types import AnyArray, Array, Index, MatrixLike, ModelLike
 from ..choice import Prior
 from ..models.components import SparsePCAResult
 from ..models.structured import StructuredPCAResult
@@ -25,7 +24,7 @@ class ByValue(Tabular):
     """A result with something for each of several values of a parameter."""
 
     parameter: str
-    values: NDArray[Any]
+    values: AnyArray
 
     def _table(self) -> Listing:
         return Listing(self.parameter, self._index(), self._columns())
@@ -81,8 +80,8 @@ class SparsityPath(ByValue):
     """
 
     parameter: str
-    values: NDArray[Any]
-    explained_variance_ratio: NDArray[Any] | None
+    values: AnyArray
+    explained_variance_ratio: AnyArray | None
     cardinality: Index
     dense_ratio: Array | None
     index_of_sparseness: Array | None

@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -20,7 +19,7 @@ from .._docstrings import filled
 from .._labels import joined, matched, same_columns, symmetric
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
-from .._types import Array, MatrixLike, Weights
+from .._types import AnyArray, Array, MatrixLike, Weights
 from .._validation import TAKES_MISSING, column_names, group_labels, integer, is_row_blocks, real_array
 from ..choice import Choice, Prior
 from ..operators.blocks import RowBlocks
@@ -293,14 +292,14 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _set(self, result: Any) -> None:
         """The attributes that all results with one matrix of loadings give."""
         self.result_ = result
-        self.components_: NDArray[Any] = result.loadings.T
+        self.components_: AnyArray = result.loadings.T
         self.n_components_: int = result.loadings.shape[1]
         self._set_iterations(result)
 
     def _set_iterations(self, result: Any) -> None:
         self.n_iter_: int = max(1, int(np.max(result.n_iter, initial=1)))
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """Scores of the rows of X: the centered and scaled rows times the loadings.
 
         {rows_to}
@@ -312,7 +311,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         return self._transformed(X)
 
-    def _transformed(self, X: Any) -> NDArray[Any]:
+    def _transformed(self, X: Any) -> AnyArray:
         """An array, whatever the container that `transform` is set to give."""
         return scores(self._new(X), self.components_.T, self.mean_, self.scale_)
 
@@ -323,11 +322,11 @@ class Invertible(Transformer):
 
     def _set(self, result: Any) -> None:
         super()._set(result)
-        self.mean_: NDArray[Any] | None = result.mean
-        self.scale_: NDArray[Any] | None = result.scale
+        self.mean_: AnyArray | None = result.mean
+        self.scale_: AnyArray | None = result.scale
         self.explained_variance_: Array = result.explained_variance
 
-    def inverse_transform(self, X: MatrixLike) -> NDArray[Any]:
+    def inverse_transform(self, X: MatrixLike) -> AnyArray:
         """Rows from their scores.
 
         For the scores `transform(X)` they are the projection of X onto the span of the components.
@@ -342,7 +341,7 @@ class Invertible(Transformer):
         S = self._scores(X)
         return self._rows(S @ np.linalg.pinv(self.components_.T).astype(S.dtype, copy=False))
 
-    def _scores(self, X: Any) -> NDArray[Any]:
+    def _scores(self, X: Any) -> AnyArray:
         X = same_columns(X, tuple(self.get_feature_names_out()))
         S = real_array(X, "X", ndim=2, empty=self._n_features_out == 0)
         if S.shape[1] != self._n_features_out:
@@ -351,7 +350,7 @@ class Invertible(Transformer):
             )
         return S
 
-    def _rows(self, X: NDArray[Any]) -> NDArray[Any]:
+    def _rows(self, X: AnyArray) -> AnyArray:
         """In the units of the data."""
         if self.scale_ is not None:
             X *= self.scale_

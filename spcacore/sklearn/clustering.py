@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._docstrings import filled
 from .._labels import joined
 from .._messages import listed
-from .._types import Array, Index, MatrixLike, Metric, Weights
+from .._types import AnyArray, Array, Index, MatrixLike, Metric, Weights
 from .._validation import check_sample_weight, column_names, default_cardinality, integer
 from ..clustering.columns import WeightedResult
 from ..clustering.dissimilarity import sparse_dissimilarity
@@ -117,9 +116,7 @@ class SparseKMeans(_SparseClusters):
         if self.n_clusters == 1:
             weight = check_sample_weight(weight, rows.shape[0])
             self.labels_: Index = np.zeros(rows.shape[0], np.intp)
-            self.cluster_centers_: NDArray[Any] = column_means(rows, weight)[None].astype(
-                rows.dtype, copy=False
-            )
+            self.cluster_centers_: AnyArray = column_means(rows, weight)[None].astype(rows.dtype, copy=False)
             self.weights_, self.objective_ = np.zeros(rows.shape[1], rows.dtype), 0.0
             self.n_iter_, self.result_ = 1, None
             return self

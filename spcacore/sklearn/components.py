@@ -7,12 +7,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._asked import as_method
 from .._docstrings import filled
-from .._types import Array, Deflation, MatrixLike, MethodName, Rotation, ThresholdRule, Weights
+from .._types import AnyArray, Array, Deflation, MatrixLike, MethodName, Rotation, ThresholdRule, Weights
 from ..choice import Choice, Explained, Prior, Total
 from ..methods import Method
 from ..models.components import sparse_pca
@@ -445,7 +445,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
             return self.prior
         return replace(Prior() if self.prior is None else self.prior, rng=as_rng(self.random_state))
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """Scores of the rows of X, as `StructuredPCAResult.transform` gives them.
 
         {rows_to}
@@ -459,7 +459,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         X = self._new(X)
         return self.result_.transform(X)
 
-    def inverse_transform(self, X: MatrixLike) -> NDArray[Any]:
+    def inverse_transform(self, X: MatrixLike) -> AnyArray:
         """Rows from their scores: sums of the posterior means, weighted by the scores.
 
         {scores_to_rows}

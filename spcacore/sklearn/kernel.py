@@ -7,13 +7,13 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._labels import joined
-from .._types import Array, MatrixLike, Weights
+from .._types import AnyArray, Array, MatrixLike, Weights
 from .._validation import column_names
 from ..models.kernel import KernelPCAResult, kernel_pca
 from ..models.random_features import RandomFeatures
@@ -123,7 +123,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _checked(self, X: Any, **checks: Any) -> Any:
         return checked_input(self, X, **checks)
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """Scores of the rows of X.
 
         Parameters
@@ -142,7 +142,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_is_fitted(self)
         return self.result_.transform(self._checked(X, reset=False))
 
-    def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
+    def inverse_transform(self, X: ArrayLike) -> AnyArray:
         """Approximate pre-images: rows whose scores are near the given ones. This needs a `ridge`.
 
         {scores_to_rows}

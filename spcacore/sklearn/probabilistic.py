@@ -8,13 +8,13 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
 from .._limits import ESTIMATOR_ENTRIES
 from .._records import record
-from .._types import Array, Index, MatrixLike
+from .._types import AnyArray, Array, Index, MatrixLike
 from .._validation import is_row_blocks, is_sparse
 from ..linalg.orthogonal import orthonormal
 from ..models.probabilistic import ppca
@@ -51,12 +51,12 @@ class Density:
     U: Array
     along: Array
     noise: float
-    mean: NDArray[Any] | None
-    scale: NDArray[Any] | None
+    mean: AnyArray | None
+    scale: AnyArray | None
 
     @classmethod
     def of(
-        cls, X: Any, V: NDArray[Any], mean: Any, scale: Any, total: float, sample_weight: Any = None
+        cls, X: Any, V: AnyArray, mean: Any, scale: Any, total: float, sample_weight: Any = None
     ) -> Density:
         """The likeliest one for the rows of X in the span of V; total is their variance."""
         weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
@@ -74,7 +74,7 @@ class Density:
     @classmethod
     def in_span(
         cls,
-        V: NDArray[Any],
+        V: AnyArray,
         variances: Callable[[Array], Array],
         mean: Any,
         scale: Any,
@@ -224,7 +224,7 @@ class Likelihood(Invertible):
         """
         return float(np.mean(self.score_samples(X)))
 
-    def get_covariance(self) -> NDArray[Any]:
+    def get_covariance(self) -> AnyArray:
         """The covariance of the model that `score` uses.
 
         {covariance}
@@ -346,7 +346,7 @@ class PPCA(WeightedBatches, Likelihood):
             raise ValueError("the variances exceed the number range; rescale X")
         self.explained_variance_ratio_: Array = self.explained_variance_ / total
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """Posterior means `(W'W + s2 I)^-1 W'(x - mean)` of z, from the observed entries of each row.
 
         {missing_to}
@@ -359,7 +359,7 @@ class PPCA(WeightedBatches, Likelihood):
         X = self._new(X, finite=False)
         return self.result_.transform(X)
 
-    def inverse_transform(self, X: MatrixLike) -> NDArray[Any]:
+    def inverse_transform(self, X: MatrixLike) -> AnyArray:
         """Rows from their posterior means: `W (W'W)^-1 (W'W + s2 I) z + mean`.
 
         For the posterior means `transform(X)`, the rows are the projection of X onto the span of the
@@ -395,7 +395,7 @@ class PPCA(WeightedBatches, Likelihood):
         X = self._new(X, finite=False)
         return self.result_.score_samples(X)
 
-    def get_covariance(self) -> NDArray[Any]:
+    def get_covariance(self) -> AnyArray:
         """The covariance `W W' + s2 I` of the model.
 
         {covariance}

@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
-from .._types import Array, Mask, MatrixLike, ModelLike, Resampling
+from .._types import AnyArray, Array, Mask, MatrixLike, ModelLike, Resampling
 from .._validation import default_cardinality, float_type, is_row_blocks
 from ..models.components import sparse_pca
 from ..operators.block_tasks import columns
@@ -118,7 +117,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         self.selection_frequencies_: Array | None = self.result_.selection_frequency
         return self
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """The columns of X that are stable.
 
         Parameters
@@ -139,7 +138,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         >>> selector.transform(X[:3]).shape
         (3, 5)
         """
-        some: NDArray[Any]
+        some: AnyArray
         if not is_row_blocks(X):
             some = super().transform(X)
             return some

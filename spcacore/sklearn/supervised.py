@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import column_or_1d
@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._docstrings import filled
 from .._labels import joined
-from .._types import Array, MatrixLike
+from .._types import AnyArray, Array, MatrixLike
 from .._validation import aligned, column_names, is_row_blocks
 from ..choice import Choice
 from ..generalized.cca import SparseCCAResult, sparse_cca
@@ -121,14 +121,14 @@ class SparseLDA(ClassifierMixin, Transformer):
         options = options_of(self, sparse_lda) | {"choice": self._choice_by_place(rows.shape[1])}
         result = sparse_lda(rows, labels, self.n_components, **options, sample_weight=weight)
         self._set(replace(result, names=names))
-        self.classes_: NDArray[Any] = result.classes
+        self.classes_: AnyArray = result.classes
         self.priors_: Array = result.priors
-        self.means_: NDArray[Any] = result.means
-        self.scalings_: NDArray[Any] = result.scalings
-        self.mean_: NDArray[Any] = result.mean
+        self.means_: AnyArray = result.means
+        self.scalings_: AnyArray = result.scalings
+        self.mean_: AnyArray = result.mean
         return self
 
-    def transform(self, X: MatrixLike) -> NDArray[Any]:
+    def transform(self, X: MatrixLike) -> AnyArray:
         """Discriminant scores `(X - mean) @ scalings`.
 
         {rows_to}
@@ -180,7 +180,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         values = self.result_.decision_function(X)
         return values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
 
-    def predict(self, X: MatrixLike) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> AnyArray:
         """The class with the largest `decision_function`.
 
         {rows_to}
@@ -334,12 +334,12 @@ class SparseCCA(Invertible):
             **options_of(self, sparse_cca) | {"choice": (x_choice, y_choice)}, sample_weight=weight,
         )  # fmt: skip
         self.result_: SparseCCAResult = replace(result, names_x=names_x, names_y=names_y)
-        self.components_: NDArray[Any] = result.loadings_x.T
-        self.y_components_: NDArray[Any] = result.loadings_y.T
-        self.mean_: NDArray[Any] | None = result.mean_x
-        self.scale_: NDArray[Any] | None = result.scale_x
-        self.y_mean_: NDArray[Any] | None = result.mean_y
-        self.y_scale_: NDArray[Any] | None = result.scale_y
+        self.components_: AnyArray = result.loadings_x.T
+        self.y_components_: AnyArray = result.loadings_y.T
+        self.mean_: AnyArray | None = result.mean_x
+        self.scale_: AnyArray | None = result.scale_x
+        self.y_mean_: AnyArray | None = result.mean_y
+        self.y_scale_: AnyArray | None = result.scale_y
         self.correlations_: Array = result.correlations
         self.n_components_: int = result.n_components
         self._set_iterations(result)
@@ -380,7 +380,7 @@ class SparseCCA(Invertible):
         """
         return self._transformed(X) if y is None else self._both(X, y)
 
-    def _both(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _both(self, X: Any, y: Any) -> tuple[AnyArray, AnyArray]:
         own = self._transformed(X)
         y = aligned(joined(X, y, "y"), self.result_.names_y, "y")
         y = self._second(second_side(y), own.dtype)
@@ -389,9 +389,7 @@ class SparseCCA(Invertible):
             raise ValueError(f"y has shape {y.shape} where {needed} is needed")
         return own, scores(y, self.y_components_.T, self.y_mean_, self.y_scale_)
 
-    def fit_transform(
-        self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None
-    ) -> NDArray[Any]:
+    def fit_transform(self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> AnyArray:
         """Fit the model and return the scores of the rows of X.
 
         {weighted_sides}

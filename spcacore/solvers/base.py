@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._asked import seed_of, sparsity_given
@@ -16,6 +15,7 @@ from .._docstrings import filled
 from .._limits import SOLVER_TOL
 from .._messages import counted, warn
 from .._records import record, replaced
+from .._types import AnyArray
 from .._validation import Hook, as_seed, check_choice, integer, real_array
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
@@ -252,7 +252,7 @@ class Solver(Restrictable):
         """An upper bound of its own on any component of the cardinality; infinite where it has none."""
         return math.inf
 
-    def image(self, state: DeflatedOperator, found: Solution) -> NDArray[Any] | None:
+    def image(self, state: DeflatedOperator, found: Solution) -> AnyArray | None:
         """What takes the place of F x in the residual of the data; None for F x itself."""
         return None
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._limits import (
     BOUND_ENTRIES,
@@ -43,7 +43,7 @@ from .._limits import (
     THRESHOLD_WORK,
     WIDE_SAMPLES,
 )
-from .._types import Kind, MatrixLike, Switch, Weights
+from .._types import AnyArray, Array, Kind, MatrixLike, Switch, Weights
 from .._validation import check_bool, check_choice, integer, per_component, require_entries
 from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
@@ -341,7 +341,7 @@ def upper_bounds(
 
 
 def _with_choice(
-    choice: Supports, A: NDArray[np.float64], k: int, bounds: dict[str, float], rounding: float
+    choice: Supports, A: Array, k: int, bounds: dict[str, float], rounding: float
 ) -> dict[str, float]:
     """Lower bounds by what is known of the variables.
 
@@ -394,7 +394,7 @@ def _product_error(problem: Problem, k: int) -> float:
     return (op.m + 64 + k + problem.p // 64) * float(np.finfo(op.dtype).eps)
 
 
-def _largest_sum(a: NDArray[Any], k: int, axis: int = 0) -> NDArray[Any]:
+def _largest_sum(a: AnyArray, k: int, axis: int = 0) -> AnyArray:
     """Sum of the k largest entries along an axis."""
     n = a.shape[axis]
     if k >= n:
@@ -403,7 +403,7 @@ def _largest_sum(a: NDArray[Any], k: int, axis: int = 0) -> NDArray[Any]:
     return np.take(part, range(n - k, n), axis=axis).sum(axis=axis)
 
 
-def _from_all_entries(A: NDArray[np.float64], k: int, r: int = 1) -> dict[str, float]:
+def _from_all_entries(A: Array, k: int, r: int = 1) -> dict[str, float]:
     """From the whole symmetric matrix, which may be indefinite; of r loadings with k nonzeros in all."""
     values, vectors = np.linalg.eigh(A)
     magnitude = np.abs(A)
@@ -421,9 +421,7 @@ def _from_all_entries(A: NDArray[np.float64], k: int, r: int = 1) -> dict[str, f
     return bounds
 
 
-def _by_large_entries(
-    op: Any, diagonal: NDArray[np.float64], k: int, hook: Report | None
-) -> dict[str, float]:
+def _by_large_entries(op: Any, diagonal: Array, k: int, hook: Report | None) -> dict[str, float]:
     large = large_entries(op)
     return {
         "threshold": threshold_bound(diagonal, k, large),
@@ -479,7 +477,7 @@ def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int 
     return {"row sums": _row_sums(op, diagonal, k)} | bounds
 
 
-def _largest_beyond(theta: NDArray[np.float64], spectrum: NDArray[np.float64], whole: float) -> float:
+def _largest_beyond(theta: Array, spectrum: Array, whole: float) -> float:
     """A bound on the largest eigenvalue of PAP from those of A, one more than of H, both descending.
 
     The eigenvalues of diag(H, W'AW), W the complement of V, are within ||R|| of those of A. So at most h
@@ -492,7 +490,7 @@ def _largest_beyond(theta: NDArray[np.float64], spectrum: NDArray[np.float64], w
 
 def _eigenpairs(
     problem: Problem, state: DeflatedOperator, count: int
-) -> tuple[NDArray[np.float64] | None, NDArray[Any] | None]:
+) -> tuple[Array | None, AnyArray | None]:
     """The largest eigenvalues, one more than vectors, by LAPACK: of A, or of FF' where samples are few."""
     op, p = state.operator, problem.p
     if p <= LEADING_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES):
@@ -511,7 +509,7 @@ def _eigenpairs(
     return values, V
 
 
-def _row_sums(op: Any, diagonal: NDArray[np.float64], k: int) -> float:
+def _row_sums(op: Any, diagonal: Array, k: int) -> float:
     """The largest sum of k magnitudes in a row, or a bound on it: rows that can be largest are formed."""
     root = np.sqrt(diagonal)
     order = np.argsort(-root, kind="stable")
@@ -534,7 +532,7 @@ def _row_sums(op: Any, diagonal: NDArray[np.float64], k: int) -> float:
     return max(most, float(bound[rest].max(initial=0)))
 
 
-def _lanczos(op: Any, count: int) -> NDArray[Any]:
+def _lanczos(op: Any, count: int) -> AnyArray:
     """An orthonormal basis of the Krylov space of a random vector."""
     rng = np.random.default_rng(0)
     V = np.zeros((op.p, count), order="F")

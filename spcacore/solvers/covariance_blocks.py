@@ -19,7 +19,6 @@ import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -32,7 +31,7 @@ from .._limits import (
     THRESHOLD_LEVELS,
     THRESHOLD_STEPS,
 )
-from .._types import Index
+from .._types import Array, Index, Mask
 from ..operators.submatrix import columns_of
 from .exact_tree import Search
 from .solution import Report, Solution
@@ -53,13 +52,13 @@ __all__ = ["BlockSearch", "block_bound", "large_entries", "threshold_bound"]
 class _LargeEntries(NamedTuple):
     """Magnitudes off the diagonal that exceed a level, with rows and columns, and that level."""
 
-    rows: NDArray[np.intp]
-    columns: NDArray[np.intp]
-    sizes: NDArray[np.float64]
+    rows: Index
+    columns: Index
+    sizes: Array
     level: float
 
 
-def threshold_bound(diagonal: NDArray[np.float64], k: int, large: _LargeEntries) -> float:
+def threshold_bound(diagonal: Array, k: int, large: _LargeEntries) -> float:
     """The least bound over levels at which few entries are kept."""
     rows, columns, sizes, level = large
     best, levels = np.inf, np.linspace(level, max(float(sizes.max(initial=0.0)), level), THRESHOLD_LEVELS)
@@ -74,8 +73,8 @@ def threshold_bound(diagonal: NDArray[np.float64], k: int, large: _LargeEntries)
 
 
 def _bound(
-    rows: NDArray[np.intp], columns: NDArray[np.intp], sizes: NDArray[np.float64],
-    diagonal: NDArray[np.float64], k: int, rho: float,
+    rows: Index, columns: Index, sizes: Array,
+    diagonal: Array, k: int, rho: float,
 ) -> float:  # fmt: skip
     """lambda_1(S(A, rho)) + rho (k - 1), the eigenvalue by power iteration on magnitudes."""
     kept = sizes > rho
@@ -100,7 +99,7 @@ def _bound(
 def large_entries(op: Any) -> _LargeEntries:
     """As many as memory allows; A is formed some columns at a time."""
     p, level, count = op.p, 0.0, 0
-    parts: list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]] = []
+    parts: list[tuple[Index, Index, Array]] = []
     for start in range(0, p, THRESHOLD_COLUMNS):
         block = np.arange(start, min(p, start + THRESHOLD_COLUMNS))
         W = np.abs(columns_of(op, block).astype(np.float64))
@@ -132,20 +131,20 @@ class BlockSearch:
     margin: float
 
     def __init__(
-        self, op: Any, diagonal: NDArray[np.float64], k: int, large: _LargeEntries,
+        self, op: Any, diagonal: Array, k: int, large: _LargeEntries,
         value: float = -np.inf, slack: float = 0.0,
     ):  # fmt: skip
         self.op, self.k, self.value, self.margin = op, k, value, 0.0
-        self.support: NDArray[np.intp] | None = None
+        self.support: Index | None = None
         rho, labels = _split(op.p, large)
         slack = max(slack, 4 * k * _EPS * float(np.abs(diagonal).max()))
         self.level: float = rho + slack
         order = np.argsort(labels, kind="stable")
         self.blocks: list[Index] = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
         rows = _row_bounds(diagonal, k, large, rho, slack)
-        self.caps: dict[int, NDArray[np.float64]] = {}  # bounds of f_C(j) for j = 1, 2, ..
-        self.known: dict[int, NDArray[np.bool_]] = {}  # whether a tree has lowered them
-        self.matrices: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+        self.caps: dict[int, Array] = {}  # bounds of f_C(j) for j = 1, 2, ..
+        self.known: dict[int, Mask] = {}  # whether a tree has lowered them
+        self.matrices: dict[int, tuple[Array, Array]] = {}
         most = np.maximum.reduceat(rows[order], np.cumsum([0, *map(len, self.blocks[:-1])]))
         self.heap: list[tuple[float, int]] = [(-float(bound), b) for b, bound in enumerate(most)]
         heapq.heapify(self.heap)
@@ -178,7 +177,7 @@ class BlockSearch:
     def _enough(self, tol: float) -> float:
         return self.value + (tol * abs(self.value) if np.isfinite(self.value) else 0.0) + self.margin
 
-    def _reach(self, b: int) -> NDArray[np.float64]:
+    def _reach(self, b: int) -> Array:
         """f_C(j) + rho (k - j), j = 1, 2, .."""
         caps = self.caps[b]
         return caps + self.level * (self.k - 1 - np.arange(len(caps)))
@@ -219,19 +218,19 @@ class BlockSearch:
         return nodes - left
 
 
-def _split(p: int, large: _LargeEntries) -> tuple[float, NDArray[np.intp]]:
+def _split(p: int, large: _LargeEntries) -> tuple[float, Index]:
     """The block of each variable, of at most `BLOCK_ORDER`, by the least rho that does; and rho itself."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     rows, columns, sizes, level = large
 
-    def blocks(rho: float) -> NDArray[np.intp]:
+    def blocks(rho: float) -> Index:
         kept = sizes > rho
         graph = coo_array((np.ones(np.count_nonzero(kept)), (rows[kept], columns[kept])), (p, p))
         return connected_components(graph, directed=False)[1].astype(np.intp)
 
-    def fit(labels: NDArray[np.intp]) -> bool:
+    def fit(labels: Index) -> bool:
         return int(np.bincount(labels).max()) <= BLOCK_ORDER
 
     labels, low, high = blocks(level), level, float(sizes.max(initial=level))
@@ -248,9 +247,7 @@ def _split(p: int, large: _LargeEntries) -> tuple[float, NDArray[np.intp]]:
     return float(sizes[between].max(initial=level)), labels
 
 
-def _row_bounds(
-    diagonal: NDArray[np.float64], k: int, large: _LargeEntries, rho: float, slack: float
-) -> NDArray[np.float64]:
+def _row_bounds(diagonal: Array, k: int, large: _LargeEntries, rho: float, slack: float) -> Array:
     """The sum of k magnitudes in each row, of which those up to rho count as rho."""
     kept = large.sizes > rho
     rows, sizes = large.rows[kept], large.sizes[kept]
@@ -263,9 +260,7 @@ def _row_bounds(
     return diagonal + sums + rho * (k - 1 - counts) + slack * (k - 1)
 
 
-def block_bound(
-    op: Any, diagonal: NDArray[np.float64], k: int, large: _LargeEntries, hook: Report | None
-) -> float:
+def block_bound(op: Any, diagonal: Array, k: int, large: _LargeEntries, hook: Report | None) -> float:
     """The bound by itself, with short trees."""
     search = BlockSearch(op, diagonal, k, large)
     search.run(0.0, BLOCK_NODES, hook)

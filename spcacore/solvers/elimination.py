@@ -33,10 +33,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import BOUND_ENTRIES, STRONG_CHUNK, STRONG_NODES, STRONG_STEPS, STRONG_VARIABLES
+from .._types import AnyArray, Array, Index, Mask
 from ..operators.submatrix import columns_of
 from .exact_tree import Search
 from .solution import Report, Solution
@@ -48,8 +48,8 @@ _EPS = float(np.finfo(np.float64).eps)
 
 def strong_variables_bound(
     op: Any,
-    diagonal: NDArray[np.float64],
-    root: NDArray[np.float64],
+    diagonal: Array,
+    root: Array,
     k: int,
     rounding: float,
     below: float,
@@ -90,7 +90,7 @@ def strong_variables_bound(
     return max(level, float(h.max())) * (1 + (64 + 8 * k) * _EPS)
 
 
-def knapsack(values: NDArray[Any], caps: NDArray[Any], tail: float, r: int = 1) -> float:
+def knapsack(values: AnyArray, caps: AnyArray, tail: float, r: int = 1) -> float:
     """max sum_l values_l t_l + tail (r - sum_l t_l), 0 <= t_l <= caps_l, sum_l t_l <= r, tail >= 0."""
     room, total = float(r), 0.0
     for l in np.argsort(-values):
@@ -102,7 +102,7 @@ def knapsack(values: NDArray[Any], caps: NDArray[Any], tail: float, r: int = 1) 
     return total + max(room, 0.0) * tail
 
 
-def _climb(op: Any, index: NDArray[np.intp]) -> tuple[float, NDArray[np.intp]]:
+def _climb(op: Any, index: Index) -> tuple[float, Index]:
     """The value and support that truncated power reaches, with the best values on each support."""
     value, found = -np.inf, index
     for _ in range(STRONG_STEPS):
@@ -116,8 +116,8 @@ def _climb(op: Any, index: NDArray[np.intp]) -> tuple[float, NDArray[np.intp]]:
 
 
 def _by_strong_variables(
-    A: NDArray[np.float64], start: NDArray[np.intp], k: int, nodes: int, hook: Report | None
-) -> tuple[NDArray[np.float64], float]:
+    A: Array, start: Index, k: int, nodes: int, hook: Report | None
+) -> tuple[Array, float]:
     """f(0), f(1), .., f(k): by sums of rows, by eigenvectors and, for k, by a tree; and the value found."""
     q = len(A)
     size = np.abs(A)
@@ -139,9 +139,9 @@ def _by_strong_variables(
 
 
 def _coupling(
-    op: Any, strong: NDArray[np.intp], weak: NDArray[np.intp], root: NDArray[np.float64], rounding: float,
+    op: Any, strong: Index, weak: Index, root: Array, rounding: float,
     k: int, hook: Report | None,
-) -> NDArray[np.float64] | None:  # fmt: skip
+) -> Array | None:  # fmt: skip
     """s_w(j), a row for each weak w, j = 0 .. k - 1; None where the hook is true."""
     columns = np.empty((len(weak), len(strong)), op.dtype)
     for s in range(0, len(strong), 32):
@@ -159,9 +159,7 @@ def _coupling(
     return sums
 
 
-def _reach(
-    f: NDArray[np.float64], d: NDArray[np.float64], sums: NDArray[np.float64], k: int
-) -> NDArray[np.float64]:
+def _reach(f: Array, d: Array, sums: Array, k: int) -> Array:
     """h(t) for t = 0 .. k, k variables in all; what there are too few weak variables for is not above."""
     h = np.full(k + 1, -np.inf)
     h[0] = f[k]
@@ -175,13 +173,13 @@ def _reach(
 
 
 def _survivors(
-    f: NDArray[np.float64],
-    d: NDArray[np.float64],
-    sums: NDArray[np.float64],
+    f: Array,
+    d: Array,
+    sums: Array,
     k: int,
-    h: NDArray[np.float64],
+    h: Array,
     level: float,
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Which weak variables may belong to a support of t weak ones, where h(t) exceeds the level."""
     fewer = _reach(f, d, sums, k - 1) if k > 1 else np.zeros(1)
     e = np.append(0.0, np.cumsum(np.sort(d)[::-1][:k]))

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _core
 from .._asked import as_record, seed_of
@@ -33,7 +33,7 @@ from .._limits import (
 )
 from .._messages import refuse_no_array
 from .._records import record
-from .._types import Kind, OperatorLike, Switch, Weights
+from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import LARGEST, as_seed
 from ..choice import Choice
 from ..methods import BranchAndBound, TPower
@@ -244,7 +244,7 @@ class _Limits:
 
 def solve_to_optimality(
     problem: Problem, state: DeflatedOperator, k: int, solver: ExactSearch, seed: list[int],
-    hook: Report | None, support: NDArray[np.intp] | None = None, began: float | None = None,
+    hook: Report | None, support: Index | None = None, began: float | None = None,
     bounded: bool = True,
 ) -> Proof | None:  # fmt: skip
     """Incumbent, elimination, tree; None where `tpower` finds no variance or nothing feasible.
@@ -323,7 +323,7 @@ def _proof_by_blocks(
 
 
 def _tree(
-    state: DeflatedOperator, kept: NDArray[np.intp], k: int, best: Solution, tol: float, limits: _Limits
+    state: DeflatedOperator, kept: Index, k: int, best: Solution, tol: float, limits: _Limits
 ) -> Search | UnitTree:
     A = _matrix(state, kept, limits.check)
     if state.supports.simple:
@@ -413,7 +413,7 @@ def _blocks(problem: Problem, state: DeflatedOperator, k: int, best: Solution) -
 def surviving_variables(
     problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float,
     check_limits: Callable[[int], object], node_limit: int, others: float = math.inf,
-) -> tuple[NDArray[np.intp], Solution]:  # fmt: skip
+) -> tuple[Index, Solution]:  # fmt: skip
     """The variables that may belong to a better support, all where there are few; and a better `best`.
 
     Let U bound x'Ax for k - 1 nonzeros. No support with j beats the level if the k - 1 largest a_jl^2 sum
@@ -479,7 +479,7 @@ def surviving_variables(
 def _survivors_in_turn(
     problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float,
     check_limits: Callable[[int], object], node_limit: int,
-) -> NDArray[np.intp]:  # fmt: skip
+) -> Index:  # fmt: skip
     """The variables that may belong to a better support; where all variances are equal, say.
 
     The rule of `surviving_variables` for 2, 3, .. k nonzeros in turn: each leaves so few variables that a
@@ -524,12 +524,12 @@ def _survivors_in_turn(
 
 def _bounds(
     state: DeflatedOperator,
-    strong: NDArray[np.intp],
+    strong: Index,
     k: int,
     best: Solution,
     check_limits: Callable[[int], object],
     node_limit: int,
-) -> tuple[NDArray[np.float64], Solution]:
+) -> tuple[Array, Solution]:
     """By short searches among some variables: upper bounds for 0 to k - 1 nonzeros, and the best of k."""
     A = _matrix(state, strong, check_limits)
     bounds = np.zeros(k)
@@ -547,7 +547,7 @@ def _bounds(
     return bounds, best
 
 
-def _fewer(bounds: NDArray[Any], d: NDArray[Any], coupling: NDArray[Any]) -> float:
+def _fewer(bounds: AnyArray, d: AnyArray, coupling: AnyArray) -> float:
     """A bound of x'Ax for k - 1 nonzeros, of which any number t is weak.
 
     lambda_1 of [v c; c e], v for k - 1 - t strong variables, e the t largest variances d of the weak, c^2 the
@@ -563,9 +563,7 @@ def _fewer(bounds: NDArray[Any], d: NDArray[Any], coupling: NDArray[Any]) -> flo
     return float(most)
 
 
-def _matrix(
-    state: DeflatedOperator, kept: NDArray[np.intp], check_limits: Callable[[int], object]
-) -> NDArray[np.float64]:
+def _matrix(state: DeflatedOperator, kept: Index, check_limits: Callable[[int], object]) -> Array:
     """A[kept, kept], in blocks, between which the call can be interrupted."""
     op, q = state.operator, len(kept)
     whole = q if op.symmetric_form else max(64, largest_submatrix(op))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from ..operators.deflation import DeflatedOperator
 from .refitting import refit
 from .solution import Solution
@@ -36,15 +36,15 @@ class Search:
     pool: NDArray[np.uint8]
     turn: int
     index: Index
-    vector: NDArray[Any]
+    vector: AnyArray
     value: float
     pruning_level: float
 
     def __init__(
         self,
         state: DeflatedOperator | None,
-        A: NDArray[np.float64],
-        kept: NDArray[np.intp],
+        A: Array,
+        kept: Index,
         k: int,
         best: Solution,
         tol: float,
@@ -115,7 +115,7 @@ class Search:
         self._keep(nodes, empty, n_children, excess)
         return len(nodes)
 
-    def _allocate_nodes(self, count: int) -> NDArray[np.intp]:
+    def _allocate_nodes(self, count: int) -> Index:
         if len(self.free) < count:
             size, q = self.pool.shape
             more = max(size, count)
@@ -126,9 +126,9 @@ class Search:
     def _keep(
         self,
         nodes: list[Node],
-        empty: NDArray[np.intp],
-        n_children: NDArray[np.intp],
-        excess: NDArray[np.float64],
+        empty: Index,
+        n_children: Index,
+        excess: Array,
     ) -> None:
         """Queue the children that a batch of nodes leaves, and try those that are a single support."""
         del self.free[-empty.size :]
@@ -152,7 +152,7 @@ class Search:
         if improved:
             self._set_level()
 
-    def _update_incumbent(self, support: NDArray[np.intp]) -> bool:
+    def _update_incumbent(self, support: Index) -> bool:
         """Whether the best values on a support make it the incumbent."""
         if self.plain:
             values, vectors = np.linalg.eigh(self.A[np.ix_(support, support)])
@@ -201,7 +201,7 @@ class Search:
         return most + abs(most) * q * _EPS  # decides for no matrix: the margin of the level is larger
 
 
-def best_on_support(state: DeflatedOperator, support: NDArray[np.intp] | None) -> Solution | None:
+def best_on_support(state: DeflatedOperator, support: Index | None) -> Solution | None:
     """The best values on a support; None where there is none, or no feasible ones."""
     if support is None:
         return None

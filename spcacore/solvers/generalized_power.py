@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._asked import as_record
@@ -27,7 +26,7 @@ from .._limits import (
 )
 from .._messages import warn
 from .._records import record, replaced
-from .._types import Array, Index, Kind, OperatorLike, Switch, Weights
+from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number, per_component, positive, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
@@ -344,8 +343,8 @@ def _starts(
 
 
 def _run_once(
-    solver: GeneralizedPower, gamma: float, op: _core.Operator, index: Index, entries: NDArray[Any]
-) -> tuple[Index, NDArray[Any], float] | None:
+    solver: GeneralizedPower, gamma: float, op: _core.Operator, index: Index, entries: AnyArray
+) -> tuple[Index, AnyArray, float] | None:
     """The end of a run, and its objective."""
     limits = solver.norm == "l0", gamma, solver.max_iter, solver.tolerance(op), None
     status, index, entries, objective, *_ = op.gpower(index, entries, *limits)

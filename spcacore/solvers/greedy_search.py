@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._asked import as_record, seed_of
@@ -29,7 +28,7 @@ from .._limits import (
     USUAL_BACKWARD_ORDER,
 )
 from .._records import record
-from .._types import Kind, OperatorLike, Switch, Weights
+from .._types import Index, Kind, OperatorLike, Switch, Weights
 from .._validation import as_seed, integer, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
@@ -289,7 +288,7 @@ def greedy(
     )  # fmt: skip
 
 
-def _order(supports: list[NDArray[np.intp]]) -> NDArray[np.intp] | None:
+def _order(supports: list[Index]) -> Index | None:
     """What each support adds to the one before; None if that is not one variable."""
     added = [supports[0], *(np.setdiff1d(new, old) for old, new in pairwise(supports))]
     return np.concatenate(added) if all(len(new) == 1 for new in added) else None

@@ -26,7 +26,6 @@ bounds F.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._limits import (
     JOINT_CHECK,
@@ -40,13 +39,14 @@ from .._limits import (
     JOINT_TREE,
 )
 from .._records import record
+from .._types import Array, Index
 from .exact_tree import Search
 from .matrix_search import best_supports
 from .solution import Solution
 
 __all__ = ["Matrix", "in_fantope", "most_together", "recomposed", "relaxed_bound"]
 
-Matrix = NDArray[np.float64]
+Matrix = Array
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -92,7 +92,7 @@ def _rounding(found: _Multipliers, sizes: tuple[int, ...]) -> float:
     return 64 * _EPS * len(found.B) * size * sum(k + 1 for k in sizes)
 
 
-def _searched(C: Matrix, m: int, support: NDArray[np.intp]) -> tuple[float, NDArray[np.intp]]:
+def _searched(C: Matrix, m: int, support: Index) -> tuple[float, Index]:
     """A bound on x'Cx over unit vectors with at most m nonzeros, by a tree of few nodes; a good support."""
     if m == 1:
         best = int(np.argmax(C.diagonal()))
@@ -109,7 +109,7 @@ def _unlimited(_: int) -> None:
     pass
 
 
-def _supports(C: Matrix, m: int) -> NDArray[np.intp]:
+def _supports(C: Matrix, m: int) -> Index:
     """Supports where C is large."""
     if m == 1:
         return np.argsort(-C.diagonal(), kind="stable")[:JOINT_ENTERING, None]
@@ -120,7 +120,7 @@ def _supports(C: Matrix, m: int) -> NDArray[np.intp]:
     return np.concatenate([x.supports for x in found if x is not None])
 
 
-def _values(C: Matrix, supports: NDArray[np.intp]) -> Matrix:
+def _values(C: Matrix, supports: Index) -> Matrix:
     """The largest eigenvalue on each."""
     return np.linalg.eigvalsh(C[supports[:, :, None], supports[:, None, :]])[:, -1].astype(np.float64)
 
@@ -136,7 +136,7 @@ class _Pool:
         self.supports, self.sizes = np.zeros((0, most), np.intp), np.zeros(0, np.intp)
         self.U = np.zeros((0, most, most))
 
-    def add(self, supports: NDArray[np.intp]) -> None:
+    def add(self, supports: Index) -> None:
         """Those of one size that are new."""
         m = supports.shape[1]
         filled = np.pad(supports, ((0, 0), (0, self.most - m)), constant_values=self.p)
@@ -146,7 +146,7 @@ class _Pool:
         self.sizes = np.append(self.sizes, np.full(len(new), m))
         self.U = np.concatenate([self.U, np.zeros((len(new), self.most, self.most))])
 
-    def add_near(self, C: Matrix, support: NDArray[np.intp]) -> None:
+    def add_near(self, C: Matrix, support: Index) -> None:
         """A support and the best of those that differ from it by a variable."""
         m, others = len(support), np.setdiff1d(np.arange(self.p), support)
         near = np.tile(support, (m * len(others), 1))
@@ -159,7 +159,7 @@ class _Pool:
         """C on each."""
         return np.pad(C, (0, 1))[self.supports[:, :, None], self.supports[:, None, :]]
 
-    def best(self, C: Matrix) -> tuple[Matrix, list[NDArray[np.intp]]]:
+    def best(self, C: Matrix) -> tuple[Matrix, list[Index]]:
         """The largest value for each size, and where."""
         values, levels = np.linalg.eigvalsh(self.of(C))[:, -1], np.zeros(self.most + 1)
         where = [np.zeros(0, np.intp)] * (self.most + 1)

@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _core
 from .._asked import as_record
 from .._limits import ORTHOGONAL_THRESHOLD_STEPS, REFIT_RISE, WORKING_SET_FACTOR
 from .._records import record
-from .._types import Array, Index, Kind, OperatorLike, Switch, Weights
+from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import real_array
 from ..choice import Choice
 from ..linalg.orthogonal import orthonormal_basis
@@ -62,7 +62,7 @@ class LassoComponent(IterativeSolver):
         Q, supports = _columns_of(state), state.supports
 
         def run(
-            operator: _core.Operator, index: Index, entries: NDArray[Any], _: tuple[int, ...]
+            operator: _core.Operator, index: Index, entries: AnyArray, _: tuple[int, ...]
         ) -> Solution | None:
             if supports.shapes:
                 outside = (Q if operator is op else Q[:, :0]).astype(np.float64)
@@ -232,7 +232,7 @@ def _constrained(state: DeflatedOperator) -> DeflatedOperator:
     return replace(state, constraint=state.constraint or "orthogonal", basis=_basis(state))
 
 
-def _columns_of(state: DeflatedOperator) -> NDArray[Any]:
+def _columns_of(state: DeflatedOperator) -> AnyArray:
     """Q."""
     Q = np.zeros((state.operator.p, len(state.basis)), state.operator.dtype, order="F")
     for t, q in enumerate(state.basis):
@@ -281,8 +281,8 @@ def orthogonal_bounding(choice: Supports, bound: float, Q: Array) -> Rule:
 
 def _ascend_orthogonally(
     op: _core.Operator, choice: Supports, bound: float, Q: Array, index: Index,
-    entries: NDArray[Any], max_iter: int, tol: float, hook: Report | None,
-) -> tuple[int, Index, NDArray[Any], float, int]:  # fmt: skip
+    entries: AnyArray, max_iter: int, tol: float, hook: Report | None,
+) -> tuple[int, Index, AnyArray, float, int]:  # fmt: skip
     """As `UnitSteps.ascend` by that rule, without x'Ax, which is the objective."""
     steps = UnitSteps(choice, Step.L1_BOUND, level=bound)
     if Q.shape[1] == 0:

@@ -6,7 +6,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -30,7 +29,7 @@ from .._limits import (
     TALLY_TIE,
     TIE,
 )
-from .._types import Index
+from .._types import AnyArray, Index
 from ..operators.field import Field
 from .solution import Report, Tally, ended
 
@@ -50,7 +49,7 @@ class End(NamedTuple):
 class BestSupports(NamedTuple):
     """The best supports of a matrix, by decreasing value, and what is known of the first."""
 
-    supports: NDArray[np.intp]
+    supports: Index
     swapped: bool
     tally: Tally
     n_iter: int
@@ -59,7 +58,7 @@ class BestSupports(NamedTuple):
 
 
 def best_supports(
-    A: NDArray[Any], k: int, max_iter: int, tol: float, swaps: float, hook: Report | None
+    A: AnyArray, k: int, max_iter: int, tol: float, swaps: float, hook: Report | None
 ) -> BestSupports | None:
     """The best supports of k variables of a symmetric matrix, proved to be that where it is cheap.
 
@@ -81,7 +80,7 @@ def best_supports(
 
 
 def _plan(
-    A: NDArray[Any], deep: bool, count: int, max_iter: int, tol: float, ends: int, swapped: int, tie: float
+    A: AnyArray, deep: bool, count: int, max_iter: int, tol: float, ends: int, swapped: int, tie: float
 ) -> Plan:
     """Starts, rounds, and the rest but for the tree; more runs go on where these are few, or a signal may be
     weak."""

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._asked import as_record
@@ -23,7 +22,7 @@ from .._limits import (
     WORKING_SET_FACTOR,
 )
 from .._records import record
-from .._types import Index, Kind, OperatorLike, Switch, Weights
+from .._types import AnyArray, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number
 from ..choice import Choice
 from ..methods import PMD
@@ -122,8 +121,8 @@ class PenalizedDecomposition(IterativeSolver):
             raise ValueError("sample_l1_bound cannot be combined with include, groups or signs of variables")
 
         def steps(
-            op: _core.Operator, index: Index, entries: NDArray[Any]
-        ) -> tuple[int, Index, NDArray[Any], float, int]:
+            op: _core.Operator, index: Index, entries: AnyArray
+        ) -> tuple[int, Index, AnyArray, float, int]:
             if not supports.shapes:
                 return op.pmd(index, entries, *limits)
             bounded = UnitSteps(supports, Step.L1_BOUND, level=l1_bound)
@@ -131,7 +130,7 @@ class PenalizedDecomposition(IterativeSolver):
             return *found[:4], found[5]
 
         def run(
-            operator: _core.Operator, index: Index, entries: NDArray[Any], _: tuple[int, ...]
+            operator: _core.Operator, index: Index, entries: AnyArray, _: tuple[int, ...]
         ) -> Solution | None:
             status, index, entries, objective, n_iter = steps(operator, index, entries)
             if status < 0:
@@ -147,14 +146,14 @@ class PenalizedDecomposition(IterativeSolver):
             best = replace(best, objective=state.objective(best.index, best.entries))
         return drop_zeros(best)
 
-    def left_vector(self, state: DeflatedOperator, x: Solution) -> tuple[NDArray[Any], float]:
+    def left_vector(self, state: DeflatedOperator, x: Solution) -> tuple[AnyArray, float]:
         """u, and u'F v in the units of F, that belong to a loading."""
         f = state.operator.forward(x.index, np.ascontiguousarray(x.entries))
         u, root = np.empty_like(f), math.sqrt(len(f))
         _core.l1_threshold(f, min(self.sample_l1_bound or root, root), 0, u)
         return u, float(u.astype(np.float64) @ f)
 
-    def image(self, state: DeflatedOperator, found: Solution) -> NDArray[Any] | None:
+    def image(self, state: DeflatedOperator, found: Solution) -> AnyArray | None:
         if self.sample_l1_bound is None or state.operator.symmetric_form:
             return None
         u, strength = self.left_vector(state, found)
@@ -269,7 +268,7 @@ def bounded_starts(
         columns = Columns.of(problem, state, seed)
         if columns is not None:
 
-            def run(operator: _core.Operator, index: Index, entries: NDArray[Any]) -> Any:
+            def run(operator: _core.Operator, index: Index, entries: AnyArray) -> Any:
                 limits = (
                     l1_bound,
                     0.0,

@@ -10,12 +10,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE
 from .._records import replaced
-from .._types import Array, Index, Mask
+from .._types import AnyArray, Array, Index, Mask
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.pencil import raised_ratio, signed_vector
 from ..operators.deflation import DeflatedOperator
@@ -39,7 +38,7 @@ __all__ = [
 ]
 
 
-Run = Callable[[_core.Operator, Index, NDArray[Any]], tuple[Any, ...]]
+Run = Callable[[_core.Operator, Index, AnyArray], tuple[Any, ...]]
 
 
 def penalty_continuation(
@@ -185,8 +184,8 @@ def _feasible_span(state: DeflatedOperator, index: Index) -> Span | None:
 
 
 def leading_vector(
-    op: _core.Operator, index: Index, value: NDArray[Any], span: Span | None = None
-) -> tuple[NDArray[Any], float]:
+    op: _core.Operator, index: Index, value: AnyArray, span: Span | None = None
+) -> tuple[AnyArray, float]:
     """Leading eigenvector of A[index, index], and its eigenvalue; `value` starts the large case.
 
     With a span, the unit vector W z for the leading eigenvector z of W A[index, index] W.
@@ -204,7 +203,7 @@ def leading_vector(
         return vector, eigenvalue
     from scipy.sparse.linalg import LinearOperator
 
-    def product(z: NDArray[Any]) -> NDArray[Any]:
+    def product(z: AnyArray) -> AnyArray:
         x = z.ravel() if span is None else _within(span, z.ravel())
         y = op.apply(index, np.ascontiguousarray(x, op.dtype))[index]
         return y if span is None else _within(span, y)
@@ -216,13 +215,13 @@ def leading_vector(
     return np.ascontiguousarray(vectors[:, 0], op.dtype), float(eigenvalues[0])
 
 
-def _within(span: Span, z: NDArray[Any]) -> Array:
+def _within(span: Span, z: AnyArray) -> Array:
     """W z."""
     Y, s = span
     return z + Y @ ((s if z.ndim == 1 else s[:, None]) * (Y.T @ z))
 
 
-def _feasible(span: Span, z: NDArray[Any], unused: Mask, objective: float) -> tuple[NDArray[Any], float]:
+def _feasible(span: Span, z: AnyArray, unused: Mask, objective: float) -> tuple[AnyArray, float]:
     """W z over its norm; the eigenvectors that W maps to zero are not feasible."""
     x = _within(span, z.astype(np.float64))
     norm = float(np.linalg.norm(x))
@@ -240,8 +239,8 @@ def _feasible(span: Span, z: NDArray[Any], unused: Mask, objective: float) -> tu
 
 
 def _signed_vector(
-    state: DeflatedOperator, x: Solution, signs: NDArray[Any]
-) -> tuple[NDArray[Any], float]:  # fmt: skip
+    state: DeflatedOperator, x: Solution, signs: AnyArray
+) -> tuple[AnyArray, float]:  # fmt: skip
     """A maximizer of x'Ax over x of these signs on the support."""
     op = state.operator
     if len(x.index) > largest_submatrix(op):
@@ -290,9 +289,9 @@ class UnitSteps:
         return self.supports.index(units), x
 
     def ascend(
-        self, op: _core.Operator, index: Index, entries: NDArray[Any], max_iter: int, tol: float,
+        self, op: _core.Operator, index: Index, entries: AnyArray, max_iter: int, tol: float,
         hook: Report | None,
-    ) -> tuple[int, Index, NDArray[Any], float, float, int]:  # fmt: skip
+    ) -> tuple[int, Index, AnyArray, float, float, int]:  # fmt: skip
         """x <- the step of A x over its norm, until the objective rises no more; the best x met.
 
         Returns status, as the kernels do, index, entries, objective, x'Ax and the number of iterations.
@@ -304,7 +303,7 @@ class UnitSteps:
         support = self.supports.index(units)
         return status, support, x[support].astype(op.dtype), objective, quadratic, n_iter
 
-    def start(self, op: _core.Operator, index: Index, entries: NDArray[Any]) -> Array:
+    def start(self, op: _core.Operator, index: Index, entries: AnyArray) -> Array:
         """Dense; a variable alone stands for its group."""
         x, members = np.zeros(op.p), index
         x[index] = entries

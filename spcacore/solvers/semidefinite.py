@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._asked import as_record
@@ -26,7 +25,7 @@ from .._limits import (
 )
 from .._messages import counted
 from .._records import record
-from .._types import Kind, OperatorLike, Switch, Weights
+from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number
 from ..choice import Choice
 from ..methods import DSPCA
@@ -51,8 +50,8 @@ class _Relaxed:
     """A solved relaxation, in the units of the operator; objectives without what the diagonal costs, unless
     it is of what is known of the variables."""
 
-    kept: NDArray[np.intp]
-    matrix: NDArray[np.float64]
+    kept: Index
+    matrix: Array
     primal: float
     dual: float
     n_iter: int
@@ -224,7 +223,7 @@ def dspca(
     )
 
 
-def _counted(state: DeflatedOperator, loading: NDArray[Any]) -> int:
+def _counted(state: DeflatedOperator, loading: AnyArray) -> int:
     """What a penalty counts: nonzeros, or units that are not included."""
     index = np.flatnonzero(loading)
     return int(np.count_nonzero(~state.supports.included[state.supports.units(index)]))
@@ -256,7 +255,7 @@ def dual_bound(
 
 def _loading(
     state: DeflatedOperator, relaxed: _Relaxed, k: int | None, solver: SemidefiniteRelaxation,
-    direction: NDArray[np.float64] | None = None,
+    direction: Array | None = None,
 ) -> Solution | None:  # fmt: skip
     """The leading eigenvector of M, or another direction in its range, cut to k entries."""
     vector = np.zeros(state.operator.p)
@@ -280,7 +279,7 @@ def _loading(
 
 def _chosen_loading(
     state: DeflatedOperator, choice: Supports, relaxed: _Relaxed, k: int | None,
-    solver: SemidefiniteRelaxation, vector: NDArray[np.float64],
+    solver: SemidefiniteRelaxation, vector: Array,
 ) -> Solution | None:  # fmt: skip
     """The same for whole units and given signs; all units that M has where k is None."""
     vector = choice.oriented(vector)
@@ -301,16 +300,16 @@ def _chosen_loading(
 class _Level:
     """A + rho QQ' as an operator: over unit vectors its forms are above rho where x'Ax/x'Bx is."""
 
-    def __init__(self, op: _core.Operator, Q: NDArray[np.float64], rho: float):
+    def __init__(self, op: _core.Operator, Q: Array, rho: float):
         self.op, self.Q, self.rho = op, Q, rho
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.op, name)
 
-    def submatrix(self, index: NDArray[np.intp]) -> NDArray[Any]:
+    def submatrix(self, index: Index) -> AnyArray:
         return self.op.submatrix(index) + self.rho * (self.Q[index] @ self.Q[index].T)
 
-    def apply_block(self, V: NDArray[Any]) -> NDArray[Any]:
+    def apply_block(self, V: AnyArray) -> AnyArray:
         return self.op.apply_block(V) + self.rho * (self.Q @ (self.Q.T @ V))
 
 
@@ -370,7 +369,7 @@ def _check_order(order: int, where: str, remedy: str) -> None:
 
 def _by_penalties(
     state: DeflatedOperator, p: int, limit: float, solver: SemidefiniteRelaxation, hook: Report | None
-) -> _Relaxed | NDArray[np.intp] | None:
+) -> _Relaxed | Index | None:
     """The constrained relaxation, or fewer variables with the same optimum, where penalties tell.
 
     The optimum h(r) subject to s(M) <= r is concave. A penalty rho, solved to M with a gap g, shows
@@ -440,7 +439,7 @@ def _penalized(
 
 def _relax(
     state: DeflatedOperator,
-    kept: NDArray[np.intp],
+    kept: Index,
     constrained: bool,
     limit: float,
     solver: SemidefiniteRelaxation,
@@ -460,7 +459,7 @@ def _relax(
     return _Relaxed(kept, M, primal, dual, n_iter, status == 0)
 
 
-def _candidates(state: DeflatedOperator, k: int | None) -> NDArray[np.intp]:
+def _candidates(state: DeflatedOperator, k: int | None) -> Index:
     """The variables of units that have room."""
     choice = state.supports
     fits = choice.allowed if k is None else choice.included | choice.fitting(choice.included, k)
@@ -493,14 +492,14 @@ def _definite(state: DeflatedOperator) -> bool:
     return state.operator.t == 0 or state.deflation.semidefinite
 
 
-def _with_variance(state: DeflatedOperator) -> NDArray[np.intp]:
+def _with_variance(state: DeflatedOperator) -> Index:
     """A variable without any is in no solution: its trace is better used by the others."""
     if state.diagonal is None or not _definite(state):
         return np.arange(state.operator.p)
     return np.flatnonzero(state.diagonal != 0)
 
 
-def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) -> NDArray[np.intp]:
+def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) -> Index:
     """The variables of some covariance above rho in magnitude, and the one of largest variance.
 
     With Y_ij = A_ij in the rows of all others, these rows of A - Y are zero but for A_ii, which is
@@ -543,7 +542,7 @@ def _rounding(op: _core.Operator) -> float:
     return 4 * float(np.finfo(op.dtype).eps) * (4 + math.sqrt(op.m))
 
 
-def _submatrix(op: _core.Operator, index: NDArray[np.intp]) -> NDArray[Any]:
+def _submatrix(op: _core.Operator, index: Index) -> AnyArray:
     """A[index, index], without a copy of many columns of data."""
     if op.symmetric_form or len(index) <= largest_submatrix(op):
         return op.submatrix(index)

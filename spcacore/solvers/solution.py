@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
-
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from .._limits import CALLBACK_SECONDS
 from .._records import record
-from .._types import Index
+from .._types import AnyArray, Index
 from .._validation import Hook
 from ..progress import Progress
 
@@ -78,7 +76,7 @@ class Solution:
     """One component in the units of the operator."""
 
     index: Index
-    entries: NDArray[Any]
+    entries: AnyArray
     objective: float
     n_iter: int
     converged: bool

@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -17,6 +16,7 @@ from .._limits import (
     START_STEPS,
     START_WORK,
 )
+from .._types import AnyArray, Index
 from .._validation import require_entries
 from ..linalg.eigen import largest_eigenpairs, products_of
 from ..operators.deflation import DeflatedOperator
@@ -27,7 +27,7 @@ from .solution import Solution
 
 __all__ = ["Start", "power_start", "promising_variables", "search_starts", "variance_alone", "variances_tie"]
 
-Start = tuple[NDArray[np.intp], NDArray[Any], tuple[int, ...]]
+Start = tuple[Index, AnyArray, tuple[int, ...]]
 
 
 def search_starts(
@@ -89,7 +89,7 @@ def _reads_samples(problem: Problem) -> bool:
     return problem.n_samples is not None and not problem.is_matrix
 
 
-def variance_alone(state: DeflatedOperator) -> NDArray[Any] | None:
+def variance_alone(state: DeflatedOperator) -> AnyArray | None:
     """What each variable explains by itself."""
     if state.diagonal is None:
         return None
@@ -101,7 +101,7 @@ def variance_alone(state: DeflatedOperator) -> NDArray[Any] | None:
     return promise
 
 
-def variances_tie(diagonal: NDArray[Any] | None, width: int) -> bool:
+def variances_tie(diagonal: AnyArray | None, width: int) -> bool:
     """Whether the variances do not say which `width` of the variables are promising."""
     if diagonal is None or width == len(diagonal):
         return diagonal is None
@@ -109,7 +109,7 @@ def variances_tie(diagonal: NDArray[Any] | None, width: int) -> bool:
     return bool(np.count_nonzero(diagonal >= (1 - 1e-6) * largest) > width)
 
 
-def _leading_start(state: DeflatedOperator, promise: NDArray[Any] | None, k: int) -> Start:
+def _leading_start(state: DeflatedOperator, promise: AnyArray | None, k: int) -> Start:
     """Nearly the leading eigenvector of the submatrix of the 4k most promising variables."""
     op = state.operator
     width = min(op.p, 4 * k, largest_submatrix(op))
@@ -130,8 +130,8 @@ def _leading_start(state: DeflatedOperator, promise: NDArray[Any] | None, k: int
 
 
 def _products_inside(
-    state: DeflatedOperator, index: NDArray[np.intp]
-) -> tuple[Callable[[NDArray[Any]], NDArray[Any]], NDArray[Any]]:
+    state: DeflatedOperator, index: Index
+) -> tuple[Callable[[AnyArray], AnyArray], AnyArray]:
     """Products with A[index, index] or a multiple, in any precision, and its diagonal."""
     op, deflation = state.operator, state.deflation
     small = len(index) <= 4 * START_STEPS
@@ -142,7 +142,7 @@ def _products_inside(
     return lambda v: C @ (v @ C), np.einsum("ij,ij->i", C, C)
 
 
-def _leading_directions(op: _core.Operator, start: NDArray[Any], count: int) -> NDArray[Any]:
+def _leading_directions(op: _core.Operator, start: AnyArray, count: int) -> AnyArray:
     """As rows, the leading eigenvectors of the whole operator to a few digits; at least one."""
     if op.p < 32:
         return start[None]
@@ -156,7 +156,7 @@ def _leading_directions(op: _core.Operator, start: NDArray[Any], count: int) -> 
     return np.ascontiguousarray(vectors.T[::-1], op.dtype)
 
 
-def power_start(op: _core.Operator, rng: np.random.Generator) -> NDArray[Any]:
+def power_start(op: _core.Operator, rng: np.random.Generator) -> AnyArray:
     """A dense vector near the leading eigenspace, by eight power steps from a random one."""
     v = rng.standard_normal(op.p).astype(op.dtype)
     for _ in range(8):
@@ -167,9 +167,7 @@ def power_start(op: _core.Operator, rng: np.random.Generator) -> NDArray[Any]:
     return v if v.any() else np.ones(op.p, op.dtype)
 
 
-def promising_variables(
-    problem: Problem, state: DeflatedOperator, count: int, seed: list[int]
-) -> NDArray[np.intp]:
+def promising_variables(problem: Problem, state: DeflatedOperator, count: int, seed: list[int]) -> Index:
     """The variables of largest variance or, where these tie, of largest weight in dense leading vectors."""
     op, diagonal = state.operator, variance_alone(state)
     count = min(count, op.p)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import GREEDY_PENALTIES, QUOTIENT_NULL, RISE, SWAP_GAP, SWAP_SLACK, SWAPS_AT_A_TIME, TIE
 from .._records import record
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index, Mask
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
@@ -32,7 +30,7 @@ __all__ = ["Pencil", "best_swap", "swap_search", "within_reach"]
 class Pencil:
     """B = I + strength QQ', Q by rows; directions with x'Bx of at most `least` do not count."""
 
-    Q: NDArray[np.float64] | None
+    Q: Array | None
     strength: float
     least: float
 
@@ -41,11 +39,11 @@ class Pencil:
         Q = np.stack(state.basis) if strength else None
         return cls(Q, strength, QUOTIENT_NULL.of(state.operator.dtype))
 
-    def diagonal(self, p: int) -> NDArray[np.float64]:
+    def diagonal(self, p: int) -> Array:
         """Of B."""
         return np.ones(p) if self.Q is None else 1 + self.strength * (self.Q**2).sum(axis=0)
 
-    def basis(self, G: NDArray[Any], index: NDArray[np.intp]) -> PencilBasis:
+    def basis(self, G: AnyArray, index: Index) -> PencilBasis:
         """Of a support, where A is G."""
         if self.Q is None:
             eigenvalues, W = all_eigenpairs((G + G.T) / 2.0)
@@ -57,7 +55,7 @@ class Pencil:
         square[: len(root)] += self.strength * root**2
         return PencilBasis.of(G, square, U, square > self.least)
 
-    def leading(self, G: NDArray[np.float64], index: NDArray[np.intp], n_iter: int) -> Solution:
+    def leading(self, G: Array, index: Index, n_iter: int) -> Solution:
         """The leading vector of a support, of unit norm, where A is G."""
         if self.Q is None:
             value, x = _core.leading_eigenvector(np.ascontiguousarray(G))
@@ -70,9 +68,9 @@ class Pencil:
         return Solution(index, x / np.linalg.norm(x), float(basis.eigenvalues[0]), n_iter, True)
 
     def bordered_eigenvalues(
-        self, C: NDArray[Any], index: NDArray[np.intp], candidate: NDArray[np.intp],
-        diagonal: NDArray[np.float64], basis: PencilBasis, norm: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:  # fmt: skip
+        self, C: AnyArray, index: Index, candidate: Index,
+        diagonal: Array, basis: PencilBasis, norm: Array | None = None,
+    ) -> Array:  # fmt: skip
         """The largest eigenvalues on a support, where the rows of A are C, with each candidate more."""
         R = None if self.Q is None else np.asfortranarray(basis.W.T @ self.Q[:, index].T)
         return _core.bordered_eigenvalues(
@@ -111,7 +109,7 @@ def swap_search(
 
 
 def _swapped(
-    A: NDArray[Any], state: DeflatedOperator, x: Solution, clock: ProgressClock
+    A: AnyArray, state: DeflatedOperator, x: Solution, clock: ProgressClock
 ) -> tuple[Solution, bool]:
     """x after swaps by a kernel, which reads rows of A where they are; whether there are no more to make."""
     diagonal = np.ascontiguousarray(state.diagonal, np.float64)
@@ -183,7 +181,7 @@ def best_swap(
     return None
 
 
-def _exchanged(C: NDArray[Any], S: Index, i: int, j: int, diagonal: Array) -> NDArray[Any]:
+def _exchanged(C: AnyArray, S: Index, i: int, j: int, diagonal: Array) -> AnyArray:
     """A between the variables of S, j in place of S[i], by C = A[S, :]; so blocks need not be read."""
     kept = np.delete(np.arange(len(S)), i)
     own = C[np.ix_(kept, S[kept])]
@@ -194,7 +192,7 @@ def _exchanged(C: NDArray[Any], S: Index, i: int, j: int, diagonal: Array) -> ND
 
 def within_reach(
     state: DeflatedOperator, basis: PencilBasis, S: Index, diagonal: Array, level: float
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Which variables may raise the largest eigenvalue of a support above the level, from one product with A.
 
     As in exchange.c, but with another bound on c't, c = A_Sj. A = F'F is semidefinite, so that the squares of
@@ -216,7 +214,7 @@ def within_reach(
 
 
 def _bounded(
-    basis: PencilBasis, C: NDArray[Any], leaving: Index, candidate: Index, diagonal: Array, level: float
+    basis: PencilBasis, C: AnyArray, leaving: Index, candidate: Index, diagonal: Array, level: float
 ) -> Iterator[tuple[int, int]]:
     """Exchanges that raise the largest eigenvalue of a support above the level, by the bounds of a kernel.
 
@@ -231,7 +229,7 @@ def _bounded(
 
 
 def _in_turn(
-    pencil: Pencil, C: NDArray[Any], place: Index, leaving: Index, candidate: Index, diagonal: Array,
+    pencil: Pencil, C: AnyArray, place: Index, leaving: Index, candidate: Index, diagonal: Array,
     level: float,
 ) -> Iterator[tuple[int, int]]:  # fmt: skip
     """The same of a pencil, where all candidates are tried in each place."""

@@ -6,7 +6,6 @@ import math
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._asked import as_record
@@ -23,7 +22,7 @@ from .._limits import (
     WORKING_SET_FACTOR,
 )
 from .._records import record, replaced
-from .._types import Kind, OperatorLike, Switch, Weights
+from .._types import AnyArray, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import require_entries
 from ..choice import Choice
 from ..methods import TPower
@@ -84,7 +83,7 @@ class TruncatedPower(IterativeSolver):
         ends: dict[bytes, list[Solution]] = {}
 
         def run(
-            index: NDArray[np.intp], entries: NDArray[Any], path: tuple[int, ...]
+            index: Index, entries: AnyArray, path: tuple[int, ...]
         ) -> Solution | None:  # fmt: skip
             x = self._run(state, running, index, entries, path, tol, hook)
             if x is not None:
@@ -114,7 +113,7 @@ class TruncatedPower(IterativeSolver):
         last = drop_zeros(brief_search(state, x, cardinality, hook))
         return None if last is None else replaced(last, tally=tally)
 
-    def matrix(self, problem: Problem, state: DeflatedOperator) -> NDArray[Any] | None:
+    def matrix(self, problem: Problem, state: DeflatedOperator) -> AnyArray | None:
         """A where it is in memory, or quickly formed of few variables, and all starts are ours to choose."""
         free = self.n_starts is None and (self.start is None or self.nearby() is not None)
         if not free or self.max_iter < RACE_ITERATIONS or self.nonnegative or state.supports.shapes:
@@ -136,7 +135,7 @@ class TruncatedPower(IterativeSolver):
         self,
         problem: Problem,
         state: DeflatedOperator,
-        A: NDArray[Any],
+        A: AnyArray,
         cardinality: int,
         hook: Report | None,
     ) -> Solution | None:
@@ -243,7 +242,7 @@ class TruncatedPower(IterativeSolver):
 
     def candidates(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int]
-    ) -> NDArray[np.intp]:
+    ) -> Index:
         return promising_variables(problem, state, WORKING_SET_FACTOR * cardinality, seed)
 
     def level(self, problem: Problem, state: DeflatedOperator, x: Solution, cardinality: int) -> float:
@@ -267,8 +266,8 @@ class TruncatedPower(IterativeSolver):
         return self._run(state, _running(state), x.index, x.entries, (cardinality,), tol, hook)
 
     def _run(
-        self, state: DeflatedOperator, running: _core.Operator, index: NDArray[np.intp],
-        entries: NDArray[Any], path: tuple[int, ...], tol: float, hook: Report | None,
+        self, state: DeflatedOperator, running: _core.Operator, index: Index,
+        entries: AnyArray, path: tuple[int, ...], tol: float, hook: Report | None,
     ) -> Solution | None:  # fmt: skip
         """From one start, through the cardinalities of the path; None where A maps a vector to zero."""
         supports, limits = state.supports, (self.max_iter, tol, hook)
@@ -276,8 +275,8 @@ class TruncatedPower(IterativeSolver):
         A = state.matrix if plain else None
 
         def steps(
-            op: _core.Operator, index: NDArray[np.intp], entries: NDArray[Any], width: int
-        ) -> tuple[int, NDArray[np.intp], NDArray[Any], float, int]:
+            op: _core.Operator, index: Index, entries: AnyArray, width: int
+        ) -> tuple[int, Index, AnyArray, float, int]:
             if A is not None and op is running and not ended(hook):  # which leaves no run
                 S, x = index[None], np.ascontiguousarray(entries[None])
                 *run, ends = _core.truncated_power_of_matrix(A, S, x, width, self.max_iter, tol, hook)

@@ -8,10 +8,8 @@ tree, which ends other searches, is here for both.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -27,7 +25,7 @@ from .._limits import (
     RISE,
     TREE_PENALTY,
 )
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
@@ -149,7 +147,7 @@ class UnitTree(Tree):
 
     objective: Variance
 
-    def __init__(self, state: DeflatedOperator, A: NDArray[Any], k: int, best: Solution, tol: float):
+    def __init__(self, state: DeflatedOperator, A: AnyArray, k: int, best: Solution, tol: float):
         objective = Variance(state, k, A)
         units = objective.supports.mask(best.index)
         objective.known[units.tobytes()] = best

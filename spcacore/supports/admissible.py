@@ -21,13 +21,13 @@ from .. import _core
 from .._labels import matched
 from .._messages import counted
 from .._records import record, replaced
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index, Mask
 from .._validation import group_labels, real_array
 from ..choice import Choice
 
 __all__ = ["Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
 
-Units = NDArray[np.bool_]
+Units = Mask
 Unit = int | np.integer[Any]
 
 
@@ -278,14 +278,14 @@ class Supports:
         chosen[units] = True
         return np.flatnonzero(chosen[self.unit])
 
-    def projected(self, y: NDArray[Any]) -> NDArray[Any]:
+    def projected(self, y: AnyArray) -> AnyArray:
         """y with zeros where it has the wrong sign, or a variable is excluded."""
         wrong = self.excluded
         if self.signs is not None:
             wrong |= y * self.signs < 0
         return np.where(wrong, y.dtype.type(0), y)
 
-    def oriented(self, x: NDArray[Any]) -> NDArray[Any]:
+    def oriented(self, x: AnyArray) -> AnyArray:
         """The one of x and -x of which more is left by the signs, without the rest."""
         if self.plain:
             return x
@@ -293,16 +293,16 @@ class Supports:
             return self.projected(x)
         return self.projected(x if self.sides(x) else -x)
 
-    def sides(self, x: NDArray[Any]) -> bool:
+    def sides(self, x: AnyArray) -> bool:
         """Whether the signs leave as much of x as of -x."""
         one, other = self.projected(x), self.projected(-x)
         return bool(one @ one >= other @ other)
 
-    def cost(self, x: NDArray[Any]) -> float:
+    def cost(self, x: AnyArray) -> float:
         """The sum of the norms of the units that are not included."""
         return float(self.norms(x)[~self.included].sum())
 
-    def sign(self, index: Index, entries: NDArray[Any]) -> NDArray[Any]:
+    def sign(self, index: Index, entries: AnyArray) -> AnyArray:
         """entries, or their negative where that has the signs."""
         if self.signs is None:
             return entries
@@ -313,7 +313,7 @@ class Supports:
         """1 for each of these variables, or -1 where no positive entry is allowed."""
         return np.ones(len(index)) if self.signs is None else np.where(self.signs[index] < 0, -1.0, 1.0)
 
-    def norms(self, y: NDArray[Any]) -> Array:
+    def norms(self, y: AnyArray) -> Array:
         """Of the entries of each unit."""
         return np.sqrt(np.bincount(self.unit, y.astype(np.float64) ** 2, minlength=len(self.allowed)))
 
@@ -327,7 +327,7 @@ class Supports:
         """The included units and, up to this cardinality, those of largest norms; ties to the first."""
         return np.flatnonzero(self.rule(0, count).largest(np.ascontiguousarray(norms, np.float64)))
 
-    def truncated(self, x: NDArray[Any], count: int) -> Index:
+    def truncated(self, x: AnyArray, count: int) -> Index:
         """The variables that are kept of a vector."""
         if self.plain:
             return _core.select_largest(x, count)

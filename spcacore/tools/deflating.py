@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _core
 from .._labels import columns_of, symmetric
 from .._limits import SYMMETRY
 from .._messages import counted
-from .._types import Array, Deflation, Index, Kind, MatrixLike
+from .._types import AnyArray, Array, Deflation, Index, Kind, MatrixLike
 from .._validation import (
     check_bool,
     check_choice,
@@ -36,7 +36,7 @@ def deflate(
     kind: Kind = "covariance",
     center: bool = True,
     overwrite: bool = False,
-) -> NDArray[Any]:
+) -> AnyArray:
     """Remove the component `x` from a covariance matrix or from data.
 
     ============================  =====================================  ===========================
@@ -161,7 +161,7 @@ def _basis(earlier: Any, p: int, names: tuple[str, ...] | None) -> list[Array]:
     return orthonormal_basis(E.T.astype(np.float64))
 
 
-def _check(a: NDArray[Any], update: str, covariance: bool, touched: Index | None) -> None:
+def _check(a: AnyArray, update: str, covariance: bool, touched: Index | None) -> None:
     """Refuse what is not finite or not symmetric, in the whole matrix or where it will be touched."""
     if not covariance:
         if touched is None:  # else the kernel sees to it

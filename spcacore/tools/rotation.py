@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
 from .. import _core
 from .._docstrings import NO_PANDAS, filled
 from .._messages import counted, warn
-from .._types import Array
+from .._types import AnyArray, Array
 from .._validation import check_bool, integer, number, output_array, real_array
 from ..linalg.scaling import exponent_above, largest_magnitude
 from ..operators.problem import OUT_OF_RANGE
@@ -42,7 +42,7 @@ def orthomax(
     max_iter: int = 1000,
     tol: float = 1e-6,
     overwrite: bool = False,
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[AnyArray, AnyArray]:
     r"""Rotate loadings to maximize an orthomax criterion.
 
     Finds the orthogonal :math:`R` for which :math:`Y = LR` maximizes
@@ -148,7 +148,7 @@ def varimax(
     max_iter: int = 1000,
     tol: float = 1e-6,
     overwrite: bool = False,
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[AnyArray, AnyArray]:
     """Rotate loadings to maximize the summed variance of their squares: `orthomax` with gamma = 1.
 
     Parameters
@@ -195,7 +195,7 @@ def l1_rotation(
     max_iter: int = 1000,
     tol: float = 1e-8,
     overwrite: bool = False,
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[AnyArray, AnyArray]:
     r"""Rotate loadings to minimize the sum of their magnitudes.
 
     Seeks the orthogonal :math:`R` for which :math:`Y = LR` minimizes :math:`\sum_{ij} |y_{ij}|`, from
@@ -264,7 +264,7 @@ def l1_rotation(
     return rotated, rotation.astype(rotated.dtype, copy=False)
 
 
-def l1_rotate(Y: NDArray[Any], max_iter: int, tol: float, varimax: bool = True) -> tuple[Array, bool]:
+def l1_rotate(Y: AnyArray, max_iter: int, tol: float, varimax: bool = True) -> tuple[Array, bool]:
     """Y <- Y R in place, in Fortran order; R, and whether the sweeps came to rest."""
     peak = max(float(Y.max()), -float(Y.min()))
     exponent = math.frexp(peak)[1] if not 1e-30 < peak < 1e30 else 0
@@ -282,7 +282,7 @@ def l1_rotate(Y: NDArray[Any], max_iter: int, tol: float, varimax: bool = True) 
 
 def _rotate(
     loadings: ArrayLike, gamma: float, normalize: bool, max_iter: int, tol: float, overwrite: bool
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[AnyArray, AnyArray]:
     a = real_array(loadings, "loadings", ndim=2)
     normalize, overwrite = check_bool(normalize, "normalize"), check_bool(overwrite, "overwrite")
     gamma = number(gamma, "gamma", 0)

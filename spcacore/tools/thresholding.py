@@ -7,10 +7,11 @@ import sys
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _core
 from .._docstrings import filled
+from .._types import AnyArray
 from .._validation import check_bool, integer, number, output_array, raise_not_finite, real_array
 
 __all__ = ["l1_threshold", "soft_threshold", "truncate"]
@@ -27,7 +28,7 @@ _filled = filled(
 
 
 @_filled
-def truncate(x: ArrayLike, k: int, *, overwrite: bool = False) -> NDArray[Any]:
+def truncate(x: ArrayLike, k: int, *, overwrite: bool = False) -> AnyArray:
     """Keep the k entries of largest magnitude and set the others to zero.
 
     Ties go to the lower index.
@@ -72,7 +73,7 @@ def truncate(x: ArrayLike, k: int, *, overwrite: bool = False) -> NDArray[Any]:
 
 
 @_filled
-def soft_threshold(a: ArrayLike, level: float, *, overwrite: bool = False) -> NDArray[Any]:
+def soft_threshold(a: ArrayLike, level: float, *, overwrite: bool = False) -> AnyArray:
     """Shrink every entry towards zero by `level`: sign(a) max(abs(a) - level, 0).
 
     Parameters
@@ -110,7 +111,7 @@ def soft_threshold(a: ArrayLike, level: float, *, overwrite: bool = False) -> ND
 @_filled
 def l1_threshold(
     a: ArrayLike, bound: float, *, nonnegative: bool = False, overwrite: bool = False
-) -> tuple[NDArray[Any], float]:
+) -> tuple[AnyArray, float]:
     """Maximize w'a subject to ``||w||_2 <= 1`` and ``||w||_1 <= bound``.
 
     The solution is the soft threshold of `a` at some level, scaled to unit length; the level is 0 when
@@ -167,6 +168,6 @@ def l1_threshold(
     return out, level
 
 
-def _output(x: Any, a: NDArray[Any], overwrite: bool) -> NDArray[Any]:
+def _output(x: Any, a: AnyArray, overwrite: bool) -> AnyArray:
     """Where a kernel that reads `a` and may write over it writes to."""
     return output_array(x, a, "a", True, "C") if check_bool(overwrite, "overwrite") else np.empty_like(a)
