@@ -35,7 +35,6 @@ class Work:
     started: float
     seconds: float
     warnings: list[str]
-    width: int
     next: float
 
     def __init__(self, quiet: bool):

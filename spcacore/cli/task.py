@@ -16,7 +16,7 @@ from .console import Work, say
 from .models import SPARSITY, call_of, in_flags, refusal
 from .reading import read, read_lines
 from .report import check_outputs, print_json, write
-from .table import Arguments, Table, UserError
+from .table import Arguments, UserError
 
 __all__ = ["Task"]
 
@@ -26,12 +26,6 @@ _MISSING = ("pmd", "ppca")  # methods that take NaN; for tpower --impute makes e
 class Task:
     """A file that was read, and what is to be done with it."""
 
-    args: Arguments
-    table: Table
-    names: list[str]
-    matrix: Any
-    n: int
-    p: int
     done: Work
     warnings: list[str]
 

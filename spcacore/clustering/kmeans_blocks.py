@@ -58,15 +58,8 @@ class Assigned(NamedTuple):
 class BlockColumns:
     """Variables centered and scaled to about 1 by a power of two, as `Columns`, in blocks of rows."""
 
-    source: RowBlocks
-    blocks: RowBlocks  # those of positive weight
-    weight: Array | None
-    kept: Labels | None
-    poll: Callable[[], object]
-    names: tuple[str, ...] | None
     n: int
     p: int
-    dtype: np.dtype[Any]
 
     def __init__(
         self, source: RowBlocks, poll: Callable[[], object] = lambda: None, sample_weight: Any = None

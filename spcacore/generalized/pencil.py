@@ -71,14 +71,6 @@ class Pencil:
     nothing: float
     largest: float
     entering: int
-    dtype: np.dtype[Any]
-    advice: str
-    least: float
-    null: float
-    slack: float
-    p: int
-    usable: Mask
-    known: AnyArray
     exponent: int
     Ad: Array
     Bd: Array

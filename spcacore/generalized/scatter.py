@@ -57,9 +57,6 @@ def _average(rows: AnyArray, weight: Array | None) -> Array:
 class DataScatter:
     """X times a power of two, so that entries are near 1; dense, or in rows of nonzeros."""
 
-    n: int
-    p: int
-
     def __init__(self, X: Any):
         if is_sparse(X):
             self.X = compressed(X).tocsr()
@@ -220,7 +217,6 @@ class BlockScatter:
 
     n: int
     p: int
-    dtype: np.dtype[Any]
 
     def __init__(self, X: Any):
         self.blocks: Any = row_blocks(X).held()

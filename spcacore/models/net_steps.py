@@ -11,7 +11,7 @@ from .. import _core
 from .._limits import JOINING_VARIABLES, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import warn
 from .._records import record
-from .._types import Array, Index
+from .._types import Array
 from ..linalg.orthogonal import procrustes
 from ..operators.problem import Problem
 from ..solvers.refitting import Step
@@ -120,9 +120,6 @@ class Wanted:
 class Thresholds:
     """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
 
-    wanted: tuple[Wanted, ...]
-    choice: Supports
-
     def __init__(self, wanted: tuple[Wanted, ...], choice: Supports):
         self.wanted, self.choice = wanted, choice
 
@@ -148,13 +145,6 @@ class ElasticNets:
     Their path needs the Gram matrix of the set. One pass over X then finds variables outside of the set that
     violate the optimality conditions, and these join it. Sets and supports are kept between iterations.
     """
-
-    op: _core.Operator
-    space: Space
-    wanted: tuple[Wanted, ...]
-    ridge: float
-    choice: Supports
-    working: Index
 
     def __init__(
         self, op: _core.Operator, space: Space, wanted: tuple[Wanted, ...], ridge: float,

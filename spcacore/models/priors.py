@@ -143,10 +143,6 @@ class Banded:
     S_i = D_i^-1 + G_i'S_(i+1)G_i, G_i = C_i D_i^-1.
     """
 
-    matrix: Any
-    p: int
-    beside: list[Any]
-
     def __init__(self, matrix: Any, order: Index, width: int) -> None:
         self.matrix, self.p = matrix, matrix.shape[0]
         self.order = order

@@ -117,9 +117,6 @@ def _weighted_median(values: Array, weight: Array) -> float:
 class SlicedRows:
     """Anything that gives rows by slices; entries are checked when they are read."""
 
-    source: Any
-    name: str
-
     def __init__(self, X: Any, name: str = "X") -> None:
         self.source, self.name = X, name
         self.shape: tuple[int, ...] = tuple(map(int, X.shape))

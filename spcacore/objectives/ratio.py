@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .. import _core
 from .._limits import (
     LEAST_SQUARES_ENTERING,
     LEAST_SQUARES_ORDER,
@@ -25,7 +24,7 @@ from .._limits import (
     TIE,
 )
 from .._records import record
-from .._types import AnyArray, Array, Index, Mask
+from .._types import Array, Index, Mask
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
 from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio
 from ..operators.deflation import DeflatedOperator
@@ -69,15 +68,7 @@ class Ratio:
 
     nothing: float
     entering: int
-    op: _core.Operator
-    p: int
-    dtype: np.dtype[Any]
-    variance: AnyArray
-    G_diagonal: AnyArray
     M_diagonal: Any
-    known: AnyArray
-    largest: float
-    u: Array
 
     nothing, entering = 0.0, LEAST_SQUARES_ENTERING
 
@@ -213,12 +204,6 @@ class RatioOfUnits(Objective):
     fit : callable, optional
         The best feasible x on some variables, or None. The ratio then bounds its value.
     """
-
-    quotient: Quotient
-    fit: Fit | None
-    tie: float
-    most_tried: int
-    work: float
 
     slack = RISE
     at_once = 32

@@ -52,16 +52,6 @@ class Regression(Objective):
         The best u on some variables, as where it has signs: it minimizes u'Ku - 2 g'u.
     """
 
-    g: Array
-    least: float
-    volume: bool
-    fit: Callable[[Index], Array] | None
-    exact: bool
-    steepest: bool
-    most_tried: int
-    none: _Explained
-    last: _Explained
-
     def __init__(
         self, K: KeptRows, diagonal: Array, g: Array, supports: Supports, *, least: float = 0.0,
         volume: bool = False, fit: Callable[[Index], Array] | None = None,

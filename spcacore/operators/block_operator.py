@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import (
@@ -41,29 +40,6 @@ class Gram:
 
     It belongs to one call of a solver, which changes what it keeps.
     """
-
-    blocks: RowBlocks
-    dtype: np.dtype[Any]
-    range: float
-    factor: float
-    row_weight: AnyArray | None
-    each: list[Any]
-    p: int
-    inside: tuple[Index, AnyArray]
-    keeping: bool
-    alone: bool
-    promise: AnyArray
-    clock: int
-    debt: int
-    slot: Index
-    formed: bool
-    cost: float
-    column: AnyArray
-    owner: Index
-    used: NDArray[np.int64]
-    members: Index
-    part: tuple[Index, AnyArray]
-    stored: float
 
     def __init__(
         self,
@@ -416,14 +392,6 @@ class BlockOperator:
     dense: bool
     symmetric_form: bool
     by_passes: bool
-    gram: Gram
-    inner: _core.Operator
-    n: int
-    p: int
-    m: int
-    t: int
-    dtype: np.dtype[Any]
-    single: bool
 
     dense, symmetric_form, by_passes = False, True, True
 

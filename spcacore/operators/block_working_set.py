@@ -33,9 +33,6 @@ class BlocksWorkingSet(WorkingSet):
     one pass for several vectors.
     """
 
-    spare: AnyArray
-    promise: AnyArray
-
     def __init__(self, problem: Problem):
         super().__init__(problem)
         assert problem.diagonal is not None

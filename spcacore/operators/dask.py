@@ -38,7 +38,6 @@ class DaskBlocks(RowBlocks):
     """The row chunks of a dask array or dataframe; see `row_blocks`."""
 
     remote = True
-    blocks: Any
     prints: list[int | None]
 
     def __init__(self, X: Any, persist: bool | None, names: Any) -> None:

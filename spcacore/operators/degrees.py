@@ -28,10 +28,6 @@ class DegreeScaled(DataStorage):
     tau is their mean unless it is given, for new rows.
     """
 
-    names: tuple[str, ...] | None
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-
     def __init__(self, X: Any, tau: float | None = None) -> None:
         require_memory(X, "scale='degree' needs")
         self.inner: DenseData | CompressedData

@@ -34,11 +34,6 @@ class DenseData(DataStorage):
     `missing` allows NaN entries; `screening` is how its products are to be screened.
     """
 
-    array: AnyArray
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    cost: int
-
     has_gram = dense = True
     working_set: Any = WorkingSet
     screening = "none"
@@ -113,13 +108,6 @@ def _rounded(problem: Problem, dtype: np.dtype) -> Problem:
 
 class DenseCovariance(CovarianceStorage):
     """A symmetric array; `definite` refuses an indefinite one."""
-
-    names: tuple[str, ...] | None
-    array: AnyArray
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    cost: int
-    definite: bool
 
     def __init__(self, X: Any, definite: bool = True) -> None:
         X, self.names = symmetric(X, None, "X"), column_names(X)

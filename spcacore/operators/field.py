@@ -35,9 +35,6 @@ class Field:
         Whether these are all variables.
     """
 
-    index: Index
-    matrix: NDArray[np.float32]
-
     def __init__(self, problem: Problem, index: Index):
         self._problem = replace(problem, ground=None)  # which would hold this field
         self.index = index
@@ -204,11 +201,6 @@ class Ground:
     noise : float or None
         The deviation of correlations that are noise, of an earlier component.
     """
-
-    wide: bool
-    enough: int
-    partial: int
-    value: float
 
     def __init__(self) -> None:
         self.wide, self.weak, self.enough, self.partial = False, False, 0, 0

@@ -123,12 +123,7 @@ def row_blocks(
 class BlockData(DataStorage):
     """Data in blocks of rows, whose passes may run wherever the blocks are."""
 
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    names: tuple[str, ...] | None
-    cost: int
     size: AnyArray
-    blocks: RowBlocks
 
     has_gram = dense = one_pass = True
 

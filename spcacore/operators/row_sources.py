@@ -115,10 +115,6 @@ class _Source:
 class SlicedTable(_Source):
     """A dataframe of pandas or polars, or a table of pyarrow, some rows of which become an array."""
 
-    table: Any
-    shape: tuple[int, int]
-    names: tuple[str, ...] | None
-
     def __init__(self, X: Any) -> None:
         self.table, self.shape, self.names = X, (int(X.shape[0]), int(X.shape[1])), columns_of(X)
         kinds = getattr(X, "dtypes", None)
@@ -141,9 +137,6 @@ class PiecedTable(_Source):
 
     One piece is in memory.
     """
-
-    dtype: np.dtype[Any]
-    readers: list[Callable[[], Any]]
 
     def __init__(self, pieces: list[tuple[int, Callable[[], Any]]], schema: Any) -> None:
         text = [str(kind) for kind in schema.types]
@@ -177,9 +170,6 @@ class PiecedTable(_Source):
 
 class IteratedRows(_Source):
     """Blocks that a function yields, one after the other, and anew in each pass. One block is in memory."""
-
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
 
     def __init__(self, blocks: Callable[[], Any]) -> None:
         self.blocks = blocks

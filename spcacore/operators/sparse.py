@@ -138,13 +138,6 @@ def permuted_columns(X: Any, generator: np.random.Generator) -> Any:
 class CompressedData(DataStorage):
     """A matrix in CSR or CSC, of which nothing is copied; others become CSR."""
 
-    matrix: Any
-    arrays: tuple[AnyArray, AnyArray, AnyArray]
-    row_major: Any
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    cost: int
-
     has_gram = True
     working_set: Any = CompressedWorkingSet
 
@@ -200,13 +193,6 @@ class CompressedData(DataStorage):
 
 class CompressedCovariance(CovarianceStorage):
     """A symmetric matrix in CSR or CSC; `definite` refuses an indefinite one."""
-
-    matrix: Any
-    arrays: tuple[AnyArray, AnyArray, AnyArray]
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    cost: int
-    definite: bool
 
     def __init__(self, X: Any, definite: bool = True) -> None:
         self.matrix, self.arrays = canonical_arrays(X)

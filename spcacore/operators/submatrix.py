@@ -65,8 +65,6 @@ def rows_of(op: _core.Operator, S: Index) -> AnyArray:
 class Rows:
     """Rows of A, each computed once as long as they fit a bound."""
 
-    op: _core.Operator
-
     def __init__(self, op: _core.Operator) -> None:
         self.op, self._known = op, dict[int, AnyArray]()
 
@@ -95,9 +93,6 @@ def whole_matrix(op: _core.Operator) -> Array:
 
 class KeptRows:
     """Rows of matrices of order p, kept once they were asked for."""
-
-    rows: Callable[[Index], tuple[Array, ...]]
-    all: Index
 
     def __init__(self, rows: Callable[[Index], tuple[Array, ...]], p: int):
         self.rows, self.all = rows, np.arange(p)

@@ -54,8 +54,6 @@ class WorkingSet:
     """
 
     asked = False
-    operator: _core.Operator
-    checks: int
 
     bounds: ColumnBounds | None = None
     reads: float = 1.0  # for the statistics
@@ -310,12 +308,6 @@ class ColumnBounds:
     product : ndarray of shape (p,)
         And the magnitude of the product.
     """
-
-    entries: Index
-    last: Index
-    product: Array
-    read: int
-    made: int
 
     def __init__(self, problem: Problem, entries: Index):
         operator, n = problem.operator, problem.operator.n

@@ -55,11 +55,6 @@ class Plan:
     Where grids differ by component, `begin` says whose values are tried; those of `earlier` ones are chosen.
     """
 
-    model: Model
-    parameter: str
-    grids: list[AnyArray] | None
-    values: AnyArray
-
     problem: Problem
     r: int
     seed: int
@@ -179,17 +174,6 @@ class SearchPlan(Plan):
     Where components are to be counted, there are no values but the sparsity of the model.
     """
 
-    counting: bool
-    model: Model
-    parameter: str
-    grids: list[AnyArray] | None
-    solver: Any
-    r: int
-    method: str
-    deflation: Any
-    values: Array
-    requests: Any
-
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
         if isinstance(model.n_components, (float, np.floating)):  # a share
             raise TypeError(f"n_components must be an integer, not {model.n_components!r}")
@@ -300,8 +284,6 @@ class SearchPlan(Plan):
 class FitPlan(Plan):
     """Of any other function: a fit for each value, and for each fold and permutation."""
 
-    seed: int
-    method: str
     values: AnyArray
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any):
@@ -429,9 +411,6 @@ def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) ->
 
 class _HeldOutRows:
     """Rows outside of a fit, centered and scaled by its means and deviations, times a power of two."""
-
-    rows: Any
-    problem: Problem
 
     def __init__(self, rows: Any, problem: Problem):
         self.rows, self.problem = rows, problem

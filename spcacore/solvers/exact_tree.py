@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
-from .._types import AnyArray, Array, Index
+from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from .refitting import refit
 from .solution import Solution
@@ -29,15 +28,6 @@ class Search:
     that their number stops growing.
     """
 
-    kept: Index
-    tol: float
-    k: int
-    plain: bool
-    pool: NDArray[np.uint8]
-    turn: int
-    index: Index
-    vector: AnyArray
-    value: float
     pruning_level: float
 
     def __init__(

@@ -37,7 +37,7 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from ..supports.admissible import Supports, Units
+from ..supports.admissible import Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
 from .base import Solver, drop_zeros, run_one, shared_parameters
@@ -120,13 +120,6 @@ def _of_all_variables(state: DeflatedOperator, x: Solution) -> Solution:
 
 class LeastSquaresSearch:
     """What the searches for several cardinalities in one matrix share."""
-
-    solver: LeastSquaresSolver
-    problem: Problem
-    hook: Report | None
-    state: DeflatedOperator
-    ratio: Ratio
-    supports: Supports
 
     def __init__(
         self, solver: LeastSquaresSolver, problem: Problem, state: DeflatedOperator, hook: Report | None,

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from .. import _core
 from .._limits import (
     BRIEF_FORMING,
     BRIEF_NODES,
@@ -43,14 +42,6 @@ __all__ = ["UnitTree", "Variance", "brief_search", "greedy_by_units", "swap_unit
 
 class Variance(Objective):
     """x'Ax, or x'Ax/x'Bx under generalized deflation, of the best feasible x on a support."""
-
-    state: DeflatedOperator
-    op: _core.Operator
-    seed: tuple[int, ...]
-    most_tried: int
-    rise: float
-    slack: float
-    matrix: LeadingSum | None
 
     def __init__(
         self, state: DeflatedOperator, k: int, A: Array | None = None, seed: tuple[int, ...] = (),
