@@ -33,7 +33,6 @@ from .._types import Array, Index
 from ..solvers.certificates import OptimalityBound
 from ..solvers.exact_tree import Node, Search
 from ..solvers.joint_bound import in_fantope, recomposed
-from ..solvers.solution import Solution
 from .pencil import Pencil
 
 __all__ = ["pair_bounds", "pencil_bounds", "refuse_many", "smallest"]
@@ -100,11 +99,11 @@ def _bounds(
 
     out["spectral"] = largest(A)
     tree = _Tree(A, B, k, least, parts, support)
-    reached = tree.run(nodes)
+    tree.run(nodes, at_a_time=64)
     if not tree.open():
-        return out | {"search": reached}
+        return out | {"search": tree.upper()}
     out["relaxation"] = _relaxed(A, B, k, tree.value, out["spectral"], largest)
-    return out | {"search": _searched(tree, min(reached, out["relaxation"]), nodes)}
+    return out | {"search": _searched(tree, min(tree.upper(), out["relaxation"]), nodes)}
 
 
 def _relaxed(
@@ -194,12 +193,9 @@ def _searched(tree: _Tree, bound: float, nodes: int) -> float:
     """By trees at ratios between the largest that is known and the bound."""
     best = bound
     for _ in range(CERTIFIED_TREES):
-        trial = (tree.value + best) / 2
-        other = tree.above(trial)
-        reached = other.run(nodes)
-        if other.value > tree.value:
-            tree.value = other.value
-        best = min(best, reached)
+        other = tree.above((tree.value + best) / 2)
+        other.run(nodes, at_a_time=64)
+        tree.value, best = max(tree.value, other.value), min(best, other.upper())
         if not best > tree.value + 1e-6 * abs(tree.value):
             break
     return best
@@ -213,21 +209,12 @@ class _Tree(Search):
         support: Index | None, floor: float = -np.inf,
     ):  # fmt: skip
         self.B, self.least, self.parts, self.floor = B, least, parts, floor
-        support = _first(A, B, k, parts) if support is None else np.asarray(support)
-        start = Solution(support, np.ones(len(support)), -np.inf, 0, True)
-        super().__init__(None, A, np.arange(len(A)), k, start, 0.0, plain=True)
+        super().__init__(A, k, _first(A, B, k, parts) if support is None else np.asarray(support))
         self.gain = float(1 / least)
 
     def above(self, floor: float) -> _Tree:
         """A tree that looks for ratios above that alone."""
         return _Tree(self.A, self.B, self.k, self.least, self.parts, self.index, floor)
-
-    def run(self, nodes: int) -> float:
-        """What no ratio exceeds, after up to so many nodes."""
-        done = 0
-        while self.open() and done < nodes:
-            done += self.step(min(64, nodes - done), _unlimited)
-        return self.upper()
 
     def _root_bound(self, check_limits: Callable[[], object]) -> float:
         return np.inf
@@ -284,7 +271,3 @@ def _first(A: Array, B: Array, k: int, parts: tuple[int, int, int] | None) -> In
         return np.sort(order[:k])
     first, kx, ky = parts
     return np.sort(np.concatenate([order[order < first][:kx], order[order >= first][:ky]]))
-
-
-def _unlimited(_: int) -> None:
-    pass
