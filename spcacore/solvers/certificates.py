@@ -95,6 +95,14 @@ class OptimalityBound(Tabular):
     which: str
     bounds: dict[str, float] = field(repr=False)
 
+    @classmethod
+    def smallest(cls, bounds: dict[str, float], exponent: int = 0) -> OptimalityBound:
+        """Of bounds by name, times `2**exponent`."""
+        with np.errstate(over="ignore", under="ignore"):
+            bounds = {name: float(np.ldexp(value, exponent)) for name, value in bounds.items()}
+        which = min(bounds, key=lambda name: bounds[name])
+        return cls(bounds[which], which, bounds)
+
     @property
     def bound(self) -> float:
         """`upper_bound`, by a shorter name."""
@@ -235,9 +243,7 @@ def optimality_bound(
         if relaxed:
             state = DeflatedOperator.from_problem(problem)
             bounds["relaxation"] = min(dual_bound(state, sizes[0]), shaped_bound(state, asked))
-    bounds = {name: float(problem.in_units(value)) for name, value in bounds.items()}
-    which = min(bounds, key=lambda name: bounds[name])
-    return OptimalityBound(bounds[which], which, bounds)
+    return OptimalityBound.smallest(bounds, problem.exponent)
 
 
 def joint_bounds(
