@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, data_arrays, deflated, deflations, optimum
 
 import spcacore
-from spcacore import branch_and_bound, dspca, optimality_bound, sparse_pca, tpower
+from spcacore import optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers import certificates, covariance_blocks
@@ -75,8 +75,8 @@ def test_no_answer_is_above_any_bound(seeds, monkeypatch):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a relaxation that does not converge
-            relaxed = dspca(A, k, kind="covariance", options=spcacore.DSPCA(max_iter=int(rng.integers(40))))
-        begun = branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(node_limit=1))
+            relaxed = flat.dspca(A, k, kind="covariance", max_iter=int(rng.integers(40)))
+        begun = flat.branch_and_bound(A, k, kind="covariance", node_limit=1)
         bounds = optimality_bound(A, k, kind="covariance", relaxation=True).bounds
         bounds |= {"dspca": relaxed.upper_bound, "search": begun.upper_bound}
         problem = as_problem(A, kind="covariance")

@@ -1,12 +1,12 @@
 """Bounds and searches by blocks of variables, against enumeration and closed forms."""
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
 from oracles import covariance, optimum
 from solvers.test_certificates import matrices
 
-import spcacore
 from spcacore import branch_and_bound, optimality_bound, tpower
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
@@ -118,14 +118,11 @@ def test_where_blocks_prove_nothing_the_search_goes_on(monkeypatch):
     A, _ = many_blocks(400, 0.05)
     with pytest.raises(ValueError, match="may belong to the optimum"):
         branch_and_bound(A, 12, kind="covariance")
-    x = branch_and_bound(A, 12, kind="covariance", options=spcacore.BranchAndBound(node_limit=5))
+    x = flat.branch_and_bound(A, 12, kind="covariance", node_limit=5)
     assert not x.optimal
     bound = optimality_bound(A, 12, kind="covariance")
     assert x.value < x.upper_bound <= bound.upper_bound * (1 + 1e-6)
-    assert (
-        branch_and_bound(A, 4, kind="covariance", options=spcacore.BranchAndBound(time_limit=0)).upper_bound
-        >= 2.5
-    )
+    assert flat.branch_and_bound(A, 4, kind="covariance", time_limit=0).upper_bound >= 2.5
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -59,7 +59,7 @@ def quiet(*args, **kwargs):
 def test_against_a_conic_solver(p):
     A = covariance(samples(p, p + 3, p))
     for k in (2, 3, p // 2 + 1):
-        x = dspca(A, k, kind="covariance", options=spcacore.DSPCA(tol=1e-6, max_iter=5000))
+        x = flat.dspca(A, k, kind="covariance", tol=1e-6, max_iter=5000)
         expected = solved(A, cardinality=k)
         assert x.relaxation * (1 - 1e-6) <= expected * (1 + 1e-6)
         assert x.dual >= expected * (1 - 1e-6)
@@ -68,7 +68,7 @@ def test_against_a_conic_solver(p):
         assert np.abs(M).sum() <= k + 1e-9
         assert np.sum(A * M) == pytest.approx(x.relaxation, rel=1e-10)
     for rho in np.array([0.02, 0.2, 0.6]) * A.diagonal().max():
-        x = dspca(A, penalty=rho, kind="covariance", options=spcacore.DSPCA(tol=1e-6, max_iter=5000))
+        x = flat.dspca(A, penalty=rho, kind="covariance", tol=1e-6, max_iter=5000)
         expected, size = solved(A, penalty=rho), A.diagonal().max()
         assert x.relaxation <= expected + 1e-6 * size
         assert x.dual >= expected - 1e-6 * size
@@ -81,7 +81,7 @@ def test_pit_props_as_published():
     """The relaxation in percent above the optimum, k = 4 to 10."""
     excess = []
     for k in range(4, 11):
-        x = dspca(PITPROPS, k, kind="covariance", options=spcacore.DSPCA(tol=1e-6))
+        x = flat.dspca(PITPROPS, k, kind="covariance", tol=1e-6)
         excess.append(100 * (x.upper_bound / optimum(PITPROPS, k) - 1))
         assert x.converged
     assert_allclose(excess, [2.713, 1.525, 1.134, 0.886, 1.874, 1.634, 1.102], atol=6e-4)
@@ -113,7 +113,7 @@ def test_what_is_planted_is_found_and_proved():
 def test_a_small_variance_alone_eliminates_nothing():
     """Variable 1 has a variance below the penalty, and yet a loading."""
     A = np.array([[4.0, 2.0], [2.0, 1.0]])
-    x = dspca(A, penalty=1.5, kind="covariance", options=spcacore.DSPCA(tol=1e-8))
+    x = flat.dspca(A, penalty=1.5, kind="covariance", tol=1e-8)
     assert x.cardinality == 2
     angles = np.linspace(0, np.pi, 100001)
     u = np.stack([np.cos(angles), np.sin(angles)])
@@ -193,7 +193,7 @@ def test_a_wide_sparse_matrix_is_reduced():
 def test_not_converged_no_variance_and_values_as_found():
     A = covariance(samples(12, 20, 8))
     with pytest.warns(RuntimeWarning, match="not converged in 2 iterations"):
-        x = dspca(A, 3, kind="covariance", options=spcacore.DSPCA(max_iter=2, tol=1e-9))
+        x = flat.dspca(A, 3, kind="covariance", max_iter=2, tol=1e-9)
     assert not x.converged
     assert x.upper_bound >= optimum(A, 3)
     for sparsity in ({"cardinality": 2}, {"penalty": 1.0}, {"penalty": 1.0, "include": [1]}):
@@ -201,7 +201,7 @@ def test_not_converged_no_variance_and_values_as_found():
             x = flat.dspca(np.ones((5, 4)), **sparsity)
         assert (x.value, x.upper_bound, x.gap) == (0, 0, 0)
         assert x.dual == x.relaxation == -sparsity.get("penalty", 0.0)
-    plain = dspca(A, 3, kind="covariance", options=spcacore.DSPCA(renormalize=False))
+    plain = flat.dspca(A, 3, kind="covariance", renormalize=False)
     fitted = dspca(A, 3, kind="covariance")
     assert_array_equal(plain.loading != 0, fitted.loading != 0)
     assert plain.value == pytest.approx(plain.loading @ A @ plain.loading)

@@ -2,6 +2,7 @@
 
 import itertools
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -81,13 +82,7 @@ def test_optimum_and_bound_of_small_matrices(kind):
             check(A, k, branch_and_bound(A, k, kind="covariance"), best)
             check(A, k, branch_and_bound(A, k, kind="covariance", start=start), best)
             for node_limit in (1, 2, 5):
-                x = branch_and_bound(
-                    A,
-                    k,
-                    kind="covariance",
-                    start=start,
-                    options=spcacore.BranchAndBound(node_limit=node_limit),
-                )
+                x = flat.branch_and_bound(A, k, kind="covariance", start=start, node_limit=node_limit)
                 assert x.n_nodes <= node_limit
                 check(A, k, x, best, limited=not x.optimal)
 
@@ -100,9 +95,7 @@ def test_deeper_trees(seed, kind, limit):
     p = int(rng.integers(9, 15))
     k, A = int(rng.integers(2, p)), matrix(kind, rng, p)
     start = rng.standard_normal(p)
-    x = branch_and_bound(
-        A, k, kind="covariance", start=start, options=spcacore.BranchAndBound(node_limit=limit)
-    )
+    x = flat.branch_and_bound(A, k, kind="covariance", start=start, node_limit=limit)
     check(A, k, x, optimum(A, k), limited=limit is not None and not x.optimal)
 
 
@@ -141,12 +134,7 @@ def test_wine():
 
 @pytest.mark.parametrize(("name", "k", "value"), UCI_OPTIMA)
 def test_correlations_proved_elsewhere(name, k, value):
-    x = branch_and_bound(
-        data_arrays("uci_correlations.npz")[name],
-        k,
-        kind="covariance",
-        options=spcacore.BranchAndBound(node_limit=50),
-    )
+    x = flat.branch_and_bound(data_arrays("uci_correlations.npz")[name], k, kind="covariance", node_limit=50)
     assert x.optimal
     assert x.value == pytest.approx(value, abs=1e-8)
 
@@ -194,9 +182,7 @@ def test_the_bound_of_a_search_without_time_allows_for_rounding(dtype):
     """Equal columns, so that the sum of their variances is the optimum itself."""
     for seed in range(20):
         u = np.random.default_rng(seed).standard_normal(30).astype(dtype)
-        x = branch_and_bound(
-            np.repeat(u[:, None], 5, axis=1), 5, options=spcacore.BranchAndBound(time_limit=0)
-        )
+        x = flat.branch_and_bound(np.repeat(u[:, None], 5, axis=1), 5, time_limit=0)
         c = u.astype(np.longdouble)
         c -= c.mean()
         assert x.upper_bound >= 5 * (c @ c) / 29
@@ -236,7 +222,7 @@ def test_no_limited_search_reports_what_another_bound_improves(kind):
         rng = np.random.default_rng([seed, KINDS.index(kind)])
         A = matrix(kind, rng, 12)
         for k in (3, 6):
-            x = branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(node_limit=1))
+            x = flat.branch_and_bound(A, k, kind="covariance", node_limit=1)
             other = optimality_bound(A, k, kind="covariance", relaxation=True).bound
             assert x.upper_bound <= max(other, x.value) * (1 + 1e-12)
             assert x.upper_bound >= optimum(A, k) * (1 - 1e-12)
@@ -245,7 +231,7 @@ def test_no_limited_search_reports_what_another_bound_improves(kind):
 def test_a_hard_correlation_matrix_within_five_percent():
     """k = 60 of 320: one node leaves 15 %, the relaxation 4 %."""
     A = data_arrays("uci_correlations.npz")["gait"]
-    x = branch_and_bound(A, 60, kind="covariance", options=spcacore.BranchAndBound(node_limit=1))
+    x = flat.branch_and_bound(A, 60, kind="covariance", node_limit=1)
     assert not x.optimal
     assert x.value <= x.upper_bound < 1.045 * x.value
 
@@ -266,7 +252,7 @@ def test_a_limit_on_nodes_limits_the_relaxation_too(monkeypatch):
     for allowed in (1e6, 3e7, 1e9):
         work.clear()
         monkeypatch.setattr(certificates, "RELAXATION_WORK", allowed)
-        x = branch_and_bound(A, 10, kind="covariance", options=spcacore.BranchAndBound(node_limit=1))
+        x = flat.branch_and_bound(A, 10, kind="covariance", node_limit=1)
         assert not x.optimal
         assert max(work, default=0) <= allowed
         assert x.value < x.upper_bound <= optimality_bound(A, 10, kind="covariance").bound
@@ -313,24 +299,21 @@ def test_large_covariances_bound_a_matrix_without_a_search():
 def test_wide_data_within_seven_percent(clock):
     """Few of 7129 variables can be left out in time; the products of the rows bound all of them."""
     X = data_arrays("golub_leukemia.npz")["X"].astype(float)
-    x = branch_and_bound(X, 200, options=spcacore.BranchAndBound(time_limit=1))
+    x = flat.branch_and_bound(X, 200, time_limit=1)
     assert not x.converged
     assert x.value <= x.upper_bound < 1.064 * x.value
 
 
 def test_time_limit(clock):
     A, k = hard()
-    x = branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(time_limit=0.5))
+    x = flat.branch_and_bound(A, k, kind="covariance", time_limit=0.5)
     assert 52 <= clock.asked <= 54  # asked first at the start; a turn of the search asks three times
     assert not x.optimal
     assert not x.converged
     assert 0.05 < x.gap < 0.5
     assert x.upper_bound == pytest.approx(x.value / (1 - x.gap))
     assert "within" in repr(x)
-    assert (
-        branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(time_limit=0)).upper_bound
-        >= x.value
-    )
+    assert flat.branch_and_bound(A, k, kind="covariance", time_limit=0).upper_bound >= x.value
 
 
 def test_a_bound_that_time_ends_counts(clock, monkeypatch):
@@ -343,7 +326,7 @@ def test_a_bound_that_time_ends_counts(clock, monkeypatch):
 
     monkeypatch.setattr(exact, "bounds_without_search", late)
     A, k = hard()
-    x = branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(time_limit=0.5))
+    x = flat.branch_and_bound(A, k, kind="covariance", time_limit=0.5)
     other = optimality_bound(A, k, kind="covariance", relaxation=True).bound
     assert x.upper_bound == pytest.approx(other, rel=1e-9)
 
@@ -352,8 +335,7 @@ def test_more_nodes_never_loosen_the_bound(monkeypatch):
     monkeypatch.setattr(exact, "bounds_without_search", lambda *args: [])  # which are tighter here
     A, k = hard()
     bounds = [
-        branch_and_bound(A, k, kind="covariance", options=spcacore.BranchAndBound(node_limit=n)).upper_bound
-        for n in (1, 4, 16, 64)
+        flat.branch_and_bound(A, k, kind="covariance", node_limit=n).upper_bound for n in (1, 4, 16, 64)
     ]
     assert (np.diff(bounds) <= 0).all()
     assert bounds[-1] < bounds[0]
@@ -363,17 +345,14 @@ def test_tolerance():
     A = hard()[0][:40, :40]
     exactly = branch_and_bound(A, 8, kind="covariance")
     for tol in (0.3, 0.1, 0.01, 1e-4):
-        x = branch_and_bound(A, 8, kind="covariance", options=spcacore.BranchAndBound(tol=tol))
+        x = flat.branch_and_bound(A, 8, kind="covariance", tol=tol)
         assert x.converged
         assert not x.optimal
         assert x.gap <= tol
         assert x.value <= exactly.value * (1 + 1e-12)
         assert x.upper_bound >= exactly.value
         assert x.value >= (1 - tol) * exactly.value
-    assert (
-        branch_and_bound(A, 8, kind="covariance", options=spcacore.BranchAndBound(tol=0.1)).n_nodes
-        < exactly.n_nodes / 2
-    )
+    assert flat.branch_and_bound(A, 8, kind="covariance", tol=0.1).n_nodes < exactly.n_nodes / 2
 
 
 def test_callback(clock):
@@ -384,9 +363,7 @@ def test_callback(clock):
         seen.append(progress)
         at.append(clock.asked / 100)
 
-    x = branch_and_bound(
-        A, k, kind="covariance", callback=note, options=spcacore.BranchAndBound(time_limit=0.4)
-    )
+    x = flat.branch_and_bound(A, k, kind="covariance", callback=note, time_limit=0.4)
     assert seen[-1].value == x.value
     assert seen[-1].n_iter == x.n_nodes
     assert 2 < len(seen) <= 10  # eight twentieths of a second, the first and the last
@@ -400,9 +377,7 @@ def test_a_crowded_frontier_is_searched_depth_first(monkeypatch):
     start = np.arange(14.0)
     check(A, 6, branch_and_bound(A, 6, kind="covariance", start=start), optimum(A, 6))
     for limit in (1, 3, 6):
-        x = branch_and_bound(
-            A, 6, kind="covariance", start=start, options=spcacore.BranchAndBound(node_limit=limit)
-        )
+        x = flat.branch_and_bound(A, 6, kind="covariance", start=start, node_limit=limit)
         check(A, 6, x, optimum(A, 6), limited=not x.optimal)
 
 
@@ -533,9 +508,7 @@ def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch):
         branch_and_bound(X, k, scale=True, start=np.arange(24.0))
     without = sum(nodes)
     nodes.clear()
-    x = branch_and_bound(
-        X, k, scale=True, start=np.arange(24.0), options=spcacore.BranchAndBound(node_limit=1)
-    )
+    x = flat.branch_and_bound(X, k, scale=True, start=np.arange(24.0), node_limit=1)
     best = optimum(np.corrcoef(X.T), k)
     assert not x.optimal
     assert x.value <= best <= x.upper_bound

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
-from spcacore import gpower, sparse_pca
+from spcacore import sparse_pca
 from spcacore.operators.inputs import as_problem
 
 
@@ -115,7 +115,7 @@ def test_block_objective_never_decreases(seed, share, m, norm, rank):
 @pytest.mark.parametrize("norm", NORMS)
 def test_block_of_one_is_the_single_unit(norm):
     F = data(13)
-    one = gpower(F, 0.3, options=spcacore.GPower(norm=norm, relative=True, tol=1e-12))
+    one = flat.gpower(F, 0.3, norm=norm, relative=True, tol=1e-12)
     block = sparse_pca(
         F,
         1,

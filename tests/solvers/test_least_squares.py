@@ -70,9 +70,7 @@ def test_pit_props(k, variance, value):
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 8, 13])
 def test_exact_is_the_best_of_all_supports_of_the_pit_props(k):
-    x = least_squares_component(
-        PITPROPS, k, kind="covariance", options=spcacore.LeastSquares(strategy="exact")
-    )
+    x = flat.least_squares_component(PITPROPS, k, kind="covariance", strategy="exact")
     best = enumerated(PITPROPS, k)
     assert x.value == pytest.approx(best, rel=1e-10)
     assert best <= x.upper_bound <= best * (1 + 1e-9)
@@ -85,11 +83,9 @@ def test_against_enumeration(seed, k):
     X = samples(seed, 40, 10)
     A = covariance(X)
     best = enumerated(A, k)
-    assert least_squares_component(
-        X, k, options=spcacore.LeastSquares(strategy="exact")
-    ).value == pytest.approx(best, rel=1e-9)
+    assert flat.least_squares_component(X, k, strategy="exact").value == pytest.approx(best, rel=1e-9)
     for strategy, least in (("auto", 0.97), ("forward", 0.97), ("backward", 0.95), ("projection", 0.9)):
-        x = least_squares_component(X, k, options=spcacore.LeastSquares(strategy=strategy))
+        x = flat.least_squares_component(X, k, strategy=strategy)
         assert least * best <= x.value <= best * (1 + 1e-9)
         assert x.value == pytest.approx(regressed(X, x.loading[:, None]), rel=1e-9)
         assert x.value == pytest.approx(value_on(A, np.flatnonzero(x.loading)), rel=1e-9)
@@ -107,7 +103,7 @@ def test_projection_selects_variables_for_the_dense_score():
     S = []
     for _ in range(4):
         S.append(max(set(range(p)) - set(S), key=lambda j: r_squared([*S, j])))
-    x = least_squares_component(X, 4, options=spcacore.LeastSquares(strategy="projection", swaps=False))
+    x = flat.least_squares_component(X, 4, strategy="projection", swaps=False)
     assert_array_equal(np.flatnonzero(x.loading), sorted(S))
 
 
@@ -139,11 +135,11 @@ def test_bounds_do_not_pass_for_values(monkeypatch):
     """A flat spectrum, bounded by its largest eigenvalue alone, leaves the choice to what is computed."""
     for seed in range(3):
         X = np.random.default_rng(seed).standard_normal((150, 120))
-        whole = least_squares_component(X, 3, options=spcacore.LeastSquares(strategy="forward"))
+        whole = flat.least_squares_component(X, 3, strategy="forward")
         with monkeypatch.context() as patch:
             patch.setattr(ratios, "LEAST_SQUARES_ORDER", 50)
             patch.setattr(ratios, "LEAST_SQUARES_VECTORS", 1)
-            by_rows = least_squares_component(X, 3, options=spcacore.LeastSquares(strategy="forward"))
+            by_rows = flat.least_squares_component(X, 3, strategy="forward")
         assert_allclose(by_rows.loading, whole.loading, atol=1e-7)
 
 
@@ -152,7 +148,7 @@ def test_spanned_variables_are_not_used():
     X = samples(4, 30, 4)
     X = np.hstack([X, 2 * X, X[:, :1] - X[:, 1:2]])
     for strategy in ("auto", "forward", "backward", "exact"):
-        x = least_squares_component(X, 8, options=spcacore.LeastSquares(strategy=strategy))
+        x = flat.least_squares_component(X, 8, strategy=strategy)
         assert x.cardinality <= 4
         assert x.value == pytest.approx(np.linalg.eigvalsh(covariance(X))[-1], rel=1e-9)
     few = least_squares_component(samples(1, 5, 30), 20)
@@ -161,13 +157,13 @@ def test_spanned_variables_are_not_used():
 
 def test_limits_of_the_exact_search_leave_a_bound():
     X = samples(0, 200, 24)
-    x = least_squares_component(X, 8, options=spcacore.LeastSquares(strategy="auto"))
+    x = flat.least_squares_component(X, 8, strategy="auto")
     with pytest.warns(RuntimeWarning, match="not converged"):
-        limited = least_squares_component(X, 8, options=spcacore.LeastSquares(strategy="exact", node_limit=2))
+        limited = flat.least_squares_component(X, 8, strategy="exact", node_limit=2)
     assert not limited.converged
     assert x.value * (1 - 1e-9) <= limited.value <= limited.upper_bound
     assert limited.upper_bound <= np.linalg.eigvalsh(covariance(X))[-1] * (1 + 1e-9)
-    full = least_squares_component(X, 8, options=spcacore.LeastSquares(strategy="exact"))
+    full = flat.least_squares_component(X, 8, strategy="exact")
     assert full.value <= limited.upper_bound
 
 
@@ -263,11 +259,8 @@ def test_fewest_variables_against_enumeration(share):
             A, 1, method="branch_and_bound", kind="covariance", cardinality=spcacore.Explained(share)
         ).cardinality[0]
         assert k == fewest(A, share, variance_on)
-        x = least_squares_component(
-            A,
-            cardinality=spcacore.Explained(share),
-            kind="covariance",
-            options=spcacore.LeastSquares(strategy="exact"),
+        x = flat.least_squares_component(
+            A, cardinality=spcacore.Explained(share), kind="covariance", strategy="exact"
         )
         assert x.cardinality == fewest(A, share, value_on)
         assert x.value >= share * np.linalg.eigvalsh(A)[-1] * (1 - 1e-9)
@@ -299,18 +292,12 @@ def test_fewest_variables_for_the_score():
         def r_squared(A, S, u=u):
             return (A[S] @ u) @ np.linalg.solve(A[np.ix_(S, S)], A[S] @ u)
 
-        projected = least_squares_component(
-            A,
-            cardinality=spcacore.Explained(0.9, "score"),
-            kind="covariance",
-            options=spcacore.LeastSquares(strategy="projection"),
+        projected = flat.least_squares_component(
+            A, cardinality=spcacore.Explained(0.9, "score"), kind="covariance", strategy="projection"
         )
         assert score_share(A, projected.loading) >= 0.9 * (1 - 1e-9)
-        exact = least_squares_component(
-            A,
-            cardinality=spcacore.Explained(0.9, "score"),
-            kind="covariance",
-            options=spcacore.LeastSquares(strategy="exact"),
+        exact = flat.least_squares_component(
+            A, cardinality=spcacore.Explained(0.9, "score"), kind="covariance", strategy="exact"
         )
         assert exact.cardinality == fewest(A, 0.9, r_squared)
         assert score_share(A, exact.loading) >= 0.9 * (1 - 1e-9)

@@ -227,7 +227,7 @@ def test_swaps_are_not_judged_where_two_eigenvalues_are_equal():
     assert not ended
     assert index.tolist() == [1, 3]
     assert (value, np.abs(vector).max()) == (1, 1)
-    assert tpower(A, 2, kind="covariance", options=spcacore.TPower(start=None)).value == 1
+    assert flat.tpower(A, 2, kind="covariance", start=None).value == 1
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -300,9 +300,7 @@ def test_the_paper_iteration_from_a_given_start(dtype, k):
     X = np.random.default_rng(3).standard_normal((30, 20)) * np.linspace(2, 1, 20)
     A = covariance(X)
     start = np.random.default_rng(4).standard_normal(20)
-    x = tpower(
-        X.astype(dtype), k, options=spcacore.TPower(start=start, tol=0, max_iter=3000, renormalize=False)
-    )
+    x = flat.tpower(X.astype(dtype), k, start=start, tol=0, max_iter=3000, renormalize=False)
     truncated = np.where(abs(start) >= np.sort(abs(start))[-k], start, 0)
     reference = power_iteration(A, truncated, k, 3000)
     reference *= np.sign(reference[np.argmax(abs(reference))])
@@ -390,6 +388,6 @@ def test_rounds_find_what_all_starts_find(seed):
     scale = np.sqrt(1 + 0.02 * rng.random(120))
     A *= np.multiply.outer(scale, scale)
     values = [np.linalg.eigvalsh(A[i : i + 10, i : i + 10])[-1] for i in range(0, 120, 10)]
-    x = tpower(A, 10, kind="covariance", options=spcacore.TPower(swaps=False))
+    x = flat.tpower(A, 10, kind="covariance", swaps=False)
     assert x.value == pytest.approx(max(values), rel=1e-9)
     assert x.n_iter >= 1
