@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, optimum, samples
 
 import spcacore
-from spcacore import _core, dspca, tpower
+from spcacore import _core, dspca
 
 MODULE = importlib.import_module("spcacore.solvers.semidefinite")
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -97,14 +97,6 @@ def test_the_kernel_bounds_indefinite_matrices_too():
         assert dual >= optimum(A, 3) * (1 - 1e-13)
         assert np.sum(A * M) == pytest.approx(primal, rel=1e-9)
         assert dual - primal <= 1e-5 * dual
-
-
-def test_what_is_planted_is_found_and_proved():
-    X, planted = spcacore.datasets.make_spiked(200, 60, cardinality=6, variances=(30,), rng=1)
-    x = dspca(X, 6)
-    assert_array_equal(x.loading != 0, planted[:, 0] != 0)
-    assert x.gap < 0.01
-    assert x.value == pytest.approx(tpower(X, 6).value, rel=1e-9)
 
 
 # ---- elimination ------------------------------------------------------------------------------------
@@ -190,7 +182,7 @@ def test_a_wide_sparse_matrix_is_reduced():
 # ---- input ------------------------------------------------------------------------------------------
 
 
-def test_not_converged_no_variance_and_values_as_found():
+def test_not_converged_and_no_variance():
     A = covariance(samples(12, 20, 8))
     with pytest.warns(RuntimeWarning, match="not converged in 2 iterations"):
         x = flat.dspca(A, 3, kind="covariance", max_iter=2, tol=1e-9)
@@ -201,17 +193,10 @@ def test_not_converged_no_variance_and_values_as_found():
             x = flat.dspca(np.ones((5, 4)), **sparsity)
         assert (x.value, x.upper_bound, x.gap) == (0, 0, 0)
         assert x.dual == x.relaxation == -sparsity.get("penalty", 0.0)
-    plain = flat.dspca(A, 3, kind="covariance", renormalize=False)
-    fitted = dspca(A, 3, kind="covariance")
-    assert_array_equal(plain.loading != 0, fitted.loading != 0)
-    assert plain.value == pytest.approx(plain.loading @ A @ plain.loading)
-    assert plain.value <= fitted.value
 
 
 def test_bad_matrices(monkeypatch):
     X = samples(2, 20, 8)
-    with pytest.raises(ValueError, match="positive semidefinite"):
-        dspca([[1.0, 2.0], [2.0, 1.0]], 1, kind="covariance")
     monkeypatch.setattr(MODULE, "RELAXATION_ORDER", 4)
     with pytest.raises(ValueError, match="8 variables remain, of which dspca solves for at most 4; lower"):
         dspca(X, 2)
@@ -220,13 +205,15 @@ def test_bad_matrices(monkeypatch):
 
 
 def test_the_bound_allows_for_rounding_of_the_products():
-    """Of float32 data, whose largest eigenvalue is known in extended precision."""
-    for seed in range(10):
-        X = (np.random.default_rng(seed).standard_normal((200, 4)) * [1, 2, 3, 10]).astype(np.float32)
+    """Of all variables it is the largest eigenvalue, known in extended precision."""
+    for seed in range(20):
+        X = np.random.default_rng(seed).standard_normal((200, 4)) * [1, 2, 3, 10]
+        X = X.astype(np.float32 if seed % 2 else np.float64)
         F = X.astype(np.longdouble) - X.astype(np.longdouble).mean(axis=0)
         A = F.T @ F / 199
         v = np.linalg.eigh(A.astype(np.float64))[1][:, -1].astype(np.longdouble)
         assert dspca(X, 4).upper_bound >= v @ A @ v / (v @ v)
+        assert spcacore.optimality_bound(X, 4, relaxation=True).bounds["relaxation"] >= v @ A @ v / (v @ v)
 
 
 class EndsTheSecondTime:

@@ -1,7 +1,5 @@
 """branch_and_bound against enumeration, published optima, and its own limits."""
 
-import itertools
-
 import flat
 import numpy as np
 import pytest
@@ -99,44 +97,29 @@ def test_deeper_trees(seed, kind, limit):
     check(A, k, x, optimum(A, k), limited=limit is not None and not x.optimal)
 
 
-def test_dominant_variances():
-    """A few variables are certain; which weak ones join them still has to be settled."""
-    for seed, factor in itertools.product(range(3), (10, 1e3, 1e6)):
-        X = np.random.default_rng(seed).standard_normal((60, 20))
-        X[:, 5:8] *= factor
-        A = covariance(X)
-        x = branch_and_bound(A, 5, kind="covariance")
-        check(A, 5, x, optimum(A, 5))
-        assert x.n_nodes < 50
-
-
 # ---- published optima -------------------------------------------------------------------------------
 
-
-@pytest.mark.parametrize(("k", "value"), list(enumerate(PITPROPS_OPTIMA, 1)))
-def test_pit_props(k, value):
-    x = branch_and_bound(PITPROPS.correlation, k, kind="covariance")
-    assert x.value == pytest.approx(value, abs=1e-9)
-    assert x.optimal
-    assert x.upper_bound == pytest.approx(x.value, rel=1e-10)
-
-
-def test_wine():
-    for k, value in enumerate(WINE_OPTIMA, 1):
-        x = branch_and_bound(wine(True), k, kind="covariance")
-        assert x.optimal
-        assert x.value == pytest.approx(value, abs=1e-8)
-    for k, value in WINE_COVARIANCE_OPTIMA:
-        x = branch_and_bound(wine(False), k, kind="covariance")
-        assert x.optimal
-        assert x.value == pytest.approx(value, abs=1e-4)
+PUBLISHED = [
+    *(("pitprops", k, value, 1e-9) for k, value in enumerate(PITPROPS_OPTIMA, 1)),
+    *(("wine, correlation", k, value, 1e-8) for k, value in enumerate(WINE_OPTIMA, 1)),
+    *(("wine", k, value, 1e-4) for k, value in WINE_COVARIANCE_OPTIMA),
+    *((name, k, value, 1e-8) for name, k, value in UCI_OPTIMA),
+]
 
 
-@pytest.mark.parametrize(("name", "k", "value"), UCI_OPTIMA)
-def test_correlations_proved_elsewhere(name, k, value):
-    x = flat.branch_and_bound(data_arrays("uci_correlations.npz")[name], k, kind="covariance", node_limit=50)
-    assert x.optimal
-    assert x.value == pytest.approx(value, abs=1e-8)
+@pytest.mark.parametrize(("name", "k", "value", "off"), PUBLISHED)
+def test_published_optima_are_found_and_proved(name, k, value, off):
+    if name == "pitprops":
+        A = PITPROPS.correlation
+    else:
+        A = wine("correlation" in name) if "wine" in name else data_arrays("uci_correlations.npz")[name]
+    x = tpower(A, k, kind="covariance")
+    assert x.value == pytest.approx(value, abs=off)
+    assert x.loading @ A @ x.loading == pytest.approx(x.value, rel=1e-13)
+    y = flat.branch_and_bound(A, k, kind="covariance", node_limit=50)
+    assert y.value == pytest.approx(value, abs=off)
+    assert y.optimal
+    assert y.upper_bound == pytest.approx(y.value, rel=1e-10)
 
 
 # ---- rounding ---------------------------------------------------------------------------------------
@@ -148,33 +131,25 @@ def above_by_extended_precision(A, x):
     return x @ np.asarray(A, np.longdouble) @ x / (x @ x)
 
 
-def test_the_bound_is_above_the_optimum_to_the_last_digit():
-    """The computed optimum is below the true one as often as above; the proof allows for that."""
+@pytest.mark.parametrize("nearly_equal", [False, True])
+def test_the_bound_is_above_the_optimum_to_the_last_digit(nearly_equal):
+    """The computed optimum is below the true one as often as above; the proof allows for that.
+
+    Where the value differs little from all variances, its own rounding decides.
+    """
     below = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        p = int(rng.integers(2, 9))
+        p = 6 if nearly_equal else int(rng.integers(2, 9))
         k, B = int(rng.integers(1, p + 1)), rng.standard_normal((p, p))
-        A = B.T @ B
+        A = rng.uniform(0.5, 1) * np.eye(6) + 1e-10 * (B + B.T) if nearly_equal else B.T @ B
         x = branch_and_bound(A, k, kind="covariance")
         S = np.flatnonzero(x.loading)
         v = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
         true = above_by_extended_precision(A[np.ix_(S, S)], v)
         below += x.value < true
         assert x.upper_bound >= true
-    assert below > 10
-
-
-def test_the_bound_is_above_the_optimum_where_all_variances_nearly_are():
-    """Then the level differs little from them, and its own rounding decides."""
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        E = rng.standard_normal((6, 6))
-        A = rng.uniform(0.5, 1) * np.eye(6) + 1e-10 * (E + E.T)
-        x = branch_and_bound(A, int(rng.integers(2, 5)), kind="covariance")
-        S = np.flatnonzero(x.loading)
-        v = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
-        assert x.upper_bound >= above_by_extended_precision(A[np.ix_(S, S)], v)
+    assert below > 5
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -446,27 +421,19 @@ def test_what_is_too_large():
 # ---- several components -----------------------------------------------------------------------------
 
 
-def test_generalized_deflation_finds_the_largest_quotient():
+@pytest.mark.parametrize("deflation", ["generalized", "orthogonal", "uncorrelated"])
+def test_the_best_beside_earlier_components(deflation):
+    how = {"kind": "covariance", "method": "branch_and_bound", "deflation": deflation}
     for seed in range(8):
         A = covariance(samples(seed, 20, 8))
-        V = sparse_pca(
-            A, 3, kind="covariance", deflation="generalized", method="branch_and_bound", cardinality=3
-        ).loadings
+        V = sparse_pca(A, 3, cardinality=4, **how).loadings
         for t in (1, 2):
-            Q = np.linalg.qr(V[:, :t])[0]
-            assert quotient(A, Q, V[:, t]) == pytest.approx(best_quotient(A, Q, 3), rel=1e-9)
-
-
-@pytest.mark.parametrize("constraint", ["orthogonal", "uncorrelated"])
-def test_constrained_optimum(constraint):
-    for seed in range(8):
-        A = covariance(samples(seed, 20, 8))
-        V = sparse_pca(
-            A, 3, cardinality=4, kind="covariance", method="branch_and_bound", deflation=constraint
-        ).loadings
-        for t in (1, 2):
-            C = V[:, :t] if constraint == "orthogonal" else A @ V[:, :t]
-            assert V[:, t] @ A @ V[:, t] == pytest.approx(best_constrained(A, C, 4), rel=1e-8)
+            x, Q = V[:, t], np.linalg.qr(V[:, :t])[0]
+            if deflation == "generalized":
+                assert quotient(A, Q, x) == pytest.approx(best_quotient(A, Q, 4), rel=1e-9)
+                continue
+            C = V[:, :t] if deflation == "orthogonal" else A @ V[:, :t]
+            assert x @ A @ x == pytest.approx(best_constrained(A, C, 4), rel=1e-8)
 
 
 def test_rounding_left_by_the_earlier_components_is_not_searched():

@@ -113,21 +113,6 @@ def test_block_objective_never_decreases(seed, share, m, norm, rank):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_block_of_one_is_the_single_unit(norm):
-    F = data(13)
-    one = flat.gpower(F, 0.3, norm=norm, relative=True, tol=1e-12)
-    block = sparse_pca(
-        F,
-        1,
-        method=spcacore.GPower(
-            penalty=0.3, norm=norm, relative=True, block=True, start="diagonal", tol=1e-12
-        ),
-    )
-    assert_allclose(block.loadings[:, 0], one.loading, atol=1e-5)
-    assert block.explained_variance[0] == pytest.approx(one.value, rel=1e-9)
-
-
-@pytest.mark.parametrize("norm", NORMS)
 def test_block_values_are_re_fitted_together(norm):
     """A fixed point of Z <- pattern of F'U mu, U <- polar of F Z mu, with more of what that maximizes."""
     F, mu = data(14), np.array([1.0, 0.8])

@@ -224,16 +224,6 @@ def test_wide_data_are_searched_from_several_variables(form):
     assert set(np.flatnonzero(grown.loadings)) >= set(range(290, 300))  # by ever more variables
 
 
-def test_a_smaller_cardinality_is_the_start_of_the_path():
-    X = np.random.default_rng(4).standard_normal((30, 50))
-    for strategy in STRATEGIES:
-        x = flat.greedy(X, 9, scale=True, strategy=strategy)
-        for k in (1, 4):
-            y = flat.greedy(X, k, scale=True, strategy=strategy)
-            assert_allclose(y.loading, x.at(k).loading, atol=1e-12)
-            assert y.value == pytest.approx(x.at(k).value, rel=1e-13)
-
-
 # ---- published numbers ------------------------------------------------------------------------------
 
 

@@ -5,9 +5,6 @@ import warnings
 import flat
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from in_turn import examples
 from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
@@ -99,62 +96,6 @@ def test_pit_props(bound, renormalize):
         x = flat.scotlass(CORRELATION, bound, earlier=one_by_one, kind="covariance", renormalize=renormalize)
         assert x.value == pytest.approx(values[t], rel=1e-5)
         one_by_one = np.column_stack([one_by_one, V[:, t]])
-
-
-@pytest.mark.parametrize("bound", [1.3, 1.5, 3**0.5])
-def test_no_point_of_the_sphere_is_better(bound):
-    angle = np.linspace(0, 2 * np.pi, 200001)
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        B, e = rng.standard_normal((3, 3)), rng.standard_normal(3)
-        A = B.T @ B - (1.0 if seed % 2 else 0.0) * np.eye(3)
-        plane = np.linalg.svd(e[None])[2][1:]
-        grid = np.column_stack([np.cos(angle), np.sin(angle)]) @ plane
-        grid = grid[np.abs(grid).sum(axis=1) <= bound]
-        values = np.sum(grid @ A * grid, axis=1)
-        if len(grid) == 0:
-            with pytest.raises(ValueError, match="no unit vector"):
-                flat.scotlass(A, bound, earlier=e[:, None], kind="covariance", n_starts=40)
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            try:
-                x = flat.scotlass(A, bound, earlier=e[:, None], kind="covariance", n_starts=40, tol=0)
-            except ValueError:
-                assert bound < 1.5  # all runs end inside of the sphere
-                continue
-        assert abs(x.loading @ e) < 1e-10
-        if x.converged:
-            assert x.value >= values.max() - 1e-6 * abs(values).max()
-
-
-@given(seed=st.integers(0, 2**32), p=st.integers(3, 30), indefinite=st.booleans())
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
-def test_ascent(seed, p, indefinite):
-    rng = np.random.default_rng(seed)
-    B = rng.standard_normal((p // 2 + 2, p))
-    A = B.T @ B - indefinite * p * np.diag(rng.random(p))
-    t = int(rng.integers(1, max(2, p // 3)))
-    E, c = orthonormal(rng, p, t), rng.uniform(0.6 * p**0.5, p**0.5) + 0.3
-    c = min(c, p**0.5)
-    values = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        for n_iter in (1, 2, 3, 5, 8, 1000):
-            try:
-                x = flat.scotlass(
-                    A, c, earlier=E, kind="covariance", max_iter=n_iter, tol=0, start=np.ones(p)
-                )
-            except ValueError:
-                return
-            assert np.abs(E.T @ x.loading).max() < 1e-10 * np.abs(E).max() * p
-            assert np.abs(x.loading).sum() <= c * (1 + 1e-12)
-            assert np.linalg.norm(x.loading) == pytest.approx(1, abs=1e-12)
-            values.append(x.value)
-    if indefinite:
-        assert values[-1] >= values[0] - 1e-9 * p
-    else:
-        assert (np.diff(values) >= -1e-10 * abs(values[-1])).all()
 
 
 def test_nothing_feasible():

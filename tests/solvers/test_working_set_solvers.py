@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from operators.test_working_set import STORAGES, draw
 from oracles import covariance, deflations
 from scipy.linalg import block_diag
@@ -256,19 +256,6 @@ def test_entrants_come_by_their_products_and_where_it_matters_by_sign():
         size = product if positive else np.abs(product)
         order = np.argsort(-size)[1:]
         assert_array_equal(found, order[size[order] > 0])
-
-
-@pytest.mark.parametrize("method", OPTIONS)
-def test_single_precision_and_components_added_later(method):
-    for seed in range(5):
-        X, given = draw(np.random.default_rng(seed), 40, 90, "planted"), sparsity(method, 0.4)
-        whole, added = fit(X, method, given, 3), fit(X, method, given, 1).extend(X, 2)
-        assert_array_equal(added.loadings != 0, whole.loadings != 0)
-        assert_allclose(added.loadings, whole.loadings, atol=1e-4)  # by the tolerance of a run
-        single = fit(X.astype(np.float32), method, given, 1)
-        assert single.screening.working_set > 0
-        value = single.explained_variance.sum()
-        assert value == pytest.approx(fit(X, method, given, 1).explained_variance.sum(), rel=1e-3)
 
 
 # ---- when memory is short ----------------------------------------------------------------------------
