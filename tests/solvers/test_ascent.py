@@ -33,11 +33,12 @@ def check_feasible(name, x, amount, E):
     elif "gpower" not in name:
         assert np.abs(x).sum() <= amount * (1 + 1e-12)
     assert x.min() >= 0 or "nonnegative" not in name
-    assert np.abs(E.T @ x).max(initial=0) < 1e-10 * np.abs(E).max(initial=0) * len(x)
+    assert np.abs(E.T @ x).max(initial=0) <= 1e-10 * np.abs(E).max(initial=0) * len(x)
 
 
-@pytest.mark.parametrize("indefinite", [False, True])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    ("name", "indefinite"), [*((name, False) for name in METHODS), *((name, True) for name in METHODS[3:])]
+)
 @given(seed=st.integers(0, 2**32), p=st.integers(3, 30), share=st.floats(0, 1))
 @settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_no_iterate_falls(name, indefinite, seed, p, share):
@@ -46,8 +47,6 @@ def test_no_iterate_falls(name, indefinite, seed, p, share):
     A = B.T @ B - indefinite * p * np.diag(rng.random(p))
     options, E, largest = {"start": np.abs(rng.standard_normal(p))}, np.zeros((p, 0)), A.diagonal().max()
     if "gpower" in name:
-        if indefinite:  # which it refuses
-            return
         amount = 0.6 * share * (largest if "l0" in name else np.sqrt(largest))
     else:
         amount = 1 + int(share * (p - 1)) if name == "tpower" else 1 + share * (p**0.5 - 1)
@@ -56,7 +55,7 @@ def test_no_iterate_falls(name, indefinite, seed, p, share):
         E[rng.permutation(p)[: E.shape[1]], np.arange(E.shape[1])] += 1
         amount, options["earlier"] = min(0.6 * p**0.5 + 0.3 + share, p**0.5), E
     values = []
-    for n_iter in (1, 2, 3, 5, 8, 300):
+    for n_iter in (1, 2, 3, 5, 8, 50):
         found = run(name, A, amount, max_iter=n_iter, **options)
         if found is None or not found.loading.any():  # nothing feasible, or the penalty is too large
             reject()
