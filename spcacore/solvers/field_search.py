@@ -53,7 +53,7 @@ from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_of, largest_submatrix
+from ..operators.submatrix import largest_submatrix, rows_of
 from .base import drop_zeros
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import is_better, refit
@@ -239,7 +239,7 @@ class FieldSearch:
         some = np.flatnonzero(diagonal > 0)
         few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
         if op.symmetric_form:
-            return self._reaching(best, few, columns_of(op, few).T, np.arange(op.p)) >= PROBE_AGAIN
+            return self._reaching(best, few, rows_of(op, few), np.arange(op.p)) >= PROBE_AGAIN
         rows = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.m, 1)), rng)
         F = float(op.factor) * op.columns(few).astype(np.float32)
         parts = (rows[at : at + PROBE_PART] for at in range(0, len(rows), PROBE_PART))
