@@ -65,7 +65,6 @@ CHUNK = 1 << 22  # entries of X that are looked at or copied at a time: 32 MB in
 CACHED_ENTRIES = 1 << 16  # of X that are copied and multiplied at a time, so that they stay in cache
 COPIED_ENTRIES = 1 << 21  # of rows that are centered into a copy
 HELD_OUT_ENTRIES = 1 << 20  # of rows left out of a fold
-ESTIMATOR_ENTRIES = 1 << 19  # of rows whose density an estimator computes
 CLUSTERING_ENTRIES = 1 << 20  # of the columns whose distances are added
 THREAD_ENTRIES = 1 << 17  # of the columns that a thread has at a time: they stay in its cache
 KMEANS_ENTRIES = 1 << 24  # of the products of points and centers of all starts that share a pass

@@ -33,7 +33,7 @@ from .._validation import (
     refuse_not_finite,
     refuse_products,
 )
-from ..operators.block_tasks import as_kernel_input
+from ..operators.block_tasks import as_kernel_input, finite
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem, warn_out_of_range
@@ -354,7 +354,7 @@ class PPCAResult(LoadingsResult):
 def _of_block(
     block: Any, result: PPCAResult, method: str, tail: tuple[int, ...], dtype: np.dtype[Any]
 ) -> AnyArray:
-    X = as_kernel_input(block)
+    X = finite(block) if result.method == "given span" else as_kernel_input(block)
     if np.isinf(X.data if is_sparse(X) else X).any():
         raise ValueError("X has entries that are infinite")
     return getattr(result, method)(X) if X.shape[0] else np.empty((0, *tail), dtype)
