@@ -94,9 +94,6 @@ CHOLESKY_ORDER = 1500  # the check that a covariance is semidefinite takes a ten
 LAPACK_ORDER = 500  # decomposed in a moment; beyond, Lanczos is faster for few vectors, and Ctrl-C would wait
 SPECTRAL_ORDER = 1000  # variables up to which a sparse precision is decomposed
 SUPPORT_TOL = 1e-4  # change at which EM ends on a support that may not be the last: F is then known to 1e-5
-BANDED_LEAST = 200  # variables of a support from which the band of its precision is worth a look
-BAND_LEAST = 32  # width of its blocks: smaller ones cost calls
-BAND_SHARE = 4  # of the order: wider bands are decomposed as they are
 CALLABLE_ORDER = (
     256  # variables of a callable whose entries are obtained by products: no more than one search makes
 )

@@ -50,7 +50,7 @@ from ..results import LoadingsResult
 from ..solvers.base import shared_parameters
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
-from .priors import Banded, PriorMatrix, as_prior
+from .priors import as_prior
 from .probabilistic import samples_of, total_variance
 from .under_prior import fit_at_once, fit_in_turn
 from .variance import operator_variances
@@ -192,7 +192,7 @@ class StructuredPCAResult(LoadingsResult):
             Q = column_span(Q)
         else:
             Q = Q[support]
-        inner: PriorMatrix | Banded = prior if len(support) == p else prior.restricted(support)
+        inner = prior if len(support) == p else prior.restricted(support)
         a = float(self.posterior_precision[t] / unit)
         position = {int(j): i for i, j in enumerate(support)}
         inside = [i for i, j in enumerate(wanted) if int(j) in position]

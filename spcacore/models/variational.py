@@ -23,7 +23,7 @@ from ..operators.submatrix import KeptRows
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
 from ..supports.search import forward_ways
-from .priors import Banded, Diagonal, Isotropic, PriorMatrix, Sparse, Spectral
+from .priors import Diagonal, Isotropic, PriorMatrix, Sparse, Spectral
 
 __all__ = [
     "Component",
@@ -171,12 +171,12 @@ class ExpectationMaximization:
         product: Callable[[Array], Array],
         square: float,
         entries: float,
-        prior: PriorMatrix | Banded,
+        prior: PriorMatrix,
         Q: Array,
         exact: float,
     ):
         self.U: Array | None = None
-        self.prior: Isotropic | Diagonal | Sparse | Banded
+        self.prior: Isotropic | Diagonal | Sparse
         if isinstance(prior, Spectral):  # in the basis of the eigenvectors, where L is diagonal
             U = self.U = prior.U
             self.product: Callable[[Array], Array] = lambda v: U.T @ product(U @ v)
