@@ -26,7 +26,7 @@ from ..linalg.orthogonal import inner_products, inverse_root, orthonormal, polar
 from ..operators.degrees import degree_problem, row_shift
 from ..operators.gram import cheap_dense_shares, leading_vectors, negligible
 from ..operators.inputs import as_problem
-from ..operators.problem import Problem, warn_out_of_range
+from ..operators.problem import Problem
 from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
 from ..solvers.base import shared_parameters
@@ -429,8 +429,7 @@ def _problem(
         problem = as_problem(
             X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=missing, form=form
         )
-        assert problem.diagonal is not None
-        warn_out_of_range(problem.diagonal.sum(), problem.total_variance)
+        problem.reported(problem.trace)
         return problem
     check_choice(kind, "kind", ("data", "covariance"))
     if scale != "degree":
@@ -520,5 +519,4 @@ def _pve(problem: Problem, Y: Array) -> Array:
     norm = np.linalg.norm(Y, axis=0)
     Q = np.asfortranarray(orthonormal(Y / np.where(norm > 0, norm, 1)))
     variances = np.einsum("ij,ij->j", Q, problem.operator.apply_block(Q))
-    assert problem.diagonal is not None
-    return np.cumsum(variances) / float(problem.diagonal.sum())
+    return np.cumsum(variances) / problem.trace

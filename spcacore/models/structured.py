@@ -43,17 +43,16 @@ from .._validation import (
 from ..choice import Choice, Prior
 from ..linalg.orthogonal import column_span
 from ..operators.inputs import as_fitted, as_problem, in_order
-from ..operators.problem import Problem, usual_cardinality, warn_out_of_range
+from ..operators.problem import Problem, usual_cardinality
 from ..operators.transform import scores
 from ..progress import Callback, check_callback
-from ..results import LoadingsResult
 from ..solvers.base import shared_parameters
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
 from .priors import as_prior
 from .probabilistic import samples_of, total_variance
 from .under_prior import fit_at_once, fit_in_turn
-from .variance import operator_variances
+from .variance import VariancesResult, operator_variances
 from .variational import Component, Residual, Search, regressors
 
 __all__ = ["StructuredPCAResult", "checked_prior", "oppca", "soppca"]
@@ -63,8 +62,8 @@ _OF_OPPCA = ("orthogonal", "naive", "joint")
 
 
 @shared_parameters
-@dataclass(frozen=True, eq=False, repr=False)
-class StructuredPCAResult(LoadingsResult):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class StructuredPCAResult(VariancesResult):
     """Components with their posteriors, from `oppca` or `soppca`.
 
     `transform` gives scores, and `reconstruct` the sum of `means` weighted by scores.
@@ -113,28 +112,17 @@ class StructuredPCAResult(LoadingsResult):
     ((30, 2), (100, 2))
     """
 
-    loadings: AnyArray
     means: Array
     posterior_precision: Array
     posterior_trace: Array
-    scores: AnyArray | None
     noise_variance: float
     noise_variances: Array
-    explained_variance: Array
-    explained_variance_ratio: Array
-    total_variance: float
     free_energy: tuple[Array, ...]
     gain: Array
-    cardinality: Index
     n_iter: Index
     converged: Mask
-    method: str
     deflation: str
-    mean: AnyArray | None
-    scale: AnyArray | None
-    kind: str
     n_samples: int
-    names: tuple[str, ...] | None
     options: dict[str, Any] = field(repr=False)
 
     def transform(self, X: MatrixLike) -> AnyArray:
@@ -481,33 +469,26 @@ def _result(
         means[:, t] = c.m
         loadings[:, t] = (c.m / np.linalg.norm(c.m)).astype(op.dtype)
     variances = operator_variances(problem, loadings.astype(np.float64), "cumulative")
-    assert problem.diagonal is not None
-    explained, total = np.asarray(problem.in_units(variances)), float(problem.total_variance or 0.0)
-    warn_out_of_range(variances, explained)
     noises = np.array([float(problem.in_units(c.noise)) for c in components])
-    result = StructuredPCAResult(
-        loadings=loadings,
+    total = problem.total_variance or 0.0
+    result = StructuredPCAResult.of(
+        problem,
+        loadings,
+        variances,
+        problem.reported(variances),
         means=means,
         posterior_precision=np.array([c.a for c in components]),
         posterior_trace=np.array([c.trace for c in components]),
-        scores=None,
         noise_variance=float(noises[-1] if r else total * (n - 1) / (n * problem.n_variables)),
         noise_variances=noises,
-        explained_variance=explained,
-        explained_variance_ratio=variances / float(problem.diagonal.sum()),
-        total_variance=total,
         free_energy=tuple(c.free_energy for c in components),
         gain=np.array([c.gain for c in components]),
-        cardinality=np.array([np.count_nonzero(v) for v in loadings.T], np.intp),
-        mean=problem.mean,
-        scale=problem.scale,
         n_iter=np.array([len(c.free_energy) for c in components], np.intp),
         converged=np.array([c.converged for c in components], np.bool_),
         method=method,
         deflation=deflation,
         kind=kind,
         n_samples=int(n) if problem.n_samples is None else problem.n_samples,
-        names=problem.names,
         options=options,
     )
     return result if op.symmetric_form else replace(result, scores=result._weights(X))

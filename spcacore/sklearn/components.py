@@ -393,7 +393,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         result = self._model(X, sample_weight, callback)
         self._set(replace(result, names=names))
-        self.explained_variance_ratio_: Array = result.explained_variance_ratio
+        self.explained_variance_ratio_: Array | None = result.explained_variance_ratio
         self.noise_variance_: float = result.noise_variance
 
     def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
