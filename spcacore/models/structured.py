@@ -55,7 +55,7 @@ from .under_prior import fit_at_once, fit_in_turn
 from .variance import VariancesResult, operator_variances
 from .variational import Component, Residual, Search, regressors
 
-__all__ = ["StructuredPCAResult", "checked_prior", "oppca", "soppca"]
+__all__ = ["StructuredPCAResult", "oppca", "soppca"]
 
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 _OF_OPPCA = ("orthogonal", "naive", "joint")
@@ -172,27 +172,16 @@ class StructuredPCAResult(VariancesResult):
         p = len(self.loadings)
         support = np.arange(p) if self.method == "oppca" else np.flatnonzero(self.means[:, t])
         chosen = support if index is None else [integer(j, "index", 0, p - 1) for j in index]
-        wanted = np.array(chosen, np.intp)
         prior, unit = as_prior(self.options["prior"], p, self.names, self.options["seed"])
-        Q = np.zeros((p, 0))
-        if t > 0 and (self.deflation == "constrained" or (prior.p == p and self._constrained)):
-            Q = linalg.qr(self.means[:, :t], mode="economic")[0][support]
-            Q = column_span(Q)
-        else:
-            Q = Q[support]
         inner = prior if len(support) == p else prior.restricted(support)
         a = float(self.posterior_precision[t] / unit)
-        position = {int(j): i for i, j in enumerate(support)}
-        inside = [i for i, j in enumerate(wanted) if int(j) in position]
-        rows = [position[int(wanted[i])] for i in inside]
-        E = np.zeros((len(support), len(inside)))
-        E[rows, np.arange(len(inside))] = 1
+        E = np.equal.outer(support, chosen).astype(np.float64)
         columns = inner.solve(a, E)
-        if Q.shape[1]:
+        if t > 0 and (self.deflation == "constrained" or self._constrained):
+            Q = column_span(linalg.qr(self.means[:, :t], mode="economic")[0][support])
             Y = inner.solve(a, Q)
             columns -= Y @ np.linalg.solve(Q.T @ Y, Y.T @ E)
-        out = np.zeros((len(wanted), len(wanted)))
-        out[np.ix_(inside, inside)] = columns[rows] / unit
+        out = E.T @ columns / unit
         return (out + out.T) / 2
 
     @property
@@ -314,10 +303,9 @@ def oppca(
     >>> [round(float(bump @ v / np.linalg.norm(bump)), 2) for v in (smooth.loadings[:, 0], plain.loadings[:, 0])]
     [0.94, 0.66]
     """  # noqa: E501
-    options = checked_prior(prior) | {"max_iter": max_iter, "tol": tol, "center": center}
-    options |= {"scale": scale, "n_samples": n_samples}
-    options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _OF_OPPCA)
+    options = _checked(prior, max_iter=max_iter, tol=tol, center=center, scale=scale, n_samples=n_samples)
+    options["sample_weight"] = sample_weight
     return _fit(X, n_components, None, "oppca", deflation, kind, options, [], callback)
 
 
@@ -382,21 +370,20 @@ def soppca(
     >>> bool(((result.loadings != 0) == (planted != 0)).all())
     True
     """
-    options = checked_prior(prior) | {"max_iter": max_iter, "tol": tol, "center": center}
-    options |= {"scale": scale, "n_samples": n_samples}
-    options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _DEFLATIONS)
-    known = {"choice": knowledge(choice)}
-    if known["choice"].get("signs") is not None:
+    options = _checked(prior, max_iter=max_iter, tol=tol, center=center, scale=scale, n_samples=n_samples)
+    options |= {"sample_weight": sample_weight, "choice": knowledge(choice)}
+    if options["choice"].get("signs") is not None:
         raise ValueError("signs cannot be combined with soppca, whose posteriors are normal")
-    return _fit(X, n_components, cardinality, "soppca", deflation, kind, options | known, [], callback)
+    return _fit(X, n_components, cardinality, "soppca", deflation, kind, options, [], callback)
 
 
-def checked_prior(prior: Any) -> dict[str, Any]:
-    """The prior, and a number in place of its source of random numbers, which further components repeat."""
+def _checked(prior: Any, **options: Any) -> dict[str, Any]:
+    """Options, the prior among them, and a number in place of its source of random numbers, which further
+    components repeat."""
     if prior is not None and not isinstance(prior, Prior):
         raise TypeError(f"prior must be Prior(covariance=...) or Prior(precision=...), not {prior!r:.60}")
-    return {"prior": prior, "seed": as_seed(None if prior is None else prior.rng)}
+    return options | {"prior": prior, "seed": as_seed(None if prior is None else prior.rng)}
 
 
 # ---- several components -----------------------------------------------------------------------------
