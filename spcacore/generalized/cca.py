@@ -31,6 +31,7 @@ from .._validation import (
     number,
 )
 from ..choice import Choice
+from ..linalg.scaling import beyond_range
 from ..operators.transform import scores
 from ..progress import Callback, Progress, check_callback
 from ..readable import HasLoadings, Side, frame, labels
@@ -319,7 +320,7 @@ def sparse_cca(
     own = [s.scores(M, V) for M, V, s in zip((X, Y), loadings, sides, strict=True)]
     strengths = np.array([f.strength for f in found])
     if method == "pmd":
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             inside, strengths = strengths, np.ldexp(strengths, x.exponent + y.exponent)
         if not np.isfinite(strengths).all() or ((strengths == 0) & (inside > 0)).any():
             warn("strengths are beyond the number range, and given as inf or 0: rescale X or Y")

@@ -45,6 +45,7 @@ from .._types import AnyArray, Array, Index, Mask
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, border, bordered_values, whitening
+from ..linalg.scaling import beyond_range
 from ..operators.deflation import Deflation, LowRank
 from ..solvers.solution import Solution
 
@@ -105,7 +106,7 @@ class Pencil:
         """Set A, with its largest entry near 1."""
         A = A.in_units(self.unit)
         self.exponent = 0
-        with np.errstate(over="ignore", invalid="ignore"):
+        with beyond_range():
             largest = float(np.abs(A.diagonal()).max())
             if is_sparse(A.matrix):
                 largest = max(largest, float(A.stored()[0].max(initial=0)))

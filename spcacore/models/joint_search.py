@@ -37,6 +37,7 @@ from .._limits import (
 )  # fmt: skip
 from .._types import AnyArray, Array, Index
 from .._validation import Hook
+from ..linalg.scaling import beyond_range
 from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem, of_matrix
@@ -261,7 +262,7 @@ def _rounded(A: Array) -> Array:
     steps. The values of what it finds are those of A.
     """
     unit = np.exp2(np.frexp(np.abs(A.diagonal()))[1] // 2)
-    with np.errstate(under="ignore", divide="ignore", invalid="ignore", over="ignore"):
+    with beyond_range():
         unit = np.multiply.outer(unit, unit) * 2.0**-JOINT_BITS
         return np.where(unit > np.finfo(float).tiny, np.round(A / unit) * unit, A)
 

@@ -238,7 +238,7 @@ class DeflatedOperator:
         return self._of_matrix(self.removed())
 
     def _of_matrix(self, A: AnyArray, **changes: Any) -> DeflatedOperator:
-        return replaced(self, operator=_core.dense(A, True, None, None, 1.0, 1.0), matrix=A, **changes)
+        return replaced(self, operator=_core.dense(A, True), matrix=A, **changes)
 
     def dense(self, index: Index, entries: AnyArray) -> Array:
         """What of a loading a component must be orthogonal to: its entries at variables allowed."""

@@ -14,6 +14,7 @@ from .._docstrings import filled
 from .._types import AnyArray, Array, MatrixLike
 from .._validation import is_sparse
 from ..linalg.orthogonal import orthonormal
+from ..linalg.scaling import beyond_range
 from ..models.probabilistic import PPCAResult, ppca
 from ..operators.transform import products_of_scores
 from .base import PARAGRAPHS, Invertible, WeightedBatches
@@ -48,7 +49,7 @@ def likeliest_in_span(
     full[used] = Q
     # SciPy would copy all entries of X to the precision of Q
     given = full.astype(X.dtype) if is_sparse(X) and X.dtype.kind == "f" else full
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+    with beyond_range():
         D = products_of_scores(X, given, mean, scale, weight) / (max(n - 1, 1) if weight is None else n - 1)
     if not np.isfinite(D).all():
         raise ValueError("the variances of the components exceed the number range; rescale X")

@@ -32,7 +32,7 @@ from .._limits import (
     THRESHOLD_STEPS,
 )
 from .._types import Array, Index, Mask
-from ..operators.submatrix import columns_of
+from ..operators.submatrix import rows_of
 from .exact_tree import Search
 from .solution import Report, Solution
 
@@ -102,7 +102,7 @@ def large_entries(op: Any) -> _LargeEntries:
     parts: list[tuple[Index, Index, Array]] = []
     for start in range(0, p, THRESHOLD_COLUMNS):
         block = np.arange(start, min(p, start + THRESHOLD_COLUMNS))
-        W = np.abs(columns_of(op, block).astype(np.float64))
+        W = np.abs(rows_of(op, block).T.astype(np.float64))
         W[block, np.arange(len(block))] = 0
         i, j = np.nonzero(level < W)
         parts.append((i, block[j], W[i, j]))

@@ -37,7 +37,7 @@ import numpy as np
 from .. import _core
 from .._limits import BOUND_ENTRIES, STRONG_CHUNK, STRONG_NODES, STRONG_STEPS, STRONG_VARIABLES
 from .._types import AnyArray, Array, Index, Mask
-from ..operators.submatrix import columns_of
+from ..operators.submatrix import rows_of
 from .exact_tree import Search
 from .solution import Report, Solution
 
@@ -147,7 +147,7 @@ def _coupling(
     for s in range(0, len(strong), 32):
         if hook is not None and hook(0):
             return None
-        columns[:, s : s + 32] = columns_of(op, strong[s : s + 32])[weak]
+        columns[:, s : s + 32] = rows_of(op, strong[s : s + 32]).T[weak]
     most = min(k - 1, len(strong))
     sums = np.zeros((len(weak), k))
     for s in range(0, len(weak), STRONG_CHUNK):

@@ -40,7 +40,7 @@ from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_cost, columns_of, largest_submatrix
+from ..operators.submatrix import columns_cost, largest_submatrix, rows_of
 from ..progress import Callback
 from ..results import ExactComponent
 from ..supports.admissible import Supports
@@ -496,7 +496,7 @@ def _survivors_in_turn(
     for s in range(0, p, THRESHOLD_COLUMNS):
         check_limits(0)
         block = np.arange(s, min(p, s + THRESHOLD_COLUMNS))
-        W = np.abs(columns_of(op, block).astype(np.float64))
+        W = np.abs(rows_of(op, block).T.astype(np.float64))
         W += root[:, None] * np.sqrt(d[block]) + lost[:, None] * lost[block]
         W[block, np.arange(len(block))] = 0
         coupling[:, block] = np.sort(np.partition(W, p - k + 1, axis=0)[p - k + 1 :], axis=0)[::-1] ** 2

@@ -54,7 +54,7 @@ from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_of, largest_submatrix
+from ..operators.submatrix import largest_submatrix, rows_of
 from .base import drop_zeros
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import is_better, refit
@@ -238,7 +238,7 @@ class FieldSearch:
         some = np.flatnonzero(diagonal > 0)
         few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
         if op.symmetric_form:
-            return self._apart(best, few, columns_of(op, few).T, np.arange(op.p), 1) >= PROBE_AGAIN
+            return self._apart(best, few, rows_of(op, few), np.arange(op.p), 1) >= PROBE_AGAIN
         many = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.m, 1)), rng)
         first = many[np.arange(len(many)) // PROBE_RUN % PROBE_FIRST == 0]
         F = float(op.factor) * op.columns(few).astype(np.float32)

@@ -30,6 +30,7 @@ from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number, per_component, positive, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
+from ..linalg.scaling import beyond_range
 from ..methods import GPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -294,7 +295,7 @@ def _thresholds(
     """Penalties of z'Az or sqrt(z'Az) in the units of the operator."""
     l0 = solver.norm == "l0"
     given = np.asarray(penalties, np.float64)
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         if solver.relative:
             assert state.diagonal is not None
             largest = max(float(state.diagonal.max()), 0.0)

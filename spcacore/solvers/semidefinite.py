@@ -28,11 +28,12 @@ from .._records import record
 from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number
 from ..choice import Choice
+from ..linalg.scaling import beyond_range
 from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_of, largest_submatrix
+from ..operators.submatrix import largest_submatrix, rows_of
 from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports
@@ -205,7 +206,7 @@ def dspca(
         relaxed = _constrained(state, k, solver, hook)
     else:
         charge = number(penalty, "penalty", 0, float(np.finfo(np.float64).max))
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), solver, hook)
     whole = None if cardinality is None and state.supports.shapes else k
     found = None if relaxed is None else _loading(state, relaxed, whole, solver)
@@ -526,7 +527,7 @@ def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) 
         if hook is not None and hook(0) and not ended(hook):  # but a callback has no bound without it
             return index
         block = large[start : start + COLUMNS_AT_A_TIME]
-        W = np.abs(columns_of(op, block))
+        W = np.abs(rows_of(op, block).T)
         W[block, np.arange(len(block))] = 0
         above = (level < W) & possible[:, None]
         kept |= above.any(axis=1)
@@ -547,4 +548,4 @@ def _submatrix(op: _core.Operator, index: Index) -> AnyArray:
     if op.symmetric_form or len(index) <= largest_submatrix(op):
         return op.submatrix(index)
     starts = range(0, len(index), COLUMNS_AT_A_TIME)
-    return np.concatenate([columns_of(op, index[s : s + COLUMNS_AT_A_TIME])[index] for s in starts], axis=1)
+    return np.concatenate([rows_of(op, index[s : s + COLUMNS_AT_A_TIME]).T[index] for s in starts], axis=1)

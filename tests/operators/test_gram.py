@@ -206,7 +206,7 @@ def _rows_of_many_means(n, name):
 def test_one_read_loses_no_digits(order, name, n):
     """By long doubles: each product to some roundings of the deviations; what is constant has none."""
     X = np.array(_rows_of_many_means(n, name), order=order)
-    (mean, square, low, high), M = _core.dense(X, False, None, None, 1.0, 1.0).moments()
+    (mean, square, low, high), M = _core.dense(X, False).moments()
     exact = X.astype(np.longdouble)
     exact -= exact.mean(axis=0)
     expected = (exact.T @ exact).astype(float)
@@ -223,7 +223,7 @@ def test_one_read_loses_no_digits(order, name, n):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_one_read_in_single_precision(order):
     X = np.array(_rows_of_many_means(30_001, "outliers"), np.float32, order=order)
-    (_, square, _, _), M = _core.dense(X, False, None, None, 1.0, 1.0).moments()
+    (_, square, _, _), M = _core.dense(X, False).moments()
     exact = X.astype(np.longdouble)
     exact -= exact.mean(axis=0)
     expected = (exact.T @ exact).astype(float)
@@ -399,7 +399,7 @@ def test_a_callback_that_raises_or_ends_stops_the_pass():
 def test_not_finite_sums_raise():
     X = np.full((4, 2), 1e200)
     with pytest.raises(ValueError, match="not finite"):
-        _core.dense(X, False, None, None, 1.0, 1.0).gram()
+        _core.dense(X, False).gram()
 
 
 # ---- blocks of rows
