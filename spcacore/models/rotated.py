@@ -36,6 +36,9 @@ from ..tools.rotation import l1_rotate, orthomax
 
 __all__ = ["RotatedResult", "prs", "sca", "sca_path", "sma"]
 
+_ROTATIONS = ("varimax", "l1", "none")
+_THRESHOLDS = ("soft", "hard")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RotatedResult(LoadingsResult):
@@ -527,8 +530,8 @@ class _Shrinkage:
     """Polar factor, rotation and threshold; the search for the level starts from that of the call before."""
 
     def __init__(self, rotation: Any, threshold: Any, bound: float):
-        self.rotation = check_choice(rotation, "rotation", ("varimax", "l1", "none"))
-        self.threshold, self.bound = check_choice(threshold, "threshold", ("soft", "hard")), bound
+        self.rotation = check_choice(rotation, "rotation", _ROTATIONS)
+        self.threshold, self.bound = check_choice(threshold, "threshold", _THRESHOLDS), bound
         self.rotated = False  # whether the input of the next call comes from a rotation
         self.level = 0.0
 
