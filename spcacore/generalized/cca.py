@@ -40,7 +40,7 @@ from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended
 from ..supports.admissible import knowledge
 from .cca_alternation import Alternation, PenalizedDecomposition, check_l1_bound
-from .ratio_bounds import refuse_many, smallest
+from .ratio_bounds import refuse_many
 from .search import DEFLATIONS
 from .sides import (
     Pair,
@@ -464,4 +464,4 @@ def sparse_cca_bound(
     nodes = integer(node_limit, "node_limit", 1)
     refuse_many(x.p + y.p)
     solver = Alternation(x, y, counts, ridges, 100, 1e-10)
-    return smallest(solver.bounds(nodes), 1.0)
+    return OptimalityBound.smallest(solver.bounds(nodes))

@@ -169,7 +169,7 @@ def searched(
     for check in range(JOINT_CHECKS):
         A, given = np.ascontiguousarray(problem.operator.submatrix(among)), _inside(among, start)
         best, most = given, 0.0
-        supports = problem.supports.of_variables(among)
+        supports = problem.supports.on(among)
         for attempt in range(1 if check else attempts):
             starts = _starts(problem, _rounded(A), supports, sizes, given, seed + attempt, constraint)
             search = JointSearch(_rounded(A), supports, sizes, starts, seed + 1009 * attempt, constraint)
@@ -274,7 +274,7 @@ def ascended(
     among = _promising(problem, [x for start in starts for x in start], max(sizes))
     inside = [_inside(among, start) for start in starts]
     A = np.ascontiguousarray(problem.operator.submatrix(among))
-    supports = problem.supports.of_variables(among)
+    supports = problem.supports.on(among)
     ((most, best),) = _Population(A, supports, sizes, inside, 0, True).best(1)
     if not all(len(index) for index, _ in best):
         return starts[0], 0.0

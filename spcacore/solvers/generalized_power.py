@@ -165,14 +165,8 @@ class GeneralizedPower(IterativeSolver):
     def level(self, problem: Problem, state: DeflatedOperator, x: Solution, penalty: float) -> float | None:
         gamma = float(_thresholds(problem, state, [penalty], self)[0])
         threshold = math.sqrt(gamma) if self.norm == "l0" else gamma
-        entries = np.ascontiguousarray(x.entries)
-        quadratic = float(entries @ state.operator.apply(x.index, entries)[x.index])
+        quadratic = state.quadratic(x.index, x.entries)
         return threshold * math.sqrt(quadratic) if threshold > 0 and quadratic > 0 else None
-
-    def finish(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
-    ) -> Solution | None:
-        return drop_zeros(refit(state, x)) if self.renormalize else super().finish(problem, state, x, hook)
 
     def solve_block(
         self, problem: Problem, penalties: tuple[float, ...], seed: list[int], hook: Report | None
