@@ -237,11 +237,12 @@ class FieldSearch:
         rng = np.random.default_rng([*self.seed[:1], PROBE_COLUMNS])
         some = np.flatnonzero(diagonal > 0)
         few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
-        if op.symmetric_form:
-            return self._apart(best, few, columns_of(op, few).T, np.arange(op.p), 1) >= PROBE_AGAIN
-        many = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.m, 1)), rng)
+        known = columns_of(op, few).T if op.symmetric_form else None
+        if known is not None and not op.by_passes:
+            return self._apart(best, few, known, np.arange(op.p), 1) >= PROBE_AGAIN
+        many = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.n, 1)), rng)
         first = many[np.arange(len(many)) // PROBE_RUN % PROBE_FIRST == 0]
-        F = float(op.factor) * op.columns(few).astype(np.float32)
+        F = float(op.factor) * op.columns(few).astype(np.float32) if known is None else None
         stages = (
             [(first, 0.5), (many, 1.0)]
             if len(first) * self.cardinality >= PROBE_LEAST * len(some)
@@ -249,7 +250,11 @@ class FieldSearch:
         )
         for rows, share in stages:
             parts = (rows[at : at + PROBE_PART] for at in range(0, len(rows), PROBE_PART))
-            columns = np.concatenate([F @ op.columns(part).astype(np.float32).T for part in parts], axis=1)
+            columns = (
+                np.concatenate([F @ op.columns(part).astype(np.float32).T for part in parts], axis=1)
+                if known is None
+                else known[:, rows]
+            )
             if self._apart(best, few, columns, rows, share) < share * PROBE_AGAIN:
                 return False
         return True
