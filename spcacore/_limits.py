@@ -415,8 +415,7 @@ CERTIFIED_ORDER = 500  # variables of a pencil whose ratio is bounded at a cardi
 CERTIFIED_NODES = 2000  # of a tree for that,
 CERTIFIED_WORK = 3 * 10**10  # multiplications of a tree over groups and the like
 CERTIFIED_TREES = 4  # and trees at larger ratios, where the first does not end
-CERTIFIED_ITERATIONS, CERTIFIED_CHECK = 300, 10  # of alternating directions for one, and between two looks
-CERTIFIED_STALL = 2e-4  # share by which four such looks must lower it
+CERTIFIED_ITERATIONS, CERTIFIED_TOL = 300, 1e-5  # of alternating directions for one, as a share of entries
 CERTIFIED_ROUNDS = 8  # relaxations of it, each at the bound of the one before
 BATCH_SECONDS = 0.01  # that a batch of nodes is to take, about
 

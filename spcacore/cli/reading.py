@@ -18,6 +18,7 @@ from .._limits import ERROR_LETTERS
 from .._messages import counted, listed, repeated
 from .._records import replaced
 from .._types import AnyArray
+from ..linalg.scaling import beyond_range
 from .source import Source, needed, source_of
 from .table import Arguments, Table, UserError, compressed
 from .text import place, read_text, table_of, with_index
@@ -48,7 +49,7 @@ def read(args: Arguments) -> Table:
         dropped = {place(source, one, table.variables(), X.shape[1], "drop") for one in args.drop}
         table = table.with_columns([j for j in range(X.shape[1]) if j not in dropped])
     if args.float32:
-        with np.errstate(over="ignore"):
+        with beyond_range():
             table = replaced(table, matrix=table.matrix.astype(np.float32, copy=False))
     if args.command != "info":
         _refuse_gaps(table, args)

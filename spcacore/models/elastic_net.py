@@ -30,6 +30,7 @@ from .._validation import (
 )
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
+from ..linalg.scaling import beyond_range
 from ..operators.gram import cheap_dense_shares, leading_vectors
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, of_matrix, usual_cardinality, warn_out_of_range
@@ -321,7 +322,7 @@ def _alternated(
 
 def _explained(B: Array, unit_B: Array, inner: Array) -> float:
     """What loadings explain together, from B'GB."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+    with beyond_range():
         by = 1 / np.linalg.norm(B, axis=0)
         inside = np.where(np.isfinite(by), inner * by * by[:, None], 0)
     inside = np.where(np.isfinite(inside), inside, 0)
@@ -374,14 +375,14 @@ def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[W
 
 def _to_operator_units(problem: Problem, value: float) -> float:
     """A number in the units of X'X, in those of the operator's covariance; clipped to the range."""
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         inside = np.ldexp(value, -problem.exponent) / problem.degrees
     return float(min(inside, np.finfo(float).max / 4))
 
 
 def _from_operator_units(problem: Problem, value: Any) -> Any:
     """The inverse; inf or 0 out of range."""
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         return problem.in_units(np.asarray(value) * problem.degrees)
 
 

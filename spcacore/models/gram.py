@@ -29,7 +29,7 @@ from .._records import record
 from .._types import AnyArray, Array
 from .._validation import check_shape, is_sparse, real_array
 from ..linalg.eigen import interruptible, leading_eigenpairs
-from ..linalg.scaling import exponent_above
+from ..linalg.scaling import beyond_range, exponent_above
 from ..linalg.threads import Report, in_threads
 
 __all__ = [
@@ -118,7 +118,7 @@ class Kernel:
         return matrix
 
     def _half_squared_norms(self, matrix: Any) -> AnyArray:
-        with np.errstate(over="ignore"):
+        with beyond_range():
             if self.sparse:
                 return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel() / 2
             return np.einsum("ij,ij->i", matrix, matrix) / 2
@@ -131,7 +131,7 @@ class Kernel:
         A, B = a.matrix[i], b.matrix[j]
         dtype = np.result_type(A.dtype, B.dtype)
         values = out if dtype == out.dtype or callable(self.function) else np.empty(out.shape, dtype)
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        with beyond_range():
             if callable(self.function):
                 values = real_array(self.function(A, B), "kernel(A, B)", ndim=2, shape=out.shape)
             elif self.sparse:
@@ -192,7 +192,7 @@ def expanded(kernel: Kernel, samples: Rows, X: Any, mean: AnyArray, coefficients
             j = slice(t, min(samples.n, t + TILE_ROWS))
             tile = buffer[: rows.n, : j.stop - t]
             kernel.tile(rows, slice(0, rows.n), samples, j, tile)
-            with np.errstate(over="ignore", invalid="ignore"):  # raised below
+            with beyond_range():  # raised below
                 tile -= mean[j]
                 out[part] += tile @ coefficients[j]
     if not np.isfinite(out).all():
@@ -266,7 +266,7 @@ class KernelMatrix:
         n, function = self.n, self.kernel.function
         total, trace, largest, asymmetry = np.zeros(n), 0.0, 0.0, 0.0
         for i, j, tile in self._uncentered_tiles():
-            with np.errstate(over="ignore", invalid="ignore"):
+            with beyond_range():
                 total[i] += self._sums(tile, j)
                 if i == j:
                     trace += float(self._sums(tile.diagonal()[None], i)[0])

@@ -37,7 +37,7 @@ from .._validation import (
     positive,
     require_memory,
 )
-from ..linalg.scaling import exponent_above
+from ..linalg.scaling import beyond_range, exponent_above
 from ..operators.blocks import naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.problem import warn_out_of_range
@@ -485,7 +485,7 @@ def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any
     if name in ("linear", "rbf"):
         shift = column_means(data)
     if sparse and shift is not None:  # made dense only where the mean hides the distances
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             square, spread = (shift * factor) ** 2, 1.0  # the squared distance that rows are told apart by
             if name == "linear":
                 scaled = data.astype(np.float64) * factor
@@ -510,7 +510,7 @@ def _in_units(
     n, weight, half = matrix.n, matrix.weight, matrix.half_exponent
     root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]
     U = signed(np.divide(U, root, out=np.zeros_like(U), where=root > 0))
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         scores = (U * np.ldexp(np.sqrt(values), half)).astype(data.dtype)
         coefficients = (U * root * root * np.ldexp(1 / np.sqrt(values), half - matrix.exponent)).astype(
             data.dtype

@@ -33,6 +33,7 @@ from .._validation import (
     refuse_not_finite,
     refuse_products,
 )
+from ..linalg.scaling import beyond_range
 from ..operators.block_tasks import as_kernel_input
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
@@ -526,7 +527,7 @@ def _result(
     """The result from orthonormal directions, and variances in the operator's units."""
     p, r = U.shape
     U = U * np.where(U[np.abs(U).argmax(axis=0), np.arange(r)] < 0, -1, 1)
-    with np.errstate(under="ignore", over="ignore"):
+    with beyond_range():
         W = U * np.sqrt(np.maximum(values - noise, 0))
         loadings = np.ldexp(W, problem.exponent // 2).astype(problem.operator.dtype)
     explained, s2 = np.asarray(problem.in_units(values)), float(problem.in_units(noise))
@@ -551,6 +552,6 @@ def _result(
     if problem.n_samples is None or is_row_blocks(X):
         return result
     rows = (np.ldexp(part, -(problem.exponent // 2)) for part in result._rows(X))
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         means = np.concatenate([posterior(W, values, noise, part)[0] for part in rows])
     return replace(result, scores=means.astype(np.result_type(loadings, np.float32)))

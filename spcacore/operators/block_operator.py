@@ -29,6 +29,7 @@ from .._limits import (
     RECENT_PRODUCTS,
 )
 from .._types import AnyArray, Array, Index
+from ..linalg.scaling import beyond_range
 from .block_tasks import backward, forward, products, submatrix, sum_parts
 from .blocks import RowBlocks
 from .deflation import DeflatedOperator, LowRank
@@ -193,7 +194,7 @@ class Gram:
 
     def _centered(self, Y: Array, total: Array) -> AnyArray:
         """Of what the blocks return, without their means, in the units of A."""
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        with beyond_range():
             Y -= np.multiply.outer(self.mean.astype(np.float64), total)
             Y *= self.weight[:, None]
             Y *= self.range

@@ -15,6 +15,7 @@ from .. import _core
 from .._limits import CACHED_ENTRIES
 from .._types import AnyArray, Array, Index
 from .._validation import float_type, is_sparse, real_array
+from ..linalg.scaling import beyond_range
 from .dense import blas_layout
 from .sparse import canonical_arrays, compressed
 from .statistics import Statistics, compressed_statistics, dense_statistics, in_range, merged
@@ -59,7 +60,7 @@ def _operator(block: Any, mean: AnyArray | None = None) -> _core.Operator:
         arrays = block.data, block.indices, block.indptr
         n, p = block.shape
         return _core.compressed(n, p, block.format == "csr", *arrays, False, mean, None, 1.0, 1.0)
-    return _core.dense(block, False, mean, None, 1.0, 1.0)
+    return _core.dense(block, False, mean)
 
 
 def statistics(block: Any, weight: Array | None = None) -> Statistics | None:
@@ -281,7 +282,7 @@ def fingerprint(block: Any) -> int:
 def _words(a: AnyArray) -> AnyArray:
     """The bits of the entries as whole numbers."""
     if a.dtype.itemsize not in (1, 2, 4, 8):  # long doubles, whose bytes are not all in use
-        with np.errstate(over="ignore"):
+        with beyond_range():
             a = a.astype(np.float64)
     return a.view(np.dtype(f"u{a.dtype.itemsize}").newbyteorder(a.dtype.byteorder))
 

@@ -17,6 +17,7 @@ from .._records import record
 from .._types import AnyArray, Array, Index, MatrixLike
 from .._validation import is_row_blocks, is_sparse
 from ..linalg.orthogonal import orthonormal
+from ..linalg.scaling import beyond_range
 from ..models.probabilistic import ppca
 from ..operators.block_tasks import finite
 from ..operators.partition import row_blocks
@@ -87,7 +88,7 @@ class Density:
         Q = Q[:, Q.any(axis=0)]
         full = np.zeros((p, Q.shape[1]))
         full[used] = Q
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        with beyond_range():
             D = variances(full)
         if not np.isfinite(D).all():
             raise ValueError("the variances of the components exceed the number range; rescale X")
@@ -119,7 +120,7 @@ class Density:
         determinant = float(np.log(self.along).sum())
         if q < self.p:
             determinant += (self.p - q) * math.log(self.noise)
-            with np.errstate(over="ignore", under="ignore"):
+            with beyond_range():
                 square += rest / self.noise
         if self.scale is not None:
             determinant += 2 * float(np.log(self.scale.astype(np.float64)).sum())
@@ -152,7 +153,7 @@ class Density:
         near = Y if sparse else Y[:, self.used]
         t = near @ self.U
         left = near - t @ self.U.T
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             if sparse:  # elsewhere y is -m/s but for the entries stored
                 rest = np.einsum("ij,ij->i", left, left) + self._unused(rows, m, s)
             else:

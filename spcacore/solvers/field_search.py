@@ -54,7 +54,7 @@ from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_of, largest_submatrix
+from ..operators.submatrix import largest_submatrix, rows_of
 from .base import drop_zeros
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import is_better, refit
@@ -237,7 +237,7 @@ class FieldSearch:
         rng = np.random.default_rng([*self.seed[:1], PROBE_COLUMNS])
         some = np.flatnonzero(diagonal > 0)
         few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
-        known = columns_of(op, few).T if op.symmetric_form else None
+        known = rows_of(op, few) if op.symmetric_form else None
         if known is not None and not op.by_passes:
             return self._apart(best, few, known, np.arange(op.p), 1) >= PROBE_AGAIN
         many = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.n, 1)), rng)

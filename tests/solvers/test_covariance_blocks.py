@@ -10,7 +10,7 @@ import spcacore
 from spcacore import branch_and_bound, optimality_bound, tpower
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.operators.submatrix import columns_of
+from spcacore.operators.submatrix import rows_of
 from spcacore.solvers import certificates, covariance_blocks, exact, semidefinite
 from spcacore.solvers.covariance_blocks import BlockSearch, block_bound, large_entries
 
@@ -139,7 +139,7 @@ def test_columns(form, dtype):
     index = np.array([7, 0, 39])
     whole = np.cov(M.T) if form == "data" else A.toarray()
     np.testing.assert_allclose(
-        problem.in_units(1.0) * columns_of(problem.operator, index), whole[:, index], atol=1e-5
+        problem.in_units(1.0) * rows_of(problem.operator, index).T, whole[:, index], atol=1e-5
     )
 
 
@@ -148,8 +148,8 @@ def test_looking_for_variables_to_leave_out_ends_where_it_is_told_to(monkeypatch
     X = np.random.default_rng(0).standard_normal((20, 300)) * np.linspace(1, 3, 300)
     problem = as_problem(X, kind="data", center=True, scale=False)
     state = DeflatedOperator.from_problem(problem)
-    formed, keep = [], semidefinite.columns_of
-    monkeypatch.setattr(semidefinite, "columns_of", lambda op, i: formed.append(len(i)) or keep(op, i))
+    formed, keep = [], semidefinite.rows_of
+    monkeypatch.setattr(semidefinite, "rows_of", lambda op, i: formed.append(len(i)) or keep(op, i))
     monkeypatch.setattr(semidefinite, "largest_submatrix", lambda op: 0)
     monkeypatch.setattr(semidefinite, "RELAXATION_ORDER", 50)
     counts = []

@@ -416,9 +416,9 @@ def test_variables_ruled_out_without_their_columns(monkeypatch):
     kept, refused = [], 0
     searched = exact.Search.__init__
 
-    def note(self, state, A, *more, **options):
+    def note(self, A, *more, **options):
         kept.append(len(A))
-        searched(self, state, A, *more, **options)
+        searched(self, A, *more, **options)
 
     monkeypatch.setattr(exact.Search, "__init__", note)
     for seed in range(examples(60)):
@@ -436,27 +436,10 @@ def test_variables_ruled_out_without_their_columns(monkeypatch):
     assert refused < 30
 
 
-def test_bound_for_fewer_nonzeros_where_some_are_weak():
-    least = np.inf
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        k = int(rng.integers(2, 6))
-        A = covariance(rng.standard_normal((4, 9)) + rng.standard_normal((4, 1)))
-        bounds = np.array([0.0] + [optimum(A[:4, :4], min(i, 4)) for i in range(1, k)])
-        top = np.zeros((k - 1, 5))
-        squares = -np.sort(-(A[:4, 4:] ** 2), axis=0)[: k - 1]
-        top[: len(squares)] = squares
-        d = np.sort(A.diagonal()[4:])[::-1]
-        ratio = exact._fewer(bounds, d, np.cumsum(top, axis=0)) / optimum(A, k - 1)
-        assert ratio >= 1 - 1e-12
-        least = min(least, ratio)
-    assert least < 1.1
-
-
 def test_too_many_that_may_belong_to_the_optimum(monkeypatch):
     monkeypatch.setattr(exact, "EXACT_ORDER", 30)
     monkeypatch.setattr(exact, "THRESHOLD_WORK", 0)
-    monkeypatch.setattr(exact, "by_strong_variables", lambda *_: np.inf)
+    monkeypatch.setattr(exact, "STRONG_VARIABLES", ())
     X = np.random.default_rng(0).standard_normal((40, 40))
     with pytest.raises(ValueError, match="40 of 40 variables may belong to the optimum"):
         branch_and_bound(X, 3)
@@ -535,7 +518,6 @@ def test_limits_for_each_component():
 
 def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch):
     """Of standardized noise none is left out: that is refused, but with a limit all trees are small."""
-    monkeypatch.setattr(exact, "by_strong_variables", lambda *_: np.inf)
     monkeypatch.setattr(exact, "EXACT_ORDER", 20)
     monkeypatch.setattr(exact, "STRONG_VARIABLES", ())
     step, nodes = exact_tree.Search.step, []

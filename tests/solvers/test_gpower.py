@@ -258,7 +258,7 @@ def test_an_indefinite_matrix_is_climbed_all_the_same(norm):
     for _ in range(30):
         B = rng.standard_normal((10, 10))
         A = (B + B.T) / 2 - np.eye(10)
-        op = spcacore._core.dense(A, True, None, None, 1.0, 1.0)
+        op = spcacore._core.dense(A, True)
         j = int(np.argmax(np.diagonal(A)))
         if A[j, j] <= 0.1:
             continue

@@ -106,7 +106,7 @@ def test_block_objective_never_decreases(seed, share, m, norm, rank):
 
     problem = as_problem(F, center=False)
     solver = module.GeneralizedPower.from_record(problem, spcacore.GPower(block=True, tol=0, max_iter=20))
-    op = spcacore._core.dense(F, False, None, None, 1.0, 1.0)
+    op = spcacore._core.dense(F, False)
     module._ascend(op, rng.standard_normal((12, m)), step, solver, None)
     assert len(values) > 1
     assert (np.diff(values) >= -1e-10 * bound(F, "l0")).all()

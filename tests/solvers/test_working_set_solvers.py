@@ -51,7 +51,7 @@ def small_sets(never_formed):
         patch.setattr(inputs, "WORKING_SET_COST", 0)
         patch.setattr(column_starts, "WORKING_SET_START", 4)
         patch.setattr(column_starts, "WORKING_SET_PROBES", 1)
-        for module in (penalized_decomposition, lasso_component, truncated_power):
+        for module in (penalized_decomposition, truncated_power):
             patch.setattr(module, "WORKING_SET_FACTOR", 2)
         yield
 
@@ -211,8 +211,7 @@ def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch
     """By what the solver maximizes, with sets as large as they are."""
     for name in ("WORKING_SET_START", "WORKING_SET_PROBES"):
         monkeypatch.setattr(column_starts, name, getattr(_limits, name))
-    for module in (penalized_decomposition, lasso_component):
-        monkeypatch.setattr(module, "WORKING_SET_FACTOR", _limits.WORKING_SET_FACTOR)
+    monkeypatch.setattr(penalized_decomposition, "WORKING_SET_FACTOR", _limits.WORKING_SET_FACTOR)
     monkeypatch.setattr(inputs, "WORKING_SET_COST", _limits.WORKING_SET_COST)
     values = []
     for seed in (2, 3):
