@@ -67,8 +67,7 @@ if TYPE_CHECKING:
     from .models.probabilistic import PPCAResult, ppca
     from .models.random_features import RandomFeatures, random_fourier_features
     from .models.refinement import refine
-    from .models.rotated import prs, sca, sca_path, sma
-    from .models.rotated_result import RotatedResult
+    from .models.rotated import RotatedResult, prs, sca, sca_path, sma
     from .models.structured import StructuredPCAResult, oppca, soppca
     from .models.under_prior import information_projection
     from .models.variance import GivenLoadings, explained_variance, from_loadings, renormalize
@@ -116,8 +115,7 @@ _MODULES = {  # each is imported when a name of it is first asked for
     "models.probabilistic": "PPCAResult ppca",
     "models.random_features": "RandomFeatures random_fourier_features",
     "models.refinement": "refine",
-    "models.rotated": "prs sca sca_path sma",
-    "models.rotated_result": "RotatedResult",
+    "models.rotated": "RotatedResult prs sca sca_path sma",
     "models.structured": "StructuredPCAResult oppca soppca",
     "models.under_prior": "information_projection",
     "models.variance": "GivenLoadings explained_variance from_loadings renormalize",

@@ -171,6 +171,12 @@ class Problem:
         return None if self.diagonal is None else self.in_units(self.diagonal.sum())
 
     @property
+    def trace(self) -> float:
+        """Of A, which must have entries."""
+        assert self.diagonal is not None
+        return float(self.diagonal.sum())
+
+    @property
     def unit(self) -> float:
         """The variance in the caller's units that 1 stands for; inf or 0 out of range."""
         return float(self.in_units(1.0))
@@ -218,6 +224,12 @@ class Problem:
         """Operator values as the caller's variances; inf or 0 where those leave the number range."""
         with beyond_range():
             return np.ldexp(value, self.exponent)
+
+    def reported(self, value: Any) -> AnyArray:
+        """The same, with a warning where a variance that is not so becomes inf or 0."""
+        given = np.asarray(self.in_units(value))
+        warn_out_of_range(value, given)
+        return given
 
     def from_units(self, value: Any) -> Any:
         """Variances of the caller's in the operator's units; inf where these are too small for them."""

@@ -112,17 +112,6 @@ def test_near_the_optimum_over_all_supports(kind):
     assert np.mean(np.array(shares) > 1 - 1e-9) > 0.8
 
 
-@given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)))
-@settings(max_examples=examples(15))
-def test_weights_of_rows_are_repeated_rows(seed, storage):
-    rng = np.random.default_rng(seed)
-    X, weight = draw(rng, 30, 60, "planted"), rng.integers(0, 4, 30)
-    weight[0] = 3
-    result = spcacore.sparse_pca(STORAGES[storage](X), 2, cardinality=4, sample_weight=weight)
-    assert result.screening.working_set > 0
-    check_fixed_points(covariance(np.repeat(X, weight, axis=0)), result.loadings, 4)
-
-
 @pytest.mark.share(6)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_components_added_later_are_those_found_at_once(storage, monkeypatch):
