@@ -136,6 +136,21 @@ def test_a_block_is_found_of_which_a_part_of_all_variables_has_few(seed, monkeyp
     assert set(order[found.loading != 0]) == set(range(10))
 
 
+@pytest.mark.parametrize(("seed", "blocks"), [(0, 0), (3, 0), (2, 40), (3, 40)])
+def test_pairs_of_a_part_tell_whether_it_hides_blocks(seed, blocks, monkeypatch):
+    """Twenty variables of larger variance have a signal; of each block a part has two, if there is any."""
+    rng = np.random.default_rng(seed)
+    X = (1.5 if blocks else 1.0) * rng.standard_normal((100, 4000))
+    order = rng.permutation(4000)
+    shared = np.repeat(rng.standard_normal((100, blocks)), 20, axis=1)
+    X[:, order[: 20 * blocks]] = 1.1 * shared + 0.4 * rng.standard_normal(shared.shape)
+    X[:, order[-20:]] = 1.1 * rng.standard_normal((100, 1)) + 1.2 * rng.standard_normal((100, 20))
+    if not blocks:
+        monkeypatch.setattr(field_search.FieldSearch, "_reaching", None)  # no column of A is asked
+    (found,) = set(np.flatnonzero(sparse_pca(X, 1, 20).loadings[order]) // 20)
+    assert found < blocks if blocks else found == 199
+
+
 @pytest.mark.parametrize("count", [1, 3, 40, 300])
 @pytest.mark.parametrize("p", [40, 129, 1000, 3000, 9000])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
