@@ -17,6 +17,7 @@ import scipy.sparse
 from .._messages import counted, listed, repeated
 from .._records import replaced
 from .._types import AnyArray
+from ..linalg.scaling import beyond_range
 from .source import PICKLED, Arguments, Source, UserError, needed, refusing, source_of
 from .table import Table, compressed, place
 from .text import read_text, table_of
@@ -119,7 +120,7 @@ def read(args: Arguments) -> Table:
         dropped = {place(source, one, table.variables(), X.shape[1], "drop") for one in args.drop}
         table = table.with_columns([j for j in range(X.shape[1]) if j not in dropped])
     if args.float32:
-        with np.errstate(over="ignore"):
+        with beyond_range():
             table = replaced(table, matrix=table.matrix.astype(np.float32, copy=False))
     table = table.transposed() if args.orientation == "columns" else table
     if args.names is not None:

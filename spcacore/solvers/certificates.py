@@ -38,12 +38,11 @@ from .._limits import (
     REDUCED_ORDER,
     RELAXATION_SPEED,
     RELAXATION_WORK,
-    STRONG_NODES,
     SYMMETRY,
     THRESHOLD_WORK,
     WIDE_SAMPLES,
 )
-from .._types import AnyArray, Array, Kind, MatrixLike, Switch, Weights
+from .._types import AnyArray, Array, Index, Kind, MatrixLike, Switch, Weights
 from .._validation import check_bool, check_choice, integer, per_component, require_entries
 from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
@@ -95,6 +94,14 @@ class OptimalityBound(Tabular):
     upper_bound: float
     which: str
     bounds: dict[str, float] = field(repr=False)
+
+    @classmethod
+    def smallest(cls, bounds: dict[str, float], exponent: int = 0) -> OptimalityBound:
+        """Of bounds by name, times `2**exponent`."""
+        with np.errstate(over="ignore", under="ignore"):
+            bounds = {name: float(np.ldexp(value, exponent)) for name, value in bounds.items()}
+        which = min(bounds, key=lambda name: bounds[name])
+        return cls(bounds[which], which, bounds)
 
     @property
     def bound(self) -> float:
@@ -236,9 +243,7 @@ def optimality_bound(
         if relaxed:
             state = DeflatedOperator.from_problem(problem)
             bounds["relaxation"] = min(dual_bound(state, sizes[0]), shaped_bound(state, asked))
-    bounds = {name: float(problem.in_units(value)) for name, value in bounds.items()}
-    which = min(bounds, key=lambda name: bounds[name])
-    return OptimalityBound(bounds[which], which, bounds)
+    return OptimalityBound.smallest(bounds, problem.exponent)
 
 
 def joint_bounds(
@@ -330,7 +335,7 @@ def upper_bounds(
         if thresholds and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
             assert state.diagonal is not None
             bounds |= _by_large_entries(op, np.maximum(state.diagonal, 0), k, hook)
-        strong = by_strong_variables(problem, state, k, min(bounds.values()), hook)
+        strong, _ = by_strong_variables(problem, state, k, min(bounds.values()), hook)
     else:
         A = op.submatrix(np.arange(p)).astype(np.float64)
         bounds = _from_all_entries(A, k)
@@ -430,16 +435,16 @@ def _by_large_entries(op: Any, diagonal: Array, k: int, hook: Report | None) -> 
 
 
 def by_strong_variables(
-    problem: Problem, state: DeflatedOperator, k: int, below: float, hook: Report | None,
-    nodes: int = STRONG_NODES,
-) -> float:  # fmt: skip
-    """Infinity where the variances alone show that it is not below that, or where the hook is true."""
+    problem: Problem, state: DeflatedOperator, k: int, below: float, hook: Report | None, *search: Any
+) -> tuple[float, Index]:
+    """Infinity where the variances alone show that it is not below that, or where the hook is true; and the
+    variables that may belong to something better than what is known."""
     assert state.diagonal is not None
     assert problem.moment is not None
     diagonal, root = np.maximum(state.diagonal, 0).astype(np.float64), np.sqrt(np.abs(problem.moment))
     error = (1 + state.operator.t) * _product_error(problem, k)
-    bound = strong_variables_bound(state.operator, diagonal, root, k, error, below, hook, nodes)
-    return bound + _rounding(problem, False, "strong variables", k)
+    bound, kept = strong_variables_bound(state.operator, diagonal, root, k, error, below, hook, *search)
+    return bound + _rounding(problem, False, "strong variables", k), kept
 
 
 def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:

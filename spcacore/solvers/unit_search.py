@@ -166,9 +166,8 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
     A = op.submatrix(np.arange(p)).astype(np.float64)
     if not state.supports.simple:
         return _among_units(state, A, x, k)
-    tree = Search(state, (A + A.T) / 2, np.arange(p), k, x, 0.0)
-    while left > 0 and tree.open():
-        left -= tree.step(min(left, 8), lambda _: None)
+    tree = Search((A + A.T) / 2, k, x.index, state=state)
+    tree.run(left, at_a_time=8)
     x = replace(x, proved=not tree.open())
     if not tree.value > x.objective + RISE * abs(x.objective):
         return x

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import products
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
-from small import CLEAN, V0, X0, K, N, P, assert_same, ids, result
+from small import CLEAN, V0, X0, K, N, P, assert_same, ids
 
 from spcacore import explained_variance, renormalize, sparse_pca, tpower
 
@@ -148,7 +148,7 @@ def test_functions_have_no_shape():
     with pytest.raises(ValueError, match="scale"):
         sparse_pca(products(lambda v: v, 300), 2, cardinality=K, kind="covariance", scale=True)
     with pytest.raises(TypeError, match="X"):
-        result("data").transform(covariance)
+        sparse_pca(CLEAN["data"], 2, K).transform(covariance)
 
 
 # ---- callbacks ------------------------------------------------------------------------------------------

@@ -358,7 +358,7 @@ def test_row_weights(name, dtype, centered):
 def test_row_weights_need_data_in_memory():
     A = np.eye(4)
     with pytest.raises(TypeError, match="row weights need data in memory"):
-        _core.dense(A, True, None, None, 1.0, 1.0).row_weighted(np.ones(4))
+        _core.dense(A, True).row_weighted(np.ones(4))
     owner = type("Owner", (), {"forward": lambda self, v: v, "backward": lambda self, f: f})()
     with pytest.raises(TypeError, match="row weights need data in memory"):
         _core.products(owner, 4, 4, False, 1.0, False).row_weighted(np.ones(4))
