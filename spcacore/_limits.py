@@ -157,10 +157,6 @@ FETCH_ALL_ORDER = 256  # variables up to which all of A is fetched at once
 LIKELY_BYTES = 1 << 23  # that a block may return for columns which are only likely to be used
 FETCHED_NONZEROS = 512  # of vectors whose columns may be worth fetching
 RECENT_PRODUCTS = 16  # that are kept: a solver may ask for one again
-SUSPECT_SHARE = 1 / 16  # of the columns, at most, that are read rather than all multiplied,
-SUSPECT_BYTES = 1 << 24  # and bytes of these
-SPARE_READS = 4  # times as many that are kept
-READ_AHEAD = 256  # such columns that a pass brings at least, if there are so many
 MEMBERS_WORK = (
     256  # of the square of the number of variables between which a search keeps A, an entry of a row
 )

@@ -245,12 +245,16 @@ class FieldSearch:
         rng = np.random.default_rng([*self.seed[:1], PROBE_COLUMNS])
         some = np.flatnonzero(diagonal > 0)
         few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
-        if op.symmetric_form:
-            return self._reaching(best, few, rows_of(op, few), np.arange(op.p)) >= PROBE_AGAIN
-        rows = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.m, 1)), rng)
-        F = float(op.factor) * op.columns(few).astype(np.float32)
-        parts = (rows[at : at + PROBE_PART] for at in range(0, len(rows), PROBE_PART))
-        columns = np.concatenate([F @ op.columns(part).astype(np.float32).T for part in parts], axis=1)
+        known = rows_of(op, few) if op.symmetric_form else None
+        if known is not None and not op.by_passes:
+            return self._reaching(best, few, known, np.arange(op.p)) >= PROBE_AGAIN
+        rows = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.n, 1)), rng)
+        if known is None:
+            F = float(op.factor) * op.columns(few).astype(np.float32)
+            parts = (rows[at : at + PROBE_PART] for at in range(0, len(rows), PROBE_PART))
+            columns = np.concatenate([F @ op.columns(part).astype(np.float32).T for part in parts], axis=1)
+        else:  # in blocks of rows, the same entries as in memory decide
+            columns = known[:, rows]
         return self._reaching(best, few, columns, rows) >= PROBE_AGAIN
 
     def _apart_in(self, field: Field, best: Solution) -> bool:

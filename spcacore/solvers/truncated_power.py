@@ -201,7 +201,7 @@ class TruncatedPower(IterativeSolver):
             best, enough = (best, True) if formed or at_once else search.probed(best)
             if best is None or enough:
                 return best
-        if blocks.by_passes and not blocks.formed and blocks.form():
+        if blocks.by_passes and not blocks.formed and blocks.form(weak):
             ground.wide = wide  # this search begins anew
             return self.find(problem, state, sparsity, seed, hook)
         if weak:
