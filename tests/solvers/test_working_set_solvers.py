@@ -214,7 +214,7 @@ def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch
     monkeypatch.setattr(penalized_decomposition, "WORKING_SET_FACTOR", _limits.WORKING_SET_FACTOR)
     values = []
     for seed in (2, 3):
-        X = draw(np.random.default_rng(seed), 60, 12_000 if kind == "sparse" else 3000, kind)
+        X = draw(np.random.default_rng(seed), 60, 4000 if kind == "sparse" else 3000, kind)
         X = sp.csr_array(X) if kind == "sparse" else X
         given = sparsity(method, 0.3 + 0.2 * seed)
         both = [fit(X, method, given, 1, screening=mode) for mode in ("none", "auto")]
