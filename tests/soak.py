@@ -26,7 +26,6 @@ import traceback
 import warnings
 from pathlib import Path
 
-import bad_kinds
 import calls
 import matplotlib
 import random_calls
@@ -37,7 +36,6 @@ import numpy as np
 import pandas as pd
 import scipy.io
 import scipy.sparse as sp
-from kinds import backward, every_second, frame, read_only
 from matplotlib import pyplot
 
 import spcacore
@@ -84,49 +82,6 @@ def structured(rng, n, p):
     elif which == 6:
         X *= 10.0 ** rng.uniform(-3, 3, p)
     return X
-
-
-ARRAYS = [
-    np.asarray,
-    np.asfortranarray,
-    every_second,
-    read_only,
-    backward,
-    lambda X: X.astype(np.float32),
-    lambda X: np.asfortranarray(X.astype(np.float32)),
-    lambda X: X.astype(X.dtype.newbyteorder(">")),
-    lambda X: X.astype(object),
-]
-OTHERS = [lambda X: X.tolist(), frame]
-SPARSE = [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.lil_array]
-
-
-def with_cell(value):
-    def place(X):
-        X = X.astype(np.float64)
-        X.flat[X.size // 2] = value
-        return X
-
-    return place
-
-
-def corrupt(X):
-    X = sp.csr_array(X)
-    if X.nnz == 0:
-        return None
-    X.indices[X.nnz // 2] = 10**6
-    return X
-
-
-ALWAYS_BAD = {
-    "complex", "masked", "str", "datetime", "two dimensions more", "no rows", "None", "string", "ragged",
-}  # fmt: skip
-BAD = {  # none of them may give a result
-    "infinite": with_cell(np.inf),
-    "corrupt": corrupt,
-    **{name: make for name, make, *_ in bad_kinds.BAD if name in ALWAYS_BAD},
-}
-TAKEN = {"SparsePCAResult.transform": {"infinite"}}  # a column that no component uses is not read
 
 
 def resize(rng):
@@ -184,13 +139,6 @@ def check(result, total=None):
             assert (explained >= -tol * result.total_variance).all(), "negative variance"
 
 
-def same(a, b):
-    a, b = calls.numbers(a), calls.numbers(b)
-    assert a.keys() == b.keys(), "other fields"
-    for name in a:
-        assert a[name].tobytes() == b[name].tobytes(), f"another {name}"
-
-
 def total_variance(call, X):
     if call.takes == "covariance":
         return float(np.trace(X))
@@ -203,33 +151,11 @@ def total_variance(call, X):
 
 
 def one_of_the_table(rng):
-    """A function, on a matrix in some form; one in ten is bad."""
+    """A function as the table of calls has it, for a matrix of another shape."""
     resize(rng)
     call = calls.CALLS[rng.integers(len(calls.CALLS))]
     X = calls.CLEAN[call.takes]
-    sliced = "cca" in call.name  # by the table itself
-    if rng.random() < 0.1:
-        taken = {"corrupt"} if sliced else TAKEN.get(call.name, set())
-        taken = taken | ({"ragged"} if X.shape[-1] == 1 else set())  # one column is even
-        bad = str(rng.choice(sorted(set(BAD) - taken)))
-        try:
-            with np.errstate(invalid="ignore"):
-                Y = BAD[bad](X)
-            call.run(Y)
-        except (TypeError, ValueError) as error:
-            return f"refused: {type(error).__name__}"
-        raise AssertionError(f"{call}: bad input was taken: {bad}")
-    forms = ARRAYS + ([] if sliced else OTHERS) + (SPARSE if call.sparse and X.ndim == 2 else [])
-    with np.errstate(over="ignore", invalid="ignore"):
-        Y = forms[rng.integers(len(forms))](X)
-        if isinstance(Y, np.ndarray) and Y.dtype == np.float32 and not np.isfinite(Y).all():
-            Y = X
-    before = Y.tobytes() if isinstance(Y, np.ndarray) and Y.dtype != object else None
-    result = call.run(Y)
-    assert before is None or Y.tobytes() == before, "the input has changed"
-    check(result, total_variance(call, X))
-    if rng.random() < 0.1:
-        same(result, call.run(Y))
+    check(call.run(X), total_variance(call, X))
     return call.function
 
 

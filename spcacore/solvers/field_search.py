@@ -27,6 +27,7 @@ from .._limits import (
     FIELD_ROUNDS,
     FIELD_SLACK,
     FIELD_SOME,
+    KRYLOV_WORK,
     NOISE_GROWTH,
     NOISE_INDEPENDENT,
     NOISE_VARIABLES,
@@ -96,8 +97,14 @@ class FieldSearch:
     ground: Ground
 
     def at_once(self) -> bool:
-        """Whether a race comes first: where that is cheap, or variances do not tell whom to try."""
-        return BRIEF_ORDER < self.problem.p <= FIELD_ORDER and self._untold()
+        """Whether a race comes first: where that costs less than dense leading vectors, or variances do not
+        tell whom to try."""
+        p, cheap = self.problem.p, self.problem.p <= FIELD_ORDER or self.problem.cost > KRYLOV_WORK
+        return cheap and p > BRIEF_ORDER and self._untold()
+
+    def all_race(self) -> bool:
+        """Whether every variable of these is in that race."""
+        return self.problem.p <= FIELD_ORDER and self.at_once()
 
     def _untold(self) -> bool:
         """Whether few variables tell nothing of the others: where all are few, or variances tie."""
@@ -135,7 +142,7 @@ class FieldSearch:
 
     def deeper(self, best: Solution | None) -> Solution | None:
         """The best of this component, no more correlated than noise, and those where all columns lead."""
-        return self._raced(best, FIELD_ORDER if self.at_once() else FIELD_SOME, 0)
+        return self._raced(best, FIELD_ORDER if self.all_race() else FIELD_SOME, 0)
 
     def _raced(self, best: Solution | None, most: int, count: int) -> Solution | None:
         """The best of this component and those from a race between all variables, or between so many.
@@ -152,7 +159,7 @@ class FieldSearch:
             rounds = 0 if field.whole else FIELD_ROUNDS
         else:
             best = self._from(field, best, count)
-            rounds = ground.partial < PROBES
+            rounds = ground.partial < PROBES or self.at_once()
         made = 0
         for _ in range(rounds):
             leads = min(FIELD_LEADS, max(FIELD_LEADS_LEAST, int(FIELD_IMAGE_WORK / self.problem.cost)))

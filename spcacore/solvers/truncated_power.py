@@ -175,7 +175,7 @@ class TruncatedPower(IterativeSolver):
         formed = state.matrix is not None  # then all columns race there
         at_once = not formed and self.start is None and search.at_once()
         may_be_weak = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
-        deeper = may_be_weak and (formed or at_once) and search.at_once()  # all columns race
+        deeper = may_be_weak and (formed or at_once) and search.all_race()
         if deeper and ground.weak:
             best = search.deeper(None)
             if best is not None:
