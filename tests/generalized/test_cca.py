@@ -211,8 +211,6 @@ def test_nothing_in_common():
 
 
 X0, Y0 = (np.random.default_rng(s).standard_normal((9, p)) for s, p in ((0, 5), (1, 4)))
-BAD = Y0.copy()
-BAD[2, 1] = np.nan
 
 
 def test_how_sparse_where_nothing_is_said():

@@ -202,13 +202,6 @@ def test_means_of_sparse_data_cost_no_digits(p, layout):
     assert_allclose(again.loadings, dense.loadings, atol=1e-6)
 
 
-X0, Y0 = np.random.default_rng(0).standard_normal((12, 5)), np.arange(12) % 3
-CONSTANT = X0.copy()
-CONSTANT[:, 2] = Y0
-BAD = X0.copy()
-BAD[3, 1] = np.nan
-
-
 @pytest.mark.parametrize(("dtype", "size"), [(np.float64, 1e-310), (np.float32, 1e-40)])
 def test_scalings_beyond_the_number_range_are_refused(dtype, size):
     X = (size * np.random.default_rng(1).normal(size=(12, 5))).astype(dtype)

@@ -259,25 +259,6 @@ def test_few_samples_give_the_eigenvalues_themselves(deflation, way, monkeypatch
     assert problem.in_units(bounds["spectral"]) >= values[0]
 
 
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
-def test_weighted_samples_in_any_storage(storage, scale, monkeypatch):
-    """The eigenvalues from the samples are those of the deflated matrix."""
-    rng = np.random.default_rng(0)
-    X, weight = (
-        rng.standard_normal((7, 20)) * np.exp(rng.standard_normal(20)),
-        np.array([1.0, 2, 1, 3, 1, 1, 2]),
-    )
-    bounds_by("samples", monkeypatch)
-    problem = as_problem(storage(X), sample_weight=weight, scale=scale)
-    for deflation in ("projection", "schur", "generalized"):
-        state = DeflatedOperator.from_problem(problem, DEFLATIONS[deflation])
-        for support in ([1, 4], [4, 7]):
-            state = state.deflate(np.array(support), np.full(2, 0.5**0.5), problem.noise)
-        largest = np.linalg.eigvalsh(state.operator.submatrix(np.arange(20)))[-1]
-        assert largest <= certificates.upper_bounds(problem, state, 3)["spectral"] <= largest * (1 + 1e-10)
-
-
 def test_the_rest_of_a_spectrum_is_bounded_for_any_vectors():
     """Leading eigenvectors leave the next eigenvalue; others leave larger ones."""
     rng = np.random.default_rng(0)
