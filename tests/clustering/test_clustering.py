@@ -207,7 +207,7 @@ def test_kmeans_optimum_of_either_half(seed, n_clusters):
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, np.float32])
 def test_kmeans_of_all_partitions(form, weighted):
     """No partition, each with its best weights, does better. A row of weight 0 just has a label."""
-    reached, tried = 0, examples(32)
+    reached, tried = 0, examples(16)
     for seed in range(tried):
         rng = np.random.default_rng(seed)
         X, bound = rng.standard_normal((8, 6)) * 2.0 ** rng.integers(-1, 2, 6), rng.uniform(1, 2)

@@ -193,7 +193,7 @@ def test_wide_data_by_default():
     assert np.diff(result.objective).max() <= 1e-13 * abs(result.objective[-1])
     G = covariance(X) * 59
     B = result.loadings  # a fixed point, up to the lengths of its columns, which the nets give
-    for _ in range(500):
+    for _ in range(60):
         U, _, Wt = np.linalg.svd(G @ B, full_matrices=False)
         C = G @ U @ Wt
         B = np.where(np.abs(C) >= np.sort(np.abs(C), axis=0)[-10], C, 0)
