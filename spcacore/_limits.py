@@ -157,10 +157,6 @@ FETCH_ALL_ORDER = 256  # variables up to which all of A is fetched at once
 LIKELY_BYTES = 1 << 23  # that a block may return for columns which are only likely to be used
 FETCHED_NONZEROS = 512  # of vectors whose columns may be worth fetching
 RECENT_PRODUCTS = 16  # that are kept: a solver may ask for one again
-SUSPECT_SHARE = 1 / 16  # of the columns, at most, that are read rather than all multiplied,
-SUSPECT_BYTES = 1 << 24  # and bytes of these
-SPARE_READS = 4  # times as many that are kept
-READ_AHEAD = 256  # such columns that a pass brings at least, if there are so many
 MEMBERS_WORK = (
     256  # of the square of the number of variables between which a search keeps A, an entry of a row
 )
@@ -227,7 +223,7 @@ KRYLOV_WORK = 1 << 23  # of one product; beyond, a Krylov basis would take much 
 START_STEPS = 20  # power steps on the most promising variables: a start needs no more
 START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 # A race from columns: iterations of each round, and how many runs go on, or their share of the starts
-RACE, RACE_ENDS = ((1, 60), (2, 20)), 8
+RACE, RACE_ENDS = ((1, 0.2), (2, 1 / 15)), 8
 RACE_STARTS = 300  # columns, by the norm of their largest entries: 100 would do on words, genes and cells
 DEEP_RACE, DEEP_ENDS = ((1, 0.5), (1, 0.25), (2, 0.125), (4, 100)), 20  # from all columns, for weak signals
 RACE_ALL = 300  # variables up to which more runs go on in each round, since that costs next to nothing,
@@ -258,10 +254,7 @@ FIELD_NEAR = 0.05  # share of the best value by which it may then be below, to h
 PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
 PROBE_RUN = 8  # neighbors that are read together
 PROBE_PART = 256  # entries of each column at a time
-PROBE_FIRST, PROBE_LEAST = (
-    4,
-    4,
-)  # one part in so many comes first, where it has so many of the largest entries
+PROBE_PAIRED = 16  # variables at random, of which more would have partners among these, that tell it first
 PROBE_SHARE = 0.5  # by what these explain at least, over the best value,
 PROBE_AGAIN = 4  # of so many columns: one may be of another planted component
 COLUMN_ORDER = 4096  # variables at most whose columns of A are compared for where to start,

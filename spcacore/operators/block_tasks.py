@@ -21,7 +21,7 @@ from .sparse import canonical_arrays, compressed
 from .statistics import Statistics, compressed_statistics, dense_statistics, in_range, merged
 
 __all__ = [
-    "as_kernel_input", "backward", "centered_columns", "columns", "dense_rows", "fingerprint", "finite",
+    "as_kernel_input", "backward", "columns", "dense_rows", "fingerprint", "finite",
     "forward", "merged_moments", "moments", "not_finite", "products", "scaled_statistics", "scores_of",
     "squares_of_scores", "statistics", "submatrix", "sum_parts", "weighted_statistics",
 ]  # fmt: skip
@@ -207,21 +207,7 @@ def submatrix(
     range_: float,
     double: bool,
 ) -> tuple[AnyArray]:
-    """The first rows of U'U, U = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
-    U = centered_columns(block, row_weight, index, W, shift, range_, double)
-    return (U[:first] @ U.T,)
-
-
-def centered_columns(
-    block: Any,
-    row_weight: AnyArray | None,
-    index: Index,
-    W: AnyArray,
-    shift: AnyArray,
-    range_: float,
-    double: bool = False,
-) -> AnyArray:
-    """The transpose of range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
+    """The first rows of U U', U' = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
     X = as_kernel_input(block)
     U = _operator(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
     if double:
@@ -231,7 +217,7 @@ def centered_columns(
     U *= U.dtype.type(range_)
     if row_weight is not None:
         U *= row_weight
-    return U
+    return (U[:first] @ U.T,)
 
 
 def scores_of(block: Any, index: Index, V: AnyArray, shift: AnyArray | None) -> AnyArray:

@@ -88,7 +88,6 @@ class RowBlocks:
             )
 
     ndim = 2
-    remote = False  # whether blocks may be in other processes, so that vectors of length n had to be sent
     summed = False  # whether these are the sums of rows, in place of rows
     called = "X"  # in words of errors
 

@@ -485,6 +485,8 @@ def _survivors_in_turn(
         kept = coupling[size - 2] > (level - d) * np.maximum(level - fewer, 0.0)
         kept |= level <= d
         kept[start.index] = True
+        if size == k:
+            kept[best.index] = True
         index = np.flatnonzero(kept)
         if size == k or len(index) > EXACT_ORDER:
             return index

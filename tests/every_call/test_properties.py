@@ -10,8 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from oracles import covariance, optimum, spanned_variance
-from scipy.spatial.distance import pdist
+from oracles import covariance, spanned_variance
 
 import spcacore
 
@@ -76,43 +75,6 @@ def quietly(function, *args, **options):
 # ---- one component --------------------------------------------------------------------------------------
 
 
-@given(sparse_problems())
-def test_a_component_is_between_its_bounds(problem):
-    X, A, k = problem
-    x = quietly(spcacore.tpower, X, k)
-    largest = np.sort(np.diag(A))[::-1]
-    size = 1e-10 * top(A)
-    assert largest[0] - size <= x.value <= min(top(A), largest[:k].sum()) + size
-    assert abs(x.loading @ A @ x.loading - x.value) <= size
-
-
-@given(sparse_problems())
-def test_no_feasible_vector_is_above_a_bound(problem):
-    X, A, k = problem
-    bound = spcacore.optimality_bound(X, k, relaxation=True).bound
-    rng = some(X)
-    for _ in range(10):
-        support = rng.permutation(len(A))[:k]
-        v = np.zeros(len(A))
-        v[support] = np.linalg.eigh(A[np.ix_(support, support)])[1][:, -1]
-        assert v @ A @ v <= bound * (1 + 1e-10)
-
-
-@given(sparse_problems())
-def test_greedy_paths_rise_with_the_cardinality(problem):
-    X, A, k = problem
-    for strategy in ("forward", "backward", "bidirectional"):
-        path = quietly(spcacore.greedy, X, k, options=spcacore.Greedy(strategy=strategy)).path_value
-        assert (np.diff(path) >= -1e-10 * top(A)).all()
-
-
-@given(data(p=(3, 8)))
-def test_sparsity_paths_of_one_component_rise(X):
-    path = quietly(spcacore.sparsity_path, X, spcacore.sparse_pca, range(1, X.shape[1] + 1))
-    ratio = np.asarray(path.explained_variance_ratio).ravel()[np.argsort(np.ravel(path.values))]
-    assert (np.diff(ratio) >= -1e-9).all()
-
-
 @given(data(), st.floats(0, 1))
 def test_pmd_is_stationary_and_feasible(X, share):
     A, bound = covariance(X), 1 + share * (np.sqrt(X.shape[1]) - 1)
@@ -145,16 +107,6 @@ def test_dspca_encloses_its_relaxation(X, share):
     assert x.value - penalty * np.abs(x.loading).sum() ** 2 <= x.dual + slack
 
 
-@given(sparse_problems(p=(2, 7)))
-def test_sparse_eigen_is_a_rayleigh_quotient_below_the_optimum(problem):
-    _, A, k = problem
-    metric = np.diag(np.linspace(1, 2, len(A)))
-    x = quietly(spcacore.sparse_eigen, A, metric, cardinality=k)
-    v, root = x.loadings[:, 0], np.sqrt(np.diag(metric))
-    assert_allclose(x.values[0], v @ A @ v / (v @ metric @ v), rtol=1e-9, atol=1e-12)
-    assert x.values[0] <= optimum(A / np.outer(root, root), k) * (1 + 1e-10) + 1e-14
-
-
 # ---- deflation and several components -------------------------------------------------------------------
 
 
@@ -164,18 +116,6 @@ def test_projections_along_orthogonal_vectors_commute(X):
     Q = np.linalg.qr(rng.standard_normal((len(A), 2)))[0]
     there, back = (spcacore.deflate(spcacore.deflate(A, Q[:, i]), Q[:, 1 - i]) for i in (0, 1))
     assert_allclose(there, back, atol=1e-12 * np.abs(A).max())
-
-
-@given(data(), st.integers(1, 3))
-def test_variance_explained_belongs_to_the_span(X, r):
-    A, rng = covariance(X), some(X)
-    r = min(r, *X.shape)
-    V = rng.standard_normal((len(A), r))
-    total = spcacore.explained_variance(X, V).sum()
-    assert_allclose(total, spanned_variance(A, V), rtol=1e-8, atol=1e-12)
-    mixed = V[:, ::-1] @ (np.eye(r) + 0.3 * np.tri(r, r, -1))
-    assert_allclose(spcacore.explained_variance(X, mixed).sum(), total, rtol=1e-7, atol=1e-12)
-    assert total <= top(A, r) * (1 + 1e-10)
 
 
 @given(data(), st.integers(1, 3))
@@ -189,18 +129,6 @@ def test_definitions_of_explained_variance_are_ordered(X, r):
     for definition in ("raw", "adjusted", "cumulative"):
         got = spcacore.explained_variance(X, dense, definition)
         assert_allclose(got, np.linalg.eigvalsh(A)[::-1][:r], rtol=1e-7, atol=1e-9 * top(A))
-
-
-@given(sparse_problems())
-def test_renormalized_values_are_the_best_on_their_support(problem):
-    X, A, k = problem
-    rng = some(X)
-    support = rng.permutation(len(A))[:k]
-    v = unit(rng, len(A), support)
-    w = spcacore.renormalize(X, v)
-    best = np.linalg.eigvalsh(A[np.ix_(support, support)])[-1]
-    assert set(np.flatnonzero(w)) <= set(support)
-    assert_allclose(w @ A @ w, best, rtol=1e-9, atol=1e-12 * top(A))
 
 
 @given(data(), st.integers(1, 3))
@@ -248,14 +176,6 @@ def test_without_a_penalty_spca_spans_the_principal_components(X, r):
     assert_allclose(out.explained_variance.sum(), top(A, out.n_components), rtol=1e-5)
 
 
-@given(data(families=("normal", "integers", "outliers")), st.integers(1, 2))
-def test_without_a_bound_sca_spans_the_principal_components(X, r):
-    A, r = covariance(X), min(r, *X.shape)
-    assume(np.linalg.matrix_rank(A, tol=1e-6 * top(A)) >= r)
-    out = quietly(spcacore.sca, X, r, l1_bound=r * np.sqrt(len(A)))
-    assert_allclose(out.pve[-1], top(A, r) / np.trace(A), rtol=1e-5)
-
-
 # ---- what a solver must not see -------------------------------------------------------------------------
 
 
@@ -270,19 +190,6 @@ def test_signs_of_columns_are_signs_of_loadings(problem):
 
 
 # ---- models ---------------------------------------------------------------------------------------------
-
-
-@given(data(n=(5, 12), p=(3, 8), families=("normal", "integers", "outliers")), st.floats(0.1, 0.9))
-def test_weights_of_dissimilarities_are_optimal_for_them(X, share):
-    """w is the nonnegative threshold of the products of all differences with the dissimilarity."""
-    bound = 1 + share * (np.sqrt(X.shape[1]) - 1)
-    out = quietly(spcacore.sparse_dissimilarity, X, bound, max_iter=2000)
-    assert (out.weights >= 0).all()
-    D = np.stack([pdist(X[:, [j]], "sqeuclidean") for j in range(X.shape[1])], axis=1)
-    assert_allclose(out.dissimilarity, D @ out.weights, rtol=1e-7, atol=1e-9 * D.max())
-    a = D.T @ (D @ out.weights)
-    best = a @ spcacore.l1_threshold(a, bound, nonnegative=True)[0]
-    assert a @ out.weights >= best * (1 - 1e-3)
 
 
 @given(data(n=(14, 24), p=(2, 5), families=("normal", "outliers")))

@@ -23,8 +23,9 @@ def maps(seed, shape=(26, 40), n=40):
     return X, W
 
 
-def test_a_large_support_is_that_of_the_dense_search(a=0.01):
+def test_a_large_support_is_that_of_the_dense_search():
     """Blobs and scattered variables; rows only where they may differ from zero."""
+    a = 0.01
     L = (grid_laplacian((20, 30)) + 0.02 * sp.eye_array(600)).tocsr()
     rng = np.random.default_rng(0)
     at = np.indices((20, 30)).reshape(2, -1).T

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -129,9 +130,7 @@ def test_a_planted_component_is_proved(variance, dtype, monkeypatch):
     assert value * (1 - 1e-6) <= best.upper_bound <= value * (1 + limit)
     assert min(bound for name, bound in best.bounds.items() if name != best.which) > 1.003 * value
     assert sparse_pca(X, 1, cardinality=20, certify=True).gap[0] <= limit
-    assert branch_and_bound(X, 20, options=spcacore.BranchAndBound(node_limit=1)).upper_bound <= value * (
-        1 + limit
-    )
+    assert flat.branch_and_bound(X, 20, node_limit=1).upper_bound <= value * (1 + limit)
 
 
 def test_equal_variances_need_no_columns(monkeypatch):
