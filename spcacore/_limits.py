@@ -106,7 +106,6 @@ WORKING_SET_VARIABLES = 256  # variables up to which all are in the working set 
 BOUND_ORDER = 2000  # variables up to which a bound decomposes the whole matrix
 LEADING_ORDER = 3000  # and its largest eigenvalues, in a second or two
 BOUND_ENTRIES = 1 << 26  # and entries of data, which are copied for that
-BOUND_ROWS = 128  # rows of A that a bound of a larger matrix forms
 THRESHOLD_WORK = 1e10  # multiplications of all columns of A, of which the large entries are kept for a bound
 COLUMN_PASSES = 5  # over a column of a stored matrix, to find its large entries
 BLOCK_ORDER = 300  # variables of a block at most, whose eigenvalues take a hundredth of a second

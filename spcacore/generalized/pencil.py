@@ -226,23 +226,15 @@ class Pencil:
     def values_with(self, A: Array, B: Array, candidate: Index, basis: PencilBasis, index: Index) -> Array:
         """The largest value on a support with each candidate more, of which A and B have the columns."""
         b, corner, d, usable = border(basis, A, B, self.Ad[candidate], self.Bd[candidate], self.least)
-        if not usable.all():
-            self._refuse_unbounded_border(basis, index, candidate, b, corner, d, ~usable)
+        if not usable.all():  # x'Bx = 0 for e_j - W d: A must map it to zero, too
+            size = np.maximum(np.abs(corner), np.abs(b).max(axis=0, initial=0)) * ~usable
+            worst = int(np.argmax(size))
+            if size[worst] > self.slack * max(1.0, float(np.abs(basis.eigenvalues).max(initial=0))):
+                support = np.append(index, candidate[worst])
+                if self.A is self.A0:
+                    raise unbounded(support, np.append(-basis.W @ d[:, worst], 1.0), self.advice)
+                self._refuse_unbounded_on(support)
         return bordered_values(basis, b, corner, usable)
-
-    def _refuse_unbounded_border(
-        self, basis: PencilBasis, index: Index, candidate: Index, b: Array, corner: Array, d: Array,
-        null: Mask,
-    ) -> None:  # fmt: skip
-        """Where sigma is 0, e_j - W d has x'Bx = 0: A must map it to zero, too."""
-        size = np.maximum(np.abs(corner), np.abs(b).max(axis=0, initial=0)) * null
-        limit = self.slack * max(1.0, float(np.abs(basis.eigenvalues).max(initial=0)))
-        worst = int(np.argmax(size))
-        if size[worst] > limit:
-            support = np.append(index, candidate[worst])
-            if self.A is self.A0:
-                raise unbounded(support, np.append(-basis.W @ d[:, worst], 1.0), self.advice)
-            self._refuse_unbounded_on(support)
 
     def rounding(self, x: Solution) -> float:
         """Of the x'Ax that deflation has left."""

@@ -56,7 +56,7 @@ class Gram:
         row_weight: AnyArray | None = None,
     ) -> None:
         self.blocks, self.dtype, self.range, self.factor = blocks, dtype, range_, factor
-        self.row_weight, self.each = row_weight, blocks.split_or_none(row_weight)
+        self.row_weight, self.each = row_weight, blocks.placed(row_weight)
         self.p = p = blocks.shape[1]
         self.mean: AnyArray = np.zeros(p, dtype) if mean is None else mean
         self.weight: AnyArray = np.ones(p, dtype) if weight is None else weight

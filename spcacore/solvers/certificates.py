@@ -28,7 +28,6 @@ from numpy.typing import ArrayLike
 from .._limits import (
     BOUND_ENTRIES,
     BOUND_ORDER,
-    BOUND_ROWS,
     BOUND_SHARE,
     BOUND_SPEED,
     BOUND_VECTORS,
@@ -133,8 +132,7 @@ def optimality_bound(
 
     - "spectral": the largest eigenvalue; beyond 3000 variables and 2000 samples a bound on it;
     - "diagonal": the sum of the k largest diagonal entries;
-    - "row sums": the largest sum of k magnitudes in one row (Gershgorin); beyond 2000 variables only as many
-      of the promising rows as are cheap are computed, and `|a_ij| <= sqrt(a_ii a_jj)` bounds the others;
+    - "row sums", up to 2000 variables: the largest sum of k magnitudes in one row (Gershgorin);
     - "knapsack": the largest `sum_l lambda_l t_l` over `0 <= t_l <=` (sum of the k largest squares of the
       l-th eigenvector), `sum_l t_l <= 1`; beyond 2000 variables with two dozen eigenvectors and the next
       eigenvalue, or Lanczos vectors, their residuals and a bound on the rest;
@@ -472,14 +470,11 @@ def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int 
         largest = float(spectrum[:r].sum()) + max(0, r - len(spectrum)) * float(spectrum[-1])
     else:
         largest *= r
-    bounds = {
+    return {
         "spectral": largest,
         "diagonal": float(_largest_sum(diagonal, k)),
         "knapsack": min(knapsack(theta, caps, 0.0, r) + kept, knapsack(theta, caps, tail, r)) + cross,
     }
-    if r > 1:
-        return bounds
-    return {"row sums": _row_sums(op, diagonal, k)} | bounds
 
 
 def _largest_beyond(theta: Array, spectrum: Array, whole: float) -> float:
@@ -512,29 +507,6 @@ def _eigenpairs(
         v[:] = op.backward(np.ascontiguousarray(u, op.dtype))
         v /= np.linalg.norm(v)
     return values, V
-
-
-def _row_sums(op: Any, diagonal: Array, k: int) -> float:
-    """The largest sum of k magnitudes in a row, or a bound on it: rows that can be largest are formed."""
-    root = np.sqrt(diagonal)
-    order = np.argsort(-root, kind="stable")
-    top = np.zeros(op.p, bool)
-    top[order[: k - 1]] = True
-    others = root[order[: k - 1]].sum() + np.where(top, root[order[k - 1]] - root, 0)
-    bound = diagonal + root * others  # falls with root
-    most = 0.0
-    for start in range(0, min(BOUND_ROWS, op.p), 4):
-        part = order[start : start + 4]
-        if bound[part[0]] <= most:
-            return most
-        V = np.zeros((op.p, len(part)), op.dtype, order="F")
-        V[part, np.arange(len(part))] = 1
-        rows = np.abs(op.apply_block(V).astype(np.float64))
-        rows[part, np.arange(len(part))] = 0
-        sums = diagonal[part] + (_largest_sum(rows, k - 1) if k > 1 else 0)
-        most = max(most, float(sums.max()))
-    rest = order[min(BOUND_ROWS, op.p) :]
-    return max(most, float(bound[rest].max(initial=0)))
 
 
 def _lanczos(op: Any, count: int) -> AnyArray:

@@ -286,8 +286,8 @@ def solve_to_optimality(
         rounding = problem.noise(best.index, state.deflation.first_order)
         if state.operator.t > 0 and not best.objective > rounding:
             return Proof(best, upper, True)  # what rounding left after the earlier components
-        if _may_split(problem, state, k, limits.end - time.monotonic()):
-            by_blocks = _proof_by_blocks(problem, state, k, best, solver.tol, limits)
+        by_blocks = _proof_by_blocks(problem, state, k, best, solver.tol, limits)
+        if by_blocks is not None:
             best, others = by_blocks.found, by_blocks.upper
             if by_blocks.complete:
                 return by_blocks
@@ -312,9 +312,16 @@ def solve_to_optimality(
 
 def _proof_by_blocks(
     problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float, limits: _Limits
-) -> Proof:
-    """What the blocks of a large covariance prove within some nodes."""
-    blocks = _blocks(problem, state, k, best)
+) -> Proof | None:
+    """What the blocks of a large covariance prove within some nodes; None where all entries take too long."""
+    op, work = state.operator, min(THRESHOLD_WORK, (limits.end - time.monotonic()) * BOUND_SPEED)
+    plain = op.symmetric_form and op.t == 0 and not state.supports.shapes
+    if not plain or k < 2 or problem.p <= EXACT_ORDER or not columns_cost(problem) <= work:
+        return None
+    assert state.diagonal is not None  # refuse_large
+    slack = EXACT_SLACK.of(op.dtype) * float(np.abs(state.diagonal).max())
+    diagonal = state.diagonal.astype(np.float64)
+    blocks = BlockSearch(op, diagonal, k, large_entries(op), best.objective, slack)
     proved = blocks.run(tol, min(IN_TURN_NODES, limits.most), limits.out_of_time, BLOCK_PROOF_WORK)
     best, upper = best_on_support(state, blocks.support) or best, blocks.upper()
     return Proof(best, max(upper, best.objective) if proved else upper, proved)
@@ -392,20 +399,6 @@ def _trace_bound(problem: Problem, state: DeflatedOperator, k: int) -> float:
     if state.diagonal is None or indefinite or state.quotient:
         return np.inf
     return float(np.sort(state.diagonal)[-k:].sum()) * (1 + 1e-5)
-
-
-def _may_split(problem: Problem, state: DeflatedOperator, k: int, seconds: float) -> bool:
-    """Whether to look for blocks of a large matrix, of which all entries are read."""
-    op, most = problem.operator, min(THRESHOLD_WORK, seconds * BOUND_SPEED)
-    plain = op.symmetric_form and state.operator.t == 0 and not state.supports.shapes
-    return plain and k > 1 and problem.p > EXACT_ORDER and columns_cost(problem) <= most
-
-
-def _blocks(problem: Problem, state: DeflatedOperator, k: int, best: Solution) -> BlockSearch:
-    op, diagonal = state.operator, state.diagonal
-    assert diagonal is not None  # refuse_large
-    slack = EXACT_SLACK.of(op.dtype) * float(np.abs(diagonal).max())
-    return BlockSearch(op, diagonal.astype(np.float64), k, large_entries(op), best.objective, slack)
 
 
 def surviving_variables(
