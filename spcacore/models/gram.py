@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, lapack, qr
+from scipy.linalg import lapack, qr
 
 from .. import _core
 from .._limits import (
@@ -332,10 +332,13 @@ def leading(K: AnyArray, r: int, dense: bool, seed: int) -> tuple[Vector, Vector
     """The r largest eigenvalues and their vectors from the lower triangle, which is overwritten."""
     from scipy.sparse.linalg import LinearOperator
 
-    product = blas.dsymv if K.dtype == np.float64 else blas.ssymv
+    for i, j in tiles(len(K)):
+        if i != j:
+            K[j, i] = K[i, j].T
+    op = _core.dense(K.T, True, None, None, 1.0, 1.0)
     symmetric = LinearOperator(
         K.shape, dtype=np.float64,
-        matvec=lambda v: product(1.0, K.T, v.ravel().astype(K.dtype, copy=False), lower=0).astype(float),
+        matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), K.dtype)).astype(float),
     )  # fmt: skip
     values, U, by_lanczos = leading_eigenpairs(
         K, r, None if dense else symmetric, v0=_centered_start(len(K), 1, seed)[:, 0],
