@@ -1,4 +1,4 @@
-"""Kernel PCA: the matrix held or made again, and on random features; time_product, X X', is the unit."""
+"""Kernel PCA: by the kernel matrix and on random features; time_product, X X', is the unit."""
 
 import numpy as np
 
@@ -24,9 +24,6 @@ class KernelPCA:
 
     def time_lanczos(self, n):
         kernel_pca(self.X, 5, bandwidth=5.0, solver="lanczos")
-
-    def time_made_again(self, n):
-        kernel_pca(self.X, 5, bandwidth=5.0, memory_limit=0)
 
     def time_random_features(self, n):
         kernel_pca(self.X, 5, bandwidth=5.0, random_features=500)

@@ -67,7 +67,6 @@ True
 | --- | --- | --- | --- |
 | LAPACK | up to 500 samples, or many components | n^3 | n^2 numbers |
 | Lanczos | until K exceeds `memory_limit` (2 GiB) | n^2 p, and n^2 a product | n^2 numbers |
-| K made again for each product | beyond that | n^2 p a product | n (p + 300) numbers |
 | `random_features=m` | asked for: Gaussian kernel, any n | n m (m + p) | m^2 numbers and a block of rows |
 
 K is made in one buffer, 512 x 512 entries at a time, each by a matrix product and a function applied in
@@ -130,7 +129,6 @@ WAYS = {
     "scikit-learn, ARPACK": lambda X: theirs(X, "arpack"),
     "`kernel_pca`, LAPACK": lambda X: kernel_pca(X, R, bandwidth=BANDWIDTH, solver="lapack"),
     "scikit-learn, dense": lambda X: theirs(X, "dense"),
-    "`kernel_pca`, K made again": lambda X: kernel_pca(X, R, bandwidth=BANDWIDTH, memory_limit=0),
     "`kernel_pca`, 500 random features": lambda X: kernel_pca(X, R, bandwidth=BANDWIDTH, random_features=500),
     "the formula in NumPy": plain,
 }

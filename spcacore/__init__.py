@@ -67,8 +67,7 @@ if TYPE_CHECKING:
     from .models.probabilistic import PPCAResult, ppca
     from .models.random_features import RandomFeatures, random_fourier_features
     from .models.refinement import refine
-    from .models.rotated import prs, sca, sca_path, sma
-    from .models.rotated_result import RotatedResult
+    from .models.rotated import RotatedResult, prs, sca, sca_path, sma
     from .models.structured import StructuredPCAResult, oppca, soppca
     from .models.under_prior import information_projection
     from .models.variance import GivenLoadings, explained_variance, from_loadings, renormalize
@@ -95,68 +94,57 @@ if TYPE_CHECKING:
     from .tools.rotation import ObliqueRotation, l1_rotation, oblimin, orthomax, promax, varimax
     from .tools.thresholding import l1_threshold, soft_threshold, truncate
 
-_MODULES: dict[str, tuple[str, ...]] = {  # each is imported when a name of it is first asked for
-    "choice": ("Choice", "Explained", "Prior", "Total"),
-    "clustering.dissimilarity": ("SparseDissimilarity", "sparse_dissimilarity"),
-    "clustering.gap": ("GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"),
-    "clustering.kmeans": ("SparseKMeans", "sparse_kmeans"),
-    "generalized.cca": ("SparseCCAResult", "sparse_cca", "sparse_cca_bound"),
-    "generalized.cca_permutation": ("CCAPermutation", "sparse_cca_permutation"),
-    "generalized.eigen": ("SparseEigenResult", "sparse_eigen", "sparse_eigen_bound"),
-    "generalized.lda": ("SparseLDAResult", "sparse_lda"),
-    "linalg.threads": ("get_num_threads", "limit_threads", "set_num_threads"),
+_MODULES = {  # each is imported when a name of it is first asked for
+    "choice": "Choice Explained Prior Total",
+    "clustering.dissimilarity": "SparseDissimilarity sparse_dissimilarity",
+    "clustering.gap": "GapStatistic sparse_dissimilarity_gap sparse_kmeans_gap",
+    "clustering.kmeans": "SparseKMeans sparse_kmeans",
+    "generalized.cca": "SparseCCAResult sparse_cca sparse_cca_bound",
+    "generalized.cca_permutation": "CCAPermutation sparse_cca_permutation",
+    "generalized.eigen": "SparseEigenResult sparse_eigen sparse_eigen_bound",
+    "generalized.lda": "SparseLDAResult sparse_lda",
+    "linalg.threads": "get_num_threads limit_threads set_num_threads",
     "methods": (
-        "DSPCA",
-        "PMD",
-        "BranchAndBound",
-        "GPower",
-        "Greedy",
-        "LeastSquares",
-        "Method",
-        "RatioSearch",
-        "SCoTLASS",
-        "Thresholding",
-        "TPower",
+        "DSPCA PMD BranchAndBound GPower Greedy LeastSquares Method RatioSearch SCoTLASS Thresholding TPower"
     ),
-    "models.comparison": ("Comparison", "compare"),
-    "models.components": ("SparsePCAResult", "sparse_pca"),
-    "models.elastic_net": ("SPCAResult", "spca"),
-    "models.kernel": ("KernelPCAResult", "kernel_pca"),
-    "models.priors": ("grid_laplacian",),
-    "models.probabilistic": ("PPCAResult", "ppca"),
-    "models.random_features": ("RandomFeatures", "random_fourier_features"),
-    "models.refinement": ("refine",),
-    "models.rotated": ("prs", "sca", "sca_path", "sma"),
-    "models.rotated_result": ("RotatedResult",),
-    "models.structured": ("StructuredPCAResult", "oppca", "soppca"),
-    "models.under_prior": ("information_projection",),
-    "models.variance": ("GivenLoadings", "explained_variance", "from_loadings", "renormalize"),
-    "operators.blocks": ("RowBlocks",),
-    "operators.moments": ("Moments",),
-    "operators.partition": ("row_blocks",),
-    "progress": ("Progress", "SelectionProgress"),
-    "results": ("DSPCAComponent", "ExactComponent", "GreedyComponent", "PMDComponent", "SparseComponent"),
-    "selection.criteria": ("SparsitySelection", "select_n_components", "select_sparsity", "sparsity_path"),
-    "selection.tuning": ("PriorSelection", "SparsityPath", "select_prior"),
-    "selection.eigenvalues": ("CrossValidatedEigenvalues", "cross_validated_eigenvalues"),
-    "selection.stability_result": ("Stability",),
-    "selection.stable_variables": ("stability",),
-    "solvers.certificates": ("OptimalityBound", "optimality_bound"),
-    "solvers.exact": ("branch_and_bound",),
-    "solvers.generalized_power": ("gpower",),
-    "solvers.greedy_search": ("greedy",),
-    "solvers.lasso_component": ("scotlass",),
-    "solvers.least_squares": ("least_squares_component",),
-    "solvers.penalized_decomposition": ("pmd",),
-    "solvers.semidefinite": ("dspca",),
-    "solvers.truncated_power": ("tpower",),
-    "tools.deflating": ("deflate",),
-    "tools.rotation": ("ObliqueRotation", "l1_rotation", "oblimin", "orthomax", "promax", "varimax"),
-    "tools.thresholding": ("l1_threshold", "soft_threshold", "truncate"),
+    "models.comparison": "Comparison compare",
+    "models.components": "SparsePCAResult sparse_pca",
+    "models.elastic_net": "SPCAResult spca",
+    "models.kernel": "KernelPCAResult kernel_pca",
+    "models.priors": "grid_laplacian",
+    "models.probabilistic": "PPCAResult ppca",
+    "models.random_features": "RandomFeatures random_fourier_features",
+    "models.refinement": "refine",
+    "models.rotated": "RotatedResult prs sca sca_path sma",
+    "models.structured": "StructuredPCAResult oppca soppca",
+    "models.under_prior": "information_projection",
+    "models.variance": "GivenLoadings explained_variance from_loadings renormalize",
+    "operators.blocks": "RowBlocks",
+    "operators.moments": "Moments",
+    "operators.partition": "row_blocks",
+    "progress": "Progress SelectionProgress",
+    "results": "DSPCAComponent ExactComponent GreedyComponent PMDComponent SparseComponent",
+    "selection.criteria": "SparsitySelection select_n_components select_sparsity sparsity_path",
+    "selection.tuning": "PriorSelection SparsityPath select_prior",
+    "selection.eigenvalues": "CrossValidatedEigenvalues cross_validated_eigenvalues",
+    "selection.stability_result": "Stability",
+    "selection.stable_variables": "stability",
+    "solvers.certificates": "OptimalityBound optimality_bound",
+    "solvers.exact": "branch_and_bound",
+    "solvers.generalized_power": "gpower",
+    "solvers.greedy_search": "greedy",
+    "solvers.lasso_component": "scotlass",
+    "solvers.least_squares": "least_squares_component",
+    "solvers.penalized_decomposition": "pmd",
+    "solvers.semidefinite": "dspca",
+    "solvers.truncated_power": "tpower",
+    "tools.deflating": "deflate",
+    "tools.rotation": "ObliqueRotation l1_rotation oblimin orthomax promax varimax",
+    "tools.thresholding": "l1_threshold soft_threshold truncate",
 }
 __version__: str
 _PARTS = ("anndata", "plot", "progress", "sklearn")
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = [
     "DSPCA",

@@ -142,7 +142,12 @@ class Operator:
     ) -> tuple[int, _Real, float, int]: ...
 
 def dense(
-    X: _Real, symmetric_form: bool, mean: _Real | None, weight: _Real | None, range_: float, factor: float
+    X: _Real,
+    symmetric_form: bool,
+    mean: _Real | None = None,
+    weight: _Real | None = None,
+    range_: float = 1.0,
+    factor: float = 1.0,
 ) -> Operator: ...
 def compressed(
     n: int,

@@ -576,8 +576,8 @@ cdef spca_status outer_into(Operator A, Call call, floating[::1] work, Py_ssize_
         return kernel_outer(pointer, on_stop, &call.c, &work[0], &iwork[0], &K[0, 0])
 
 
-def dense(const floating[:, :] X, bint symmetric_form, const floating[::1] mean, const floating[::1] weight,
-          double range_, double factor):
+def dense(const floating[:, :] X, bint symmetric_form, const floating[::1] mean=None,
+          const floating[::1] weight=None, double range_=1, double factor=1):
     """X in C or Fortran order, by reference; or, symmetric, a covariance."""
     cdef Operator A = Operator()
     cdef bint row_major = X.strides[1] == sizeof(floating)

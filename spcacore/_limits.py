@@ -65,12 +65,10 @@ CHUNK = 1 << 22  # entries of X that are looked at or copied at a time: 32 MB in
 CACHED_ENTRIES = 1 << 16  # of X that are copied and multiplied at a time, so that they stay in cache
 COPIED_ENTRIES = 1 << 21  # of rows that are centered into a copy
 HELD_OUT_ENTRIES = 1 << 20  # of rows left out of a fold
-ESTIMATOR_ENTRIES = 1 << 19  # of rows whose density an estimator computes
 CLUSTERING_ENTRIES = 1 << 20  # of the columns whose distances are added
 THREAD_ENTRIES = 1 << 17  # of the columns that a thread has at a time: they stay in its cache
 KMEANS_ENTRIES = 1 << 24  # of the products of points and centers of all starts that share a pass
 TILE_ROWS = 512  # rows and columns of a tile of the kernel matrix
-HELD_TILES = 8  # that a thread computes of a matrix in memory before all meet: some hundredths of a second
 BLOCK_BYTES = 1 << 27  # of X, read at a time as a block of rows,
 SMALL_BLOCK_BYTES = 1 << 24  # or only these, whose memory the system need not clear each time,
 BLOCK_TALL = 16  # if they have that many rows for a variable, so that what a block returns is little
@@ -97,9 +95,6 @@ THREADED_ORDER = 200  # from which products of a matrix and a vector have thread
 LAPACK_ORDER = 500  # decomposed in a moment; beyond, Lanczos is faster for few vectors, and Ctrl-C would wait
 SPECTRAL_ORDER = 1000  # variables up to which a sparse precision is decomposed
 SUPPORT_TOL = 1e-4  # change at which EM ends on a support that may not be the last: F is then known to 1e-5
-BANDED_LEAST = 200  # variables of a support from which the band of its precision is worth a look
-BAND_LEAST = 32  # width of its blocks: smaller ones cost calls
-BAND_SHARE = 4  # of the order: wider bands are decomposed as they are
 CALLABLE_ORDER = (
     256  # variables of a callable whose entries are obtained by products: no more than one search makes
 )
@@ -112,7 +107,6 @@ WORKING_SET_VARIABLES = 256  # variables up to which all are in the working set 
 BOUND_ORDER = 2000  # variables up to which a bound decomposes the whole matrix
 LEADING_ORDER = 3000  # and its largest eigenvalues, in a second or two
 BOUND_ENTRIES = 1 << 26  # and entries of data, which are copied for that
-BOUND_ROWS = 128  # rows of A that a bound of a larger matrix forms
 THRESHOLD_WORK = 1e10  # multiplications of all columns of A, of which the large entries are kept for a bound
 COLUMN_PASSES = 5  # over a column of a stored matrix, to find its large entries
 BLOCK_ORDER = 300  # variables of a block at most, whose eigenvalues take a hundredth of a second
@@ -163,10 +157,6 @@ FETCH_ALL_ORDER = 256  # variables up to which all of A is fetched at once
 LIKELY_BYTES = 1 << 23  # that a block may return for columns which are only likely to be used
 FETCHED_NONZEROS = 512  # of vectors whose columns may be worth fetching
 RECENT_PRODUCTS = 16  # that are kept: a solver may ask for one again
-SUSPECT_SHARE = 1 / 16  # of the columns, at most, that are read rather than all multiplied,
-SUSPECT_BYTES = 1 << 24  # and bytes of these
-SPARE_READS = 4  # times as many that are kept
-READ_AHEAD = 256  # such columns that a pass brings at least, if there are so many
 MEMBERS_WORK = (
     256  # of the square of the number of variables between which a search keeps A, an entry of a row
 )
@@ -233,7 +223,7 @@ KRYLOV_WORK = 1 << 23  # of one product; beyond, a Krylov basis would take much 
 START_STEPS = 20  # power steps on the most promising variables: a start needs no more
 START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 # A race from columns: iterations of each round, and how many runs go on, or their share of the starts
-RACE, RACE_ENDS = ((1, 60), (2, 20)), 8
+RACE, RACE_ENDS = ((1, 0.2), (2, 1 / 15)), 8
 RACE_STARTS = 300  # columns, by the norm of their largest entries: 100 would do on words, genes and cells
 DEEP_RACE, DEEP_ENDS = ((1, 0.5), (1, 0.25), (2, 0.125), (4, 100)), 20  # from all columns, for weak signals
 RACE_ALL = 300  # variables up to which more runs go on in each round, since that costs next to nothing,
@@ -264,10 +254,7 @@ FIELD_NEAR = 0.05  # share of the best value by which it may then be below, to h
 PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
 PROBE_RUN = 8  # neighbors that are read together
 PROBE_PART = 256  # entries of each column at a time
-PROBE_FIRST, PROBE_LEAST = (
-    4,
-    4,
-)  # one part in so many comes first, where it has so many of the largest entries
+PROBE_PAIRED = 16  # variables at random, of which more would have partners among these, that tell it first
 PROBE_SHARE = 0.5  # by what these explain at least, over the best value,
 PROBE_AGAIN = 4  # of so many columns: one may be of another planted component
 COLUMN_ORDER = 4096  # variables at most whose columns of A are compared for where to start,
@@ -338,7 +325,6 @@ QUOTIENT_ROUNDS = 5  # of power iteration and re-fitting under generalized defla
 CCA_ROUNDS = 100  # of the two sides in turn
 LLOYD_STEPS = 300  # of one K-means
 HARTIGAN_MOVES = 16  # of single points between two passes of its: 1 takes twice the time, 64 ends lower
-LANCZOS_PASSES = 200  # of block Lanczos
 FLOW_ROUNDS = 10  # of the flow and the best values on its support
 FLOW_ROUGH_STEPS = 100  # of the flow to each of the larger supports from a dense start
 SUBSPACE_ROUNDS = 6  # of subspace iteration
@@ -420,8 +406,7 @@ CERTIFIED_ORDER = 500  # variables of a pencil whose ratio is bounded at a cardi
 CERTIFIED_NODES = 2000  # of a tree for that,
 CERTIFIED_WORK = 3 * 10**10  # multiplications of a tree over groups and the like
 CERTIFIED_TREES = 4  # and trees at larger ratios, where the first does not end
-CERTIFIED_ITERATIONS, CERTIFIED_CHECK = 300, 10  # of alternating directions for one, and between two looks
-CERTIFIED_STALL = 2e-4  # share by which four such looks must lower it
+CERTIFIED_ITERATIONS, CERTIFIED_TOL = 300, 1e-5  # of alternating directions for one, as a share of entries
 CERTIFIED_ROUNDS = 8  # relaxations of it, each at the bound of the one before
 BATCH_SECONDS = 0.01  # that a batch of nodes is to take, about
 

@@ -4,7 +4,12 @@
  * the depth is turned first, unless so few are multiplied that this takes longer. */
 #include "products.h"
 
-enum { FEWEST = SPCA_LEAST(24), LANES = sizeof(lanes_t) / sizeof(real) };
+enum {
+    FEWEST = SPCA_LEAST(24),
+    LANES = sizeof(lanes_t) / sizeof(real),
+    SQUARE = 16 /* rows of the mirror at once: more share few sets of a cache where ldc is a
+                 * multiple of a power of two */
+};
 #define SLAB ((spca_int)1 << 16) /* of the depth: stop is asked between them */
 
 typedef struct {
@@ -31,12 +36,13 @@ static void tile_part(void *context, spca_int part)
     else
         SPCA(add_tile)(s->across, half, m, n, s->depth, s->a + i * (s->across ? 1 : s->lda), s->lda,
                        s->b + j * (s->across ? 1 : s->ldb), s->ldb, s->keep, C, s->ldc);
-    for (spca_int r = 0; s->ends && r < m; r++)
-        for (spca_int c = half ? r : 0; c < n; c++) {
-            real *x = C + r * s->ldc + c;
-            *x *= s->factor;
-            if (s->a == s->b) mirror[c * s->ldc + r] = *x;
-        }
+    for (spca_int first = 0; s->ends && first < n; first += SQUARE)
+        for (spca_int r = 0; r < m; r++)
+            for (spca_int c = max_int(half ? r : 0, first); c < min_int(first + SQUARE, n); c++) {
+                real *x = C + r * s->ldc + c;
+                *x *= s->factor;
+                if (s->a == s->b) mirror[c * s->ldc + r] = *x;
+            }
 }
 
 /* y_lc = x_cl of TOGETHER rows. */

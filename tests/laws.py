@@ -39,12 +39,21 @@ def of_data(call: Call) -> bool:
     return call.takes == "data"
 
 
-def weighted(call: Call) -> bool:
-    """Whether the function takes sample_weight."""
+def takes(call: Call, *options: str) -> bool:
+    """Whether the function takes these."""
     owner = spcacore
     for part in call.function.split("."):
         owner = getattr(owner, part)
-    return of_data(call) and "sample_weight" in inspect.signature(owner).parameters
+    return of_data(call) and {*options} <= {*inspect.signature(owner).parameters}
+
+
+def weighted(call: Call) -> bool:
+    return takes(call, "sample_weight")
+
+
+def standardized(call: Call) -> bool:
+    """Of one set of variables, and not scaled already."""
+    return takes(call, "center", "scale") and not call.name.startswith(("sparse_cca", "sparse_pca, scale"))
 
 
 def paired(call: Call) -> bool:
@@ -97,6 +106,11 @@ LAWS = {
         "test_laws::test_weights_are_repeated_rows",
         each("a bound on the l1 norm of the scores counts rows, however heavy", "pmd, two-way"),
         weighted,
+    ),
+    "vectors": Law(
+        "Vectors for center and scale: as of the data that were centered and scaled before.",
+        "test_laws::test_vectors_for_center_and_scale",
+        applies=standardized,
     ),
     "constant column": Law(
         "The value of a constant column changes nothing but a mean, and the column has no loading.",

@@ -5,7 +5,6 @@ from itertools import combinations
 import files
 import numpy as np
 import pytest
-import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 
@@ -120,20 +119,6 @@ def planted(n, p, k, r=2, signal=3.0, seed=0):
 def products(f, p):
     """A symmetric matrix of which a function gives the products."""
     return LinearOperator((p, p), matvec=f, dtype=np.float64)
-
-
-def other_kinds(X):
-    """The data in other storages, their covariance, and both as products: (input, options)."""
-    Z = X - X.mean(axis=0)
-    n, p = X.shape
-    return [
-        (np.asfortranarray(X), {}),
-        (scipy.sparse.csr_array(X), {}),
-        (scipy.sparse.csc_array(X), {}),
-        (covariance(X), {"kind": "covariance"}),
-        (LinearOperator(X.shape, matvec=lambda v: X @ v, rmatvec=lambda u: X.T @ u), {}),
-        (products(lambda v: Z.T @ (Z @ v) / (n - 1), p), {"kind": "covariance"}),
-    ]
 
 
 def sparse_direction(rng, p, dtype):

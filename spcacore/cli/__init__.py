@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 from .console import say
-from .table import UserError
+from .source import UserError
 
 __all__ = ["main"]
 __dir__ = __all__.copy

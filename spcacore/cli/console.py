@@ -18,14 +18,9 @@ _PATIENCE = 1.0  # seconds before the first line of progress
 
 def say(message: str) -> None:
     """One line on stderr, whatever is in the message; nothing without a stderr."""
-    _put(f"spcacore: {printable(' '.join(message.split()))}\n")
-
-
-def _put(text: str) -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            sys.stderr.write(text)
-            sys.stderr.flush()
+            print(f"spcacore: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
 
 
 class Work:
@@ -40,7 +35,6 @@ class Work:
     def __init__(self, quiet: bool):
         self.quiet = quiet
         self.task = ""  # said first
-        self.width = 0
         self.caught: Any = warnings.catch_warnings(record=True)
 
     def __enter__(self) -> Work:
@@ -55,8 +49,6 @@ class Work:
         self.caught.__exit__(*exception)  # type: ignore[arg-type]
         self.seconds = time.perf_counter() - self.started
         self.warnings = list(dict.fromkeys(str(w.message) for w in self.log))
-        if self.width:
-            _put("\r" + " " * self.width + "\r")
 
     def __call__(self, progress: Any) -> None:
         now = time.perf_counter()
@@ -67,10 +59,5 @@ class Work:
             progress = f"{which}, iteration {progress.n_iter}"
         elif not isinstance(progress, str):
             progress = f"{progress.done} of {progress.total} done"
-        line = f"{self.task}{progress}, {now - self.started:.0f} s"
-        if sys.stderr is not None and sys.stderr.isatty():
-            _put("\r" + line.ljust(self.width))
-            self.next, self.width = now + 0.1, len(line)
-        else:
-            say(line)
-            self.next = now + 5
+        say(f"{self.task}{progress}, {now - self.started:.0f} s")
+        self.next = now + 5

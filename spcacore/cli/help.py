@@ -10,18 +10,18 @@ OPTIONS = """\
 [components]
 n_components -n --components N
   how many
-n_components.stability
+n_components.stability -n --components N
   how many (default: 2)
-n_components.path
+n_components.path -n --components N
   how many (default: 1)
-n_components.fit
+n_components.fit -n --components N
   how many (default: 5), or the share of the variance that they explain together: -n 0.8
 cardinality -k K
   how many variables each component has, one number or several: -k 10, -k 7,4,4 (default: the root of the
   number of variables, rounded up)
-cardinality.certify GRID
+cardinality.certify -k GRID
   variables: -k 10, -k 5,10, -k 1:9
-cardinality.path GRID
+cardinality.path -k GRID
   variables in every component: -k 1:50, -k 1,2,5,10 (default: up to 15 values); with --criterion also of
   each: -k 1:20/5,10
 explained S
@@ -66,7 +66,7 @@ reference I
   number of the file that the others are matched with (default: 1, the first)
 exact
   find and prove the best, by branch and bound
-relaxation YES
+relaxation
   also bound by the semidefinite relaxation (default: up to 100 variables)
 [matrix]
 covariance
@@ -161,9 +161,9 @@ drop NAMES
   leave out these columns, by name or number
 index_column NAMES
   .csv, .tsv, .parquet: the columns, by name or number, that name the rows
-row_names YES
+row_names
   .csv, .tsv, .parquet: the first column has names, or has none
-header YES
+header
   .csv, .tsv: the first line has names, or has none
 delimiter MARK
   .csv, .tsv: what separates cells: one character, or tab (default: comma, semicolon or tab, as found)
@@ -180,27 +180,27 @@ json
   print the result as JSON instead of text
 output -o FILE
   write the file
-output.compare
+output.compare -o FILE
   write the comparison (.csv or .html)
-output.transform
+output.transform -o FILE
   write the scores (.csv or .npz) instead of printing them
-output.stability
+output.stability -o FILE
   write what was found for each variable (.csv), or everything (.npz)
-output.path
+output.path -o FILE
   write the curve (.csv, or .npz with what was chosen)
-output.fit
+output.fit -o FILE
   write the loadings (.csv) or all results (.npz)
 scores FILE
   write the scores of the samples (.csv or .npz)
 plot FILE
   draw the result (.png, .pdf or .svg)
-plot.compare
+plot.compare FILE
   draw the variances (.png, .pdf or .svg)
-plot.stability
+plot.stability FILE
   draw the frequencies (.png, .pdf or .svg)
-plot.path
+plot.path FILE
   draw the curve (.png, .pdf or .svg)
-plot.fit
+plot.fit FILE
   draw loadings and variances (.png, .pdf or .svg)
 raw_names
   in .csv, put no apostrophe before names that a spreadsheet takes for formulas (=, +, - or @ first)
@@ -255,15 +255,16 @@ examples:
 A:B is all whole numbers from A to B, A:B:S goes in steps of S; several may be joined by commas.
 With --select a stroke divides the values of one component from those of the next.
 @path.json
+  result       an object with
   parameter, values, method, deflation, kind         m values, the sparsest first, of r components
   explained_variance_ratio, cardinality              m lists of r numbers
   index_of_sparseness, dense_ratio                   m numbers; r of ordinary principal components
   n_samples
-or with --select
+or, with --select, with
   criterion, rule, score, standard_error, scores     m numbers; scores of each fold or permutation
   best, one_se, chosen, chosen_index                 values, and the index of the one chosen
-  path                                               an object with the fields above
-  chosen_by_component, earlier                       of values by component: all choices; such objects
+  path, result                                       an object with the fields above; the components chosen
+  earlier                                            of values by component: such objects
 @stability.description
 Would other samples choose the same variables? Find sparse principal components of many random subsets of the
 samples. Print how often each variable is chosen, with quantiles of its loading, and star the stable ones.
@@ -282,13 +283,11 @@ examples:
   other, other_names                                 with --other: that file, and its variables
   variables    for each that is ever chosen: variable, component (from 1), loading, frequency, low and high
                of its interval, and stable
-  loadings     for each component: index, variable and loading of each that is not zero
-  and the other attributes of spcacore.Stability that are not of every variable
 @certify.description
 Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
 and compare it with the best component found. With --loadings, print what given loadings explain, and how far
-each may be from the best one of as many variables, once the earlier loadings are removed. What you know of
-the variables restricts the components that are compared.
+together they may be from the best ones of as many variables each. With -k, what you know of the variables
+restricts the components that are compared.
 @certify.examples
 examples:
   spcacore certify data.csv -k 10
@@ -299,9 +298,9 @@ examples:
 @certify.json
   components   for each cardinality: cardinality, the bounds by name or (with --exact) nodes, upper_bound,
                value, gap, and loadings: index, variable and loading of each that is not zero
-or with --loadings, besides loadings, deflation and total_variance,
-  components   for each: component, cardinality, the variances cumulative, adjusted and raw, value (its
-               variance once the earlier ones are removed), upper_bound, gap
+or with --loadings, besides loadings and total_variance,
+  components   for each: component, cardinality, the variances cumulative, adjusted and raw
+  value, upper_bound, bounds, gap                    of all together: the variance, and what none exceed
 @transform.description
 Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.
 Variables are matched by name, in any order; FILE may have more of them. Loadings that fit
@@ -331,17 +330,19 @@ different the variances are.
 @info.json
   format, contents, bytes_on_disk, bytes_in_memory, dtype,
   sparse (its format, or null), orientation,
-  samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (sample and
-  variable), constant_variables, empty_variables, smallest_variance, median_variance, largest_variance
-  (without constant variables), symmetric, unit_diagonal, notes; with --build: python, numpy, scipy, blas,
-  threads, clone (of the kernels, which runs), clones (that could run here)
+  samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (names of the
+  sample and the variable), constant_variables, empty_variables, smallest_variance, median_variance,
+  largest_variance (without constant variables), symmetric, unit_diagonal, notes; with --build: python,
+  numpy, scipy, blas, threads, clone (of the kernels, which runs), clones (that could run here)
 
 @formats
 file formats:
-  .csv, .tsv       Text (needs pandas), also compressed (.gz, .bz2, .xz). A header and row names are
-                   recognized: a first line or a first column of words, or of numbers that count or identify
-                   the rows. Semicolons are recognized; --decimal , reads 1,5 and --thousands , 10,500.
-                   Columns of words are left out, and those of --drop; true is 1 and false 0.
+  .csv, .tsv       Text (needs pandas), also compressed (.gz, .bz2, .xz). The first line is a header if none
+                   of its cells but the first is a number. The first column names the rows if none of its
+                   cells is one, or if its numbers count or identify the rows. Notes tell how numbers that
+                   may be names were read. Semicolons and tabs are recognized; --decimal , reads 1,5 and
+                   --thousands , 10,500. Columns of words are left out, and those of --drop; true is 1 and
+                   false 0. Missing entries are left out by methods that can, and named in a note.
   .npy             A NumPy array, 2-D. It is read from disk as needed.
   .npz             Several NumPy arrays: the only 2-D one, the one called X, or that of --array. An array
                    of words of the right length gives the names. Or a matrix of scipy.sparse.save_npz.
@@ -355,7 +356,7 @@ The variance of a component is what it adds to the earlier ones. Variables and c
 1, and a variable without a name is called x1, x2, ...
 @json
 --json prints one object. Numbers read back exactly, what is unknown is null, and indices count from 0. Fields
-may be added. "schema", now 2, grows when a field changes its meaning or goes away.
+may be added. "schema", now 3, grows when a field changes its meaning or goes away.
 @status
 exit status: 0 success, 2 wrong usage or input, 130 interrupted.
 @json.matrix
@@ -375,6 +376,6 @@ def epilog(command: str) -> str:
     page = PAGES.__getitem__
     if command == "info":
         return "\n".join((page("formats"), page("json") + page("info.json"), page("status")))
-    result = page("json.result") if command in ("fit", "path", "stability") else ""
+    result = page("json.result") if command in ("fit", "stability") else ""
     json = page("json") + page("json.matrix") + page(f"{command}.json") + result
     return "\n".join((page(f"{command}.examples"), page("formats") + page("counting"), json, page("status")))

@@ -12,15 +12,12 @@ from .._messages import counted
 from .._records import record
 from .._types import AnyArray, Array
 from ..readable import labels
-from .reading import refusing
-from .source import needed, source_of
-from .table import Arguments, Table, UserError, unquoted
+from .source import Arguments, UserError, needed, refusing, source_of
+from .table import Table, unquoted
 
 __all__ = ["Saved", "adopt", "places", "read_saved", "rows_for"]
 
-
-_COLUMNS = {"center": "mean", "scale": "scale", "kind": "kind"}  # of .csv, and what they are in .npz
-_PLAIN = {"mean": 0, "scale": 1}
+_PLAIN = {"center": 0, "scale": 1}  # columns of .csv, if nothing was done to the data
 
 
 @record
@@ -45,9 +42,16 @@ def read_saved(path: str) -> Saved:
                 frame = needed(source, "pandas").read_csv(
                     file, index_col=0, converters={0: str}, float_precision="round_trip"
                 )
-            fields = {_COLUMNS[one]: frame.pop(one).to_numpy() for one in _COLUMNS if "kind" in frame}
-            fields = {name: values for name, values in fields.items() if (values != _PLAIN.get(name)).any()}
-            fields |= {"names": frame.index.to_numpy(), "loadings": frame.to_numpy()}
+            fields = {"names": frame.index.to_numpy()}
+            if "kind" in frame:
+                fields["kind"] = frame.pop("kind").to_numpy(np.str_)
+                moments = {name: frame.pop(name).to_numpy() for name in _PLAIN}
+                fields |= {
+                    {"center": "mean"}.get(name, name): values
+                    for name, values in moments.items()
+                    if (values != _PLAIN[name]).any()
+                }
+            fields["loadings"] = frame.to_numpy()
         else:
             raise UserError(f"{refused} is neither .csv nor .npz")
     if "loadings" not in fields:
@@ -55,11 +59,8 @@ def read_saved(path: str) -> Saved:
     V = fields["loadings"]
     for name in {"loadings", "weights", "mean", "scale"} & fields.keys():
         values = fields[name]
-        if (
-            values.dtype.kind not in "fiub"
-            or values.shape[:1] != V.shape[:1]
-            or not np.isfinite(values).all()
-        ):
+        numbers = values.dtype.kind in "fiub" and values.shape[:1] == V.shape[:1]
+        if not numbers or not np.isfinite(values).all():
             raise UserError(f"{refused}: {name} must be finite numbers, a row for each variable")
     names = [*map(str, fields["names"])] if "names" in fields else None
     return Saved(path, str(np.ravel(fields.get("kind", ""))[0]), names, V.reshape(len(V), -1), fields)
@@ -85,15 +86,14 @@ def places(saved: Saved, table: Table, source: object) -> list[int]:
     names, wanted = table.variables(), labels(saved.names, len(saved.loadings))
     if not set(wanted) <= set(names):
         wanted = list(map(unquoted, wanted))
-    if wanted == names:  # though some may be the same
+    nameless = not set(wanted) <= set(names) and (table.names is None or saved.names is None)
+    if wanted == names or (nameless and len(wanted) == len(names)):  # though some may be the same
         return [*range(len(names))]
-    if not set(wanted) <= set(names) and (table.names is None or saved.names is None):
-        if len(wanted) != len(names):
-            here, there = (counted(len(one), "variable") for one in (names, wanted))
-            raise UserError(
-                f"{source} has {here}, {saved.path} has {there}, and they cannot be matched without names"
-            )
-        return [*range(len(names))]
+    if nameless:
+        here, there = (counted(len(one), "variable") for one in (names, wanted))
+        raise UserError(
+            f"{source} has {here}, {saved.path} has {there}, and they cannot be matched without names"
+        )
     wrong = wrong_labels([name for name in names if name in set(wanted)], wanted)
     if wrong:
         raise UserError(f"{source} does not have the variables of {saved.path}: it is {wrong}")
@@ -105,9 +105,9 @@ def rows_for(saved: Saved, table: Table, source: object) -> Array:
     V, path, p = saved.loadings, saved.path, table.matrix.shape[1]
     if len(V) != p:
         raise UserError(f"argument --loadings: {path} has {counted(len(V), 'variable')}, {source} has {p}")
-    V = V.astype(np.float64)[np.argsort(places(saved, table, source))]
     empty = np.flatnonzero(~V.any(axis=0))
-    if V.shape[1] == 0 or len(empty):
-        which = f"component {empty[0] + 1} of {path} has" if len(empty) else f"{path} has"
-        raise UserError(f"argument --loadings: {which} no loading that is not zero")
-    return V
+    if len(empty):
+        raise UserError(
+            f"argument --loadings: component {empty[0] + 1} of {path} has no loading that is not zero"
+        )
+    return V.astype(np.float64)[np.argsort(places(saved, table, source))]

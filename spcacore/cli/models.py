@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
@@ -16,11 +15,11 @@ from ..methods import METHODS, RatioSearch
 from ..models.components import sparse_pca
 from ..models.probabilistic import ppca
 from ..selection.model import FITTING, SPARSITY_WORDS
-from .table import Arguments, UserError
+from .source import Arguments, UserError
 
 __all__ = [
-    "FILES", "FIT", "RESAMPLED", "SPARSITY", "Call", "Option", "call_of", "flag_of", "in_flags", "long_flag",
-    "options_of", "refusal", "refuse", "takes",
+    "FILES", "FIT", "RESAMPLED", "SPARSITY", "Option", "call_of", "in_flags", "long_flag", "options_of",
+    "refusal", "refuse", "takes",
 ]  # fmt: skip
 
 _FUNCTIONS = {name: one for name, (one, _) in FITTING.items()} | {"ppca": ppca}
@@ -28,9 +27,9 @@ FIT = (*METHODS, "spca", "sca", "sma", "ppca", "oppca", "soppca")
 RESAMPLED = (*METHODS, "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 SPARSITY = (*SPARSITY_WORDS, "explained", "total")
 _NO_FLAGS = re.compile(  # data, records, and arrays that no word stands for
-    "[XYy]|grid|model|kind|method|choice|prior|callback|sample_weight|start|mu|priors"
+    "return|[XYy]|grid|model|kind|method|choice|prior|callback|sample_weight|start|mu|priors|covariance|"
+    "precision"
 )
-_SHORT = {"cardinality": "-k/", "n_components": "-n/"}
 FILES = {"sparse_cca": "other", "sparse_lda": "labels"}  # besides FILE
 
 
@@ -43,122 +42,108 @@ class Option(NamedTuple):
 
 def options_of(source: Callable[..., object], place: str = "") -> dict[str, Option]:
     """The parameters of a function or the fields of a record that may be flags."""
-    types = get_type_hints(source)
-    return {
-        name: Option(place, types[name])
-        for name in inspect.signature(source).parameters
-        if not _NO_FLAGS.fullmatch(name)
-    }
+    own, types = inspect.signature(source).parameters, get_type_hints(source)
+    return {name: Option(place, types[name]) for name in own if not _NO_FLAGS.fullmatch(name)}
 
 
-def _function(method: str) -> Callable[..., Any]:
-    return _FUNCTIONS.get(method, sparse_pca)
+def _share(
+    explained: float | None = None, explained_of: ShareOf = "variance", total: int | None = None
+) -> Explained | Total:
+    return Total(total) if explained is None else Explained(explained, explained_of)  # type: ignore[arg-type]
 
 
-def _share(explained: Any = None, explained_of: Any = "variance", total: Any = None) -> Explained | Total:
-    return Total(total) if explained is None else Explained(explained, explained_of)
+@cache
+def _records(method: str) -> Mapping[str, Callable[..., Any]]:
+    """What has the options of a method: by the argument for which it stands, "" for the function itself."""
+    function = _FUNCTIONS.get(method, sparse_pca)
+    own, found = inspect.signature(function).parameters, {"": function}
+    if "prior" in own:
+        found["prior"] = Prior
+    if "choice" in own and method not in FILES:
+        found["choice"] = Choice
+    if method == "sparse_lda":
+        found["method"] = RatioSearch
+    if method in METHODS:
+        found["method"] = METHODS[method]
+        if METHODS[method].sparsity == "cardinality":
+            found["cardinality"] = _share
+    return found
 
 
 @cache
 def takes(method: str) -> Mapping[str, Option]:
     """The options of a method."""
-    function = _function(method)
-    own, found = inspect.signature(function).parameters, options_of(function)
-    if method in METHODS:
-        record = METHODS[method]
-        found |= options_of(record, "method")
-        if record.sparsity == "cardinality":
-            found |= {"explained": Option("cardinality", float), "total": Option("cardinality", int)}
-            found["explained_of"] = Option("cardinality", ShareOf)
-        else:
-            del found["cardinality"]
-    elif method == "sparse_lda":
-        found |= options_of(RatioSearch, "method")
-    if "prior" in own:
-        found["rng"] = options_of(Prior, "prior")["rng"]
+    records = _records(method)
+    found = {name: one for place, by in records.items() for name, one in options_of(by, place).items()}
+    if method in METHODS and "cardinality" not in records:
+        del found["cardinality"]
     if method in FILES:
         found[FILES[method]] = Option("file", str)
-    elif "choice" in own:
-        found |= options_of(Choice, "choice")
-    if "kind" in own:
+    if "kind" in inspect.signature(records[""]).parameters:
         found["covariance"] = Option("", bool)
     return found
 
 
-class Call(NamedTuple):
-    """A function with keywords, and what is to become its choice of variables."""
-
-    function: Callable[..., Any]
-    keywords: dict[str, Any]
-    choice: dict[str, Any]
-
-
-def call_of(args: Arguments) -> Call:
-    """The call of the method with the options that were given, of which it has each."""
-    method, function = args.method, _function(args.method)
-    parts: dict[str, dict[str, Any]] = defaultdict(dict, {"method": {}} if method in METHODS else {})
+def call_of(args: Arguments) -> tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]:
+    """The function, its keywords by the options, and what becomes its choice of variables."""
+    records = _records(args.method)
+    parts: dict[str, dict[str, Any]] = {"": {}, "choice": {}}
     for name, value in args.of_model.items():
-        if name not in takes(method):
+        if name not in takes(args.method):
             refuse(args, name)
-        parts[takes(method)[name].place][name] = value
-    several = [flag_of(name) for name in SPARSITY if name in args.of_model]
+        parts.setdefault(takes(args.method)[name].place, {})[name] = value
+    several = [long_flag(name) for name in SPARSITY if name in args.of_model]
     if len(several) > 1:
         raise UserError(f"argument {several[1]}: not with {several[0]}")
-    records = {"cardinality": _share, "method": METHODS.get(method, RatioSearch), "prior": Prior}
+    keywords: dict[str, Any] = {"method": args.method} if args.method in METHODS else {}
+    keywords |= parts.pop("")
+    choice = parts.pop("choice")
     try:
-        keywords = parts[""] | {
-            name: record(**parts[name]) for name, record in records.items() if name in parts
-        }
+        keywords |= {place: records[place](**part) for place, part in parts.items() if place in records}
     except (TypeError, ValueError) as error:
         raise refusal(args, error) from None
     if keywords.pop("covariance", False):
         keywords["kind"] = "covariance"
-    own = inspect.signature(function).parameters
+    own = inspect.signature(records[""]).parameters
     for name in ("center", "scale"):
         if getattr(args, name) is None:
             setattr(args, name, own[name].default if name in own else True)
-    return Call(function, keywords, parts["choice"])
+    return records[""], keywords, choice
 
 
 def refuse(args: Arguments, name: str) -> None:
     """Raise for an option that the method does not take."""
     others = [method for method in args.methods if name in takes(method)]
-    instead = [flag_of(one) for one in SPARSITY if one in takes(args.method)] if name in SPARSITY else []
+    instead = [long_flag(one) for one in SPARSITY if one in takes(args.method)] if name in SPARSITY else []
     which = f", which takes {listed(instead)}" if instead else ""
-    flag = flag_of(f"no_{name}" if getattr(args, name) is False else name)
+    flag = long_flag(f"no_{name}" if getattr(args, name) is False else name)
     raise UserError(f"argument {flag}: not for method {args.method}{which}, but {listed(others)}")
 
 
 def refusal(args: Arguments, error: Exception) -> UserError:
     """What the library says of an option or the data, in the words of the command."""
-    source, said = args.source or args.file, str(error)
-    files = {"X": source, "Y": args.other, "y": args.labels}
+    files = {"X": str(args.source or args.file), "Y": args.other, "y": args.labels}
+    said = re.sub(r"\b[XYy]\b", lambda m: files[m[0]] or m[0], in_flags(str(error)))
     word = re.split(r"\W", said, maxsplit=1)[0]
     name = {"grid": args.grid_of, "share": "explained", "Total": "total"}.get(word, word)
-    subject = str(source)
     if name in vars(args):
-        subject, said = f"argument {flag_of(name)}", re.sub(rf"^(grid\S*|{word}) ", "", said)
-    said = re.sub(r"\b[XYy]\b", lambda m: str(files[m[0]] or m[0]), in_flags(said))
-    return UserError(f"{subject}: {said}")
+        rest = re.sub(rf"^(grid\S*|{word}) ", "", said)
+        return UserError(f"argument {long_flag(name)}: {rest}")
+    said = re.sub(r"at \((\d+), (\d+)\)", r"in row \1, column \2", said)
+    said = re.sub(r"\b(row|column) (\d+)", lambda m: f"{m[1]} {int(m[2]) + 1}", said)  # not from 0
+    return UserError(said if said.startswith(files["X"]) else f"{files['X']}: {said}")
 
 
 def long_flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def flag_of(name: str) -> str:
-    """The flag as messages have it."""
-    return _SHORT.get(name, "") + long_flag(name)
-
-
 def in_flags(text: str) -> str:
     """What the library says of options, in the flags of the command."""
     text = re.sub(r"cardinality=(Explained|Total)\(\.\.\.\)", lambda m: f"--{m[1].lower()}", text)
     text = re.sub(r"\b\w+=\(?[A-Z]\w+\((\w+=[^()]*)\)", r"\1", text)
-    text = text.replace("kind='covariance'", "covariance=True").replace("n_components", "-n")
-
-    def flag(match: re.Match[str]) -> str:
-        value = match[2].strip("'")
-        return long_flag(match[1]) + ("" if value in ("True", "...") else f" {value}")
-
-    return re.sub(r"\b([a-z]\w*)=('\w+'|[\w.-]*\w|\.\.\.)", flag, text)
+    text = text.replace("kind='covariance'", "covariance=True")
+    flags = re.sub(
+        r"\b([a-z]\w*)=('\w+'|[\w.-]*\w|\.\.\.)", lambda m: f"{long_flag(m[1])} {m[2]}".replace("'", ""), text
+    )
+    return re.sub(r" (True|\.\.\.)", "", flags)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 from importlib import import_module
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import click
 
@@ -18,8 +18,8 @@ from ..options import OPTIONS
 from ..selection.criteria import select_sparsity
 from ..selection.stable_variables import stability
 from . import help
-from .models import FIT, RESAMPLED, flag_of, in_flags, long_flag, options_of, takes
-from .table import Arguments, UserError
+from .models import FIT, RESAMPLED, in_flags, long_flag, options_of, takes
+from .source import Arguments, UserError
 
 __all__ = ["COMMANDS", "arguments", "cli", "grid", "in_words"]
 
@@ -33,10 +33,9 @@ def _value(text: str) -> Any:
 
 
 def _number(text: str) -> Any:
-    with contextlib.suppress(ValueError):
-        return int(text)
-    with contextlib.suppress(ValueError):
-        return float(text)
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
     return text
 
 
@@ -76,12 +75,32 @@ _READ: dict[str, Any] = {  # what reads the values that stand for so much in the
 }  # fmt: skip
 _REQUIRES = {  # of an option, of all commands or of one, what else must be given
     "explained_of": "explained", "count": "groups", "certify.time_limit": "exact", "certify.rng": "exact",
-    "certify.deflation": "loadings", "certify.relaxation": "cardinality", "rule": "criterion",
+    **{f"certify.{one}": "cardinality" for one in ("exact", "include", "exclude", "groups", "signs")},
+    "rule": "criterion",
     "path.n_jobs": "criterion", "n_folds": "criterion cv", "n_repeats": "criterion cv",
     "n_permutations": "criterion permutation", "path.n_resamples": "criterion stability",
 }  # fmt: skip
 
 # ---- options ----------------------------------------------------------------------------------------
+
+
+class _Row(NamedTuple):
+    """Of an option: the heading of its help, other flags, what stands for a value, and the text."""
+
+    heading: str = "options"
+    flags: str = ""
+    metavar: str = ""
+    text: str = ""
+
+
+def _rows() -> Iterator[tuple[str, _Row]]:
+    heading, row = "", r"(?m)^(?:\[(.*)\]\n)?(\w\S*)((?: -\S+)*)(?: ([^\s-].*))?\n((?:  .*\n)*)"
+    for title, name, flags, metavar, text in re.findall(row, help.OPTIONS):
+        heading = title or heading
+        yield name, _Row(heading, flags, metavar, " ".join(text.split()))
+
+
+_ROWS = dict(_rows())
 
 
 class _Helped(click.Command):
@@ -93,48 +112,34 @@ class _Helped(click.Command):
         formatter.write(f"usage: {ctx.command_path} {self.usage}\n\n{self.help}")
         headings: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
-                headings.setdefault(_ROWS.get(str(param.name), ("options",))[0], []).append(record)
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record:
+                headings.setdefault(_ROWS.get(str(param.name), _Row()).heading, []).append(record)
         for heading, records in headings.items():
             with formatter.section(heading):
                 formatter.write_dl(records, col_max=26)
         formatter.write(f"\n{self.epilog}")
 
 
-def _rows() -> Iterator[tuple[str, tuple[str, list[str], str, str]]]:
-    """Of each row of the table: the heading, other flags, what stands for a value, and the text."""
-    heading, row = "", r"(?m)^(?:\[(.*)\]\n)?(\w\S*)((?: -\S+)*)(?: ([^\s-].*))?\n((?:  .*\n)*)"
-    for title, name, flags, metavar, text in re.findall(row, help.OPTIONS):
-        heading = title or heading
-        yield name, (heading, flags.split(), metavar, " ".join(text.split()))
-
-
-_ROWS = dict(_rows())
-
-
 def _option(name: str, command: str, takers: dict[str, Any], methods: tuple[str, ...]) -> click.Option:
     """A flag of a command; `takers` are the methods that take it, and its type there."""
-    _, flags, metavar, text = _ROWS.get(name, ("", [], "", ""))
-    _, _, other, own = _ROWS.get(f"{name}.{command}", ("", [], "", ""))
-    metavar, text = other or metavar, own or text or OPTIONS[name].meaning
+    row = _ROWS.get(f"{name}.{command}") or _ROWS.get(name, _Row())
     types = [one for hint in takers.values() for one in (hint, *get_args(hint))]
     words = [word for one in types if get_origin(one) is Literal for word in get_args(one)]
-    choices = methods if name == "method" else re.findall(r"[{|]([^}|]+)", metavar) or dict.fromkeys(words)
-    flag = long_flag(name)
-    settings: dict[str, Any] = {}
-    if metavar == "YES" or bool in types:
+    choices = (
+        methods if name == "method" else re.findall(r"[{|]([^}|]+)", row.metavar) or dict.fromkeys(words)
+    )
+    flag, text = long_flag(name), row.text or OPTIONS[name].meaning
+    settings: dict[str, Any] = {"type": _READ.get(row.metavar, _value), "metavar": row.metavar or "N"}
+    if bool in types or not (row.metavar or takers):
         flag, settings = f"{flag}/--no-{flag[2:]}", {"default": None}
     elif choices:
         settings = {"type": click.Choice([*choices]), "metavar": "NAME"}
         text += f": {', '.join(choices)}"
-    elif metavar or takers:
-        settings = {"type": _READ.get(metavar, _value), "metavar": metavar or "N"}
-    else:
-        settings = {"is_flag": True}
     if 0 < len(takers) < 5 and len(methods) > 8 and "" not in takers:
         text = f"{', '.join(takers)}: {text}"
     required = name == "loadings" and command != "certify"
-    return click.Option([flag, *flags, name], help=text, required=required, **settings)
+    return click.Option([flag, *row.flags.split(), name], help=text, required=required, **settings)
 
 
 class _Command(_Helped):
@@ -142,12 +147,14 @@ class _Command(_Helped):
 
     def __init__(self, name: str, others: str, methods: tuple[str, ...] = (), function: Any = None):
         self.methods, self.of_function = methods, options_of(function) if function else {}
-        takers: dict[str, dict[str, Any]] = {one: {"": by.type} for one, by in self.of_function.items()}
-        takers |= {one: {} for one in [*others.split(), *["method"] * bool(methods)]}
-        for method in dict.fromkeys((*FIT, *RESAMPLED)):
+        takers: dict[str, dict[str, Any]] = {
+            one: {} for one in [*others.split(), *["method"] * bool(methods)]
+        }
+        for method in methods or ["tpower"]:
             for one, option in takes(method).items():
-                if one not in self.of_function and (method in methods or one in others.split()):
+                if methods or one in takers:
                     takers.setdefault(one, {})[method] = option.type
+        takers |= {one: {"": by.type} for one, by in self.of_function.items()}
         if function is stability:  # which draws rows
             del takers["covariance"]
         self.of_models = {one for one, by in takers.items() if by} - self.of_function.keys()
@@ -163,7 +170,8 @@ class _Command(_Helped):
         )  # fmt: skip
 
     def run(self, **given: Any) -> None:
-        import_module(f".{self.name}", __package__).run(arguments(self, given))
+        module, name = ("info", "run") if self.name == "info" else ("runs", str(self.name))
+        getattr(import_module(f".{module}", __package__), name)(arguments(self, given))
 
 
 # ---- commands ---------------------------------------------------------------------------------------
@@ -172,13 +180,13 @@ class _Command(_Helped):
 def arguments(command: _Command, given: dict[str, Any]) -> Arguments:
     """With what follows from the command, and room for notes, which are printed only if all goes well."""
     args = Arguments(**given, command=command.name, methods=command.methods, notes=[])
-    args.nan = args.keep_going = command.name == "info"
+    args.keep_going = command.name == "info"
     args.method, args.decimal = args.method or "tpower", args.decimal or "."
     said = {one: value for one, value in given.items() if value is not None}
     for name in said:
         needed, _, word = _REQUIRES.get(f"{command.name}.{name}", _REQUIRES.get(name, "")).partition(" ")
         if needed and (getattr(args, needed) in (None, False) or word not in ("", getattr(args, needed))):
-            raise UserError(f"argument {flag_of(name)}: requires {flag_of(needed)} {word}".rstrip())
+            raise UserError(f"argument {long_flag(name)}: requires {long_flag(needed)} {word}".rstrip())
     args.of_function = {one: value for one, value in said.items() if one in command.of_function}
     args.of_model = {one: value for one, value in said.items() if one in command.of_models}
     return args
@@ -194,8 +202,8 @@ COMMANDS: dict[str, click.Command] = {
         _Command("fit", f"{_OUT} scores plot raw_names", FIT),
         _Command("path", f"{_OUT} plot", tuple(METHODS), select_sparsity),
         _Command("stability", f"{_OUT} plot", RESAMPLED, stability),
-        _Command("certify", f"cardinality loadings deflation exact time_limit relaxation rng center scale "
-                 f"{_KNOWN} float32 impute {_FILE}"),
+        _Command("certify", f"cardinality loadings exact time_limit relaxation rng center scale {_KNOWN} "
+                 f"float32 impute {_FILE}"),
         _Command("transform", f"{_OUT} loadings raw_names center scale"),
         _Command("compare", f"{_OUT} loadings reference plot center scale covariance"),
         _Command("info", f"build {_FILE}"),
@@ -206,11 +214,6 @@ COMMANDS: dict[str, click.Command] = {
 class _Group(_Helped, click.Group):
     usage = "[COMMAND FILE [options]]"
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args[0] not in self.commands:
-            raise UserError(f"unknown command {args[0]!r}; to analyze a file: spcacore fit {args[0]}")
-        return super().resolve_command(ctx, args)
-
 
 @click.group(
     cls=_Group, commands=COMMANDS, invoke_without_command=True, context_settings=_SETTINGS,
@@ -220,20 +223,17 @@ class _Group(_Helped, click.Group):
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
-        import_module(".fit", __package__).show_pitprops()
+        import_module(".runs", __package__).show_pitprops()
 
 
 def in_words(error: click.UsageError) -> str:
     """What the user did wrong, as one line."""
-    message = error.message.rstrip(".")
-    if isinstance(error, click.MissingParameter) and error.param is not None:
-        name = "FILE" if isinstance(error.param, click.Argument) else error.param.opts[0]
-        message = f"{error.ctx.info_name if error.ctx else ''} needs {name}"
-    elif isinstance(error, click.BadParameter) and error.param is not None:
-        message = f"argument {flag_of(error.param.name or '')}: {message}"
-    elif isinstance(error, click.NoSuchOption) and error.ctx is not None:
+    message, context = error.format_message().rstrip("."), error.ctx
+    if message.startswith("No such command"):
+        message += "; to analyze a file: spcacore fit FILE"
+    if isinstance(error, click.NoSuchOption) and context is not None:
         word = error.option_name.lstrip("-").replace("-", "_")
-        flags = {param.name or "": long_flag(param.name or "") for param in error.ctx.command.params}
+        flags = {str(param.name): long_flag(str(param.name)) for param in context.command.params}
         say = f"; say {in_flags(IN_RECORDS[word])}" if word in IN_RECORDS and word not in flags else ""
         message = f"there is no option {error.option_name}{say or instead_of(word, flags)}"
-    return f"{message}; see {error.ctx.command_path if error.ctx else 'spcacore'} --help"
+    return f"{message}; see {context.command_path if context else 'spcacore'} --help"

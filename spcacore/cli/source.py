@@ -12,12 +12,13 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+from .._limits import ERROR_LETTERS
 from .._records import record
-from .table import UserError
 
-__all__ = ["STDIN", "Source", "needed", "source_of"]
+__all__ = ["PICKLED", "STDIN", "Arguments", "Source", "UserError", "needed", "refusing", "source_of"]
 
 STDIN = "-"
 _PACKED = (".gz", ".bz2", ".xz")
@@ -25,6 +26,18 @@ _UNPACK: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zX
 _MAGIC = {
     b"\x93NUMPY": ".npy", b"PK\3\4": ".npz", b"\x89HDF": ".h5ad", b"PAR1": ".parquet", b"%%MatrixM": ".mtx",
 }  # fmt: skip
+PICKLED = "{} holds pickled Python objects, which are not loaded, for safety; save an array of numbers"
+
+
+class Arguments(SimpleNamespace):
+    """What was given; an option that a command does not have was not."""
+
+    def __getattr__(self, name: str) -> Any:
+        return None
+
+
+class UserError(Exception):
+    """Something the user can put right; the message is one line."""
 
 
 @record
@@ -50,8 +63,7 @@ class Source:
         with contextlib.ExitStack() as stack:
             raw: Any = io.FileIO(self.path) if self.content is None else io.BytesIO(self.content)
             stream = stack.enter_context(io.BufferedReader(raw))
-            head = stream.peek(9)
-            unpack = next((how for magic, how in _UNPACK.items() if head.startswith(magic)), None)
+            unpack = _by_start(stream, _UNPACK)
             yield stream if unpack is None else stack.enter_context(unpack(stream))
 
     @contextlib.contextmanager
@@ -61,6 +73,12 @@ class Source:
             wide = stream.peek(2).startswith((b"\xff\xfe", b"\xfe\xff"))
             with io.TextIOWrapper(stream, "utf-16" if wide else "utf-8-sig", newline="") as text:
                 yield text
+
+
+def _by_start(stream: Any, known: dict[bytes, Any]) -> Any:
+    """What stands for the first bytes of a stream."""
+    head = stream.peek(9)
+    return next((what for start, what in known.items() if head.startswith(start)), None)
 
 
 def source_of(path: str, kind: str | None = None) -> Source:
@@ -76,11 +94,10 @@ def source_of(path: str, kind: str | None = None) -> Source:
     elif not os.path.isfile(path):
         content = Path(path).read_bytes()
     suffixes = [suffix for suffix in Path(path.lower()).suffixes if suffix not in _PACKED]
-    source = Source(name, path, "".join(suffixes[-1:]) or ".csv" * (content is not None), content)
+    source = Source(name, path, f".{kind}" if kind else [".csv", *suffixes][-1], content)
     with source.open_bytes() as stream:
-        head = stream.peek(9)
-    known = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), source.kind)
-    return Source(name, path, f".{kind}" if kind else known, content)
+        known = None if kind else _by_start(stream, _MAGIC)
+    return source if known is None else Source(name, path, known, content)
 
 
 def needed(source: Source, package: str) -> Any:
@@ -89,3 +106,21 @@ def needed(source: Source, package: str) -> Any:
         return import_module(package)
     except ImportError:
         raise UserError(f"{source}: reading such files needs {package}; pip install {package}") from None
+
+
+@contextlib.contextmanager
+def refusing(source: object) -> Iterator[None]:
+    """What goes wrong with a file, as one line that names it."""
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except UnicodeError:
+        raise UserError(f"{source}: not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise UserError(f"cannot read {source}: {error.strerror or error}") from None
+    except Exception as error:  # of a damaged file, whatever the library that reads it comes upon
+        why = str(error)  # with data in it
+        if "Python objects" in why or "allow_pickle" in why:
+            raise UserError(PICKLED.format(source)) from None
+        raise UserError(f"cannot read {source}: {why:.{ERROR_LETTERS}}") from None

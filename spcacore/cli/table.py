@@ -1,27 +1,16 @@
-"""A file as a table, and what its user did wrong."""
+"""A matrix with names, and columns of a file as one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+from collections.abc import Sequence
 from typing import Any
 
 from .._records import record, replaced
 from ..readable import labels
+from .source import UserError
 
-__all__ = ["Arguments", "Table", "UserError", "compressed", "quoted", "unquoted"]
-
-
-class Arguments(SimpleNamespace):
-    """What was given; an option that a command does not have was not."""
-
-    def __getattr__(self, name: str) -> Any:
-        return None
-
-
-class UserError(Exception):
-    """Something the user can put right; the message is one line."""
+__all__ = ["Table", "compressed", "place", "quoted", "unquoted"]
 
 
 @record
@@ -32,21 +21,13 @@ class Table:
     names: tuple[str, ...] | None = None
     row_names: tuple[str, ...] | None = None
     contents: str = ""  # of a file of several arrays
-    line: Callable[[int], int] | None = None  # of a row of a text
-    columns: Sequence[int] | None = None  # where they stand in the file, from 0
 
     def transposed(self) -> Table:
         return replaced(self, matrix=self.matrix.T, names=self.row_names, row_names=self.names)
 
     def with_columns(self, index: Sequence[int]) -> Table:
         names = self.names and tuple(self.names[j] for j in index)
-        return replaced(self, matrix=self.matrix[:, index], names=names, columns=index)
-
-    def cell(self, i: int, j: int) -> str:
-        """Where an entry stands in the file."""
-        name = f" ({self.names[j]!r})" if self.names and self.names[j].strip() else ""
-        row = f"row {i + 1}" if self.line is None else f"line {self.line(i)}"
-        return f"{row}, column {(j if self.columns is None else self.columns[j]) + 1}{name}"
+        return replaced(self, matrix=self.matrix[:, index], names=names)
 
     def variables(self, letter: str = "x") -> list[str]:
         """A name for each column."""
@@ -56,6 +37,15 @@ class Table:
     def samples(self) -> list[str]:
         """A name for each row."""
         return self.transposed().variables("")
+
+
+def place(source: object, wanted: str, names: Sequence[str] | None, width: int, option: str) -> int:
+    """Of a column, by its name or its number."""
+    if names and wanted in names:
+        return list(names).index(wanted)
+    if wanted.isdecimal() and 1 <= int(wanted) <= width:
+        return int(wanted) - 1
+    raise UserError(f"argument --{option}: {source} has no column {wanted!r}")
 
 
 def compressed(matrix: Any) -> Any:

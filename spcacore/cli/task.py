@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -15,12 +14,10 @@ from ..choice import Choice
 from .console import Work, say
 from .models import SPARSITY, call_of, in_flags, refusal
 from .reading import read, read_lines
-from .report import check_outputs, print_json, write
-from .table import Arguments, UserError
+from .report import Outcome, check_outputs, print_json, write_all
+from .source import Arguments, UserError
 
 __all__ = ["Task"]
-
-_MISSING = ("pmd", "ppca")  # methods that take NaN; for tpower --impute makes explicit what becomes of them
 
 
 class Task:
@@ -34,7 +31,6 @@ class Task:
         if args.covariance and args.scores:
             raise UserError("argument --scores: a covariance has no samples to score")
         check_outputs(args)
-        args.nan = args.method in _MISSING and args.command in ("fit", "path") and not args.scores
         started = time.perf_counter()
         self.args, self.table = args, read(args)
         self.reading: float = time.perf_counter() - started
@@ -47,15 +43,15 @@ class Task:
     def choice(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is known of the variables, by their places, as an argument."""
         known = dict(given)
-        for name in ("include", "exclude"):
-            for one in known.get(name, ()):
+        for name in {"include", "exclude"} & known.keys():
+            for one in known[name]:
                 if self.names.count(one) != 1:
                     many = "more than one variable is" if one in self.names else "no variable is"
                     raise UserError(f"argument --{name}: {many} called {one!r}")
-                if name == "exclude" and one in given.get("include", ()):
-                    raise UserError(f"argument --exclude: {one!r} is in --include too")
-            if name in known:
-                known[name] = list(map(self.names.index, known[name]))
+            known[name] = list(map(self.names.index, known[name]))
+        both = [self.names[j] for j in known.get("exclude", ()) if j in known.get("include", ())]
+        if both:
+            raise UserError(f"argument --exclude: {both[0]!r} is in --include too")
         if "groups" in known:
             known["groups"] = read_lines(self.args, "groups", self.p)
         return {"choice": Choice(**known)} if known else {}
@@ -82,27 +78,18 @@ class Task:
         for line in lines[: len(self.warnings) if self.args.quiet else None]:
             say(line)
 
-    def report(
-        self, title: str, fields: Mapping[str, Any], show: Callable[[], object],
-        draw: Callable[[Any], object] | None = None, width: float = 7,
-    ) -> None:  # fmt: skip
-        """Draw, and print what was found."""
+    def finish(self, outcome: Outcome) -> None:
+        """Write, draw and print what was found."""
         args = self.args
-        if args.plot and draw:
-            from matplotlib.figure import Figure  # no window is opened, whatever the settings of matplotlib
-
-            figure = Figure(figsize=(width, 5), layout="constrained")
-            with warnings.catch_warnings(action="ignore"):  # of letters that the font lacks
-                draw(figure)
-                write(args.plot, lambda path: figure.savefig(path, dpi=150))
+        paths = write_all(args, outcome)
         if args.json:
-            print_json(self.document(fields))
-        elif not args.quiet:
-            print(f"{title} of {args.source}: {self._matrix()}\n")
-            show()
-            print(f"\nread in {self.reading:.2f} s, computed in {self.done.seconds:.2f} s")
-            for path in filter(None, (args.output, args.scores, args.plot)):
-                print(f"wrote {path}")
+            print_json(self._document(outcome.fields), self.names)
+        elif not args.quiet and outcome.title:
+            print(f"{outcome.title} of {args.source}: {self._matrix()}\n\n{outcome.text}\n")
+            print(f"read in {self.reading:.2f} s, computed in {self.done.seconds:.2f} s")
+            print("".join(f"wrote {path}\n" for path in paths), end="")
+        elif not args.output and not outcome.title:
+            print(outcome.text, end="")
 
     def _matrix(self) -> str:
         args, variables = self.args, counted(self.p, "variable")
@@ -111,7 +98,7 @@ class Task:
         treatment = f"{'not ' * (args.center is False)}centered, {'not ' * (not args.scale)}scaled"
         return f"{counted(self.n, 'sample')}, {variables}, {treatment}"
 
-    def document(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def _document(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         args = self.args
         return {
             "command": args.command, "file": args.file, "samples": self.n, "variables": self.p,
@@ -126,6 +113,6 @@ def _reworded(message: str) -> str:
     missed = re.fullmatch(r"(components? )([\d, ]+)( not converged in (.*))", message)
     if missed is None:
         return in_flags(message)
-    some = ", ".join(str(int(t) + 1) for t in missed[2].split(","))
+    some = re.sub(r"\d+", lambda t: str(int(t[0]) + 1), missed[2])
     flag = "--max-iter" if missed[4].endswith("iterations") else "--time-limit"
     return f"{missed[1]}{some}{missed[3]}; raise {flag}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,10 +31,10 @@ from ..operators.sparse import compressed, permuted_columns
 from ..readable import Listing, Tabular, labels
 
 __all__ = [
-    "PAIRS", "Columns", "Fit", "Labels", "Search", "Step", "Weighted", "WeightedResult", "as_columns",
-    "best_moves", "check_l1_bound", "check_l1_bounds", "check_number_range", "exponential", "farthest",
-    "l1_threshold", "largest", "matrix_product", "membership", "nearest", "renumbered", "run_search",
-    "split_weight", "sums_of_squares", "warn_unless_converged",
+    "PAIRS", "Columns", "Fit", "Labels", "Points", "Search", "Step", "Weighted", "WeightedResult",
+    "as_columns", "check_l1_bound", "check_l1_bounds", "check_number_range", "l1_threshold", "largest",
+    "matrix_product", "membership", "renumbered", "run_search", "split_weight", "sums_of_squares",
+    "warn_unless_converged",
 ]  # fmt: skip
 
 Labels = Index
@@ -236,10 +237,11 @@ def renumbered(labels: Labels) -> tuple[Labels, Labels]:
 
 def run_search(points: Array, search: Search, weight: Array | None = None) -> Any:
     """The result of a search on points in memory."""
+    here = Points(points, weight)
     try:
         query = next(search)
         while True:
-            query = search.send(_answer(points, weight, *query))
+            query = search.send(_answer(here, *query))
     except StopIteration as end:
         return end.value
 
@@ -270,37 +272,102 @@ class Step(NamedTuple):
     gains: Array = np.empty((0, 3))
 
 
-def _answer(points: Array, weight: Array | None, kind: str, given: Any) -> Any:
-    """The answer to a query about points in memory; `BlockColumns` has a method for each kind of query."""
+class Points:
+    """Rows of Z - 1 shift', with their weights; Z may be sparse, and a shift of None is 0.
+
+    They are those from the row `first` of a whole, by whose numbers they are told.
+    """
+
+    def __init__(self, Z: Any, weight: Array | None, first: int = 0, shift: Array | None = None) -> None:
+        self.Z, self.weight, self.first, self.shift = Z, weight, first, shift
+        self.n: int = Z.shape[0]
+
+    def times(self, M: Array) -> Array:
+        """(Z - 1 shift') M."""
+        product = np.asarray(self.Z @ M)
+        return product if self.shift is None else product - self.shift @ M
+
+    @cached_property
+    def squares(self) -> Array:
+        """Of each point, its squared norm."""
+        if self.shift is None:
+            return np.einsum("ij,ij->i", self.Z, self.Z)
+        own = np.asarray(self.Z.power(2) @ np.ones(len(self.shift)))
+        return own - 2 * (self.Z @ self.shift) + self.shift @ self.shift
+
+    def total(self, a: Array) -> float:
+        return float(a.sum() if self.weight is None else self.weight @ a)
+
+    def step(self, labels: Labels, k: int, squares: Array) -> Step:
+        """What a search needs to know of the partition with these labels."""
+        member, counts = membership(labels, k, self.weight)
+        sums = np.asarray(member.T @ self.Z)
+        if self.shift is not None:
+            sums -= np.outer(counts, self.shift)
+        return Step(labels, sums, counts, np.bincount(labels, minlength=k), self.total(squares))
+
+    def nearest(self, centers: Array) -> Labels:
+        """The center nearest to each point."""
+        return _nearest(self.times(centers.T), np.einsum("ij,ij->i", centers, centers))
+
+    def step_to(self, centers: Array, before: tuple[Array, Labels], enough: float) -> Step:
+        """The partition by the nearest centers; where it does not gain enough, also points that may move."""
+        squares, products = self.squares, self.times(centers.T)
+        norms = np.einsum("ij,ij->i", centers, centers)
+        labels = _nearest(products, norms)
+        step = self.step(labels, len(centers), squares)
+        if step.sizes.all() and sums_of_squares(step) > enough:
+            return step
+        distance = squares[:, None] - 2 * products + norms
+        return step._replace(
+            far=self._farthest(distance, labels), gains=self._moves(distance, labels, before)
+        )
+
+    def _farthest(self, distance: Array, labels: Labels) -> Array:
+        """The points farthest from their centers, two for each of these."""
+        return self._largest(distance[np.arange(self.n), labels], labels, 2 * distance.shape[1])
+
+    def _moves(self, distance: Array, labels: Labels, before: tuple[Array, Labels]) -> Array:
+        """The points whose move to another cluster lowers the sum of squares most (Hartigan 1975).
+
+        A point of mass m at the distance d from a cluster of mass M adds d^2 m M/(M + m), and had M/(M - m).
+        The masses and numbers of the clusters are those before.
+        """
+        counts, sizes = before
+        mass = np.ones(self.n) if self.weight is None else self.weight
+        rows, own, others = np.arange(self.n), counts[labels], sizes[labels] > 1
+        saving = distance[rows, labels] * np.where(others, mass * own / np.where(others, own - mass, 1), 0)
+        cost = distance * (mass[:, None] * counts / (counts + mass[:, None]))
+        cost[rows, labels] = np.inf
+        return self._largest(saving - cost.min(axis=1), labels, HARTIGAN_MOVES)
+
+    def _largest(self, value: Array, labels: Labels, count: int) -> Array:
+        rows = np.arange(self.first, self.first + self.n, dtype=np.float64)
+        return largest(np.stack([rows, labels, value], axis=1), count)
+
+    def drawn(self, distance: Array, key: int) -> tuple[int, float]:
+        """A point, by its weight times this distance, and how it compares with those of other rows."""
+        mass = distance if self.weight is None else self.weight * distance
+        score = mass / exponential(key, self.first, self.n)
+        best = int(np.argmax(score))
+        return self.first + best, float(score[best])
+
+
+def _answer(points: Points, kind: str, given: Any) -> Any:
+    """The answer to a query about points in memory."""
     if kind == "rows":
-        return points[given]
+        return points.Z[given]
     if kind == "drawn":
         _, point, near, key = given
-        distance = ((points - point) ** 2).sum(axis=1)
+        distance = ((points.Z - point) ** 2).sum(axis=1)
         near = distance if near is None else np.minimum(near, distance)
-        mass = near if weight is None else weight * near
-        return near, int(np.argmax(mass / exponential(key, 0, len(near))))
-    squares = np.einsum("ij,ij->i", points, points)
-    total = float(squares.sum() if weight is None else weight @ squares)
+        return near, points.drawn(near, key)[0]
     if kind == "sums":
-        labels, k = given
-        return _step(points, labels, k, weight, total)
-    centers, before, enough = given  # "nearest"
-    products, norms = points @ centers.T, np.einsum("ij,ij->i", centers, centers)
-    labels = nearest(products, norms)
-    step = _step(points, labels, len(centers), weight, total)
-    if step.sizes.all() and sums_of_squares(step) > enough:
-        return step
-    distance = squares[:, None] - 2 * products + norms
-    return step._replace(far=farthest(distance, labels), gains=best_moves(distance, labels, before, weight))
+        return points.step(*given, points.squares)
+    return points.step_to(*given)  # "nearest"
 
 
-def _step(points: Array, labels: Labels, k: int, weight: Array | None, total: float) -> Step:
-    member, counts = membership(labels, k, weight)
-    return Step(labels, member.T @ points, counts, np.bincount(labels, minlength=k), total)
-
-
-def nearest(products: Array, squares: Array) -> Labels:
+def _nearest(products: Array, squares: Array) -> Labels:
     """The center nearest to each point, from their products and the squared norms of the centers."""
     return np.asarray(np.argmin(squares - 2 * products, axis=1))
 
@@ -310,36 +377,10 @@ def sums_of_squares(step: Step) -> float:
     return float(np.einsum("ij,ij->i", step.sums, step.sums) @ (1 / step.counts))
 
 
-def farthest(distance: Array, labels: Labels, first: int = 0) -> Array:
-    """The points farthest from their centers, two for each of these; rows count from `first`."""
-    n, k = distance.shape
-    return _points_of(distance[np.arange(n), labels], labels, 2 * k, first)
-
-
-def best_moves(
-    distance: Array, labels: Labels, before: tuple[Array, Labels], weight: Array | None, first: int = 0
-) -> Array:
-    """The points whose move to another cluster lowers the sum of squares most (Hartigan 1975).
-
-    A point of mass m at the distance d from a cluster of mass M adds d^2 m M/(M + m), and had M/(M - m). The
-    masses and numbers of the clusters are those before.
-    """
-    counts, sizes = before
-    mass = np.ones(len(labels)) if weight is None else weight
-    rows, own, others = np.arange(len(labels)), counts[labels], sizes[labels] > 1
-    saving = distance[rows, labels] * np.where(others, mass * own / np.where(others, own - mass, 1), 0)
-    cost = distance * (mass[:, None] * counts / (counts + mass[:, None]))
-    cost[rows, labels] = np.inf
-    return _points_of(saving - cost.min(axis=1), labels, HARTIGAN_MOVES, first)
-
-
-def _points_of(value: Array, labels: Labels, count: int, first: int) -> Array:
-    points = np.stack([np.arange(first, first + len(labels), dtype=np.float64), labels, value], axis=1)
-    return largest(points, count)
-
-
 def largest(points: Array, count: int) -> Array:
     """So many (point, cluster, value) of the largest values, from the largest down."""
+    if len(points) > 4 * count:
+        points = points[points[:, 2] >= np.partition(points[:, 2], -count)[-count]]
     return points[np.argsort(-points[:, 2], kind="stable")[:count]]
 
 

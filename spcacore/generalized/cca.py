@@ -31,6 +31,7 @@ from .._validation import (
     number,
 )
 from ..choice import Choice
+from ..linalg.scaling import beyond_range
 from ..operators.transform import scores
 from ..progress import Callback, Progress, check_callback
 from ..readable import HasLoadings, Side, frame, labels
@@ -39,7 +40,7 @@ from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended
 from ..supports.admissible import knowledge
 from .cca_alternation import Alternation, PenalizedDecomposition, check_l1_bound
-from .ratio_bounds import refuse_many, smallest
+from .ratio_bounds import refuse_many
 from .search import DEFLATIONS
 from .sides import (
     Pair,
@@ -319,7 +320,7 @@ def sparse_cca(
     own = [s.scores(M, V) for M, V, s in zip((X, Y), loadings, sides, strict=True)]
     strengths = np.array([f.strength for f in found])
     if method == "pmd":
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             inside, strengths = strengths, np.ldexp(strengths, x.exponent + y.exponent)
         if not np.isfinite(strengths).all() or ((strengths == 0) & (inside > 0)).any():
             warn("strengths are beyond the number range, and given as inf or 0: rescale X or Y")
@@ -463,4 +464,4 @@ def sparse_cca_bound(
     nodes = integer(node_limit, "node_limit", 1)
     refuse_many(x.p + y.p)
     solver = Alternation(x, y, counts, ridges, 100, 1e-10)
-    return smallest(solver.bounds(nodes), 1.0)
+    return OptimalityBound.smallest(solver.bounds(nodes))

@@ -50,7 +50,7 @@ from ..supports.admissible import Units
 from ..supports.search import Steps, never, swap
 from ..supports.tree import prove
 from .pencil import Form, Pencil, Unbounded
-from .ratio_bounds import pencil_bounds, refuse_many, smallest
+from .ratio_bounds import pencil_bounds, refuse_many
 from .search import DEFLATIONS, Options, check_options, flows, greedy_searches, ratio_of
 
 __all__ = ["SparseEigenResult", "directions", "read_pencil", "search", "sparse_eigen", "sparse_eigen_bound"]
@@ -402,4 +402,4 @@ def sparse_eigen_bound(
     bounds = pencil_bounds(pencil, k, nodes)
     if not bounds:
         raise ValueError("B maps a direction to zero that A does not: the ratio has no bound")
-    return smallest(bounds, np.ldexp(1.0, pencil.exponent))
+    return OptimalityBound.smallest(bounds, pencil.exponent)

@@ -34,6 +34,7 @@ from .._validation import (
 )
 from ..choice import Choice
 from ..linalg.pencil import whitening
+from ..linalg.scaling import beyond_range
 from ..methods import RatioSearch
 from ..operators.transform import scores
 from ..progress import Callback, check_callback
@@ -314,7 +315,7 @@ def sparse_lda(
     used = np.flatnonzero(scalings.any(axis=1))
     metric = scalings[used].T @ B.block(used) @ scalings[used]
     centroids = apart @ scalings
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         back = np.ldexp(1.0, data.exponent)
         given = (scalings / back).astype(data.dtype)
         if not np.isfinite(given).all():

@@ -45,6 +45,7 @@ from .._types import AnyArray, Array, Index, Mask
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, border, bordered_values, whitening
+from ..linalg.scaling import beyond_range
 from ..operators.deflation import Deflation, LowRank
 from ..solvers.solution import Solution
 
@@ -105,7 +106,7 @@ class Pencil:
         """Set A, with its largest entry near 1."""
         A = A.in_units(self.unit)
         self.exponent = 0
-        with np.errstate(over="ignore", invalid="ignore"):
+        with beyond_range():
             largest = float(np.abs(A.diagonal()).max())
             if is_sparse(A.matrix):
                 largest = max(largest, float(A.stored()[0].max(initial=0)))
@@ -225,23 +226,15 @@ class Pencil:
     def values_with(self, A: Array, B: Array, candidate: Index, basis: PencilBasis, index: Index) -> Array:
         """The largest value on a support with each candidate more, of which A and B have the columns."""
         b, corner, d, usable = border(basis, A, B, self.Ad[candidate], self.Bd[candidate], self.least)
-        if not usable.all():
-            self._refuse_unbounded_border(basis, index, candidate, b, corner, d, ~usable)
+        if not usable.all():  # x'Bx = 0 for e_j - W d: A must map it to zero, too
+            size = np.maximum(np.abs(corner), np.abs(b).max(axis=0, initial=0)) * ~usable
+            worst = int(np.argmax(size))
+            if size[worst] > self.slack * max(1.0, float(np.abs(basis.eigenvalues).max(initial=0))):
+                support = np.append(index, candidate[worst])
+                if self.A is self.A0:
+                    raise unbounded(support, np.append(-basis.W @ d[:, worst], 1.0), self.advice)
+                self._refuse_unbounded_on(support)
         return bordered_values(basis, b, corner, usable)
-
-    def _refuse_unbounded_border(
-        self, basis: PencilBasis, index: Index, candidate: Index, b: Array, corner: Array, d: Array,
-        null: Mask,
-    ) -> None:  # fmt: skip
-        """Where sigma is 0, e_j - W d has x'Bx = 0: A must map it to zero, too."""
-        size = np.maximum(np.abs(corner), np.abs(b).max(axis=0, initial=0)) * null
-        limit = self.slack * max(1.0, float(np.abs(basis.eigenvalues).max(initial=0)))
-        worst = int(np.argmax(size))
-        if size[worst] > limit:
-            support = np.append(index, candidate[worst])
-            if self.A is self.A0:
-                raise unbounded(support, np.append(-basis.W @ d[:, worst], 1.0), self.advice)
-            self._refuse_unbounded_on(support)
 
     def rounding(self, x: Solution) -> float:
         """Of the x'Ax that deflation has left."""
@@ -279,7 +272,7 @@ class Pencil:
     def bound(self) -> float | None:
         """The largest value of the whole pencil; None where that is not computed, or has no bound."""
         if len(self.active) > SUBMATRIX_ORDER:
-            return self._small_bound()
+            return None
         if not self._whitened:
             self._whitened, self._whiten = True, self._whitening()
         if self._whiten is None:
@@ -300,24 +293,6 @@ class Pencil:
         if np.abs(U[:, ~kept].T @ product).max(initial=0) > rounding * large:
             return None
         return whitening(mu, U, kept)
-
-    def _small_bound(self) -> float | None:
-        """Where A = G'NG has few rows and B = H'H + diag(ridge) too: the eigenvalues of N G inv(B) G'."""
-        A, B = self.A, self.B0
-        if A.factor is None or B.factor is None or B.ridge is None or is_sparse(B.factor):
-            return None
-        if A.ridge is not None or B.terms or len(B.factor) > SUBMATRIX_ORDER or not (B.ridge > 0).all():
-            return None
-        G = np.vstack([A.factor * A.unit, A.terms.left.T])[:, self.active]
-        N = np.eye(len(G))
-        N[len(A.factor) :, len(A.factor) :] = A.terms.middle
-        H = (B.factor * B.unit)[:, self.active]
-        R = (B.ridge * B.unit * B.unit)[self.active]
-        inner = np.linalg.solve(np.eye(len(H)) + (H / R) @ H.T, (H / R) @ G.T)
-        small = (G / R) @ G.T - (G / R) @ H.T @ inner
-        values, vectors = np.linalg.eigh((small + small.T) / 2)
-        root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-        return float(np.linalg.eigvalsh(root @ N @ root)[-1])
 
 
 def _row_parts(form: Form) -> Iterator[tuple[Index, Array]]:

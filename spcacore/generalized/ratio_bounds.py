@@ -7,7 +7,8 @@ most t + e/beta, beta the smallest eigenvalue of B. Where that tree does not end
 
 For any Y without diagonal, of magnitudes of at most rho, |x'Yx| <= rho (k - 1) x'x. So the ratio is at most
 lambda_1 of the pencil (A - Y + rho (k - 1) I, B), with B = I the relaxation of sparse principal components.
-Y is found for A - tB, and t lowered to the bound that it gives (Dinkelbach's iteration).
+Y is found for A - tB (solvers/shaped_relaxation), and t lowered to the bound that it gives (Dinkelbach's
+iteration).
 
 Canonical pairs are the pencil ([0 C; C' 0], [B_x 0; 0 B_y]) with k_x nonzeros of the one part and k_y of the
 other: a node that has all of a part leaves out the rest of it.
@@ -21,33 +22,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import (
-    CERTIFIED_CHECK,
     CERTIFIED_ITERATIONS,
     CERTIFIED_NODES,
     CERTIFIED_ORDER,
     CERTIFIED_ROUNDS,
-    CERTIFIED_STALL,
+    CERTIFIED_TOL,
     CERTIFIED_TREES,
 )
 from .._types import Array, Index
-from ..solvers.certificates import OptimalityBound
 from ..solvers.exact_tree import Node, Search
-from ..solvers.joint_bound import in_fantope, recomposed
-from ..solvers.solution import Solution
+from ..solvers.shaped_relaxation import solve_shaped
+from ..supports.admissible import Supports
 from .pencil import Pencil
 
-__all__ = ["pair_bounds", "pencil_bounds", "refuse_many", "smallest"]
+__all__ = ["pair_bounds", "pencil_bounds", "refuse_many"]
 
 
 def refuse_many(p: int) -> None:
     if p > CERTIFIED_ORDER:
         raise ValueError(f"a certificate takes at most {CERTIFIED_ORDER} variables, not {p}")
-
-
-def smallest(bounds: dict[str, float], unit: float) -> OptimalityBound:
-    bounds = {name: float(value * unit) for name, value in bounds.items()}
-    which = min(bounds, key=lambda name: bounds[name])
-    return OptimalityBound(bounds[which], which, bounds)
 
 
 def pencil_bounds(
@@ -100,23 +93,24 @@ def _bounds(
 
     out["spectral"] = largest(A)
     tree = _Tree(A, B, k, least, parts, support)
-    reached = tree.run(nodes)
+    tree.run(nodes, at_a_time=64)
     if not tree.open():
-        return out | {"search": reached}
+        return out | {"search": tree.upper()}
     out["relaxation"] = _relaxed(A, B, k, tree.value, out["spectral"], largest)
-    return out | {"search": _searched(tree, min(reached, out["relaxation"]), nodes)}
+    return out | {"search": _searched(tree, min(tree.upper(), out["relaxation"]), nodes)}
 
 
 def _relaxed(
     A: Array, B: Array, k: int, known: float, bound: float, largest: Callable[[Array], float]
 ) -> float:
     """Dinkelbach's iteration, from a ratio that is known and from bounds."""
-    level = known
+    p, level = len(A), known
     for _ in range(CERTIFIED_ROUNDS):
-        Y = _multiplier(A - level * B, k)
-        M = A - Y
-        M[np.diag_indices_from(M)] += (k - 1) * float(np.abs(Y).max())
-        new = largest(M)
+        M = A - level * B
+        shift = float(np.abs(M).max()) * np.eye(p)  # so that the tolerance is a share of the entries
+        limits = CERTIFIED_ITERATIONS, CERTIFIED_TOL, None
+        lowest = solve_shaped(M + shift, Supports.any_of(p, k), np.arange(p), k, 0.0, *limits)[-1]
+        new = largest(lowest - shift + level * B)
         if new < bound - 1e-4 * abs(bound):
             bound = level = new
         elif level == bound:
@@ -126,80 +120,13 @@ def _relaxed(
     return bound
 
 
-def _multiplier(A: Array, k: int) -> Array:
-    """Y without diagonal that makes lambda_1(A - Y) + (k - 1) max |y_ij| about as small as can be.
-
-    By alternating directions (Boyd et al. 2011) for max Tr(AP) over P >= 0, Tr P = 1, magnitudes off the
-    diagonal of at most k - 1 together.
-    """
-    scale = float(np.abs(A).max()) or 1.0
-    A = A / scale
-    tries = [np.zeros_like(A), _off(A)]
-    values = [_reached(A, Y, k) for Y in tries]
-    best, most = min(zip(tries, values, strict=True), key=lambda x: x[1])
-    W, U, tau = np.zeros_like(A), np.zeros_like(A), 0.5
-    least, stalled = np.inf, 0
-    for n_iter in range(1, CERTIFIED_ITERATIONS + 1):
-        eigenvalues, E = np.linalg.eigh(W - U + A / tau)
-        H = recomposed(E, in_fantope(eigenvalues, 1))
-        T, before = H + U, W
-        W = _shrunk(T, float(k - 1))
-        U = T - W
-        if n_iter % CERTIFIED_CHECK:
-            continue
-        Y = tau * _off(U)
-        value = _reached(A, Y, k)
-        if value < most:
-            best, most = Y, value
-        stalled = 0 if value < least * (1 - CERTIFIED_STALL) else stalled + 1
-        least = value if stalled == 0 else least
-        if stalled >= 4:
-            break
-        primal, dual = float(np.linalg.norm(H - W)), float(np.linalg.norm(W - before))
-        factor = 1.5 if primal > 4 * dual else 1 / 1.5 if dual > 4 * primal else 1.0
-        tau, U = tau * factor, U / factor
-    return scale * best
-
-
-def _reached(A: Array, Y: Array, k: int) -> float:
-    return float(np.linalg.eigvalsh(A - Y)[-1]) + (k - 1) * float(np.abs(Y).max())
-
-
-def _off(M: Array) -> Array:
-    """Without its diagonal."""
-    out: Array = M.copy()
-    np.fill_diagonal(out, 0)
-    return out
-
-
-def _shrunk(M: Array, limit: float) -> Array:
-    """The nearest matrix whose magnitudes off the diagonal sum to the limit, or less.
-
-    The level t is the root of a convex function that falls, found by Newton's method from the left.
-    """
-    size, t = np.abs(_off(M)), 0.0
-    for _ in range(50):
-        over = size > t
-        count = np.count_nonzero(over)
-        excess = float(size[over].sum()) - count * t - limit
-        if not excess > 1e-12 * limit or count == 0:
-            break
-        t += excess / count
-    out: Array = np.sign(M) * np.maximum(size - t, 0)
-    np.fill_diagonal(out, M.diagonal())
-    return out
-
-
 def _searched(tree: _Tree, bound: float, nodes: int) -> float:
     """By trees at ratios between the largest that is known and the bound."""
     best = bound
     for _ in range(CERTIFIED_TREES):
-        trial = (tree.value + best) / 2
-        other = tree.above(trial)
-        reached = other.run(nodes)
-        if other.value > tree.value:
-            tree.value = other.value
-        best = min(best, reached)
+        other = tree.above((tree.value + best) / 2)
+        other.run(nodes, at_a_time=64)
+        tree.value, best = max(tree.value, other.value), min(best, other.upper())
         if not best > tree.value + 1e-6 * abs(tree.value):
             break
     return best
@@ -213,21 +140,12 @@ class _Tree(Search):
         support: Index | None, floor: float = -np.inf,
     ):  # fmt: skip
         self.B, self.least, self.parts, self.floor = B, least, parts, floor
-        support = _first(A, B, k, parts) if support is None else np.asarray(support)
-        start = Solution(support, np.ones(len(support)), -np.inf, 0, True)
-        super().__init__(None, A, np.arange(len(A)), k, start, 0.0, plain=True)
+        super().__init__(A, k, _first(A, B, k, parts) if support is None else np.asarray(support))
         self.gain = float(1 / least)
 
     def above(self, floor: float) -> _Tree:
         """A tree that looks for ratios above that alone."""
         return _Tree(self.A, self.B, self.k, self.least, self.parts, self.index, floor)
-
-    def run(self, nodes: int) -> float:
-        """What no ratio exceeds, after up to so many nodes."""
-        done = 0
-        while self.open() and done < nodes:
-            done += self.step(min(64, nodes - done), _unlimited)
-        return self.upper()
 
     def _root_bound(self, check_limits: Callable[[], object]) -> float:
         return np.inf
@@ -284,7 +202,3 @@ def _first(A: Array, B: Array, k: int, parts: tuple[int, int, int] | None) -> In
         return np.sort(order[:k])
     first, kx, ky = parts
     return np.sort(np.concatenate([order[order < first][:kx], order[order >= first][:ky]]))
-
-
-def _unlimited(_: int) -> None:
-    pass

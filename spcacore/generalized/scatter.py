@@ -35,8 +35,8 @@ from ..operators.sparse import compressed
 from .pencil import Form
 
 __all__ = [
-    "LEAST", "BlockScatter", "ClassOffset", "DataScatter", "WithinMatrix", "WithinRows", "class_sizes",
-    "ledoit_wolf_shrinkage",
+    "LEAST", "BlockScatter", "ClassOffset", "DataScatter", "WithinMatrix", "WithinRows", "centered_rows",
+    "class_sizes", "ledoit_wolf_shrinkage",
 ]  # fmt: skip
 LEAST = 1e-6  # shrinkage, which leaves no direction without scatter
 
@@ -91,39 +91,52 @@ class DataScatter:
     def within(
         self, labels: Index, means: Array, factor: Array, weight: Array | None, between: Array
     ) -> WithinRows:
-        """Rows with weight less their class means, times the factors of their classes and roots of weights.
-
-        Where a sparse matrix stores all entries of a column in a class, the mean is subtracted from them, so
-        that one that is large beside the deviations costs no digits.
-        """
+        """Rows with weight less their class means, times factors of their classes and roots of weights."""
         X = self.X
         if weight is not None:
             kept = np.flatnonzero(labels >= 0)
             X, labels, weight = X[kept], labels[kept], weight[kept]
         multiple = factor[labels] if weight is None else factor[labels] * np.sqrt(weight)
-        multiple = multiple.astype(self.dtype)
-        if not is_sparse(X):
-            rows = np.multiply(X, self.dtype.type(self.unit), out=None if weight is None else X)
-            for j, mean in enumerate(means):
-                rows[labels == j] -= mean.astype(self.dtype)
-            rows *= multiple[:, None]
+        rows, offset = centered_rows(X, labels, means, multiple.astype(self.dtype), self.unit)
+        if offset is None:
             spread = _within_spread(np.einsum("ij,ij->j", rows, rows, dtype=np.float64), between)
             rows /= spread.astype(self.dtype)
             return WithinRows(rows, None, weight, spread)
-        from scipy.sparse import csr_array
-
-        c, p = means.shape
-        of_class = np.repeat(labels, np.diff(X.indptr))
-        place = of_class * p + X.indices[: len(of_class)]
-        full = np.bincount(place, minlength=c * p) == np.repeat(np.bincount(labels), p)
-        entries = X.data[: len(of_class)] * self.unit - np.where(full, means.ravel(), 0)[place]
-        entries *= np.repeat(multiple, np.diff(X.indptr))
-        rows = csr_array((entries.astype(self.dtype), X.indices[: len(of_class)], X.indptr), shape=X.shape)
-        offset = ClassOffset(labels, np.where(full.reshape(c, p), 0, means), multiple.astype(np.float64))
         squares = np.asarray(rows.multiply(rows).sum(axis=0, dtype=np.float64)).ravel()
         spread = _within_spread(squares - offset.terms() @ offset.means**2, between)
         rows.data /= spread[rows.indices].astype(self.dtype)
         return WithinRows(rows, replace(offset, means=offset.means / spread), weight, spread)
+
+
+def centered_rows(
+    X: Any, labels: Index, means: Array, multiple: AnyArray, unit: float = 1.0
+) -> tuple[Any, ClassOffset | None]:
+    """X times the unit, less the means of the classes of its rows, times their multiples.
+
+    With what is still to be subtracted, where rows are sparse.
+
+    Where a sparse matrix stores all entries of a column in a class, the mean is subtracted from them, so
+    that one that is large beside the deviations costs no digits. Others deviate by at least mean/sqrt(n).
+    """
+    dtype = multiple.dtype
+    if not is_sparse(X):
+        rows = np.multiply(X, dtype.type(unit), order="C")
+        for j, mean in enumerate(means):
+            rows[labels == j if len(means) > 1 else slice(None)] -= mean.astype(dtype)
+        rows *= multiple[:, None]
+        return rows, None
+    from scipy.sparse import csr_array
+
+    c, p = means.shape
+    of_class = np.repeat(labels, np.diff(X.indptr))
+    indices = X.indices[: len(of_class)]
+    place = of_class * p + indices
+    full = np.bincount(place, minlength=c * p) == np.repeat(np.bincount(labels, minlength=c), p)
+    entries = X.data[: len(of_class)] * unit - np.where(full, means.ravel(), 0)[place]
+    entries *= np.repeat(multiple, np.diff(X.indptr))
+    rows = csr_array((entries.astype(dtype), indices, X.indptr), shape=X.shape)
+    offset = np.where(full.reshape(c, p), 0, means)
+    return rows, ClassOffset(labels, offset, multiple.astype(np.float64))
 
 
 @record

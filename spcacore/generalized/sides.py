@@ -37,6 +37,7 @@ from ..operators.sparse import compressed
 from ..operators.transform import scores
 from ..supports.admissible import Supports
 from .pencil import Form
+from .scatter import centered_rows
 
 __all__ = [
     "BlockSide", "CrossCovariance", "Known", "Pair", "Side", "both_sides", "common_dtype", "correlation",
@@ -70,26 +71,24 @@ def correlation(a: Array, b: Array) -> float:
     return float(np.clip(a @ b / size, -1, 1)) if size > 0 else 0.0
 
 
-def speaking_of_y(call: Callable[[], Any]) -> Any:
-    """What is said of X is meant of Y."""
+def _in_words(call: Callable[[], Any], said: str, meant: str, count: int = 0) -> Any:
+    """With other words in the errors that are our own, not a source's."""
     try:
         return call()
     except (TypeError, ValueError) as error:
         if type(error) not in (TypeError, ValueError):
             raise
-        raise type(error)(re.sub(r"(?<!\.)\bX\b", "Y", str(error))) from None
+        raise type(error)(re.sub(said, meant, str(error), count=count)) from None
+
+
+def speaking_of_y(call: Callable[[], Any]) -> Any:
+    """What is said of X is meant of Y."""
+    return _in_words(call, r"(?<!\.)\bX\b", "Y")
 
 
 def named(side: str, call: Callable[[], Any]) -> Any:
     """What is said of options of the variables is meant of those of a side."""
-    try:
-        return call()
-    except (TypeError, ValueError) as error:
-        if type(error) not in (TypeError, ValueError):  # a source's own
-            raise
-        option = r"(?<!')\b(include|exclude|groups|signs)\b"
-        words = re.sub(option, rf"\1 of {side.upper()}", str(error), count=1)
-        raise type(error)(words) from None
+    return _in_words(call, r"(?<!')\b(include|exclude|groups|signs)\b", rf"\1 of {side.upper()}", 1)
 
 
 def names_of(X: Any) -> tuple[str, ...] | None:
@@ -145,9 +144,6 @@ class Side:
     Of weighted rows, Z - root offset' has those of positive weight, times their `root`, that of the weight,
     over sqrt(sum of the weights - 1).
 
-    Columns of a sparse matrix that store every entry are centered in place: with an offset, means that are
-    large beside the deviations would cost their digits.  Others deviate by at least mean/sqrt(n).
-
     `order` permutes the rows. Times `2**exponent`, columns are in the caller's units.
     """
 
@@ -172,25 +168,16 @@ class Side:
         if root is not None:
             kept = np.flatnonzero(root)
             root = root[kept]
-        if is_sparse(X):
-            Z = compressed(X).tocsr()
-            Z = (Z if kept is None else Z[kept]).astype(dtype)
-            full = np.bincount(Z.indices, minlength=problem.p) == Z.shape[0]
-            if full.any():
-                Z.data -= np.where(full, problem.mean, 0)[Z.indices]
-            Z = Z.multiply(weight).tocsr().astype(dtype)
-            if root is not None:
-                Z.data *= np.repeat(root, np.diff(Z.indptr)).astype(dtype)
-            offset = np.where(full, 0, problem.mean) * weight
-        else:
-            rows = real_array(X, "X", ndim=2)
-            Z = np.array(rows, order="C") if kept is None else np.take(rows, kept, axis=0)
-            with np.errstate(under="ignore"):
-                Z -= problem.mean
+        rows = compressed(X).tocsr() if is_sparse(X) else real_array(X, "X", ndim=2)
+        rows = rows if kept is None else rows[kept]
+        multiple = np.ones(rows.shape[0], dtype) if root is None else root.astype(dtype)
+        with np.errstate(under="ignore"):
+            Z, rest = centered_rows(rows, np.zeros(len(multiple), np.intp), problem.mean[None], multiple)
+            if rest is None:
                 Z *= weight.astype(dtype)
-                if root is not None:
-                    Z *= root[:, None].astype(dtype)
-            offset = None
+            else:
+                Z.data *= weight[Z.indices].astype(dtype)
+        offset = None if rest is None else rest.means[0] * weight
         return cls(
             Z, offset, root, None, problem.mean, problem.scale, problem.exponent // 2, name,
             problem.supports,

@@ -14,6 +14,7 @@ import numpy as np
 from .. import _core
 from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, SPAN
 from .._types import AnyArray, Array
+from .scaling import beyond_range
 
 __all__ = [
     "append_orthonormal", "column_span", "fix_sign", "inner_products", "inverse_root", "orthogonal_part",
@@ -127,7 +128,7 @@ def inner_products(A: Array, B: Array | None = None) -> Array:
 
 def tall_product(M: Array, R: Array) -> Array:
     """M R of finite numbers, in Fortran order."""
-    return _core.dense(M, False, None, None, 1.0, 1.0).forward_block(np.asfortranarray(R))
+    return _core.dense(M, False).forward_block(np.asfortranarray(R))
 
 
 # ---- polar factors ----------------------------------------------------------------------------------
@@ -140,7 +141,7 @@ def polar_factor(M: Array, factor: Array | None = None) -> Array:
     (s_1/s_r)^2, where that is little.
     """
     if M.size > POLAR_ENTRIES:
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        with beyond_range():
             G = inner_products(M)
             G = G if factor is None else factor @ G @ factor
         if np.isfinite(G).all():

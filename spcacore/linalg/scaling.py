@@ -1,4 +1,4 @@
-"""Powers of two that bring entries near 1: to multiply by them rounds nothing."""
+"""Powers of two that bring entries near 1: to multiply by them rounds nothing. What leaves the range."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ import numpy as np
 from .._types import AnyArray, Array
 
 __all__ = [
-    "even_exponent", "exponent_above", "exponent_of", "largest_magnitude", "power_of_two_scale",
-    "power_of_two_scales",
+    "beyond_range", "even_exponent", "exponent_above", "exponent_of", "largest_magnitude",
+    "power_of_two_scale", "power_of_two_scales",
 ]  # fmt: skip
+
+
+def beyond_range() -> np.errstate:
+    """For numbers that may leave the number range: what becomes of them is seen to afterwards."""
+    return np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
 def power_of_two_scale(largest: float, dtype: Any = np.float64) -> float:

@@ -353,7 +353,7 @@ def compare(
     variances = {
         name: tuple(operator_variances(problem, v, name) for v in V) for name in VARIANCE_DEFINITIONS
     }
-    total = None if problem.diagonal is None else float(problem.diagonal.sum())
+    total = None if problem.diagonal is None else problem.trace
     ratios = None
     if total is not None and total > 0:
         ratios = {name: tuple(v / total for v in values) for name, values in variances.items()}

@@ -11,30 +11,29 @@ from numpy.typing import ArrayLike
 
 from .._asked import as_method, sparsity_asked
 from .._limits import ACROSS_EXCESS
-from .._types import AnyArray, Array, Deflation, Index, Kind, Mask, MethodName, OperatorLike, Switch, Weights
+from .._types import Array, Deflation, Index, Kind, Mask, MethodName, OperatorLike, Switch, Weights
 from .._validation import integer
 from ..choice import Choice, Explained, Total
 from ..methods import Method
 from ..operators.gram import formed, is_rounding, shares_when_asked
 from ..operators.inputs import as_fitted
-from ..operators.problem import Problem, Screening, warn_out_of_range
+from ..operators.problem import Problem, Screening
 from ..operators.transform import fitted_scores
 from ..progress import Callback, check_callback
 from ..readable import WhenAsked
-from ..results import LoadingsResult
 from ..solvers.base import hook_of_component
 from ..solvers.solution import Solution, Tally
 from ..solvers.table import SOLVERS
 from .across import bounds_together
 from .alternation import check_sparsities, make_solver, prepare, problem_of, refine_all, search
 from .request import Request
-from .variance import DEFINITIONS, operator_variances
+from .variance import DEFINITIONS, VariancesResult, operator_variances
 
 __all__ = ["SparsePCAResult", "components_result", "extend", "sparse_pca"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SparsePCAResult(LoadingsResult):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SparsePCAResult(VariancesResult):
     """Sparse principal components, in the order in which they were found.
 
     Attributes
@@ -99,20 +98,9 @@ class SparsePCAResult(LoadingsResult):
     True
     """
 
-    loadings: AnyArray
-    explained_variance: Array
-    explained_variance_ratio: Array | None
-    total_variance: float | None
-    cardinality: Index
-    mean: AnyArray | None
-    scale: AnyArray | None
     n_iter: Index
     converged: Mask
-    method: str
     deflation: str
-    kind: str
-    n_samples: int | None
-    names: tuple[str, ...] | None
     screening: Screening
     options: Request = field(repr=False)
     upper_bound: Array | None = None
@@ -120,7 +108,6 @@ class SparsePCAResult(LoadingsResult):
     dense_ratio: Any = WhenAsked()  # noqa: RUF009 - a descriptor
     joint_bound: float | None = None
     joint_gap: float | None = None
-    scores: AnyArray | None = None
     missing_entries: int = 0
     n_starts: Index | None = None
     n_ends: Index | None = None
@@ -399,10 +386,6 @@ def components_result(
     variances = operator_variances(problem, V, definition)
     if problem.data is not None and any(is_rounding(problem, variance) for variance in variances):
         variances = operator_variances(problem.data, V, definition)
-    ratio = None
-    if problem.diagonal is not None:
-        total = float(problem.diagonal.sum())
-        ratio = variances / total if total > 0 else variances
     upper_bound = gap = joint_bound = joint_gap = None
     proved = found[0].upper_bound if found and request.together else None
     if found and (request.certify == "jointly" or (proved and method == "branch_and_bound")):
@@ -417,24 +400,17 @@ def components_result(
         bounds = np.array([f.upper_bound for f in found])
         upper_bound = np.asarray(problem.in_units(bounds))
         gap = 1 - np.array([f.objective for f in found]) / bounds
-    in_units = np.asarray(problem.in_units(variances))
-    if not quiet:
-        warn_out_of_range(variances, in_units)
-    return SparsePCAResult(
-        loadings=V,
-        explained_variance=in_units,
-        explained_variance_ratio=ratio,
-        total_variance=problem.total_variance,
-        cardinality=np.array([np.count_nonzero(v) for v in V.T], np.intp),
-        mean=problem.mean,
-        scale=problem.scale,
+    in_units = np.asarray(problem.in_units(variances)) if quiet else problem.reported(variances)
+    return SparsePCAResult.of(
+        problem,
+        V,
+        variances,
+        in_units,
         n_iter=np.array([f.n_iter for f in found], np.intp),
         converged=np.array([f.converged for f in found], np.bool_),
         method=method,
         deflation=request.constraint or request.removal,
         kind=request.kind,
-        n_samples=problem.n_samples,
-        names=problem.names,
         screening=screening,
         options=request,
         upper_bound=upper_bound,

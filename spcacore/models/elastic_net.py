@@ -17,7 +17,7 @@ from .. import _core
 from .._limits import ALTERNATIONS, LARGEST_RIDGE, REFINED_ORDER, ROUND_RISE
 from .._messages import convergence, counted, warn
 from .._records import record
-from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
+from .._types import Array, Kind, OperatorLike, Switch, Weights
 from .._validation import (
     LARGEST,
     Hook,
@@ -30,24 +30,24 @@ from .._validation import (
 )
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
+from ..linalg.scaling import beyond_range
 from ..operators.gram import cheap_dense_shares, leading_vectors
 from ..operators.inputs import as_problem
-from ..operators.problem import Problem, of_matrix, usual_cardinality, warn_out_of_range
+from ..operators.problem import Problem, of_matrix, usual_cardinality
 from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
-from ..results import LoadingsResult
 from ..solvers.base import shared_parameters
 from ..supports.admissible import knowledge
 from .joint_search import as_matrix, in_turn
 from .net_steps import ElasticNets, Space, Thresholds, Wanted, space_of
 from .refinement import refined_from
-from .variance import operator_variances
+from .variance import VariancesResult, operator_variances
 
 __all__ = ["SPCAResult", "elastic_nets", "spca"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SPCAResult(LoadingsResult):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SPCAResult(VariancesResult):
     """Sparse principal components by elastic nets, from `spca`.
 
     Attributes
@@ -88,25 +88,13 @@ class SPCAResult(LoadingsResult):
     ([5, 5], [0.53, 0.41])
     """
 
-    loadings: AnyArray
-    explained_variance: Array
-    explained_variance_ratio: Array | None
     adjusted_variance: Array
-    total_variance: float | None
-    cardinality: Index
     penalty: Array
     ridge: float
     objective: Array
-    mean: AnyArray | None
-    scale: AnyArray | None
     n_iter: int
     converged: bool
-    method: str
-    kind: str
-    n_samples: int | None
-    names: tuple[str, ...] | None
     dense_ratio: Array | None = None
-    scores: AnyArray | None = None
     missing_entries: int = 0
 
     def _facts(self) -> list[str]:
@@ -289,7 +277,7 @@ def _alternated(
     iterations, would go on to do so.
     """
     monotone = ridge == math.inf or all(w.limit == problem.p for w in nets.wanted)
-    trace = 0.0 if ridge == math.inf or problem.diagonal is None else float(problem.diagonal.sum())
+    trace = 0.0 if ridge == math.inf or problem.diagonal is None else problem.trace
     objective: list[float] = []
     C, best, most, unit_B = space.begin(V), None, -math.inf, np.zeros_like(V)
     supports: deque[bytes] = deque(maxlen=ALTERNATIONS)  # since the last gain
@@ -321,7 +309,7 @@ def _alternated(
 
 def _explained(B: Array, unit_B: Array, inner: Array) -> float:
     """What loadings explain together, from B'GB."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+    with beyond_range():
         by = 1 / np.linalg.norm(B, axis=0)
         inside = np.where(np.isfinite(by), inner * by * by[:, None], 0)
     inside = np.where(np.isfinite(inside), inside, 0)
@@ -374,14 +362,14 @@ def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[W
 
 def _to_operator_units(problem: Problem, value: float) -> float:
     """A number in the units of X'X, in those of the operator's covariance; clipped to the range."""
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         inside = np.ldexp(value, -problem.exponent) / problem.degrees
     return float(min(inside, np.finfo(float).max / 4))
 
 
 def _from_operator_units(problem: Problem, value: Any) -> Any:
     """The inverse; inf or 0 out of range."""
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         return problem.in_units(np.asarray(value) * problem.degrees)
 
 
@@ -395,7 +383,7 @@ def _ridge(problem: Problem, ridge: Any, counted: bool) -> float:
         return math.inf
     if problem.diagonal is None:
         raise ValueError("ridge must be given: an operator does not provide the mean of the diagonal of X'X")
-    return 1e-6 * float(problem.diagonal.sum()) / p
+    return 1e-6 * problem.trace / p
 
 
 def _start(problem: Problem, r: int, start: Any) -> Array:
@@ -408,7 +396,6 @@ def _start(problem: Problem, r: int, start: Any) -> Array:
 
 def _result(problem: Problem, found: _Found, ridge: float, kind: str, given: Any) -> SPCAResult:
     B, objective, converged = found.B, found.objective, found.converged
-    dtype = problem.operator.dtype
     signed = problem.supports.signs is not None
     loadings = (B if signed else np.stack([fix_sign(b) for b in B.T], axis=1)) + 0.0  # no zero with a sign
     empty = np.flatnonzero(~loadings.any(axis=0))
@@ -419,27 +406,19 @@ def _result(problem: Problem, found: _Found, ridge: float, kind: str, given: Any
     elif not converged:
         warn(f"not converged in {counted(len(objective), 'iteration')}")
     variances = [operator_variances(problem, loadings, how) for how in ("cumulative", "adjusted")]
-    total = None if problem.diagonal is None else float(problem.diagonal.sum())
-    explained = problem.in_units(variances[0])
-    warn_out_of_range(variances[0], explained)
-    return SPCAResult(
-        loadings=loadings.astype(dtype),
-        explained_variance=explained,
-        explained_variance_ratio=None if total is None else variances[0] / total,
+    return SPCAResult.of(
+        problem,
+        loadings,
+        variances[0],
+        problem.reported(variances[0]),
         adjusted_variance=problem.in_units(variances[1]),
-        total_variance=problem.total_variance,
-        cardinality=np.count_nonzero(loadings, axis=0),
         penalty=_from_operator_units(problem, 2 * found.levels),
         ridge=float(_from_operator_units(problem, ridge) if given is None else given),
         objective=_from_operator_units(problem, objective),
-        mean=problem.mean,
-        scale=problem.scale,
         n_iter=len(objective),
         converged=converged,
         method="spca",
         kind=kind,
-        n_samples=problem.n_samples,
-        names=problem.names,
         dense_ratio=cheap_dense_shares(problem, loadings.shape[1]),
         missing_entries=problem.missing_entries,
     )

@@ -1,7 +1,7 @@
 """The kernel matrix of all pairs of rows: its tiles, and its leading eigenvectors once doubly centered.
 
-Square tiles of its lower triangle are computed, each by a matrix product and a function applied in place:
-once, into an n x n array for LAPACK or Lanczos, or again for each product of a block Lanczos method.
+Square tiles of its lower triangle are computed, each by a matrix product and a function applied in place,
+into an n x n array for LAPACK or Lanczos.
 """
 
 from __future__ import annotations
@@ -11,30 +11,27 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack, qr
+from scipy.linalg import lapack
 
 from .. import _core
 from .._limits import (
     COPIED_ENTRIES,
     FLOAT32_HALF_NORM,
-    HELD_TILES,
     KERNEL_TOL,
-    LANCZOS_PASSES,
     LAPACK_ORDER,
     SYMMETRY,
     TILE_ROWS,
 )
-from .._messages import warn
 from .._records import record
 from .._types import AnyArray, Array
 from .._validation import check_shape, is_sparse, real_array
 from ..linalg.eigen import interruptible, leading_eigenpairs
-from ..linalg.scaling import exponent_above
+from ..linalg.scaling import beyond_range, exponent_above
 from ..linalg.threads import Report, in_threads
 
 __all__ = [
     "Kernel", "KernelFunction", "KernelMatrix", "Rows", "Vector", "blocks", "expanded", "large",
-    "largest_magnitude", "leading", "preimages", "signed", "tiles", "tolerance",
+    "largest_magnitude", "leading", "preimages", "signed", "tiles",
 ]  # fmt: skip
 
 KernelFunction = Callable[[Any, Any], Any]
@@ -118,7 +115,7 @@ class Kernel:
         return matrix
 
     def _half_squared_norms(self, matrix: Any) -> AnyArray:
-        with np.errstate(over="ignore"):
+        with beyond_range():
             if self.sparse:
                 return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel() / 2
             return np.einsum("ij,ij->i", matrix, matrix) / 2
@@ -131,7 +128,7 @@ class Kernel:
         A, B = a.matrix[i], b.matrix[j]
         dtype = np.result_type(A.dtype, B.dtype)
         values = out if dtype == out.dtype or callable(self.function) else np.empty(out.shape, dtype)
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        with beyond_range():
             if callable(self.function):
                 values = real_array(self.function(A, B), "kernel(A, B)", ndim=2, shape=out.shape)
             elif self.sparse:
@@ -192,7 +189,7 @@ def expanded(kernel: Kernel, samples: Rows, X: Any, mean: AnyArray, coefficients
             j = slice(t, min(samples.n, t + TILE_ROWS))
             tile = buffer[: rows.n, : j.stop - t]
             kernel.tile(rows, slice(0, rows.n), samples, j, tile)
-            with np.errstate(over="ignore", invalid="ignore"):  # raised below
+            with beyond_range():  # raised below
                 tile -= mean[j]
                 out[part] += tile @ coefficients[j]
     if not np.isfinite(out).all():
@@ -211,7 +208,6 @@ class KernelMatrix:
         self, kernel: Kernel, rows: Rows, n: int, dtype: np.dtype, weight: Array | None = None
     ) -> None:
         self.kernel, self.rows, self.n, self.dtype, self.weight = kernel, rows, n, dtype, weight
-        self.held: AnyArray | None = None
         self.mean, self.center = np.zeros(n), 0.0  # of columns, and of these
         self.exponent = 0
         self.largest = 1.0
@@ -226,31 +222,6 @@ class KernelMatrix:
         """Eigenvalues up to this size may be rounding errors."""
         return 100 * float(np.finfo(self.dtype).eps) * max(first, math.sqrt(self.n) * self.largest)
 
-    def _uncentered_tiles(self) -> Iterator[tuple[slice, slice, AnyArray]]:
-        """Each tile, in the array `held` or in a buffer."""
-        serial = callable(self.kernel.function) or self.kernel.sparse  # the GIL, or unsafe
-        threads = 1 if serial or self.n <= TILE_ROWS else _core.shares_loops()
-        width = threads if self.held is None else threads * HELD_TILES
-        places = list(tiles(self.n))
-        buffers = np.empty((0 if self.held is not None else width, TILE_ROWS, TILE_ROWS), self.dtype)
-        for first in range(0, len(places), width):
-            some = places[first : first + width]
-            if self.held is not None:
-                filled = [self.held[place] for place in some]
-            else:
-                filled = [
-                    b[: i.stop - i.start, : j.stop - j.start]
-                    for b, (i, j) in zip(buffers, some, strict=False)
-                ]
-            in_threads(self._fill, list(zip(some, filled, strict=True)), threads)
-            for (i, j), tile in zip(some, filled, strict=True):
-                yield i, j, tile
-
-    def _fill(self, where: tuple[tuple[slice, slice], AnyArray], report: Report) -> None:
-        (i, j), tile = where
-        report()
-        self.kernel.tile(self.rows, i, self.rows, j, tile)
-
     def _center(self, tile: AnyArray, i: slice, j: slice) -> None:
         """tile_ab -= mean_a + mean_b - mean of means."""
         tile -= self.mean[j].astype(self.dtype)
@@ -261,16 +232,15 @@ class KernelMatrix:
         if self.exponent:
             tile *= 2.0**-self.exponent
 
-    def _measure(self) -> float:
-        """One pass over the tiles: sets means and exponent, checks symmetry, returns the centered trace."""
+    def _measure(self, K: AnyArray) -> None:
+        """Set means and exponent, and check symmetry."""
         n, function = self.n, self.kernel.function
-        total, trace, largest, asymmetry = np.zeros(n), 0.0, 0.0, 0.0
-        for i, j, tile in self._uncentered_tiles():
-            with np.errstate(over="ignore", invalid="ignore"):
+        total, largest, asymmetry = np.zeros(n), 0.0, 0.0
+        for i, j in tiles(n):
+            tile = K[i, j]
+            with beyond_range():
                 total[i] += self._sums(tile, j)
-                if i == j:
-                    trace += float(self._sums(tile.diagonal()[None], i)[0])
-                else:
+                if i != j:
                     total[j] += self._sums(tile.T, i)
                 if function != "rbf":
                     largest = max(largest, largest_magnitude(tile))
@@ -291,7 +261,6 @@ class KernelMatrix:
             self.largest = math.ldexp(largest, -self.exponent)
         if self.weight is not None:
             self.largest *= float(self.weight.max())
-        return math.ldexp(trace - float(self._sums(self.mean[None], slice(None))[0]), -self.exponent)
 
     def _sums(self, tile: AnyArray, columns: slice) -> Array:
         """Of the rows, each column as often as its weight says."""
@@ -299,33 +268,22 @@ class KernelMatrix:
             return tile.sum(axis=1, dtype=np.float64)
         return np.asarray(tile @ self.weight[columns])
 
-    def held_components(self, r: int, dense: bool, seed: int) -> tuple[Vector, Vector, float, str]:
-        """The r largest eigenvalues, their vectors, the trace and the solver, of a matrix in memory."""
-        n = self.n
-        K = self.held = np.empty((n, n), self.dtype)
-        self._measure()
-        for i, j in tiles(n):
+    def components(self, r: int, dense: bool, seed: int) -> tuple[Vector, Vector, float, str]:
+        """The r largest eigenvalues, their vectors, the trace and the solver."""
+        K = np.empty((self.n, self.n), self.dtype)
+
+        def fill(where: tuple[slice, slice], report: Report) -> None:
+            report()
+            self.kernel.tile(self.rows, where[0], self.rows, where[1], K[where])
+
+        serial = callable(self.kernel.function) or self.kernel.sparse  # the GIL, or unsafe
+        in_threads(fill, list(tiles(self.n)), 1 if serial else _core.shares_loops())
+        self._measure(K)
+        for i, j in tiles(self.n):
             self._center(K[i, j], i, j)
-        self.held = None
         trace = float(K.diagonal().sum(dtype=np.float64))
         values, U, solver = leading(K, r, dense, seed)
         return values, U, trace, solver
-
-    def streamed_components(self, r: int, seed: int) -> tuple[Vector, Vector, float]:
-        """Eigenvalues, vectors and trace by block Lanczos; each product computes the tiles again."""
-        trace = self._measure()
-        values, U = _block_lanczos(self._product, self.n, r, tolerance(self.dtype), seed)
-        return values, U, trace
-
-    def _product(self, V: Array) -> Array:
-        V = V.astype(self.dtype, copy=False)
-        out = np.zeros(V.shape)
-        for i, j, tile in self._uncentered_tiles():
-            self._center(tile, i, j)
-            out[i] += tile @ V[j]
-            if i != j:
-                out[j] += tile.T @ V[i]
-        return out
 
 
 def leading(K: AnyArray, r: int, dense: bool, seed: int) -> tuple[Vector, Vector, str]:
@@ -340,72 +298,17 @@ def leading(K: AnyArray, r: int, dense: bool, seed: int) -> tuple[Vector, Vector
         K.shape, dtype=np.float64,
         matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), K.dtype)).astype(float),
     )  # fmt: skip
+    start = np.random.default_rng(seed).standard_normal(len(K))
     values, U, by_lanczos = leading_eigenpairs(
-        K, r, None if dense else symmetric, v0=_centered_start(len(K), 1, seed)[:, 0],
-        tol=tolerance(K.dtype), maxiter=max(30, len(K) // 15),
+        K, r, None if dense else symmetric, v0=start - start.mean(), tol=KERNEL_TOL.of(K.dtype),
+        maxiter=max(30, len(K) // 15),
     )  # fmt: skip
     return values, U, "lanczos" if by_lanczos else "lapack"
-
-
-def tolerance(dtype: np.dtype) -> float:
-    """Of the residual of an eigenvector, relative to the largest eigenvalue."""
-    return KERNEL_TOL.of(dtype)
 
 
 def large(size: int, r: int) -> bool:
     """Whether Lanczos takes less time than LAPACK."""
     return size > LAPACK_ORDER and r <= size // 10
-
-
-def _centered_start(n: int, width: int, seed: int) -> Array:
-    V = np.random.default_rng(seed).standard_normal((n, width))
-    return V - V.mean(axis=0)
-
-
-def _block_lanczos(
-    product: Callable[[Array], Array], n: int, r: int, tol: float, seed: int
-) -> tuple[Array, Array]:
-    """The r largest eigenvalues and their vectors from few products with many columns.
-
-    Block Lanczos with full orthogonalization, restarted with the leading half of the Ritz vectors
-    (K. Wu and H. Simon 2000, SIAM J. Matrix Anal. Appl. 22, for a single vector).
-    """
-    width = min(n - 1, max(16, 2 * r))
-    capacity = min(n, 8 * width) + width
-    Q, W, T = np.empty((n, capacity)), np.empty((n, capacity)), np.zeros((capacity, capacity))
-    V = np.linalg.qr(_centered_start(n, width, seed))[0]
-    k = 0
-    for _ in range(LANCZOS_PASSES):
-        new = slice(k, k + V.shape[1])
-        Q[:, new], W[:, new] = V, product(V)
-        k = new.stop
-        T[:k, new] = Q[:, :k].T @ W[:, new]
-        T[new, :k] = T[:k, new].T
-        values, S = np.linalg.eigh(T[:k, :k])
-        values, S = values[::-1], S[:, ::-1]
-        residual = W[:, :k] @ S[:, :r] - Q[:, :k] @ (S[:, :r] * values[:r])
-        scale = float(np.abs(values).max())
-        if k >= r and np.linalg.norm(residual, axis=0).max() <= tol * scale:
-            break
-        V = _new_directions(W[:, new], Q[:, :k], scale)
-        if V.shape[1] == 0 or k == n:
-            break
-        if k + V.shape[1] > capacity:
-            half = max(r, capacity // 2 - width)
-            Q[:, :half], W[:, :half] = Q[:, :k] @ S[:, :half], W[:, :k] @ S[:, :half]
-            T[:half, :half], k = np.diag(values[:half]), half
-    else:
-        warn(f"not converged in {LANCZOS_PASSES} products")
-    return values[:r], Q[:, :k] @ S[:, :r]
-
-
-def _new_directions(block: Array, Q: Array, scale: float) -> Array:
-    """An orthonormal basis of the part of the block that is orthogonal to Q."""
-    V = block - Q @ (Q.T @ block)
-    V, R, _ = qr(V, mode="economic", pivoting=True)
-    V = V[:, np.abs(R.diagonal()) > 1e-12 * scale]
-    V = V - Q @ (Q.T @ V)
-    return np.linalg.qr(V)[0]
 
 
 # ---- pre-images ---------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from .._limits import (
 )  # fmt: skip
 from .._types import AnyArray, Array, Index
 from .._validation import Hook
+from ..linalg.scaling import beyond_range
 from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem, of_matrix
@@ -168,7 +169,7 @@ def searched(
     for check in range(JOINT_CHECKS):
         A, given = np.ascontiguousarray(problem.operator.submatrix(among)), _inside(among, start)
         best, most = given, 0.0
-        supports = problem.supports.of_variables(among)
+        supports = problem.supports.on(among)
         for attempt in range(1 if check else attempts):
             starts = _starts(problem, _rounded(A), supports, sizes, given, seed + attempt, constraint)
             search = JointSearch(_rounded(A), supports, sizes, starts, seed + 1009 * attempt, constraint)
@@ -261,7 +262,7 @@ def _rounded(A: Array) -> Array:
     steps. The values of what it finds are those of A.
     """
     unit = np.exp2(np.frexp(np.abs(A.diagonal()))[1] // 2)
-    with np.errstate(under="ignore", divide="ignore", invalid="ignore", over="ignore"):
+    with beyond_range():
         unit = np.multiply.outer(unit, unit) * 2.0**-JOINT_BITS
         return np.where(unit > np.finfo(float).tiny, np.round(A / unit) * unit, A)
 
@@ -273,7 +274,7 @@ def ascended(
     among = _promising(problem, [x for start in starts for x in start], max(sizes))
     inside = [_inside(among, start) for start in starts]
     A = np.ascontiguousarray(problem.operator.submatrix(among))
-    supports = problem.supports.of_variables(among)
+    supports = problem.supports.on(among)
     ((most, best),) = _Population(A, supports, sizes, inside, 0, True).best(1)
     if not all(len(index) for index, _ in best):
         return starts[0], 0.0

@@ -37,7 +37,7 @@ from .._validation import (
     positive,
     require_memory,
 )
-from ..linalg.scaling import exponent_above
+from ..linalg.scaling import beyond_range, exponent_above
 from ..operators.blocks import naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.problem import warn_out_of_range
@@ -295,11 +295,10 @@ def kernel_pca(
         Positive. Makes `inverse_transform` possible, at the cost of a second n x n system. Known as `alpha`
         in kernel ridge regression. Default: no such system is solved.
     solver : {"lapack", "lanczos"}, optional
-        Default: "lapack" for at most 500 samples or more than n / 10 components, if the matrix fits the
-        memory limit. If Lanczos does not converge on a matrix in memory, LAPACK takes over.
+        Default: "lapack" for at most 500 samples or more than n / 10 components. If Lanczos does not
+        converge, LAPACK takes over.
     memory_limit : float, optional
-        Bytes of the largest kernel matrix kept in memory. A larger one is computed again, tile by tile, for
-        each product of a block Lanczos method. Default: 2^31.
+        Bytes that the kernel matrix may have, default 2^31. More samples need `random_features`.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0: components are the same as if each row were repeated
         that often, but `coefficients` has one row for all of them. The sum must be above 1. `scores` has a
@@ -364,17 +363,16 @@ def kernel_pca(
     n = data.shape[0]
     weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), n)
     r = _check_components(n_components, n, weight=weight)
+    if ridge is not None and name == "precomputed":
+        raise ValueError("ridge needs data: a precomputed kernel has no pre-images")
     size = n * n * data.dtype.itemsize
-    _check_size(size, limit, name, solver, ridge)
+    if size > limit:
+        raise ValueError(f"the kernel matrix has {size} bytes, and memory_limit is {limit:g}{instead}")
     options = _with_defaults(name, options, data, seed, weight)
     k = _build_kernel(name, options, data)
     matrix = KernelMatrix(k, k.rows(data), n, data.dtype, weight)
-    if size <= limit:
-        dense = solver == "lapack" if solver is not None else not large(n, r)
-        values, U, trace, used = matrix.held_components(r, dense, seed)
-    else:
-        values, U, trace = matrix.streamed_components(r, seed)
-        used = "lanczos"
+    dense = solver == "lapack" if solver is not None else not large(n, r)
+    values, U, trace, used = matrix.components(r, dense, seed)
     _check_rank(values, matrix.noise(values[0]))
     scores, coefficients, eigenvalues, mean = _in_units(k, matrix, values, U, data)
     warn_out_of_range(values, eigenvalues)
@@ -447,15 +445,6 @@ def _check_components(n_components: Any, n: int, most: int | None = None, weight
     return integer(n_components, "n_components", 1, n - 1 if most is None else min(n - 1, most))
 
 
-def _check_size(size: int, limit: float, name: Any, solver: Any, ridge: Any) -> None:
-    if ridge is not None and name == "precomputed":
-        raise ValueError("ridge needs data: a precomputed kernel has no pre-images")
-    if size > limit:
-        for what, wanted in (("ridge", ridge is not None), ("solver='lapack'", solver == "lapack")):
-            if wanted:
-                raise ValueError(f"{what} needs a matrix of {size} bytes, and memory_limit is {limit:g}")
-
-
 def _check_rank(values: Array, noise: float) -> None:
     rank = int(np.count_nonzero(values > noise))
     if rank == 0:
@@ -485,7 +474,7 @@ def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any
     if name in ("linear", "rbf"):
         shift = column_means(data)
     if sparse and shift is not None:  # made dense only where the mean hides the distances
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             square, spread = (shift * factor) ** 2, 1.0  # the squared distance that rows are told apart by
             if name == "linear":
                 scaled = data.astype(np.float64) * factor
@@ -510,7 +499,7 @@ def _in_units(
     n, weight, half = matrix.n, matrix.weight, matrix.half_exponent
     root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]
     U = signed(np.divide(U, root, out=np.zeros_like(U), where=root > 0))
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         scores = (U * np.ldexp(np.sqrt(values), half)).astype(data.dtype)
         coefficients = (U * root * root * np.ldexp(1 / np.sqrt(values), half - matrix.exponent)).astype(
             data.dtype

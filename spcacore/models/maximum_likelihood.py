@@ -20,6 +20,7 @@ from .._types import AnyArray, Array, Index, Mask
 from .._validation import Hook, is_operator, is_sparse, real_array, refuse_not_finite
 from ..linalg.eigen import interruptible, largest_eigenpairs, leading_eigenpairs, products_of
 from ..linalg.orthogonal import inner_products, tall_product
+from ..linalg.scaling import beyond_range
 from ..operators.problem import Problem
 from ..progress import Progress
 
@@ -89,7 +90,7 @@ def log_density(W: Array, axes: Array, variances: Array, noise: float, log_scale
             values, U = linalg.eigh(W[observed] @ W[observed].T)
         t = y @ U
         determinant = np.log(values).sum()
-        with np.errstate(over="ignore", under="ignore"):  # for rows far from the mean
+        with beyond_range():  # for rows far from the mean
             square = ((t / np.sqrt(values)) ** 2).sum(axis=1)
             if U.shape[1] < y.shape[1]:
                 determinant += (y.shape[1] - U.shape[1]) * math.log(noise)

@@ -8,7 +8,6 @@ the derivative of the log determinant.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +18,6 @@ from scipy import linalg
 from .. import _core
 from .._labels import symmetric
 from .._limits import (
-    BAND_LEAST,
-    BAND_SHARE,
-    BANDED_LEAST,
     GRADIENT_RESIDUAL,
     GRADIENT_STEPS,
     PRIOR_SHIFT,
@@ -41,7 +37,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "Banded", "Diagonal", "Isotropic", "PriorMatrix", "Sparse", "Spectral", "as_prior",
+    "Diagonal", "Isotropic", "PriorMatrix", "Sparse", "Spectral", "as_prior",
     "grid_laplacian", "refuse_negative",
 ]  # fmt: skip
 
@@ -135,80 +131,6 @@ class Spectral:
         return self.matrix[S]
 
 
-class Banded:
-    """L of a narrow band in some order, as diagonal blocks of the width of the band and those beside them.
-
-    With K = a I + L, blocks K_i and C_i = K_(i+1),i, and D_1 = K_1, D_(i+1) = K_(i+1) - C_i D_i^-1 C_i':
-    log det K is the sum of those of D_i. The diagonal blocks of the inverse are, from the last, S = D^-1 and
-    S_i = D_i^-1 + G_i'S_(i+1)G_i, G_i = C_i D_i^-1.
-    """
-
-    def __init__(self, matrix: Any, order: Index, width: int) -> None:
-        self.matrix, self.p = matrix, matrix.shape[0]
-        self.order = order
-        inside = matrix[order][:, order].tocsr()
-        cuts = [*range(0, self.p, width), self.p]
-        self.parts: list[slice] = [slice(*ends) for ends in itertools.pairwise(cuts)]
-        self.blocks: list[Any] = [inside[part, part].toarray() for part in self.parts]
-        self.beside = [inside[after, part].toarray() for part, after in itertools.pairwise(self.parts)]
-        self.known: tuple[float, list[Any], list[Array]] | None = None
-
-    @classmethod
-    def of(cls, matrix: Any) -> Banded | None:
-        """None where the band is not narrow."""
-        from scipy.sparse.csgraph import reverse_cuthill_mckee
-
-        order = reverse_cuthill_mckee(matrix, symmetric_mode=True)
-        place = np.empty(len(order), np.intp)
-        place[order] = np.arange(len(order))
-        entries = matrix.tocoo()
-        width = int(np.abs(place[entries.row] - place[entries.col]).max(initial=0))
-        return cls(matrix, order, max(width, BAND_LEAST)) if width * BAND_SHARE <= matrix.shape[0] else None
-
-    def _factored(self, a: float) -> tuple[list[Any], list[Array]]:
-        """Cholesky factors of D_i, and G_i."""
-        if self.known is None or self.known[0] != a:
-            factors: list[Any] = []
-            gains: list[Array] = []
-            for i, block in enumerate(self.blocks):
-                D = block + a * np.eye(len(block))
-                if i > 0:
-                    D -= gains[-1] @ self.beside[i - 1].T
-                factors.append(linalg.cho_factor(D, lower=True, check_finite=False))
-                if i < len(self.beside):
-                    gains.append(linalg.cho_solve(factors[-1], self.beside[i].T, check_finite=False).T)
-            self.known = a, factors, gains
-        return self.known[1:]
-
-    def solve(self, a: float, V: Array, guess: Array | None = None) -> Array:
-        factors, gains = self._factored(a)
-        Y = V[self.order]
-        for i, gain in enumerate(gains):
-            Y[self.parts[i + 1]] -= gain @ Y[self.parts[i]]
-        for i in reversed(range(len(factors))):
-            Y[self.parts[i]] = linalg.cho_solve(factors[i], Y[self.parts[i]], check_finite=False)
-            if i < len(gains):
-                Y[self.parts[i]] -= gains[i].T @ Y[self.parts[i + 1]]
-        X = np.empty_like(Y)
-        X[self.order] = Y
-        return X
-
-    def product(self, v: Array) -> Array:
-        return self.matrix @ v
-
-    def trace(self, a: float) -> float:
-        factors, gains = self._factored(a)
-        total, S = 0.0, np.zeros((0, 0))
-        for i in reversed(range(len(factors))):
-            inverse = linalg.cho_solve(factors[i], np.eye(len(factors[i][0])), check_finite=False)
-            S = inverse + gains[i].T @ S @ gains[i] if i < len(gains) else inverse
-            total += float(np.trace(S))
-        return total
-
-    def logdet(self, a: float) -> float:
-        return 2 * float(sum(np.log(np.diag(L)).sum() for L, _ in self._factored(a)[0]))
-
-
 @record
 class Sparse:
     """L sparse; trace f(L) is about `weights @ f(nodes)`."""
@@ -267,10 +189,8 @@ class Sparse:
     def logdet(self, a: float) -> float:
         return float(self.weights @ np.log(a + self.nodes))
 
-    def restricted(self, index: Index) -> Spectral | Banded:
-        part = self.matrix[index][:, index].tocsr()
-        banded = Banded.of(part) if len(index) > BANDED_LEAST else None
-        return Spectral.of(part.toarray()) if banded is None else banded
+    def restricted(self, index: Index) -> Spectral:
+        return Spectral.of(self.matrix[index][:, index].toarray())
 
     def rows(self, S: Index) -> Array:
         return np.asarray(self.matrix[S].toarray())
@@ -280,7 +200,7 @@ class Sparse:
         return np.sort(_core.prior_support(*self.pattern, self.matrix.data, r, a, k))
 
 
-PriorMatrix = Isotropic | Spectral | Sparse  # of all variables; Banded is of a support alone
+PriorMatrix = Isotropic | Spectral | Sparse
 
 
 def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -33,10 +33,11 @@ from .._validation import (
     refuse_not_finite,
     refuse_products,
 )
-from ..operators.block_tasks import as_kernel_input
+from ..linalg.scaling import beyond_range
+from ..operators.block_tasks import as_kernel_input, finite
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
-from ..operators.problem import Problem, warn_out_of_range
+from ..operators.problem import Problem
 from ..operators.sparse import compressed
 from ..progress import Callback, check_callback
 from ..results import LoadingsResult, to_data_units
@@ -354,7 +355,7 @@ class PPCAResult(LoadingsResult):
 def _of_block(
     block: Any, result: PPCAResult, method: str, tail: tuple[int, ...], dtype: np.dtype[Any]
 ) -> AnyArray:
-    X = as_kernel_input(block)
+    X = finite(block) if result.method == "given span" else as_kernel_input(block)
     if np.isinf(X.data if is_sparse(X) else X).any():
         raise ValueError("X has entries that are infinite")
     return getattr(result, method)(X) if X.shape[0] else np.empty((0, *tail), dtype)
@@ -494,7 +495,7 @@ def total_variance(problem: Problem) -> float:
         raise ValueError("X must have entries: the noise needs the total variance")
     if not problem.diagonal.any():
         raise ValueError("X has no variance: all variables are constant")
-    return float(problem.diagonal.sum())
+    return problem.trace
 
 
 def _log_likelihood(problem: Problem, values: Array, noise: float, n: float, ddof: int) -> float:
@@ -526,18 +527,17 @@ def _result(
     """The result from orthonormal directions, and variances in the operator's units."""
     p, r = U.shape
     U = U * np.where(U[np.abs(U).argmax(axis=0), np.arange(r)] < 0, -1, 1)
-    with np.errstate(under="ignore", over="ignore"):
+    with beyond_range():
         W = U * np.sqrt(np.maximum(values - noise, 0))
         loadings = np.ldexp(W, problem.exponent // 2).astype(problem.operator.dtype)
-    explained, s2 = np.asarray(problem.in_units(values)), float(problem.in_units(noise))
-    warn_out_of_range(np.append(values, noise), np.append(explained, s2))
+    *explained, s2 = problem.reported(np.append(values, noise)).tolist()
     free = p * r - r * (r - 1) // 2 + (r < p) + (p if center else 0)
     result = PPCAResult(
         loadings=loadings,
         noise_variance=s2,
         mean=mean,
         scale=problem.scale,
-        explained_variance=explained,
+        explained_variance=np.array(explained),
         log_likelihood=likelihood,
         bic=None if likelihood is None or n is None else -2 * likelihood + math.log(n) * free,
         n_parameters=free,
@@ -551,6 +551,6 @@ def _result(
     if problem.n_samples is None or is_row_blocks(X):
         return result
     rows = (np.ldexp(part, -(problem.exponent // 2)) for part in result._rows(X))
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         means = np.concatenate([posterior(W, values, noise, part)[0] for part in rows])
     return replace(result, scores=means.astype(np.result_type(loadings, np.float32)))

@@ -34,7 +34,7 @@ from .._validation import (
     real_array,
     refuse_not_finite,
 )
-from ..linalg.scaling import exponent_above
+from ..linalg.scaling import beyond_range, exponent_above
 from ..operators.block_tasks import finite
 from ..operators.blocks import naming_not_finite
 from ..operators.partition import row_blocks
@@ -366,7 +366,7 @@ def drawn_features(
         shift = column_means(sample, weight)
         if sigma is None:
             sigma = median_distance(sample, 0, weight)
-    with np.errstate(over="ignore"):
+    with beyond_range():
         weights = rng.standard_normal((p, m)) / sigma
     if not np.isfinite(weights).all():
         raise ValueError(f"bandwidth is too small: {sigma:g}")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
-from .._messages import counted, warn
-from .._types import AnyArray, Array, Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
+from .._messages import convergence, counted, warn
+from .._types import AnyArray, Array, Index, Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
 from .._validation import (
     Hook,
     check_bool,
@@ -23,20 +24,104 @@ from .._validation import (
     several,
 )
 from ..linalg.orthogonal import inner_products, inverse_root, orthonormal, polar_factor
-from ..operators.degrees import degree_problem, row_shift
+from ..operators.degrees import degree_problem, degree_weight, row_shift
 from ..operators.gram import cheap_dense_shares, leading_vectors, negligible
 from ..operators.inputs import as_problem
-from ..operators.problem import Problem, warn_out_of_range
+from ..operators.problem import Problem
 from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
+from ..results import LoadingsResult
 from ..solvers.base import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
-from .rotated_result import RotatedResult
 
-__all__ = ["prs", "sca", "sca_path", "sma"]
+__all__ = ["RotatedResult", "prs", "sca", "sca_path", "sma"]
 
 _ROTATIONS = ("varimax", "l1", "none")
 _THRESHOLDS = ("soft", "hard")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RotatedResult(LoadingsResult):
+    """Sparse loadings of a rotated basis, from `sca` or `sma`.
+
+    `transform` gives the weighted sums of the variables of each row; for `sma` these are not Z. `reconstruct`
+    is the projection onto the loadings. With ``scale="degree"``, `transform` first divides each row by the
+    square root of its sum plus `row_shift`, and `reconstruct` returns rows that are divided in this way.
+
+    Attributes
+    ----------
+    loadings : ndarray of shape (p, r)
+        The thresholded loadings; columns are not of unit length.
+    scores : ndarray of shape (n, r) or None
+        For `sca`: the centered and scaled data times the loadings; None for a covariance, and for rows in
+        blocks. For `sma`: the sparse matrix Z.
+    pve : ndarray of shape (r,)
+        Proportion of the variance explained: cumulative, after each loading.
+    n_iter : int
+    converged : bool
+    method : {"sca", "sma"}
+    missing_entries : int
+        How many entries of X were NaN.
+    names : tuple of str or None
+        Names of the variables, if the input had any.
+    middle : ndarray of shape (r, r) or None
+        For `sma`: B = Z'XY.
+    mean, scale : ndarray of shape (p,) or None
+        What was subtracted from each column, and what then divided it. None if not applied.
+    total_variance : float
+        Trace of the covariance matrix of the centered and scaled data.
+    row_shift : float or None
+        tau of ``scale="degree"``.
+    dense_ratio : ndarray of shape (r,) or None
+        As in `SparsePCAResult`.
+    kind : {"data", "covariance"}
+
+    Examples
+    --------
+    >>> import spcacore
+    >>> X, planted = spcacore.datasets.make_spiked(100, 50, cardinality=5, rng=0)
+    >>> result = spcacore.sca(X, 2, l1_bound=4)
+    >>> result.scores.shape, result.pve.round(1).tolist()
+    ((100, 2), [0.5, 0.9])
+    """
+
+    loadings: AnyArray
+    scores: AnyArray | None
+    pve: Array
+    n_iter: int
+    converged: bool
+    method: str
+    names: tuple[str, ...] | None
+    middle: Array | None = None
+    mean: AnyArray | None = None
+    scale: AnyArray | None = None
+    total_variance: float = 0.0
+    row_shift: float | None = None
+    dense_ratio: Array | None = None
+    kind: str = "data"
+    missing_entries: int = 0
+
+    @property
+    def cardinality(self) -> Index:
+        """Number of nonzeros of each loading, (r,)."""
+        return np.count_nonzero(self.loadings, axis=0)
+
+    @property
+    def explained_variance_ratio(self) -> Array:
+        """What each component adds to `pve`, (r,)."""
+        return np.diff(self.pve, prepend=0.0)
+
+    @property
+    def explained_variance(self) -> Array:
+        """Additional variance of each component given the earlier ones, (r,), as in `SparsePCAResult`."""
+        return self.explained_variance_ratio * self.total_variance
+
+    def _row_weight(self, X: Any) -> AnyArray | None:
+        return None if self.row_shift is None else degree_weight(X, self.row_shift)
+
+    def _facts(self) -> list[str]:
+        share = f"{100 * float(self.pve[-1]):.1f} % of the variance explained"
+        return [f"method={self.method!r}", *self._sizes(), share, convergence(self.converged, self.n_iter)]
 
 
 def prs(
@@ -85,12 +170,10 @@ def prs(
     a = real_array(M, "M", ndim=2)
     if a.shape[0] < a.shape[1]:
         raise ValueError(f"M must have at least as many rows as columns, not shape {a.shape}")
-    bound = number(l1_bound, "l1_bound", np.finfo(float).tiny)
-    check_choice(rotation, "rotation", _ROTATIONS)
-    check_choice(threshold, "threshold", _THRESHOLDS)
+    shrink = _Shrinkage(rotation, threshold, number(l1_bound, "l1_bound", np.finfo(float).tiny))
     with np.errstate(under="ignore"):  # by a power of two, since LAPACK would round
         M = np.ldexp(a.astype(np.float64), -int(np.frexp(np.abs(a).max())[1]))
-    return _Shrinkage(rotation, threshold, bound)(M).astype(a.dtype)
+    return shrink(M).astype(a.dtype)
 
 
 @shared_parameters
@@ -178,19 +261,10 @@ def sca(
     >>> [sorted(abs(y).argsort()[-10:].tolist()) for y in result.loadings.T]
     [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]]
     """
-    if center is None:
-        center = not isinstance(scale, str)
-    problem = _problem(X, kind, center, scale, sample_weight, missing=True)
-    r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
-    shrink = _Shrinkage(
-        check_choice(rotation, "rotation", _ROTATIONS),
-        check_choice(threshold, "threshold", _THRESHOLDS),
-        bound,
-    )
-    max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
-    hook = check_callback(callback)
-    Y = leading_vectors(problem, r) if start is None else _check_start(problem, r, start)
-    return _sca(X, problem, Y, shrink, max_iter, tol, hook)
+    return _sca(
+        X, n_components, {"l1_bound": l1_bound}, rotation, threshold, max_iter, tol, callback, start,
+        kind=kind, center=center, scale=scale, sample_weight=sample_weight,
+    )[0]  # fmt: skip
 
 
 def sca_path(
@@ -241,38 +315,43 @@ def sca_path(
     ...     int((result.loadings != 0).sum()) for result in path)
     True
     """
-    if center is None:
-        center = not isinstance(scale, str)
-    problem = _problem(X, kind, center, scale, sample_weight, missing=True)
-    bounds = []
+    bounds = {}
     for i, bound in enumerate(several(l1_bounds, "l1_bounds")):
-        r, checked = _check(
-            problem, n_components, number(bound, f"l1_bounds[{i}]", 0), f"l1_bounds[{i}]", problem.p
-        )
-        bounds.append(checked)
-    check_choice(rotation, "rotation", _ROTATIONS)
-    check_choice(threshold, "threshold", _THRESHOLDS)
-    max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
-    hook = check_callback(callback)
-    Y = leading_vectors(problem, r)
-    results: dict[int, RotatedResult] = {}
-    for i in sorted(range(len(bounds)), key=lambda i: -bounds[i]):
-        shrink = _Shrinkage(rotation, threshold, bounds[i], rotated=bool(results))
-        results[i] = _sca(X, problem, Y, shrink, max_iter, tol, hook)
-        loadings = results[i].loadings.astype(np.float64, order="F")
-        if loadings.any(axis=0).all():
-            Y = loadings
-    return [results[i] for i in range(len(bounds))]
+        name = f"l1_bounds[{i}]"
+        bounds[name] = number(bound, name, 0)
+    return _sca(
+        X, n_components, bounds, rotation, threshold, max_iter, tol, callback,
+        kind=kind, center=center, scale=scale, sample_weight=sample_weight,
+    )  # fmt: skip
 
 
 def _sca(
-    X: Any,
-    problem: Problem,
-    Y: Array,
-    shrink: _Shrinkage,
-    max_iter: int,
-    tol: float,
-    hook: Hook | None,
+    X: Any, n_components: Any, bounds: dict[str, Any], rotation: Any, threshold: Any, max_iter: Any, tol: Any,
+    callback: Any, start: Any = None, **treatment: Any,
+) -> list[RotatedResult]:  # fmt: skip
+    """The results for all bounds, in their order; they are found from the largest to the smallest."""
+    if treatment["center"] is None:
+        treatment["center"] = not isinstance(treatment["scale"], str)
+    problem = _problem(X, **treatment, missing=True, form=True)
+    shrinks = []
+    for name, given in bounds.items():
+        r, bound = _check(problem, n_components, given, name, problem.p)
+        shrinks.append(_Shrinkage(rotation, threshold, bound))
+    max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
+    hook = check_callback(callback)
+    Y = leading_vectors(problem, r) if start is None else _check_start(problem, r, start)
+    results: dict[int, RotatedResult] = {}
+    for i in sorted(range(len(shrinks)), key=lambda i: -shrinks[i].bound):
+        shrinks[i].rotated = bool(results)
+        results[i] = _sca_from(X, problem, Y, shrinks[i], max_iter, tol, hook)
+        loadings = results[i].loadings.astype(np.float64, order="F")
+        if loadings.any(axis=0).all():
+            Y = loadings
+    return [results[i] for i in range(len(shrinks))]
+
+
+def _sca_from(
+    X: Any, problem: Problem, Y: Array, shrink: _Shrinkage, max_iter: int, tol: float, hook: Hook | None
 ) -> RotatedResult:
     op = problem.operator
 
@@ -283,27 +362,26 @@ def _sca(
         Y = shrink(AY, inverse_root(inner_products(Y, AY)))
         return _turned(Y, before)
 
-    n_iter, converged = _iterate(step, Y.shape[1], max_iter, tol, hook)
+    ended = _iterate(step, Y.shape[1], max_iter, tol, hook)
     variances = np.einsum("ij,ij->j", Y, op.apply_block(Y))
     order = np.argsort(-variances, kind="stable")
     Y = (Y * np.where(np.einsum("ij,ij,ij->j", Y, Y, Y) < 0, -1, 1))[:, order]
-    loadings = (Y + 0.0).astype(op.dtype)  # no zero with a sign
+    return _result(problem, "sca", Y, fitted_scores(X, problem, (Y + 0.0).astype(op.dtype)), ended)
+
+
+def _result(
+    problem: Problem, method: str, Y: Array, scores: AnyArray | None, ended: tuple[int, bool],
+    middle: Array | None = None,
+) -> RotatedResult:  # fmt: skip
     return RotatedResult(
-        loadings=loadings,
-        scores=fitted_scores(X, problem, loadings),
-        pve=_pve(problem, Y),
-        n_iter=n_iter,
-        converged=converged,
-        method="sca",
-        names=problem.names,
-        mean=problem.mean,
-        scale=problem.scale,
-        total_variance=problem.total_variance or 0.0,
-        row_shift=row_shift(problem),
+        loadings=(Y + 0.0).astype(problem.operator.dtype),  # no zero with a sign
+        scores=scores, pve=_pve(problem, Y), n_iter=ended[0], converged=ended[1], method=method,
+        names=problem.names, middle=middle, mean=problem.mean, scale=problem.scale,
+        total_variance=problem.total_variance or 0.0, row_shift=row_shift(problem),
         dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
         kind="covariance" if problem.n_samples is None else "data",
         missing_entries=problem.missing_entries,
-    )
+    )  # fmt: skip
 
 
 def sma(
@@ -365,8 +443,6 @@ def sma(
     r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
     n = problem.n_samples or 0
     _, sample_bound = _check(problem, n_components, sample_l1_bound, "sample_l1_bound", n)
-    check_choice(rotation, "rotation", _ROTATIONS)
-    check_choice(threshold, "threshold", _THRESHOLDS)
     shrink, shrink_samples = (_Shrinkage(rotation, threshold, limit) for limit in (bound, sample_bound))
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
     hook = check_callback(callback)
@@ -380,16 +456,11 @@ def sma(
         Y = shrink(op.backward_block(Z).astype(np.float64, copy=False))
         return max(_turned(Y, before[0]), _turned(Z, before[1]))
 
-    n_iter, converged = _iterate(step, Y.shape[1], max_iter, tol, hook)
+    ended = _iterate(step, Y.shape[1], max_iter, tol, hook)
     Y, Z, B = _ordered(Y, Z, Z.T @ op.forward_block(Y))
     with np.errstate(under="ignore"):
         B = B * math.ldexp(1.0, problem.exponent // 2)
-    return RotatedResult(
-        loadings=(Y + 0.0).astype(op.dtype), scores=(Z + 0.0).astype(op.dtype), pve=_pve(problem, Y),
-        n_iter=n_iter, converged=converged, method="sma", names=problem.names, middle=B,
-        mean=problem.mean, scale=problem.scale, total_variance=problem.total_variance or 0.0,
-        row_shift=row_shift(problem), dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
-    )  # fmt: skip
+    return _result(problem, "sma", Y, (Z + 0.0).astype(op.dtype), ended, B)
 
 
 def _iterate(
@@ -420,17 +491,13 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
 
 
 def _problem(
-    X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None, missing: bool = False,
-    form: bool = True,
-) -> Problem:  # fmt: skip
+    X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None, **options: Any
+) -> Problem:
     if has_only_products(X):
         raise TypeError("X must be an array or a sparse matrix; the total variance of an operator is unknown")
     if not isinstance(scale, str):
-        problem = as_problem(
-            X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=missing, form=form
-        )
-        assert problem.diagonal is not None
-        warn_out_of_range(problem.diagonal.sum(), problem.total_variance)
+        problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, **options)
+        problem.reported(problem.trace)
         return problem
     check_choice(kind, "kind", ("data", "covariance"))
     if scale != "degree":
@@ -462,9 +529,10 @@ def _check_start(problem: Problem, r: int, start: Any) -> Array:
 class _Shrinkage:
     """Polar factor, rotation and threshold; the search for the level starts from that of the call before."""
 
-    def __init__(self, rotation: str, threshold: str, bound: float, rotated: bool = False):
-        self.rotation, self.threshold, self.bound = rotation, threshold, bound
-        self.rotated = rotated  # whether the input of the next call comes from a rotation
+    def __init__(self, rotation: Any, threshold: Any, bound: float):
+        self.rotation = check_choice(rotation, "rotation", _ROTATIONS)
+        self.threshold, self.bound = check_choice(threshold, "threshold", _THRESHOLDS), bound
+        self.rotated = False  # whether the input of the next call comes from a rotation
         self.level = 0.0
 
     def __call__(self, M: Array, factor: Array | None = None) -> Array:
@@ -520,5 +588,4 @@ def _pve(problem: Problem, Y: Array) -> Array:
     norm = np.linalg.norm(Y, axis=0)
     Q = np.asfortranarray(orthonormal(Y / np.where(norm > 0, norm, 1)))
     variances = np.einsum("ij,ij->j", Q, problem.operator.apply_block(Q))
-    assert problem.diagonal is not None
-    return np.cumsum(variances) / float(problem.diagonal.sum())
+    return np.cumsum(variances) / problem.trace

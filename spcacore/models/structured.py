@@ -43,28 +43,27 @@ from .._validation import (
 from ..choice import Choice, Prior
 from ..linalg.orthogonal import column_span
 from ..operators.inputs import as_fitted, as_problem, in_order
-from ..operators.problem import Problem, usual_cardinality, warn_out_of_range
+from ..operators.problem import Problem, usual_cardinality
 from ..operators.transform import scores
 from ..progress import Callback, check_callback
-from ..results import LoadingsResult
 from ..solvers.base import shared_parameters
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
-from .priors import Banded, PriorMatrix, as_prior
+from .priors import as_prior
 from .probabilistic import samples_of, total_variance
 from .under_prior import fit_at_once, fit_in_turn
-from .variance import operator_variances
+from .variance import VariancesResult, operator_variances
 from .variational import Component, Residual, Search, regressors
 
-__all__ = ["StructuredPCAResult", "checked_prior", "oppca", "soppca"]
+__all__ = ["StructuredPCAResult", "oppca", "soppca"]
 
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 _OF_OPPCA = ("orthogonal", "naive", "joint")
 
 
 @shared_parameters
-@dataclass(frozen=True, eq=False, repr=False)
-class StructuredPCAResult(LoadingsResult):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class StructuredPCAResult(VariancesResult):
     """Components with their posteriors, from `oppca` or `soppca`.
 
     `transform` gives scores, and `reconstruct` the sum of `means` weighted by scores.
@@ -113,28 +112,17 @@ class StructuredPCAResult(LoadingsResult):
     ((30, 2), (100, 2))
     """
 
-    loadings: AnyArray
     means: Array
     posterior_precision: Array
     posterior_trace: Array
-    scores: AnyArray | None
     noise_variance: float
     noise_variances: Array
-    explained_variance: Array
-    explained_variance_ratio: Array
-    total_variance: float
     free_energy: tuple[Array, ...]
     gain: Array
-    cardinality: Index
     n_iter: Index
     converged: Mask
-    method: str
     deflation: str
-    mean: AnyArray | None
-    scale: AnyArray | None
-    kind: str
     n_samples: int
-    names: tuple[str, ...] | None
     options: dict[str, Any] = field(repr=False)
 
     def transform(self, X: MatrixLike) -> AnyArray:
@@ -184,27 +172,16 @@ class StructuredPCAResult(LoadingsResult):
         p = len(self.loadings)
         support = np.arange(p) if self.method == "oppca" else np.flatnonzero(self.means[:, t])
         chosen = support if index is None else [integer(j, "index", 0, p - 1) for j in index]
-        wanted = np.array(chosen, np.intp)
         prior, unit = as_prior(self.options["prior"], p, self.names, self.options["seed"])
-        Q = np.zeros((p, 0))
-        if t > 0 and (self.deflation == "constrained" or (prior.p == p and self._constrained)):
-            Q = linalg.qr(self.means[:, :t], mode="economic")[0][support]
-            Q = column_span(Q)
-        else:
-            Q = Q[support]
-        inner: PriorMatrix | Banded = prior if len(support) == p else prior.restricted(support)
+        inner = prior if len(support) == p else prior.restricted(support)
         a = float(self.posterior_precision[t] / unit)
-        position = {int(j): i for i, j in enumerate(support)}
-        inside = [i for i, j in enumerate(wanted) if int(j) in position]
-        rows = [position[int(wanted[i])] for i in inside]
-        E = np.zeros((len(support), len(inside)))
-        E[rows, np.arange(len(inside))] = 1
+        E = np.equal.outer(support, chosen).astype(np.float64)
         columns = inner.solve(a, E)
-        if Q.shape[1]:
+        if t > 0 and (self.deflation == "constrained" or self._constrained):
+            Q = column_span(linalg.qr(self.means[:, :t], mode="economic")[0][support])
             Y = inner.solve(a, Q)
             columns -= Y @ np.linalg.solve(Q.T @ Y, Y.T @ E)
-        out = np.zeros((len(wanted), len(wanted)))
-        out[np.ix_(inside, inside)] = columns[rows] / unit
+        out = E.T @ columns / unit
         return (out + out.T) / 2
 
     @property
@@ -326,10 +303,9 @@ def oppca(
     >>> [round(float(bump @ v / np.linalg.norm(bump)), 2) for v in (smooth.loadings[:, 0], plain.loadings[:, 0])]
     [0.94, 0.66]
     """  # noqa: E501
-    options = checked_prior(prior) | {"max_iter": max_iter, "tol": tol, "center": center}
-    options |= {"scale": scale, "n_samples": n_samples}
-    options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _OF_OPPCA)
+    options = _checked(prior, max_iter=max_iter, tol=tol, center=center, scale=scale, n_samples=n_samples)
+    options["sample_weight"] = sample_weight
     return _fit(X, n_components, None, "oppca", deflation, kind, options, [], callback)
 
 
@@ -394,21 +370,20 @@ def soppca(
     >>> bool(((result.loadings != 0) == (planted != 0)).all())
     True
     """
-    options = checked_prior(prior) | {"max_iter": max_iter, "tol": tol, "center": center}
-    options |= {"scale": scale, "n_samples": n_samples}
-    options["sample_weight"] = sample_weight
     check_choice(deflation, "deflation", _DEFLATIONS)
-    known = {"choice": knowledge(choice)}
-    if known["choice"].get("signs") is not None:
+    options = _checked(prior, max_iter=max_iter, tol=tol, center=center, scale=scale, n_samples=n_samples)
+    options |= {"sample_weight": sample_weight, "choice": knowledge(choice)}
+    if options["choice"].get("signs") is not None:
         raise ValueError("signs cannot be combined with soppca, whose posteriors are normal")
-    return _fit(X, n_components, cardinality, "soppca", deflation, kind, options | known, [], callback)
+    return _fit(X, n_components, cardinality, "soppca", deflation, kind, options, [], callback)
 
 
-def checked_prior(prior: Any) -> dict[str, Any]:
-    """The prior, and a number in place of its source of random numbers, which further components repeat."""
+def _checked(prior: Any, **options: Any) -> dict[str, Any]:
+    """Options, the prior among them, and a number in place of its source of random numbers, which further
+    components repeat."""
     if prior is not None and not isinstance(prior, Prior):
         raise TypeError(f"prior must be Prior(covariance=...) or Prior(precision=...), not {prior!r:.60}")
-    return {"prior": prior, "seed": as_seed(None if prior is None else prior.rng)}
+    return options | {"prior": prior, "seed": as_seed(None if prior is None else prior.rng)}
 
 
 # ---- several components -----------------------------------------------------------------------------
@@ -481,33 +456,26 @@ def _result(
         means[:, t] = c.m
         loadings[:, t] = (c.m / np.linalg.norm(c.m)).astype(op.dtype)
     variances = operator_variances(problem, loadings.astype(np.float64), "cumulative")
-    assert problem.diagonal is not None
-    explained, total = np.asarray(problem.in_units(variances)), float(problem.total_variance or 0.0)
-    warn_out_of_range(variances, explained)
     noises = np.array([float(problem.in_units(c.noise)) for c in components])
-    result = StructuredPCAResult(
-        loadings=loadings,
+    total = problem.total_variance or 0.0
+    result = StructuredPCAResult.of(
+        problem,
+        loadings,
+        variances,
+        problem.reported(variances),
         means=means,
         posterior_precision=np.array([c.a for c in components]),
         posterior_trace=np.array([c.trace for c in components]),
-        scores=None,
         noise_variance=float(noises[-1] if r else total * (n - 1) / (n * problem.n_variables)),
         noise_variances=noises,
-        explained_variance=explained,
-        explained_variance_ratio=variances / float(problem.diagonal.sum()),
-        total_variance=total,
         free_energy=tuple(c.free_energy for c in components),
         gain=np.array([c.gain for c in components]),
-        cardinality=np.array([np.count_nonzero(v) for v in loadings.T], np.intp),
-        mean=problem.mean,
-        scale=problem.scale,
         n_iter=np.array([len(c.free_energy) for c in components], np.intp),
         converged=np.array([c.converged for c in components], np.bool_),
         method=method,
         deflation=deflation,
         kind=kind,
         n_samples=int(n) if problem.n_samples is None else problem.n_samples,
-        names=problem.names,
         options=options,
     )
     return result if op.symmetric_form else replace(result, scores=result._weights(X))

@@ -76,9 +76,8 @@ class _JointModel:
     """The density of T, in the basis of the eigenvectors of L where these are known."""
 
     def __init__(self, problem: Problem, n: float, prior: PriorMatrix) -> None:
-        assert problem.diagonal is not None
         self.op, self.n, self.entries = problem.operator, n, n * problem.n_variables
-        self.square = float(problem.diagonal.sum()) * (n - 1)  # of T
+        self.square = problem.trace * (n - 1)  # of T
         self.U = prior.U if isinstance(prior, Spectral) else None
         self.prior = Diagonal(prior.theta) if isinstance(prior, Spectral) else prior
         self.constant = self.prior.logdet(0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -19,7 +19,7 @@ from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
 from ..operators.gram import cheap_dense_shares
 from ..operators.inputs import as_problem
-from ..operators.problem import Problem, warn_out_of_range
+from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..operators.transform import fitted_scores
 from ..readable import as_result, loadings_in
@@ -33,6 +33,7 @@ __all__ = [
     "Additional",
     "GivenLoadings",
     "TotalShare",
+    "VariancesResult",
     "checked_loadings",
     "explained_variance",
     "from_loadings",
@@ -121,14 +122,10 @@ def explained_variance(
     if check_bool(ratio, "ratio"):
         if problem.diagonal is None:
             raise ValueError("ratio=True needs the total variance, which an operator does not provide")
-        total = float(problem.diagonal.sum())
-        if not total > 0:
+        if not problem.trace > 0:
             raise ValueError("ratio=True needs a positive total variance")
-        return operator_variances(problem, V, definition, given) / total
-    inside = operator_variances(problem, V, definition, given)
-    variances = problem.in_units(inside)
-    warn_out_of_range(inside, variances)
-    return variances
+        return operator_variances(problem, V, definition, given) / problem.trace
+    return problem.reported(operator_variances(problem, V, definition, given))
 
 
 def checked_loadings(
@@ -224,9 +221,8 @@ class TotalShare:
     """Whether the components found explain a share of the total variance."""
 
     def __init__(self, problem: Problem, definition: str, share: float):
-        assert problem.diagonal is not None
         self.additional, self.share = Additional(problem.operator, definition), share
-        self.total, self.explained = float(problem.diagonal.sum()), 0.0
+        self.total, self.explained = problem.trace, 0.0
 
     @classmethod
     def of(cls, problem: Problem, objective: str, share: float | None) -> TotalShare | None:
@@ -331,8 +327,40 @@ def renormalize(
 # ---- loadings of any other program, with what they explain of X -----------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class GivenLoadings(LoadingsResult):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class VariancesResult(LoadingsResult):
+    """Loadings of unit length, with what they explain of X and how X was read."""
+
+    loadings: AnyArray
+    explained_variance: Array
+    explained_variance_ratio: Array | None
+    total_variance: float | None
+    cardinality: Index
+    mean: AnyArray | None
+    scale: AnyArray | None
+    kind: str
+    n_samples: int | None
+    names: tuple[str, ...] | None
+    method: str
+    scores: AnyArray | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, V: Array, inside: Array, explained: Array, **more: Any) -> Self:
+        """Of loadings that explain so much, in the operator's units and in the caller's."""
+        ratio = None
+        if problem.diagonal is not None:
+            ratio = inside / problem.trace if problem.trace > 0 else inside
+        common = {
+            "loadings": V.astype(problem.operator.dtype), "explained_variance": explained,
+            "explained_variance_ratio": ratio, "total_variance": problem.total_variance,
+            "cardinality": np.count_nonzero(V, axis=0), "mean": problem.mean, "scale": problem.scale,
+            "n_samples": problem.n_samples, "names": problem.names,
+        }  # fmt: skip
+        return cls(**common | more)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GivenLoadings(VariancesResult):
     """Loadings of another program and the variance that they explain, from `from_loadings`.
 
     Attributes
@@ -355,19 +383,7 @@ class GivenLoadings(LoadingsResult):
     ('planted', [5, 5], (100, 2))
     """
 
-    loadings: AnyArray
-    mean: AnyArray | None
-    scale: AnyArray | None
-    explained_variance: Array
-    explained_variance_ratio: Array | None
-    total_variance: float | None
-    cardinality: Index
-    kind: str
-    n_samples: int | None
-    names: tuple[str, ...] | None
-    method: str
     dense_ratio: Array | None
-    scores: AnyArray | None = None
 
 
 def from_loadings(
@@ -446,18 +462,9 @@ def from_loadings(
     own = _names_of(loadings) if own is None else own
     V = V[:, None] if V.ndim == 1 else V
     variances = operator_variances(problem, V, "cumulative")
-    in_units = np.asarray(problem.in_units(variances))
-    warn_out_of_range(variances, in_units)
-    ratio = None
-    if problem.diagonal is not None:
-        total = float(problem.diagonal.sum())
-        ratio = variances / total if total > 0 else variances
     V = V.astype(problem.operator.dtype)
-    return GivenLoadings(
-        loadings=V, explained_variance=in_units,
-        explained_variance_ratio=ratio, total_variance=problem.total_variance,
-        cardinality=np.count_nonzero(V, axis=0), mean=problem.mean, scale=problem.scale, kind=kind,
-        n_samples=problem.n_samples, names=own, method=label,
+    return GivenLoadings.of(
+        problem, V, variances, problem.reported(variances), kind=kind, names=own, method=label,
         dense_ratio=cheap_dense_shares(problem, V.shape[1]), scores=fitted_scores(X, problem, V),
     )  # fmt: skip
 

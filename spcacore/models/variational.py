@@ -23,17 +23,14 @@ from ..operators.submatrix import KeptRows
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
 from ..supports.search import forward_ways
-from .priors import Banded, Diagonal, Isotropic, PriorMatrix, Sparse, Spectral
+from .priors import Diagonal, Isotropic, PriorMatrix, Sparse, Spectral
 
 __all__ = [
     "Component",
     "ExpectationMaximization",
-    "OnSupport",
-    "Posterior",
     "Residual",
     "Search",
     "chosen_support",
-    "log_binomial",
     "log_supports",
     "regressors",
 ]
@@ -64,8 +61,7 @@ class Residual:
     def __init__(self, problem: Problem, n: float, orthogonal: bool, wanted: int):
         self.op, self.n, self.orthogonal, self.wanted = problem.operator, n, orthogonal, wanted
         self.eigenvectors = np.zeros((problem.p, 0))
-        assert problem.diagonal is not None
-        self.total: float = float(problem.diagonal.sum()) * (n - 1)
+        self.total: float = problem.trace * (n - 1)
         self.square = self.total
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
         self.term = LowRank.none(problem.p)
@@ -171,12 +167,12 @@ class ExpectationMaximization:
         product: Callable[[Array], Array],
         square: float,
         entries: float,
-        prior: PriorMatrix | Banded,
+        prior: PriorMatrix,
         Q: Array,
         exact: float,
     ):
         self.U: Array | None = None
-        self.prior: Isotropic | Diagonal | Sparse | Banded
+        self.prior: Isotropic | Diagonal | Sparse
         if isinstance(prior, Spectral):  # in the basis of the eigenvectors, where L is diagonal
             U = self.U = prior.U
             self.product: Callable[[Array], Array] = lambda v: U.T @ product(U @ v)
@@ -198,10 +194,14 @@ class ExpectationMaximization:
         F += 0.5 * (self.dimension * (1 + _LOG_2PI) + x.logdet)
         return e, noise, gain / e / noise, F
 
+    def target(self, x: Posterior) -> tuple[Array, float]:
+        """r = Z'x/s2 and a at the best weights and noise for x, of which K_a m = r."""
+        e, noise, a, _ = self.m_step(x)
+        return x.g / (e * noise), a
+
     def e_step(self, x: Posterior) -> Posterior:
         """The posterior given the best weights and noise for x."""
-        e, noise, a, _ = self.m_step(x)
-        right = x.g / (e * noise)
+        right, a = self.target(x)
         prior, Q = self.prior, self.Q
         iterative = isinstance(prior, Sparse)
         m = prior.solve(a, right, self.guess[0] if iterative else None)
@@ -240,8 +240,8 @@ class ExpectationMaximization:
 
     def run(
         self, v: Array, max_iter: int, tol: float, report: Callable[[], None]
-    ) -> tuple[Posterior, float, Array, bool]:
-        """From the direction v: the posterior, s2, F after each iteration, and whether it converged."""
+    ) -> tuple[Posterior, Component]:
+        """From the direction v: the posterior, and the component of it, with F after each iteration."""
         x = self.e_step(self.start(v if self.U is None else self.U.T @ v)).scaled(self.dimension)
         F = self.m_step(x)[3]
         path: list[float] = []
@@ -272,7 +272,7 @@ class ExpectationMaximization:
         _, noise, _, F = self.m_step(x)
         if self.U is not None:
             x = replace(x, m=self.U @ x.m, g=self.U @ x.g, Lm=self.U @ x.Lm)
-        return x, noise, np.array(path or [F]), converged
+        return x, Component(x.m, x.a, x.trace, noise, np.array(path or [F]), converged)
 
     def best_combination(self, y: Posterior, earlier: list[Posterior]) -> Posterior:
         """y, or where F is larger the leading eigenvector of (Z'Z, K) in the span of y and earlier points."""
@@ -323,10 +323,7 @@ class OnSupport:
 
     S: Index
     em: ExpectationMaximization
-    x: Posterior
-    noise: float
-    energies: Array
-    converged: bool
+    found: Component
     a: float
     r: Array
 
@@ -351,10 +348,13 @@ class Search:
     def _best_support(self, r: Array, a: float, k: int) -> Index:
         return chosen_support(self.prior, self.problem.supports.within(k), r, a)
 
-    @property
-    def exact(self) -> float:
-        """The relative size below which differences of products are rounding."""
-        return math.sqrt(float(np.finfo(self.problem.operator.dtype).eps))
+    def em(
+        self, prior: PriorMatrix, Q: Array, product: Callable[[Array], Array] | None = None
+    ) -> ExpectationMaximization:
+        """Of the variables of a prior, with this product in place of Z'Z on all."""
+        exact = math.sqrt(float(np.finfo(self.problem.operator.dtype).eps))  # differences below are rounding
+        product = product or self.residual.apply
+        return ExpectationMaximization(product, self.residual.square, self.entries, prior, Q, exact)
 
     def start(self, alone: bool = False) -> Array:
         """Four steps of power iteration with Z'Z from a random vector.
@@ -370,11 +370,9 @@ class Search:
 
     def on_all(self, Q: Array) -> Component:
         """A component on all variables, orthogonal to Q."""
-        em = ExpectationMaximization(
-            self.residual.apply, self.residual.square, self.entries, self.prior, Q, self.exact
-        )
-        x, noise, path, converged = em.run(self.start(alone=True), self.max_iter, self.tol, self.report)
-        return Component(x.m, x.a, x.trace, noise, path + em.constant(), converged)
+        em = self.em(self.prior, Q)
+        _, found = em.run(self.start(alone=True), self.max_iter, self.tol, self.report)
+        return replace(found, free_energy=found.free_energy + em.constant())
 
     def on_support(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
         """The better of two: from the support of truncated power, and from that of EM on all variables."""
@@ -386,14 +384,9 @@ class Search:
                 dense = np.zeros(self.problem.p)
                 dense[solution.index] = solution.entries
                 supports.append(self.problem.supports.truncated(dense, k))
-        none = np.zeros((self.problem.p, 0))
-        residual = self.residual
-        em = ExpectationMaximization(
-            residual.apply, residual.square, self.entries, self.prior, none, self.exact
-        )
-        x, *_ = em.run(self.start(), 30, max(self.tol, 1e-3), self.report)
-        e, noise, a, _ = em.m_step(x)
-        supports.append(self._best_support(x.g / (e * noise), a, k))
+        em = self.em(self.prior, np.zeros((self.problem.p, 0)))
+        x, _ = em.run(self.start(), 30, max(self.tol, 1e-3), self.report)
+        supports.append(self._best_support(*em.target(x), k))
         runs = [self._em_on_support(S, k, constrained) for S in supports]
         found = [run for run in runs if run is not None]
         if not found:
@@ -428,8 +421,9 @@ class Search:
             if new is None:
                 break
             plain = reach == 0
-            if best is None or new.energies[-1] > path[-1][-1]:
-                path.append(new.energies if best is None else new.energies[new.energies >= path[-1][-1]])
+            energies = new.found.free_energy
+            if best is None or energies[-1] > path[-1][-1]:
+                path.append(energies if best is None else energies[energies >= path[-1][-1]])
                 plain, reach = False, 0.0 if best is None else max(1.0, 2 * reach)
                 before, best = new.r if best is None else best.r, new
             else:
@@ -440,15 +434,12 @@ class Search:
             if plain or np.array_equal(S, best.S):
                 if tol == self.tol:
                     break
-                reach, tol, S, start = 0.0, self.tol, best.S, best.x.m
+                reach, tol, S, start = 0.0, self.tol, best.S, best.found.m[best.S]
             else:
                 start = self.prior.restricted(S).solve(best.a, best.r[S])
         if best is None:
             return None
-        m = np.zeros(self.problem.p)
-        m[best.S] = best.x.m
-        found = Component(m, best.x.a, best.x.trace, best.noise, np.concatenate(path), best.converged)
-        return found, best.em.constant()
+        return replace(best.found, free_energy=np.concatenate(path)), best.em.constant()
 
     def _em_within(self, S: Index, start: Array, constrained: bool, tol: float) -> OnSupport | None:
         """EM on one support; from the leading eigenvector where the start is empty."""
@@ -465,16 +456,14 @@ class Search:
         else:
             product = partial(_by_factor, Y)
             start = start if len(start) else Y @ _leading(Y.T @ Y)
-        em = ExpectationMaximization(
-            product, self.residual.square, self.entries, self.prior.restricted(S), Q, self.exact
-        )
+        em = self.em(self.prior.restricted(S), Q, product)
         if np.linalg.norm(project_out(start, Q)) < 1e-8 * np.linalg.norm(start):
             start = np.random.default_rng(self.seed).standard_normal(len(S))
-        x, noise, energies, converged = em.run(start, self.max_iter, tol, self.report)
+        x, found = em.run(start, self.max_iter, tol, self.report)
         m = np.zeros(self.problem.p)
         m[S] = x.m
         e, s2, a, _ = em.m_step(x)
-        return OnSupport(S, em, x, noise, energies, converged, a, self.residual.apply(m) / (e * s2))
+        return OnSupport(S, em, replace(found, m=m), a, self.residual.apply(m) / (e * s2))
 
 
 def regressors(means: Array, traces: Array, deflation: str) -> Array:

@@ -24,6 +24,7 @@ from .. import _core
 from .._limits import ACROSS_BISECTIONS, ACROSS_ENTERING, ACROSS_WORK, CHOICE_SWAPS
 from .._types import Array, Index
 from ..linalg.pencil import signed_vector
+from ..linalg.scaling import beyond_range
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Bound, Objective, of_each_size
 
@@ -112,7 +113,7 @@ class LeadingSum(Objective):
             high = upper if q == 0 else np.full(len(others), values[q - 1])
             for _ in range(ACROSS_BISECTIONS):
                 x = (low + high) / 2
-                with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                with beyond_range():
                     above = d - x + (square / (x - values[:, None])).sum(axis=0) > 0
                 low, high = np.where(above, x, low), np.where(above, high, x)
             total += (low + high) / 2

@@ -12,7 +12,7 @@ from .. import _core
 from .._limits import CHUNK
 from .._records import record
 from .._types import AnyArray, Array, Index
-from ..linalg.scaling import exponent_of, power_of_two_scale
+from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
 from .problem import Problem
 from .statistics import Standardization, Statistics, dense_statistics, unit_deviation, unit_of
@@ -171,7 +171,7 @@ def column_statistics(
 ) -> ColumnStatistics:
     """From the sums of one pass; the storage recomputes columns whose squares left the number range."""
     mean, square = statistics.mean, statistics.square
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+    with beyond_range():
         spread = statistics.high - statistics.low
         if not treatment.center or treatment.mean is not None:
             offset = mean if treatment.mean is None else mean - treatment.mean
@@ -184,7 +184,7 @@ def column_statistics(
     odd = np.flatnonzero(~np.isfinite(square) | ~np.isfinite(mean) | ((square < _TINY) & (spread > 0)))
     if len(odd):
         mean = mean.copy()
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             mean[odd], deviation[odd] = storage.recompute(odd, treatment)
     return ColumnStatistics(mean, deviation)
 
@@ -216,7 +216,7 @@ def data_problem(storage: DataStorage, columns: ColumnStatistics, treatment: Sta
     spread, weight, scale = columns.deviation, None, None
     largest = max(float(np.abs(columns.mean).max()), float(np.abs(about).max()), float(spread.max()))
     if treatment.scale:
-        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        with beyond_range():
             given = treatment.deviation
             divisor = np.where(zero, 1, columns.deviation) if given is None else given
             scale = divisor.astype(dtype)
@@ -236,7 +236,7 @@ def data_problem(storage: DataStorage, columns: ColumnStatistics, treatment: Sta
         mean = about.astype(dtype) if treatment.center else None
     moment = diagonal
     if treatment.center:
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             offset = about * range_ * range_
             moment = diagonal + (offset if weight is None else offset * weight) ** 2
     row_weight = treatment.row_weight(dtype)
@@ -261,7 +261,7 @@ def data_problem(storage: DataStorage, columns: ColumnStatistics, treatment: Sta
 
 def divisor_and_weight(given: Array, dtype: np.dtype) -> tuple[AnyArray, AnyArray]:
     """The given scale and its inverse, in the number range of `dtype`."""
-    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+    with beyond_range():
         scale = given.astype(dtype)
         weight = (1 / scale).astype(dtype)
     _refuse_scale(weight, scale, True)
@@ -288,7 +288,7 @@ def covariance_problem(storage: CovarianceStorage, largest: float, treatment: St
     range_ = 1.0
     if treatment.deviation is not None:
         scale, weight = divisor_and_weight(treatment.deviation, dtype)
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             scaled = diagonal.astype(np.float64) / treatment.deviation / treatment.deviation
         if not np.isfinite(scaled).all():
             raise ValueError("a variance divided by its scale exceeds the number range")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,14 @@ from .._limits import (
     RECENT_PRODUCTS,
 )
 from .._types import AnyArray, Array, Index
-from .block_tasks import backward, centered_columns, forward, products, submatrix, sum_parts
+from ..linalg.scaling import beyond_range
+from .block_tasks import backward, forward, products, submatrix, sum_parts
 from .blocks import RowBlocks
-from .deflation import LowRank
+from .deflation import DeflatedOperator, LowRank
+from .problem import Problem, Screening
+from .working_set import Vector, WorkingSet
 
-__all__ = ["BlockOperator", "Gram"]
+__all__ = ["BlockOperator", "BlocksWorkingSet", "Gram"]
 
 
 class Gram:
@@ -52,7 +56,7 @@ class Gram:
         row_weight: AnyArray | None = None,
     ) -> None:
         self.blocks, self.dtype, self.range, self.factor = blocks, dtype, range_, factor
-        self.row_weight, self.each = row_weight, blocks.split_or_none(row_weight)
+        self.row_weight, self.each = row_weight, blocks.placed(row_weight)
         self.p = p = blocks.shape[1]
         self.mean: AnyArray = np.zeros(p, dtype) if mean is None else mean
         self.weight: AnyArray = np.ones(p, dtype) if weight is None else weight
@@ -63,6 +67,7 @@ class Gram:
         self.owner = np.empty(0, np.intp)  # of a slot, -1 where free
         self.used = np.empty(0, np.int64)  # when, for each slot
         self.clock, self.formed = 0, False
+        self.noise = False  # whether a component was no stronger, so that races ask for many columns
         self.members = np.empty(0, np.intp)  # some variables,
         self.part = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # where each is, and A between them;
         self.inside = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # the same of a working set
@@ -172,12 +177,6 @@ class Gram:
         f = np.asarray(self.blocks.stacked(forward, *self._weighted(index, V[index]), self.range))
         return f if self.row_weight is None else f * self.row_weight[:, None]
 
-    def data_columns(self, index: Index) -> AnyArray:
-        """F[:, index]', in one pass."""
-        W = self.weight[index] * self.dtype.type(self.range)
-        sides = index, W, self.mean[index] * W, self.range
-        return np.concatenate(list(self.blocks.results(centered_columns, *sides, each=self.each)), axis=1)
-
     def data_backward(self, U: AnyArray) -> AnyArray:
         """F'U factor, (p, b)."""
         U = U * U.dtype.type(self.range) * U.dtype.type(self.factor)
@@ -195,7 +194,7 @@ class Gram:
 
     def _centered(self, Y: Array, total: Array) -> AnyArray:
         """Of what the blocks return, without their means, in the units of A."""
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        with beyond_range():
             Y -= np.multiply.outer(self.mean.astype(np.float64), total)
             Y *= self.weight[:, None]
             Y *= self.range
@@ -234,12 +233,17 @@ class Gram:
         passes = next((m for m in FORMING_PASSES if self.blocks.has_room(8 * p * -(-p // m))), None)
         if passes is None:
             return False
-        self.column, step = np.empty((p, p), self.dtype), -(-p // passes)
+        step = -(-p // passes)
+        if passes > 1:
+            self.column = np.empty((p, p), self.dtype)
         for first in range(0, p, step):
-            rest = everything[first:]
-            rows = slice(first, min(first + step, p))
-            self.column[rows, first:] = self._submatrix(rest, len(everything[rows]))
-            self.column[first:, rows] = self.column[rows, first:].T
+            A = self._submatrix(everything[first:], min(step, p - first))
+            if passes == 1:
+                self.column = A
+                break
+            rows, square = slice(first, first + step), A[:, : len(A)]
+            square[:] = (square + square.T) / 2
+            self.column[rows, first:], self.column[first:, rows] = A, A.T
         self.slot, self.owner, self.used = everything, everything.copy(), np.zeros(p, np.int64)
         self.formed = True
         self._forget()
@@ -293,6 +297,8 @@ class Gram:
         if not self._have_columns(index):
             self._join(index)
             return _core.principal_submatrix(self.part[1], self.part[0][index])
+        if self.formed:
+            return _core.principal_submatrix(self.column, self.slot[index])
         G = self.column[np.ix_(self.slot[index], index)]
         return (G + G.T) / 2
 
@@ -318,7 +324,8 @@ class Gram:
         ):  # fmt: skip
             return True
         few = len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= min(FETCHED_NONZEROS, self.capacity)
-        field = self.races and FIELD_PROBE < len(index) <= self.capacity
+        field = FIELD_PROBE < len(index) <= self.capacity and self.races
+        field = field and (self.noise or 2 * len(index) > self.p)
         if not few and not (field and self.blocks.has_room(8 * self.p * len(missing))):
             return False
         self._fetch(index, missing)
@@ -411,9 +418,10 @@ class BlockOperator:
         """Whether products need no pass."""
         return self.gram.formed
 
-    def form(self) -> bool:
-        """Make it so, if there is room; whether it is."""
-        return self.gram.form()
+    def form(self, noise: bool) -> bool:
+        """Make it so, if there is room, for races among all variables; of noise these ask for all columns."""
+        self.gram.noise |= noise
+        return (noise or self.p <= FIELD_ORDER) and self.gram.form()
 
     def unscreened(self) -> BlockOperator:
         return self
@@ -452,3 +460,56 @@ class BlockOperator:
             return G
         G = G + self.removed.block(index)
         return ((G + G.T) / 2).astype(self.dtype)
+
+
+class BlocksWorkingSet(WorkingSet):
+    """The same of data in blocks of rows, without columns: the blocks form the Gram matrix of the set.
+
+    A check is one pass, for the products of several vectors with all columns.
+    """
+
+    operator: Any
+
+    def __init__(self, problem: Problem):
+        super().__init__(problem)
+        self._drop_columns()
+        self.before: int = self.operator.gram.blocks.passes - 1  # but for the statistics
+
+    def report(self, screening: Callable[[], Screening]) -> Screening:
+        passes = self.operator.gram.blocks.passes - self.before
+        return replace(super().report(screening), reads=float(passes))
+
+    def _add(self, new: Index) -> None:
+        super()._add(new)
+        known = len(self.index)
+        self.operator.gram.inside = self.position, self._gram[:known, :known]
+
+    def _products(self, w: int, new: Index, out: AnyArray) -> None:
+        out[...] = self.operator.gram.between(new, self.index)
+
+    def _above(
+        self, operator: _core.Operator, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]
+    ) -> list[tuple[Index, AnyArray]]:
+        gram = self.operator.gram
+        if not state.by_loadings:
+            with gram.by_products():
+                return super()._above(operator, state, active, vectors)
+        pairs = [vector[:2] for vector in vectors]
+        plain = [self._without_loadings(state, *pair) for pair in pairs]
+        changed = [pair for pair, (_, v) in zip(pairs, plain, strict=True) if not np.array_equal(pair[1], v)]
+        Y = gram.products([*plain, *changed])  # deflation asks for A x itself
+        large = [np.flatnonzero(np.abs(y) > level) for y, (_, _, level) in zip(Y.T, vectors, strict=False)]
+        return [(index, Y[index, i]) for i, index in enumerate(large)]
+
+    def _without_loadings(
+        self, state: DeflatedOperator, index: Index, entries: AnyArray
+    ) -> tuple[Index, Array]:
+        """(I - x_1 x_1') .. (I - x_t x_t') x."""
+        v = np.zeros(len(self.index))
+        v[self.position[index]] = entries
+        for variables, loading in reversed(state.loadings):
+            at = self.position[variables]
+            v[at] -= loading * (loading @ v[at])
+        used = np.flatnonzero(v)
+        used = used[np.argsort(self.index[used])]
+        return self.index[used], v[used]

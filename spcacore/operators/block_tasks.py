@@ -15,12 +15,13 @@ from .. import _core
 from .._limits import CACHED_ENTRIES
 from .._types import AnyArray, Array, Index
 from .._validation import float_type, is_sparse, real_array
+from ..linalg.scaling import beyond_range
 from .dense import blas_layout
 from .sparse import canonical_arrays, compressed
 from .statistics import Statistics, compressed_statistics, dense_statistics, in_range, merged
 
 __all__ = [
-    "as_kernel_input", "backward", "centered_columns", "columns", "dense_rows", "fingerprint", "finite",
+    "as_kernel_input", "backward", "columns", "dense_rows", "fingerprint", "finite",
     "forward", "merged_moments", "moments", "not_finite", "products", "scaled_statistics", "scores_of",
     "squares_of_scores", "statistics", "submatrix", "sum_parts", "weighted_statistics",
 ]  # fmt: skip
@@ -59,7 +60,7 @@ def _operator(block: Any, mean: AnyArray | None = None) -> _core.Operator:
         arrays = block.data, block.indices, block.indptr
         n, p = block.shape
         return _core.compressed(n, p, block.format == "csr", *arrays, False, mean, None, 1.0, 1.0)
-    return _core.dense(block, False, mean, None, 1.0, 1.0)
+    return _core.dense(block, False, mean)
 
 
 def statistics(block: Any, weight: Array | None = None) -> Statistics | None:
@@ -206,21 +207,7 @@ def submatrix(
     range_: float,
     double: bool,
 ) -> tuple[AnyArray]:
-    """The first rows of U'U, U = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
-    U = centered_columns(block, row_weight, index, W, shift, range_, double)
-    return (U[:first] @ U.T,)
-
-
-def centered_columns(
-    block: Any,
-    row_weight: AnyArray | None,
-    index: Index,
-    W: AnyArray,
-    shift: AnyArray,
-    range_: float,
-    double: bool = False,
-) -> AnyArray:
-    """The transpose of range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
+    """The first rows of U U', U' = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
     X = as_kernel_input(block)
     U = _operator(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
     if double:
@@ -230,7 +217,7 @@ def centered_columns(
     U *= U.dtype.type(range_)
     if row_weight is not None:
         U *= row_weight
-    return U
+    return (U[:first] @ U.T,)
 
 
 def scores_of(block: Any, index: Index, V: AnyArray, shift: AnyArray | None) -> AnyArray:
@@ -295,7 +282,7 @@ def fingerprint(block: Any) -> int:
 def _words(a: AnyArray) -> AnyArray:
     """The bits of the entries as whole numbers."""
     if a.dtype.itemsize not in (1, 2, 4, 8):  # long doubles, whose bytes are not all in use
-        with np.errstate(over="ignore"):
+        with beyond_range():
             a = a.astype(np.float64)
     return a.view(np.dtype(f"u{a.dtype.itemsize}").newbyteorder(a.dtype.byteorder))
 

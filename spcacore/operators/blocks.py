@@ -88,7 +88,6 @@ class RowBlocks:
             )
 
     ndim = 2
-    remote = False  # whether blocks may be in other processes, so that vectors of length n had to be sent
     summed = False  # whether these are the sums of rows, in place of rows
     called = "X"  # in words of errors
 
@@ -151,6 +150,13 @@ class RowBlocks:
     def split_or_none(self, a: Any) -> list[Any]:
         """The same, of None a None for each block."""
         return [None] * self.n_blocks if a is None else self.split(a)
+
+    def placed(self, a: Any) -> list[Any]:
+        """The same, to go as `each` in many passes: sent once to where the blocks are."""
+        return self._sent(self.split_or_none(a))
+
+    def _sent(self, parts: list[Any]) -> list[Any]:
+        return parts
 
     def _parted_like(self, other: RowBlocks) -> RowBlocks:
         """The same rows in the blocks of other data with as many rows."""
@@ -305,6 +311,9 @@ class TakenRows(RowBlocks):
         super().__init__((len(rows), source.shape[1]), source.dtype, ends[:-1], source.names)
         self.source, self._passes = source, source._passes
         self.own = [part - start for part, start in zip(self.split(rows), source.starts, strict=True)]
+
+    def _sent(self, parts: list[Any]) -> list[Any]:
+        return self.source._sent(parts)
 
     def _own(self, each: Any) -> list[Any]:
         return [(rows, *(() if each is None else (each[b],))) for b, rows in enumerate(self.own)]

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._types import AnyArray
 from .._validation import float_type, is_operator
-from ..linalg.scaling import exponent_of, power_of_two_scale
+from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
 from .base import Affine, Storage, divisor_and_weight
 from .problem import Problem
@@ -51,7 +51,7 @@ class Products(Storage):
         A = np.empty((p, p), self.dtype, order="F")
         for j in range(p):
             A[:, j] = self._checked(self.matvec, np.eye(1, p, j, self.dtype)[0], p)
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             rounded = np.abs(A - A.T).max() <= 1e-5 * np.abs(A).max()
             return A / 2 + A.T / 2 if rounded else A
 
@@ -87,7 +87,7 @@ class Products(Storage):
         range_ = power_of_two_scale(largest, dtype)
         size = 1.0  # of A: its products are about that
         if center is not None:  # what was subtracted may have been larger
-            with np.errstate(over="ignore", under="ignore"):
+            with beyond_range():
                 size += float(np.sum((center.astype(np.float64) * range_ * range_) ** 2))
         return Problem(
             operator=self.operator(Affine(mean, weight, range_, factor, row_weight)),
@@ -116,7 +116,7 @@ class Products(Storage):
             raise TypeError(f"X, an operator, returned dtype {y.dtype}; real numbers are needed")
         if y.size != length or y.ndim > 2:
             raise ValueError(f"X, an operator, returned shape {y.shape} where ({length},) is needed")
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             y = np.ascontiguousarray(y.reshape(length), self.dtype)
         if not np.isfinite(y).all():
             raise ValueError("X, an operator, returned NaN or infinity")

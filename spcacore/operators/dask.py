@@ -37,7 +37,6 @@ _KEPT: WeakSet[DaskBlocks] = WeakSet()
 class DaskBlocks(RowBlocks):
     """The row chunks of a dask array or dataframe; see `row_blocks`."""
 
-    remote = True
     prints: list[int | None]
 
     def __init__(self, X: Any, persist: bool | None, names: Any) -> None:
@@ -61,6 +60,7 @@ class DaskBlocks(RowBlocks):
         found = self._found()
         self.futures = found if all(map(_is_future, found)) else None
         self.origin: DaskBlocks | None = None  # of which these are kept, by the calls of this thread
+        self.sent: WeakSet[Any] = WeakSet()  # futures of what goes as `each`
         self.thread = 0
 
     @property
@@ -133,7 +133,7 @@ class DaskBlocks(RowBlocks):
             out.blocks, prints = list(kept[: len(pairs)]), list(kept[len(pairs) :])
             found = [dict(one.__dask_graph__()).get(one.key) for one in kept]
             out.futures = found[: len(pairs)] if all(map(_is_future, found)) else None
-            out.origin, out.thread = self, get_ident()
+            out.origin, out.thread, out.sent = self, get_ident(), WeakSet()
             _KEPT.add(out)
             try:
                 if prints:
@@ -145,6 +145,7 @@ class DaskBlocks(RowBlocks):
     def let_go(self) -> None:
         """Release what is kept, after an error whose traceback holds this object; passes compute it anew."""
         origin, self.origin = self.origin, None
+        _release(list(self.sent))
         if origin is None:
             return
         origin.let_go()
@@ -235,6 +236,16 @@ class DaskBlocks(RowBlocks):
         run = dask.delayed(_run, pure=False)
         nodes = [run(*pair, task, shared) for pair in zip(self.blocks, own, strict=True)]
         return nodes, lambda function, part: dask.delayed(function, pure=False)(part)
+
+    def _sent(self, parts: list[Any]) -> list[Any]:
+        client = self.client
+        if client is None or sum(getattr(part, "nbytes", 0) for part in parts) <= DASK_SMALL:
+            return parts
+        futures = list(client.scatter(parts, hash=False))
+        self.sent.update(futures)
+        self.thread = get_ident()
+        _KEPT.add(self)
+        return futures
 
     def _gathered(self, nodes: list[Any]) -> list[Any]:
         if all(map(_is_future, nodes)):

@@ -207,10 +207,14 @@ class DeflatedOperator:
         touched = np.any([q != 0 for q in self.basis], axis=0)
         return min(self.operator.p, k + max(int(touched.sum()) - 1, 0))
 
+    def quadratic(self, index: Index, entries: AnyArray) -> float:
+        """x'Ax."""
+        x = np.ascontiguousarray(entries, self.operator.dtype)
+        return float(x @ self.operator.apply(index, x)[index])
+
     def objective(self, index: Index, entries: AnyArray) -> float:
         """x'Ax of a unit vector, or x'Ax/x'Bx; -inf where that is not defined."""
-        x = np.ascontiguousarray(entries, self.operator.dtype)
-        value = float(x @ self.operator.apply(index, x)[index])
+        x, value = entries.astype(self.operator.dtype), self.quadratic(index, entries)
         if not self.quotient:
             return value
         outside = 1 - sum(float(q[index] @ x) ** 2 for q in self.basis)
@@ -238,7 +242,7 @@ class DeflatedOperator:
         return self._of_matrix(self.removed())
 
     def _of_matrix(self, A: AnyArray, **changes: Any) -> DeflatedOperator:
-        return replaced(self, operator=_core.dense(A, True, None, None, 1.0, 1.0), matrix=A, **changes)
+        return replaced(self, operator=_core.dense(A, True), matrix=A, **changes)
 
     def dense(self, index: Index, entries: AnyArray) -> Array:
         """What of a loading a component must be orthogonal to: its entries at variables allowed."""

@@ -13,11 +13,12 @@ from .. import _core
 from .._limits import CHUNK
 from .._types import AnyArray, Array, Index
 from .._validation import column_names, is_sparse, require_memory
+from ..linalg.scaling import beyond_range
 from .base import Affine, DataStorage
 from .dense import DenseData
 from .problem import Problem
 from .sparse import CompressedData
-from .statistics import Standardization, Statistics
+from .statistics import Standardization, Statistics, entries
 
 __all__ = ["DegreeScaled", "degree_problem", "degree_weight", "row_shift"]
 
@@ -33,15 +34,15 @@ class DegreeScaled(DataStorage):
         self.inner: DenseData | CompressedData
         if is_sparse(X):
             self.inner = CompressedData(X)
-            arrays = self.inner.row_major, self.inner.shape, *self.inner.arrays
-            self.sums: Callable[[Array], _Sums] = partial(_compressed_sums, *arrays)
+            arrays = self.inner.row_major, *self.inner.arrays
+            self.sums: Callable[[Array], _Sums] = partial(_compressed_sums, arrays, self.inner.shape)
         else:
             self.inner = DenseData(X)
             self.sums = partial(_dense_sums, self.inner.array)
         inner = self.inner
         self.names, self.shape, self.dtype = column_names(X), inner.shape, inner.dtype
         self.cost: int = inner.arrays[0].size if isinstance(inner, CompressedData) else inner.cost
-        with np.errstate(over="ignore", invalid="ignore"):
+        with beyond_range():
             low, row, column, _ = self.sums(np.ones(self.shape[0]))
         if not (np.isfinite(row).all() and np.isfinite(column).all()):
             inner.raise_not_finite()
@@ -114,26 +115,11 @@ def _dense_sums(a: AnyArray, weight: Array) -> _Sums:
     return low, row, column, square
 
 
-def _compressed_sums(
-    row_major: bool, shape: tuple[int, int], data: Any, indices: Any, indptr: Any, weight: Array
-) -> _Sums:
+def _compressed_sums(arrays: tuple[Any, ...], shape: tuple[int, int], weight: Array) -> _Sums:
     row, column, square = np.zeros(shape[0]), np.zeros(shape[1]), np.zeros(shape[1])
-    low = float(data.min(initial=0))
-    first, lines = 0, len(indptr) - 1
-    while first < lines:
-        last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + CHUNK // 4, "right")) - 1)
-        part = slice(indptr[first], indptr[last])
-        x, other = data[part].astype(np.float64), indices[part]
-        line = np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1]))
-        if row_major:
-            row[first:last] = np.bincount(line, x, last - first)
-            x *= weight[first + line]
-            column += np.bincount(other, x, shape[1])
-            square += np.bincount(other, x * x, shape[1])
-        else:
-            row += np.bincount(other, x, shape[0])
-            x *= weight[other]
-            column[first:last] = np.bincount(line, x, last - first)
-            square[first:last] = np.bincount(line, x * x, last - first)
-        first = last
-    return low, row, column, square
+    for x, i, j in entries(*arrays):
+        row += np.bincount(i, x, shape[0])
+        x *= weight[i]
+        column += np.bincount(j, x, shape[1])
+        square += np.bincount(j, x * x, shape[1])
+    return float(arrays[1].min(initial=0)), row, column, square

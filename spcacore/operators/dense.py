@@ -14,7 +14,7 @@ from .._labels import symmetric
 from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY
 from .._types import AnyArray, Array, Index
 from .._validation import column_names, raise_not_finite, real_array
-from ..linalg.scaling import power_of_two_scales
+from ..linalg.scaling import beyond_range, power_of_two_scales
 from . import screening as _screening
 from .base import Affine, CovarianceStorage, DataStorage
 from .gram import with_moments
@@ -95,7 +95,7 @@ class DenseData(DataStorage):
 def _far_from_zero(found: Statistics) -> bool:
     """Whether products in single precision would lose the deviations of every variable beside its mean."""
     varies = found.square > 0
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         lost = found.square < (SINGLE_LOSS * found.mean) ** 2 * found.n
     return bool(varies.any() and lost[varies].all())
 
@@ -171,7 +171,7 @@ def missing_problem(a: AnyArray, treatment: Standardization, names: tuple[str, .
             deviation[block] = np.sqrt(np.where(square == 0, 1, square))
             x /= deviation[block]
             deviation[block] *= np.where(square == 0, unit * unit, 1)
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             for part in (mean[block], deviation[block], *(() if scale else (x,))):
                 part /= unit
                 part /= unit
@@ -193,7 +193,7 @@ def resembles_covariance(a: AnyArray) -> bool:
     """Whether an array is symmetric and its 2 x 2 minors are semidefinite, to rounding."""
     if a.shape[0] != a.shape[1] or len(a) == 1:
         return False
-    with np.errstate(over="ignore", invalid="ignore"):
+    with beyond_range():
         if not np.allclose(a[0], a[:, 0], 1e-5, 0):
             return False
     largest, asymmetry, excess = _core.symmetry(a)

@@ -142,7 +142,7 @@ class Field:
 
     def as_state(self) -> DeflatedOperator:
         """A between these variables, of which nothing has been removed yet."""
-        op = _core.dense(self.matrix, True, None, None, 1.0, 1.0)
+        op = _core.dense(self.matrix, True)
         anyone = Supports.any_of(op.p)
         return DeflatedOperator(op, self.matrix.diagonal().astype(float), PROJECTION, None, (), op, anyone)
 

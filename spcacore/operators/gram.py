@@ -121,7 +121,7 @@ def with_matrix(problem: Problem, A: AnyArray, passes: int) -> Problem:
     """The problem of data whose operator is the matrix A now."""
     A = np.ascontiguousarray(A, problem.operator.dtype)
     told = partial(Screening, "gram", float(passes))
-    operator = _core.dense(A, True, None, None, 1.0, 1.0)
+    operator = _core.dense(A, True)
     return replaced(problem, operator=operator, cost=problem.p, screening=told, form=False, data=problem)
 
 
@@ -179,7 +179,7 @@ def _has_few_samples(op: _core.Operator, r: int) -> bool:
 
 def _of_samples(op: _core.Operator) -> _core.Operator:
     """FF', with the eigenvalues of A = F'F."""
-    return _core.dense(op.unscreened().outer().astype(np.float64), True, None, None, 1.0, 1.0)
+    return _core.dense(op.unscreened().outer().astype(np.float64), True)
 
 
 def negligible(problem: Problem, first: float = 0.0) -> float:

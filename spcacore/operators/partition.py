@@ -16,7 +16,7 @@ from .._types import AnyArray, Array, Index, MatrixLike
 from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
 from . import gram
 from .base import Affine, DataStorage
-from .block_operator import BlockOperator, Gram
+from .block_operator import BlockOperator, BlocksWorkingSet, Gram
 from .block_tasks import (
     backward,
     merged_moments,
@@ -28,7 +28,6 @@ from .block_tasks import (
     sum_parts,
     weighted_statistics,
 )  # fmt: skip
-from .block_working_set import BlocksWorkingSet
 from .blocks import RowBlocks, SlicedRows, locate_not_finite, naming_not_finite
 from .dense import DenseData
 from .problem import Problem

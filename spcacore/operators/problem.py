@@ -14,6 +14,7 @@ from .._messages import counted, warn
 from .._records import record, replaced
 from .._types import AnyArray, Index
 from .._validation import default_cardinality
+from ..linalg.scaling import beyond_range
 from ..supports.admissible import Supports
 
 __all__ = [
@@ -170,6 +171,12 @@ class Problem:
         return None if self.diagonal is None else self.in_units(self.diagonal.sum())
 
     @property
+    def trace(self) -> float:
+        """Of A, which must have entries."""
+        assert self.diagonal is not None
+        return float(self.diagonal.sum())
+
+    @property
     def unit(self) -> float:
         """The variance in the caller's units that 1 stands for; inf or 0 out of range."""
         return float(self.in_units(1.0))
@@ -215,18 +222,24 @@ class Problem:
 
     def in_units(self, value: Any) -> Any:
         """Operator values as the caller's variances; inf or 0 where those leave the number range."""
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             return np.ldexp(value, self.exponent)
+
+    def reported(self, value: Any) -> AnyArray:
+        """The same, with a warning where a variance that is not so becomes inf or 0."""
+        given = np.asarray(self.in_units(value))
+        warn_out_of_range(value, given)
+        return given
 
     def from_units(self, value: Any) -> Any:
         """Variances of the caller's in the operator's units; inf where these are too small for them."""
-        with np.errstate(over="ignore"):
+        with beyond_range():
             return np.ldexp(value, -self.exponent)
 
 
 def of_matrix(problem: Problem, A: AnyArray, supports: Supports | None = None) -> Problem:
     """The problem of some variables, whose operator is A of them; any of them, if nothing is said."""
-    operator = _core.dense(np.ascontiguousarray(A), True, None, None, 1.0, 1.0)
+    operator = _core.dense(np.ascontiguousarray(A), True)
     diagonal = A.diagonal().copy()
     return replaced(
         problem, operator=operator, diagonal=diagonal, moment=diagonal, mean=None, scale=None, names=None,

@@ -22,6 +22,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import AnyArray, Array
+from ..linalg.scaling import beyond_range
 from .problem import Screening
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _screen(
     factor: Any = problem.range**2
     if problem.weight is not None:
         factor = factor * problem.weight.astype(np.float64)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+    with beyond_range():
         slack = np.sqrt(degrees * moment) * rounding
         slack += underflow * (1 + problem.range + factor / problem.range)
         if mean is not None:  # the statistics have a mean of their own, in double precision

@@ -13,7 +13,7 @@ from .. import _core
 from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
 from .._types import AnyArray, Array, Index
 from .._validation import float_type, is_sparse, raise_not_finite
-from ..linalg.scaling import exponent_of, power_of_two_scale
+from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
 from .base import Affine, CovarianceStorage, DataStorage
 from .dense import columns_as_float64, refuse_indefinite
 from .gram import pairs_of
@@ -36,7 +36,7 @@ def canonical_arrays(X: Any, turn: bool = False) -> tuple[Any, tuple[AnyArray, A
 
 def _kernel_arrays(X: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
     """(data, indices, indptr) of a sound matrix as the kernels read them."""
-    with np.errstate(over="ignore", under="ignore"):  # of long doubles
+    with beyond_range():  # of long doubles
         data = np.require(X.data, float_type(X.dtype), ["C", "A"])
     wide = np.int64 if np.int64 in (X.indices.dtype, X.indptr.dtype) else np.int32
     indices, indptr = np.require(X.indices, wide, ["C", "A"]), np.require(X.indptr, wide, ["C", "A"])
@@ -168,7 +168,7 @@ class CompressedData(DataStorage):
         n, p = self.shape
         if n != p or n == 1 or not self.arrays[0].size:
             return False
-        with np.errstate(over="ignore", invalid="ignore"):
+        with beyond_range():
             apart = float(abs(self.matrix - self.matrix.T).max())
             most = float(np.abs(self.arrays[0]).max()) * SYMMETRY.of(self.dtype)
             return apart <= most < math.inf and _excess(self.matrix.diagonal(), *self.arrays) <= most
@@ -211,7 +211,7 @@ class CompressedCovariance(CovarianceStorage):
         probe = np.random.default_rng(0).standard_normal(p) * range_
         asymmetry = float(np.abs(X @ probe - X.T @ probe).max()) * range_
         if asymmetry > largest * range_ * range_ * relative * math.sqrt(p):
-            with np.errstate(over="ignore"):
+            with beyond_range():
                 apart = np.ldexp(asymmetry, -2 * exponent_of(range_))
             raise ValueError(f"a covariance must be symmetric; X @ v and X.T @ v differ by up to {apart:.3g}")
         if self.definite:

@@ -14,7 +14,7 @@ from .._messages import counted
 from .._records import record
 from .._types import AnyArray, Array, Index, Mask
 from .._validation import check_sample_weight
-from ..linalg.scaling import power_of_two_scales
+from ..linalg.scaling import beyond_range, power_of_two_scales
 
 __all__ = [
     "Standardization", "Statistics", "compressed_statistics", "dense_moments", "dense_statistics", "entries",
@@ -117,7 +117,7 @@ def merged(parts: Iterable[Statistics | None]) -> Statistics | None:
         if a is None or b is None:
             out = b if a is None else a
             continue
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        with beyond_range():
             n, d = a.n + b.n, b.mean - a.mean
             out = Statistics(
                 n,
@@ -181,7 +181,7 @@ def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:
 
     None in place of that where squares in the precision of X leave the number range.
     """
-    sums, M = _core.dense(x, False, None, None, 1.0, 1.0).moments()
+    sums, M = _core.dense(x, False).moments()
     found = Statistics(len(x), x.size, sums[0], sums[1], sums[2], sums[3])
     return found, M if in_range(found, x.dtype) else None
 
@@ -204,7 +204,7 @@ def _weighted(x: Array, weight: Array) -> Statistics | None:
         return None
     x, weight = x[counts], weight[counts]
     low, high, first = x.min(axis=0), x.max(axis=0), x[0].copy()
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+    with beyond_range():
         x -= first
         shift = weight @ x / total
         x -= shift
@@ -240,7 +240,7 @@ def compressed_statistics(
     total, counts = float(weight.sum()), int(np.count_nonzero(weight))
     stored, present, mean, rest, square = (np.zeros(p) for _ in range(5))
     low, high = np.full(p, np.inf), np.full(p, -np.inf)
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+    with beyond_range():
         for x, row, column in entries(row_major, data, indices, indptr):
             w = weight[row]
             stored += np.bincount(column, w, p)

@@ -1,4 +1,4 @@
-"""Columns of A, rows that searches ask for again and again, and how large a submatrix may be formed."""
+"""Rows of A, kept for searches that ask for them again and again, and how large a submatrix may be formed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from .._limits import (
 from .._types import AnyArray, Array, Index
 from .problem import Problem
 
-__all__ = ["KeptRows", "Rows", "columns_cost", "columns_of", "largest_submatrix", "rows_of", "whole_matrix"]
+__all__ = ["KeptRows", "columns_cost", "kept_rows", "largest_submatrix", "rows_of", "whole_matrix"]
 
 _SPARE_ROWS = 256  # beside those of a support, which may leave it and come back
+_ROWS_AT_A_TIME = 32  # of data in memory
 
 
 def largest_submatrix(op: _core.Operator) -> int:
@@ -29,18 +30,6 @@ def largest_submatrix(op: _core.Operator) -> int:
     return min(SUBMATRIX_ORDER, SUBMATRIX_ENTRIES // op.m, int((SUBMATRIX_WORK / op.m) ** 0.5))
 
 
-def columns_of(op: _core.Operator, index: Index) -> AnyArray:
-    """A[:, index]; of a stored matrix each column by itself, since products would read all of it."""
-    if op.symmetric_form and not op.by_passes:
-        W, one = np.empty((op.p, len(index)), op.dtype, order="F"), np.ones(1, op.dtype)
-        for i in range(len(index)):
-            W[:, i] = op.apply(index[i : i + 1], one)
-        return W
-    V = np.zeros((op.p, len(index)), op.dtype, order="F")
-    V[index, np.arange(len(index))] = 1
-    return op.apply_block(V)
-
-
 def columns_cost(problem: Problem) -> float:
     """Of all columns of A, in multiplications."""
     p = float(problem.p)
@@ -48,9 +37,9 @@ def columns_cost(problem: Problem) -> float:
 
 
 def rows_of(op: _core.Operator, S: Index) -> AnyArray:
-    """A[S, :]."""
+    """A[S, :]; of a stored matrix each row by itself, since products would read all of it."""
     C = np.empty((len(S), op.p), op.dtype)
-    step = max(len(S), 1) if op.by_passes else 1 if op.symmetric_form else 4  # of data, four in one read
+    step = max(len(S), 1) if op.by_passes else 1 if op.symmetric_form else _ROWS_AT_A_TIME
     for start in range(0, len(S), step):
         part = S[start : start + step]
         if len(part) == 1:  # reads less, with the same bits
@@ -62,52 +51,38 @@ def rows_of(op: _core.Operator, S: Index) -> AnyArray:
     return C
 
 
-class Rows:
-    """Rows of A, each computed once as long as they fit a bound."""
-
-    def __init__(self, op: _core.Operator) -> None:
-        self.op, self._known = op, dict[int, AnyArray]()
-
-    def would_read(self, S: Index) -> bool:
-        """Whether more of them would be computed from data than one product costs."""
-        return not self.op.symmetric_form and len(self._known.keys() & S.tolist()) < len(S) - 4
-
-    def of(self, S: Index) -> AnyArray:
-        """A[S, :]."""
-        new = [j for j in S.tolist() if j not in self._known]
-        if (len(self._known) + len(new)) * self.op.p > ROWS_ENTRIES:
-            self._known = {j: self._known[j] for j in S.tolist() if j in self._known}
-        self._known |= zip(new, rows_of(self.op, np.array(new, np.intp)), strict=True)
-        return np.stack([self._known[j] for j in S.tolist()])
-
-
 def whole_matrix(op: _core.Operator) -> Array:
-    """A, from its products a few at a time where it is large."""
-    if op.p <= largest_submatrix(op):
-        return op.submatrix(np.arange(op.p)).astype(np.float64)
-    A = np.empty((op.p, op.p))
-    for start in range(0, op.p, 32):
-        A[:, start : start + 32] = op.apply_block(np.eye(op.p, min(32, op.p - start), -start))
-    return A
+    """A, from its products where it is large."""
+    everything = np.arange(op.p)
+    A = op.submatrix(everything) if op.p <= largest_submatrix(op) else rows_of(op, everything).T
+    return A.astype(np.float64, order="C")
 
 
 class KeptRows:
-    """Rows of matrices of order p, kept once they were asked for."""
+    """Rows of matrices of order p, kept once they were asked for; some beside those of the last support."""
 
-    def __init__(self, rows: Callable[[Index], tuple[Array, ...]], p: int):
-        self.rows, self.all = rows, np.arange(p)
-        self.kept: dict[int, tuple[Array, ...]] = {}
+    def __init__(self, rows: Callable[[Index], tuple[AnyArray, ...]], p: int, spare: int = _SPARE_ROWS):
+        self.rows, self.all, self.spare = rows, np.arange(p), spare
+        self.kept: dict[int, tuple[AnyArray, ...]] = {}
 
-    def between(self, S: Index, T: Index | None = None) -> list[Array]:
+    def lacking(self, S: Index) -> list[int]:
+        """Those of S that would be computed."""
+        return [j for j in S.tolist() if j not in self.kept]
+
+    def between(self, S: Index, T: Index | None = None) -> list[AnyArray]:
         """Rows S, columns T or all, of each of the matrices."""
-        members = S.tolist()
-        new = [j for j in members if j not in self.kept]
+        members, new = S.tolist(), self.lacking(S)
         if new or not members:
-            if len(self.kept) > len(members) + _SPARE_ROWS:
-                self.kept, new = {}, members
+            if len(self.kept) > len(members) + self.spare:
+                self.kept = {j: self.kept[j] for j in members if j in self.kept}
             parts = self.rows(np.array(new, np.intp))
             self.kept.update(zip(new, zip(*parts, strict=True), strict=True))
             if not members:
                 return [part[:, self.all if T is None else T] for part in parts]
         each = zip(*(self.kept[j] for j in members), strict=True)
         return [np.array(rows if T is None else [row[T] for row in rows]) for rows in each]
+
+
+def kept_rows(op: _core.Operator) -> KeptRows:
+    """Those of A."""
+    return KeptRows(lambda S: (rows_of(op, S),), op.p, ROWS_ENTRIES // op.p)

@@ -10,6 +10,7 @@ from .. import _core
 from .._limits import CACHED_ENTRIES
 from .._types import AnyArray, Array, Index
 from .._validation import check_shape, is_operator, is_row_blocks, is_sparse, raise_not_finite, real_array
+from ..linalg.scaling import beyond_range
 from .dense import has_blas_layout
 from .problem import Problem
 from .sparse import compressed
@@ -55,7 +56,7 @@ def scores(
         full[used] = V
         if sound and X.format == "csc":
             X, full = X[:, used], V
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             result = np.asarray(X @ full)
         if result.dtype.kind not in "fiu":
             raise TypeError(f"X, an operator, returned dtype {result.dtype}; real numbers are needed")
@@ -67,7 +68,7 @@ def scores(
                 raise_not_finite(X.data, "X.data")
             unit = _below_overflow(result.dtype)
             result = np.asarray(X @ (full * unit))
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             return (result if mean is None else result - mean[used] @ (V * unit)) / unit
     a = real_array(X, "X", ndim=2, shape=("m", p), finite=False)
     about = np.zeros(len(used), a.dtype) if mean is None else mean[used]
@@ -103,7 +104,7 @@ def _dense_scores(a: AnyArray, used: Index, about: AnyArray, V: AnyArray) -> Any
         for start in range(0, len(a), step):
             part = np.ascontiguousarray(a[start : start + step, used], dtype)
             _core.scores(part, None, about, V, out[start : start + step])
-    with np.errstate(over="ignore", invalid="ignore"):
+    with beyond_range():
         sound = np.isfinite(out.sum())
     left: Index = np.empty(0, np.intp) if sound else np.flatnonzero(~np.isfinite(out).all(axis=1))
     for start in range(0, len(left), step):  # an entry is not finite, or what is on the way leaves the range
@@ -112,7 +113,7 @@ def _dense_scores(a: AnyArray, used: Index, about: AnyArray, V: AnyArray) -> Any
         if not np.isfinite(part).all():
             raise_not_finite(a, "X")
         unit = _below_overflow(dtype)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        with beyond_range():
             out[rows] = (part * unit - about * unit) @ V / unit
     return out
 

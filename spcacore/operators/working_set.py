@@ -8,17 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import _core
 from .._limits import COLUMN_REFERENCES, WORKING_SET_BYTES, WORKING_SET_LANES, WORKING_SET_PAIRS
+from .._records import replaced
 from .._types import AnyArray, Array, Index
-from ..supports.admissible import Supports
 from .gram import keeps_digits
-from .problem import Problem, Screening
+from .problem import Problem, Screening, of_matrix
 
 if TYPE_CHECKING:
     from .deflation import DeflatedOperator
@@ -173,24 +172,20 @@ class WorkingSet:
     ) -> tuple[Problem, DeflatedOperator]:
         at, known = self.position[active], len(self.index)
         gram = _core.principal_submatrix(self._gram[:known, :known], at)
-        diagonal = gram.diagonal().copy()
+        inside = replaced(of_matrix(problem, gram), cost=min(gram.size, problem.cost))  # of what gram becomes
         among = tuple((np.searchsorted(active, index), entries) for index, entries in state.loadings)
         for index, entries in among if state.by_loadings else ():
             if not _core.deflate_covariance("projection", gram, index, entries):
                 raise FloatingPointError("a product is not finite")
-        inside = replace(
-            problem, operator=_symmetric(gram), diagonal=diagonal,
-            moment=diagonal, mean=None, scale=None, names=None, weight=None, degree_weight=None,
-            cost=min(gram.size, problem.cost), supports=Supports.any_of(len(gram)), working_set=None,
-        )  # fmt: skip
         restricted = type(state).from_problem(inside, state.deflation, state.constraint)
         if state.by_loadings:
             return inside, replace(
                 restricted, diagonal=np.maximum(gram.diagonal(), 0), loadings=among, matrix=gram
             )
-        noise = partial(_noise, problem, state.deflation.first_order, active)
         for index, entries in among:
-            restricted = restricted.deflate(index, entries, noise)
+            restricted = restricted.deflate(
+                index, entries, lambda at: problem.noise(active[at], state.deflation.first_order)
+            )
         return inside, restricted
 
     def submatrix(self, problem: Problem, state: DeflatedOperator, index: Index) -> AnyArray | None:
@@ -229,14 +224,6 @@ class WorkingSet:
         if not self._screened:
             self.reads += len(vectors)
         return [operator.above(*x) for x in vectors]
-
-
-def _symmetric(matrix: AnyArray) -> _core.Operator:
-    return _core.dense(matrix, True, None, None, 1.0, 1.0)
-
-
-def _noise(problem: Problem, first_order: bool, active: Index, positions: Index) -> float:
-    return problem.noise(active[positions], first_order)
 
 
 class CompressedWorkingSet(WorkingSet):

@@ -14,6 +14,7 @@ from .._records import record
 from .._types import AnyArray, Array, Index
 from .._validation import as_seed, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import unit_columns
+from ..linalg.scaling import beyond_range
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import explained_together, problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result
@@ -372,7 +373,7 @@ class _Units:
     exponent: int = 0
 
     def of(self, entries: AnyArray, columns: Any) -> Array:
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             return np.ldexp((entries - self.mean[columns]) / self.scale[columns], self.exponent)
 
     def parts(self, rows: Any) -> Iterator[Array]:

@@ -220,7 +220,7 @@ class CandidateRefits:
         np.fill_diagonal(A, diagonal)
         A = A.astype(problem.operator.dtype, copy=False)
         inside = replaced(
-            problem, operator=_core.dense(A, True, None, None, 1.0, 1.0), n_samples=None, diagonal=diagonal,
+            problem, operator=_core.dense(A, True), n_samples=None, diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, cost=A.size, weight=None, row_weight=None,
             working_set=None, form=False,
         )  # fmt: skip

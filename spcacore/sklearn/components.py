@@ -29,7 +29,7 @@ from .base import (
     as_rng,
     with_callbacks,
 )
-from .probabilistic import Density, Likelihood
+from .probabilistic import Likelihood, likeliest_in_span
 
 __all__ = ["SCA", "SPCA", "Components", "SparsePCA", "StructuredPCA"]
 
@@ -56,15 +56,11 @@ class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         result = self._components(X, self._count(*X.shape), sample_weight, callback)
         result = replace(result, names=names)
-        treatment = result.mean, result.scale, result.total_variance
-        self._found(result, Density.of(X, result.loadings, *treatment, sample_weight))
-
-    def _found(self, result: Any, density: Density) -> None:
-        """The attributes of this result."""
         self._set(result)
         self.explained_variance_ratio_: Array | None = result.explained_variance_ratio
-        self._density = density
-        self.noise_variance_: float = density.noise
+        treatment = result.mean, result.scale, result.total_variance
+        self._density = likeliest_in_span(X, result.loadings, *treatment, sample_weight)
+        self.noise_variance_: float = self._density.noise_variance
 
     def _count(self, n: int, p: int) -> Any:
         """Components to look for."""
@@ -397,7 +393,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         result = self._model(X, sample_weight, callback)
         self._set(replace(result, names=names))
-        self.explained_variance_ratio_: Array = result.explained_variance_ratio
+        self.explained_variance_ratio_: Array | None = result.explained_variance_ratio
         self.noise_variance_: float = result.noise_variance
 
     def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:

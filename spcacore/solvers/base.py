@@ -28,6 +28,7 @@ from ..progress import Callback, check_callback
 from ..results import SparseComponent
 from ..supports.admissible import Supports, knowledge
 from .in_working_set import Restrictable, search_from_each, search_in_working_set
+from .refitting import refit
 from .solution import Begin, ProgressHook, Report, Solution, ended
 
 __all__ = [
@@ -340,8 +341,9 @@ class IterativeSolver(Solver):
     def finish(
         self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
     ) -> Solution | None:
-        entries = np.ascontiguousarray(x.entries)
-        return replaced(x, objective=float(entries @ state.operator.apply(x.index, entries)[x.index]))
+        if self.renormalize:
+            return drop_zeros(refit(state, x, getattr(self, "nonnegative", False)))
+        return replaced(x, objective=state.quadratic(x.index, x.entries))
 
     def limit(self) -> str:
         return counted(self.max_iter, "iteration")

@@ -28,7 +28,6 @@ from numpy.typing import ArrayLike
 from .._limits import (
     BOUND_ENTRIES,
     BOUND_ORDER,
-    BOUND_ROWS,
     BOUND_SHARE,
     BOUND_SPEED,
     BOUND_VECTORS,
@@ -38,12 +37,11 @@ from .._limits import (
     REDUCED_ORDER,
     RELAXATION_SPEED,
     RELAXATION_WORK,
-    STRONG_NODES,
     SYMMETRY,
     THRESHOLD_WORK,
     WIDE_SAMPLES,
 )
-from .._types import AnyArray, Array, Kind, MatrixLike, Switch, Weights
+from .._types import AnyArray, Array, Index, Kind, MatrixLike, Switch, Weights
 from .._validation import check_bool, check_choice, integer, per_component, require_entries
 from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
@@ -96,6 +94,14 @@ class OptimalityBound(Tabular):
     which: str
     bounds: dict[str, float] = field(repr=False)
 
+    @classmethod
+    def smallest(cls, bounds: dict[str, float], exponent: int = 0) -> OptimalityBound:
+        """Of bounds by name, times `2**exponent`."""
+        with np.errstate(over="ignore", under="ignore"):
+            bounds = {name: float(np.ldexp(value, exponent)) for name, value in bounds.items()}
+        which = min(bounds, key=lambda name: bounds[name])
+        return cls(bounds[which], which, bounds)
+
     @property
     def bound(self) -> float:
         """`upper_bound`, by a shorter name."""
@@ -126,8 +132,7 @@ def optimality_bound(
 
     - "spectral": the largest eigenvalue; beyond 3000 variables and 2000 samples a bound on it;
     - "diagonal": the sum of the k largest diagonal entries;
-    - "row sums": the largest sum of k magnitudes in one row (Gershgorin); beyond 2000 variables only as many
-      of the promising rows as are cheap are computed, and `|a_ij| <= sqrt(a_ii a_jj)` bounds the others;
+    - "row sums", up to 2000 variables: the largest sum of k magnitudes in one row (Gershgorin);
     - "knapsack": the largest `sum_l lambda_l t_l` over `0 <= t_l <=` (sum of the k largest squares of the
       l-th eigenvector), `sum_l t_l <= 1`; beyond 2000 variables with two dozen eigenvectors and the next
       eigenvalue, or Lanczos vectors, their residuals and a bound on the rest;
@@ -236,9 +241,7 @@ def optimality_bound(
         if relaxed:
             state = DeflatedOperator.from_problem(problem)
             bounds["relaxation"] = min(dual_bound(state, sizes[0]), shaped_bound(state, asked))
-    bounds = {name: float(problem.in_units(value)) for name, value in bounds.items()}
-    which = min(bounds, key=lambda name: bounds[name])
-    return OptimalityBound(bounds[which], which, bounds)
+    return OptimalityBound.smallest(bounds, problem.exponent)
 
 
 def joint_bounds(
@@ -330,7 +333,7 @@ def upper_bounds(
         if thresholds and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
             assert state.diagonal is not None
             bounds |= _by_large_entries(op, np.maximum(state.diagonal, 0), k, hook)
-        strong = by_strong_variables(problem, state, k, min(bounds.values()), hook)
+        strong, _ = by_strong_variables(problem, state, k, min(bounds.values()), hook)
     else:
         A = op.submatrix(np.arange(p)).astype(np.float64)
         bounds = _from_all_entries(A, k)
@@ -430,16 +433,16 @@ def _by_large_entries(op: Any, diagonal: Array, k: int, hook: Report | None) -> 
 
 
 def by_strong_variables(
-    problem: Problem, state: DeflatedOperator, k: int, below: float, hook: Report | None,
-    nodes: int = STRONG_NODES,
-) -> float:  # fmt: skip
-    """Infinity where the variances alone show that it is not below that, or where the hook is true."""
+    problem: Problem, state: DeflatedOperator, k: int, below: float, hook: Report | None, *search: Any
+) -> tuple[float, Index]:
+    """Infinity where the variances alone show that it is not below that, or where the hook is true; and the
+    variables that may belong to something better than what is known."""
     assert state.diagonal is not None
     assert problem.moment is not None
     diagonal, root = np.maximum(state.diagonal, 0).astype(np.float64), np.sqrt(np.abs(problem.moment))
     error = (1 + state.operator.t) * _product_error(problem, k)
-    bound = strong_variables_bound(state.operator, diagonal, root, k, error, below, hook, nodes)
-    return bound + _rounding(problem, False, "strong variables", k)
+    bound, kept = strong_variables_bound(state.operator, diagonal, root, k, error, below, hook, *search)
+    return bound + _rounding(problem, False, "strong variables", k), kept
 
 
 def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:
@@ -467,14 +470,11 @@ def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int 
         largest = float(spectrum[:r].sum()) + max(0, r - len(spectrum)) * float(spectrum[-1])
     else:
         largest *= r
-    bounds = {
+    return {
         "spectral": largest,
         "diagonal": float(_largest_sum(diagonal, k)),
         "knapsack": min(knapsack(theta, caps, 0.0, r) + kept, knapsack(theta, caps, tail, r)) + cross,
     }
-    if r > 1:
-        return bounds
-    return {"row sums": _row_sums(op, diagonal, k)} | bounds
 
 
 def _largest_beyond(theta: Array, spectrum: Array, whole: float) -> float:
@@ -507,29 +507,6 @@ def _eigenpairs(
         v[:] = op.backward(np.ascontiguousarray(u, op.dtype))
         v /= np.linalg.norm(v)
     return values, V
-
-
-def _row_sums(op: Any, diagonal: Array, k: int) -> float:
-    """The largest sum of k magnitudes in a row, or a bound on it: rows that can be largest are formed."""
-    root = np.sqrt(diagonal)
-    order = np.argsort(-root, kind="stable")
-    top = np.zeros(op.p, bool)
-    top[order[: k - 1]] = True
-    others = root[order[: k - 1]].sum() + np.where(top, root[order[k - 1]] - root, 0)
-    bound = diagonal + root * others  # falls with root
-    most = 0.0
-    for start in range(0, min(BOUND_ROWS, op.p), 4):
-        part = order[start : start + 4]
-        if bound[part[0]] <= most:
-            return most
-        V = np.zeros((op.p, len(part)), op.dtype, order="F")
-        V[part, np.arange(len(part))] = 1
-        rows = np.abs(op.apply_block(V).astype(np.float64))
-        rows[part, np.arange(len(part))] = 0
-        sums = diagonal[part] + (_largest_sum(rows, k - 1) if k > 1 else 0)
-        most = max(most, float(sums.max()))
-    rest = order[min(BOUND_ROWS, op.p) :]
-    return max(most, float(bound[rest].max(initial=0)))
 
 
 def _lanczos(op: Any, count: int) -> AnyArray:

@@ -158,7 +158,7 @@ class Columns:
         Data are then read for few runs. A run takes an operator, variables and entries, and gives these with
         the objective, or None.
         """
-        operator = _core.dense(np.ascontiguousarray(self.matrix), True, None, None, 1.0, 1.0)
+        operator = _core.dense(np.ascontiguousarray(self.matrix), True)
         found: dict[bytes, tuple[Index, Array, float]] = {}
         times: Counter[bytes] = Counter()
         for j in promising_columns(self.matrix, promise, count):

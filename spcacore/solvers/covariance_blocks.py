@@ -32,9 +32,9 @@ from .._limits import (
     THRESHOLD_STEPS,
 )
 from .._types import Array, Index, Mask
-from ..operators.submatrix import columns_of
+from ..operators.submatrix import rows_of
 from .exact_tree import Search
-from .solution import Report, Solution
+from .solution import Report
 
 __all__ = ["BlockSearch", "block_bound", "large_entries", "threshold_bound"]
 
@@ -102,7 +102,7 @@ def large_entries(op: Any) -> _LargeEntries:
     parts: list[tuple[Index, Index, Array]] = []
     for start in range(0, p, THRESHOLD_COLUMNS):
         block = np.arange(start, min(p, start + THRESHOLD_COLUMNS))
-        W = np.abs(columns_of(op, block).astype(np.float64))
+        W = np.abs(rows_of(op, block).T.astype(np.float64))
         W[block, np.arange(len(block))] = 0
         i, j = np.nonzero(level < W)
         parts.append((i, block[j], W[i, j]))
@@ -197,20 +197,16 @@ class BlockSearch:
         """By a tree for j + 1 nonzeros, of which only what may exceed the value counts; its nodes."""
         block, size = self.blocks[b], j + 1
         A, vector = self.matrices[b]
-        index = _core.select_largest(vector, size)
-        start = Solution(index, vector[index], 0.0, 0, True)
-        tree = Search(None, A, np.arange(len(block)), size, start, tol)
+        tree = Search(A, size, _core.select_largest(vector, size), tol)
         tree.require(self.value - self.level * (self.k - size))
-        left = nodes
-        while left > 0 and tree.open() and not (hook is not None and hook(0)):
-            left -= tree.step(min(16, left), lambda _: None)
+        done = tree.run(nodes, hook)
         if tree.value > self.value:
             self.value, self.support = tree.value, block[tree.index]
         if not tree.open():
             self.margin = max(self.margin, tree.pruning_level - tree.value - tol * abs(tree.value))
         self.caps[b][: j + 1] = np.minimum(self.caps[b][: j + 1], tree.upper())
         self.known[b][j] = True
-        return nodes - left
+        return done
 
 
 def _split(p: int, large: _LargeEntries) -> tuple[float, Index]:

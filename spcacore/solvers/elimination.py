@@ -37,9 +37,9 @@ import numpy as np
 from .. import _core
 from .._limits import BOUND_ENTRIES, STRONG_CHUNK, STRONG_NODES, STRONG_STEPS, STRONG_VARIABLES
 from .._types import AnyArray, Array, Index, Mask
-from ..operators.submatrix import columns_of
+from ..operators.submatrix import rows_of
 from .exact_tree import Search
-from .solution import Report, Solution
+from .solution import Report
 
 __all__ = ["knapsack", "strong_variables_bound"]
 
@@ -47,38 +47,33 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def strong_variables_bound(
-    op: Any,
-    diagonal: Array,
-    root: Array,
-    k: int,
-    rounding: float,
-    below: float,
-    hook: Report | None,
-    nodes: int = STRONG_NODES,
-) -> float:
-    """The bound, or infinity where it cannot be below another one.
+    op: Any, diagonal: Array, root: Array, k: int, rounding: float, below: float, hook: Report | None,
+    nodes: int = STRONG_NODES, count: int | None = None, known: float | None = None,
+) -> tuple[float, Index]:  # fmt: skip
+    """The bound, or infinity where it cannot be below another one, and the variables that are not left out.
 
-    An entry a_ij is off by at most rounding root_i root_j; A is semidefinite but for that.
+    An entry a_ij is off by at most rounding root_i root_j; A is semidefinite but for that. The level is what
+    the search among strong variables finds, unless it is `known`.
     """
     p = len(diagonal)
-    d = diagonal + rounding * root**2
-    count = min(STRONG_VARIABLES[0], p)
+    d, every = diagonal + rounding * root**2, np.arange(p)
+    count = min(count or STRONG_VARIABLES[0], p)
     if k < 2 or (count + k) * p > BOUND_ENTRIES:
-        return np.inf
+        return np.inf, every
     strong = _core.select_largest(d, count)
     if np.sort(np.delete(d, strong))[-k:].sum() >= below:
-        return np.inf
+        return np.inf, every
     value, found = _climb(op, _core.select_largest(d, k))
     strong = np.union1d(strong, found)
     A = op.submatrix(strong).astype(np.float64)
     f, level = _by_strong_variables((A + A.T) / 2, np.searchsorted(strong, found), k, nodes, hook)
     slack = rounding * float(root.max()) * np.cumsum(np.sort(root)[::-1][:k])
     f += np.append(0.0, slack)
-    level = max(level, value)
-    weak = np.setdiff1d(np.arange(p), strong)
+    level = max(level, value) if known is None else known
+    weak = np.setdiff1d(every, strong)
     sums, d = _coupling(op, strong, weak, root, rounding, k, hook), d[weak]
     if sums is None:
-        return np.inf
+        return np.inf, every
     while True:
         h = _reach(f, d, sums, k)
         if h[1:].max() <= level or not len(d):
@@ -86,8 +81,8 @@ def strong_variables_bound(
         kept = _survivors(f, d, sums, k, h, level)
         if kept.all():
             break
-        d, sums = d[kept], sums[kept]
-    return max(level, float(h.max())) * (1 + (64 + 8 * k) * _EPS)
+        weak, d, sums = weak[kept], d[kept], sums[kept]
+    return max(level, float(h.max())) * (1 + (64 + 8 * k) * _EPS), np.union1d(strong, weak)
 
 
 def knapsack(values: AnyArray, caps: AnyArray, tail: float, r: int = 1) -> float:
@@ -130,10 +125,8 @@ def _by_strong_variables(
     margin = 8 * q * _EPS * float(np.abs(values).max())
     f = np.pad(np.minimum(rows[: len(sharp)], sharp) + margin, (1, k - len(sharp)), "edge")
     f[0] = 0.0
-    best = Solution(start, np.zeros(len(start)), 0.0, 0, True)
-    tree, left = Search(None, A, np.arange(q), k, best, 0.0), min(nodes, STRONG_NODES)
-    while left > 0 and tree.open() and not (hook is not None and hook(0)):
-        left -= tree.step(min(16, left), lambda _: None)
+    tree = Search(A, k, start)
+    tree.run(min(nodes, STRONG_NODES), hook)
     f[k] = min(f[k], tree.upper())
     return f, float(tree.value)
 
@@ -147,7 +140,7 @@ def _coupling(
     for s in range(0, len(strong), 32):
         if hook is not None and hook(0):
             return None
-        columns[:, s : s + 32] = columns_of(op, strong[s : s + 32])[weak]
+        columns[:, s : s + 32] = rows_of(op, strong[s : s + 32]).T[weak]
     most = min(k - 1, len(strong))
     sums = np.zeros((len(weak), k))
     for s in range(0, len(weak), STRONG_CHUNK):
@@ -172,14 +165,7 @@ def _reach(f: Array, d: Array, sums: Array, k: int) -> Array:
     return h
 
 
-def _survivors(
-    f: Array,
-    d: Array,
-    sums: Array,
-    k: int,
-    h: Array,
-    level: float,
-) -> Mask:
+def _survivors(f: Array, d: Array, sums: Array, k: int, h: Array, level: float) -> Mask:
     """Which weak variables may belong to a support of t weak ones, where h(t) exceeds the level."""
     fewer = _reach(f, d, sums, k - 1) if k > 1 else np.zeros(1)
     e = np.append(0.0, np.cumsum(np.sort(d)[::-1][:k]))

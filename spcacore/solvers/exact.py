@@ -33,14 +33,14 @@ from .._limits import (
 )
 from .._messages import refuse_no_array
 from .._records import record
-from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
+from .._types import Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import LARGEST, as_seed
 from ..choice import Choice
 from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_cost, columns_of, largest_submatrix
+from ..operators.submatrix import columns_cost, largest_submatrix, rows_of
 from ..progress import Callback
 from ..results import ExactComponent
 from ..supports.admissible import Supports
@@ -286,16 +286,14 @@ def solve_to_optimality(
         rounding = problem.noise(best.index, state.deflation.first_order)
         if state.operator.t > 0 and not best.objective > rounding:
             return Proof(best, upper, True)  # what rounding left after the earlier components
-        if _may_split(problem, state, k, limits.end - time.monotonic()):
-            by_blocks = _proof_by_blocks(problem, state, k, best, solver.tol, limits)
+        by_blocks = _proof_by_blocks(problem, state, k, best, solver.tol, limits)
+        if by_blocks is not None:
             best, others = by_blocks.found, by_blocks.upper
             if by_blocks.complete:
                 return by_blocks
             limits.check()
         bound_without_search(BOUND_SHARE if problem.p <= EXACT_ORDER else 0)
-        kept, best = surviving_variables(
-            problem, state, k, best, solver.tol, limits.check, limits.most, others
-        )
+        kept = surviving_variables(problem, state, k, best, solver.tol, limits.check, limits.most, others)
         search = _tree(state, kept, k, best, solver.tol, limits)
         _grow(search, limits, partial(bound_without_search, BOUND_SHARE))
         complete = not search.open()
@@ -314,9 +312,16 @@ def solve_to_optimality(
 
 def _proof_by_blocks(
     problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float, limits: _Limits
-) -> Proof:
-    """What the blocks of a large covariance prove within some nodes."""
-    blocks = _blocks(problem, state, k, best)
+) -> Proof | None:
+    """What the blocks of a large covariance prove within some nodes; None where all entries take too long."""
+    op, work = state.operator, min(THRESHOLD_WORK, (limits.end - time.monotonic()) * BOUND_SPEED)
+    plain = op.symmetric_form and op.t == 0 and not state.supports.shapes
+    if not plain or k < 2 or problem.p <= EXACT_ORDER or not columns_cost(problem) <= work:
+        return None
+    assert state.diagonal is not None  # refuse_large
+    slack = EXACT_SLACK.of(op.dtype) * float(np.abs(state.diagonal).max())
+    diagonal = state.diagonal.astype(np.float64)
+    blocks = BlockSearch(op, diagonal, k, large_entries(op), best.objective, slack)
     proved = blocks.run(tol, min(IN_TURN_NODES, limits.most), limits.out_of_time, BLOCK_PROOF_WORK)
     best, upper = best_on_support(state, blocks.support) or best, blocks.upper()
     return Proof(best, max(upper, best.objective) if proved else upper, proved)
@@ -327,7 +332,7 @@ def _tree(
 ) -> Search | UnitTree:
     A = _matrix(state, kept, limits.check)
     if state.supports.simple:
-        return Search(state, A, kept, k, best, tol, check_limits=limits.check)
+        return Search(A, k, np.searchsorted(kept, best.index), tol, state, kept, limits.check)
     return UnitTree(state, A, k, best, tol)
 
 
@@ -396,80 +401,40 @@ def _trace_bound(problem: Problem, state: DeflatedOperator, k: int) -> float:
     return float(np.sort(state.diagonal)[-k:].sum()) * (1 + 1e-5)
 
 
-def _may_split(problem: Problem, state: DeflatedOperator, k: int, seconds: float) -> bool:
-    """Whether to look for blocks of a large matrix, of which all entries are read."""
-    op, most = problem.operator, min(THRESHOLD_WORK, seconds * BOUND_SPEED)
-    plain = op.symmetric_form and state.operator.t == 0 and not state.supports.shapes
-    return plain and k > 1 and problem.p > EXACT_ORDER and columns_cost(problem) <= most
-
-
-def _blocks(problem: Problem, state: DeflatedOperator, k: int, best: Solution) -> BlockSearch:
-    op, diagonal = state.operator, state.diagonal
-    assert diagonal is not None  # refuse_large
-    slack = EXACT_SLACK.of(op.dtype) * float(np.abs(diagonal).max())
-    return BlockSearch(op, diagonal.astype(np.float64), k, large_entries(op), best.objective, slack)
-
-
 def surviving_variables(
     problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float,
     check_limits: Callable[[int], object], node_limit: int, others: float = math.inf,
-) -> tuple[Index, Solution]:  # fmt: skip
-    """The variables that may belong to a better support, all where there are few; and a better `best`.
+) -> Index:  # fmt: skip
+    """The variables that may belong to a better support than the best one known, all where there are few.
 
-    Let U bound x'Ax for k - 1 nonzeros. No support with j beats the level if the k - 1 largest a_jl^2 sum
-    to at most (level - a_jj) (level - U) (bordered, as in branch_and_bound.c, step 4).
-    Only the columns of A of some strong variables are computed; of two weak ones, a_jl^2 <= a_jj a_ll.
-    Where another bound proves `best`, only its own variables are left.
+    Where another bound proves that, only its own variables are left.
     """
     p, op = problem.p, state.operator
     if p <= EXACT_ORDER:
         supports = problem.supports
-        return supports.available if supports.simple else np.arange(p), best
+        return supports.available if supports.simple else np.arange(p)
     assert state.diagonal is not None  # refuse_large
     assert problem.diagonal is not None
-    assert problem.moment is not None
-    slack = EXACT_SLACK.of(op.dtype)
-    d = state.diagonal + slack * problem.diagonal
-    lost = np.sqrt(problem.moment) * CENTERING_LOSS.of(op.dtype)  # by removing a mean
+    d = state.diagonal + EXACT_SLACK.of(op.dtype) * problem.diagonal
     kept = np.union1d(np.flatnonzero(d >= best.objective), best.index)
     if k == 1 and not state.constrained:
         kept = np.union1d(kept[_core.select_largest(d[kept], min(len(kept), EXACT_ORDER // 2))], best.index)
     left = len(kept) if k == 1 else p
     if left <= EXACT_ORDER:
-        return kept, best
+        return kept
     enough = best.objective * (1 + max(tol, 64 * (k + 4) ** 2 * float(np.finfo(np.float64).eps)))
-    if others > enough and k > 1:
-        others = by_strong_variables(problem, state, k, enough, None, node_limit)
-        check_limits(0)
-    if others <= enough:
-        return np.sort(best.index), best
-    for count in STRONG_VARIABLES if k > 1 else ():
-        strong = np.union1d(_core.select_largest(d, min(count, p)), best.index)
-        weak = np.setdiff1d(np.arange(p), strong)
-        top = np.zeros((k - 1, len(weak)))  # the largest a_jl^2 of weak j
-        for s in range(0, len(strong), 32):
-            part = strong[s : s + 32]
-            rows = np.empty((len(part), len(weak)))
-            for row, j in zip(rows, part, strict=True):
-                check_limits(0)
-                row[:] = np.abs(op.apply(np.array([j]), np.ones(1, op.dtype))[weak])
-            rows += slack * np.sqrt(d[part, None] * d[weak]) + lost[part, None] * lost[weak]
-            top = np.partition(np.concatenate([top, rows**2]), -(k - 1), axis=0)[-(k - 1) :]
-        top = np.sort(top, axis=0)[::-1]
-        bounds, best = _bounds(state, strong, k, best, check_limits, node_limit)
+    for count in STRONG_VARIABLES if k > 1 and others > enough else ():
         level = best.objective * (1 + tol)
-        fewer = _fewer(bounds, np.sort(d[weak])[::-1], np.cumsum(top, axis=0))
-        among = np.sort(d[weak])[:-k:-1, None] * d[weak]
-        coupling = np.partition(np.concatenate([top, among]), -(k - 1), axis=0)[-(k - 1) :].sum(axis=0)
-        weak = weak[coupling > (level - d[weak]) * max(level - fewer, 0.0)]
-        left = len(strong) + len(weak)
-        if left <= EXACT_ORDER:
-            return np.union1d(strong, weak), best
+        others, some = by_strong_variables(problem, state, k, np.inf, check_limits, node_limit, count, level)
+        if others > enough and len(some) <= EXACT_ORDER:
+            return np.union1d(some, best.index)
+    if others <= enough:
+        return np.sort(best.index)
     if k > 1 and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
         kept = _survivors_in_turn(problem, state, k, best, tol, check_limits, node_limit)
         left = len(kept)
         if left <= EXACT_ORDER:
-            return kept, best
+            return kept
     raise _TooManyVariables(
         f"{left} of {p} variables may belong to the optimum, and branch_and_bound takes at most "
         f"{EXACT_ORDER} of them"
@@ -482,8 +447,10 @@ def _survivors_in_turn(
 ) -> Index:  # fmt: skip
     """The variables that may belong to a better support; where all variances are equal, say.
 
-    The rule of `surviving_variables` for 2, 3, .. k nonzeros in turn: each leaves so few variables that a
-    search among them bounds x'Ax for that number, which the next one needs.
+    Let U bound x'Ax for one nonzero less. No support with j beats the level if the largest a_jl^2, of as
+    many l, sum to at most (level - a_jj) (level - U) (bordered, as in branch_and_bound.c, step 4). Of 2, 3,
+    .. k nonzeros in turn, each leaves so few variables that a search among them bounds x'Ax for that number,
+    which the next one needs.
     """
     p, op, slack = problem.p, state.operator, EXACT_SLACK.of(state.operator.dtype)
     assert state.diagonal is not None
@@ -496,71 +463,31 @@ def _survivors_in_turn(
     for s in range(0, p, THRESHOLD_COLUMNS):
         check_limits(0)
         block = np.arange(s, min(p, s + THRESHOLD_COLUMNS))
-        W = np.abs(columns_of(op, block).astype(np.float64))
+        W = np.abs(rows_of(op, block).T.astype(np.float64))
         W += root[:, None] * np.sqrt(d[block]) + lost[:, None] * lost[block]
         W[block, np.arange(len(block))] = 0
         coupling[:, block] = np.sort(np.partition(W, p - k + 1, axis=0)[p - k + 1 :], axis=0)[::-1] ** 2
     coupling = np.cumsum(coupling, axis=0)
     fewer, order = float(d.max()), np.argsort(-np.abs(best.entries), kind="stable")
     for size in range(2, k + 1):
-        start = best
-        if size < k:
-            found = TruncatedPower.from_record(problem).solve(problem, state, size, [0, size], None)
-            start = found or replace(best, index=np.sort(best.index[order[:size]]))
+        found = TruncatedPower.from_record(problem).solve(problem, state, size, [0, size], None)
+        start = found or replace(best, index=np.sort(best.index[order[:size]]))
+        if size == k and best.objective > start.objective:
+            start = best
         level = start.objective * (1 + tol * (size == k))
         kept = coupling[size - 2] > (level - d) * np.maximum(level - fewer, 0.0)
         kept |= level <= d
         kept[start.index] = True
+        if size == k:
+            kept[best.index] = True
         index = np.flatnonzero(kept)
         if size == k or len(index) > EXACT_ORDER:
             return index
-        search, nodes = Search(state, _matrix(state, index, check_limits), index, size, start, 0.0), 0
-        while search.open() and nodes < min(IN_TURN_NODES, node_limit):
-            check_limits(0)
-            nodes += search.step(min(16, node_limit), check_limits)
+        support = np.searchsorted(index, start.index)
+        search = Search(_matrix(state, index, check_limits), size, support, state=state, kept=index)
+        search.run(min(IN_TURN_NODES, node_limit), check_limits)
         fewer = search.upper() * (1 + slack)
     return np.arange(p)
-
-
-def _bounds(
-    state: DeflatedOperator,
-    strong: Index,
-    k: int,
-    best: Solution,
-    check_limits: Callable[[int], object],
-    node_limit: int,
-) -> tuple[Array, Solution]:
-    """By short searches among some variables: upper bounds for 0 to k - 1 nonzeros, and the best of k."""
-    A = _matrix(state, strong, check_limits)
-    bounds = np.zeros(k)
-    order = np.argsort(-np.abs(best.entries), kind="stable")
-    for size in range(1, k + 1):
-        start = replace(best, index=np.sort(best.index[order[:size]]))
-        search, nodes = Search(state, A, strong, size, start, 0.0, plain=size < k or None), 0
-        while search.open() and nodes < min(max(20, 1000 // k), node_limit):
-            check_limits(0)
-            nodes += search.step(min(4, node_limit), check_limits)
-        if size < k:
-            bounds[size] = search.upper()
-        elif search.value > best.objective:
-            best = search.best()
-    return bounds, best
-
-
-def _fewer(bounds: AnyArray, d: AnyArray, coupling: AnyArray) -> float:
-    """A bound of x'Ax for k - 1 nonzeros, of which any number t is weak.
-
-    lambda_1 of [v c; c e], v for k - 1 - t strong variables, e the t largest variances d of the weak, c^2 the
-    t largest sums of k - 1 - t squares that couple the two (`coupling`, by number of squares).
-    """
-    k = len(bounds)
-    most = bounds[k - 1]
-    for t in range(1, k):
-        v, e, c2 = bounds[k - 1 - t], d[:t].sum(), 0.0
-        if t < k - 1:
-            c2 = np.sort(coupling[k - 2 - t])[-t:].sum()
-        most = max(most, (v + e) / 2 + math.sqrt(((v - e) / 2) ** 2 + c2))
-    return float(most)
 
 
 def _matrix(state: DeflatedOperator, kept: Index, check_limits: Callable[[int], object]) -> Array:

@@ -24,6 +24,8 @@ Node = tuple[float, int, int]
 class Search:
     """A tree whose nodes are rows of a pool, a byte a variable (branch_and_bound.c).
 
+    It begins with what is known of a support, given by positions in A, whose variables are `kept`.
+
     Nodes wait in a heap, the largest bound first; beyond `FRONTIER_BYTES` on a stack that is taken first, so
     that their number stops growing.
     """
@@ -31,36 +33,28 @@ class Search:
     pruning_level: float
 
     def __init__(
-        self,
-        state: DeflatedOperator | None,
-        A: Array,
-        kept: Index,
-        k: int,
-        best: Solution,
-        tol: float,
-        plain: bool | None = None,
-        check_limits: Callable[[], object] = lambda: None,
-    ):
-        q = len(kept)
-        self.A, self.kept, self.tol, self.k = A, kept, tol, min(k, q)
+        self, A: Array, k: int, support: Index, tol: float = 0.0, state: DeflatedOperator | None = None,
+        kept: Index | None = None, check_limits: Callable[[], object] = lambda: None,
+    ):  # fmt: skip
+        q = len(A)
+        self.A, self.tol, self.k = A, tol, min(k, q)
+        self.kept: Index = np.arange(q) if kept is None else kept
         self.state: Any = state  # None of a matrix alone
-        self.plain = plain or state is None or (plain is None and not (state.quotient or state.constrained))
+        self.plain = state is None or not (state.quotient or state.constrained)
         self.gain: float = 1.0 if self.plain else np.inf  # of a bound by what exceeds the level
         self.pool = np.ones((1, q), np.uint8)
         self.free: list[int] = []
         self.heap: list[Node] = [(-self._root_bound(check_limits), 0, 0)]
         self.stack: list[Node] = []
         if state is not None:
-            wanted = np.searchsorted(kept, state.supports.wanted)
+            wanted = np.searchsorted(self.kept, state.supports.wanted)
             self.pool[0, wanted] = 2
             if len(wanted) == self.k:  # there is nothing to divide
                 self.heap = []
         self.turn = 0
         self.work: Array = np.empty(_core.branch_work(q, self.k))
-        self.index, self.vector, self.value = best.index, best.entries, best.objective
-        if self.plain:
-            self.value = -np.inf
-            self._update_incumbent(np.searchsorted(kept, best.index))
+        self.index, self.vector, self.value = self.kept[support], np.zeros(len(support)), -np.inf
+        self._update_incumbent(support)
         self._set_level()
 
     def best(self) -> Solution:
@@ -81,7 +75,14 @@ class Search:
         waiting = [-node[0] for node in (*self.heap[:1], *self.stack)]
         return max(self.pruning_level, *waiting) if waiting else self.pruning_level
 
-    def step(self, count: int, check_limits: Callable[[int], object]) -> int:
+    def run(self, nodes: float, stop: Callable[[int], object] | None = None, at_a_time: int = 16) -> int:
+        """Divide up to so many nodes, some at a time, before which `stop` may end it; how many there were."""
+        done = 0
+        while done < nodes and self.open() and not (stop is not None and stop(0)):
+            done += self.step(int(min(at_a_time, nodes - done)))
+        return done
+
+    def step(self, count: int, check_limits: Callable[[int], object] = lambda _: None) -> int:
         """Divide up to `count` nodes; how many there were."""
         nodes: list[Node] = []
         while len(nodes) < count and (self.stack or self.heap):

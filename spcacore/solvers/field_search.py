@@ -27,6 +27,7 @@ from .._limits import (
     FIELD_ROUNDS,
     FIELD_SLACK,
     FIELD_SOME,
+    KRYLOV_WORK,
     NOISE_GROWTH,
     NOISE_INDEPENDENT,
     NOISE_VARIABLES,
@@ -34,8 +35,7 @@ from .._limits import (
     PROBE_COLUMNS,
     PROBE_DROP,
     PROBE_ENTRIES,
-    PROBE_FIRST,
-    PROBE_LEAST,
+    PROBE_PAIRED,
     PROBE_PART,
     PROBE_ROWS,
     PROBE_RUN,
@@ -54,7 +54,7 @@ from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_of, largest_submatrix
+from ..operators.submatrix import largest_submatrix, rows_of
 from .base import drop_zeros
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import is_better, refit
@@ -97,8 +97,14 @@ class FieldSearch:
     ground: Ground
 
     def at_once(self) -> bool:
-        """Whether a race comes first: where that is cheap, or variances do not tell whom to try."""
-        return BRIEF_ORDER < self.problem.p <= FIELD_ORDER and self._untold()
+        """Whether a race comes first: where that costs less than dense leading vectors, or variances do not
+        tell whom to try."""
+        p, cheap = self.problem.p, self.problem.p <= FIELD_ORDER or self.problem.cost > KRYLOV_WORK
+        return cheap and p > BRIEF_ORDER and self._untold()
+
+    def all_race(self) -> bool:
+        """Whether every variable of these is in that race."""
+        return self.problem.p <= FIELD_ORDER and self.at_once()
 
     def _untold(self) -> bool:
         """Whether few variables tell nothing of the others: where all are few, or variances tie."""
@@ -124,7 +130,7 @@ class FieldSearch:
         moved = _moved(new, best)
         ground.wide = moved and (new is None or bool(np.isin(best.index, new.index).any()))
         if not ground.wide and (moved or ground.enough == 0):
-            ground.wide = self._hidden(best if new is None else new)
+            ground.wide = self._hidden(field, best if new is None else new)
         enough = new is None or not ground.wide or ended(self.hook)
         ground.moved |= moved
         ground.enough += enough
@@ -136,7 +142,7 @@ class FieldSearch:
 
     def deeper(self, best: Solution | None) -> Solution | None:
         """The best of this component, no more correlated than noise, and those where all columns lead."""
-        return self._raced(best, FIELD_ORDER if self.at_once() else FIELD_SOME, 0)
+        return self._raced(best, FIELD_ORDER if self.all_race() else FIELD_SOME, 0)
 
     def _raced(self, best: Solution | None, most: int, count: int) -> Solution | None:
         """The best of this component and those from a race between all variables, or between so many.
@@ -153,11 +159,11 @@ class FieldSearch:
             rounds = 0 if field.whole else FIELD_ROUNDS
         else:
             best = self._from(field, best, count)
-            rounds = ground.partial < PROBES
+            rounds = ground.partial < PROBES or self.at_once()
         made = 0
         for _ in range(rounds):
             leads = min(FIELD_LEADS, max(FIELD_LEADS_LEAST, int(FIELD_IMAGE_WORK / self.problem.cost)))
-            ends, starts, _ = self._ends(field, count, leads, 0.0)
+            ends, starts, _ = self._ends(field, count, leads)
             made += starts
             supports = [end.index for end in ends[:leads]]
             field = field.around(supports, FIELD_PARTNERS * self.cardinality, FIELD_SOME)
@@ -173,7 +179,7 @@ class FieldSearch:
     def _from(self, field: Field, best: Solution | None, count: int, made: int = 0) -> Solution | None:
         """The best of this component and those that the most promising ends lead to among all variables."""
         solver, state, k, p = self.solver, self.state, self.cardinality, self.problem.p
-        ends, n_starts, steps = self._ends(field, count, DEEP_ENDS if count == 0 else RACE_ENDS, solver.swaps)
+        ends, n_starts, steps = self._ends(field, count, DEEP_ENDS if count == 0 else RACE_ENDS)
         comparable = state.constraint is None and not state.quotient
         slack = FIELD_ROUNDING if field.whole else FIELD_SLACK[p > FIELD_ORDER]
         least, here = -np.inf, field.index[:0]
@@ -210,7 +216,8 @@ class FieldSearch:
         tally = Tally(before.starts + made + n_starts, before.ends + sum(end.runs for end in ends), reached)
         return replaced(new, tally=tally, n_iter=new.n_iter if new is best else n_iter)
 
-    def _ends(self, field: Field, count: int, most: int, swaps: float) -> tuple[list[End], int, int]:
+    def _ends(self, field: Field, count: int, most: int) -> tuple[list[End], int, int]:
+        swaps = self.solver.swaps if field.whole or count == 0 else 0.0  # else they follow among all
         tol = max(self.solver.tolerance(self.state.operator), 1e-6)
         return ends_on_field(field, self.cardinality, count, most, swaps, tol, self.hook)
 
@@ -226,35 +233,54 @@ class FieldSearch:
         x = Solution(support, np.ascontiguousarray(vector), 0.0, 0, True)
         return Begin(x, support, best)
 
-    def _hidden(self, best: Solution) -> bool:
+    def _hidden(self, field: Field, best: Solution) -> bool:
         """Whether columns of A tell of supports that a part of A hides.
 
-        Of data only some entries of each column are read, and at first few: that they lead to half as much
-        is mostly enough to rule it out.
+        Of data only some entries of each column are read.
         """
+        if self._apart_in(field, best):
+            return False
         op, diagonal = self.state.operator, self.state.diagonal
         assert diagonal is not None
         rng = np.random.default_rng([*self.seed[:1], PROBE_COLUMNS])
         some = np.flatnonzero(diagonal > 0)
         few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
-        if op.symmetric_form:
-            return self._apart(best, few, columns_of(op, few).T, np.arange(op.p), 1) >= PROBE_AGAIN
-        many = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.m, 1)), rng)
-        first = many[np.arange(len(many)) // PROBE_RUN % PROBE_FIRST == 0]
-        F = float(op.factor) * op.columns(few).astype(np.float32)
-        stages = (
-            [(first, 0.5), (many, 1.0)]
-            if len(first) * self.cardinality >= PROBE_LEAST * len(some)
-            else [(many, 1.0)]
-        )
-        for rows, share in stages:
+        known = rows_of(op, few) if op.symmetric_form else None
+        if known is not None and not op.by_passes:
+            return self._reaching(best, few, known, np.arange(op.p)) >= PROBE_AGAIN
+        rows = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.n, 1)), rng)
+        if known is None:
+            F = float(op.factor) * op.columns(few).astype(np.float32)
             parts = (rows[at : at + PROBE_PART] for at in range(0, len(rows), PROBE_PART))
             columns = np.concatenate([F @ op.columns(part).astype(np.float32).T for part in parts], axis=1)
-            if self._apart(best, few, columns, rows, share) < share * PROBE_AGAIN:
-                return False
-        return True
+        else:  # in blocks of rows, the same entries as in memory decide
+            columns = known[:, rows]
+        return self._reaching(best, few, columns, rows) >= PROBE_AGAIN
 
-    def _apart(self, best: Solution, few: Index, columns: Array, rows: Index, share: float) -> int:
+    def _apart_in(self, field: Field, best: Solution) -> bool:
+        """Whether the variables at random of a field have so few partners there that none can be hidden.
+
+        Of the k variables of a support some are in the field, by a Poisson distribution, and their entries
+        stand for as many times more as there are variables outside.
+        """
+        diagonal = self.problem.diagonal
+        assert diagonal is not None
+        known = np.union1d(best.index, _core.select_largest(diagonal, len(field.index) // 2))
+        chance = np.flatnonzero(~np.isin(field.index, known))
+        read = len(chance) / max(int(np.count_nonzero(diagonal > 0)), 1)
+        partners = (self.cardinality - 1) * read
+        expected = len(chance) * PROBE_AGAIN / PROBE_COLUMNS * -math.expm1(-partners)
+        if expected < PROBE_PAIRED:
+            return False
+        A = field.matrix[np.ix_(chance, chance)]
+        variance = A.diagonal().astype(np.float64)
+        np.fill_diagonal(A, 0)
+        largest = _core.largest_norms(A, np.arange(len(A)), max(1, round(partners)))
+        others = largest.astype(np.float64) ** 2 / read
+        reaching = variance**2 + others >= PROBE_SHARE / 2 * best.objective * variance
+        return np.count_nonzero(reaching & (variance > 0)) < expected / 2
+
+    def _reaching(self, best: Solution, few: Index, columns: Array, rows: Index) -> int:
         """How many columns, of which these rows are read, lead to other supports that explain as much.
 
         Of x = T_k(a_j)/||T_k(a_j)||, x'Ax >= ||T_k(a_j)||^2/a_jj, as (e_j'A x)^2 <= a_jj x'Ax.  The largest
@@ -268,7 +294,7 @@ class FieldSearch:
         for column, variance in zip(columns, diagonal, strict=True):
             largest = _core.select_largest(column, min(count, len(column)))
             others = float(np.square(column[largest].astype(np.float64)).sum()) / read / float(variance)
-            enough = variance + others >= share * PROBE_SHARE * best.objective
+            enough = variance + others >= PROBE_SHARE * best.objective
             reaching += bool(enough and 2 * known[largest].sum() < count)
         return reaching
 

@@ -30,6 +30,7 @@ from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number, per_component, positive, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
+from ..linalg.scaling import beyond_range
 from ..methods import GPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -164,14 +165,8 @@ class GeneralizedPower(IterativeSolver):
     def level(self, problem: Problem, state: DeflatedOperator, x: Solution, penalty: float) -> float | None:
         gamma = float(_thresholds(problem, state, [penalty], self)[0])
         threshold = math.sqrt(gamma) if self.norm == "l0" else gamma
-        entries = np.ascontiguousarray(x.entries)
-        quadratic = float(entries @ state.operator.apply(x.index, entries)[x.index])
+        quadratic = state.quadratic(x.index, x.entries)
         return threshold * math.sqrt(quadratic) if threshold > 0 and quadratic > 0 else None
-
-    def finish(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
-    ) -> Solution | None:
-        return drop_zeros(refit(state, x)) if self.renormalize else super().finish(problem, state, x, hook)
 
     def solve_block(
         self, problem: Problem, penalties: tuple[float, ...], seed: list[int], hook: Report | None
@@ -294,7 +289,7 @@ def _thresholds(
     """Penalties of z'Az or sqrt(z'Az) in the units of the operator."""
     l0 = solver.norm == "l0"
     given = np.asarray(penalties, np.float64)
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         if solver.relative:
             assert state.diagonal is not None
             largest = max(float(state.diagonal.max()), 0.0)

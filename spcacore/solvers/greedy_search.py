@@ -39,7 +39,7 @@ from ..operators.field import Ground, can_be_formed
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import Rows, largest_submatrix, whole_matrix
+from ..operators.submatrix import KeptRows, kept_rows, largest_submatrix, whole_matrix
 from ..progress import Callback
 from ..results import GreedyComponent
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
@@ -86,7 +86,7 @@ class GreedySearch(Solver):
         self, problem: Problem, state: DeflatedOperator, K: int, seed: list[int], first: int | None = None
     ) -> tuple[Search, ...]:  # fmt: skip
         """Those of the strategy, which share the rows of A."""
-        forward = partial(_forward, Rows(state.operator))
+        forward = partial(_forward, kept_rows(state.operator))
         one: Search = partial(forward, first)
         others: dict[str, tuple[Search, ...]] = {
             "gradient": (partial(_gradient, first),),
@@ -312,7 +312,7 @@ def _begins(problem: Problem, state: DeflatedOperator, K: int, seed: list[int]) 
     if field is None:
         return []
     k, A, inside = min(K, GREEDY_RANKED, len(field.index)), field.matrix, field.as_state()
-    rows = Rows(inside.operator)
+    rows = kept_rows(inside.operator)
     passed, values = np.zeros(len(A), bool), {}
     for j in field.promising(k, RACE_STARTS):
         if passed[j] or not A[j, j] > 0:
@@ -329,7 +329,7 @@ def _begins(problem: Problem, state: DeflatedOperator, K: int, seed: list[int]) 
 
 
 def _forward(
-    rows: Rows, first: int | None, state: DeflatedOperator, pencil: Pencil, K: int, seed: list[int],
+    rows: KeptRows, first: int | None, state: DeflatedOperator, pencil: Pencil, K: int, seed: list[int],
     clock: ProgressClock,
 ) -> Iterator[Solution]:  # fmt: skip
     """Up to cardinality K, by the largest eigenvalue."""
@@ -347,7 +347,7 @@ def _forward(
         if new is None:
             return
         support[k], free[new] = new, False
-        C[k] = rows.of(support[k : k + 1])
+        (C[k : k + 1],) = rows.between(support[k : k + 1])
         if norm is not None:
             norm += C[k].astype(np.float64) ** 2
         S = support[: k + 1]

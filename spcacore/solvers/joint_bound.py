@@ -42,7 +42,6 @@ from .._records import record
 from .._types import Array, Index
 from .exact_tree import Search
 from .matrix_search import best_supports
-from .solution import Solution
 
 __all__ = ["Matrix", "in_fantope", "most_together", "recomposed", "relaxed_bound"]
 
@@ -97,16 +96,9 @@ def _searched(C: Matrix, m: int, support: Index) -> tuple[float, Index]:
     if m == 1:
         best = int(np.argmax(C.diagonal()))
         return float(C[best, best]), np.array([best])
-    start = Solution(support, np.ones(m), 0.0, 0, True)
-    search, nodes = Search(None, C, np.arange(len(C)), m, start, 0.0, plain=True), 0
-    most = min(JOINT_NODES, int(JOINT_TREE / len(C) ** 2))
-    while search.open() and nodes < most:
-        nodes += search.step(min(64, most - nodes), _unlimited)
+    search = Search(C, m, support)
+    search.run(min(JOINT_NODES, int(JOINT_TREE / len(C) ** 2)), at_a_time=64)
     return search.upper(), np.sort(search.index)
-
-
-def _unlimited(_: int) -> None:
-    pass
 
 
 def _supports(C: Matrix, m: int) -> Index:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from .._asked import as_record
-from .._limits import ORTHOGONAL_THRESHOLD_STEPS, REFIT_RISE, WORKING_SET_FACTOR
+from .._limits import ORTHOGONAL_THRESHOLD_STEPS, REFIT_RISE
 from .._records import record
 from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import real_array
@@ -25,32 +25,25 @@ from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from ..supports.admissible import Supports
-from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
-from .column_starts import begin_among
-from .penalized_decomposition import bounded_starts, check_bound, fewest_nonzeros
-from .refitting import Rule, Step, UnitSteps, best_of_bounded, refit
+from .base import drop_zeros, run_one, shared_parameters
+from .penalized_decomposition import BoundedSolver
+from .refitting import Rule, Step, UnitSteps, best_of_bounded
 from .solution import ProgressClock, Report, Solution
 
 __all__ = ["LassoComponent", "orthogonal_bounding", "scotlass"]
 
 
 @record
-class LassoComponent(IterativeSolver):
+class LassoComponent(BoundedSolver):
     """SCoTLASS: the l1 bound and orthogonality to the earlier loadings, met exactly in each step."""
 
     name = "scotlass"
     whole_products = True
-    sparsity = "l1_bound"
     orthogonal = True
-    chooses = True
 
     @classmethod
     def from_record(cls, problem: Problem, record: SCoTLASS, *, nonnegative: bool = False) -> Self:
         return cls(*cls.shared(problem, record))
-
-    @classmethod
-    def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
-        return check_bound(value, name, problem.p)
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int],
@@ -78,9 +71,7 @@ class LassoComponent(IterativeSolver):
             index = np.flatnonzero(v)
             return None if status < 0 else Solution(index, v[index], objective, n_iter, status == 0)
 
-        begin = partial(
-            bounded_starts, problem, state, l1_bound, self.start, self.n_starts, self.max_iter, seed
-        )
+        begin = partial(self.begin, problem, state, l1_bound, seed)
         signed = supports.signs is not None and state.constrained
         best = best_of_bounded(state, begin, run, hook, self.renormalize and not signed)
         if signed and self.renormalize and best is not None:
@@ -96,11 +87,6 @@ class LassoComponent(IterativeSolver):
     def restrictable(self, state: DeflatedOperator) -> bool:
         """Orthogonality to earlier loadings, all in the set, takes nothing from a product outside of it."""
         return super().restrictable(replace(state, constraint=None)) and state.constraint != "uncorrelated"
-
-    def candidates(
-        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
-    ) -> Index:
-        return begin_among(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
 
     def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         """That of b = A x - Q mu, with ||s|| w_S + level sign(w_S) = b_S for the next w."""
@@ -121,9 +107,7 @@ class LassoComponent(IterativeSolver):
     def finish(
         self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
     ) -> Solution | None:
-        if self.renormalize:
-            return drop_zeros(refit(_constrained(state), x))
-        return super().finish(problem, state, x, hook)
+        return super().finish(problem, _constrained(state), x, hook)
 
 
 @shared_parameters

@@ -33,11 +33,11 @@ from ..progress import Callback
 from ..results import PMDComponent
 from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .column_starts import Columns, LargestEntries, begin_among
-from .refitting import Step, UnitSteps, best_of_bounded, penalty_continuation, refit
+from .refitting import Step, UnitSteps, best_of_bounded, penalty_continuation
 from .solution import Report, Solution
 from .starts import Start, search_starts
 
-__all__ = ["PenalizedDecomposition", "bounded_starts", "check_bound", "fewest_nonzeros", "pmd"]
+__all__ = ["BoundedSolver", "PenalizedDecomposition", "check_bound", "fewest_nonzeros", "pmd"]
 
 
 def check_bound(value: Any, name: str, size: int) -> float:
@@ -46,17 +46,59 @@ def check_bound(value: Any, name: str, size: int) -> float:
     return min(number(value, name, 1.0, root * (1 + 1e-12)), root)
 
 
+def fewest_nonzeros(l1_bound: float) -> int:
+    """`l1_bound**2`: of a unit vector that has no smaller l1 norm."""
+    return math.ceil(l1_bound**2 - 1e-9)
+
+
 @record
-class PenalizedDecomposition(IterativeSolver):
+class BoundedSolver(IterativeSolver):
+    """A solver whose loading has a bounded l1 norm."""
+
+    sparsity = "l1_bound"
+    chooses = True
+
+    @classmethod
+    def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
+        return check_bound(value, name, problem.p)
+
+    def candidates(
+        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
+    ) -> Index:
+        return begin_among(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
+
+    def begin(
+        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
+    ) -> Iterator[Start]:
+        """By default where runs end that columns promise most; those of the cardinality that is asked for."""
+        op, p, start, n_starts = state.operator, state.operator.p, self.start, self.n_starts
+        k = min(fewest_nonzeros(l1_bound), p, largest_submatrix(op))
+        usual = start is None and n_starts is None and not (state.supports.shapes or state.constrained)
+        columns = Columns.of(problem, state, seed) if usual and p > COLUMN_LEAST else None
+        if columns is not None:
+            max_iter = min(self.max_iter, PMD_ITERATIONS)
+
+            def run(operator: _core.Operator, index: Index, entries: AnyArray) -> Any:
+                limits = l1_bound, 0.0, max_iter, SOLVER_TOL.of(operator.dtype), None, False
+                status, index, entries, objective, _ = operator.pmd(index, entries, *limits)
+                return None if status < 0 or len(index) == 0 else (index, entries, objective)
+
+            ends = columns.ends(LargestEntries(k), COLUMN_STARTS, run)
+            yield from ((index, entries, (k,)) for index, entries in ends[:COLUMN_ENDS])
+            n_starts = 1 if ends else None
+        width = p if isinstance(start, np.ndarray) else k
+        yield from search_starts(problem, state, width, start, n_starts, seed)
+
+
+@record
+class PenalizedDecomposition(BoundedSolver):
     """The penalized matrix decomposition, one-way or two-way."""
 
     nonnegative: bool
     sample_l1_bound: float | None
     name = "pmd"
-    sparsity = "l1_bound"
     missing = True
     nonnegative_kernel = True
-    chooses = True
 
     @classmethod
     def from_record(cls, problem: Problem, record: PMD, *, nonnegative: bool = False) -> Self:
@@ -70,10 +112,6 @@ class PenalizedDecomposition(IterativeSolver):
         return cls(*cls.shared(problem, record), nonnegative, bound)
 
     @classmethod
-    def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
-        return check_bound(value, name, problem.p)
-
-    @classmethod
     def needs_whole_products(cls, record: PMD) -> bool:
         return cls.needs_samples(record)
 
@@ -85,21 +123,9 @@ class PenalizedDecomposition(IterativeSolver):
     def may_restrict(cls, record: PMD) -> bool:
         return not cls.needs_samples(record)
 
-    def candidates(
-        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
-    ) -> Index:
-        return begin_among(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
-
     def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         y = state.operator.apply(x.index, np.ascontiguousarray(x.entries))
         return _core.l1_threshold(y, l1_bound, self.nonnegative, np.empty_like(y))
-
-    def finish(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
-    ) -> Solution | None:
-        if self.renormalize:
-            return drop_zeros(refit(state, x, self.nonnegative))
-        return super().finish(problem, state, x, hook)
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int],
@@ -138,9 +164,7 @@ class PenalizedDecomposition(IterativeSolver):
             x = Solution(index, entries, objective, n_iter, status == 0)
             return penalty_continuation(state, x, steps, weights)
 
-        begin = partial(
-            bounded_starts, problem, state, l1_bound, self.start, self.n_starts, self.max_iter, seed
-        )
+        begin = partial(self.begin, problem, state, l1_bound, seed)
         best = best_of_bounded(state, begin, run, hook, self.renormalize, self.nonnegative)
         if two_way and best is not None:  # the objective was u'F v
             best = replace(best, objective=state.objective(best.index, best.entries))
@@ -239,48 +263,3 @@ def pmd(
     with np.errstate(under="ignore"):
         strength = float(np.ldexp(strength, problem.exponent // 2))
     return PMDComponent(**component._as_fields(), sample_loading=left, strength=strength)
-
-
-def fewest_nonzeros(l1_bound: float) -> int:
-    """`l1_bound**2`: of a unit vector that has no smaller l1 norm."""
-    return math.ceil(l1_bound**2 - 1e-9)
-
-
-def bounded_starts(
-    problem: Problem,
-    state: DeflatedOperator,
-    l1_bound: float,
-    start: Any,
-    n_starts: int | None,
-    max_iter: int,
-    seed: list[int],
-) -> Iterator[Start]:
-    """By default where runs end that columns promise most; those of the cardinality that a bound asks for."""
-    op, p = state.operator, state.operator.p
-    k = min(fewest_nonzeros(l1_bound), p, largest_submatrix(op))
-    if (
-        start is None
-        and n_starts is None
-        and p > COLUMN_LEAST
-        and not state.supports.shapes
-        and not state.constrained
-    ):
-        columns = Columns.of(problem, state, seed)
-        if columns is not None:
-
-            def run(operator: _core.Operator, index: Index, entries: AnyArray) -> Any:
-                limits = (
-                    l1_bound,
-                    0.0,
-                    min(max_iter, PMD_ITERATIONS),
-                    SOLVER_TOL.of(operator.dtype),
-                    None,
-                    False,
-                )
-                status, index, entries, objective, _ = operator.pmd(index, entries, *limits)
-                return None if status < 0 or len(index) == 0 else (index, entries, objective)
-
-            ends = columns.ends(LargestEntries(k), COLUMN_STARTS, run)
-            yield from ((index, entries, (k,)) for index, entries in ends[:COLUMN_ENDS])
-            n_starts = 1 if ends else None
-    yield from search_starts(problem, state, p if isinstance(start, np.ndarray) else k, start, n_starts, seed)

@@ -28,11 +28,12 @@ from .._records import record
 from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number
 from ..choice import Choice
+from ..linalg.scaling import beyond_range
 from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_of, largest_submatrix
+from ..operators.submatrix import largest_submatrix, rows_of
 from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports
@@ -205,7 +206,7 @@ def dspca(
         relaxed = _constrained(state, k, solver, hook)
     else:
         charge = number(penalty, "penalty", 0, float(np.finfo(np.float64).max))
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), solver, hook)
     whole = None if cardinality is None and state.supports.shapes else k
     found = None if relaxed is None else _loading(state, relaxed, whole, solver)
@@ -257,44 +258,27 @@ def _loading(
     state: DeflatedOperator, relaxed: _Relaxed, k: int | None, solver: SemidefiniteRelaxation,
     direction: Array | None = None,
 ) -> Solution | None:  # fmt: skip
-    """The leading eigenvector of M, or another direction in its range, cut to k entries."""
-    vector = np.zeros(state.operator.p)
+    """The leading eigenvector of M, or another direction in its range, cut to k units; without k to all of
+    M."""
+    supports, vector = state.supports, np.zeros(state.operator.p)
     if direction is None:
         direction = _core.leading_eigenvector(relaxed.matrix.copy())[1]
     vector[relaxed.kept] = direction
-    if state.supports.shapes:
-        return _chosen_loading(state, state.supports, relaxed, k, solver, vector)
-    index = _core.select_largest(vector, min(k or len(vector), len(relaxed.kept)))
-    size = np.abs(vector[index])
-    if not size.max() > 0:
+    vector = supports.oriented(vector)
+    norms = supports.norms(vector)
+    used = supports.allowed & ((norms > NEGLIGIBLE_ENTRY * norms.max()) | supports.included)
+    units = np.flatnonzero(used) if k is None else supports.largest(norms, k)
+    index = supports.variables(units if supports.shapes else units[used[units]])
+    if len(index) == 0:
         return None
-    index = index[size > NEGLIGIBLE_ENTRY * size.max()]
-    value = vector[index] / np.linalg.norm(vector[index])
-    value = value.astype(state.operator.dtype)
-    x = Solution(index, value, 0.0, relaxed.n_iter, relaxed.converged)
-    if solver.renormalize:
-        return drop_zeros(refit(state, x))
-    return drop_zeros(replace(x, objective=state.objective(index, value)))
-
-
-def _chosen_loading(
-    state: DeflatedOperator, choice: Supports, relaxed: _Relaxed, k: int | None,
-    solver: SemidefiniteRelaxation, vector: Array,
-) -> Solution | None:  # fmt: skip
-    """The same for whole units and given signs; all units that M has where k is None."""
-    vector = choice.oriented(vector)
-    norms = choice.norms(vector)
-    used = choice.allowed & ((norms > NEGLIGIBLE_ENTRY * norms.max()) | choice.included)
-    units = np.flatnonzero(used) if k is None else choice.largest(norms, k)
-    index = choice.variables(units)
     entries = vector[index]
     if not entries.any():  # in units without room
-        entries = choice.ones(index)
+        entries = supports.ones(index)
     entries = (entries / np.linalg.norm(entries)).astype(state.operator.dtype)
     x = Solution(index, entries, 0.0, relaxed.n_iter, relaxed.converged)
     x = refit(state, x) if solver.renormalize else replace(x, objective=state.objective(index, entries))
     found = drop_zeros(x)
-    return None if found is None else replace(found, entries=choice.sign(found.index, found.entries))
+    return None if found is None else replace(found, entries=supports.sign(found.index, found.entries))
 
 
 class _Level:
@@ -438,25 +422,30 @@ def _penalized(
 
 
 def _relax(
-    state: DeflatedOperator,
-    kept: Index,
-    constrained: bool,
-    limit: float,
-    solver: SemidefiniteRelaxation,
+    state: DeflatedOperator, kept: Index, constrained: bool, limit: float, solver: SemidefiniteRelaxation,
     hook: Report | None,
-) -> _Relaxed | None:
+) -> _Relaxed | None:  # fmt: skip
     """The relaxation over the variables kept; None where they have no variance."""
-    if len(kept) == 0:
-        return None
-    op = state.operator
-    A = _submatrix(op, kept).astype(np.float64)
-    A = (A + A.T) / 2
-    if not A.diagonal().max() > 0:
+    A = _block(state.operator, kept)
+    if A is None:
         return None
     most = int(min(solver.max_iter, solver.work / len(kept) ** 3))
     status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, solver.tol, most, hook)
-    dual += _rounding(op) * A.diagonal().sum() * (not op.symmetric_form)
-    return _Relaxed(kept, M, primal, dual, n_iter, status == 0)
+    return _Relaxed(kept, M, primal, dual + _lost(state.operator, A), n_iter, status == 0)
+
+
+def _block(op: _core.Operator, kept: Index) -> Array | None:
+    """A of the variables kept, unless they have no variance."""
+    if len(kept) == 0:
+        return None
+    A = _submatrix(op, kept).astype(np.float64)
+    A = (A + A.T) / 2
+    return A if A.diagonal().max() > 0 else None
+
+
+def _lost(op: _core.Operator, A: Array) -> float:
+    """What a bound may lack where A was rounded."""
+    return _rounding(op) * float(A.diagonal().sum()) * (not op.symmetric_form)
 
 
 def _candidates(state: DeflatedOperator, k: int | None) -> Index:
@@ -471,20 +460,18 @@ def _shaped(
     hook: Report | None,
 ) -> _Relaxed | None:  # fmt: skip
     """The relaxation under what is known of the variables, of a cardinality or a penalty."""
-    choice, op = state.supports, state.operator
+    choice = state.supports
     if state.quotient:
         raise ValueError("dspca takes include, groups and signs without deflation='generalized'")
     kept = _candidates(state, k)
     refuse_many(len(kept), choice)
-    A = _submatrix(op, kept).astype(np.float64)
-    A = (A + A.T) / 2
-    if not A.diagonal().max() > 0:
+    A = _block(state.operator, kept)
+    if A is None:
         return None
-    converged, M, primal, dual, n_iter = solve_shaped(
+    converged, M, primal, dual, n_iter, _ = solve_shaped(
         A, choice, kept, k, penalty, solver.max_iter, solver.tol, hook
     )
-    dual += _rounding(op) * A.diagonal().sum() * (not op.symmetric_form)
-    return _Relaxed(kept, M, primal, dual, n_iter, converged)
+    return _Relaxed(kept, M, primal, dual + _lost(state.operator, A), n_iter, converged)
 
 
 def _definite(state: DeflatedOperator) -> bool:
@@ -526,7 +513,7 @@ def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) 
         if hook is not None and hook(0) and not ended(hook):  # but a callback has no bound without it
             return index
         block = large[start : start + COLUMNS_AT_A_TIME]
-        W = np.abs(columns_of(op, block))
+        W = np.abs(rows_of(op, block).T)
         W[block, np.arange(len(block))] = 0
         above = (level < W) & possible[:, None]
         kept |= above.any(axis=1)
@@ -547,4 +534,4 @@ def _submatrix(op: _core.Operator, index: Index) -> AnyArray:
     if op.symmetric_form or len(index) <= largest_submatrix(op):
         return op.submatrix(index)
     starts = range(0, len(index), COLUMNS_AT_A_TIME)
-    return np.concatenate([columns_of(op, index[s : s + COLUMNS_AT_A_TIME])[index] for s in starts], axis=1)
+    return np.concatenate([rows_of(op, index[s : s + COLUMNS_AT_A_TIME]).T[index] for s in starts], axis=1)

@@ -57,18 +57,13 @@ class _Constraint:
         norms, w = norms.reshape(self.weights.shape), self.weights
         linear, square = float(V.diagonal() @ self.diagonal), float(self.diagonal @ self.diagonal)
 
-        def excess(r: float) -> float:
-            return float((w * np.maximum(norms - r * w, 0)).sum()) + linear - r * square
-
-        if level is None:
-            low, level = 0.0, 0.0
-            if excess(0.0) > 0:
-                level = 1.0
-                while excess(level) > 0 and level < 1e12:
-                    low, level = level, 4 * level
-                for _ in range(60):
-                    middle = (low + level) / 2
-                    low, level = (middle, level) if excess(middle) > 0 else (low, middle)
+        if level is None:  # the root of a convex function that falls, by Newton's method from the left
+            level, before = 0.0, -1.0
+            while level > before:
+                over = norms > level * w
+                excess = float((w * (norms - level * w))[over].sum()) + linear - level * square
+                slope, before = float((w * w)[over].sum()) + square, level
+                level = max(level, level + excess / (slope or 1.0))
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(w > 0, np.maximum(1 - level * w / norms, 0), 1.0)
         share[~(norms > 0)] = 0
@@ -80,11 +75,11 @@ class _Constraint:
 def solve_shaped(
     A: Array, choice: Supports, kept: Index, k: int | None, penalty: float, max_iter: int, tol: float,
     hook: Report | None,
-) -> tuple[bool, Array, float, float, int]:  # fmt: skip
+) -> tuple[bool, Array, float, float, int, Array]:  # fmt: skip
     """Alternating directions (Boyd et al. 2011) between matrices of trace 1 and those of the constraint.
 
-    Whether it converged, M, its objective, the bound and the number of iterations. M meets the constraint to
-    the tolerance.
+    Whether it converged, M, its objective, the bound, the number of iterations, and the A - Y of which the
+    bound is the largest eigenvalue. M meets the constraint to the tolerance.
     """
     unit = float(np.abs(np.linalg.eigvalsh(A)).max())
     A, penalty, what = A / unit, penalty / unit, _Constraint(choice, kept, k)
@@ -92,6 +87,7 @@ def solve_shaped(
     Z, U = np.eye(p) / p, np.zeros((p, p))
     rounding = 64 * p * float(np.finfo(float).eps)  # of the largest eigenvalue
     M, best, primal, converged, n_iter = Z, float(np.linalg.eigvalsh(A)[-1]) + rounding, -math.inf, False, 0
+    lowest = A
     while n_iter < max_iter and not converged:
         n_iter += 1
         M = _nearest_density(Z - U + A / rho)
@@ -103,7 +99,9 @@ def solve_shaped(
             continue
         gap, moved = float(np.linalg.norm(M - Z)), float(np.linalg.norm(Z - before))
         values = np.linalg.eigvalsh(A - rho * U)
-        best = min(best, float(values[-1]) + rounding * float(np.abs(values).max()))
+        bound = float(values[-1]) + rounding * float(np.abs(values).max())
+        if bound < best:
+            best, lowest = bound, A - rho * U
         primal = float(np.sum(A * M)) - (0 if k is not None else penalty * _charge(what, M))
         converged = best - primal <= tol * abs(best) and gap <= tol
         if hook is not None and (hook(n_iter) or ended(hook)):
@@ -111,7 +109,7 @@ def solve_shaped(
         if gap > 5 * rho * moved or rho * moved > 5 * gap:
             factor = 2.0 if gap > rho * moved else 0.5
             rho, U = rho * factor, U / factor
-    return converged, M, min(primal, best) * unit, best * unit, n_iter
+    return converged, M, min(primal, best) * unit, best * unit, n_iter, lowest * unit
 
 
 def _charge(what: _Constraint, M: Array) -> float:

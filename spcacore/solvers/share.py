@@ -120,8 +120,7 @@ class _Dense:
         if of == "variance":
             return x.objective / self.value
         # corr(X x, X u)^2 = lambda (x'u)^2 / x'Ax
-        entries = np.ascontiguousarray(x.entries)
-        variance = float(entries @ self.state.operator.apply(x.index, entries)[x.index])
+        variance = self.state.quadratic(x.index, x.entries)
         return self.value * float(self.vector[x.index] @ x.entries) ** 2 / variance if variance > 0 else 0.0
 
     def bracket(self, of: str, least: float) -> tuple[int, int, Solution | None]:
@@ -150,7 +149,7 @@ class _Dense:
         return min(low, high), high, first
 
     def _truncated(self, index: Any) -> Solution:
-        op, index = self.state.operator, np.sort(index)
+        index = np.sort(index)
         entries = self.vector[index] / np.linalg.norm(self.vector[index])
-        entries = entries.astype(op.dtype)
-        return Solution(index, entries, float(entries @ op.apply(index, entries)[index]), 0, True)
+        entries = entries.astype(self.state.operator.dtype)
+        return Solution(index, entries, self.state.quadratic(index, entries), 0, True)

@@ -15,7 +15,7 @@ from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from ..operators.submatrix import Rows, largest_submatrix
+from ..operators.submatrix import KeptRows, kept_rows, largest_submatrix
 from .refitting import refit
 from .solution import ProgressClock, Report, Solution, ended
 from .unit_search import swap_units
@@ -94,7 +94,7 @@ def swap_search(
     if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
         return x
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
-    pencil, rows, clock = Pencil.of(state, strength), Rows(state.operator), ProgressClock(hook)
+    pencil, rows, clock = Pencil.of(state, strength), kept_rows(state.operator), ProgressClock(hook)
     begin = x
     if state.matrix is not None and not state.supports.shapes and pencil.Q is None:
         x, complete = _swapped(state.matrix, state, x, clock)
@@ -131,7 +131,7 @@ def _basis(state: DeflatedOperator, pencil: Pencil, index: Index) -> PencilBasis
 
 
 def best_swap(
-    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: Rows, x: Solution,
+    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: KeptRows, x: Solution,
     whole: PencilBasis | None, budget: float,
 ) -> tuple[Solution, PencilBasis | None] | None:  # fmt: skip
     """x with one variable swapped for a better one, the smallest entry first; None if there is none.
@@ -145,8 +145,9 @@ def best_swap(
     outside[S] = False
     if whole is not None and state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
         outside &= diagonal + whole.without_each().max() > enough
+    computed = not op.symmetric_form and len(rows.lacking(S)) > 4  # which costs more than a product
     affordable = float(k) * problem.cost + float(k) ** 2 * op.p <= budget
-    if whole is not None and state.deflation.semidefinite and affordable and rows.would_read(S):
+    if whole is not None and state.deflation.semidefinite and affordable and computed:
         outside &= within_reach(state, whole, S, diagonal, enough)
     candidate = np.flatnonzero(outside)
     if len(candidate) == 0:
@@ -159,7 +160,7 @@ def best_swap(
         if pencil.Q is not None:
             pencil = replace(pencil, Q=np.ascontiguousarray(pencil.Q[:, used]))
     elif affordable:
-        used, C = np.arange(op.p), rows.of(S)
+        used, (C,) = np.arange(op.p), rows.between(S)
     else:
         return None
     leaving = np.argsort(np.abs(x.entries), kind="stable")

@@ -59,7 +59,7 @@ class _TruncatedEigenvector(Solver):
         if not dense[index].any():
             return None
         entries = dense[index] / np.linalg.norm(dense[index])
-        x = Solution(index, entries, float(entries @ op.apply(index, entries)[index]), 0, True)
+        x = Solution(index, entries, state.quadratic(index, entries), 0, True)
         x = refit(state, x) if self.renormalize or state.constrained else x
         return drop_zeros(x)
 

@@ -175,7 +175,7 @@ class TruncatedPower(IterativeSolver):
         formed = state.matrix is not None  # then all columns race there
         at_once = not formed and self.start is None and search.at_once()
         may_be_weak = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
-        deeper = may_be_weak and (formed or at_once) and search.at_once()  # all columns race
+        deeper = may_be_weak and (formed or at_once) and search.all_race()
         if deeper and ground.weak:
             best = search.deeper(None)
             if best is not None:
@@ -201,7 +201,7 @@ class TruncatedPower(IterativeSolver):
             best, enough = (best, True) if formed or at_once else search.probed(best)
             if best is None or enough:
                 return best
-        if blocks.by_passes and not blocks.formed and blocks.form():
+        if blocks.by_passes and not blocks.formed and blocks.form(weak):
             ground.wide = wide  # this search begins anew
             return self.find(problem, state, sparsity, seed, hook)
         if weak:

@@ -138,7 +138,7 @@ class UnitTree(Tree):
 
     objective: Variance
 
-    def __init__(self, state: DeflatedOperator, A: AnyArray, k: int, best: Solution, tol: float):
+    def __init__(self, state: DeflatedOperator, A: AnyArray, k: int, best: Solution, tol: float = 0.0):
         objective = Variance(state, k, A)
         units = objective.supports.mask(best.index)
         objective.known[units.tobytes()] = best
@@ -164,23 +164,18 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
     ):
         return x
     A = op.submatrix(np.arange(p)).astype(np.float64)
-    if not state.supports.simple:
-        return _among_units(state, A, x, k)
-    tree = Search(state, (A + A.T) / 2, np.arange(p), k, x, 0.0)
-    while left > 0 and tree.open():
-        left -= tree.step(min(left, 8), lambda _: None)
-    x = replace(x, proved=not tree.open())
-    if not tree.value > x.objective + RISE * abs(x.objective):
-        return x
-    best = tree.best()
-    return replace(x, index=best.index, entries=best.entries, objective=best.objective)
-
-
-def _among_units(state: DeflatedOperator, A: Array, x: Solution, k: int) -> Solution:
-    """The same over groups, and under signs."""
-    if len(A) > CHOICE_ORDER or state.quotient:
-        return x
-    tree = UnitTree(state, (A + A.T) / 2, k, x, 0.0)
-    tree.step(CHOICE_NODES, lambda _: None)
-    best = tree.best()
+    A = (A + A.T) / 2
+    if not state.supports.simple:  # over groups, and under signs
+        if p > CHOICE_ORDER or state.quotient:
+            return x
+        units = UnitTree(state, A, k, x)
+        units.step(CHOICE_NODES)
+        best = units.best()
+    else:
+        tree = Search(A, k, x.index, state=state)
+        tree.run(left, at_a_time=8)
+        x = replace(x, proved=not tree.open())
+        if not tree.value > x.objective + RISE * abs(x.objective):
+            return x
+        best = tree.best()
     return replace(x, index=best.index, entries=best.entries, objective=best.objective)

@@ -119,15 +119,6 @@ class Supports:
         shapes = self.signs is not None
         return replaced(Supports.any_of(len(self.unit)), allowed=allowed, signs=self.signs, shapes=shapes)
 
-    def of_variables(self, index: Index) -> Self:
-        """The same of these variables alone, which have what is included, and whole groups."""
-        units, unit = np.unique(self.unit[index], return_inverse=True)
-        signs = None if self.signs is None else self.signs[index]
-        return replaced(
-            self, unit=unit, allowed=self.allowed[units], included=self.included[units], signs=signs,
-            size=self.size[units],
-        )  # fmt: skip
-
     def whole(self, index: Index) -> Index:
         """These variables, all others of their groups, and what is included."""
         return self.variables(np.append(self.units(index), np.flatnonzero(self.included)))
@@ -137,10 +128,10 @@ class Supports:
         return replaced(self, allowed=self.allowed & units)
 
     def on(self, index: Index) -> Self:
-        """The same for these variables alone, of whole units."""
-        names, unit = np.unique(self.unit[index], return_inverse=True)
+        """The same for these variables alone, which have what is included, and whole groups."""
+        units, unit = np.unique(self.unit[index], return_inverse=True)
         signs = None if self.signs is None else self.signs[index]
-        own = {name: getattr(self, name)[names] for name in ("allowed", "included", "size")}
+        own = {name: getattr(self, name)[units] for name in ("allowed", "included", "size")}
         return replaced(self, unit=unit, signs=signs, **own)
 
     # A search asks which units may join and which may leave
@@ -254,19 +245,13 @@ class Supports:
             return count
         return int(np.sort(np.bincount(self.unit)[self.allowed])[::-1][:count].sum())
 
-    def cardinality(self, units: Index) -> int:
-        """Of these units together."""
-        return int(self.size[units].sum())
-
     def cardinality_of(self, index: Index) -> int:
         """Of a support."""
-        return self.cardinality(self.units(index))
+        return int(self.size[self.units(index)].sum())
 
     def cardinality_with(self, index: Index) -> int:
         """Of a support and what is included."""
-        if not self.shapes:
-            return len(index)
-        return self.cardinality(np.union1d(self.units(index), np.flatnonzero(self.included)))
+        return self.cardinality_of(np.append(index, self.wanted)) if self.shapes else len(index)
 
     def units(self, index: Index) -> Index:
         """The units that have some of these variables."""

@@ -17,7 +17,7 @@ from .._docstrings import NO_PANDAS, filled
 from .._messages import counted, warn
 from .._types import AnyArray, Array
 from .._validation import check_bool, integer, number, output_array, real_array
-from ..linalg.scaling import exponent_above, largest_magnitude
+from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..operators.problem import OUT_OF_RANGE
 from ..readable import Listing, Tabular
 
@@ -520,7 +520,7 @@ def _rotated(exponent: int, dtype: np.dtype[Any], L: Array, rotation: Array) -> 
     turn = np.eye(len(order))[:, order] * np.sign(P[abs(P).argmax(axis=0), range(len(order))])[order]
     P, C, rotation = P @ turn, turn.T @ (C + C.T) @ turn / 2, rotation @ turn
     units = (P, exponent), (P @ C, exponent), (C, 0), (rotation, 0), (variance[order], 2 * exponent)
-    with np.errstate(over="ignore", under="ignore"):
+    with beyond_range():
         found = ObliqueRotation(*(np.ldexp(x, e).astype(dtype) for x, e in units))
     if np.isinf(found.variance[0]):
         warn(OUT_OF_RANGE)

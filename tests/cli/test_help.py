@@ -81,6 +81,8 @@ def test_help_names_every_field_of_the_json(as_json, file, tmp_path, monkeypatch
     as_json("fit", file, "-k3", "-n1", "-o", "l.csv")
     found = set().union(*(as_json(command, file, *argv) for argv in calls))
     found |= set(as_json("info", "--build")) if command == "info" else set()
+    if command == "path":
+        found |= set().union(*(as_json(command, file, *argv)["result"] for argv in calls))
     text = help.PAGES["json.matrix"] + help.PAGES[f"{command}.json"] + "result"
     assert found <= set(re.findall(r"[a-z]\w*", text))
     assert {*re.findall(r"[a-z]\w*_\w+", help.PAGES[f"{command}.json"])} <= found | {"upper_bound"}
@@ -144,8 +146,8 @@ def test_completions_in_a_shell(run, monkeypatch, tmp_path):
 
 def test_a_file_name_as_the_command_gets_the_right_advice(run):
     for argv, words in (
-        (["data.csv"], "unknown command 'data.csv'; to analyze a file: spcacore fit data.csv"),
-        (["fit"], "fit needs FILE; see spcacore fit --help"),
+        (["data.csv"], "No such command 'data.csv'; to analyze a file: spcacore fit FILE"),
+        (["fit"], "Missing argument 'FILE'; see spcacore fit --help"),
         (["--nonsense"], "there is no option --nonsense; see spcacore --help"),
         (["info", "data.csv", "--scale"], "there is no option --scale; see spcacore info --help"),
     ):

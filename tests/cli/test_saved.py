@@ -77,9 +77,9 @@ def test_what_can_and_cannot_be_transformed(run, as_json, tmp_path, X):
         (table(tmp_path / "c.csv", X, ["g0", *NAMES[:11]]), npz, "without '=x', with more than one 'g0'"),
         (file, [*npz, "--scale"], "argument --scale: "),
         (file, ["--loadings", tmp_path / "no.npz"], "cannot read"),
-        (file, [*npz, "-o", tmp_path / "v.npz"], "it is a file to read"),
-        (saved(tmp_path / "e.npy", np.where(X > 2, np.nan, X)), npz, "is missing"),
-        (file, [], "transform needs --loadings"),
+        (file, [*npz, "-o", tmp_path / "v.npz"], "another argument names it, too"),
+        (saved(tmp_path / "e.npy", np.where(X > 2, np.inf, X)), npz, "that are NaN or infinite"),
+        (file, [], "Missing option '--loadings'"),
     ]:
         assert words in one_error_line(run("transform", matrix, *argv))
 

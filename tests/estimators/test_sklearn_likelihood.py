@@ -172,7 +172,7 @@ def test_there_is_no_density_without_noise():
     X = np.outer(np.arange(6.0), [1, 2, 0])
     model = SparsePCA(1, cardinality=2).fit(X)
     assert model.noise_variance_ == 0
-    with pytest.raises(ValueError, match="leave no noise"):
+    with pytest.raises(ValueError, match="no density"):
         model.score(X)
     whole = SparsePCA(3, cardinality=3).fit(np.random.default_rng(0).standard_normal((20, 3)))
     assert np.isfinite(whole.score(X))  # all directions are components

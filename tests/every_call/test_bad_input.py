@@ -12,7 +12,6 @@ import calls
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import small
 from bad_kinds import BAD, BROKEN, bad_cells
 from every_call.test_inputs import MATRICES, stated
 from every_call.test_layouts import SLICED, TAKES, among, each, eighths
@@ -28,8 +27,7 @@ from kinds import (
     unaligned,
     untouched,
 )
-from scipy.sparse.linalg import aslinearoperator
-from small import CLEAN, COVARIANCE_CALLS, DENSE_ONLY, KINDS, MAKERS, SOLVERS, X0, P
+from small import CLEAN, KINDS, MAKERS, P
 
 import spcacore
 from spcacore import deflate, sparse_pca, tpower
@@ -245,17 +243,6 @@ def with_value(a, value, *cells):
     return a
 
 
-def test_not_finite_in_one_triangle_alone():
-    A = CLEAN["covariance"].copy()
-    for i, j in ((4, 1), (1, 4), (5, 5)):
-        B = A.copy()
-        B[i, j] = np.nan
-        for B_ in (B, np.asfortranarray(B), B.astype(np.float32)):
-            for _, call in small.CALLS:
-                with untouched(B_), pytest.raises(ValueError, match=rf"1 entry.*\({i}, {j}\)"):
-                    call(B_, "covariance")
-
-
 def test_not_finite_past_the_first_tiles():
     """Positions far from the start, in both orders, by the streaming pass."""
     X = np.random.default_rng(0).standard_normal((300, 700))
@@ -268,49 +255,37 @@ def test_not_finite_past_the_first_tiles():
                 tpower(Z, 3)
 
 
-@pytest.mark.parametrize("call", [c for c in small.CALLS if c not in SOLVERS and c[0] != "gpower"], ids=ids)
+@pytest.mark.parametrize(
+    "call", [c for c in calls.ARGUMENTS if c.clean().ndim == 2 and "half" not in c.takes], ids=repr
+)
 def test_wrong_number_of_columns(call):
-    for X in (X0[:, :-1], sp.csr_array(X0[:, :-1]), aslinearoperator(X0[:, :-1])):
-        if call[0] not in DENSE_ONLY or isinstance(X, np.ndarray):
-            with pytest.raises(ValueError, match=r"rows|entries|shape|samples|came from"):
-                call[1](X, "data")
-    with pytest.raises(ValueError, match=r"rows|entries|shape|samples|came from"):
-        call[1](CLEAN["covariance"][:-1, :-1], "covariance")
-    if call[0] == "extend":
-        with pytest.raises(ValueError, match=r"X is 11 x 6, .*; this result came from 12 x 6"):
-            call[1](X0[:-1], "data")
+    """Of what goes with other data: one column less, or one row of loadings."""
+    a = call.clean()
+    X = a[:-1] if call.takes == "loadings" else a[:, :-1]
+    with untouched(X), pytest.raises(ValueError, match=r"rows|entries|shape|column|samples|came from"):
+        call.run(X)
 
 
 # ---- matrices that are no covariance --------------------------------------------------------------------
 
 
-@pytest.mark.share(6)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("make", MAKERS, ids=ids)
-@pytest.mark.parametrize("call", COVARIANCE_CALLS, ids=ids)
-def test_asymmetric_covariance(call, make, dtype):
-    for i, j in ((0, 1), (5, 2)):
+@pytest.mark.share(2)
+@pytest.mark.parametrize("call", [c for c in calls.CALLS if c.takes == "covariance"], ids=repr)
+def test_what_is_no_covariance_in_any_storage(call):
+    """Not square, or not symmetric by more than rounding, at any scale; NaN in one triangle."""
+    A = call.clean()
+    rounded = A * (1 + 1e-13 * np.triu(np.ones(A.shape), 1))
+    for make in (np.asfortranarray, *((sp.csr_array, sp.csc_array) if call.sparse else ())):
         for scale in (1.0, 1e-30, 1e30):
-            A = (CLEAN["covariance"] * scale).astype(dtype)
-            A[i, j] *= 1.5
-            B = make[1](A)
-            if call[0] in DENSE_ONLY and sp.issparse(B):
-                continue
-            with untouched(B), pytest.raises(ValueError, match="symmetric"):
-                call[1](B, "covariance")
-    A = CLEAN["covariance"] * (1 + 1e-13 * np.triu(np.ones((P, P)), 1))  # rounding is tolerated
-    B = make[1](A.astype(dtype))
-    if not (call[0] in DENSE_ONLY and sp.issparse(B)):
-        call[1](B, "covariance")
-
-
-@pytest.mark.parametrize("call", COVARIANCE_CALLS, ids=ids)
-def test_covariance_must_be_square(call):
-    for A in (X0, sp.csr_array(X0), aslinearoperator(X0)):
-        if call[0] in DENSE_ONLY and not isinstance(A, np.ndarray):
-            continue
-        with pytest.raises(ValueError, match="square"):
-            call[1](A, "covariance")
+            X = make(replaced(A, (0, 1), 1.5 * A.max()) * scale)
+            with untouched(X), pytest.raises(ValueError, match="symmetric"):
+                call.run(X)
+        with pytest.raises(ValueError, match=r"square|shape"):
+            call.run(make(A[:-1]))
+        call.run(make(rounded))
+    for i, j in ((4, 1), (1, 4)):
+        with pytest.raises(ValueError, match=rf"1 entry.*\({i}, {j}\)"):
+            call.run(replaced(A, (i, j), np.nan))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -107,19 +107,6 @@ def test_no_variance(value, scale, form, dtype):
         assert explained_variance(X, V0, scale=scale).max() <= (rounding if form[0] == "operator" else 0)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("form", FORMS, **ids)
-def test_zero_covariance(form, dtype):
-    A = form[1](np.zeros((P, P), dtype))
-    with pytest.warns(RuntimeWarning, match="no variance"):
-        assert sparse_pca(A, 2, cardinality=K, kind="covariance").n_components == 0
-    with pytest.warns(RuntimeWarning, match="no variance"):
-        x = tpower(A, K, kind="covariance")
-    assert x.loading.tolist() == [1, *[0] * (P - 1)]
-    assert x.value == 0
-    assert not explained_variance(A, V0, kind="covariance").any()
-
-
 @pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (7, 1), (2, 1), (2, 2), (1, 300), (300, 1)])
@@ -150,21 +137,6 @@ def test_smallest_shapes(form, shape, dtype):
     if form[0] in "CF":
         assert deflate(Y, np.ones(p), kind="data").shape == shape
         assert deflate(Y, np.ones(p), "schur", kind="data").shape == shape
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("value", [3.0, 0.0])
-def test_one_by_one_covariance(value, dtype):
-    A = np.full((1, 1), value, dtype)
-    if value:
-        assert tpower(A, 1, kind="covariance").value == value
-        assert sparse_pca(A, 1, cardinality=1, kind="covariance").explained_variance.tolist() == [value]
-    else:
-        with pytest.warns(RuntimeWarning):
-            assert tpower(A, 1, kind="covariance").value == 0
-    assert deflate(A, [1.0]).tolist() == [[0]]
-    for method in ("hotelling", "schur"):
-        assert deflate(A, [2.0], method).tolist() == [[0]]
 
 
 # ---- rank and ties --------------------------------------------------------------------------------------
@@ -202,34 +174,6 @@ def test_no_component_beyond_the_rank(rank, offset, n, p, form, deflation, dtype
     if out.explained_variance_ratio is not None:
         lost = 1 - out.explained_variance_ratio.sum()
         assert abs(lost) < 20 * tolerance(dtype) * (1 + offset * 1e-2)
-
-
-@pytest.mark.filterwarnings("ignore:X is symmetric")
-@pytest.mark.share(4)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("form", FORMS[:5], **ids)
-@pytest.mark.parametrize("kind", KINDS)
-def test_ties_go_to_the_lowest_index(kind, form, dtype):
-    rng = np.random.default_rng(11)
-    for trial in range(20):
-        B = rng.integers(-4, 5, (9, 5)).astype(
-            float
-        )  # not centered: products without rounding, so exact ties
-        copies = np.concatenate([np.arange(5), rng.permutation(5), rng.permutation(5)])
-        X = B[:, rng.permutation(copies)]
-        A = X if kind == "data" else X.T @ X
-        x = tpower(form[1](A.astype(dtype)), 1, kind=kind, center=False)
-        first = int(np.argmax((X**2).sum(axis=0)))
-        assert np.flatnonzero(x.loading).tolist() == [first], trial
-        x = tpower(form[1](X.astype(dtype)), 1)  # centered: rounding may prefer another copy
-        (chosen,) = np.flatnonzero(x.loading)
-        variance = X.var(axis=0)
-        assert variance[chosen] == pytest.approx(variance.max(), rel=tolerance(dtype))
-    identity = form[1](np.eye(P, dtype=dtype))
-    assert np.flatnonzero(tpower(identity, 1, kind="covariance").loading).tolist() == [0]
-    assert np.flatnonzero(tpower(identity, 1, center=False).loading).tolist() == [0]
-    out = sparse_pca(identity, P, cardinality=1, kind="covariance")
-    assert_array_equal(out.loadings, np.eye(P))
 
 
 # ---- sparse ---------------------------------------------------------------------------------------------

@@ -247,24 +247,6 @@ def test_threads(call, form, threads, times, shared):
                 assert found == {frozenset(alone.items())}
 
 
-@pytest.mark.slow
-def test_threads_in_different_functions():
-    """Eight threads go through the whole table, each from a place of its own: some 100 calls each."""
-    inputs = {call.takes: call.clean() for call in calls.CALLS}
-    start = threading.Barrier(8)
-
-    def run(i):
-        start.wait(60)
-        first = i * len(calls.CALLS) // 8
-        turned = calls.CALLS[first:] + calls.CALLS[:first]
-        return {call.name: outcome(call, inputs[call.takes]) for call in turned}
-
-    with threadpool_limits(1), untouched(*inputs.values()):
-        expected = {call.name: outcome(call, inputs[call.takes]) for call in calls.CALLS}
-        with ThreadPoolExecutor(8) as pool:
-            assert all(found == expected for found in pool.map(run, range(8)))
-
-
 # ---- exceptions -----------------------------------------------------------------------------------------
 
 

@@ -57,6 +57,7 @@ def quietly(run, *args):
     assert all(issubclass(w.category, RuntimeWarning) and "number range" in str(w.message) for w in told), [
         str(w.message) for w in told
     ]
+    assert len({str(w.message) for w in told}) == len(told)  # each is said once
     return out
 
 

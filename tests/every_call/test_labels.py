@@ -72,191 +72,181 @@ def fitted(name, method, **options):
 
 pca = partial(spcacore.sparse_pca, n_components=2)
 COVARIANCE = {"kind": "covariance"}
-# A call of X and another table; how that is labeled.
-CASES = {
-    "explained_variance": (spcacore.explained_variance, V, variables),
-    "renormalize": (spcacore.renormalize, V, variables),
-    "renormalize, one": (spcacore.renormalize, V[:, 0], variables),
-    "refine": (partial(spcacore.refine, n_restarts=0), V, variables),
-    "from_loadings": (lambda X, v: spcacore.from_loadings(v, X), V, variables),
-    "compare": (lambda X, v: spcacore.compare({"a": v, "b": V}, X), V, variables),
-    "tpower, start": (
-        lambda X, v: spcacore.tpower(X, 2, options=spcacore.TPower(start=v)),
-        V[:, 1],
-        variables,
-    ),
-    "gpower, start": (
-        lambda X, v: spcacore.gpower(X, 0.1, options=spcacore.GPower(start=v)),
-        V[:, 1],
-        variables,
-    ),
-    "pmd, start": (
-        lambda X, v: spcacore.pmd(X, 1.2, options=spcacore.PMD(start=v, renormalize=False)),
-        V[:, 1],
-        variables,
-    ),
-    "scotlass, start": (
-        lambda X, v: spcacore.scotlass(X, 1.2, options=spcacore.SCoTLASS(start=v, renormalize=False)),
-        V[:, 1],
-        variables,
-    ),
-    "scotlass, earlier": (
-        lambda X, v: spcacore.scotlass(X, 1.5, earlier=v, options=spcacore.SCoTLASS(renormalize=False)),
-        V[:, :1],
-        variables,
-    ),
-    "branch_and_bound, start": (lambda X, v: spcacore.branch_and_bound(X, 2, start=v), V[:, 1], variables),
-    "sca, start": (lambda X, v: spcacore.sca(X, 2, l1_bound=2, start=v), V, variables),
-    "center": (lambda X, c: pca(X, cardinality=3, center=c), VECTOR, variables),
-    "scale": (lambda X, s: pca(X, cardinality=3, scale=s), VECTOR, variables),
-    "sample_weight": (lambda X, w: pca(X, cardinality=3, sample_weight=w), WEIGHT, rows),
-    "groups": (lambda X, g: pca(X, cardinality=1, choice=spcacore.Choice(groups=g)), GROUPS, variables),
-    "signs": (lambda X, s: pca(X, cardinality=3, choice=spcacore.Choice(signs=s)), POSITIVE, variables),
-    "contributions": (lambda X, g: pca(X, cardinality=3).group_contributions(g), GROUPS, variables),
-    "ppca, center": (lambda X, c: spcacore.ppca(X, 2, center=c), VECTOR, variables),
-    "ppca, weights": (lambda X, w: spcacore.ppca(X, 2, sample_weight=w), WEIGHT, rows),
-    "sca, weights": (lambda X, w: spcacore.sca(X, 2, sample_weight=w), WEIGHT, rows),
-    "oppca, covariance": (
-        lambda X, C: spcacore.oppca(X, 2, prior=spcacore.Prior(covariance=C)),
-        PRIOR,
-        square,
-    ),
-    "soppca, precision": (
-        lambda X, C: spcacore.soppca(X, 2, 3, prior=spcacore.Prior(precision=C)),
-        PRIOR,
-        square,
-    ),
-    "soppca, weights": (lambda X, w: spcacore.soppca(X, 2, 3, sample_weight=w), WEIGHT, rows),
-    "posterior": (
-        lambda X, C: spcacore.oppca(X, 2, prior=spcacore.Prior(covariance=C)).posterior_covariance(1),
-        PRIOR,
-        square,
-    ),
-    "sparse_eigen": (lambda X, B: spcacore.sparse_eigen(cov(X), B, 1, 3), PRIOR, square),
-    "sparse_eigen_bound": (lambda X, B: spcacore.sparse_eigen_bound(cov(X), B, 3), PRIOR, square),
-    "deflate": (lambda X, v: spcacore.deflate(cov(X), v), V[:, 0], variables),
-    "deflate, data": (lambda X, v: spcacore.deflate(X, v, "schur", kind="data"), V[:, 0], variables),
-    "deflate, earlier": (
-        lambda X, v: spcacore.deflate(cov(X), V[:, 1], "orthogonalized_schur", earlier=v),
-        V[:, :1],
-        variables,
-    ),
-    "explained_variance of a covariance": (
-        lambda X, v: spcacore.explained_variance(cov(X), v, **COVARIANCE),
+LABELED = [  # another table, how it is labeled, and calls of X and that table
+    (
         V,
         variables,
+        {
+            "explained_variance": spcacore.explained_variance,
+            "renormalize": spcacore.renormalize,
+            "refine": partial(spcacore.refine, n_restarts=0),
+            "from_loadings": lambda X, v: spcacore.from_loadings(v, X),
+            "compare": lambda X, v: spcacore.compare({"a": v, "b": V}, X),
+            "sca, start": lambda X, v: spcacore.sca(X, 2, l1_bound=2, start=v),
+            "explained_variance of a covariance": lambda X, v: spcacore.explained_variance(
+                cov(X), v, **COVARIANCE
+            ),
+            "SCA, start": lambda X, v: fit("SCA")(X, start=v),
+        },
     ),
-    "scale of a covariance": (
-        lambda X, s: pca(cov(X), cardinality=3, scale=s, **COVARIANCE),
+    (
+        V[:, 0],
+        variables,
+        {
+            "renormalize, one": spcacore.renormalize,
+            "deflate": lambda X, v: spcacore.deflate(cov(X), v),
+            "deflate, data": lambda X, v: spcacore.deflate(X, v, "schur", kind="data"),
+        },
+    ),
+    (
+        V[:, 1],
+        variables,
+        {
+            "tpower, start": lambda X, v: spcacore.tpower(X, 2, options=spcacore.TPower(start=v)),
+            "gpower, start": lambda X, v: spcacore.gpower(X, 0.1, options=spcacore.GPower(start=v)),
+            "pmd, start": lambda X, v: spcacore.pmd(X, 1.2, options=spcacore.PMD(start=v, renormalize=False)),
+            "scotlass, start": lambda X, v: spcacore.scotlass(
+                X, 1.2, options=spcacore.SCoTLASS(start=v, renormalize=False)
+            ),
+            "branch_and_bound, start": lambda X, v: spcacore.branch_and_bound(X, 2, start=v),
+        },
+    ),
+    (
+        V[:, :1],
+        variables,
+        {
+            "scotlass, earlier": lambda X, v: spcacore.scotlass(
+                X, 1.5, earlier=v, options=spcacore.SCoTLASS(renormalize=False)
+            ),
+            "deflate, earlier": lambda X, v: spcacore.deflate(
+                cov(X), V[:, 1], "orthogonalized_schur", earlier=v
+            ),
+        },
+    ),
+    (
         VECTOR,
         variables,
+        {
+            "center": lambda X, c: pca(X, cardinality=3, center=c),
+            "scale": lambda X, s: pca(X, cardinality=3, scale=s),
+            "ppca, center": lambda X, c: spcacore.ppca(X, 2, center=c),
+            "scale of a covariance": lambda X, s: pca(cov(X), cardinality=3, scale=s, **COVARIANCE),
+            "SparsePCA, center": lambda X, c: fit("SparsePCA")(X, center=c),
+            "SparsePCA, scale": lambda X, c: fit("SparsePCA")(X, scale=c),
+            "PPCA, center": lambda X, c: fit("PPCA")(X, center=c),
+            "partial_fit, center": lambda X, c: estimators.SparsePCA(2, center=c).partial_fit(X).result_,
+        },
     ),
-    "sparse_cca": (lambda X, Y: spcacore.sparse_cca(X, Y, l1_bound=1.3), Y, rows),
-    "sparse_cca, generalized": (
-        lambda X, Y: spcacore.sparse_cca(X, Y, cardinality=2, method="generalized"),
-        Y,
-        rows,
-    ),
-    "sparse_cca, weights": (
-        lambda X, w: spcacore.sparse_cca(X, Y, l1_bound=1.3, sample_weight=w),
+    (
         WEIGHT,
         rows,
+        {
+            "sample_weight": lambda X, w: pca(X, cardinality=3, sample_weight=w),
+            "ppca, weights": lambda X, w: spcacore.ppca(X, 2, sample_weight=w),
+            "sca, weights": lambda X, w: spcacore.sca(X, 2, sample_weight=w),
+            "soppca, weights": lambda X, w: spcacore.soppca(X, 2, 3, sample_weight=w),
+            "sparse_cca, weights": lambda X, w: spcacore.sparse_cca(X, Y, l1_bound=1.3, sample_weight=w),
+            "sparse_lda, weights": lambda X, w: spcacore.sparse_lda(
+                X, CLASSES, cardinality=2, shrinkage=0.1, sample_weight=w
+            ),
+            "SparsePCA, weights": lambda X, w: fit("SparsePCA")(X, weight=w),
+            "PPCA, weights": lambda X, w: fit("PPCA")(X, weight=w),
+            "StructuredPCA, weights": lambda X, w: fit("StructuredPCA")(X, weight=w),
+            "partial_fit": lambda X, w: estimators.SparsePCA(2).partial_fit(X, sample_weight=w).result_,
+            "SparseCCA, weights": lambda X, w: fit("SparseCCA")(X, Y, weight=w),
+            "SparseLDA, weights": lambda X, w: fit("SparseLDA", shrinkage=0.1)(X, CLASSES, weight=w),
+        },
     ),
-    "sparse_cca, groups": (
-        lambda X, g: spcacore.sparse_cca(X, Y, l1_bound=1.3, choice=(spcacore.Choice(groups=g), None)),
+    (
         GROUPS,
         variables,
+        {
+            "groups": lambda X, g: pca(X, cardinality=1, choice=spcacore.Choice(groups=g)),
+            "contributions": lambda X, g: pca(X, cardinality=3).group_contributions(g),
+            "sparse_cca, groups": lambda X, g: spcacore.sparse_cca(
+                X, Y, l1_bound=1.3, choice=(spcacore.Choice(groups=g), None)
+            ),
+            "select_sparsity": lambda X, g: spcacore.select_sparsity(
+                X, partial(pca, choice=spcacore.Choice(groups=g)), [1, 2], n_folds=2
+            ),
+            "optimality_bound": lambda X, g: spcacore.optimality_bound(
+                X, 1, choice=spcacore.Choice(groups=g)
+            ),
+            "SparsePCA, groups": lambda X, g: fit("SparsePCA", cardinality=1)(
+                X, choice=spcacore.Choice(groups=g)
+            ),
+            "StabilitySelector": lambda X, g: fit("StabilitySelector", n_resamples=4)(
+                X, model=partial(pca, cardinality=1, choice=spcacore.Choice(groups=g))
+            ),
+        },
     ),
-    "sparse_cca_bound": (lambda X, Y: spcacore.sparse_cca_bound(X, Y, 2, ridge=0.1), Y, rows),
-    "sparse_cca_permutation": (
-        lambda X, Y: spcacore.sparse_cca_permutation(X, Y, [1.1, 1.5], n_permutations=3),
-        Y,
-        rows,
-    ),
-    "sparse_lda": (lambda X, y: spcacore.sparse_lda(X, y, cardinality=2, shrinkage=0.1), CLASSES, rows),
-    "sparse_lda, weights": (
-        lambda X, w: spcacore.sparse_lda(X, CLASSES, cardinality=2, shrinkage=0.1, sample_weight=w),
-        WEIGHT,
-        rows,
-    ),
-    "sparse_lda, priors": (
-        lambda X, w: spcacore.sparse_lda(X, CLASSES, cardinality=2, shrinkage=0.1, priors=w),
-        np.array([0.2, 0.3, 0.5]),
-        lambda a: pd.Series(a, ["a", "b", "c"]),
-    ),
-    "sparse_lda, score": (
-        lambda X, y: spcacore.sparse_lda(np.asarray(X), CLASSES, cardinality=2, shrinkage=0.1).score(X, y),
-        CLASSES,
-        rows,
-    ),
-    "stability": (
-        lambda X, y: (
-            spcacore.stability(
-                X, partial(spcacore.sparse_lda, cardinality=2, shrinkage=0.1), y, n_resamples=4
-            ).any_frequency
-        ),
-        CLASSES,
-        rows,
-    ),
-    "select_sparsity": (
-        lambda X, g: spcacore.select_sparsity(
-            X, partial(pca, choice=spcacore.Choice(groups=g)), [1, 2], n_folds=2
-        ),
-        GROUPS,
-        variables,
-    ),
-    "optimality_bound": (
-        lambda X, g: spcacore.optimality_bound(X, 1, choice=spcacore.Choice(groups=g)),
-        GROUPS,
-        variables,
-    ),
-    "SparsePCA, weights": (lambda X, w: fit("SparsePCA")(X, weight=w), WEIGHT, rows),
-    "SparsePCA, center": (lambda X, c: fit("SparsePCA")(X, center=c), VECTOR, variables),
-    "SparsePCA, scale": (lambda X, c: fit("SparsePCA")(X, scale=c), VECTOR, variables),
-    "SparsePCA, groups": (
-        lambda X, g: fit("SparsePCA", cardinality=1)(X, choice=spcacore.Choice(groups=g)),
-        GROUPS,
-        variables,
-    ),
-    "SparsePCA, signs": (
-        lambda X, s: fit("SparsePCA")(X, choice=spcacore.Choice(signs=s)),
+    (
         POSITIVE,
         variables,
+        {
+            "signs": lambda X, s: pca(X, cardinality=3, choice=spcacore.Choice(signs=s)),
+            "SparsePCA, signs": lambda X, s: fit("SparsePCA")(X, choice=spcacore.Choice(signs=s)),
+        },
     ),
-    "SCA, start": (lambda X, v: fit("SCA")(X, start=v), V, variables),
-    "PPCA, weights": (lambda X, w: fit("PPCA")(X, weight=w), WEIGHT, rows),
-    "PPCA, center": (lambda X, c: fit("PPCA")(X, center=c), VECTOR, variables),
-    "StructuredPCA": (
-        lambda X, C: fit("StructuredPCA")(X, prior=spcacore.Prior(covariance=C)),
+    (
         PRIOR,
         square,
+        {
+            "oppca, covariance": lambda X, C: spcacore.oppca(X, 2, prior=spcacore.Prior(covariance=C)),
+            "soppca, precision": lambda X, C: spcacore.soppca(X, 2, 3, prior=spcacore.Prior(precision=C)),
+            "posterior": lambda X, C: spcacore.oppca(
+                X, 2, prior=spcacore.Prior(covariance=C)
+            ).posterior_covariance(1),
+            "sparse_eigen": lambda X, B: spcacore.sparse_eigen(cov(X), B, 1, 3),
+            "sparse_eigen_bound": lambda X, B: spcacore.sparse_eigen_bound(cov(X), B, 3),
+            "StructuredPCA": lambda X, C: fit("StructuredPCA")(X, prior=spcacore.Prior(covariance=C)),
+        },
     ),
-    "StructuredPCA, weights": (lambda X, w: fit("StructuredPCA")(X, weight=w), WEIGHT, rows),
-    "partial_fit": (
-        lambda X, w: estimators.SparsePCA(2).partial_fit(X, sample_weight=w).result_,
-        WEIGHT,
+    (
+        Y,
         rows,
+        {
+            "sparse_cca": lambda X, Y: spcacore.sparse_cca(X, Y, l1_bound=1.3),
+            "sparse_cca, generalized": lambda X, Y: spcacore.sparse_cca(
+                X, Y, cardinality=2, method="generalized"
+            ),
+            "sparse_cca_bound": lambda X, Y: spcacore.sparse_cca_bound(X, Y, 2, ridge=0.1),
+            "sparse_cca_permutation": lambda X, Y: spcacore.sparse_cca_permutation(
+                X, Y, [1.1, 1.5], n_permutations=3
+            ),
+            "SparseCCA": fit("SparseCCA"),
+            "SparseCCA, score": fitted("SparseCCA", "score"),
+            "SparseCCA, transform": fitted("SparseCCA", "transform"),
+        },
     ),
-    "partial_fit, center": (
-        lambda X, c: estimators.SparsePCA(2, center=c).partial_fit(X).result_,
-        VECTOR,
-        variables,
+    (
+        CLASSES,
+        rows,
+        {
+            "sparse_lda": lambda X, y: spcacore.sparse_lda(X, y, cardinality=2, shrinkage=0.1),
+            "sparse_lda, score": lambda X, y: spcacore.sparse_lda(
+                np.asarray(X), CLASSES, cardinality=2, shrinkage=0.1
+            ).score(X, y),
+            "stability": lambda X, y: (
+                spcacore.stability(
+                    X, partial(spcacore.sparse_lda, cardinality=2, shrinkage=0.1), y, n_resamples=4
+                ).any_frequency
+            ),
+            "SparseLDA": fit("SparseLDA", shrinkage=0.1),
+            "SparseLDA, score": fitted("SparseLDA", "score", shrinkage=0.1),
+        },
     ),
-    "SparseCCA": (fit("SparseCCA"), Y, rows),
-    "SparseCCA, weights": (lambda X, w: fit("SparseCCA")(X, Y, weight=w), WEIGHT, rows),
-    "SparseCCA, score": (fitted("SparseCCA", "score"), Y, rows),
-    "SparseCCA, transform": (fitted("SparseCCA", "transform"), Y, rows),
-    "SparseLDA": (fit("SparseLDA", shrinkage=0.1), CLASSES, rows),
-    "SparseLDA, weights": (lambda X, w: fit("SparseLDA", shrinkage=0.1)(X, CLASSES, weight=w), WEIGHT, rows),
-    "SparseLDA, score": (fitted("SparseLDA", "score", shrinkage=0.1), CLASSES, rows),
-    "StabilitySelector": (
-        lambda X, g: fit("StabilitySelector", n_resamples=4)(
-            X, model=partial(pca, cardinality=1, choice=spcacore.Choice(groups=g))
-        ),
-        GROUPS,
-        variables,
+    (
+        np.array([0.2, 0.3, 0.5]),
+        lambda a: pd.Series(a, ["a", "b", "c"]),
+        {
+            "sparse_lda, priors": lambda X, w: spcacore.sparse_lda(
+                X, CLASSES, cardinality=2, shrinkage=0.1, priors=w
+            ),
+        },
     ),
-}
+]
+CASES = {name: (call, array, label) for array, label, calls in LABELED for name, call in calls.items()}
 
 
 def cov(X):

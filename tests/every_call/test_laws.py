@@ -71,6 +71,18 @@ def test_weights_are_repeated_rows(call, layout):
     near(call, out, numbers(run(X0[rows])), OF_ROWS)
 
 
+@pytest.mark.share(3)
+@pytest.mark.parametrize(("call", "layout"), in_turn(LAWS["vectors"].calls(), list(LAYOUTS)))
+def test_vectors_for_center_and_scale(call, layout):
+    if LAYOUTS[layout] and stated(call)[LAYOUTS[layout]] == "no":
+        pytest.skip("does not take this storage")
+    middle, unit = np.linspace(-1, 1, P), 1.0 + np.arange(P) % 4
+    out = numbers(call.run(stored(X0, layout), center=middle, scale=unit))
+    expected = numbers(call.run((X0 - middle) / unit, center=False))
+    of_units = {"options", "log_likelihood", "bic", "screening"}
+    near(call, out, expected, of_units)
+
+
 def rotation():
     """An orthogonal matrix that leaves the mean of the samples where it is."""
     rng = np.random.default_rng(0)

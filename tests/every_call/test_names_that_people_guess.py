@@ -116,16 +116,6 @@ def test_scores_are_sums_of_the_data_by_the_loadings(fit, run):
         assert other.kind == ("covariance" if other.mean is None else "data")
 
 
-def test_missing_entries_count_as_the_mean_in_scores(fit):
-    X = fit[0] + 3.0
-    X[::5, 1] = np.nan
-    mean = np.nanmean(X, axis=0)
-    centered = np.where(np.isnan(X), 0, X - mean)
-    for run in (spcacore.sparse_pca, spcacore.spca):
-        result = run(X, 2, cardinality=4)
-        assert_allclose(result.scores, centered @ result.loadings, atol=1e-12)
-
-
 def test_scores_of_a_model_are_posterior_means(fit):
     X = fit[0]
     result = spcacore.ppca(X, 2)
@@ -145,12 +135,6 @@ def test_scores_after_more_components_are_of_all(fit):
     longer = fit[1].extend(fit[0], 1)
     assert longer.scores.shape == (40, 3)
     assert_array_equal(longer.scores[:, :2], fit[1].scores)
-
-
-def test_bounds_are_upper_bounds(fit):
-    best = spcacore.optimality_bound(fit[0], 4)
-    assert best.upper_bound == best.bound == min(best.bounds.values())
-    assert best.upper_bound >= spcacore.tpower(fit[0], 4).value
 
 
 @pytest.mark.parametrize(

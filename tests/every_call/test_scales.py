@@ -6,10 +6,9 @@ import warnings
 import flat
 import numpy as np
 import pytest
-from calls import pca
 from kinds import DTYPES
 from numpy.testing import assert_allclose
-from small import CLEAN, FORMS, V0, X0, K, P, ids, tolerance
+from small import CLEAN, FORMS, V0, X0, K, ids, tolerance
 
 import spcacore
 from spcacore import deflate, explained_variance, renormalize, sparse_pca, tpower
@@ -50,15 +49,6 @@ def test_largest_and_smallest_columns_together(form):
     assert_allclose(out.transform(Y), ref.transform(X), rtol=1e-10, atol=1e-12)
     back = out.reconstruct(out.transform(Y)) / (Y[0] / X[0])
     assert_allclose(back, ref.reconstruct(ref.transform(X)), rtol=1e-9, atol=1e-9)
-    with np.errstate(all="raise"), range_warning(np.inf):
-        plain = sparse_pca(form[1](Y), 1, cardinality=2)
-    assert np.flatnonzero(plain.loadings[:, 0]).tolist() == [0, 3]
-    C = np.cov(X[:, [0, 3]].T)
-    assert_allclose(np.abs(plain.loadings[[0, 3], 0]), np.abs(np.linalg.eigh(C)[1][:, -1]), atol=1e-12)
-    assert plain.explained_variance.tolist() == [np.inf]
-    assert plain.explained_variance_ratio[0] == pytest.approx(
-        np.linalg.eigvalsh(C)[-1] / np.trace(C), rel=1e-12
-    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -101,30 +91,3 @@ def test_strengths_of_pairs_beyond_the_number_range(size, given):
     assert out.strengths.tolist() == [given]
     assert_allclose(out.loadings_x, ref.loadings_x, atol=1e-9)
     assert_allclose(out.correlations, ref.correlations, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda X: sparse_pca(X, 1, cardinality=K),
-        lambda X: tpower(X, K),
-        lambda X: spcacore.pmd(X, 1.5, options=spcacore.PMD(renormalize=False)),
-        lambda X: spcacore.spca(X, 1, cardinality=K),
-        lambda X: spcacore.ppca(X, 1),
-        lambda X: spcacore.sca(X, 1),
-        lambda X: spcacore.sma(X, 1),
-        lambda X: spcacore.sca_path(X, 1, [1.5]),
-        lambda X: spcacore.oppca(X, 1),
-        lambda X: spcacore.kernel_pca(X, 1, kernel="linear"),
-        lambda X: spcacore.explained_variance(X, np.eye(P, 1)),
-        lambda X: spcacore.sparsity_path(X, spcacore.sparse_pca, [K]),
-        lambda X: spcacore.select_n_components(X, pca(1, K), 1, n_folds=2, rule="best"),
-    ],
-)
-def test_variances_below_the_number_range_give_one_warning(call):
-    """They are 0 where the ratios are not, with one warning."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        call(np.round(8 * X0) * 1e-170)
-    assert [str(w.message) for w in caught] == ["a variance is below the number range and is given as 0"]
-    assert caught[0].filename == __file__

@@ -25,10 +25,7 @@ LATE = {
     ("operators.partition", "operators.dask"),
     ("operators.transform", "operators.partition"),
     ("cli", "cli.options"),
-    ("cli.compare", "plot"),
-    ("cli.fit", "plot"),
-    ("cli.path", "plot"),
-    ("cli.stability", "plot"),
+    ("cli.report", "plot"),
 }
 
 

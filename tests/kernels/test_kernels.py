@@ -338,7 +338,7 @@ def test_truncated_power_of_a_matrix_in_memory(k, dtype):
         X = rng.standard_normal((60, p))
         X[:, : p // 4] += signal * rng.standard_normal((60, 1))
         A = np.ascontiguousarray(np.cov(X.T) - shift * np.eye(p)).astype(dtype)
-        op = _core.dense(A, True, None, None, 1.0, 1.0)
+        op = _core.dense(A, True)
         index, value = np.arange(p)[:, None], np.ones((p, 1), dtype)
         for steps in (1, 3, 6, 200):
             found = _core.truncated_power_of_matrix(A, index, value, k, steps, 1e-8)

@@ -30,11 +30,11 @@ def data(X, kind):
     if kind == "C":
         wide = np.full((len(X), X.shape[1] + 5), np.nan, X.dtype)
         wide[:, : X.shape[1]] = X
-        return _core.dense(wide[:, : X.shape[1]], False, None, None, 1.0, 1.0)
+        return _core.dense(wide[:, : X.shape[1]], False)
     if kind == "F":
         tall = np.full((len(X) + 5, X.shape[1]), np.nan, X.dtype, order="F")
         tall[: len(X)] = X
-        return _core.dense(tall[: len(X)], False, None, None, 1.0, 1.0)
+        return _core.dense(tall[: len(X)], False)
     S = sp.csr_array(X) if kind == "csr" else sp.csc_array(X)
     return _core.compressed(*X.shape, kind == "csr", S.data, S.indices, S.indptr, False, None, None, 1.0, 1.0)
 

@@ -136,13 +136,6 @@ def test_l1_threshold_against_bisection(dtype, p, kind):
         assert_allclose(w, expected.astype(float), rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("bound", [1.5, 40.0, 280.0])
-def test_l1_threshold_long_vector(dtype, bound):
-    a = np.random.default_rng(1).standard_normal(150001).astype(dtype)
-    check_long_optimal(a, bound, *l1_threshold(a, bound))
-
-
 def unlike_their_sample(p, rng):
     """Vectors that a few of their entries say little or the wrong thing about."""
     outlier = rng.standard_normal(p)
@@ -270,20 +263,6 @@ def test_l1_threshold_of_denormals(dtype):
 def test_truncate_against_a_stable_sort(x, seed):
     k = seed % (x.size + 1)
     assert_array_equal(truncate(x, k), reference.truncate(x, k))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("k", [0, 1, 7, 500, 1000, 29999, 30000])
-def test_truncate_long_vectors(dtype, k):
-    rng = np.random.default_rng(k)
-    for x in (
-        rng.standard_normal(30000),
-        np.round(rng.standard_normal(30000)),
-        np.ones(30000),
-        rng.standard_normal(70001),
-    ):
-        x = x.astype(dtype)
-        assert_array_equal(truncate(x, k), reference.truncate(x, k))
 
 
 P = 30000

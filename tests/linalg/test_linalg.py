@@ -39,7 +39,7 @@ def test_leading_eigenvectors_of_an_operator(p, dtype):
     A, V = symmetric(p, expected, rng)
     A = np.asfortranarray(A, dtype)
     A = (A + A.T) / 2
-    op = _core.dense(A, True, None, None, 1.0, 1.0)
+    op = _core.dense(A, True)
     values, vectors = eigen.leading_eigenvectors(op, 3)
     assert_allclose(values, expected[:3], rtol=1e-7 if dtype == np.float64 else 1e-4)
     assert values.dtype == vectors.dtype == np.float64

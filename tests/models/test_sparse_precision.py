@@ -4,7 +4,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 import spcacore
 from spcacore import grid_laplacian, oppca, soppca
@@ -23,27 +23,6 @@ def maps(seed, shape=(26, 40), n=40):
     return X, W
 
 
-@pytest.mark.parametrize("shape", [(9, 40), (3, 150), (400,)])
-def test_a_narrow_band_solves_as_its_decomposition(shape):
-    p = int(np.prod(shape))
-    L = (grid_laplacian(shape) + 0.05 * sp.eye_array(p)).tocsr()
-    order = np.random.default_rng(0).permutation(p)
-    L = L[order][:, order].tocsr()
-    band, exact = priors.Banded.of(L), priors.Spectral.of(L.toarray())
-    assert len(band.blocks) > 3
-    rng = np.random.default_rng(1)
-    for a in (0.0, 0.01, 3.0):
-        v, V = rng.standard_normal(p), rng.standard_normal((p, 3))
-        before = v.copy()
-        assert_allclose(band.solve(a, v), exact.solve(a, v), rtol=1e-8, atol=1e-10)
-        assert_allclose(band.solve(a, V), exact.solve(a, V), rtol=1e-8, atol=1e-10)
-        assert_array_equal(v, before)
-        assert band.trace(a) == pytest.approx(exact.rotated.trace(a), rel=1e-10)
-        assert band.logdet(a) == pytest.approx(exact.rotated.logdet(a), rel=1e-10)
-    assert_allclose(band.product(v), L @ v)
-    assert priors.Banded.of(sp.csr_array(np.ones((300, 300)))) is None
-
-
 @pytest.mark.parametrize("a", [0.01, 1.0])
 def test_a_large_support_is_that_of_the_dense_search(a):
     """Blobs and scattered variables; rows only where they may differ from zero."""
@@ -56,18 +35,6 @@ def test_a_large_support_is_that_of_the_dense_search(a):
         assert (
             sparse.support(r, a, k).tolist() == chosen_support(dense, Supports.any_of(600, k), r, a).tolist()
         )
-
-
-def test_a_support_with_a_band_gives_the_same_component(monkeypatch):
-    monkeypatch.setattr(priors, "SPECTRAL_ORDER", 500)
-    X, _ = maps(2, (18, 30))
-    L = grid_laplacian((18, 30)) + 0.02 * sp.eye_array(540)
-    banded = soppca(X, 1, 250, prior=spcacore.Prior(precision=L))
-    monkeypatch.setattr(priors, "BANDED_LEAST", 10_000)
-    plain = soppca(X, 1, 250, prior=spcacore.Prior(precision=L))
-    assert_allclose(banded.loadings, plain.loadings, atol=1e-7)
-    assert_allclose(banded.free_energy[0][-1], plain.free_energy[0][-1], rtol=1e-9)
-    assert banded.posterior_trace[0] == pytest.approx(plain.posterior_trace[0], rel=1e-6)
 
 
 @pytest.mark.share(3)

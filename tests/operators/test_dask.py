@@ -241,6 +241,35 @@ def test_failed_calls_leave_no_bytes_on_workers():
         assert max(most) > data().nbytes / 2  # what would add up
 
 
+def test_weights_travel_once(monkeypatch):
+    """In all passes of K-means and of a search they are where the blocks are; nothing of them is left."""
+    distributed = pytest.importorskip("distributed", reason="needs distributed")
+    from spcacore.operators import dask as module
+
+    monkeypatch.setattr(module, "DASK_SMALL", 1000)
+    X, w = data(), np.random.default_rng(0).uniform(0.5, 2, N)
+    calls = (
+        lambda X: spcacore.sparse_kmeans(X, 2, 2.0, n_init=2, sample_weight=w).weights,
+        lambda X: spcacore.sparse_pca(X, 1, cardinality=3, sample_weight=w).loadings,
+    )
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        sent, scatter = [], client.scatter
+        monkeypatch.setattr(client, "scatter", lambda a, **o: sent.append(a) or scatter(a, **o))
+        for call in calls:
+            sent.clear()
+            blocks = spcacore.row_blocks(dask_array(X), persist=False)
+            np.testing.assert_allclose(call(blocks), call(X), atol=1e-10)
+            assert blocks.passes >= 2
+            weights = [a for a in sent if isinstance(a[0], np.ndarray)]
+            assert [sum(map(len, parts)) for parts in weights] == [N]
+            assert not list(blocks.sent)
+
+
 # ---- a cluster of two processes ----------------------------------------------------------------------
 
 

@@ -11,7 +11,6 @@ import os
 import resource
 import sys
 
-import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -21,7 +20,6 @@ from processes import output_of
 import spcacore
 from spcacore import (
     deflate,
-    explained_variance,
     gpower,
     greedy,
     pmd,
@@ -168,46 +166,6 @@ def zeros(shape, order, dtype=np.float32):
         pytest.skip("the system does not overcommit memory")
 
 
-@pytest.mark.slow
-@linux
-@pytest.mark.parametrize(
-    ("order", "screening"),
-    [("F", "references"), *[pytest.param(order, None, marks=pytest.mark.slow) for order in "CF"]],
-)
-def test_more_entries_than_32_bits_count(order, screening):
-    """Two columns and rows at the far end; offsets of their entries are negative as 32-bit numbers."""
-    n, p = 46400, 46500
-    assert n * p > 2**31
-    X = zeros((n, p), order)
-    X[-1, -1] = X[-1, -2] = 3
-    X[-2, -1] = X[-2, -2] = -3
-    X[0, 0] = 1
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    x = flat.tpower(X, 2, n_starts=1, **({} if screening is None else {"screening": screening}))
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-    assert np.flatnonzero(x.loading).tolist() == [p - 2, p - 1]
-    assert x.value == pytest.approx(36 / (n - 1), rel=1e-5)
-    V = np.zeros((p, 2), np.float32)
-    V[-1, 0] = V[0, 1] = 1
-    variances = explained_variance(X, V)
-    assert_allclose(variances, [18 / (n - 1), (1 - 1 / n) / (n - 1)], rtol=1e-4)
-    print(f"memory: {X.nbytes / 1e9:.1f} GB of zero pages, {order}: {grown / 1e6:.0f} MB more resident")
-    assert grown < 0.3 * X.nbytes  # the quantized copy
-
-
-@linux
-@pytest.mark.slow
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_components_of_more_entries_than_32_bits_count(order):
-    n, p = 46400, 46500
-    X = zeros((n, p), order)
-    for t, j in enumerate((p - 1, 5, p // 2)):
-        X[-1 - 2 * t, j], X[-2 - 2 * t, j] = 3 - t, t - 3
-    out = sparse_pca(X, 3, cardinality=1, method=spcacore.TPower(n_starts=1))
-    assert [int(np.flatnonzero(v)[0]) for v in out.loadings.T] == [p - 1, 5, p // 2]
-    assert_allclose(out.explained_variance, np.array([18, 8, 2]) / (n - 1), rtol=1e-5)
-
-
 @linux
 def test_long_rows():
     """A leading dimension beyond what BLAS counts in, by a view of few columns of a huge row-major array."""
@@ -295,17 +253,6 @@ def test_lengths_for_which_no_vector_fits(fmt, call):
     X = (sp.csr_array if fmt == "csr" else sp.csc_array)(entries, shape=shape)
     with pytest.raises(MemoryError):
         call(X, 1) if call is tpower else call(X, 1, cardinality=1)
-
-
-@pytest.mark.parametrize("fmt", ["csr", "csc"])
-def test_sparse_with_wide_indices(fmt):
-    """int64 indices stay as they are and give the same bits."""
-    dense = np.random.default_rng(0).standard_normal((300, 500))
-    X = sp.csr_array(dense * (dense > 1.2)).asformat(fmt)
-    Y = X.copy()
-    Y.indices, Y.indptr = Y.indices.astype(np.int64), Y.indptr.astype(np.int64)
-    a, b = sparse_pca(X, 3, cardinality=9), sparse_pca(Y, 3, cardinality=9)
-    assert a.loadings.tobytes() == b.loadings.tobytes()
 
 
 # ---- what screening may take --------------------------------------------------------------------------

@@ -300,17 +300,6 @@ def test_every_search(options, mode):
     assert mode != "both" or screened.screening.columns < 3000 * screened.screening.questions
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_one_component_and_extension(mode):
-    X = stored(family("medium", 60, 1500), np.float64, "C")
-    one, plain = (tpower(X, 15, options=spcacore.TPower(screening=m, n_starts=3)) for m in (mode, "none"))
-    assert one.loading.tobytes() == plain.loading.tobytes()
-    assert (one.value, one.n_iter) == (plain.value, plain.n_iter)
-    first = sparse_pca(X, 1, cardinality=15, method=spcacore.TPower(screening=mode, n_starts=1))
-    both = sparse_pca(X, 2, cardinality=15, method=spcacore.TPower(screening="none", n_starts=1))
-    assert bits(first.extend(X, 1)) == bits(both)
-
-
 # ---- the bounds themselves --------------------------------------------------------------------------
 
 
@@ -582,10 +571,6 @@ def test_auto_goes_by_size_and_memory(monkeypatch):
     assert _screening.plan(large, "auto").mode == "references"
     assert _screening.plan(large, "both").mode == "both"
     assert _screening.plan(large, "none") is None
-
-
-def test_available_memory_is_plausible():
-    assert _screening.available_memory() > 1e6
 
 
 def test_the_option_is_checked_and_other_input_ignores_it():

@@ -158,15 +158,11 @@ GRAMS = {
     "gram, C": lambda: as_problem(TALL).operator.gram(),
     "gram, F": lambda: as_problem(np.asfortranarray(TALL)).operator.gram(),
     "gram, float32": lambda: as_problem(TALL.astype(np.float32)).operator.gram(),
-    "moments, C": lambda: np.vstack(_core.dense(TALL, False, None, None, 1.0, 1.0).moments()),
-    "moments, F": lambda: np.vstack(
-        _core.dense(np.asfortranarray(TALL), False, None, None, 1.0, 1.0).moments()
-    ),
-    "moments, float32": lambda: np.vstack(
-        _core.dense(TALL.astype(np.float32), False, None, None, 1.0, 1.0).moments()
-    ),
+    "moments, C": lambda: np.vstack(_core.dense(TALL, False).moments()),
+    "moments, F": lambda: np.vstack(_core.dense(np.asfortranarray(TALL), False).moments()),
+    "moments, float32": lambda: np.vstack(_core.dense(TALL.astype(np.float32), False).moments()),
     "gram, cut by rows": lambda: as_problem(LONG).operator.gram(),
-    "moments, cut by rows": lambda: np.vstack(_core.dense(LONG, False, None, None, 1.0, 1.0).moments()),
+    "moments, cut by rows": lambda: np.vstack(_core.dense(LONG, False).moments()),
     "gram, csr": lambda: as_problem(sp.csr_array((TALL * (np.abs(TALL) > 1.2))[:3000])).operator.gram(),
     "gram, csr, dense columns": lambda: as_problem(
         sp.csr_array((TALL * (np.abs(TALL) > np.where(np.arange(TALL.shape[1]) % 5, 2.2, 0.5)))[:9000])

@@ -1,6 +1,5 @@
 """Weights of samples, and given vectors for center and scale, against repeated rows and NumPy."""
 
-import math
 from functools import partial
 from typing import Any
 
@@ -8,8 +7,7 @@ import flat
 import numpy as np
 import pytest
 from calls import pca
-from numpy.testing import assert_allclose, assert_array_equal
-from oracles import products
+from numpy.testing import assert_allclose
 from scipy import sparse
 
 import spcacore
@@ -99,19 +97,6 @@ def test_any_weights_center_and_scale_in_explicit_arrays(layout, center, scale):
         assert_allclose(problem.mean, mean, rtol=1e-13, atol=1e-13)
     if problem.scale is not None:
         assert_allclose(problem.scale, spread, rtol=1e-12)
-
-
-@pytest.mark.parametrize("w", [[1, 2, 3, 1, 2], [1, 1, 0, 1, 0]])
-def test_the_default_ridge_counts_weights(w):
-    """Five rows stand for nine samples of seven columns, or for three of four."""
-    X = np.random.default_rng(1).normal(size=(5, 7 if sum(w) > 5 else 4))
-    one, all_ = (
-        spcacore.spca(X, 2, penalty=0.1, sample_weight=w),
-        spcacore.spca(np.repeat(X, w, 0), 2, penalty=0.1),
-    )
-    assert math.isinf(one.ridge) == (sum(w) < X.shape[1])
-    assert one.ridge == pytest.approx(all_.ridge)
-    assert_allclose(one.explained_variance, all_.explained_variance, rtol=1e-6)
 
 
 def test_a_model_without_weights_refuses_them():
@@ -213,24 +198,6 @@ def test_weights_of_two_sides_are_checked():
             spcacore.sparse_lda(X, np.arange(N) % 2, cardinality=2, sample_weight=weight)
 
 
-def test_wide_data_of_few_rows():
-    X, w = data(7)[:8], np.array([1, 2, 0, 3, 1, 1, 2, 1])
-    rows = np.repeat(X, w, axis=0)
-    one, all_ = (
-        flat.spca(Y, 2, cardinality=4, ridge=np.inf, **more)
-        for Y, more in ((X, {"sample_weight": w}), (rows, {}))
-    )
-    assert_allclose(one.loadings, all_.loadings, atol=1e-6)
-    one, all_ = spcacore.ppca(X, 2, sample_weight=w), spcacore.ppca(rows, 2)
-    assert one.log_likelihood == pytest.approx(all_.log_likelihood)
-    one, all_ = (
-        flat.soppca(Y, 2, 11, prior_precision=spcacore.grid_laplacian((P,)), **more)
-        for Y, more in ((X, {"sample_weight": w}), (rows, {}))
-    )
-    assert_allclose(one.loadings, all_.loadings, atol=1e-6)
-    assert_allclose(one.gain, all_.gain, rtol=1e-8)
-
-
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
 def test_means_far_from_zero_lose_no_digits(layout):
     """Deviations of some powers of two about 1e8 are exact, weighted or not."""
@@ -275,59 +242,6 @@ def test_sklearns_own_check_of_equivalence(name):
     estimator = getattr(estimators, name)(n_components=2)
     estimator_checks.check_sample_weight_equivalence_on_dense_data(name, estimator)
     estimator_checks.check_sample_weight_equivalence_on_sparse_data(name, estimator)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_vectors_as_in_rs_scale(layout):
-    """prcomp(x, center = c, scale. = s) is that of sweep(sweep(x, 2, c), 2, s, "/"), with divisor n - 1."""
-    X = data(12)
-    c, s = np.arange(P) / 3, 1.0 + np.arange(P) % 4
-    Y = (X - c) / s
-    result = spcacore.sparse_pca(stored(X, layout), 2, cardinality=4, center=c, scale=s)
-    exact = spcacore.sparse_pca(Y.T @ Y / (N - 1), 2, cardinality=4, kind="covariance")
-    assert_allclose(result.loadings, exact.loadings, atol=1e-8)
-    assert_allclose(result.explained_variance, exact.explained_variance, rtol=1e-9)
-    assert_array_equal(result.mean, c)
-    assert_array_equal(result.scale, s)
-    assert c.flags.writeable  # the caller's
-    assert_allclose(np.asarray(result.transform(X)), Y @ result.loadings, atol=1e-10)
-    assert_allclose(
-        spcacore.sparse_pca(stored(X, layout), 2, cardinality=4, center=c.tolist(), scale=s).loadings,
-        result.loadings,
-    )
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_array, "products"])
-def test_a_scale_for_covariances(form):
-    A, s = np.cov(data(13).T), 1.0 + np.arange(P) % 4
-    S = products(lambda v: A @ v, P) if form == "products" else form(A)
-    problem = as_problem(S, kind="covariance", scale=s)
-    assert_allclose(matrix(problem), A / np.outer(s, s), rtol=1e-12, atol=1e-13)
-
-
-def test_other_functions_take_the_vectors_too():
-    X = data(15)
-    c, s = np.arange(P) / 3, 1.0 + np.arange(P) % 4
-    Y = (X - c) / s
-    A = Y.T @ Y / (N - 1)
-    V = spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance").loadings
-    given = {"center": c, "scale": s}
-    assert_allclose(
-        spcacore.explained_variance(X, V, **given), spcacore.explained_variance(A, V, kind="covariance")
-    )
-    one, two = (
-        flat.optimality_bound(X, 4, **given),
-        spcacore.optimality_bound(A, 4, kind="covariance"),
-    )
-    assert one.bound == pytest.approx(two.bound)
-    one, two = (
-        flat.refine(X, V, **given),
-        spcacore.refine(A, V, kind="covariance"),
-    )
-    assert_allclose(one, two, atol=1e-8)
-    assert_allclose(spcacore.sma(X, 2, **given).loadings, spcacore.sma(Y, 2).loadings, atol=1e-8)
-    model = spcacore.ppca(X, 2, **given)
-    assert model.n_parameters == spcacore.ppca(Y, 2, center=False).n_parameters
 
 
 W = np.ones(N)
@@ -377,16 +291,6 @@ def test_what_does_not_go_together():
         for more in ({"sample_weight": W}, {"center": np.ones(P)}, {"scale": np.ones(P)}):
             with pytest.raises(ValueError, match="X has NaN entries, which cannot"):
                 function(**more)
-
-
-@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_what_is_not_finite_is_refused_in_rows_of_weight_0_too(layout, bad):
-    X, w = data(), counts()
-    X[np.argmin(w), 3] = bad
-    for weight in (w, None):
-        with pytest.raises(ValueError, match="1 entry that is NaN or infinite"):
-            spcacore.greedy(stored(X, layout), 3, sample_weight=weight)
 
 
 @pytest.mark.share(2)

@@ -1,16 +1,15 @@
 """Bounds and searches by blocks of variables, against enumeration and closed forms."""
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
 from oracles import covariance, optimum
 from solvers.test_certificates import matrices
 
-import spcacore
 from spcacore import branch_and_bound, optimality_bound, tpower
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.operators.submatrix import columns_of
 from spcacore.solvers import certificates, covariance_blocks, exact, semidefinite
 from spcacore.solvers.covariance_blocks import BlockSearch, block_bound, large_entries
 
@@ -118,29 +117,11 @@ def test_where_blocks_prove_nothing_the_search_goes_on(monkeypatch):
     A, _ = many_blocks(400, 0.05)
     with pytest.raises(ValueError, match="may belong to the optimum"):
         branch_and_bound(A, 12, kind="covariance")
-    x = branch_and_bound(A, 12, kind="covariance", options=spcacore.BranchAndBound(node_limit=5))
+    x = flat.branch_and_bound(A, 12, kind="covariance", node_limit=5)
     assert not x.optimal
     bound = optimality_bound(A, 12, kind="covariance")
     assert x.value < x.upper_bound <= bound.upper_bound * (1 + 1e-6)
-    assert (
-        branch_and_bound(A, 4, kind="covariance", options=spcacore.BranchAndBound(time_limit=0)).upper_bound
-        >= 2.5
-    )
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("form", ["csr", "dense", "data"])
-def test_columns(form, dtype):
-    A, _ = many_blocks(40, 0.1)
-    M = np.random.default_rng(0).standard_normal((9, 40)).astype(dtype)
-    if form != "data":
-        M = A.astype(dtype) if form == "csr" else A.toarray().astype(dtype)
-    problem = as_problem(M, kind="data" if form == "data" else "covariance", center=True, scale=False)
-    index = np.array([7, 0, 39])
-    whole = np.cov(M.T) if form == "data" else A.toarray()
-    np.testing.assert_allclose(
-        problem.in_units(1.0) * columns_of(problem.operator, index), whole[:, index], atol=1e-5
-    )
+    assert flat.branch_and_bound(A, 4, kind="covariance", time_limit=0).upper_bound >= 2.5
 
 
 def test_looking_for_variables_to_leave_out_ends_where_it_is_told_to(monkeypatch):
@@ -148,8 +129,8 @@ def test_looking_for_variables_to_leave_out_ends_where_it_is_told_to(monkeypatch
     X = np.random.default_rng(0).standard_normal((20, 300)) * np.linspace(1, 3, 300)
     problem = as_problem(X, kind="data", center=True, scale=False)
     state = DeflatedOperator.from_problem(problem)
-    formed, keep = [], semidefinite.columns_of
-    monkeypatch.setattr(semidefinite, "columns_of", lambda op, i: formed.append(len(i)) or keep(op, i))
+    formed, keep = [], semidefinite.rows_of
+    monkeypatch.setattr(semidefinite, "rows_of", lambda op, i: formed.append(len(i)) or keep(op, i))
     monkeypatch.setattr(semidefinite, "largest_submatrix", lambda op: 0)
     monkeypatch.setattr(semidefinite, "RELAXATION_ORDER", 50)
     counts = []

@@ -1,14 +1,13 @@
 """The semidefinite relaxation under what is known of the variables: a convex solver, and enumeration."""
 
 import itertools
-import warnings
 
 import flat
 import numpy as np
 import pytest
 from known_variables import CASES, LABELS, MIXED, P, assert_feasible, covariance, signed_optimum
 from known_variables import optimum as optimum_by_units
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 import spcacore
 from spcacore import dspca
@@ -110,62 +109,6 @@ def test_a_penalty(known):
     assert optimum(A, k, **known) <= x.upper_bound * (1 + 1e-9)
 
 
-def random_mixture(rng, p):
-    """What may be known of p variables, and a cardinality that it allows."""
-    groups = rng.integers(0, 5, p)
-    known = {}
-    if rng.random() < 0.6:
-        known["groups"] = groups
-        if rng.random() < 0.5:
-            known["count"] = "variables"
-    units = known.get("groups", np.arange(p))
-    first, *others = rng.permutation(np.unique(units)).tolist()
-    if rng.random() < 0.5:
-        known["include"] = np.flatnonzero(units == first)[:1].tolist()
-    if rng.random() < 0.4 and len(others) > 2:
-        known["exclude"] = np.flatnonzero(units == others[0]).tolist()
-    if rng.random() < 0.5:
-        known["nonnegative"] = rng.integers(-1, 2, p) if rng.random() < 0.5 else np.ones(p, int)
-    size = np.bincount(units) if "count" in known else np.ones(units.max() + 1, int)
-    allowed = [u for u in np.unique(units) if "exclude" not in known or u != others[0]]
-    least = size[first] if "include" in known else min(size[allowed])
-    return known, int(rng.integers(least, min(size[allowed].sum(), least + 3) + 1))
-
-
-@pytest.mark.filterwarnings("ignore:.*not converged")
-@pytest.mark.parametrize("seeds", [range(11), pytest.param(range(11, 600), marks=pytest.mark.slow)], ids=str)
-def test_no_answer_is_above_its_bound(seeds):
-    """Of random mixtures, by enumeration: every method with a certificate, and the bounds alone."""
-    met = dict.fromkeys(("groups", "count", "include", "exclude", "nonnegative"), 0)
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        p = int(rng.integers(5, 9))
-        A = np.cov(rng.standard_normal((int(rng.integers(4, 20)), p)), rowvar=False)
-        known, k = random_mixture(rng, p)
-        for name in known:
-            met[name] += 1
-        best = optimum(A, k, **known)
-        x = flat.dspca(A, k, kind="covariance", **known)
-        bounds = flat.optimality_bound(A, k, kind="covariance", relaxation=True, **known).bounds
-        assert min(x.upper_bound, *bounds.values()) >= best * (1 - 1e-9) - 1e-12, (seed, known, k)
-        assert x.value <= best * (1 + 1e-9) + 1e-12
-        for method in ("tpower", "thresholding", "dspca", "greedy"):
-            with warnings.catch_warnings(action="ignore"):
-                result = flat.sparse_pca(
-                    A, 2, cardinality=k, method=method, kind="covariance", certify=True, **known
-                )
-            if result.n_components:
-                found, bound = result.explained_variance[0], result.upper_bound[0]
-                assert found <= best * (1 + 1e-9) + 1e-12
-                v = result.loadings[:, 0]
-                units = known.get("groups", np.arange(p))
-                used = set(units[v != 0]) | set(units[known.get("include", [])])
-                size = np.isin(units, [*used]).sum() if "count" in known else len(used)
-                whole = size == k or "count" in known
-                assert bound >= (best if whole else found) * (1 - 1e-9) - 1e-12, (seed, method, known, k)
-    assert min(met.values()) > len(seeds) / 6
-
-
 def test_several_components():
     A = covariance(5)
     known = {"groups": LABELS, "nonnegative": MIXED}
@@ -176,13 +119,6 @@ def test_several_components():
     assert result.upper_bound[1] >= optimum(B @ A @ B, 2, **known) * (1 - 1e-9)
     plain = flat.sparse_pca(A, 2, cardinality=2, method="tpower", kind="covariance", certify=True, **known)
     assert result.upper_bound[0] < plain.upper_bound[0]
-    X = np.random.default_rng(0).standard_normal((30, P))
-    of_data = flat.sparse_pca(X, 1, cardinality=2, method="dspca", certify=True, **known)
-    of_matrix = flat.sparse_pca(
-        np.cov(X, rowvar=False), 1, cardinality=2, method="dspca", kind="covariance", certify=True, **known
-    )
-    assert_allclose(of_data.loadings, of_matrix.loadings, atol=1e-9)
-    assert_allclose(of_data.upper_bound, of_matrix.upper_bound, rtol=1e-3)
 
 
 def test_included_variables_alone():
@@ -191,15 +127,6 @@ def test_included_variables_alone():
     S = np.ix_([3, 5], [3, 5])
     assert_allclose([x.value, x.dual], np.linalg.eigvalsh(A[S])[-1], rtol=1e-6)
     assert np.flatnonzero(x.loading).tolist() == [3, 5]
-
-
-def test_negative_loadings():
-    x, y = (
-        dspca(covariance(7), 3, kind="covariance", choice=spcacore.Choice(signs=sign * np.ones(P)))
-        for sign in (1, -1)
-    )
-    assert_array_equal(y.loading, -x.loading)
-    assert y.loading.min() < 0
 
 
 def test_signs_that_no_other_entry_has():

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
-from spcacore import gpower, sparse_pca
+from spcacore import sparse_pca
 from spcacore.operators.inputs import as_problem
 
 
@@ -106,25 +106,10 @@ def test_block_objective_never_decreases(seed, share, m, norm, rank):
 
     problem = as_problem(F, center=False)
     solver = module.GeneralizedPower.from_record(problem, spcacore.GPower(block=True, tol=0, max_iter=20))
-    op = spcacore._core.dense(F, False, None, None, 1.0, 1.0)
+    op = spcacore._core.dense(F, False)
     module._ascend(op, rng.standard_normal((12, m)), step, solver, None)
     assert len(values) > 1
     assert (np.diff(values) >= -1e-10 * bound(F, "l0")).all()
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_block_of_one_is_the_single_unit(norm):
-    F = data(13)
-    one = gpower(F, 0.3, options=spcacore.GPower(norm=norm, relative=True, tol=1e-12))
-    block = sparse_pca(
-        F,
-        1,
-        method=spcacore.GPower(
-            penalty=0.3, norm=norm, relative=True, block=True, start="diagonal", tol=1e-12
-        ),
-    )
-    assert_allclose(block.loadings[:, 0], one.loading, atol=1e-5)
-    assert block.explained_variance[0] == pytest.approx(one.value, rel=1e-9)
 
 
 @pytest.mark.parametrize("norm", NORMS)

@@ -61,14 +61,3 @@ def test_many_variables():
     leading = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][0]
     result = sparse_pca(X, 1, cardinality=30, method="thresholding")
     assert set(np.flatnonzero(result.loadings)) == set(np.argsort(-np.abs(leading))[:30])
-
-
-@pytest.mark.parametrize("k", [2, 4, 6, 9])
-def test_a_baseline(k):
-    """No better than the optimum; and with all variables, ordinary principal components."""
-    options = {"kind": "covariance", "cardinality": k}
-    value = flat.sparse_pca(PITPROPS, 1, method="thresholding", **options).explained_variance[0]
-    best = spcacore.branch_and_bound(PITPROPS, k, kind="covariance").value
-    assert 0.5 * best < value <= best * (1 + 1e-12)
-    whole = sparse_pca(PITPROPS, 3, method="thresholding", kind="covariance", cardinality=13)
-    np.testing.assert_allclose(whole.explained_variance, np.linalg.eigvalsh(PITPROPS)[:-4:-1])

@@ -7,19 +7,16 @@ The matrices up to p = 12 are the default part; the rest, up to p = 20, are slow
 import functools
 from itertools import combinations
 
+import flat
 import numpy as np
 import pytest
 
-import spcacore
 from spcacore import (
     branch_and_bound,
     dspca,
-    gpower,
     greedy,
     optimality_bound,
-    pmd,
     refine,
-    scotlass,
     spca,
     tpower,
 )
@@ -111,23 +108,23 @@ def at_cardinality(A, k):
     for strategy in ("forward", "gradient", "backward", "bidirectional"):
         yield (
             f"greedy, {strategy}",
-            greedy(A, k, kind="covariance", options=spcacore.Greedy(strategy=strategy)),
+            flat.greedy(A, k, kind="covariance", strategy=strategy),
         )
-    yield "tpower, one start", tpower(A, k, kind="covariance", options=spcacore.TPower(n_starts=1))
+    yield "tpower, one start", flat.tpower(A, k, kind="covariance", n_starts=1)
 
 
 def at_any(A, k):
     """Those that have another measure of sparsity: at the cardinality that results."""
     bound = np.sqrt(k) * 0.8 + 0.2
-    yield "gpower", gpower(A, 0.3, kind="covariance", options=spcacore.GPower(relative=True)).loading
+    yield "gpower", flat.gpower(A, 0.3, kind="covariance", relative=True).loading
     yield (
         "gpower, l0",
-        gpower(A, 0.2, kind="covariance", options=spcacore.GPower(norm="l0", relative=True)).loading,
+        flat.gpower(A, 0.2, kind="covariance", norm="l0", relative=True).loading,
     )
-    yield "pmd", pmd(A, bound, kind="covariance", options=spcacore.PMD(renormalize=False)).loading
+    yield "pmd", flat.pmd(A, bound, kind="covariance").loading
     yield (
         "scotlass",
-        scotlass(A, bound, kind="covariance", options=spcacore.SCoTLASS(renormalize=False)).loading,
+        flat.scotlass(A, bound, kind="covariance").loading,
     )
     yield "spca", spca(A, 1, cardinality=k, kind="covariance").loadings[:, 0]
     yield "dspca", dspca(A, k, kind="covariance").loading
@@ -165,7 +162,7 @@ def test_no_solver_is_above_the_optimum_and_no_bound_below(family, seeds):
             assert abs(np.linalg.norm(v) - 1) < 1e-9, name
             if (j := np.count_nonzero(v)) < len(best):
                 assert value(A, v) <= best[j] * (1 + EXACT), name
-        x = tpower(A, k, kind="covariance", options=spcacore.TPower(n_starts=1)).loading
+        x = flat.tpower(A, k, kind="covariance", n_starts=1).loading
         again = refine(A, x[:, None], cardinality=k, kind="covariance")[:, 0]
         assert value(A, x) * (1 - EXACT) <= value(A, again) <= best[k] * (1 + EXACT)
         exact = branch_and_bound(A, k, kind="covariance")

@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import reference, spiked
 
 import spcacore
-from spcacore import pmd
 from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
@@ -23,12 +22,6 @@ TIGHT = {"tol": 0, "max_iter": 100000}
 
 def up_to_sign(x, y):
     return min(np.abs(x - y).max(), np.abs(x + y).max())
-
-
-def sphere(count=400000):
-    """Many unit vectors of R^3."""
-    x = np.random.default_rng(0).standard_normal((count, 3))
-    return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
 def feasible(x, c, nonnegative=False):
@@ -64,7 +57,7 @@ def test_pma_spc_on_pit_props(bound, orth):
             projected = X @ V[:, : t + 1] @ np.linalg.pinv(V[:, : t + 1])
             assert (projected**2).sum() / (X**2).sum() == pytest.approx(pve, abs=1e-9)
             residual = residual - np.outer(residual @ V[:, t], V[:, t])
-        assert pmd(residual, bound, center=False, options=spcacore.PMD(renormalize=False)).converged
+        assert flat.pmd(residual, bound, center=False).converged
 
 
 @pytest.mark.parametrize(("orth", "deflation"), [(False, "projection"), (False, "naive"), (True, "schur")])
@@ -127,69 +120,15 @@ def test_pma_with_missing_entries():
 # ---- optimality -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("nonnegative", [False, True])
-@pytest.mark.parametrize("bound", [1.0, 1.15, 1.4, 1.6, 3**0.5])
-def test_no_point_of_the_sphere_is_better(bound, nonnegative):
-    grid = sphere()
-    grid = grid[np.abs(grid).sum(axis=1) <= bound]
-    if nonnegative:
-        grid = np.abs(grid)
-    grid = np.concatenate([grid, np.eye(3)])
-    for seed in range(examples(16)):
-        B = np.random.default_rng(seed).standard_normal((3, 3))
-        A = B.T @ B - (1.0 if seed % 2 else 0.0) * np.eye(3)  # half of them indefinite
-        x = pmd(
-            A,
-            bound,
-            kind="covariance",
-            options=spcacore.PMD(n_starts=60, tol=0, renormalize=False),
-            choice=spcacore.Choice(signs=1 if nonnegative else None),
-        )
-        feasible(x.loading, bound, nonnegative)
-        assert x.value == pytest.approx(x.loading @ A @ x.loading, rel=1e-10)
-        assert x.value >= np.sum(grid @ A * grid, axis=1).max() - 1e-12
-
-
 def test_ends_of_the_range():
     X = np.random.default_rng(0).standard_normal((30, 12)) * np.geomspace(3, 1, 12)
     s, V = np.linalg.svd(X - X.mean(axis=0))[1:]
     x = flat.pmd(X, 12**0.5, **TIGHT)
     assert up_to_sign(x.loading, V[0]) < 1e-6
     assert x.strength == pytest.approx(s[0])
-    one = pmd(X, 1, options=spcacore.PMD(renormalize=False))
+    one = flat.pmd(X, 1)
     assert_array_equal(one.loading, np.eye(12)[np.argmax(X.var(axis=0))])
     assert one.value == pytest.approx(X.var(axis=0, ddof=1).max())
-
-
-@given(
-    seed=st.integers(0, 2**32), p=st.integers(2, 40), share=st.floats(0, 1), nonnegative=st.booleans(),
-    indefinite=st.booleans(),
-)  # fmt: skip
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
-def test_ascent(seed, p, share, nonnegative, indefinite):
-    """Every iterate is feasible; the objective never falls, and ends where v solves its own problem."""
-    rng = np.random.default_rng(seed)
-    B = rng.standard_normal((p // 2 + 2, p))
-    A = B.T @ B - indefinite * p * np.diag(rng.random(p))
-    c = 1 + share * (p**0.5 - 1)
-    start = np.abs(rng.standard_normal(p))
-    options = {"kind": "covariance", "start": start, "nonnegative": nonnegative}
-    values = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        for n_iter in range(8):
-            x = flat.pmd(A, c, max_iter=n_iter, tol=0, **options)
-            feasible(x.loading, c, nonnegative)
-            values.append(x.value)
-        begin, values = values[0], values[1:]  # the first is that of the start, brought within the bound
-        x = flat.pmd(A, c, tol=1e-13, **options)
-    values.append(x.value)
-    if indefinite:  # a step that falls raises the shift, and is taken back
-        assert values[-1] >= begin - 1e-10 * p
-    else:
-        assert (np.diff(values) >= -1e-11 * abs(values[-1])).all()
-        a = A @ x.loading
-        assert a @ spcacore.l1_threshold(a, c, nonnegative=nonnegative)[0] <= a @ x.loading * (1 + 1e-5)
 
 
 @pytest.mark.share(3)
@@ -205,16 +144,8 @@ def test_iterates_of_noise(bound, order):
         v = spcacore.l1_threshold(Z.T @ (Z @ v), bound)[0]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            x = pmd(
-                X,
-                bound,
-                options=spcacore.PMD(
-                    start=np.eye(3000)[:5].sum(axis=0),
-                    max_iter=n_iter,
-                    tol=0,
-                    screening="both",
-                    renormalize=False,
-                ),
+            x = flat.pmd(
+                X, bound, start=np.eye(3000)[:5].sum(axis=0), max_iter=n_iter, tol=0, screening="both"
             )
         assert_allclose(x.loading, v, atol=1e-9)
 
@@ -232,13 +163,7 @@ def test_one_large_entry_and_many_near_the_level(kind):
         for n_iter in (1, 2, 3):  # of each step, since a later one makes good what one has missed
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
-                x = pmd(
-                    X,
-                    2,
-                    kind=kind,
-                    center=False,
-                    options=spcacore.PMD(start=start, tol=0, max_iter=n_iter, renormalize=False),
-                )
+                x = flat.pmd(X, 2, kind=kind, center=False, start=start, tol=0, max_iter=n_iter)
             assert_allclose(x.loading, expected, atol=1e-12)
 
 
@@ -252,12 +177,7 @@ def test_two_way_ascent(seed, n, p):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         for n_iter in range(8):
-            x = pmd(
-                X,
-                c,
-                center=False,
-                options=spcacore.PMD(sample_l1_bound=d, start=np.ones(p), max_iter=n_iter, renormalize=False),
-            )
+            x = flat.pmd(X, c, center=False, sample_l1_bound=d, start=np.ones(p), max_iter=n_iter)
             feasible(x.loading, c)
             feasible(x.sample_loading, d)
             assert x.strength == pytest.approx(x.sample_loading @ X @ x.loading, rel=1e-12)
@@ -271,10 +191,8 @@ def test_two_way_ascent(seed, n, p):
 
 def test_strengths_of_scaled_data_and_of_their_correlations():
     X = spiked()
-    scaled = pmd(X, 2.2, scale=True, options=spcacore.PMD(tol=1e-13, renormalize=False))
-    correlation = pmd(
-        np.corrcoef(X.T), 2.2, kind="covariance", options=spcacore.PMD(tol=1e-13, renormalize=False)
-    )
+    scaled = flat.pmd(X, 2.2, scale=True, tol=1e-13)
+    correlation = flat.pmd(np.corrcoef(X.T), 2.2, kind="covariance", tol=1e-13)
     assert_allclose(scaled.loading, correlation.loading, atol=1e-6)
     assert scaled.strength == pytest.approx((49 * correlation.value) ** 0.5, rel=1e-9)
     assert correlation.strength == pytest.approx(correlation.value**0.5, rel=1e-9)
@@ -286,16 +204,11 @@ def test_left_side_and_strength_belong_to_the_loading():
     Z = X - X.mean(axis=0)
     for scale in (False, True):
         Y = Z / Z.std(axis=0, ddof=1) if scale else Z
-        x = pmd(X, 2, scale=scale, options=spcacore.PMD(renormalize=False))
+        x = flat.pmd(X, 2, scale=scale)
         assert_allclose(x.strength * x.sample_loading, Y @ x.loading, atol=1e-12)
-        two = pmd(X, 2, scale=scale, options=spcacore.PMD(sample_l1_bound=4, renormalize=False))
+        two = flat.pmd(X, 2, scale=scale, sample_l1_bound=4)
         assert two.strength == pytest.approx(two.sample_loading @ Y @ two.loading, rel=1e-12)
-        csr = pmd(
-            scipy.sparse.csr_array(X),
-            2,
-            scale=scale,
-            options=spcacore.PMD(sample_l1_bound=4, renormalize=False),
-        )
+        csr = flat.pmd(scipy.sparse.csr_array(X), 2, scale=scale, sample_l1_bound=4)
         assert_allclose(csr.sample_loading, two.sample_loading, atol=1e-6)
 
 
@@ -392,29 +305,17 @@ def test_missing_entries_in_one_component():
     X = holes()
     Z = np.nan_to_num(X - np.nanmean(X, axis=0))
     x, y = (
-        pmd(X, 2, options=spcacore.PMD(renormalize=False)),
-        pmd(Z, 2, center=False, options=spcacore.PMD(renormalize=False)),
+        flat.pmd(X, 2),
+        flat.pmd(Z, 2, center=False),
     )
     assert_allclose(x.loading, y.loading, atol=1e-9)
     assert_allclose(x.sample_loading, y.sample_loading, atol=1e-9)
     assert x.strength == pytest.approx(y.strength, rel=1e-12)
     X[4] = np.nan  # a whole row is fine
-    assert pmd(X, 2, options=spcacore.PMD(renormalize=False)).sample_loading[4] == 0
-    single = pmd(X.astype(np.float32), 2, options=spcacore.PMD(renormalize=False))
-    assert single.loading.dtype == np.float32
-    assert_allclose(single.loading, pmd(X, 2, options=spcacore.PMD(renormalize=False)).loading, atol=1e-3)
+    assert flat.pmd(X, 2).sample_loading[4] == 0
     X[:, 2] = np.where(np.isnan(X[:, 2]), np.nan, 7.1)  # constant where observed
-    assert pmd(X, 2, options=spcacore.PMD(renormalize=False)).loading[2] == 0
-    assert pmd(X, 2, scale=True, options=spcacore.PMD(renormalize=False)).loading[2] == 0
-    size = 1e150
-    assert pmd(X * size, 2, options=spcacore.PMD(renormalize=False)).strength / size == pytest.approx(
-        pmd(X, 2, options=spcacore.PMD(renormalize=False)).strength
-    )
+    assert flat.pmd(X, 2).loading[2] == 0
+    assert flat.pmd(X, 2, scale=True).loading[2] == 0
 
 
 # ---- options ----------------------------------------------------------------------------------------
-
-
-def test_not_converged():
-    with pytest.warns(RuntimeWarning, match="not converged in 1 iteration"):
-        assert not pmd(spiked(), 3, options=spcacore.PMD(max_iter=1, renormalize=False)).converged

@@ -5,6 +5,7 @@ from itertools import combinations
 from math import comb, log, sqrt
 from types import SimpleNamespace
 
+import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -134,6 +135,21 @@ def test_a_block_is_found_of_which_a_part_of_all_variables_has_few(seed, monkeyp
         monkeypatch.setattr(field_search, name, value)
     found = tpower(X[:, order], 10, scale=True)
     assert set(order[found.loading != 0]) == set(range(10))
+
+
+@pytest.mark.parametrize(("seed", "blocks"), [(0, 0), (3, 0), (2, 40), (3, 40)])
+def test_pairs_of_a_part_tell_whether_it_hides_blocks(seed, blocks, monkeypatch):
+    """Twenty variables of larger variance have a signal; of each block a part has two, if there is any."""
+    rng = np.random.default_rng(seed)
+    X = (1.5 if blocks else 1.0) * rng.standard_normal((100, 4000))
+    order = rng.permutation(4000)
+    shared = np.repeat(rng.standard_normal((100, blocks)), 20, axis=1)
+    X[:, order[: 20 * blocks]] = 1.1 * shared + 0.4 * rng.standard_normal(shared.shape)
+    X[:, order[-20:]] = 1.1 * rng.standard_normal((100, 1)) + 1.2 * rng.standard_normal((100, 20))
+    if not blocks:
+        monkeypatch.setattr(field_search.FieldSearch, "_reaching", None)  # no column of A is asked
+    (found,) = set(np.flatnonzero(sparse_pca(X, 1, 20).loadings[order]) // 20)
+    assert found < blocks if blocks else found == 199
 
 
 @pytest.mark.parametrize("count", [1, 3, 40, 300])
@@ -339,7 +355,7 @@ def test_a_race_in_a_part_of_the_variables_needs_room_for_the_support(k):
     found = spcacore.sparse_pca(X, 1, k)
     assert found.cardinality.tolist() == [k]
     A = np.cov(X, rowvar=False)
-    given = spcacore.tpower(A, k, options=spcacore.TPower(n_starts=60), kind="covariance")
+    given = flat.tpower(A, k, n_starts=60, kind="covariance")
     assert found.explained_variance[0] >= given.value * (1 - 2e-3)
     with pytest.raises(ValueError, match="31 nonzeros of 30 variables"):
         spcacore._core.truncated_power_of_matrix(

@@ -2,15 +2,13 @@
 
 import warnings
 
+import flat
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from in_turn import examples
 from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
-from spcacore import pmd, scotlass, sparse_pca
+from spcacore import sparse_pca
 
 CORRELATION = spcacore.datasets.load_pitprops().correlation
 
@@ -28,12 +26,8 @@ def step(a, E, c):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            return scotlass(
-                np.eye(len(a)),
-                c,
-                earlier=E,
-                kind="covariance",
-                options=spcacore.SCoTLASS(start=a, max_iter=0, tol=0, renormalize=False),
+            return flat.scotlass(
+                np.eye(len(a)), c, earlier=E, kind="covariance", start=a, max_iter=0, tol=0
             ).loading
     except ValueError:
         return None
@@ -74,15 +68,8 @@ def test_one_step_without_a_bound_is_a_projection():
 
 @pytest.mark.parametrize("bound", [1.0, 1.3, 1.8, 2.4, 13**0.5])
 def test_first_component_is_that_of_pmd(bound):
-    x = scotlass(
-        CORRELATION,
-        bound,
-        kind="covariance",
-        options=spcacore.SCoTLASS(tol=0, max_iter=10000, renormalize=False),
-    )
-    y = pmd(
-        CORRELATION, bound, kind="covariance", options=spcacore.PMD(tol=0, max_iter=10000, renormalize=False)
-    )
+    x = flat.scotlass(CORRELATION, bound, kind="covariance", tol=0, max_iter=10000)
+    y = flat.pmd(CORRELATION, bound, kind="covariance", tol=0, max_iter=10000)
     assert_allclose(x.loading, y.loading, atol=1e-6)
     assert x.value == pytest.approx(y.value, rel=1e-12)
 
@@ -106,98 +93,20 @@ def test_pit_props(bound, renormalize):
         assert_allclose(values, pca, rtol=1e-5)
     one_by_one = V[:, :0]
     for t in range(6):  # the same, given the earlier loadings
-        x = scotlass(
-            CORRELATION,
-            bound,
-            earlier=one_by_one,
-            kind="covariance",
-            options=spcacore.SCoTLASS(renormalize=renormalize),
-        )
+        x = flat.scotlass(CORRELATION, bound, earlier=one_by_one, kind="covariance", renormalize=renormalize)
         assert x.value == pytest.approx(values[t], rel=1e-5)
         one_by_one = np.column_stack([one_by_one, V[:, t]])
-
-
-@pytest.mark.parametrize("bound", [1.3, 1.5, 3**0.5])
-def test_no_point_of_the_sphere_is_better(bound):
-    angle = np.linspace(0, 2 * np.pi, 200001)
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        B, e = rng.standard_normal((3, 3)), rng.standard_normal(3)
-        A = B.T @ B - (1.0 if seed % 2 else 0.0) * np.eye(3)
-        plane = np.linalg.svd(e[None])[2][1:]
-        grid = np.column_stack([np.cos(angle), np.sin(angle)]) @ plane
-        grid = grid[np.abs(grid).sum(axis=1) <= bound]
-        values = np.sum(grid @ A * grid, axis=1)
-        if len(grid) == 0:
-            with pytest.raises(ValueError, match="no unit vector"):
-                scotlass(
-                    A,
-                    bound,
-                    earlier=e[:, None],
-                    kind="covariance",
-                    options=spcacore.SCoTLASS(n_starts=40, renormalize=False),
-                )
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            try:
-                x = scotlass(
-                    A,
-                    bound,
-                    earlier=e[:, None],
-                    kind="covariance",
-                    options=spcacore.SCoTLASS(n_starts=40, tol=0, renormalize=False),
-                )
-            except ValueError:
-                assert bound < 1.5  # all runs end inside of the sphere
-                continue
-        assert abs(x.loading @ e) < 1e-10
-        if x.converged:
-            assert x.value >= values.max() - 1e-6 * abs(values).max()
-
-
-@given(seed=st.integers(0, 2**32), p=st.integers(3, 30), indefinite=st.booleans())
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
-def test_ascent(seed, p, indefinite):
-    rng = np.random.default_rng(seed)
-    B = rng.standard_normal((p // 2 + 2, p))
-    A = B.T @ B - indefinite * p * np.diag(rng.random(p))
-    t = int(rng.integers(1, max(2, p // 3)))
-    E, c = orthonormal(rng, p, t), rng.uniform(0.6 * p**0.5, p**0.5) + 0.3
-    c = min(c, p**0.5)
-    values = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        for n_iter in (1, 2, 3, 5, 8, 1000):
-            try:
-                x = scotlass(
-                    A,
-                    c,
-                    earlier=E,
-                    kind="covariance",
-                    options=spcacore.SCoTLASS(max_iter=n_iter, tol=0, start=np.ones(p), renormalize=False),
-                )
-            except ValueError:
-                return
-            assert np.abs(E.T @ x.loading).max() < 1e-10 * np.abs(E).max() * p
-            assert np.abs(x.loading).sum() <= c * (1 + 1e-12)
-            assert np.linalg.norm(x.loading) == pytest.approx(1, abs=1e-12)
-            values.append(x.value)
-    if indefinite:
-        assert values[-1] >= values[0] - 1e-9 * p
-    else:
-        assert (np.diff(values) >= -1e-10 * abs(values[-1])).all()
 
 
 def test_nothing_feasible():
     e = np.ones((4, 1))
     A = np.diag([4.0, 3, 2, 1])
     with pytest.raises(ValueError, match=r"no unit vector of l1 norm at most 1\.2 that is orthogonal"):
-        scotlass(A, 1.2, earlier=e, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
-    x = scotlass(A, 2**0.5 + 1e-6, earlier=e, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
+        flat.scotlass(A, 1.2, earlier=e, kind="covariance")
+    x = flat.scotlass(A, 2**0.5 + 1e-6, earlier=e, kind="covariance")
     assert_allclose(abs(x.loading[:2]), 0.5**0.5, atol=1e-2)
     with pytest.raises(ValueError, match="no unit vector"):
-        scotlass(A, 2, earlier=np.eye(4), kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
+        flat.scotlass(A, 2, earlier=np.eye(4), kind="covariance")
     with pytest.warns(RuntimeWarning, match="nothing feasible is left after 1 of the 3"):
         result = sparse_pca(
             np.full((4, 4), 0.5) + np.eye(4),
@@ -207,12 +116,12 @@ def test_nothing_feasible():
         )
     assert result.n_components == 1
     with pytest.warns(RuntimeWarning, match="no variance"):
-        scotlass(np.zeros((3, 3)), 1.5, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
+        flat.scotlass(np.zeros((3, 3)), 1.5, kind="covariance")
 
 
 def test_dependent_columns_constrain_once():
     E = np.ones((13, 2))
     before = E.copy()
-    x = scotlass(CORRELATION, 3, earlier=E, kind="covariance", options=spcacore.SCoTLASS(renormalize=False))
+    x = flat.scotlass(CORRELATION, 3, earlier=E, kind="covariance")
     assert_array_equal(E, before)
     assert abs(x.loading.sum()) < 1e-10

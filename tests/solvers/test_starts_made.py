@@ -22,7 +22,7 @@ def counts(found):
 
 def test_each_variable_leads_to_its_own_block():
     """Truncated power from a variable stays in its block, so three of six single starts reach the better."""
-    found = spcacore.tpower(two_blocks(), 3, kind="covariance", options=spcacore.TPower(n_starts=7))
+    found = flat.tpower(two_blocks(), 3, kind="covariance", n_starts=7)
     assert set(np.flatnonzero(found.loading)) == {3, 4, 5}
     starts, ends, best = counts(found)
     assert (starts, ends) == (7, 7)  # one from the leading variables, and each variable
@@ -37,7 +37,7 @@ def test_each_variable_leads_to_its_own_block():
 @pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])
 def test_as_many_starts_as_asked_for(storage, n_starts):
     X = np.random.default_rng(0).standard_normal((30, 60))
-    starts, ends, best = counts(spcacore.tpower(storage(X), 4, options=spcacore.TPower(n_starts=n_starts)))
+    starts, ends, best = counts(flat.tpower(storage(X), 4, n_starts=n_starts))
     assert starts == ends == n_starts
     assert 1 <= best <= ends
 

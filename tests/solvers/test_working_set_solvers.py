@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from operators.test_working_set import STORAGES, draw
 from oracles import covariance, deflations
 from scipy.linalg import block_diag
@@ -51,7 +51,7 @@ def small_sets(never_formed):
         patch.setattr(inputs, "WORKING_SET_COST", 0)
         patch.setattr(column_starts, "WORKING_SET_START", 4)
         patch.setattr(column_starts, "WORKING_SET_PROBES", 1)
-        for module in (penalized_decomposition, lasso_component, truncated_power):
+        for module in (penalized_decomposition, truncated_power):
             patch.setattr(module, "WORKING_SET_FACTOR", 2)
         yield
 
@@ -211,8 +211,7 @@ def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch
     """By what the solver maximizes, with sets as large as they are."""
     for name in ("WORKING_SET_START", "WORKING_SET_PROBES"):
         monkeypatch.setattr(column_starts, name, getattr(_limits, name))
-    for module in (penalized_decomposition, lasso_component):
-        monkeypatch.setattr(module, "WORKING_SET_FACTOR", _limits.WORKING_SET_FACTOR)
+    monkeypatch.setattr(penalized_decomposition, "WORKING_SET_FACTOR", _limits.WORKING_SET_FACTOR)
     monkeypatch.setattr(inputs, "WORKING_SET_COST", _limits.WORKING_SET_COST)
     values = []
     for seed in (2, 3):
@@ -240,7 +239,7 @@ def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch
 def test_nonnegative_loadings_take_in_no_positive_product():
     for seed in range(30):
         X = draw(np.random.default_rng(seed), 40, 80, ["planted", "noise"][seed % 2])
-        x = spcacore.pmd(X, 1.8, options=spcacore.PMD(renormalize=False), choice=spcacore.Choice(signs=1))
+        x = flat.pmd(X, 1.8, choice=spcacore.Choice(signs=1))
         assert x.screening.working_set > 0
         assert x.loading.min() >= 0
         y = covariance(X) @ x.loading
@@ -257,19 +256,6 @@ def test_entrants_come_by_their_products_and_where_it_matters_by_sign():
         size = product if positive else np.abs(product)
         order = np.argsort(-size)[1:]
         assert_array_equal(found, order[size[order] > 0])
-
-
-@pytest.mark.parametrize("method", OPTIONS)
-def test_single_precision_and_components_added_later(method):
-    for seed in range(5):
-        X, given = draw(np.random.default_rng(seed), 40, 90, "planted"), sparsity(method, 0.4)
-        whole, added = fit(X, method, given, 3), fit(X, method, given, 1).extend(X, 2)
-        assert_array_equal(added.loadings != 0, whole.loadings != 0)
-        assert_allclose(added.loadings, whole.loadings, atol=1e-4)  # by the tolerance of a run
-        single = fit(X.astype(np.float32), method, given, 1)
-        assert single.screening.working_set > 0
-        value = single.explained_variance.sum()
-        assert value == pytest.approx(fit(X, method, given, 1).explained_variance.sum(), rel=1e-3)
 
 
 # ---- when memory is short ----------------------------------------------------------------------------
@@ -331,7 +317,7 @@ def test_starts_search_one_set_where_it_has_room_for_all(room, monkeypatch, no_s
         Y = draw(np.random.default_rng(seed), 20, 50, "noise")
         Y -= Y.mean(axis=0)
         X = block_diag(Y, Y * (1 - 1e-6))  # two ends of nearly one value
-        x = spcacore.tpower(X, 8, options=spcacore.TPower(swaps=False))
+        x = flat.tpower(X, 8, swaps=False)
         assert 8 <= x.screening.working_set <= room
         y = np.abs(covariance(X) @ x.loading)
         assert y[x.loading == 0].max() <= y[x.loading != 0].min() * (1 + 1e-9)
@@ -353,10 +339,7 @@ def test_a_penalty_that_keeps_many_variables_leaves_the_set(monkeypatch):
     """Else it would grow to all of them, by ever more columns."""
     X = draw(np.random.default_rng(0), 30, 90, "noise")
     for penalty in (0.0, 0.02):
-        results = [
-            spcacore.gpower(X, penalty, options=spcacore.GPower(relative=True, screening=mode))
-            for mode in ("none", "auto")
-        ]
+        results = [flat.gpower(X, penalty, relative=True, screening=mode) for mode in ("none", "auto")]
         assert results[1].screening.checks <= 1
         assert results[1].screening.working_set < 12
         assert_array_equal(results[1].loading, results[0].loading)
@@ -394,17 +377,13 @@ def test_the_variables_of_many_earlier_components_are_in_the_set(no_search_of_al
 
 def test_the_function_of_scotlass_takes_part(monkeypatch):
     X = draw(np.random.default_rng(0), 40, 90, "planted")
-    first = spcacore.scotlass(X, 2, options=spcacore.SCoTLASS(renormalize=False))
-    second = spcacore.scotlass(
-        X, 2, earlier=first.loading[:, None], options=spcacore.SCoTLASS(renormalize=False)
-    )
+    first = flat.scotlass(X, 2)
+    second = flat.scotlass(X, 2, earlier=first.loading[:, None])
     assert first.screening.working_set > 0
     assert second.screening.working_set > 0
     assert abs(first.loading @ second.loading) < 1e-10
-    among_all = spcacore.scotlass(
-        X, 2, earlier=np.ones((90, 1)), options=spcacore.SCoTLASS(renormalize=False)
-    )
+    among_all = flat.scotlass(X, 2, earlier=np.ones((90, 1)))
     assert among_all.screening.working_set == 90
     assert abs(among_all.loading.sum()) < 1e-9
     with pytest.raises(ValueError, match="screening"):
-        spcacore.scotlass(X, 2, options=spcacore.SCoTLASS(screening="both", renormalize=False))
+        flat.scotlass(X, 2, screening="both")
