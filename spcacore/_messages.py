@@ -37,35 +37,31 @@ _UNSAID: ContextVar[tuple[str, ...]] = ContextVar("unsaid", default=())
 
 _PROGRESS = ("callback", "progress", "trace", "verbose")
 # What other packages call an option: the names that it has here, or a sentence.
-_INSTEAD: dict[str, tuple[str, ...] | str] = {
-    **dict.fromkeys(
-        ("k", "keepx", "n_nonzero", "n_nonzero_coefs", "n_nonzeros", "nnz", "sparsity", "varnum"),
-        ("cardinality",),
-    ),
-    **dict.fromkeys(("alpha", "l1_ratio", "para", "threshold"), ("penalty", "cardinality")),
-    **dict.fromkeys(("lambda1", "lam", "gamma", "rho"), ("penalty",)),
-    "lambda_": ("ridge", "penalty"),  # of R's elasticnet, and of others
-    **dict.fromkeys(("sumabs", "sumabsv", "sumabss", "wbounds", "wbound"), ("l1_bound", "l1_bounds")),
-    "sumabsu": ("sample_l1_bound",),
-    **dict.fromkeys(("penaltyx", "penaltyz"), ("l1_bound",)),
-    **dict.fromkeys(("ridge_alpha", "ridge"), "the function spca takes it, as ridge"),
-    **dict.fromkeys(("random_state", "seed"), ("rng",)),
-    **dict.fromkeys(("standardize", "standardise", "scaling", "cor", "corr", "with_std"), ("scale",)),
-    **dict.fromkeys(("centre", "centering", "with_mean"), ("center",)),
-    **dict.fromkeys(("max_iters", "max_iterations", "maxiter", "niter", "n_iter"), ("max_iter",)),
-    **dict.fromkeys(("eps", "epsilon", "eps_conv", "tolerance", "thr"), ("tol",)),
-    **dict.fromkeys(("n_init", "nstart", "nstarts", "restarts"), ("n_starts",)),
-    **dict.fromkeys(("init", "v_init", "v0"), ("start",)),
-    **dict.fromkeys(
-        ("ncomp", "ncomps", "n_comps", "n_pcs", "n_factors", "rank", "r", "n_components"), ("n_components",)
-    ),
-    **dict.fromkeys(("positive", "nonneg", "vpos"), ("signs",)),
-    **dict.fromkeys(_PROGRESS, ("callback",)),
-    **dict.fromkeys(("svd_solver", "algorithm", "solver"), ("method",)),
-    "use_highly_variable": "spcacore.anndata.sparse_pca takes it, as mask_var='highly_variable', or None",
-    "copy": "X is never changed",
-    "whiten": "divide the scores by the roots of explained_variance",
-}
+_NAMES = (
+    ("k keepx n_nonzero n_nonzero_coefs n_nonzeros nnz sparsity varnum", ("cardinality",)),
+    ("alpha l1_ratio para threshold", ("penalty", "cardinality")),
+    ("lambda1 lam gamma rho", ("penalty",)),
+    ("lambda_", ("ridge", "penalty")),  # of R's elasticnet, and of others
+    ("sumabs sumabsv sumabss wbounds wbound", ("l1_bound", "l1_bounds")),
+    ("sumabsu", ("sample_l1_bound",)),
+    ("penaltyx penaltyz", ("l1_bound",)),
+    ("ridge_alpha ridge", "the function spca takes it, as ridge"),
+    ("random_state seed", ("rng",)),
+    ("standardize standardise scaling cor corr with_std", ("scale",)),
+    ("centre centering with_mean", ("center",)),
+    ("max_iters max_iterations maxiter niter n_iter", ("max_iter",)),
+    ("eps epsilon eps_conv tolerance thr", ("tol",)),
+    ("n_init nstart nstarts restarts", ("n_starts",)),
+    ("init v_init v0", ("start",)),
+    ("ncomp ncomps n_comps n_pcs n_factors rank r n_components", ("n_components",)),
+    ("positive nonneg vpos", ("signs",)),
+    (" ".join(_PROGRESS), ("callback",)),
+    ("svd_solver algorithm solver", ("method",)),
+    ("use_highly_variable", "spcacore.anndata.sparse_pca takes it, as mask_var='highly_variable', or None"),
+    ("copy", "X is never changed"),
+    ("whiten", "divide the scores by the roots of explained_variance"),
+)
+_INSTEAD: dict[str, tuple[str, ...] | str] = {one: here for theirs, here in _NAMES for one in theirs.split()}
 _ROTATES = "rotates a basis: that mixes all variables, and no support or sign that is given lasts"
 _NO_CHOICE = {  # why what is known of the variables has no meaning
     **dict.fromkeys(("sca", "sca_path", "sma"), _ROTATES),

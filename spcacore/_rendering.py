@@ -179,24 +179,23 @@ def component_columns(result: Any) -> dict[str, list[str]]:
         for side in result._sides()
     }
 
-    def add(title: str, values: Any, word: Any = significant) -> None:
+    def add(title: str, name: str, word: Any = significant, summed: bool = False) -> None:
+        values = getattr(result, name, None)
         if values is not None:
-            known[title] = [word(float(x)) for x in np.atleast_1d(values)[:READ_COMPONENTS]]
+            values = np.cumsum(values) if summed else np.atleast_1d(values)
+            known[title] = [word(float(x)) for x in values[:READ_COMPONENTS]]
 
-    shares = getattr(result, "explained_variance_ratio", None)
-    dense = getattr(result, "dense_ratio", None)
-    add("correlation", getattr(result, "correlations", None))
-    add("strength", getattr(result, "strengths", None))
-    add("variance", getattr(result, "explained_variance", None))
-    add("value", getattr(result, "values", getattr(result, "value", None)))
-    add("%", shares, percent)
-    add("cumulative %", None if shares is None else np.cumsum(shares), percent)
-    add("ordinary, cumulative %", None if dense is None else np.cumsum(dense), percent)
-    add("adjusted variance", getattr(result, "adjusted_variance", None))
-    bound = getattr(result, "upper_bound", None)
-    add("upper bound", bound)
-    if bound is not None:
-        add("gap %", getattr(result, "gap", None), gap)
+    add("correlation", "correlations")
+    add("strength", "strengths")
+    add("variance", "explained_variance")
+    add("value", "values" if hasattr(result, "values") else "value")
+    add("%", "explained_variance_ratio", percent)
+    add("cumulative %", "explained_variance_ratio", percent, summed=True)
+    add("ordinary, cumulative %", "dense_ratio", percent, summed=True)
+    add("adjusted variance", "adjusted_variance")
+    add("upper bound", "upper_bound")
+    if "upper bound" in known:
+        add("gap %", "gap", gap)
     return known
 
 
@@ -206,17 +205,13 @@ def notes_of(result: Any) -> list[str]:
     notes = []
     if r > READ_COMPONENTS:
         notes.append(f"and {counted(r - READ_COMPONENTS, 'more component')}")
-    converged = np.atleast_1d(getattr(result, "converged", True))
-    if not converged.all():
-        some = [str(t + 1) for t in np.flatnonzero(~converged)[:READ_COMPONENTS]]
-        notes.append(
-            "not converged" if len(converged) == 1 else f"not converged: component {', '.join(some)}"
-        )
-    lone = _reached_once(result)
-    if lone.any():
-        some = [str(t + 1) for t in np.flatnonzero(lone)[:READ_COMPONENTS]]
-        which = "" if len(lone) == 1 else f": component {', '.join(some)}"
-        notes.append(f"one run of several reached the best, so that more starts may find better{which}")
+    for some, said in (
+        (~np.atleast_1d(getattr(result, "converged", True)), "not converged"),
+        (_reached_once(result), "one run of several reached the best, so that more starts may find better"),
+    ):
+        which = ", ".join(str(t + 1) for t in np.flatnonzero(some)[:READ_COMPONENTS])
+        if which:
+            notes.append(said if len(some) == 1 else f"{said}: component {which}")
     return notes
 
 

@@ -198,9 +198,8 @@ def sparse_pca_each(
         a = a / own[:, :, None] / own[:, None, :]
     r = integer(n_components, "n_components", 1, p)
     k = default_cardinality(p) if cardinality is None else integer(cardinality, "cardinality", 1, p)
-    update = ("hotelling", "projection", "schur").index(
-        check_choice(deflation, "deflation", ("hotelling", "projection", "schur"))
-    )
+    updates = ("hotelling", "projection", "schur")
+    update = updates.index(check_choice(deflation, "deflation", updates))
     V, variance, mean, weight, spread, count, status = _core.components_of_each(
         a,
         covariance,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ._docstrings import NO_PANDAS, filled
-from ._messages import counted
+from ._messages import counted, few
 from ._types import AnyArray, Array, MatrixLike
 from ._validation import LARGEST, check_bool, group_labels, integer
 
@@ -22,7 +22,7 @@ __all__ = [
     "HasLoadings",
     "Judged",
     "Listing",
-    "Readable",
+    "Named",
     "Result",
     "Side",
     "Tabular",
@@ -284,10 +284,12 @@ class HasLoadings(Result):
         return _rendering.html_of(self)
 
 
-class Readable(HasLoadings):
-    """A result with loadings of one set of named variables."""
+@filled({"no_pandas": NO_PANDAS})
+class Named(HasLoadings):
+    """A result with loadings of one set of named variables, of shape (p, r)."""
 
     names: tuple[str, ...] | None
+    loadings: AnyArray
 
     if not TYPE_CHECKING:
 
@@ -300,12 +302,39 @@ class Readable(HasLoadings):
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(f"{message}: {hint}" if hint else message, name=name, obj=self)
 
-    def _loadings(self) -> AnyArray:
-        """Of shape (p, r)."""
-        raise NotImplementedError
-
     def _sides(self) -> list[Side]:
-        return [Side("", self._loadings(), self.names)]
+        return [Side("", self.loadings, self.names)]
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return self.loadings.shape[1]
+
+    def _sizes(self, noun: str = "component") -> list[str]:
+        p, r = self.loadings.shape
+        sizes = few(np.count_nonzero(self.loadings, axis=0))
+        return [f"p={p}", counted(r, noun), f"cardinality={sizes}"]
+
+    def to_frame(self) -> DataFrame:
+        """The loadings as a pandas DataFrame, with the names of the variables.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (p, r)
+            The index has the names, or x1, x2, ...; the columns are component_1, component_2, ...
+
+        {no_pandas}
+
+        Examples
+        --------
+        >>> import spcacore
+        >>> A = spcacore.datasets.load_pitprops().correlation
+        >>> result = spcacore.sparse_pca(A, 2, cardinality=3, kind="covariance")
+        >>> result.to_frame()["component_1"].head(3).round(2).tolist()
+        [0.6, 0.61, 0.0]
+        """
+        columns = {f"component_{t + 1}": v for t, v in enumerate(self.loadings.T)}
+        return frame(columns, labels(self.names, len(self.loadings)), "variable")
 
     def contributions(self) -> Array:
         """The loadings in percent, with their signs. The magnitudes of each component add up to 100.
@@ -327,7 +356,7 @@ class Readable(HasLoadings):
         """
         from . import _rendering
 
-        return _rendering.percentages(self._loadings())
+        return _rendering.percentages(self.loadings)
 
     def group_contributions(
         self, groups: Sequence[Hashable] | Mapping[str, Hashable], *, signed: bool = False

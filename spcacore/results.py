@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._docstrings import NO_PANDAS, filled
 from ._labels import same_columns
-from ._messages import convergence, counted, few
+from ._messages import convergence, counted
 from ._types import AnyArray, Array, Index, MatrixLike
 from ._validation import aligned, framed, integer, real_array
 from .operators.problem import Screening
 from .operators.transform import scores as scores_of
-from .readable import Readable, frame, labels
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .readable import Named
 
 __all__ = [
-    "DSPCAComponent", "ExactComponent", "GreedyComponent", "LoadingsResult", "Named", "PMDComponent",
+    "DSPCAComponent", "ExactComponent", "GreedyComponent", "LoadingsResult", "PMDComponent",
     "SparseComponent", "check_names", "check_scores", "to_data_units",
 ]  # fmt: skip
 __dir__ = __all__.copy
@@ -54,51 +50,6 @@ def to_data_units(X: AnyArray, mean: Any, scale: Any) -> AnyArray:
     if mean is not None:
         X += mean
     return X
-
-
-@filled(
-    {
-        "no_pandas": NO_PANDAS,
-    }
-)
-class Named(Readable):
-    """A result with loadings of named variables."""
-
-    loadings: AnyArray
-
-    def _loadings(self) -> AnyArray:
-        return self.loadings
-
-    @property
-    def n_components(self) -> int:
-        """Number of components."""
-        return self.loadings.shape[1]
-
-    def _sizes(self, noun: str = "component") -> list[str]:
-        p, r = self.loadings.shape
-        sizes = few(np.count_nonzero(self.loadings, axis=0))
-        return [f"p={p}", counted(r, noun), f"cardinality={sizes}"]
-
-    def to_frame(self) -> DataFrame:
-        """The loadings as a pandas DataFrame, with the names of the variables.
-
-        Returns
-        -------
-        pandas.DataFrame of shape (p, r)
-            The index has the names, or x1, x2, ...; the columns are component_1, component_2, ...
-
-        {no_pandas}
-
-        Examples
-        --------
-        >>> import spcacore
-        >>> A = spcacore.datasets.load_pitprops().correlation
-        >>> result = spcacore.sparse_pca(A, 2, cardinality=3, kind="covariance")
-        >>> result.to_frame()["component_1"].head(3).round(2).tolist()
-        [0.6, 0.61, 0.0]
-        """
-        columns = {f"component_{t + 1}": v for t, v in enumerate(self.loadings.T)}
-        return frame(columns, labels(self.names, len(self.loadings)), "variable")
 
 
 class LoadingsResult(Named):

@@ -31,9 +31,28 @@ from ..operators.sparse import compressed, permuted_columns
 from ..readable import Listing, Tabular, labels
 
 __all__ = [
-    "PAIRS", "Columns", "Fit", "Labels", "Points", "Search", "Step", "Weighted", "WeightedResult",
-    "as_columns", "check_l1_bound", "check_l1_bounds", "check_number_range", "l1_threshold", "largest",
-    "matrix_product", "membership", "renumbered", "run_search", "split_weight", "sums_of_squares",
+    "PAIRS",
+    "Columns",
+    "Fit",
+    "Labels",
+    "Points",
+    "Search",
+    "Step",
+    "Weighted",
+    "WeightedResult",
+    "as_columns",
+    "check_l1_bound",
+    "check_l1_bounds",
+    "check_number_range",
+    "exponential",
+    "l1_threshold",
+    "largest",
+    "matrix_product",
+    "membership",
+    "renumbered",
+    "run_search",
+    "split_weight",
+    "sums_of_squares",
     "warn_unless_converged",
 ]  # fmt: skip
 

@@ -42,7 +42,7 @@ from ..methods import RatioSearch
 from ..operators.dense import blas_layout
 from ..operators.sparse import canonical_arrays, compressed
 from ..progress import Callback, Progress, check_callback
-from ..results import Named
+from ..readable import Named
 from ..solvers.base import hook_of_component
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended, ProgressHook, Solution

@@ -38,7 +38,7 @@ from ..linalg.scaling import beyond_range
 from ..methods import RatioSearch
 from ..operators.transform import scores
 from ..progress import Callback, check_callback
-from ..results import Named
+from ..readable import Named
 from .eigen import directions
 from .pencil import Form, Pencil, Unbounded
 from .scatter import BlockScatter, DataScatter, class_sizes, ledoit_wolf_shrinkage

@@ -28,6 +28,7 @@ from .priors import Diagonal, Isotropic, PriorMatrix, Sparse, Spectral
 __all__ = [
     "Component",
     "ExpectationMaximization",
+    "OnSupport",
     "Residual",
     "Search",
     "chosen_support",

@@ -10,7 +10,6 @@ import numpy as np
 
 from .. import _core
 from .._limits import CHUNK
-from .._records import record
 from .._types import AnyArray, Array, Index
 from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
@@ -19,8 +18,8 @@ from .statistics import Standardization, Statistics, dense_statistics, unit_devi
 from .working_set import ColumnBounds, WorkingSet
 
 __all__ = [
-    "Affine", "ColumnStatistics", "CovarianceStorage", "DataStorage", "Storage", "column_statistics",
-    "covariance_problem", "data_problem", "divisor_and_weight", "recomputed_statistics",
+    "Affine", "CovarianceStorage", "DataStorage", "Storage", "column_statistics",
+    "covariance_problem", "data_problem", "divisor_and_weight", "recomputed_statistics", "refuse_oblong",
 ]  # fmt: skip
 
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
@@ -131,7 +130,7 @@ class DataStorage(Storage):
 
     def problem_with(self, statistics: Statistics, treatment: Standardization) -> Problem:
         """`problem` from the statistics of the columns."""
-        return data_problem(self, column_statistics(self, statistics, treatment), treatment)
+        return data_problem(self, *column_statistics(self, statistics, treatment), treatment)
 
 
 class CovarianceStorage(Storage):
@@ -155,21 +154,18 @@ class CovarianceStorage(Storage):
 # ---- from the statistics to the problem
 
 
-@record
-class ColumnStatistics:
-    """Mean, and root mean square about what is subtracted, of each column as float64.
-
-    `deviation` is 0 exactly where a column equals what is subtracted from it.
-    """
-
-    mean: Array
-    deviation: Array
+def refuse_oblong(shape: tuple[int, ...]) -> None:
+    if shape[0] != shape[1]:
+        raise ValueError(f"a covariance must be square, not of shape {shape}; use kind='data' for data")
 
 
 def column_statistics(
     storage: DataStorage, statistics: Statistics, treatment: Standardization
-) -> ColumnStatistics:
-    """From the sums of one pass; the storage recomputes columns whose squares left the number range."""
+) -> tuple[Array, Array]:
+    """Mean, and root mean square about what is subtracted, of each column: 0 exactly where it equals that.
+
+    From the sums of one pass; the storage recomputes columns whose squares left the number range.
+    """
     mean, square = statistics.mean, statistics.square
     with beyond_range():
         spread = statistics.high - statistics.low
@@ -186,7 +182,7 @@ def column_statistics(
         mean = mean.copy()
         with beyond_range():
             mean[odd], deviation[odd] = storage.recompute(odd, treatment)
-    return ColumnStatistics(mean, deviation)
+    return mean, deviation
 
 
 def recomputed_statistics(
@@ -206,23 +202,25 @@ def recomputed_statistics(
     return mean, deviation
 
 
-def data_problem(storage: DataStorage, columns: ColumnStatistics, treatment: Standardization) -> Problem:
+def data_problem(
+    storage: DataStorage, middle: Array, deviation: Array, treatment: Standardization
+) -> Problem:
     """The problem of data that have entries, wherever these are."""
     n, dtype = storage.shape[0], storage.dtype
     if treatment.excluded is not None:
-        columns = ColumnStatistics(columns.mean, np.where(treatment.excluded, 0.0, columns.deviation))
-    zero = columns.deviation == 0
-    about = columns.mean if treatment.mean is None else treatment.mean
-    spread, weight, scale = columns.deviation, None, None
-    largest = max(float(np.abs(columns.mean).max()), float(np.abs(about).max()), float(spread.max()))
+        deviation = np.where(treatment.excluded, 0.0, deviation)
+    zero = deviation == 0
+    about = middle if treatment.mean is None else treatment.mean
+    spread, weight, scale = deviation, None, None
+    largest = max(float(np.abs(middle).max()), float(np.abs(about).max()), float(spread.max()))
     if treatment.scale:
         with beyond_range():
             given = treatment.deviation
-            divisor = np.where(zero, 1, columns.deviation) if given is None else given
+            divisor = np.where(zero, 1, deviation) if given is None else given
             scale = divisor.astype(dtype)
             weight = np.where(zero, 0, 1 / scale).astype(dtype)
-            spread = np.where(zero, 0.0, 1.0) if given is None else columns.deviation / given
-            offset = np.maximum(np.abs(columns.mean), np.abs(about)) / divisor
+            spread = np.where(zero, 0.0, 1.0) if given is None else deviation / given
+            offset = np.maximum(np.abs(middle), np.abs(about)) / divisor
         _refuse_scale(weight, scale, given is not None)
         largest = 1.0 if given is None else max(float(spread.max()), float(offset.max()))
         if not math.isfinite(largest):

@@ -151,7 +151,7 @@ class RowBlocks:
         """The same, of None a None for each block."""
         return [None] * self.n_blocks if a is None else self.split(a)
 
-    def placed(self, a: Any) -> list[Any]:
+    def placed(self, a: AnyArray | None) -> list[Any]:
         """The same, to go as `each` in many passes: sent once to where the blocks are."""
         return self._sent(self.split_or_none(a))
 

@@ -12,7 +12,7 @@ from .._types import AnyArray
 from .._validation import float_type, is_operator
 from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
-from .base import Affine, Storage, divisor_and_weight
+from .base import Affine, Storage, divisor_and_weight, refuse_oblong
 from .problem import Problem
 from .statistics import Standardization
 
@@ -37,13 +37,10 @@ class Products(Storage):
             raise TypeError(f"X has dtype {dtype}; real numbers are needed")
         if n == 0 or p == 0:
             raise ValueError(f"X is empty: shape {X.shape}")
-        if covariance and n != p:
-            raise ValueError(f"a covariance must be square, not of shape {X.shape}")
+        if covariance:
+            refuse_oblong((n, p))
         self.shape, self.dtype, self.covariance = (n, p), float_type(dtype), covariance
-        self.cost, self.range = n * p, 1.0
-        self.mean: AnyArray | None = None
-        self.weight: AnyArray | None = None
-        self.row_weight: AnyArray | None = None
+        self.cost, self.affine = n * p, Affine(None, None, 1.0, 1.0)
 
     def entries(self) -> AnyArray:
         """The symmetric matrix, by its product with each unit vector; as it is where far from symmetric."""
@@ -56,8 +53,8 @@ class Products(Storage):
             return A / 2 + A.T / 2 if rounded else A
 
     def operator(self, affine: Affine) -> _core.Operator:
-        self.mean, self.weight, self.range, factor, self.row_weight = affine
-        return _core.products(self, *self.shape, self.covariance, factor, self.dtype == np.float32)
+        self.affine = affine
+        return _core.products(self, *self.shape, self.covariance, affine.factor, self.dtype == np.float32)
 
     def problem(self, treatment: Standardization) -> Problem:
         if treatment.scale and treatment.deviation is None:
@@ -124,18 +121,20 @@ class Products(Storage):
 
     def _scaled(self, v: AnyArray, weight: AnyArray | None = None) -> AnyArray:
         with np.errstate(under="ignore"):
-            v = v * self.dtype.type(self.range)
+            v = v * self.dtype.type(self.affine.range)
             return v if weight is None else v * weight
 
     def forward(self, v: AnyArray) -> AnyArray:
         """range u (X w - mean'w), w = range weight v; of a covariance range weight (X w)."""
-        v = self._scaled(v, self.weight)
-        shift = 0 if self.mean is None else self.mean @ v
+        mean, weight, _, _, row_weight = self.affine
+        v = self._scaled(v, weight)
+        shift = 0 if mean is None else mean @ v
         f = self._checked(self.matvec, v, self.shape[0]) - shift
-        return self._scaled(f, self.weight if self.covariance else self.row_weight)
+        return self._scaled(f, weight if self.covariance else row_weight)
 
     def backward(self, f: AnyArray) -> AnyArray:
         """range weight (X'g - (1'g) mean), g = range u f."""
-        f = self._scaled(f, self.row_weight)
-        shift = 0 if self.mean is None else f.sum() * self.mean
-        return self._scaled(self._checked(self.rmatvec, f, self.shape[1]) - shift, self.weight)
+        mean, weight, _, _, row_weight = self.affine
+        f = self._scaled(f, row_weight)
+        shift = 0 if mean is None else f.sum() * mean
+        return self._scaled(self._checked(self.rmatvec, f, self.shape[1]) - shift, weight)

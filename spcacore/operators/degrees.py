@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,15 +29,7 @@ class DegreeScaled(DataStorage):
 
     def __init__(self, X: Any, tau: float | None = None) -> None:
         require_memory(X, "scale='degree' needs")
-        self.inner: DenseData | CompressedData
-        if is_sparse(X):
-            self.inner = CompressedData(X)
-            arrays = self.inner.row_major, *self.inner.arrays
-            self.sums: Callable[[Array], _Sums] = partial(_compressed_sums, arrays, self.inner.shape)
-        else:
-            self.inner = DenseData(X)
-            self.sums = partial(_dense_sums, self.inner.array)
-        inner = self.inner
+        inner = self.inner = CompressedData(X) if is_sparse(X) else DenseData(X)
         self.names, self.shape, self.dtype = column_names(X), inner.shape, inner.dtype
         self.cost: int = inner.arrays[0].size if isinstance(inner, CompressedData) else inner.cost
         with beyond_range():
@@ -54,6 +44,12 @@ class DegreeScaled(DataStorage):
         shift = row.mean() if tau is None else tau
         self.degree_weight: AnyArray = (1 / np.sqrt(row + shift)).astype(self.dtype)
         self.column_scale: Array = np.sqrt(column + column.mean())
+
+    def sums(self, weight: Array) -> _Sums:
+        """The lowest entry, the sum of each row; of each column sum and squares, the rows weighted."""
+        if isinstance(self.inner, DenseData):
+            return _dense_sums(self.inner.array, weight)
+        return _compressed_sums((self.inner.row_major, *self.inner.arrays), self.shape, weight)
 
     def statistics(self, weight: Array | None) -> Statistics:
         n, _ = self.shape
@@ -101,7 +97,6 @@ _Sums = tuple[float, Array, Array, Array]
 
 
 def _dense_sums(a: AnyArray, weight: Array) -> _Sums:
-    """The lowest entry, the sum of each row; of each column sum and squares, the rows weighted."""
     (n, p), low = a.shape, np.inf
     row, column, square = np.empty(n), np.zeros(p), np.zeros(p)
     step = max(1, CHUNK // 4 // p)

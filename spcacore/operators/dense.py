@@ -16,7 +16,7 @@ from .._types import AnyArray, Array, Index
 from .._validation import column_names, raise_not_finite, real_array
 from ..linalg.scaling import beyond_range, power_of_two_scales
 from . import screening as _screening
-from .base import Affine, CovarianceStorage, DataStorage
+from .base import Affine, CovarianceStorage, DataStorage, refuse_oblong
 from .gram import with_moments
 from .problem import MissingData, Problem
 from .statistics import Standardization, Statistics, dense_moments, dense_statistics
@@ -79,7 +79,7 @@ class DenseData(DataStorage):
             found = self.statistics(treatment.sample_weight)
         else:  # the same pass fills the quantized copy
             sums, size = _core.dense_statistics(a, treatment.center, plan.shadow)
-            found = Statistics(len(a), a.size, sums[0], sums[1], sums[2], sums[3])
+            found = Statistics(len(a), a.size, *sums[:4])
         if self.missing and np.isnan(a[:, np.isnan(found.mean)]).any():
             return missing_problem(a, treatment, self.names)
         if treatment.center and a.dtype == np.float32 and _far_from_zero(found):
@@ -113,8 +113,7 @@ class DenseCovariance(CovarianceStorage):
         X, self.names = symmetric(X, None, "X"), column_names(X)
         self.array = a = blas_layout(real_array(X, "X", ndim=2, finite=False))
         self.shape, self.dtype, self.cost, self.definite = a.shape, a.dtype, len(a), definite
-        if a.shape[0] != a.shape[1]:
-            raise ValueError(f"a covariance must be square, not of shape {a.shape}; use kind='data' for data")
+        refuse_oblong(a.shape)
 
     def largest(self) -> float:
         a = self.array

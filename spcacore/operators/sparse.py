@@ -12,14 +12,14 @@ import numpy as np
 from .. import _core
 from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
 from .._types import AnyArray, Array, Index
-from .._validation import float_type, is_sparse, raise_not_finite
-from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
-from .base import Affine, CovarianceStorage, DataStorage
+from .._validation import float_type, is_sparse, raise_not_finite, refuse_not_finite
+from ..linalg.scaling import beyond_range, exponent_of, largest_magnitude, power_of_two_scale
+from .base import Affine, CovarianceStorage, DataStorage, refuse_oblong
 from .dense import columns_as_float64, refuse_indefinite
 from .gram import pairs_of
 from .problem import Problem
 from .screening import available_memory
-from .statistics import Standardization, Statistics, compressed_statistics
+from .statistics import Standardization, Statistics, compressed_statistics, entries
 from .working_set import ColumnBounds, CompressedWorkingSet
 
 __all__ = ["CompressedCovariance", "CompressedData", "canonical_arrays", "compressed", "permuted_columns"]
@@ -171,7 +171,8 @@ class CompressedData(DataStorage):
         with beyond_range():
             apart = float(abs(self.matrix - self.matrix.T).max())
             most = float(np.abs(self.arrays[0]).max()) * SYMMETRY.of(self.dtype)
-            return apart <= most < math.inf and _excess(self.matrix.diagonal(), *self.arrays) <= most
+            excess = _excess(self.matrix.diagonal(), self.row_major, self.arrays)
+        return apart <= most < math.inf and excess <= most
 
     def by_columns(self) -> CompressedData:
         size = sum(part.nbytes for part in self.arrays)
@@ -198,14 +199,12 @@ class CompressedCovariance(CovarianceStorage):
         self.matrix, self.arrays = canonical_arrays(X)
         self.shape, self.dtype = self.matrix.shape, self.arrays[0].dtype
         self.cost, self.definite = max(self.arrays[0].size, self.shape[1]), definite
-        if self.shape[0] != self.shape[1]:
-            raise ValueError(f"a covariance must be square, not of shape {self.shape}")
+        refuse_oblong(self.shape)
 
     def largest(self) -> float:
         X, data, p = self.matrix, self.arrays[0], self.shape[1]
-        if not all(np.isfinite(data[s : s + CHUNK]).all() for s in range(0, data.size, CHUNK)):
-            raise_not_finite(data, "X.data")
-        largest = max(float(data.max(initial=0)), -float(data.min(initial=0)))
+        refuse_not_finite(data, "X.data")
+        largest = largest_magnitude(data)
         relative = SYMMETRY.of(data.dtype)
         range_ = power_of_two_scale(largest, data.dtype)  # A'v = Av for every v, without a transposed copy
         probe = np.random.default_rng(0).standard_normal(p) * range_
@@ -215,7 +214,7 @@ class CompressedCovariance(CovarianceStorage):
                 apart = np.ldexp(asymmetry, -2 * exponent_of(range_))
             raise ValueError(f"a covariance must be symmetric; X @ v and X.T @ v differ by up to {apart:.3g}")
         if self.definite:
-            excess = _excess(self.diagonal(), *self.arrays)
+            excess = _excess(self.diagonal(), X.format == "csr", self.arrays)
             whole = X.toarray() if p <= CHOLESKY_ORDER else None
             refuse_indefinite(whole, largest, excess, largest * relative)
         return largest
@@ -229,15 +228,11 @@ class CompressedCovariance(CovarianceStorage):
         return _core.compressed(n, p, row_major, *self.arrays, True, *affine[:4])  # type: ignore[arg-type]
 
 
-def _excess(diagonal: Any, data: Any, indices: Any, indptr: Any) -> float:
+def _excess(diagonal: Any, row_major: bool, arrays: tuple[AnyArray, AnyArray, AnyArray]) -> float:
     """The largest excess |a_ij| - sqrt(a_ii a_jj) of a 2 x 2 minor that is not semidefinite."""
     root = np.sqrt(np.maximum(diagonal, 0).astype(np.float64))
-    most, first, lines = 0.0, 0, len(diagonal)
-    while first < lines:
-        last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + CHUNK, "right")) - 1)
-        part = slice(indptr[first], indptr[last])
-        with np.errstate(under="ignore"):
-            bound = np.repeat(root[first:last], np.diff(indptr[first : last + 1])) * root[indices[part]]
-        most = max(most, float((np.abs(data[part]) - bound).max(initial=0)))
-        first = last
+    most = 0.0
+    with np.errstate(under="ignore"):
+        for x, i, j in entries(row_major, *arrays):
+            most = max(most, float((np.abs(x) - root[i] * root[j]).max(initial=0)))
     return most

@@ -11,7 +11,7 @@ import numpy as np
 from .. import _core
 from .._limits import CHUNK, WEIGHTED_CHUNK
 from .._messages import counted
-from .._records import record
+from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Mask
 from .._validation import check_sample_weight
 from ..linalg.scaling import beyond_range, power_of_two_scales
@@ -155,25 +155,11 @@ def dense_statistics(x: AnyArray, weight: Array | None = None) -> Statistics | N
         return None
     if weight is None:
         sums, _ = _core.dense_statistics(x, True, None)
-        return Statistics(len(x), x.size, sums[0], sums[1], sums[2], sums[3])
-    n, p = x.shape
-    parts: list[Statistics | None] = []
-    rows, columns = max(1, WEIGHTED_CHUNK // p), p
-    if x.strides[1] != x.itemsize:
-        rows, columns = n, max(1, WEIGHTED_CHUNK // n)
-    for j in range(0, p, columns):
-        found: Statistics | None = None
-        for i in range(0, n, rows):
-            part = np.array(x[i : i + rows, j : j + columns], np.float64)
-            found = merged([found, _weighted(part, weight[i : i + rows])])
-        parts.append(found)
-    across = [part for part in parts if part is not None]
-    if not across:
-        return None
-    mean, square, low, high = (
-        np.concatenate([getattr(one, name) for one in across]) for name in ("mean", "square", "low", "high")
-    )
-    return Statistics(across[0].n, x.size, mean, square, low, high)
+        return Statistics(len(x), x.size, *sums[:4])
+    rows = max(1, WEIGHTED_CHUNK // x.shape[1])
+    parts = (slice(i, i + rows) for i in range(0, len(x), rows))
+    found = merged(_weighted(np.array(x[part], np.float64), weight[part]) for part in parts)
+    return None if found is None else replaced(found, stored=x.size)
 
 
 def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:
@@ -182,7 +168,7 @@ def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:
     None in place of that where squares in the precision of X leave the number range.
     """
     sums, M = _core.dense(x, False).moments()
-    found = Statistics(len(x), x.size, sums[0], sums[1], sums[2], sums[3])
+    found = Statistics(len(x), x.size, *sums[:4])
     return found, M if in_range(found, x.dtype) else None
 
 

@@ -132,31 +132,11 @@ def test_a_row_far_away_has_no_density(E):
     assert E().fit(X).score(X[:1] * 1e200) == -np.inf
 
 
-@pytest.mark.slow
-def test_held_out_likelihood_is_largest_at_the_planted_cardinality():
-    grid = {"cardinality": [2, 5, 8, 10, 12, 20, 40, 100]}
-    for E in (SparsePCA, SPCA):
-        X = make_spiked(100, 100, cardinality=10, variances=(20, 10), rng=0)[0]
-        search = GridSearchCV(E(), grid, cv=4).fit(X)
-        assert search.best_params_ == {"cardinality": 10}
-        scores = search.cv_results_["mean_test_score"].tolist()
-        assert scores[3] > max(scores[:3]) + 0.5
-        assert scores[3:] == sorted(scores[3:], reverse=True)
-
-
 def test_held_out_likelihood_finds_the_number_of_components():
     X = make_spiked(150, 40, cardinality=8, variances=(12, 8, 5), rng=0)[0]
     for model in (SparsePCA(cardinality=8), PPCA()):
         search = GridSearchCV(model, {"n_components": [1, 2, 3, 4, 6]}).fit(X)
         assert search.best_params_ == {"n_components": 3}
-
-
-@pytest.mark.parametrize("size", [1e-140, 1e-3, 1e140])
-def test_the_size_of_the_data_shifts_the_likelihood(size):
-    X = make_spiked(60, 20, cardinality=4, variances=(9, 4), rng=0)[0]
-    for E in (SparsePCA, SPCA, SCA):
-        plain, scaled = E().fit(X), E().fit(X * size)
-        assert_allclose(scaled.score_samples(X * size), plain.score_samples(X) - 20 * np.log(size), rtol=1e-8)
 
 
 @pytest.mark.parametrize("size", [1e-170, 1e170])

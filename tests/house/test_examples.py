@@ -47,22 +47,6 @@ def test_the_measures_of_patches():
     assert module.half_energy(np.stack([np.ones((101, 101)), edge])) == pytest.approx([0.5, 0.05], abs=0.01)
 
 
-def test_with_pixels_as_variables_there_are_spots():
-    _, X, _ = patches()
-    loadings = spcacore.sca(X.T[:1000], 16, l1_bound=24, tol=1e-2).loadings.reshape(12, 12, 16)
-    rows, columns = np.indices((12, 12))
-    for spot in np.moveaxis(loadings**2 / (loadings**2).sum(axis=(0, 1)), 2, 0):
-        center = (spot * rows).sum(), (spot * columns).sum()
-        spread = (spot * ((rows - center[0]) ** 2 + (columns - center[1]) ** 2)).sum()
-        assert spread < 12  # of energy all over the patch, it is 24
-    assert np.mean(loadings == 0) > 0.9
-
-
-def test_the_picture_of_patches():
-    module, _, result = patches()
-    drawn(module, result)
-
-
 @cache
 def cells():
     module = example("marker_genes")
@@ -98,23 +82,6 @@ def test_components_have_the_markers_of_kinds_of_cells():
         assert sum(named <= genes for genes in top) == 1
 
 
-def test_the_cells_with_large_scores_are_those_with_the_markers():
-    """Of the ten cells with the largest scores, against all cells."""
-    module, X, genes, result = cells()
-    scores = np.asarray(X @ (result.loadings / X.toarray().std(axis=0)[:, None]))
-    for kind, k in result.types.items():
-        best = np.argsort(-scores[:, k])[:10]
-        for marker in module.MARKERS[kind]:
-            counts = X[:, [list(genes).index(marker)]].toarray().ravel()
-            assert np.mean(counts[best] > 0) > 5 * np.mean(counts > 0) or np.mean(counts[best] > 0) >= 0.8
-
-
-def test_the_picture_of_genes():
-    module, _, _, result = cells()
-    figure = drawn(module, result)
-    assert {ax.get_title(loc="left") for ax in figure.axes} >= set(module.MARKERS)
-
-
 @cache
 def topics():
     module = example("blog_topics")
@@ -138,12 +105,6 @@ def test_the_usual_start_misses_the_first_topic():
         for start in ({}, {"start": "eigenvector"})
     )
     assert (round(best, 2), round(usual, 2)) == (5.08, 3.51)
-
-
-def test_the_picture_of_topics():
-    pytest.importorskip("matplotlib", reason="needs matplotlib")
-    module, _, found = topics()
-    assert len(drawn(module, found).axes) == 8
 
 
 @cache
@@ -178,12 +139,6 @@ def test_friends_are_in_diagonal_blocks():
     assert np.all(members[3777:] == -1)
     few = A.sum(axis=1)[result.rows < 0]
     assert np.median(few) < 0.5 * np.median(A.sum(axis=1))
-    bounds = dict.fromkeys(("sample_l1_bound", "l1_bound"), 0.7 * np.sqrt(40390))
-    unrotated = spcacore.sma(A, 10, scale="degree", rotation="none", **bounds)
-    alike = np.equal.outer(np.arange(-1, 10), result.columns) @ np.equal.outer(
-        module.clusters(unrotated.loadings)[0], np.arange(-1, 10)
-    ).astype(float)
-    assert alike[linear_sum_assignment(-alike)].sum() / 4039 == pytest.approx(0.998, abs=0.002)
     purer = module.analyze(A, sparsity=0.5)
     assert np.sum(purer.rows >= 0) == pytest.approx(1926, abs=5)
     assert purer.inside == pytest.approx(0.967, abs=0.002)
@@ -209,11 +164,6 @@ def test_planted_blocks_of_rows_and_of_columns(seed):
     assert result.expected == pytest.approx(0.25, abs=0.01)
 
 
-def test_the_picture_of_blocks():
-    module, _, result = facebook()
-    drawn(module, result)
-
-
 @cache
 def unmixed(seed=0):
     module = example("source_separation")
@@ -233,10 +183,6 @@ def test_photographs_are_found_in_their_mixtures():
     again = unmixed(seed=1)[1]  # other weights
     assert np.allclose(again.correlation["sca"], result.correlation["sca"], atol=1e-3)
     assert not np.allclose(again.correlation["PCA"], result.correlation["PCA"], atol=0.05)
-
-
-def test_the_picture_of_photographs():
-    drawn(*unmixed())
 
 
 @cache
@@ -286,11 +232,6 @@ def test_refined_loadings_explain_more_with_as_few_nonzeros():
     assert np.count_nonzero(V) == 128
     assert module.explained(module.data(0), V) == pytest.approx(0.83, abs=0.01)
     assert result.nonzeros["sca"][module.GRID.index(24), 0] > 128
-
-
-def test_the_picture_of_the_simulation():
-    module = example("simulation")
-    drawn(module, module.analyze(2))
 
 
 @cache
@@ -373,6 +314,13 @@ def test_estimators_of_leukemias():
     assert few.accuracy == pytest.approx([0.89, 0.96], abs=0.005)
 
 
-def test_the_picture_of_the_estimators():
-    module, curves = estimators()
-    drawn(module, curves)
+def simulation():
+    module = example("simulation")
+    return module, module.analyze(2)
+
+
+@pytest.mark.parametrize("made", [patches, cells, topics, facebook, unmixed, simulation, estimators])
+def test_pictures_can_be_drawn(made):
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    module, *_, found = made()
+    assert drawn(module, found).axes

@@ -128,20 +128,6 @@ def test_rotated_scores_and_rows(rotation, scale):
     np.testing.assert_allclose(result.explained_variance_ratio, additional / np.trace(A), rtol=1e-10)
 
 
-def test_rotated_components_of_a_covariance():
-    result = spcacore.sca(covariance(X), 2, l1_bound=3.0, kind="covariance")
-    assert result.kind == "covariance"
-    np.testing.assert_allclose(result.transform(X), X @ result.loadings)
-    np.testing.assert_allclose(result.reconstruct(result.transform(X)), rows_by_least_squares(result, X))
-
-
-def test_both_sides():
-    """Z is not what `transform` gives, which is the weighted sums."""
-    result = spcacore.sma(X, 2, l1_bound=3.0, sample_l1_bound=8.0, center=True)
-    np.testing.assert_allclose(result.transform(X), (X - X.mean(axis=0)) @ result.loadings, atol=1e-12)
-    np.testing.assert_allclose(result.reconstruct(result.transform(X)), rows_by_least_squares(result, X))
-
-
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array])
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -187,23 +173,8 @@ def test_rows_of_a_normal_model():
     np.testing.assert_allclose(result.reconstruct(result.transform(X)), expected)
 
 
-SCORED = {  # functions of rows whose result gives the scores of others
-    "sparse_pca": lambda X: spcacore.sparse_pca(X, 2, 3, scale=True),
-    **{
-        name: lambda X, name=name, given=given: getattr(spcacore, name)(X, given, scale=True)
-        for name, given in {
-            "tpower": 3, "greedy": 3, "branch_and_bound": 3, "dspca": 3, "pmd": 1.5, "scotlass": 1.5,
-            "gpower": 0.1, "least_squares_component": 3,
-        }.items()
-    },
-    "stability": lambda X: spcacore.stability(X, pca(2, 3), n_resamples=4),
-    "select_sparsity": lambda X: spcacore.select_sparsity(X, pca(2), [3]),
-    "select_n_components": lambda X: spcacore.select_n_components(X, pca(1, 4), 2),
-}  # fmt: skip
-
-
 def test_no_scores_where_no_component_is_chosen():
-    found = replace(SCORED["select_n_components"](X), result=None)
+    found = replace(TABLES["select_n_components"](), result=None)
     assert found.names is None
     with pytest.raises(ValueError, match="no component was chosen"):
         found.transform(X)
@@ -279,11 +250,6 @@ def test_groups_by_name():
 def test_wrong_groups(groups, error, message):
     with pytest.raises(error, match=message):
         RESULTS["sparse_pca"]().group_contributions(groups)
-
-
-def test_signed_is_true_or_false():
-    with pytest.raises(TypeError, match="signed must be True or False"):
-        RESULTS["sparse_pca"]().group_contributions(["a"] * 8, signed=1)
 
 
 # ---- the summary, read back -----------------------------------------------------------------------------
@@ -366,18 +332,6 @@ def test_names_in_a_summary_are_one_printable_line():
     assert "\x1b" not in text
     assert "g" * 60 not in text
     assert all(line.isprintable() for line in text.splitlines())
-
-
-@each
-def test_every_result_has_a_summary(make):
-    result = make()
-    text = result.summary()
-    assert text.startswith(f"{type(result).__name__} by {result.method}: ")
-    r = loadings(result).shape[1]
-    assert len(table_of(text)["component"]) == r
-    values = getattr(result, "explained_variance", getattr(result, "values", getattr(result, "value", None)))
-    title = "variance" if hasattr(result, "explained_variance") else "value"
-    np.testing.assert_allclose(table_of(text)[title], values, rtol=6e-4)
 
 
 def test_a_summary_says_what_did_not_converge():
@@ -541,12 +495,3 @@ def test_html_is_bounded(p, r):
         assert f"and {r - shown} more components" in page.paragraphs
         assert f"and {r - shown} more components" in result.summary()
         assert len(table_of(result.summary())["component"]) == shown
-
-
-def test_a_million_variables_take_no_copy_of_names():
-    V = np.zeros((10**6, 2))
-    V[[5, 999_999], [0, 1]] = 1
-    result = spcacore.SparseEigenResult(
-        V, *np.ones((3, 2)), None, np.ones(2, int), *np.ones((2, 2), int), "greedy", "projection"
-    )
-    assert [row[0] for row in balanced(result._repr_html_()).rows[-2:]] == ["x6", "x1000000"]

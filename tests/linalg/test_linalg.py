@@ -265,6 +265,7 @@ def test_powers_of_two(largest):
     assert mantissa == 0.5
     assert scaling.exponent_of(scale) == exponent - 1
     assert scale <= 2.0**511
+    assert np.isfinite(np.float32(scaling.power_of_two_scale(largest, np.float32)) ** 2)
     assert 0.5 <= np.ldexp(largest, -scaling.exponent_above(largest)) < 1
     if largest > 1e-300:
         assert 0.25 <= largest * scale * scale < 2

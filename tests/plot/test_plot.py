@@ -143,9 +143,6 @@ def test_parts_of_a_heatmap():
     assert texts(ax.get_xticklabels()) == ["4\n5.0 %", "2\n30.0 %"]
 
 
-# ---- images -----------------------------------------------------------------------------------------
-
-
 # ---- biplot -----------------------------------------------------------------------------------------
 
 
@@ -226,13 +223,11 @@ NUMBERS = np.random.default_rng(14).standard_normal(60)
     ("labels", "shown"),
     [
         (NUMBERS, NUMBERS),
-        (NUMBERS.astype(np.float32).tolist(), NUMBERS),
         (np.arange(60), np.arange(60)),
-        (np.repeat([0.5, 1, 2], 20), np.repeat([0.5, 1, 2], 20)),
         (np.where(NUMBERS > 1, np.nan, NUMBERS), NUMBERS[NUMBERS <= 1]),
         ([None, *NUMBERS[1:]], NUMBERS[1:]),
     ],
-    ids=["floats", "list", "many integers", "doses", "NaN", "None"],
+    ids=["floats", "many integers", "NaN", "None"],
 )
 def test_numbers_as_labels_have_a_color_bar(labels, shown):
     Z = np.random.default_rng(11).standard_normal((60, 2))
@@ -278,9 +273,7 @@ X = np.random.default_rng(17).standard_normal((30, 6)) @ np.diag([3, 2.5, 2, 1, 
 RESULTS = {
     "sparse_pca": lambda: spcacore.sparse_pca(X, 2, cardinality=3),
     "spca": lambda: spcacore.spca(X, 2, cardinality=3),
-    "sca": lambda: spcacore.sca(X, 2),
     "ppca": lambda: spcacore.ppca(X, 2),
-    "soppca": lambda: spcacore.soppca(X, 2, cardinality=3),
     "sparse_lda": lambda: spcacore.sparse_lda(X, np.repeat([0, 1, 2], 10), cardinality=2),
     "float32": lambda: spcacore.sparse_pca(X.astype(np.float32), 2, cardinality=3),
     "list": lambda: spcacore.sparse_pca(X, 2, cardinality=3).loadings.tolist(),
@@ -340,16 +333,12 @@ def test_estimators_are_drawn_as_their_results():
     found = spcacore.compare({"a": theirs, "b": ours}, frame)
     assert found.explained_variance_ratio["raw"][0] == pytest.approx(theirs.explained_variance_ratio_)
     np.testing.assert_allclose(found.loadings[1], ours.result_.loadings, rtol=1e-14)
-    for own in (theirs, ours, ours.result_):
-        V = own.loadings if hasattr(own, "loadings") else own.components_.T
-        ratio = spcacore.explained_variance(X, V, ratio=True)
-        assert np.array_equal(spcacore.explained_variance(frame, own, ratio=True), ratio)
+    for own in (theirs, ours.result_):
         given = spcacore.from_loadings(own, X)
-        assert given.explained_variance_ratio == pytest.approx(ratio)
+        ratio = spcacore.explained_variance(X, given.loadings, ratio=True)
+        assert spcacore.explained_variance(frame, own, ratio=True) == pytest.approx(ratio, rel=1e-12)
         assert given.names == tuple("abcdef")
-    both = plot.comparison({"a": theirs, "b": ours}, frame), plot.comparison(found)
-    assert heights(both[0])["a"] == pytest.approx(heights(both[1])["a"])
-    assert set(heights(both[0])) == {"ordinary", "a", "b"}
+    assert set(heights(plot.comparison({"a": theirs, "b": ours}, frame))) == {"ordinary", "a", "b"}
 
 
 def test_one_component_as_it_comes_from_a_solver():
@@ -361,18 +350,12 @@ CALLS = {
     "bars": lambda ax: plot.bars(X[:6], ax=ax),
     "heatmap": lambda ax: plot.heatmap(X[:6], ax=ax),
     "images": lambda ax: plot.images(X[:6], (3, 2), ax=ax),
-    "biplot": lambda ax: plot.biplot(X[:5], X, ax=ax),
-    "scree": lambda ax: plot.scree(X.T[:, :2], X, ax=ax),
+    "biplot": lambda ax: plot.biplot(X[:6, :2], X[:, :2], ax=ax),
+    "scree": lambda ax: plot.scree(X[:6, :2], X, ax=ax),
     "comparison": lambda ax: plot.comparison(spcacore.compare([X.T[:6, :2]], X), ax=ax),
     "path": lambda ax: plot.path(stand_in(), ax=ax),
     "selection": lambda ax: plot.path(selection(), ax=ax),
 }
-
-
-CALLS["biplot"] = lambda ax: plot.biplot(X[:6, :2], X[:, :2], ax=ax)
-
-
-CALLS["scree"] = lambda ax: plot.scree(X[:6, :2], X, ax=ax)
 
 
 @pytest.mark.share(3)
@@ -407,19 +390,13 @@ V2 = np.eye(6)[:, :2]
 
 BAD = [
     (lambda: plot.bars(V2, 2), ValueError, "component must be in \\[0, 1\\], not 2"),
-    (lambda: plot.bars(V2, 1.0), TypeError, "component must be an integer"),
-    (lambda: plot.bars(V2, names=["a"]), ValueError, "names has 1 entry for 6"),
     (lambda: plot.bars(V2, ax=3), TypeError, "ax must be a matplotlib Axes or None, not int"),
-    (lambda: plot.bars([np.nan]), ValueError, "loadings has 1 entry that is NaN"),
-    (lambda: plot.bars(object()), TypeError, "loadings"),
     (lambda: plot.heatmap(V2, components=[0, 2]), ValueError, "components\\[1\\] must be in \\[0, 1\\]"),
     (lambda: plot.heatmap(V2, components=[]), ValueError, "components is empty"),
-    (lambda: plot.heatmap(V2, order="size"), ValueError, "order must be one of 'cluster'"),
     (lambda: plot.images(V2, (2, 4)), ValueError, "shape \\(2, 4\\) has 8 pixels for 6 variables"),
     (lambda: plot.images(V2, 6), TypeError, "shape must be two integers"),
     (lambda: plot.biplot(V2[:, :1], X), ValueError, "needs two components"),
     (lambda: plot.biplot(V2, X[:, :2], components=(0, 0)), ValueError, "two different"),
-    (lambda: plot.biplot(V2, X[:, :2], components=0), TypeError, "components must be two integers"),
     *[
         (lambda V=V: plot.biplot(V(), X), TypeError, "has no transform of one table: pass scores of shape")
         for V in (
@@ -438,9 +415,7 @@ BAD = [
     ),
     (lambda: plot.scree(V2), ValueError, "no explained_variance_ratio: pass X"),
     (lambda: plot.scree(V2, X, dense=[0.1]), ValueError, "either X or dense"),
-    (lambda: plot.scree(V2, X[:, :5]), ValueError, "X has 5 columns for 6"),
     (lambda: plot.scree(V2, np.ones((4, 6))), ValueError, "X has no variance"),
-    (lambda: plot.scree(V2, kind="data"), ValueError, "X is not given"),
     (lambda: plot.scree(spcacore.sparse_pca(X, 2, cardinality=2), dense=[0.9, 0.2]), ValueError, "dense"),
     (lambda: plot.comparison({"a": V2}), TypeError, r"not dict: plot.comparison\(results, X\)"),
     (lambda: plot.comparison(spcacore.compare([V2], X), X), TypeError, "X was given to spcacore.compare"),
@@ -450,10 +425,8 @@ BAD = [
         TypeError,
         "loadings_x and loadings_y",
     ),
-    (lambda: plot.comparison(spcacore.compare([V2], X), definition="all"), ValueError, "definition must be"),
     (lambda: plot.path(stand_in(), chosen=3), ValueError, "chosen must be one of the values 1, 2, 4"),
     (lambda: plot.path(stand_in(), component=0), ValueError, "component requires a selection whose grids"),
-    (lambda: plot.path(BY_COMPONENT, component=2), ValueError, r"component must be in \[0, 1\], not 2"),
     (lambda: plot.path(BY_COMPONENT, chosen=4), ValueError, "chosen needs component"),
     (lambda: plot.path(V2), TypeError, "SparsityPath or a SparsitySelection"),
     (lambda: plot.path(stand_in(explained_variance_ratio=None)), ValueError, "total variance is unknown"),
