@@ -105,11 +105,11 @@ class Fit(NamedTuple):
     U: Array
     variances: Array
     noise: float
-    n_samples: int
-    log_likelihood: float
+    n_samples: Any
+    log_likelihood: float | None
     trace: Array
     converged: bool
-    mean: Array | None
+    mean: AnyArray | None
 
 
 def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, hook: Hook | None) -> Fit:
