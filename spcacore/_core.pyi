@@ -108,10 +108,6 @@ class Operator:
     def deflated(
         self, method: str, index: _Index, value: _Real, image: _Real | None, coefficient: float
     ) -> Operator: ...
-    def truncated_power_each(
-        self, index: _Index, value: _Real, k: int, max_iter: int, tol: float, progress: _Hook = None,
-        nonnegative: bool = False,
-    ) -> tuple[_Index, _Real, _Real, _Index]: ...  # fmt: skip
     def truncated_power(
         self, index: _Index, value: _Real, k: int, max_iter: int, tol: float, progress: _Hook = None,
         nonnegative: bool = False,
