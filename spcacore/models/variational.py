@@ -29,9 +29,11 @@ __all__ = [
     "Component",
     "ExpectationMaximization",
     "OnSupport",
+    "Posterior",
     "Residual",
     "Search",
     "chosen_support",
+    "log_binomial",
     "log_supports",
     "regressors",
 ]

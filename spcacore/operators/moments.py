@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._labels import joined
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
-from .._types import Array, MatrixLike, Weights
+from .._types import AnyArray, Array, Index, MatrixLike, Weights
 from .._validation import check_weights, float_type, number, real_array
 from .block_tasks import as_kernel_input, merged_moments, moments, squares_of_scores, statistics
 from .blocks import RowBlocks, locate_not_finite
@@ -244,7 +244,15 @@ class Moments(RowBlocks):
             "this needs the rows of X, and X has their moments alone; weights of rows go to Moments.of"
         )
 
-    results = taken = rows = beside = _parted_like = _refused
+    results = beside = _parted_like = _refused
+
+    def taken(self, rows: Index) -> RowBlocks:
+        """Refused, because the rows are not known."""
+        return self._refused()
+
+    def rows(self, index: Index) -> AnyArray:
+        """Refused, because the rows are not known."""
+        return self._refused()
 
     def __repr__(self) -> str:
         return f"Moments({self.n_samples:.10g} x {self.shape[1]}, {self.dtype})"
