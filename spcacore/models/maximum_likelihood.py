@@ -9,6 +9,7 @@ covariance of z is `s2 M^-1`. Rows that observe the same variables share M.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -44,16 +45,20 @@ def _missing_patterns(missing: Mask) -> tuple[Mask, Index]:
     return missing[first], which.reshape(-1)
 
 
+def _by_pattern(Y: Array) -> Iterator[tuple[Index, Mask]]:
+    """The rows that observe the same variables, and which these are."""
+    patterns, which = _missing_patterns(np.isnan(Y))
+    for g, absent in enumerate(patterns):
+        yield np.flatnonzero(which == g), ~absent
+
+
 def posterior(W: Array, variances: Array, noise: float, Y: Array) -> tuple[Array, Array]:
     """Means and covariances of z given the rows of Y, NaN where missing; variances = diag(W'W) + noise."""
     r = W.shape[1]
-    missing = np.isnan(Y)
-    if not missing.any():
+    if not np.isnan(Y).any():
         return Y @ (W / variances), np.broadcast_to(np.diag(noise / variances), (len(Y), r, r))
     mean, covariance = np.empty((len(Y), r)), np.empty((len(Y), r, r))
-    patterns, which = _missing_patterns(missing)
-    for g, absent in enumerate(patterns):
-        rows, observed = np.flatnonzero(which == g), ~absent
+    for rows, observed in _by_pattern(Y):
         part = W[observed]
         if noise > 0:
             inverse = linalg.pinvh(part.T @ part + noise * np.eye(r))
@@ -71,15 +76,12 @@ def log_density(W: Array, axes: Array, variances: Array, noise: float, log_scale
     -1/2 (m log 2 pi + log det C + y'C^-1 y) for m observed entries and C = W_o W_o' + noise I, by the
     eigenvectors U of C in the span of W_o: y'C^-1 y = sum (U'y)^2 / eigenvalues + |y - UU'y|^2 / noise.
     """
-    missing = np.isnan(Y)
-    out = -0.5 * LOG_2PI * (~missing).sum(axis=1) - (~missing) @ log_scale
-    complete = not missing.any()
-    patterns, which = (missing[:1], np.zeros(len(Y), np.intp)) if complete else _missing_patterns(missing)
-    for g, absent in enumerate(patterns):
-        rows, observed = np.flatnonzero(which == g), ~absent
+    seen = ~np.isnan(Y)
+    out = -0.5 * LOG_2PI * seen.sum(axis=1) - seen @ log_scale
+    for rows, observed in _by_pattern(Y):
         if not observed.any():
             continue
-        y = Y if complete else Y[np.ix_(rows, observed)]
+        y = Y[np.ix_(rows, observed)]
         if observed.all():
             kept = axes.any(axis=0)
             U, values = axes[:, kept], variances[kept]
@@ -105,11 +107,11 @@ class Fit(NamedTuple):
     U: Array
     variances: Array
     noise: float
-    n_samples: int
-    log_likelihood: float
+    n_samples: Any
+    log_likelihood: float | None
     trace: Array
     converged: bool
-    mean: Array | None
+    mean: AnyArray | None
 
 
 def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, hook: Hook | None) -> Fit:
