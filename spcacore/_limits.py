@@ -184,7 +184,6 @@ WORKING_SET_PROBES = 8  # single variables, of which those that go with them are
 WORKING_SET_ENTRANTS = 1  # that join after a check, over the cardinality
 WORKING_SET_CHECKS = 100  # of all columns for one component, after which the search goes on among all
 WORKING_SET_NOISE = 64  # units of rounding of the largest variance that the Gram matrix cannot resolve
-COLUMN_REFERENCES = 8  # last vectors of the checks, by products with which columns are ruled out
 WORKING_SET_COST = 1 << 18  # multiplications of a product, below which it costs next to nothing
 
 # Resamples
