@@ -38,7 +38,7 @@ from .._validation import (
     require_memory,
 )
 from ..linalg.scaling import beyond_range, exponent_above
-from ..operators.blocks import naming_not_finite
+from ..operators.blocks import RowBlocks, naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.problem import warn_out_of_range
 from ..readable import Listing, Tabular
@@ -519,10 +519,8 @@ def _kernel_pca_by_features(
         raise ValueError("random_features have a bandwidth of their own; give one of the two")
     rows = as_rows(X, len(random_features.weights) if given else None)
     weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), rows.shape[0])
-    if not is_row_blocks(rows):
-        return _fit_features(rows, column_names(X), n_components, random_features, bandwidth, weight, rng)
     with naming_not_finite(rows):
-        return _fit_features(rows.held(), rows.names, n_components, random_features, bandwidth, weight, rng)
+        return _fit_features(rows.held(), n_components, random_features, bandwidth, weight, rng)
 
 
 def _moments_of_block(block: Any, weight: Any, features: RandomFeatures) -> Any:
@@ -530,13 +528,7 @@ def _moments_of_block(block: Any, weight: Any, features: RandomFeatures) -> Any:
 
 
 def _fit_features(
-    rows: Any,
-    names: tuple[str, ...] | None,
-    n_components: Any,
-    random_features: Any,
-    bandwidth: Any,
-    weight: Any,
-    rng: Any,
+    rows: RowBlocks, n_components: Any, random_features: Any, bandwidth: Any, weight: Any, rng: Any
 ) -> KernelPCAResult:
     if isinstance(random_features, RandomFeatures):
         features = random_features
@@ -544,21 +536,14 @@ def _fit_features(
         m = integer(random_features, "random_features", 1)
         _check_components(n_components, rows.shape[0], m, weight)
         features = drawn_features(rows, m, bandwidth, rng, weight)
-    n, m = rows.shape[0], features.n_features
-    r = _check_components(n_components, n, m, weight)
-    by_blocks, dtype = is_row_blocks(rows), float_type(rows.dtype)
-    if by_blocks:
-        each = rows.split_or_none(weight)
-        n, mean, C = rows.reduced(merge_moments, _moments_of_block, features, each=each)
-    else:
-        n, mean, C = feature_moments(rows, features, weight)
+    r, m = _check_components(n_components, rows.shape[0], features.n_features, weight), features.n_features
+    each = rows.split_or_none(weight)
+    n, mean, C = rows.reduced(merge_moments, _moments_of_block, features, each=each)
     trace = float(C.diagonal().sum())
     values, V, solver = leading(C.T, r, not large(m, r), 0)
-    _check_rank(values, 100 * float(np.finfo(dtype).eps) * max(values.max(initial=0), math.sqrt(n)))
-    if by_blocks:
-        scores = rows.stacked(of_block, feature_scores, features, mean, V)
-    else:
-        scores = feature_scores(rows, features, mean, V)
+    rounding = 100 * float(np.finfo(float_type(rows.dtype)).eps)
+    _check_rank(values, rounding * max(values.max(initial=0), math.sqrt(n)))
+    scores = rows.stacked(of_block, feature_scores, features, mean, V)
     heavy = scores if weight is None else scores[weight > 0]
     largest = np.array([z[np.abs(z).argmax()] for z in heavy.T])
     sign = np.where(largest < 0, -1, 1).astype(scores.dtype)
@@ -567,5 +552,5 @@ def _fit_features(
         scores=scores, eigenvalues=values, explained_variance_ratio=values / trace, kernel="rbf",
         bandwidth=features.bandwidth, degree=None, gamma=None, coef0=None, solver=solver,
         coefficients=V * sign, kernel_mean=mean, features=features, _samples=None, _preimages=None,
-        names=names, total_weight=None if weight is None else n,
+        names=rows.names, total_weight=None if weight is None else n,
     )  # fmt: skip

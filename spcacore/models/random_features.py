@@ -16,13 +16,13 @@ import numpy as np
 from scipy.linalg import blas
 
 from .._docstrings import filled
+from .._labels import columns_of
 from .._limits import BANDWIDTH_ROWS
 from .._types import AnyArray, Array, MatrixLike, RandomSource
 from .._validation import (
     aligned,
     as_seed,
     check_shape,
-    column_names,
     float_type,
     framed,
     integer,
@@ -30,13 +30,12 @@ from .._validation import (
     is_row_blocks,
     is_sparse,
     positive,
-    raise_not_finite,
     real_array,
     refuse_not_finite,
 )
 from ..linalg.scaling import beyond_range, exponent_above
 from ..operators.block_tasks import finite
-from ..operators.blocks import naming_not_finite
+from ..operators.blocks import RowBlocks, naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.sparse import compressed
 from ..readable import Result
@@ -45,7 +44,6 @@ from .gram import blocks, largest_magnitude
 __all__ = [
     "Moments",
     "RandomFeatures",
-    "SlicedRows",
     "as_kernel_input",
     "as_rows",
     "column_means",
@@ -88,7 +86,10 @@ def column_means(a: Any, weight: Array | None = None) -> Array:
 
 def median_distance(data: Any, seed: int, weight: Array | None = None) -> float:
     """The median distance between rows that differ, in a sample where there are many rows."""
-    a, weight = _sample_rows(data, np.random.default_rng(seed), weight)
+    return _median_distance(*_sample_rows(as_rows(data), np.random.default_rng(seed), weight))
+
+
+def _median_distance(a: Any, weight: Array | None) -> float:
     a = a.toarray().astype(np.float64) if is_sparse(a) else a.astype(np.float64)
     exponent = exponent_above(largest_magnitude(a))
     a = np.ldexp(a, -exponent)
@@ -114,60 +115,32 @@ def _weighted_median(values: Array, weight: Array) -> float:
     return float(values[order[low]] + values[order[min(high, len(order) - 1)]]) / 2
 
 
-class SlicedRows:
-    """Anything that gives rows by slices; entries are checked when they are read."""
-
-    def __init__(self, X: Any, name: str = "X") -> None:
-        self.source, self.name = X, name
-        self.shape: tuple[int, ...] = tuple(map(int, X.shape))
-        if len(self.shape) != 2 or 0 in self.shape:
-            raise ValueError(f"{name} must have 2 dimensions and not be empty: shape {self.shape}")
-        self.dtype: np.dtype[Any] = float_type(X.dtype)
-
-    def __getitem__(self, part: Any) -> AnyArray:
-        block = real_array(self.source[part], self.name, ndim=2, finite=False)
-        if not np.isfinite(block).all():
-            if isinstance(self.source, np.ndarray):
-                raise_not_finite(real_array(self.source, self.name, ndim=2, finite=False), self.name)
-            raise ValueError(f"{self.name} has NaN or infinite entries among the rows {part}")
-        return block
-
-
-def as_rows(X: Any, p: int | None = None, name: str = "X") -> Any:
-    """X as a CSR matrix, row blocks, or rows to be sliced; what cannot be sliced is converted at once."""
+def as_rows(X: Any, p: int | None = None, name: str = "X") -> RowBlocks:
+    """X in blocks of rows; what cannot be sliced is converted at once."""
     by_slices = isinstance(getattr(X, "dtype", None), np.dtype) and X.dtype.kind in "fiub"
-    rows: Any
-    if isinstance(X, SlicedRows):
-        rows = X
-    elif is_row_blocks(X):
-        rows = row_blocks(X)
-    elif is_sparse(X) or is_operator(X):
-        rows = as_kernel_input(X, name=name)
-    elif by_slices and hasattr(X, "__getitem__") and not isinstance(X, np.ma.MaskedArray):
-        rows = SlicedRows(X, name)
-    else:
-        rows = SlicedRows(real_array(X, name, ndim=2, finite=False), name)
+    by_slices &= hasattr(X, "__getitem__") and not isinstance(X, np.ma.MaskedArray)
+    names = None
+    if is_sparse(X) or is_operator(X):
+        X = as_kernel_input(X, name=name)
+    elif not (is_row_blocks(X) or by_slices):
+        names, X = columns_of(X), real_array(X, name, ndim=2, finite=False)
+    rows = row_blocks(X, names=names)
+    rows.called = name
     if p is not None:
         check_shape(rows, name, "n", p)
     return rows
 
 
 def _sample_rows(
-    data: Any, rng: np.random.Generator, weight: Array | None = None
+    rows: RowBlocks, rng: np.random.Generator, weight: Array | None = None
 ) -> tuple[Any, Array | None]:
     """At most `BANDWIDTH_ROWS` rows, drawn at random, in their order, and their weights."""
-    n = data.shape[0]
+    n, sample = rows.shape[0], rows
     if n > BANDWIDTH_ROWS:
         chosen = np.sort(rng.choice(n, BANDWIDTH_ROWS, replace=False))
-        weight = None if weight is None else weight[chosen]
-    if is_row_blocks(data):
-        with naming_not_finite(data):
-            return as_kernel_input((data if n <= BANDWIDTH_ROWS else data.taken(chosen)).whole()), weight
-    if n <= BANDWIDTH_ROWS:
-        return data[0:n], weight
-    if isinstance(data, SlicedRows) and not isinstance(data.source, np.ndarray):
-        return np.concatenate([data[i : i + 1] for i in chosen.tolist()]), weight
-    return data[chosen], weight
+        sample, weight = rows.taken(chosen), None if weight is None else weight[chosen]
+    with naming_not_finite(rows):
+        return as_kernel_input(sample.whole()), weight
 
 
 def of_block(block: Any, task: Callable[..., Any], *arguments: Any) -> Any:
@@ -286,10 +259,8 @@ class RandomFeatures(Result):
 def map_rows(
     features: RandomFeatures, task: Callable[..., Any], X: Any, name: str, width: int, *arguments: Any
 ) -> Any:
-    """`task` of the rows of X and these features, block by block where X is in blocks."""
+    """`task` of the rows of X and these features, block by block."""
     rows = as_rows(aligned(X, features.names, name), len(features.weights), name)
-    if not is_row_blocks(rows):
-        return task(rows, features, *arguments)
     return rows.mapped(of_block, (width,), float_type(rows.dtype), task, features, *arguments)
 
 
@@ -358,19 +329,19 @@ def drawn_features(
         p = integer(X, "X", 1)
         if sigma is None:
             raise ValueError("bandwidth is needed where X is the number of variables")
-        shift = np.zeros(p)
+        shift, names = np.zeros(p), None
     else:
         rows = as_rows(X)
-        p = rows.shape[1]
+        p, names = rows.shape[1], rows.names
         sample, weight = _sample_rows(rows, rng, sample_weight)
         shift = column_means(sample, weight)
         if sigma is None:
-            sigma = median_distance(sample, 0, weight)
+            sigma = _median_distance(sample, weight)
     with beyond_range():
         weights = rng.standard_normal((p, m)) / sigma
     if not np.isfinite(weights).all():
         raise ValueError(f"bandwidth is too small: {sigma:g}")
-    return RandomFeatures(weights, rng.uniform(0, 2 * np.pi, m), shift, sigma, column_names(X))
+    return RandomFeatures(weights, rng.uniform(0, 2 * np.pi, m), shift, sigma, names)
 
 
 def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice, AnyArray]]:

@@ -69,8 +69,7 @@ class Gram:
         self.clock, self.formed = 0, False
         self.noise = False  # whether a component was no stronger, so that races ask for many columns
         self.members = np.empty(0, np.intp)  # some variables,
-        self.part = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # where each is, and A between them;
-        self.inside = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # the same of a working set
+        self.part = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # where each is, and A between them
         self.stored = float(p)  # entries of a row
         self.keeping = True  # whether products may bring columns to keep,
         self.alone = False  # but for the next one
@@ -290,10 +289,9 @@ class Gram:
 
     def submatrix(self, index: Index) -> AnyArray:
         """A[index, index]; without a pass where the columns are kept."""
-        for position, known in (self.inside, self.part):
-            place = position[index]
-            if (place >= 0).all():
-                return _core.principal_submatrix(known, place)
+        place = self.part[0][index]
+        if (place >= 0).all():
+            return _core.principal_submatrix(self.part[1], place)
         if not self._have_columns(index):
             self._join(index)
             return _core.principal_submatrix(self.part[1], self.part[0][index])
@@ -479,21 +477,16 @@ class BlocksWorkingSet(WorkingSet):
         passes = self.operator.gram.blocks.passes - self.before
         return replace(super().report(screening), reads=float(passes))
 
-    def _add(self, new: Index) -> None:
-        super()._add(new)
-        known = len(self.index)
-        self.operator.gram.inside = self.position, self._gram[:known, :known]
-
     def _products(self, w: int, new: Index, out: AnyArray) -> None:
         out[...] = self.operator.gram.between(new, self.index)
 
     def _above(
-        self, operator: _core.Operator, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]
+        self, operator: _core.Operator, state: DeflatedOperator, vectors: Sequence[Vector]
     ) -> list[tuple[Index, AnyArray]]:
         gram = self.operator.gram
         if not state.by_loadings:
             with gram.by_products():
-                return super()._above(operator, state, active, vectors)
+                return super()._above(operator, state, vectors)
         pairs = [vector[:2] for vector in vectors]
         plain = [self._without_loadings(state, *pair) for pair in pairs]
         changed = [pair for pair, (_, v) in zip(pairs, plain, strict=True) if not np.array_equal(pair[1], v)]

@@ -23,7 +23,7 @@ from .statistics import Statistics, compressed_statistics, dense_statistics, in_
 __all__ = [
     "as_kernel_input", "backward", "columns", "dense_rows", "fingerprint", "finite",
     "forward", "merged_moments", "moments", "not_finite", "products", "scaled_statistics", "scores_of",
-    "squares_of_scores", "statistics", "submatrix", "sum_parts", "weighted_statistics",
+    "squares_of_scores", "statistics", "submatrix", "sum_parts",
 ]  # fmt: skip
 
 
@@ -111,11 +111,6 @@ def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, Array | Non
             M = None
         found = merged([found, other])
     return found, M
-
-
-def weighted_statistics(block: Any, weight: Array) -> Statistics | None:
-    """`statistics`, the weights of the rows from `each`."""
-    return statistics(block, weight)
 
 
 def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:

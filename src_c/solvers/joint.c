@@ -11,23 +11,11 @@
 #define RISE 1e-7         /* of what is explained, for which loadings are others */
 #define BEHIND 2e-2       /* share below the best from which an ascent is given up */
 #define SLOW 1e-3         /* share that a sweep gains, below which its step goes on */
-#define TINY 1e-12        /* share that a longer step must gain */
 #define HOPE 20           /* times the gain of a sweep, that later ones may gain together */
-#define LONGEST 1e3       /* step */
 #define FIRST_PENALTY 0.1 /* over the mean variance of the loadings */
 #define LAST_PENALTY 5
 #define GROWTH 1.7
-#define APART 1e-2 /* what must be left of a squared loading beside those it is combined with */
-enum { SWEEPS = 60, LAST_SWEEPS = 3, FIRST_MOVES = 15, GREEDY_STARTS = 16, EXCHANGES = 60 };
-
-static void permute(joint_search_t *s, spca_int n)
-{
-    for (spca_int a = 0; a < n; a++) {
-        spca_int b = joint_below(s, a + 1);
-        s->order[a] = s->order[b];
-        s->order[b] = a;
-    }
-}
+enum { SWEEPS = 60, LAST_SWEEPS = 3, FIRST_MOVES = 15, GREEDY_STARTS = 16 };
 
 static loadings_t member(const joint_search_t *s, spca_int place)
 {
@@ -39,20 +27,9 @@ static loadings_t member(const joint_search_t *s, spca_int place)
     return V;
 }
 
-static void copy(const joint_search_t *s, const loadings_t *from, spca_int t, loadings_t *to,
-                 spca_int u)
-{
-    spca_int room = s->o.room;
-    to->nnz[u] = from->nnz[t];
-    for (spca_int a = 0; a < from->nnz[t]; a++) {
-        to->index[u * room + a] = from->index[t * room + a];
-        to->value[u * room + a] = from->value[t * room + a];
-    }
-}
-
 static void copy_all(const joint_search_t *s, loadings_t from, loadings_t to)
 {
-    for (spca_int t = 0; t < s->o.r; t++) copy(s, &from, t, &to, t);
+    for (spca_int t = 0; t < s->o.r; t++) joint_copy(&s->o, &from, t, &to, t);
 }
 
 static void renew_image(joint_search_t *s, spca_int t)
@@ -60,143 +37,6 @@ static void renew_image(joint_search_t *s, spca_int t)
     joint_t *o = &s->o;
     SPCA(joint_image)(o, o->V.nnz[t], o->V.index + t * o->room, o->V.value + t * o->room,
                       o->image + t * o->p);
-}
-
-/* ---- loadings that are combined ------------------------------------------------------------- */
-
-/* G = V'V and H = V'AV of all 2r columns of o->V, some of which may be empty. */
-static void multiply_pool(joint_search_t *s)
-{
-    joint_t *o = &s->o;
-    spca_int n = 2 * o->r, room = o->room;
-    for (spca_int a = 0; a < n; a++)
-        for (spca_int b = 0; b <= a; b++) {
-            double h = 0;
-            for (spca_int c = 0; c < o->V.nnz[a] && o->V.nnz[b] > 0; c++)
-                h += o->V.value[a * room + c] * o->image[b * o->p + o->V.index[a * room + c]];
-            s->H[a * n + b] = s->H[b * n + a] = h;
-            s->G[a * n + b] = s->G[b * n + a] = SPCA(joint_product)(o, &o->V, a, b);
-        }
-}
-
-/* Tr(G^-1 H), both r x r and overwritten; -1 where a column is nearly in the span of others. */
-static double trace_of(spca_int r, double *G, double *W)
-{
-    double sum = 0;
-    for (spca_int a = 0; a < r; a++) { /* G = LL', in place */
-        double whole = G[a * r + a], left = whole;
-        for (spca_int b = 0; b < a; b++) {
-            double l = G[a * r + b];
-            for (spca_int c = 0; c < b; c++) l -= G[a * r + c] * G[b * r + c];
-            G[a * r + b] = l / G[b * r + b];
-            left -= G[a * r + b] * G[a * r + b];
-        }
-        if (!(left > APART * whole)) return -1;
-        G[a * r + a] = sqrt(left);
-    }
-    for (spca_int c = 0; c < r; c++) /* W = L^-1 H, then the diagonal of W L^-T */
-        for (spca_int a = 0; a < r; a++) {
-            for (spca_int b = 0; b < a; b++) W[a * r + c] -= G[a * r + b] * W[b * r + c];
-            W[a * r + c] /= G[a * r + a];
-        }
-    for (spca_int a = 0; a < r; a++) {
-        for (spca_int c = 0; c <= a; c++) {
-            for (spca_int b = 0; b < c; b++) W[a * r + c] -= G[c * r + b] * W[a * r + b];
-            W[a * r + c] /= G[c * r + c];
-        }
-        sum += W[a * r + a];
-    }
-    return sum;
-}
-
-/* What loadings explain of which G = V'V and H = V'AV: under a constraint, less the penalty. */
-static double value_of(const joint_t *o, double *G, double *H)
-{
-    double sum = 0, uncorrelated = o->constraint == JOINT_UNCORRELATED;
-    spca_int r = o->r;
-    if (!o->constraint) return trace_of(r, G, H);
-    for (spca_int a = 0; a < r; a++) {
-        sum += H[a * r + a] / G[a * r + a];
-        for (spca_int b = 0; b < a; b++) {
-            double c = uncorrelated ? H[a * r + b] / o->scale : G[a * r + b];
-            sum -= o->penalty * c * c / (G[a * r + a] * G[b * r + b]);
-        }
-    }
-    return sum;
-}
-
-/* What the columns `order` of the pool explain. */
-static double pool_explains(joint_search_t *s, const spca_int *order)
-{
-    spca_int r = s->o.r, n = 2 * r;
-    double *G = s->T, *H = G + r * r;
-    for (spca_int a = 0; a < r; a++)
-        for (spca_int b = 0; b < r; b++) {
-            G[a * r + b] = s->G[order[a] * n + order[b]];
-            H[a * r + b] = s->H[order[a] * n + order[b]];
-        }
-    return value_of(&s->o, G, H);
-}
-
-/* What V + step D explains, of which the pool has V and D. */
-static double extrapolated(joint_search_t *s, double step)
-{
-    spca_int r = s->o.r, n = 2 * r;
-    double *out = s->T;
-    for (int which = 0; which < 2; which++, out += r * r) {
-        const double *M = which ? s->H : s->G;
-        for (spca_int a = 0; a < r; a++)
-            for (spca_int b = 0; b < r; b++)
-                out[a * r + b] = M[a * n + b] + step * (M[a * n + r + b] + M[(r + a) * n + b]) +
-                                 step * step * M[(r + a) * n + r + b];
-    }
-    return value_of(&s->o, s->T, s->T + r * r);
-}
-
-/* Where a sweep gained little, its step D goes on as far as that gains: the loadings before are in
- * the last r places, with their images.  What is explained then. */
-static double go_further(joint_search_t *s, double explained)
-{
-    joint_t *o = &s->o;
-    spca_int r = o->r, room = o->room, p = o->p;
-    double step = 0, most = explained;
-    for (spca_int t = 0; t < r; t++) { /* D in place of the loadings before */
-        const spca_int *index = o->V.index + t * room, *earlier = o->V.index + (r + t) * room;
-        const double *x = o->V.value + t * room;
-        double *d = o->V.value + (r + t) * room, inner = 0;
-        int same = o->V.nnz[t] == o->V.nnz[r + t];
-        for (spca_int a = 0; same && a < o->V.nnz[t]; a++) same = index[a] == earlier[a];
-        for (spca_int a = 0; same && a < o->V.nnz[t]; a++) inner += x[a] * d[a];
-        if (!same) {
-            o->V.nnz[r + t] = 0;
-            continue;
-        }
-        for (spca_int a = 0; a < o->V.nnz[t]; a++) d[a] = x[a] - (inner < 0 ? -d[a] : d[a]);
-        for (spca_int i = 0; i < p; i++) {
-            double *image = o->image + (r + t) * p + i;
-            *image = o->image[t * p + i] - (inner < 0 ? -*image : *image);
-        }
-    }
-    multiply_pool(s);
-    for (double next = 1; next < LONGEST; next *= 2) {
-        double value = extrapolated(s, next);
-        if (!(value > most * (1 + TINY))) break;
-        most = value;
-        step = next;
-    }
-    for (spca_int t = 0; t < r && step > 0; t++) {
-        double square = 0, *x = o->V.value + t * room;
-        for (spca_int a = 0; a < o->V.nnz[r + t]; a++) {
-            x[a] += step * o->V.value[(r + t) * room + a];
-            square += x[a] * x[a];
-        }
-        if (o->V.nnz[r + t] == 0) continue;
-        for (spca_int a = 0; a < o->V.nnz[t]; a++) x[a] /= sqrt(square);
-        for (spca_int i = 0; i < p; i++)
-            o->image[t * p + i] =
-                (o->image[t * p + i] + step * o->image[(r + t) * p + i]) / sqrt(square);
-    }
-    return most;
 }
 
 /* ---- ascent --------------------------------------------------------------------------------- */
@@ -248,7 +88,7 @@ static spca_status ascend_constrained(joint_search_t *s, double bar, double shar
     for (penalize(s, share); last < LAST_SWEEPS; share *= GROWTH) {
         if (share >= LAST_PENALTY) last++;
         o->penalty = fmin(share, LAST_PENALTY) * o->scale;
-        permute(s, o->r);
+        joint_permute(s, o->r);
         for (spca_int a = 0; a < o->r; a++) {
             if (asked_to_stop(o->stop, o->ctx)) return SPCA_STOPPED;
             value = ascend_one(s, s->order[a], last > 0);
@@ -268,10 +108,10 @@ static spca_status settle_given(joint_search_t *s, double *explained)
     spca_int r = o->r;
     for (spca_int t = 0; t < r; t++) renew_image(s, t);
     penalize(s, 1);
-    for (spca_int t = 0; t < r; t++) copy(s, &o->V, t, &o->V, r + t);
+    for (spca_int t = 0; t < r; t++) joint_copy(&s->o, &o->V, t, &o->V, r + t);
     spca_status status = SPCA(joint_settle)(o, 0, explained);
     if (status < 0 || *explained >= 0) return status;
-    for (spca_int t = 0; t < r; t++) copy(s, &o->V, r + t, &o->V, t);
+    for (spca_int t = 0; t < r; t++) joint_copy(&s->o, &o->V, r + t, &o->V, t);
     return ascend_constrained(s, 0, FIRST_PENALTY, explained);
 }
 
@@ -287,17 +127,17 @@ static spca_status ascend_all(joint_search_t *s, double bar, double *explained)
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         double before = *explained, gain;
         for (spca_int t = 0; t < r; t++) {
-            copy(s, &o->V, t, &o->V, r + t);
+            joint_copy(&s->o, &o->V, t, &o->V, r + t);
             for (spca_int i = 0; i < o->p; i++)
                 o->image[(r + t) * o->p + i] = o->image[t * o->p + i];
         }
-        permute(s, r);
+        joint_permute(s, r);
         for (spca_int a = 0; a < r; a++) {
             if (asked_to_stop(o->stop, o->ctx)) return SPCA_STOPPED;
             *explained = ascend_one(s, s->order[a], thorough);
         }
         if (sweep > 0 && !signs && *explained - before < SLOW * *explained)
-            *explained = go_further(s, *explained);
+            *explained = SPCA(joint_further)(s, *explained);
         gain = *explained - before;
         if (sweep > 0 && *explained < bar * (1 - BEHIND)) break;
         if (thorough && !(gain > RISE * *explained)) break;
@@ -409,7 +249,7 @@ static void replace_some(joint_search_t *s)
 {
     joint_t *o = &s->o;
     spca_int count;
-    permute(s, o->r);
+    joint_permute(s, o->r);
     count = 1 + joint_below(s, o->r);
     for (spca_int a = 0; a < count; a++) {
         spca_int t = s->order[a], n = o->V.nnz[t], some = 1 + joint_below(s, n / 3 > 1 ? n / 3 : 1);
@@ -430,7 +270,7 @@ static void rotate(joint_search_t *s)
 {
     joint_t *o = &s->o;
     spca_int n = o->r > 2 && joint_below(s, 4) == 0 ? 3 : 2;
-    permute(s, o->r);
+    joint_permute(s, o->r);
     SPCA(joint_rotation)(s, n, s->T);
     for (spca_int a = 0; a < n; a++) renew_image(s, s->order[a]);
     for (spca_int a = 0; a < n; a++) {
@@ -443,55 +283,6 @@ static void rotate(joint_search_t *s)
     }
 }
 
-/* The best exchange of one column of the choice for another of the pool, while there is one. */
-static void exchange_columns(joint_search_t *s, spca_int *choice)
-{
-    spca_int r = s->o.r, n = 2 * r;
-    double now = pool_explains(s, choice);
-    for (int pass = 0; pass < EXCHANGES; pass++) {
-        double most = fmax(now, 0) * (1 + RISE);
-        spca_int place = -1, column = 0;
-        for (spca_int t = 0; t < r; t++) {
-            spca_int kept = choice[t];
-            for (spca_int j = 0; j < n; j++) {
-                double value;
-                int taken = s->o.size[j % r] > s->o.size[t];
-                for (spca_int a = 0; a < r; a++) taken |= choice[a] == j;
-                if (taken) continue;
-                choice[t] = j;
-                value = pool_explains(s, choice);
-                if (!(value > most)) continue;
-                most = value * (1 + RISE);
-                place = t;
-                column = j;
-            }
-            choice[t] = kept;
-        }
-        if (place < 0) break;
-        choice[place] = column;
-        now = most / (1 + RISE);
-    }
-}
-
-/* The best combination of the loadings, the first r of 2r of o->V, and of another member. */
-static void cross(joint_search_t *s, loadings_t other)
-{
-    joint_t *o = &s->o;
-    spca_int r = o->r, n = 2 * r, *choice = s->order + n;
-    for (spca_int t = 0; t < r; t++) copy(s, &other, t, &o->V, r + t);
-    for (spca_int t = 0; t < n; t++) renew_image(s, t);
-    multiply_pool(s);
-    permute(s, r);
-    for (spca_int t = 0; t < r; t++) choice[t] = t + (joint_below(s, 2) ? r : 0);
-    exchange_columns(s, choice);
-    for (spca_int t = 0; t < r;
-         t++) /* those of the other member first: their places are beyond r */
-        if (choice[t] >= r) copy(s, &o->V, choice[t], &o->V, t);
-    for (spca_int t = 0; t < r; t++)
-        if (choice[t] < r && choice[t] != t) copy(s, &o->V, choice[t], &o->V, t);
-    o->spent += (double)(EXCHANGES * r * r * r * r);
-}
-
 /* The loadings that a move begins from. */
 static spca_status move(joint_search_t *s, spca_int number)
 {
@@ -502,7 +293,7 @@ static spca_status move(joint_search_t *s, spca_int number)
         if (status < 0) return status;
     }
     if (number < FIRST_MOVES || held == 0) {
-        permute(s, r);
+        joint_permute(s, r);
         if (o->constraint) {
             for (spca_int t = 0; t < r; t++) o->V.nnz[t] = 0;
             if (s->eigenvalue[0] > 0) o->scale = s->eigenvalue[0];
@@ -518,7 +309,7 @@ static spca_status move(joint_search_t *s, spca_int number)
     which = joint_below(s, held > 1 ? 5 : 4);
     copy_all(s, member(s, parent), o->V);
     for (spca_int t = 0; t < r && (which < 2 || o->constraint); t++) renew_image(s, t);
-    permute(s, r);
+    joint_permute(s, r);
     count = r > 2 ? 2 + joint_below(s, (r > 3 ? r / 2 + 1 : 3) - 2) : r;
     if (o->constraint) penalize(s, 1);
     if (which == 0)
@@ -530,7 +321,7 @@ static spca_status move(joint_search_t *s, spca_int number)
     else if (which == 3 && r > 1)
         rotate(s);
     else if (which == 4)
-        cross(s, member(s, (parent + 1 + joint_below(s, held - 1)) % held));
+        SPCA(joint_combine)(s, member(s, (parent + 1 + joint_below(s, held - 1)) % held));
     return SPCA_OK;
 }
 

@@ -12,7 +12,9 @@
 #include "real.h"
 
 #define JOINT_TIES 1e-10  /* share by which the first of equal scores is larger */
+#define JOINT_RISE 1e-9   /* of the quotient, for which a support changes */
 #define JOINT_SPAN 1e-9   /* of a squared norm outside of a span, below which nothing is */
+enum { JOINT_STEPS = 6 }; /* of conjugate directions on a support that is tried */
 enum { JOINT_TRIED = 8 }; /* exchanges whose value is computed */
 enum { JOINT_ORTHOGONAL = 1, JOINT_UNCORRELATED = 2 }; /* constraints */
 
@@ -64,6 +66,19 @@ void SPCA(joint_given)(joint_t *o, spca_int t);
  * `size`, at first.  thorough: variables exchanged, too. */
 double SPCA(joint_ascend)(joint_t *o, spca_int size, int thorough, spca_int *nnz, spca_int *index,
                           double *x);
+/* y += a x, both (n) */
+void SPCA(joint_add)(spca_int n, double a, const double *x, double *y);
+/* score = (N + rho QQ') x */
+void SPCA(joint_apply)(joint_t *o, double rho, spca_int nnz, const spca_int *index,
+                       const double *x);
+/* The best unit x on a support, of the signs that are given, near that of the largest quotient,
+ * which is returned; -1: none.  Ends sooner where it seems to stay below a level. */
+double SPCA(joint_fitted)(joint_t *o, spca_int n, const spca_int *index, int steps, double level,
+                          double *x);
+/* The best of the exchanges that are tried, of variables, or of units; the quotient after it, or as
+ * it was. */
+double SPCA(joint_exchanged)(joint_t *o, double value, spca_int size, spca_int *nnz,
+                             spca_int *index, double *x);
 /* Under a constraint: loadings near these that meet it, with the best values and exchanges to which
  * they ascend, and what they explain; -1: there are none near.  Given up where that stays behind
  * the bar. */
@@ -75,6 +90,19 @@ spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int
 static inline double joint_sign(const joint_t *o, spca_int i)
 {
     return o->of && o->of->signs && o->of->signs[i] < 0 ? -1 : 1;
+}
+static inline int joint_same(spca_int n, const spca_int *a, spca_int m, const spca_int *b)
+{
+    while (n == m && n > 0 && a[n - 1] == b[n - 1]) m = --n;
+    return n == 0 && m == 0;
+}
+static inline void joint_take(spca_int n, const spca_int *from, const double *y, spca_int *index,
+                              double *x)
+{
+    for (spca_int a = 0; a < n; a++) {
+        index[a] = from[a];
+        x[a] = y[a];
+    }
 }
 /* x'y over the nonzeros that both have. */
 double SPCA(joint_product)(const joint_t *o, const loadings_t *V, spca_int s, spca_int t);
@@ -118,6 +146,33 @@ static inline double joint_centered(joint_search_t *s)
     return joint_uniform(s) + joint_uniform(s) + joint_uniform(s) - 1.5;
 }
 
+/* The first n places of the order become a permutation. */
+static inline void joint_permute(joint_search_t *s, spca_int n)
+{
+    for (spca_int a = 0; a < n; a++) {
+        spca_int b = joint_below(s, a + 1);
+        s->order[a] = s->order[b];
+        s->order[b] = a;
+    }
+}
+
+/* Loading u of `to` becomes loading t of `from`. */
+static inline void joint_copy(const joint_t *o, const loadings_t *from, spca_int t, loadings_t *to,
+                              spca_int u)
+{
+    spca_int room = o->room;
+    to->nnz[u] = from->nnz[t];
+    for (spca_int a = 0; a < from->nnz[t]; a++) {
+        to->index[u * room + a] = from->index[t * room + a];
+        to->value[u * room + a] = from->value[t * room + a];
+    }
+}
+
+/* Where a sweep gained little, its step D goes on as far as that gains: the loadings before are in
+ * the last r places, with their images.  What is explained then. */
+double SPCA(joint_further)(joint_search_t *s, double explained);
+/* The best combination of the loadings, the first r of 2r of o.V, and of another member. */
+void SPCA(joint_combine)(joint_search_t *s, loadings_t other);
 /* Loading t becomes the largest entries of y (p), each to the digits of float, which the order of
  * additions does not reach; zeros alone: nothing. */
 void SPCA(joint_truncate)(joint_search_t *s, spca_int t, const double *y);

@@ -1,22 +1,17 @@
-/* joint_column.c - one sparse loading given others, by truncated power and exchanges.
+/* joint_column.c - one sparse loading given others, by truncated power, and exchanges
+ * (joint_exchange.c).
  *
  * For rho = x'Nx/x'Mx the matrix B = N + rho QQ' is semidefinite, so the unit vector y of so many
  * nonzeros that is nearest Bx has y'By >= x'Bx = rho x'x, that is y'Ny/y'My >= rho (Mackey 2008;
  * Yuan & Zhang 2013).  On its support the quotient is then raised by conjugate directions: the best
- * combination of x, its residual and the step before (Knyazev 2001, LOBPCG).
- *
- * With another variable i in the place of a, the quotient is at least that of the best combination
- * of e_i and of x without its entry a, the larger root of a quadratic. */
+ * combination of x, its residual and the step before (Knyazev 2001, LOBPCG). */
 #include "joint.h"
 
-#define RISE 1e-9 /* of the quotient, for which a support changes */
-#define NEAR 3e-2 /* share by which the value of an exchange may be above what two vectors tell */
 #define LEAST_RISE 1e-12 /* of a step that is worth another, at last */
 #define SMALL_RISE 1e-8  /* and before */
 #define AHEAD 3          /* times the rise of a step, that later ones may add */
 #define SIGNED_SPAN 1e-2 /* loadings of given signs explain ever more as they near each other */
-enum { CLIMBS = 8, STEPS = 6, LAST_STEPS = 30, SWAPS = 40 };
-enum { UNITS_TRIED = 16 }; /* exchanges of units */
+enum { CLIMBS = 8, LAST_STEPS = 30, SWAPS = 40 };
 
 static double dot(spca_int n, const double *x, const double *y)
 {
@@ -35,6 +30,11 @@ static double dot(spca_int n, const double *x, const double *y)
 VECTORIZED(add_multiple, (spca_int n, double a, const double *x, double *restrict y), (n, a, x, y))
 {
     for (spca_int i = 0; i < n; i++) y[i] += a * x[i];
+}
+
+void SPCA(joint_add)(spca_int n, double a, const double *x, double *y)
+{
+    add_multiple(n, a, x, y);
 }
 
 VECTORIZED(add_rows,
@@ -84,7 +84,7 @@ double SPCA(joint_product)(const joint_t *o, const loadings_t *V, spca_int s, sp
 static void orthogonalize(joint_t *o, spca_int t, spca_int *place)
 {
     spca_int p = o->p, r = o->r, m = o->m;
-    double *q = o->Q + m * p, *f = o->F + m * p, *l = o->L + m * r, left = 1;
+    double *q = o->Q + m * p, *f = o->F + m * p, *l = o->L + m * r, left = 1, inverse;
     for (spca_int b = 0; b < m; b++) {
         double *earlier = o->L + b * r;
         l[b] = SPCA(joint_product)(o, &o->V, t, place[b]);
@@ -94,17 +94,19 @@ static void orthogonalize(joint_t *o, spca_int t, spca_int *place)
     }
     if (left <= JOINT_SPAN) return;
     l[m] = sqrt(left);
-    for (spca_int i = 0; i < p; i++) q[i] = 0;
+    inverse = 1 / l[m];
+    for (spca_int i = 0; i < p; i++) q[i] = f[i] = 0;
     for (spca_int b = 0; b < o->V.nnz[t]; b++) {
         spca_int i = o->V.index[t * o->room + b];
-        q[i] = o->V.value[t * o->room + b] / l[m];
+        q[i] = o->V.value[t * o->room + b] * inverse;
         if (!o->inside[i]) o->used[o->n_used++] = i;
         o->inside[i] = 1;
     }
-    for (spca_int i = 0; i < p; i++) f[i] = o->image[t * p + i] / l[m];
+    add_multiple(p, inverse, o->image + t * p, f);
     for (spca_int b = 0; b < m; b++) {
         const double *earlier = o->Q + b * p;
-        double along = l[b] / l[m];
+        double along = l[b] * inverse;
+        if (along == 0) continue;
         for (spca_int a = 0; a < o->n_used; a++) q[o->used[a]] -= along * earlier[o->used[a]];
         add_multiple(p, -along, o->F + b * p, f);
     }
@@ -317,7 +319,8 @@ static double fitted_freely(joint_t *o, spca_int n, const spca_int *index, int s
             size += s.x[0][i] * s.x[0][i];
         }
         if (step >= steps || left <= 1e-18 * value * value * size) break;
-        if (step > 1 && value - before <= (steps > STEPS ? LEAST_RISE : SMALL_RISE) * value) break;
+        if (step > 1 && value - before <= (steps > JOINT_STEPS ? LEAST_RISE : SMALL_RISE) * value)
+            break;
         if (step > 1 && value + AHEAD * (value - before) < level) break;
         apply(&s, 1);
         count = step == 0 ? 2 : 3;
@@ -328,9 +331,9 @@ static double fitted_freely(joint_t *o, spca_int n, const spca_int *index, int s
     return value;
 }
 
-/* The same of the signs that are given: without the variables whose entries have wrong ones. */
-static double fitted(joint_t *o, spca_int n, const spca_int *index, int steps, double level,
-                     double *x)
+/* Without the variables whose entries have wrong signs. */
+double SPCA(joint_fitted)(joint_t *o, spca_int n, const spca_int *index, int steps, double level,
+                          double *x)
 {
     double value = fitted_freely(o, n, index, steps, level, x);
     spca_int left = n;
@@ -355,8 +358,7 @@ static double fitted(joint_t *o, spca_int n, const spca_int *index, int steps, d
     return value;
 }
 
-/* score = (N + rho QQ') x. */
-static void product(joint_t *o, double rho, spca_int nnz, const spca_int *index, const double *x)
+void SPCA(joint_apply)(joint_t *o, double rho, spca_int nnz, const spca_int *index, const double *x)
 {
     spca_int p = o->p;
     rho *= o->projected;
@@ -390,20 +392,6 @@ static int complete(joint_t *o, spca_int size, spca_int nnz, const spca_int *ind
     return 1;
 }
 
-static int same(spca_int n, const spca_int *a, const spca_int *b)
-{
-    while (n > 0 && a[n - 1] == b[n - 1]) n--;
-    return n == 0;
-}
-
-static void take(spca_int n, const spca_int *from, const double *y, spca_int *index, double *x)
-{
-    for (spca_int a = 0; a < n; a++) {
-        index[a] = from[a];
-        x[a] = y[a];
-    }
-}
-
 /* Truncated power from x of this quotient; the new one. */
 static double climb(joint_t *o, double value, int most, spca_int size, spca_int *nnz,
                     spca_int *index, double *x)
@@ -412,188 +400,16 @@ static double climb(joint_t *o, double value, int most, spca_int size, spca_int 
     for (int it = 0; it < most; it++) {
         double new;
         spca_int n;
-        product(o, fmax(value, 0), *nnz, index, x);
+        SPCA(joint_apply)(o, fmax(value, 0), *nnz, index, x);
         n = SPCA(joint_select)(o, size, o->score, o->trial, o->entry);
-        if (whole && *nnz == n && same(n, index, o->trial)) break;
-        new = fitted(o, n, o->trial, STEPS, value, o->entry);
-        if (new < 0 || (whole && !(new > value * (1 + RISE)))) break;
+        if (whole && joint_same(*nnz, index, n, o->trial)) break;
+        new = SPCA(joint_fitted)(o, n, o->trial, JOINT_STEPS, value, o->entry);
+        if (new < 0 || (whole && !(new > value * (1 + JOINT_RISE)))) break;
         value = new;
         whole = 1;
         *nnz = n;
-        take(n, o->trial, o->entry, index, x);
+        joint_take(n, o->trial, o->entry, index, x);
     }
-    return value;
-}
-
-typedef struct {
-    double rise;
-    spca_int leaving, entering;
-} exchange_t;
-
-/* What variables may raise the quotient by in the place of another: the larger root of
- * (d + rise mu)(D_i + rise m_i) = u_i^2, u = w - x_a K_a. */
-VECTORIZED(rises,
-           (spca_int p, double xa, double d, double mu, double value, const double *variance,
-            const double *left, const double *score, const double *K, double *restrict rise),
-           (p, xa, d, mu, value, variance, left, score, K, rise))
-{
-    for (spca_int i = 0; i < p; i++) {
-        double m = left[i], D = value * m - variance[i], u = score[i] - xa * K[i];
-        double b = d * m + D * mu, a = 2 * mu * m, under = b * b - 2 * a * (d * D - u * u);
-        rise[i] = (sqrt(under > 0 ? under : 0) - b) / (a > 1e-12 ? a : 1e-12);
-    }
-}
-
-/* Row K_i = A_i - sum_q Q_qi F_q + (F_qi - value Q_qi) Q_q of N - value M outside of i. */
-static void row_of(joint_t *o, spca_int i, double value)
-{
-    spca_int p = o->p, one = i;
-    double unit = 1;
-    add_rows(p, o->A, 1, &one, &unit, o->row);
-    for (spca_int a = 0; a < o->m; a++) {
-        const double *q = o->Q + a * p, *f = o->F + a * p;
-        for (spca_int c = 0; c < o->n_used; c++)
-            o->row[o->used[c]] += (o->projected * value * q[i] - f[i]) * q[o->used[c]];
-        if (q[i] != 0) add_multiple(p, -q[i], f, o->row);
-    }
-}
-
-/* The most promising exchanges, by decreasing rise. */
-static int promising(joint_t *o, double value, spca_int n, const spca_int *index, const double *x,
-                     exchange_t *best)
-{
-    spca_int p = o->p;
-    int count = 0;
-    product(o, value, n, index, x);
-    for (spca_int i = 0; i < p; i++) o->inside[i] = o->left[i] <= JOINT_SPAN * 10;
-    for (spca_int a = 0; a < n; a++) o->inside[index[a]] = 1;
-    for (spca_int a = 0; a < n; a++) {
-        spca_int i = index[a];
-        double m = o->left[i], own = value * m - o->variance[i], Mx = x[a], norm = 1, d, mu, bar;
-        for (spca_int b = 0; b < o->m; b++) {
-            double along = 0;
-            for (spca_int c = 0; c < n; c++) along += o->Q[b * p + index[c]] * x[c];
-            norm -= o->projected * along * along;
-            Mx -= o->projected * along * o->Q[b * p + i];
-        }
-        d = 2 * x[a] * (o->score[i] - value * x[a]) + x[a] * x[a] * own;
-        mu = norm - 2 * x[a] * Mx + x[a] * x[a] * m;
-        if (!(mu > JOINT_SPAN * 10) || !(d > 0)) continue;
-        row_of(o, i, value);
-        rises(p, x[a], d, mu, value, o->variance, o->left, o->score, o->row, o->gain);
-        bar = count < JOINT_TRIED ? -NEAR * value : best[count - 1].rise;
-        for (spca_int j = 0; j < p; j++) {
-            int b;
-            if (!(o->gain[j] > bar) || o->inside[j]) continue;
-            b = count < JOINT_TRIED ? count++ : JOINT_TRIED - 1;
-            for (; b > 0 && best[b - 1].rise < o->gain[j]; b--) best[b] = best[b - 1];
-            best[b].rise = o->gain[j];
-            best[b].leaving = a;
-            best[b].entering = j;
-            if (count == JOINT_TRIED) bar = best[JOINT_TRIED - 1].rise + JOINT_TIES * value;
-        }
-    }
-    o->spent += (double)(n * p * (12 + o->m / 2));
-    return count;
-}
-
-/* Units that may take the place of others, those first of large products for those of small norms.
- */
-static int promising_units(joint_t *o, double value, spca_int size, spca_int n,
-                           const spca_int *index, const double *x, exchange_t *best)
-{
-    const spca_supports *of = o->of;
-    double *own = o->unit_work; /* (units) */
-    spca_int room = size;
-    int count = 0;
-    product(o, value, n, index, x);
-    for (spca_int u = 0; u < of->units; u++) o->kept[u] = of->included[u], o->norm[u] = own[u] = 0;
-    for (spca_int a = 0; a < n; a++) {
-        o->kept[of->unit[index[a]]] = 1;
-        own[of->unit[index[a]]] += x[a] * x[a];
-    }
-    spca_project_units(of, o->score);
-    for (spca_int i = 0; i < o->p; i++) o->norm[of->unit[i]] += o->score[i] * o->score[i];
-    for (spca_int u = 0; u < of->units; u++) room -= o->kept[u] ? of->size[u] : 0;
-    for (spca_int u = 0; u < of->units; u++)
-        for (spca_int v = 0; o->kept[u] && !of->included[u] && v < of->units; v++) {
-            double rise = o->norm[v] / (own[u] + JOINT_TIES);
-            int b;
-            if (o->kept[v] || !of->allowed[v] || of->size[v] > room + of->size[u]) continue;
-            if (count == UNITS_TRIED && !(rise > best[count - 1].rise * (1 + JOINT_TIES))) continue;
-            b = count < UNITS_TRIED ? count++ : UNITS_TRIED - 1;
-            for (; b > 0 && best[b - 1].rise * (1 + JOINT_TIES) < rise; b--) best[b] = best[b - 1];
-            best[b] = (exchange_t){rise, u, v};
-        }
-    return count;
-}
-
-/* The best of the exchanges of units that are tried; the quotient after it, or as it was. */
-static double exchanged_units(joint_t *o, double value, spca_int size, spca_int *nnz,
-                              spca_int *index, double *x)
-{
-    exchange_t tried[UNITS_TRIED];
-    const spca_supports *of = o->of;
-    spca_int *best = o->trial + o->room, found = 0;
-    double *entries = o->entry + o->room, most = value * (1 + RISE * 100);
-    int count = promising_units(o, value, size, *nnz, index, x, tried);
-    for (int b = 0; b < count; b++) {
-        double new;
-        spca_int n = 0;
-        for (spca_int i = 0, a = 0; i < o->p; i++) {
-            spca_int u = of->unit[i];
-            int in = a < *nnz && index[a] == i;
-            if (u == tried[b].entering || (in && u != tried[b].leaving)) {
-                o->entry[n] = in ? x[a] : 0;
-                o->trial[n++] = i;
-            }
-            a += in;
-        }
-        if (n > o->room) continue;
-        new = fitted(o, n, o->trial, STEPS, most, o->entry);
-        if (!(new > most)) continue;
-        most = new * (1 + JOINT_TIES);
-        value = new;
-        found = n;
-        take(n, o->trial, o->entry, best, entries);
-    }
-    if (found > 0) {
-        take(found, best, entries, index, x);
-        *nnz = found;
-    }
-    return value;
-}
-
-/* The best of the exchanges that are tried; the quotient after it, or as it was. */
-static double exchanged(joint_t *o, double value, spca_int n, spca_int *index, double *x)
-{
-    exchange_t tried[JOINT_TRIED];
-    spca_int *best = o->trial + n;
-    double *entries = o->entry + n, most = value * (1 + RISE * 100);
-    int count = promising(o, value, n, index, x, tried), found = 0;
-    for (int b = 0; b < count; b++) {
-        double new;
-        spca_int a = tried[b].leaving, j = tried[b].entering;
-        if (found && value + tried[b].rise < most * 0.99) break;
-        take(n, index, x, o->trial, o->entry);
-        for (; a > 0 && o->trial[a - 1] > j; a--) {
-            o->trial[a] = o->trial[a - 1];
-            o->entry[a] = o->entry[a - 1];
-        }
-        for (; a < n - 1 && o->trial[a + 1] < j; a++) {
-            o->trial[a] = o->trial[a + 1];
-            o->entry[a] = o->entry[a + 1];
-        }
-        o->trial[a] = j;
-        o->entry[a] = 0;
-        new = fitted(o, n, o->trial, STEPS, most, o->entry);
-        if (!(new > most)) continue;
-        most = new * (1 + JOINT_TIES);
-        value = new;
-        found = 1;
-        take(n, o->trial, o->entry, best, entries);
-    }
-    if (found) take(n, best, entries, index, x);
     return value;
 }
 
@@ -609,23 +425,22 @@ static double completed(joint_t *o, spca_int size, spca_int *nnz, spca_int *inde
     for (spca_int a = 0; a < n; a++) square += o->entry[a] * o->entry[a];
     *nnz = square > 0 ? n : 0;
     if (*nnz == 0) return -1;
-    take(n, o->trial, o->entry, index, x);
-    return fitted(o, n, index, STEPS, 0, x);
+    joint_take(n, o->trial, o->entry, index, x);
+    return SPCA(joint_fitted)(o, n, index, JOINT_STEPS, 0, x);
 }
 
 double SPCA(joint_ascend)(joint_t *o, spca_int size, int thorough, spca_int *nnz, spca_int *index,
                           double *x)
 {
-    double value = fitted(o, *nnz, index, thorough ? LAST_STEPS : STEPS, 0, x);
+    double value = SPCA(joint_fitted)(o, *nnz, index, thorough ? LAST_STEPS : JOINT_STEPS, 0, x);
     value = climb(o, value, CLIMBS, size, nnz, index, x);
     if (o->of && !complete(o, size, *nnz, index)) value = completed(o, size, nnz, index, x);
     thorough &= size < o->p;
     for (int swap = 0; thorough && value > 0 && swap < SWAPS; swap++) {
         double before = value;
         if (!complete(o, size, *nnz, index)) break;
-        value = o->of ? exchanged_units(o, value, size, nnz, index, x)
-                      : exchanged(o, value, *nnz, index, x);
-        if (!(value > before * (1 + RISE))) break;
+        value = SPCA(joint_exchanged)(o, value, size, nnz, index, x);
+        if (!(value > before * (1 + JOINT_RISE))) break;
         value = climb(o, value, 3, size, nnz, index, x);
     }
     return value;

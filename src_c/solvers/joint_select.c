@@ -23,14 +23,11 @@ static spca_int select_units(joint_t *o, spca_int size, const double *y, spca_in
     return found;
 }
 
-spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x)
+/* The k-th largest of n scores, the k largest first then. */
+static double reorder(double *w, spca_int n, spca_int k)
 {
-    spca_int p = o->p, low = 0, high = p - 1, found = 0;
-    double *w = o->row, level;
-    if (o->of) return select_units(o, size, y, index, x);
-    for (spca_int i = 0; i < p; i++)
-        o->gain[i] = w[i] = fabs(y[i]) * (1 - JOINT_TIES * (double)i / (double)p);
-    while (low < high) { /* the size-th largest comes to its place */
+    spca_int low = 0, high = n - 1;
+    while (low < high) {
         double pivot = w[low + (high - low) / 2];
         spca_int a = low, b = high;
         while (a <= b) {
@@ -42,16 +39,32 @@ spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int
                 w[b--] = swap;
             }
         }
-        if (size - 1 <= b)
+        if (k - 1 <= b)
             high = b;
-        else if (size - 1 >= a)
+        else if (k - 1 >= a)
             low = a;
         else
             break;
     }
-    level = w[size - 1];
-    for (spca_int i = 0, above = 0; i < p; i++) above += o->gain[i] > level, w[0] = (double)above;
-    for (spca_int i = 0, equal = size - (spca_int)w[0]; i < p && found < size; i++) {
+    return w[k - 1];
+}
+
+spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x)
+{
+    spca_int p = o->p, n = 0, found = 0, equal = size;
+    double *w = o->row, level = -1, tie = JOINT_TIES / (double)p;
+    if (o->of) return select_units(o, size, y, index, x);
+    for (spca_int i = 0; i < p; i++) {
+        double score = o->gain[i] = fabs(y[i]) * (1 - tie * (double)i);
+        if (!(score > level)) continue;
+        w[n++] = score;
+        if (n < 2 * size) continue;
+        level = reorder(w, n, size);
+        n = size;
+    }
+    level = reorder(w, n, size);
+    for (spca_int a = 0; a < size; a++) equal -= w[a] > level;
+    for (spca_int i = 0; i < p && found < size; i++) {
         if (!(o->gain[i] > level) && (o->gain[i] < level || equal-- <= 0)) continue;
         x[found] = y[i];
         index[found++] = i;

@@ -10,16 +10,12 @@ from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
-from oracles import data_arrays
-from processes import output_of
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
-import spcacore
 from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans, sparse_kmeans_gap
 from spcacore.clustering import columns as memory
 from spcacore.clustering.kmeans import lloyd
-from spcacore.clustering.kmeans_blocks import Assigned, BlockColumns
 
 KMeans = optional("sklearn.cluster", "KMeans")
 adjusted_rand_score = optional("sklearn.metrics", "adjusted_rand_score")
@@ -101,15 +97,6 @@ def test_explicit_matrix_of_all_pairs(metric, seed):
 
 
 @BOTH
-def test_the_paper_iteration_step_by_step(metric):
-    """Where both starts end at one point, that is the point of the explicit alternation."""
-    X, _ = planted(0, 1.5, n=30, p=40, k=8)
-    for c in (1.5, 3.0, 5.0):
-        w = alternated(all_pairs(X, metric), c)
-        np.testing.assert_allclose(sparse_dissimilarity(X, c, metric, tol=1e-9).weights, w, atol=1e-7)
-
-
-@BOTH
 def test_weights_are_the_best_for_their_dissimilarity(metric):
     for seed in range(5):
         X, c = random_data(seed)
@@ -148,19 +135,6 @@ def test_pdist_with_the_weights(metric, bound):
 
 
 @BOTH
-def test_equal_samples_and_constant_variables(metric):
-    X, _ = planted(4, 1.0, n=24, p=60)
-    X = np.column_stack([X, np.full(24, 0.1), np.full(24, 1e300)])
-    X[5] = X[17]
-    for bound in (3.0, 7.0):
-        result = sparse_dissimilarity(X, bound, metric)
-        assert (result.weights[60:] == 0).all()
-        distances = squareform(result.dissimilarity)
-        assert distances[5, 17] == 0
-        assert np.count_nonzero(result.dissimilarity) == 24 * 23 // 2 - 1
-
-
-@BOTH
 def test_planted_variables(metric):
     """Three clusters of 20, 50 of 500 variables shifted by 0.7 to 1.5."""
     name = "sqeuclidean" if metric == "sqeuclidean" else "cityblock"
@@ -178,44 +152,6 @@ def test_planted_variables(metric):
     assert sparse[1] > 0.9
     assert dense[1] < 0.7
     assert sparse[2] > 0.98
-
-
-def test_leukemia():
-    """Ten genes tell the two leukemias apart where 3571 do not."""
-    file = data_arrays("golub_leukemia.npz")
-    X = np.clip(file["X"], 100, 16000).astype(float)
-    varied = (X.max(axis=0) > 5 * X.min(axis=0)) & (np.ptp(X, axis=0) > 500)
-    X = np.log10(X[:, varied])
-    for bound, few in ((2.64, 10), (4.0, 35), (10.0, 250)):
-        result = sparse_dissimilarity(X, bound)
-        assert result.cardinality <= few
-        assert adjusted_rand_score(file["labels"], cut(result.dissimilarity, 2)) > 0.75
-    assert adjusted_rand_score(file["labels"], cut(pdist(X, "sqeuclidean"), 2)) < 0.05
-
-
-MEMORY = """
-import numpy as np, spcacore
-
-def status(field):
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
-
-rng = np.random.default_rng(0)
-spcacore.sparse_dissimilarity(rng.standard_normal((40, 50)), 3.0, {metric!r})
-X = rng.standard_normal((500, 20000), np.float32)
-base = status("VmRSS")
-with open("/proc/self/clear_refs", "w") as reset:
-    reset.write("5")
-spcacore.sparse_dissimilarity(X, 100.0, {metric!r}, max_iter=2, tol=1)
-print(status("VmHWM") - base)
-"""
-
-
-@pytest.mark.slow
-@BOTH
-def test_memory(metric, tmp_path):
-    """The differences of all pairs would take 10 GB."""
-    assert int(output_of(MEMORY.format(metric=metric), cwd=tmp_path, timeout=600)) < 100e6
 
 
 # ---- K-means ----------------------------------------------------------------------------------------
@@ -256,7 +192,7 @@ def test_kmeans_optimum_of_either_half(seed, n_clusters):
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, np.float32])
 def test_kmeans_of_all_partitions(form, weighted):
     """No partition, each with its best weights, does better. A row of weight 0 just has a label."""
-    reached, tried = 0, examples(32)
+    reached, tried = 0, examples(16)
     for seed in range(tried):
         rng = np.random.default_rng(seed)
         X, bound = rng.standard_normal((8, 6)) * 2.0 ** rng.integers(-1, 2, 6), rng.uniform(1, 2)
@@ -306,37 +242,12 @@ def test_a_point_moves_where_that_gains_more_than_rounding(gain, moves):
     assert double == pytest.approx(2 * value, rel=1e-12)
 
 
-def test_kmeans_weights_by_a_convex_solver():
-    X, _ = planted(0, 1.0, n=30, p=40, k=8)
-    result = sparse_kmeans(X, 3, 2.5)
-    expected = best_weights(sums_between(X, result.labels), 2.5)
-    assert result.objective == pytest.approx(expected, rel=1e-6)
-
-
-def test_kmeans_finds_planted_variables():
-    for shift, rand, area in ((0.7, 0.6, 0.93), (1.0, 0.9, 0.95), (1.5, 1.0, 0.95)):
-        found = [(*planted(seed, shift), seed) for seed in range(4)]
-        results = [sparse_kmeans(X, 3, 6) for X, _, _ in found]
-        rands = [adjusted_rand_score(y, r.labels) for (_, y, _), r in zip(found, results, strict=True)]
-        areas = [roc_auc_score(np.arange(500) < 50, r.weights) for r in results]
-        assert np.mean(rands) >= rand
-        assert np.mean(areas) >= area
-
-
 def test_kmeans_more_clusters_than_distinct_samples():
     X = np.repeat([[0.0, 1.0], [5.0, 2.0]], 4, axis=0)
     for n_clusters in (2, 3, 5, 8):
         result = sparse_kmeans(X, n_clusters, 1.2)
         assert np.bincount(result.labels, minlength=n_clusters).all()
         assert result.objective == pytest.approx(sparse_kmeans(X, 2, 1.2).objective)
-
-
-def test_kmeans_invariance():
-    X, _ = planted(5, 1.0, n=36, p=120, k=20)
-    for data in (X, X.astype(np.float32)):
-        base = sparse_kmeans(data, 3, 4)
-        np.testing.assert_array_equal(sparse_kmeans(data + 64, 3, 4).labels, base.labels)
-    assert "of 120 variables" in repr(base)
 
 
 # ---- the gap statistic ------------------------------------------------------------------------------
@@ -381,18 +292,6 @@ def test_gap_is_the_same_from_any_number_of_threads(way):
     assert (curve().permuted == curve().permuted).all()
 
 
-def test_gap_of_noise_is_near_zero_and_of_clusters_is_not():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((30, 80))
-    for noise in (sparse_dissimilarity_gap(X, [2, 4, 8]), sparse_kmeans_gap(X, 2, [2, 4, 8], n_init=5)):
-        assert (np.abs(noise.gap) < 4 * noise.deviation).all()
-    X[15:, :8] += 2
-    kmeans = sparse_kmeans_gap(X, 2, [2, 4, 8], n_init=5)
-    assert kmeans.gap.max() > 3 * kmeans.deviation.max()
-    fit = sparse_kmeans(X, 2, kmeans.smallest_l1_bound)
-    assert set(fit.selected[:8]) == set(range(8))
-
-
 def test_default_bounds_stay_in_range():
     for p in (1, 2, 3, 40):
         X = np.random.default_rng(0).standard_normal((6, p))
@@ -423,53 +322,6 @@ def test_not_converged():
     assert "not converged" in repr(result)
     with pytest.warns(RuntimeWarning, match="not converged in 1 iteration$"):
         sparse_kmeans(planted(0, 0.7)[0], 3, 6, max_iter=1)
-
-
-def test_passes_of_blocks():
-    """All starts share a pass for each step; a single block is read once, into memory."""
-    X = np.random.default_rng(0).standard_normal((60, 30))
-    X[:20, :5] += 3
-    X[20:40, 5:9] += 3
-    expected = sparse_kmeans(X, 3, 2.0, n_init=8)
-    several, single = spcacore.row_blocks(X, block_bytes=X.nbytes // 4), spcacore.row_blocks(X)
-    for blocks in (several, single):
-        found = sparse_kmeans(blocks, 3, 2.0, n_init=8)
-        assert np.array_equal(found.labels, expected.labels)
-        np.testing.assert_allclose(found.weights, expected.weights, atol=1e-12)
-    assert single.passes == 1
-    alone = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
-    sparse_kmeans(alone, 3, 2.0, n_init=1)
-    assert several.passes < 2.5 * alone.passes
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_step_of_blocks_is_one_pass(seed):
-    """Noise, where many single points move: the steps, the first sums and the last labels."""
-    X = np.random.default_rng(seed).standard_normal((150, 12))
-    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
-    columns = BlockColumns(blocks)
-    asked = []
-
-    def counted(search):
-        answer = None
-        try:
-            while True:
-                query = search.send(answer)
-                asked.append(query[0])
-                answer = yield query
-        except StopIteration as end:
-            return end.value
-
-    before = blocks.passes
-    points = (X - X.mean(axis=0)) * columns.unit
-    begin = Assigned(np.ones(12), points[:6], {}, np.zeros(6, np.uint64))
-    ((partition, value),) = columns.run_searches([(np.ones(12), counted(lloyd(columns, begin, 6)))])
-    labels = columns.labels(partition)
-    assert blocks.passes - before == asked.count("nearest") + 2
-    assert "rows" in asked
-    assert value == pytest.approx(sums_between(points, labels).sum(), rel=1e-9)
-    within = np.square(points).sum() - value
-    assert within <= KMeans(6, init=points[:6], n_init=1).fit(points).inertia_ * 1.05
 
 
 @pytest.mark.parametrize("p", [4, 40])

@@ -113,35 +113,10 @@ def test_sparse_input_equals_dense_input(E, options):
         assert_allclose(sparse.score_samples(M), dense.score_samples(new.toarray()), rtol=away)
 
 
-@pytest.mark.parametrize("form", ["csr", "csc"])
-@pytest.mark.parametrize("E", [SparsePCA, SPCA, SCA, PPCA])
-def test_entries_stored_twice_are_summed(E, form):
-    S = counts()
-    twice = S.copy()
-    twice.indices, twice.data, twice.indptr = np.repeat(S.indices, 2), np.repeat(S.data, 2), 2 * S.indptr
-    twice = twice.asformat(form)
-    model = E(1, **({"cardinality": 2} if E in (SparsePCA, SPCA) else {})).fit(twice)
-    nonzeros = twice.nnz
-    assert_allclose(model.score_samples(twice), model.score_samples(2 * S.toarray()), rtol=1e-10)
-    assert twice.nnz == nonzeros
-
-
 @pytest.mark.parametrize("E", [SparsePCA, SPCA, SCA, PPCA])
 def test_a_row_far_away_has_no_density(E):
     X = make_spiked(60, 20, cardinality=4, variances=(9, 4), rng=0)[0]
     assert E().fit(X).score(X[:1] * 1e200) == -np.inf
-
-
-@pytest.mark.slow
-def test_held_out_likelihood_is_largest_at_the_planted_cardinality():
-    grid = {"cardinality": [2, 5, 8, 10, 12, 20, 40, 100]}
-    for E in (SparsePCA, SPCA):
-        X = make_spiked(100, 100, cardinality=10, variances=(20, 10), rng=0)[0]
-        search = GridSearchCV(E(), grid, cv=4).fit(X)
-        assert search.best_params_ == {"cardinality": 10}
-        scores = search.cv_results_["mean_test_score"].tolist()
-        assert scores[3] > max(scores[:3]) + 0.5
-        assert scores[3:] == sorted(scores[3:], reverse=True)
 
 
 def test_held_out_likelihood_finds_the_number_of_components():
@@ -149,14 +124,6 @@ def test_held_out_likelihood_finds_the_number_of_components():
     for model in (SparsePCA(cardinality=8), PPCA()):
         search = GridSearchCV(model, {"n_components": [1, 2, 3, 4, 6]}).fit(X)
         assert search.best_params_ == {"n_components": 3}
-
-
-@pytest.mark.parametrize("size", [1e-140, 1e-3, 1e140])
-def test_the_size_of_the_data_shifts_the_likelihood(size):
-    X = make_spiked(60, 20, cardinality=4, variances=(9, 4), rng=0)[0]
-    for E in (SparsePCA, SPCA, SCA):
-        plain, scaled = E().fit(X), E().fit(X * size)
-        assert_allclose(scaled.score_samples(X * size), plain.score_samples(X) - 20 * np.log(size), rtol=1e-8)
 
 
 @pytest.mark.parametrize("size", [1e-170, 1e170])

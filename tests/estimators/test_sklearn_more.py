@@ -2,14 +2,10 @@
 
 import copy
 
-import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from calls import pca
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from in_turn import examples
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import cdist, pdist
 
@@ -18,23 +14,19 @@ from spcacore.datasets import make_spiked
 
 pytest.importorskip("sklearn", reason="needs scikit-learn")
 import sklearn
-from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from spcacore.sklearn import (
     PPCA,
     SCA,
     SPCA,
     KernelPCA,
-    SparseCCA,
     SparseHierarchical,
     SparseKMeans,
-    SparseLDA,
     SparsePCA,
     StabilitySelector,
     StructuredPCA,
@@ -49,30 +41,6 @@ def X():
 
 
 # ---- batches ----------------------------------------------------------------------------------------
-
-
-@settings(max_examples=examples(30), deadline=None)
-@given(st.data())
-def test_batches_of_any_size_and_order_give_the_fit_of_all_rows(X, data):
-    order = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(len(X))
-    cuts = sorted(data.draw(st.sets(st.integers(1, len(X) - 1), max_size=5)))
-    shift = data.draw(st.sampled_from([0.0, 1e6]))
-    options = {
-        "cardinality": 4, "scale": data.draw(st.booleans()),
-        "center": data.draw(st.sampled_from([True, False]) if shift == 0 else st.just(True)),
-    }  # fmt: skip
-    sparse = shift == 0 and data.draw(st.booleans())
-    model, Y = SparsePCA(2, **flat.recorded("SparsePCA", options)), X + shift
-    for rows in np.split(order, cuts):
-        assert model.partial_fit(sp.csr_array(Y[rows]) if sparse else Y[rows]) is model
-    whole = SparsePCA(2, **flat.recorded("SparsePCA", options)).fit(Y)
-    for name in ("components_", "explained_variance_", "explained_variance_ratio_", "noise_variance_"):
-        np.testing.assert_allclose(getattr(model, name), getattr(whole, name), rtol=1e-7, atol=1e-7)
-    np.testing.assert_allclose(model.transform(Y), whole.transform(Y), atol=1e-6)
-    np.testing.assert_allclose(model.score(Y), whole.score(Y), rtol=1e-6)
-    np.testing.assert_allclose(model.inverse_transform(model.transform(Y)),
-                               whole.inverse_transform(whole.transform(Y)), rtol=1e-7, atol=1e-6)  # fmt: skip
-    assert model.n_samples_seen_ == len(X)
 
 
 IN_BATCHES = [
@@ -179,9 +147,6 @@ def test_what_is_refused_leaves_the_estimator(X):
     for about, words in ((np.arange(5.0), "center has 5 entries"), ([np.nan] * 12, "center")):
         with pytest.raises(ValueError, match=words):
             SparsePCA(2, cardinality=4, center=about).partial_fit(X)
-    for penalty in ("much", True, ["a", 1]):
-        with pytest.raises(TypeError, match="penalty"):
-            SPCA(2, penalty=penalty).partial_fit(X)
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         model.partial_fit(X, sample_weight=-np.ones(60))
     np.testing.assert_array_equal(model.components_, before["components_"])
@@ -250,15 +215,6 @@ def test_callbacks_are_torn_down_after_errors(X):
     assert recorder.heard[-1] == "teardown"
 
 
-@CALLBACKS
-def test_the_progress_bar_of_scikit_learn(X, capsys):
-    pytest.importorskip("rich", reason="needs rich")
-    from sklearn.callback import ProgressBar
-
-    SparsePCA(3, cardinality=4).set_callbacks(ProgressBar()).fit(X)
-    assert "SparsePCA" in capsys.readouterr().out
-
-
 def test_weights_are_routed_through_a_pipeline(X):
     weight = np.random.default_rng(2).integers(0, 3, len(X))
     with sklearn.config_context(enable_metadata_routing=True):
@@ -266,21 +222,6 @@ def test_weights_are_routed_through_a_pipeline(X):
         search = GridSearchCV(model, {"cardinality": [4]}, cv=3).fit(X, sample_weight=weight)
     expected = spcacore.sparse_pca(np.repeat(X, weight, axis=0), 2, cardinality=4).loadings
     np.testing.assert_allclose(search.best_estimator_.components_, expected.T, atol=1e-9)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_weights_of_two_sided_estimators_repeat_rows(X, sparse):
-    rng = np.random.default_rng(3)
-    weight = rng.integers(0, 3, len(X))
-    y, Y = rng.integers(0, 2, len(X)), rng.standard_normal((len(X), 4)) + X[:, :4]
-    for model, other in ((SparseLDA(1, cardinality=3), y), (SparseCCA(2, l1_bound=1.5), Y)):
-        rows = sp.csr_array(X) if sparse else X
-        ours = clone(model).fit(rows, other, sample_weight=weight.tolist())
-        theirs = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(other, weight, axis=0))
-        np.testing.assert_allclose(ours.components_, theirs.components_, atol=1e-8)
-        np.testing.assert_allclose(ours.transform(X), theirs.transform(X), atol=1e-8)
-        np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-8)
-        assert abs(ours.components_ - clone(model).fit(X, other).components_).max() > 1e-3
 
 
 # ---- kernels ----------------------------------------------------------------------------------------
@@ -371,16 +312,6 @@ def test_trees_of_scipy(clusters, method):
     expected = fcluster(tree, 3, "maxclust")
     assert adjusted_rand_score(model.labels_, expected) == 1
     assert model.labels_[0] == 0
-
-
-def test_in_a_pipeline_with_names(clusters):
-    pandas = pytest.importorskip("pandas", reason="needs pandas")
-    frame = pandas.DataFrame(clusters[0], columns=[f"v{j}" for j in range(50)])
-    model = make_pipeline(StandardScaler().set_output(transform="pandas"), SparseKMeans(3, l1_bound=2)).fit(
-        frame
-    )
-    assert model[-1].feature_names_in_.tolist() == list(frame.columns)
-    assert model[-1].result_.names == tuple(frame.columns)
 
 
 @pytest.mark.parametrize(

@@ -134,33 +134,6 @@ def test_a_total_is_divided_as_well_as_is_allowed(known, total):
         )
 
 
-@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 3), marks=pytest.mark.slow)], ids=str)
-def test_a_total_of_loadings_of_given_signs(seeds):
-    for seed in seeds:
-        A = random_covariance(seed)
-        x = sparse_pca(
-            A, 2, kind="covariance", cardinality=spcacore.Total(6), choice=spcacore.Choice(signs=SIGNS)
-        )
-        even = sparse_pca(A, 2, cardinality=3, kind="covariance", choice=spcacore.Choice(signs=SIGNS))
-        assert (x.loadings * SIGNS[:, None] >= 0).all()
-        assert x.cardinality.sum() <= 6
-        assert x.explained_variance.sum() >= even.explained_variance.sum() * (1 - 1e-9)
-
-
-def test_planted_groups_are_found_in_data():
-    rng, groups = np.random.default_rng(0), np.repeat(np.arange(40), 3)
-    X = rng.standard_normal((60, 120))
-    for t, sets in enumerate(([2, 7], [11, 30])):
-        X[:, np.isin(groups, sets)] += (3 - t) * rng.standard_normal((60, 1))
-    for options in (
-        {"support": "common", "cardinality": 4},
-        {"support": "disjoint", "cardinality": 2},
-        {"total_cardinality": 4},
-    ):
-        x = flat.sparse_pca(X, 2, groups=groups, **options)
-        assert set(groups[x.loadings.any(axis=1)]) == {2, 7, 11, 30}
-
-
 def test_many_variables_are_refused_before_any_work(monkeypatch):
     monkeypatch.setattr("spcacore.models.across.ACROSS_ORDER", 5)
     with pytest.raises(ValueError, match="groups with supports chosen together is for at most 5 variables"):

@@ -82,17 +82,6 @@ def test_a_matrix_in_a_file(tmp_path, X, masked):
     assert_allclose(backed.varm["SPCs"][: len(expected)], expected, atol=1e-10)
 
 
-def test_it_can_be_saved(tmp_path, X):
-    adata = made(sp.csr_matrix(X, dtype=np.float32))
-    annotated.sparse_pca(adata, 2)
-    adata.write_h5ad(tmp_path / "x.h5ad")
-    again = anndata.read_h5ad(tmp_path / "x.h5ad")
-    assert_array_equal(again.varm["SPCs"], adata.varm["SPCs"])
-    assert again.varm["SPCs"].dtype == np.float32
-    assert again.uns["spca"]["params"]["cardinality"] == 30
-    assert again.uns["spca"]["variables"].equals(adata.uns["spca"]["variables"])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("masked", [False, True])
 def test_scanpy_finds_neighbors_and_pca_is_the_same_with_all_genes(X, masked):
@@ -143,16 +132,6 @@ def test_bad_arguments_leave_the_data(X, options, error, words):
     assert not list(adata.uns)
     with pytest.raises(TypeError, match="must be an AnnData"):
         annotated.sparse_pca(X, 2)
-
-
-def test_a_mask_with_labels(X):
-    adata = made(X)
-    adata.var["few"] = np.arange(30) % 3 > 0
-    expected = annotated.sparse_pca(adata, 1, cardinality=3, mask_var="few", copy=True).varm["SPCs"]
-    annotated.sparse_pca(adata, 1, cardinality=3, mask_var=adata.var["few"].iloc[::-1])
-    assert_array_equal(adata.varm["SPCs"], expected)
-    with pytest.raises(ValueError, match=r"mask_var must have the labels .* without 'g29'"):
-        annotated.sparse_pca(adata, 1, mask_var=adata.var["few"].iloc[:-1])
 
 
 def test_words_for_annotated_data(X, tmp_path):

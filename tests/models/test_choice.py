@@ -176,27 +176,6 @@ def test_greedy_tries_the_most_promising_of_many():
     assert_allclose(x.explained_variance[0], 2, rtol=1e-9)
 
 
-def test_greedy_by_units_can_be_ended(monkeypatch):
-    monkeypatch.setattr("spcacore.solvers.solution.CALLBACK_SECONDS", 0)
-    told = []
-
-    def stop(progress):
-        told.append(progress.n_iter)
-        if len(told) == 2:
-            raise StopIteration
-
-    x = sparse_pca(
-        covariance(99),
-        2,
-        cardinality=4,
-        method="greedy",
-        kind="covariance",
-        callback=stop,
-        choice=spcacore.Choice(groups=LABELS),
-    )
-    assert (told, x.n_components) == ([1, 2], 0)
-
-
 # ---- excluded: as if they were not there
 
 
@@ -213,32 +192,6 @@ def test_excluding_is_leaving_out(method, kind):
     assert not ours.loadings[[0, 4]].any()
     assert_allclose(ours.explained_variance, theirs.explained_variance)
     assert_allclose(ours.total_variance, theirs.total_variance)
-
-
-@pytest.mark.parametrize("options", [{"scale": True}, {"center": False}, {"scale": np.arange(1.0, P + 1)}])
-def test_excluding_beside_every_treatment(options):
-    X = data(5) + 2
-    X[:, 0] *= 100
-    fewer = {n: v[1:] if isinstance(v, np.ndarray) else v for n, v in options.items()}
-    ours = flat.sparse_pca(X, 2, cardinality=3, exclude=[0], **options)
-    theirs = flat.sparse_pca(X[:, 1:], 2, cardinality=3, **fewer)
-    assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
-
-
-def test_excluding_from_data_with_missing_entries():
-    X = np.where(np.eye(30, P) == 1, np.nan, data(1))
-    ours, theirs = (
-        sparse_pca(X, 2, cardinality=3, choice=spcacore.Choice(exclude=[0])),
-        sparse_pca(X[:, 1:], 2, cardinality=3),
-    )
-    assert_allclose(ours.loadings[1:], theirs.loadings, atol=1e-12)
-
-
-def test_no_step_is_made_and_yet_nothing_excluded_is_left():
-    begin = {"start": np.arange(1.0, P + 1), "max_iter": 0, "renormalize": False}
-    with pytest.warns(RuntimeWarning, match="not converged"):
-        x = flat.tpower(data(6), 3, exclude=[P - 1], **begin)
-    assert_feasible(x.loading, 3, exclude=[P - 1])
 
 
 # ---- included, grouped, with signs

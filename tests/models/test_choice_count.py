@@ -109,38 +109,6 @@ def test_components_have_room_and_bounds(method, mixture, k):
     assert_array_equal(more.loadings, result.loadings)
 
 
-def test_a_bound_is_of_the_room_and_not_of_what_was_found():
-    """The leading eigenvector is largest in a group of one variable; one of two explains more."""
-    v = np.array([0.36, 0.36, 0.36, 0.35, 0.35, 0, 0, 0.61, 0, 0])
-    w = np.array([0, 0, 0, 1, -1, 0, 0, 0, 0, 0]) / np.sqrt(2)
-    A = 10 * np.outer(v, v) + 9 * np.outer(w, w)
-    result = flat.sparse_pca(
-        A, 1, cardinality=2, method="thresholding", certify=True, kind="covariance", **COUNTED
-    )
-    assert result.loadings[:, 0].nonzero()[0].tolist() == [7]
-    assert optimum(A, 2) == pytest.approx(9)
-    assert result.upper_bound[0] >= 9
-
-
-def test_refinement_keeps_to_the_room():
-    A = covariance(30)
-    poor = np.zeros((P, 1))
-    poor[[5, 6], 0] = 1
-    V = flat.refine(A, poor, cardinality=5, kind="covariance", **COUNTED)
-    assert_feasible(V[:, 0], 5)
-    assert_allclose(V[:, 0] @ A @ V[:, 0], optimum(A, 5), rtol=1e-9)
-    assert_feasible(flat.refine(A, poor, kind="covariance", **COUNTED)[:, 0], 2)
-    options = {"cardinality": [5, 4], "kind": "covariance", "certify": True, **COUNTED}
-    before = flat.sparse_pca(A, 2, **options)
-    after = flat.sparse_pca(A, 2, refine=True, **options)
-    for v, k in zip(after.loadings.T, options["cardinality"], strict=True):
-        assert_feasible(v, k)
-    assert after.explained_variance.sum() >= before.explained_variance.sum() * (1 - 1e-9)
-    assert optimum(A, 5) <= after.upper_bound[0] * (1 + 1e-9)
-    again = flat.refine(A, after.loadings, kind="covariance", **COUNTED)
-    assert all((again[:, t] != 0).sum() <= k for t, k in enumerate((5, 4)))
-
-
 def test_the_fewest_variables_of_whole_groups():
     for seed in range(examples(8)):
         A = covariance(40 + seed)
@@ -150,30 +118,6 @@ def test_the_fewest_variables_of_whole_groups():
         result = flat.sparse_pca(A, 1, explained=0.6, **options)
         assert_feasible(result.loadings[:, 0], k)
         assert_allclose(result.explained_variance[0], optimum(A, k), rtol=1e-9)
-
-
-def test_bounds_count_what_groups_may_have():
-    A = covariance(60)
-    A[:3, :3] += 50
-    for k, most in ((1, 3), (2, 5), (3, 7)):  # groups, and the variables of the largest
-        ours = spcacore.optimality_bound(A, k, kind="covariance", choice=spcacore.Choice(groups=GROUPS))
-        assert ours.bounds == spcacore.optimality_bound(A, most, kind="covariance").bounds
-        counted = flat.optimality_bound(A, k, kind="covariance", **COUNTED)
-        assert counted.bounds == spcacore.optimality_bound(A, k, kind="covariance").bounds
-    together = spcacore.optimality_bound(
-        A, [1, 2], n_components=2, kind="covariance", choice=spcacore.Choice(groups=GROUPS)
-    )
-    plain = spcacore.optimality_bound(A, [3, 5], n_components=2, kind="covariance")
-    assert together.bounds == plain.bounds
-    kept = np.delete(np.arange(P), [3, 4])
-    fewer = spcacore.optimality_bound(
-        A, 4, kind="covariance", choice=spcacore.Choice(exclude=[3, 4])
-    ).upper_bound
-    assert_allclose(
-        fewer, spcacore.optimality_bound(A[np.ix_(kept, kept)], 4, kind="covariance").upper_bound, rtol=1e-9
-    )
-    with pytest.raises(ValueError, match=r"cardinality must be in \[1, 5\], not 6: 5 groups not excluded"):
-        spcacore.optimality_bound(A, 6, kind="covariance", choice=spcacore.Choice(groups=GROUPS))
 
 
 # ---- components with a prior
@@ -233,24 +177,6 @@ def test_supports_of_equal_size():
     S = np.flatnonzero(unit < 50)
     assert log_supports(choice, S, 150) == pytest.approx(log_supports(groups, S, 50))
     assert log_supports(groups, S, 50) == pytest.approx(np.log(float(math.comb(300, 50))))
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("mixture", MIXTURES)
-def test_components_under_a_prior(mixture):
-    X = np.random.default_rng(2).standard_normal((40, P)) @ np.diag(np.arange(3.0, 3 + P))
-    A = np.cov(X, rowvar=False)
-    result = flat.soppca(X, 2, [6, 4], **COUNTED, **mixture)
-    for v, k in zip(result.loadings.T, (6, 4), strict=True):
-        assert_feasible(v, k, **mixture)
-    assert result.explained_variance[0] <= optimum(A, 6, **mixture) * (1 + 1e-9)
-    assert result.explained_variance[0] >= 0.9 * optimum(A, 6, **mixture)
-    more = flat.soppca(X, 1, 6, **COUNTED, **mixture).extend(X, 1, cardinality=4)
-    assert_array_equal(more.loadings, result.loadings)
-    same = spcacore.soppca(X, 1, 4, choice=spcacore.Choice(groups=np.arange(P) // 2, count="variables"))
-    pairs = spcacore.soppca(X, 1, 2, choice=spcacore.Choice(groups=np.arange(P) // 2))
-    assert_allclose(same.loadings, pairs.loadings)
-    assert_allclose(same.gain, pairs.gain)
 
 
 # ---- elastic nets

@@ -63,20 +63,6 @@ def test_a_step_of_scotlass_is_the_convex_optimum(known):
     assert solved >= 3
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"renormalize": False}, {"renormalize": False, "deflation": "generalized"}]
-)
-def test_scotlass_where_nothing_more_is_known_than_that_each_variable_is_a_group(options):
-    A = covariance(40)
-    given = {"method": "scotlass", "l1_bound": 1.7, "kind": "covariance", "n_starts": 3, **options}
-    ours, theirs = (
-        flat.sparse_pca(A, 3, groups=np.arange(P), **given),
-        flat.sparse_pca(A, 3, **given),
-    )
-    assert_allclose(ours.explained_variance, theirs.explained_variance, rtol=1e-5)
-    assert_allclose(ours.loadings, theirs.loadings, atol=1e-3)
-
-
 @pytest.mark.share(6)
 @pytest.mark.parametrize("known", KNOWN)
 @pytest.mark.parametrize("renormalize", [True, False])
@@ -112,37 +98,6 @@ def test_nonnegative_orthogonal_loadings_share_no_variable():
     assert (x.loadings >= 0).all()
 
 
-def test_scotlass_by_itself_beside_earlier_loadings():
-    A = covariance(42)
-    first = spcacore.scotlass(
-        A,
-        1.6,
-        kind="covariance",
-        options=spcacore.SCoTLASS(renormalize=False),
-        choice=spcacore.Choice(groups=LABELS),
-    ).loading
-    second = spcacore.scotlass(
-        A,
-        1.6,
-        kind="covariance",
-        earlier=first[:, None],
-        options=spcacore.SCoTLASS(renormalize=False),
-        choice=spcacore.Choice(groups=LABELS),
-    ).loading
-    assert abs(first @ second) < 1e-10
-    assert_allclose(
-        first,
-        spcacore.pmd(
-            A,
-            1.6,
-            kind="covariance",
-            options=spcacore.PMD(renormalize=False),
-            choice=spcacore.Choice(groups=LABELS),
-        ).loading,
-        atol=1e-4,
-    )
-
-
 # ---- least squares
 
 
@@ -157,23 +112,6 @@ def test_least_squares_by_units_in_data_and_with_a_constraint(known):
     assert abs(scores[:, 0] @ scores[:, 1]) < 1e-8 * np.square(scores).sum()
 
 
-def test_each_variable_a_group_is_no_group_in_least_squares(monkeypatch):
-    A = covariance(63, 40)
-    for k in (3, 6):
-        theirs = spcacore.least_squares_component(A, k, kind="covariance").value
-        ours = spcacore.least_squares_component(
-            A, k, kind="covariance", choice=spcacore.Choice(groups=np.arange(40))
-        ).value
-        assert ours == pytest.approx(theirs, rel=1e-3)
-    monkeypatch.setattr("spcacore.objectives.ratio.LEAST_SQUARES_ORDER", 10)
-    X = data(64, 50, 40)
-    rows = spcacore.least_squares_component(X, 4, choice=spcacore.Choice(groups=np.arange(40) // 2))
-    monkeypatch.undo()
-    assert spcacore.least_squares_component(
-        X, 4, choice=spcacore.Choice(groups=np.arange(40) // 2)
-    ).value == pytest.approx(rows.value)
-
-
 def test_the_best_ratio_of_given_signs_is_that_of_all_supports():
     for seed in range(5):
         A = covariance(70 + seed, 6)
@@ -182,16 +120,3 @@ def test_the_best_ratio_of_given_signs_is_that_of_all_supports():
         x, value = signed_ratio(A @ A, A, signs, begin)
         assert (x * signs >= -1e-12).all()
         assert value == pytest.approx(signed_ratio_optimum(A @ A, A, signs), rel=1e-9)
-
-
-def test_least_squares_of_groups_can_be_ended(monkeypatch):
-    monkeypatch.setattr("spcacore.solvers.solution.CALLBACK_SECONDS", 0)
-
-    def stop(progress):
-        raise StopIteration
-
-    with pytest.warns(RuntimeWarning, match="not converged"):
-        x = spcacore.least_squares_component(
-            covariance(66), 3, kind="covariance", callback=stop, choice=spcacore.Choice(groups=LABELS)
-        )
-    assert not x.converged

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
-from extras import optional, skipping
+from extras import skipping
 from in_turn import examples
 from known_variables import EACH, LABELS, MIXED, P, assert_feasible, components, covariance, data, optimum
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 import spcacore
 from spcacore import _core, sparse_pca
-from spcacore.models.net_steps import Thresholds, Wanted, sparse_net
+from spcacore.models.net_steps import Thresholds, Wanted
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers.certificates import upper_bounds
@@ -26,34 +26,7 @@ from spcacore.supports.admissible import Supports
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
-pandas = optional("pandas")
-
 # ---- several components, paths, resamples
-
-
-@pytest.mark.share(5)
-@pytest.mark.parametrize(
-    "knowledge",
-    [
-        {"include": [0]},
-        {"exclude": [3]},
-        {"groups": LABELS},
-        {"nonnegative": MIXED},
-        {"nonnegative": np.ones(P)},
-    ],
-)
-def test_refinement_explains_more_and_respects_the_same(knowledge):
-    A = covariance(12)
-    begun = flat.sparse_pca(A, 2, cardinality=2, kind="covariance", **knowledge)
-    refined = flat.sparse_pca(A, 2, cardinality=2, kind="covariance", refine=True, **knowledge)
-    assert refined.explained_variance.sum() >= begun.explained_variance.sum() * (1 - 1e-9)
-    V = flat.refine(A, begun.loadings, kind="covariance", **knowledge)
-    plain = flat.refine(A, np.eye(P)[:, 5:7], cardinality=2, kind="covariance", **knowledge)
-    free = sparse_pca(A, 2, cardinality=2, kind="covariance", choice=spcacore.Choice(exclude=[0, 3])).loadings
-    forced = flat.refine(A, free, kind="covariance", **knowledge)
-    for v in (*refined.loadings.T, *V.T, *plain.T, *(() if "groups" in knowledge else forced.T)):
-        assert_feasible(v, 2, **knowledge)
-        assert v[knowledge.get("include", [])].all()
 
 
 def test_refined_loadings_of_given_signs_are_nearly_the_best():
@@ -122,32 +95,6 @@ def test_refined_orthogonal_loadings_of_groups_or_with_what_is_included(known):
     assert np.mean(shares) > 0.98
     with pytest.raises(ValueError, match="signs"):
         spcacore.refine(A, V, kind="covariance", constraint="orthogonal", choice=spcacore.Choice(signs=1))
-
-
-def test_refinement_makes_wrong_signs_zero():
-    A = covariance(12)
-    free = sparse_pca(A, 2, cardinality=5, kind="covariance").loadings  # explain more than can be reached
-    assert (free.min(axis=0) < 0).all()
-    V = spcacore.refine(A, free, kind="covariance", choice=spcacore.Choice(signs=1))
-    assert (V >= 0).all()
-    turned = spcacore.refine(A, -V, kind="covariance", choice=spcacore.Choice(signs=1))
-    variances = [spcacore.explained_variance(A, U, kind="covariance").sum() for U in (turned, V)]
-    assert variances[0] == pytest.approx(variances[1], rel=1e-3)
-    assert abs(V[:, 0] @ V[:, 1]) < 1 - 1e-3  # not nearly the same loading twice
-    assert_allclose(np.linalg.norm(V, axis=0), 1)
-
-
-@pytest.mark.parametrize(
-    "knowledge", [{"include": [1]}, {"exclude": [1]}, {"groups": LABELS}, {"nonnegative": MIXED}]
-)
-def test_a_share_of_the_variance(knowledge):
-    X = data(13)
-    x = flat.sparse_pca(X, 1, explained=0.7, **knowledge)
-    assert_feasible(x.loadings[:, 0], None, **knowledge)
-    dense = np.linalg.eigvalsh(np.cov(np.delete(X, knowledge.get("exclude", []), 1), rowvar=False))[-1]
-    reached = x.explained_variance[0] / dense
-    assert x.loadings[knowledge.get("include", []), 0].all()
-    assert reached >= 0.7 - 1e-9 or "nonnegative" in knowledge
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -260,45 +207,6 @@ def test_an_elastic_net_is_solved(knowledge):
         assert found @ K @ found - 2 * c @ found + 2 * level * cost <= value.value + 1e-12
 
 
-def test_what_is_included_counts_though_it_is_zero(monkeypatch):
-    monkeypatch.setattr("spcacore.models.net_steps.WORKING_SET_VARIABLES", 3)
-    monkeypatch.setattr("spcacore.models.net_steps.JOINING_VARIABLES", 1)
-    rng = np.random.default_rng(0)
-    X = np.arange(1.0, P + 1) * rng.standard_normal((30, 1)) + rng.standard_normal((30, P))
-    signs = np.array([-1] + [1] * (P - 1))
-    v = _spca_of_few(X, 1, max_iter=5, cardinality=3, include=[0], nonnegative=signs).loadings[:, 0]
-    assert v[0] == 0
-    assert np.count_nonzero(v) == 2
-
-
-def test_an_elastic_net_that_knows_nothing_is_the_plain_one():
-    choice, rng = Supports.checked(P, None, [], None, None, None), np.random.default_rng(5)
-    assert choice is not None
-    for n in (6, 20):
-        F = rng.standard_normal((n, P))
-        F[:, 1] = F[:, 0] + 0.01 * F[:, 1]  # sweeps alone would take thousands
-        G, c = F.T @ F / n, F.T @ F @ rng.standard_normal(P) / n
-        K, rule = G + 1e-6 * np.eye(P), choice.rule(2)
-        found, expected = _core.unit_net(rule, K, c, np.zeros(P))[0], np.linalg.solve(K, c)
-        assert_allclose(found, expected, atol=1e-5 * abs(expected).max())
-        for k in range(1, 5):
-            none = np.zeros(0, np.intp), np.zeros(0)
-            _, index, value, level = _core.elastic_net(G, c, k, 1e-6, 0.0, 1e-14, *none)
-            b, ours = sparse_net(choice, K, c, k, np.zeros(P), 0.0)
-            assert_array_equal(np.flatnonzero(b), np.sort(index))
-            assert_allclose(b[index], value, atol=1e-7)
-            assert_allclose(ours, level, rtol=1e-7)
-
-
-@pytest.mark.parametrize("ridge", [None, np.inf])
-def test_elastic_nets_without_what_is_excluded(ridge):
-    X, kept = data(21), np.arange(2, P)
-    ours = spcacore.spca(X, 2, penalty=20.0, ridge=ridge, choice=spcacore.Choice(exclude=[0, 1]))
-    theirs = spcacore.spca(X[:, kept], 2, penalty=20.0, ridge=ridge)
-    assert_allclose(ours.ridge, theirs.ridge)
-    assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-6)
-
-
 @pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
 def test_an_elastic_net_of_infinite_ridge_is_solved(knowledge):
     cp = pytest.importorskip("cvxpy")
@@ -313,13 +221,7 @@ def test_an_elastic_net_of_infinite_ridge_is_solved(knowledge):
     assert_allclose(B[:, 0], b.value, atol=1e-4)
 
 
-def test_a_matrix_without_variance():
-    with pytest.warns(RuntimeWarning, match="no variance"):
-        x = spcacore.tpower(np.ones((5, 4)), 2, choice=spcacore.Choice(include=[2], exclude=[0]))
-    assert np.flatnonzero(x.loading).tolist() == [2]
-
-
-@pytest.mark.parametrize("kind", ["spca", "soppca", "cca"])
+@pytest.mark.parametrize("kind", ["spca", "cca"])
 def test_estimators_know_variables_by_name(kind):
     """As the function does, which is told of the same variables by their indices."""
     with skipping():
@@ -330,16 +232,7 @@ def test_estimators_know_variables_by_name(kind):
     frame, by_name = pd.DataFrame(X, columns=names), dict(zip(names, LABELS.tolist(), strict=True))
     named = {"include": ["v8"], "exclude": ["v0"], "groups": by_name | {"v0": "none"}}
     known = {"include": [8], "exclude": [0], "groups": [named["groups"][name] for name in names]}
-    if kind == "soppca":
-        found = (
-            estimators.StructuredPCA(2, **flat.recorded("StructuredPCA", {**named, "cardinality": 2}))
-            .fit(frame)
-            .components_
-        )
-        expected = flat.soppca(X, 2, 2, **known).loadings.T
-        with pytest.raises(ValueError, match="choice needs a cardinality"):
-            estimators.StructuredPCA(2, choice=spcacore.Choice(groups=by_name)).fit(frame)
-    elif kind == "spca":
+    if kind == "spca":
         found = (
             estimators.SPCA(2, **flat.recorded("SPCA", {**named, "cardinality": 2, "nonnegative": True}))
             .fit(frame)
@@ -385,41 +278,6 @@ def test_equal_bounds_of_branches(given: dict[str, Any]) -> None:
         x = flat.branch_and_bound(A, 3, kind="covariance", **given)
         assert x.optimal
         assert x.value == pytest.approx(best, rel=1e-7)
-
-
-def test_share_of_nonnegative_loadings() -> None:
-    """The leading eigenvector has both signs, and so its truncation does not count."""
-    for seed in range(8):
-        X = np.random.default_rng(seed).standard_normal((6, 9))
-        x = spcacore.sparse_pca(X, 1, cardinality=spcacore.Explained(0.8), choice=spcacore.Choice(signs=1))
-        assert (x.loadings >= 0).all()
-
-
-@pytest.mark.filterwarnings("ignore:no variance is left")
-def test_refines_as_many_as_there_are() -> None:
-    """What is included leaves room for two components, of three asked for."""
-    X = np.random.default_rng(0).standard_normal((19, 7))
-    result = spcacore.sparse_pca(
-        X, 3, cardinality=2, refine=True, method="branch_and_bound", choice=spcacore.Choice(include=[2, 6])
-    )
-    assert result.n_components == 2
-    assert not np.delete(result.loadings, [2, 6], axis=0).any()
-
-
-@pytest.mark.filterwarnings("ignore:no variance is left")
-def test_greedy_includes_what_is_explained_already() -> None:
-    """One variable, included in each component, has no further direction."""
-    X = np.random.default_rng(0).standard_normal((12, 5))
-    for dtype in (np.float32, np.float64):
-        result = spcacore.sparse_pca(
-            X.astype(dtype),
-            2,
-            cardinality=1,
-            deflation="generalized",
-            method="greedy",
-            choice=spcacore.Choice(include=[3]),
-        )
-        assert result.loadings.T.tolist() == [[0, 0, 0, 1, 0]]
 
 
 # ---- the table of the guide

@@ -9,9 +9,6 @@ import pytest
 import scipy.sparse as sp
 from extras import optional, skipping
 from html_tools import Columns, balanced
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from in_turn import examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, spanned_variance
 from scipy.sparse.linalg import aslinearoperator
@@ -101,30 +98,6 @@ def test_one_loading_zero_loadings_and_signs():
     none = from_loadings(np.zeros((9, 2)), X)
     assert none.explained_variance.tolist() == [0, 0]
     assert not none.loadings.any()
-
-
-def test_names_of_given_loadings():
-    names = [f"v{j}" for j in range(9)]
-    frame = pd.DataFrame(X, columns=names)
-    V = pd.DataFrame(sparse(2), index=names)
-    plain = from_loadings(V.to_numpy(), X)
-    assert plain.names is None
-    turned = V.iloc[::-1]
-    for loadings, data, options in (
-        (V, frame, {}), (turned, frame, {}), (V, X, {}), (V.to_numpy(), frame, {}),
-        (V.reset_index(drop=True), frame, {}), (turned, X, {"names": names}), (V[0], frame, {}),
-    ):  # fmt: skip
-        result = from_loadings(loadings, data, **options)
-        assert result.names == tuple(names)
-        r = result.n_components
-        assert_array_equal(result.loadings, plain.loadings[:, :r])
-    assert from_loadings(turned, X).names == tuple(names[::-1])
-    with pytest.raises(ValueError, match=r"loadings must have .* without 'v0', with the unknown 'w'"):
-        from_loadings(V.rename(index={"v0": "w"}), frame)
-    with pytest.raises(ValueError, match=r"loadings must have .* without 'v1', with more than one 'v0'"):
-        from_loadings(V.rename(index={"v1": "v0"}), frame)
-    with pytest.raises(ValueError, match="without 'v0'"):
-        from_loadings(V.iloc[1:], frame)
 
 
 def test_indefinite_matrices_are_taken():
@@ -217,26 +190,6 @@ def test_the_sum_of_cosines_is_largest():
     assert c.matched[1].tolist() == [0, 1]
 
 
-@given(seed=st.integers(0, 2**32), r=st.integers(1, 4), s=st.integers(1, 4), zero=st.booleans())
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
-def test_order_signs_and_lengths_change_nothing(seed, r, s, zero):
-    rng = np.random.default_rng(seed)
-    V, W = sparse(seed, r=r), sparse(seed + 1, r=s)
-    if zero:
-        V[:, 0] = 0
-    order, factors = rng.permutation(s), rng.choice([-3.0, -1, 0.2, 5], s)
-    plain, other = compare([V, W], X), compare([V, W[:, order] * factors], X)
-    for name in ("matched", "angle", "overlap", "shared", "correlation", "cardinality"):
-        first, second = getattr(plain, name)[1][order], getattr(other, name)[1]
-        if name == "matched" and zero:
-            continue  # with a zero loading any is as good
-        assert_allclose(second, first, atol=1e-9)
-    assert all((o >= 0).all() and (o <= 1).all() for o in other.overlap)
-    assert all((a >= 0).all() and (a <= 90 + 1e-9).all() for a in other.angle)
-    assert all((abs(x) <= 1).all() for x in other.correlation)
-    assert not any(np.isnan(x).any() for x in (*other.angle, *other.correlation, *other.subspace_angles))
-
-
 def test_scores_without_variance_and_spans_of_nothing():
     flat = np.column_stack([X, np.ones(60)])
     c = compare([np.eye(10)[:, [9]], np.zeros((10, 2)), np.eye(10)[:, [9]]], flat)
@@ -247,18 +200,6 @@ def test_scores_without_variance_and_spans_of_nothing():
     assert c.angle[1].tolist() == [90, 90]
     balanced(c._repr_html_())
     assert compare([np.zeros((10, 1))], flat).summary()
-
-
-def test_wide_data_form_no_square_matrix():
-    p = 200_000
-    wide = sp.random_array((30, p), density=1e-3, rng=np.random.default_rng(0), format="csc")
-    V = np.zeros((p, 2))
-    V[[0, 5, 199_999], [0, 0, 1]] = 1
-    c = compare([V, V[:, ::-1]], wide)
-    assert c.variables.tolist() == [0, 5, 199_999]
-    assert c.loadings[0].shape == (3, 2)
-    assert c.matched[1].tolist() == [1, 0]
-    assert "x200000" in c._repr_html_()
 
 
 # ---- how X is taken ----------------------------------------------------------------------------------------
@@ -392,9 +333,3 @@ def test_frame_of_a_comparison():
         values = np.concatenate(c.explained_variance[name])
         assert_array_equal(table[f"variance_{name}"], values)
         assert_allclose(table[f"ratio_{name}"], values / 13)
-
-
-def test_a_frame_needs_pandas(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    with pytest.raises(ImportError, match="pip install pandas"):
-        compare([sparse(1)], X).to_frame()

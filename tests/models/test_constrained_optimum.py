@@ -8,7 +8,6 @@ from in_turn import examples
 from oracles import covariance, optimum
 
 from spcacore import GPower, sparse_pca, tpower
-from spcacore.solvers import greedy_search, truncated_power
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
 
@@ -70,25 +69,6 @@ def test_an_end_with_fewer_nonzeros_than_it_may_have_is_improved():
     V = sparse_pca(A, 3, cardinality=k, kind="covariance", deflation="orthogonal").loadings
     best = constrained_optimum(A, V[:, :2], k)
     assert V[:, 2] @ A @ V[:, 2] == pytest.approx(best, rel=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("constraint", CONSTRAINTS)
-@pytest.mark.parametrize("method", ["tpower", "greedy"])
-def test_the_constrained_optimum_is_found_in_many_cases(constraint, method):
-    assert np.mean(shortfalls(constraint, method, range(200)) > 1e-9) <= 0.01
-
-
-@pytest.mark.slow
-def test_what_the_brief_search_and_the_swaps_are_for(monkeypatch):
-    """Without them the cases above are missed."""
-    monkeypatch.setattr(truncated_power, "brief_search", lambda state, x, k, hook: x)
-    monkeypatch.setattr(greedy_search, "brief_search", lambda state, x, k, hook: x)
-    assert np.mean(shortfalls("orthogonal", "tpower", range(40)) > 0.01) > 0.02
-    swapped = shortfalls("uncorrelated", "greedy", range(40))
-    assert np.mean(swapped > 0.01) < 0.15
-    monkeypatch.setattr(greedy_search, "swap_search", lambda problem, state, x, budget, hook: x)
-    assert np.mean(shortfalls("uncorrelated", "greedy", range(40)) > 0.01) > 0.15
 
 
 def test_small_problems_are_solved():

@@ -218,25 +218,6 @@ def test_em_never_lowers_the_likelihood(seed, share, center):
     assert_allclose(result.score_samples(X), observed_log_likelihood(X, mean, result.covariance()), rtol=1e-7)
 
 
-@pytest.mark.parametrize("ddof", [0, 1])
-@pytest.mark.parametrize("scale", [False, True])
-def test_a_row_without_entries_leaves_the_closed_form(ddof, scale):
-    """It turns on EM, which must end where the closed form of the other rows is."""
-    X = samples(6, 30, 5)
-    holes = np.vstack([X, np.full(5, np.nan)])
-    em, closed = ppca(holes, 2, ddof=0, scale=False, tol=1e-14), ppca(X, 2, ddof=0)
-    assert em.method == "em"
-    assert_allclose(em.covariance(), closed.covariance(), rtol=1e-5, atol=1e-5)
-    assert_allclose(em.mean, closed.mean, atol=1e-6)
-    assert em.log_likelihood == pytest.approx(closed.log_likelihood, rel=1e-10)
-    one = X.copy()
-    one[0, 0] = np.nan  # nearly nothing is missing: nearly the closed form, also with these options
-    a, b = ppca(one, 2, ddof=ddof, scale=scale), ppca(X, 2, ddof=ddof, scale=scale)
-    assert_allclose(a.covariance(), b.covariance(), rtol=0.05, atol=0.2)
-    assert abs(a.log_likelihood - b.log_likelihood) < 8
-    assert a.score_samples(one).sum() == pytest.approx(a.log_likelihood, rel=1e-9)
-
-
 @pytest.mark.parametrize("scale", [False, True])
 def test_divisor_of_missing_entries(scale):
     """ddof=1 is the fit of ddof=0 with W W' and the noise times n/(n - 1)."""
@@ -293,25 +274,10 @@ def test_missing_entries_at_any_scale(scale):
     assert_allclose(single.loadings, a.loadings, atol=1e-3)
 
 
-def test_callback():
-    X = with_holes(samples(9), 0.2)
-    seen = []
-
-    def watch(progress):
-        seen.append(progress.n_iter)
-        if len(seen) == 3:
-            raise StopIteration
-
-    with pytest.warns(RuntimeWarning, match="not converged in 3 iterations"):
-        result = ppca(X, 2, callback=watch)
-    assert seen == [1, 2, 3]
-    assert not result.converged
-
-
 def test_few_components_of_a_large_matrix():
     """By Lanczos on the matrix of products, to the digits of LAPACK."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((900, 700)) * np.linspace(1, 3, 700)
+    X = rng.standard_normal((560, 520)) * np.linspace(1, 3, 520)
     values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
     result = spcacore.ppca(X, 4)
     assert_allclose(result.explained_variance, values[:4], rtol=1e-12)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from in_turn import examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, reference, samples
-from scipy.optimize import linear_sum_assignment
 
 import spcacore
 from spcacore import prs, sca, sca_path, sma
@@ -38,20 +37,6 @@ def normalized(X):
     """By degrees, as in the docstring of `sca`."""
     d, g = X.sum(axis=1), X.sum(axis=0)
     return X / np.sqrt(np.outer(d + d.mean(), g + g.mean()))
-
-
-@pytest.mark.parametrize(("n", "p", "r"), [(40, 300, 3), (300, 400, 12), (30, 260, 29), (700, 300, 2)])
-def test_leading_vectors(n, p, r):
-    """Of few samples by the products of rows, of many by those of columns: the singular vectors of LAPACK."""
-    rng = np.random.default_rng(n)
-    X = rng.standard_normal((n, p)) @ np.diag(np.linspace(3, 0.5, p)) + 2
-    X[:, :r] += np.linspace(30, 10, r) * rng.standard_normal((n, r))
-    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-    Q = np.linalg.svd(Z, full_matrices=False)[2][:r].T
-    for order, dtype, atol in (("C", np.float64, 1e-6), ("F", np.float64, 1e-6), ("C", np.float32, 2e-3)):
-        V = leading_vectors(as_problem(X.astype(dtype, order=order), scale=True), r)
-        assert_allclose(V.T @ V, np.eye(r), atol=atol)
-        assert_allclose(Q @ (Q.T @ V), V, atol=atol)
 
 
 def test_leading_vectors_of_small_rank():
@@ -147,19 +132,6 @@ def test_a_loose_bound_gives_the_principal_subspace():
     assert result.pve[-1] == pytest.approx(np.linalg.eigvalsh(A)[-3:].sum() / np.trace(A), rel=1e-9)
 
 
-def test_planted_blocks_and_wide_sparse_data():
-    """Many variables by Lanczos; communities of a graph on both sides, never made dense."""
-    rng = np.random.default_rng(0)
-    n, p, r = 300, 800, 4
-    rate = 0.01 + 0.2 * (np.arange(n)[:, None] * r // n == np.arange(p)[None] * r // p)
-    X = scipy.sparse.csr_array((rng.random((n, p)) < rate).astype(float))
-    for result in (sma(X, r), sca(X, r, l1_bound=40, center=False)):
-        block = np.argmax(np.abs(result.loadings), axis=1)
-        found = [np.bincount(block[part], minlength=r).max() for part in np.split(np.arange(p), r)]
-        assert sum(found) > 0.97 * p
-        assert len({int(np.bincount(block[part]).argmax()) for part in np.split(np.arange(p), r)}) == r
-
-
 # ---- degrees ----------------------------------------------------------------------------------------
 
 
@@ -192,38 +164,6 @@ def test_degrees_against_the_normalized_matrix(center, p):
         assert_allclose(other.scores, both.scores, atol=atol)
         assert_allclose(other.middle, both.middle, atol=atol)
         assert not other.scores[5].any() or center
-
-
-@pytest.mark.parametrize("size", [1e-140, 1e140, 2.0**-600])
-def test_degrees_do_not_depend_on_units(size):
-    X = counts(0)
-    for M in (X, scipy.sparse.csr_array(X)):
-        a, b = (sca(A, 3, l1_bound=8, scale="degree") for A in (M, M * size))
-        assert_allclose(a.loadings, b.loadings, atol=1e-7)
-        assert_allclose(a.scores, b.scores, atol=1e-7)
-
-
-def test_blocks_of_a_graph_with_unequal_degrees():
-    """Blocks are found on both sides, and more of them than without the degrees."""
-    rng = np.random.default_rng(1)
-    n, p, r = 600, 900, 4
-    a, b = rng.lognormal(sigma=1.0, size=n), rng.lognormal(sigma=1.0, size=p)
-    rows, columns = np.arange(n) * r // n, np.arange(p) * r // p
-    X = scipy.sparse.csr_array(
-        rng.poisson(0.05 * np.outer(a, b) * (0.1 + 0.9 * (rows[:, None] == columns))).astype(float)
-    )
-    right = []
-    for scale in ("degree", False):
-        result = sma(X, r, scale=scale)
-        for side, block in ((result.loadings, columns), (result.scores, rows)):
-            found = np.where(side.any(axis=1), np.abs(side).argmax(axis=1), r)
-            table = np.array([np.bincount(found[block == k], minlength=r + 1)[:r] for k in range(r)])
-            i, j = linear_sum_assignment(-table)
-            right.append(table[i, j].sum() / len(block))
-    assert right[0] > 0.94
-    assert right[1] > 0.98
-    assert right[0] > right[2]
-    assert right[1] > right[3]
 
 
 @pytest.mark.parametrize(("blocks", "lost"), [(2, 0.7), (3, 0.85)])
@@ -320,12 +260,6 @@ def test_sma_by_default(seed):
         assert np.abs(side).sum() <= np.sqrt(len(side) * r) * (1 + 1e-12)
 
 
-def test_default_bound_of_sca():
-    X = samples(3)
-    assert_array_equal(sca(X, 2).loadings, sca(X, 2, l1_bound=np.sqrt(24)).loadings)
-    assert np.abs(sca(X, 2).loadings).sum() == pytest.approx(np.sqrt(24), rel=1e-9)
-
-
 def test_a_start_decides_where_to_begin():
     X = samples(5)
     done = sca(X, 3, l1_bound=6)
@@ -364,10 +298,3 @@ def test_more_components_than_the_rank(function, p):
             assert result.loadings.shape == (p, 2)
             for a in (result.loadings, result.scores, result.pve):
                 assert np.isfinite(a).all()
-
-
-@pytest.mark.parametrize("bound", [1e-15, 1e-17, 1e-300])
-def test_bounds_below_rounding_end(bound):
-    """The level of such a bound rounds to the largest entry."""
-    M = np.random.default_rng(0).standard_normal((20, 3))
-    assert np.abs(prs(M, bound, rotation="none")).sum() <= 1e-14

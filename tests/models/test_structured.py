@@ -1,7 +1,6 @@
 """oppca and soppca against dense formulas, principal components, truncated power and enumeration."""
 
 import math
-from functools import partial
 from itertools import combinations
 
 import flat
@@ -10,7 +9,7 @@ import pytest
 import scipy.linalg
 import scipy.optimize
 import scipy.sparse as sp
-from extras import example, optional
+from extras import example
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
@@ -18,10 +17,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, dense_vector, power_iteration
 
 import spcacore
-from spcacore import grid_laplacian, oppca, ppca, select_prior, soppca, sparse_pca
+from spcacore import grid_laplacian, oppca, ppca, soppca, sparse_pca
 from spcacore.models import priors
 from spcacore.models.variational import chosen_support
-from spcacore.operators.field import Field
 from spcacore.supports.admissible import Supports
 
 
@@ -124,11 +122,11 @@ def test_components_of_noise_take_few_iterations():
     rng = np.random.default_rng(0)
     planted = rng.standard_normal((90, 4)) @ (6 * np.linalg.qr(rng.standard_normal((400, 4)))[0]).T
     X = planted + rng.standard_normal((90, 400))
-    found = oppca(X, 30)
+    found = oppca(X, 15)
     assert found.converged.all()
     assert found.n_iter.max() <= 12
     _, _, vectors = np.linalg.svd(X - X.mean(axis=0))
-    assert_allclose(np.abs(np.sum(found.loadings * vectors[:30].T, axis=0)), 1, atol=1e-9)
+    assert_allclose(np.abs(np.sum(found.loadings * vectors[:15].T, axis=0)), 1, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [0, 3, 5, 7])
@@ -139,14 +137,6 @@ def test_the_first_support_is_sought_from_all_columns(seed):
     X += rng.standard_normal((80, 400))
     best = sparse_pca(X, 1, cardinality=8, scale=True).explained_variance[0]
     assert soppca(X, 1, 8, scale=True).explained_variance[0] >= best * (1 - 1e-9)
-
-
-def test_a_covariance_is_singular_relative_to_its_largest_eigenvalue():
-    """Which is 20 times its largest entry here."""
-    eps, C = np.finfo(float).eps, np.ones((20, 20))
-    with pytest.raises(ValueError, match="singular to rounding"):
-        priors.as_prior(spcacore.Prior(covariance=C + 60 * eps * np.eye(20)), 20, None, 0)
-    priors.as_prior(spcacore.Prior(covariance=C + 4000 * eps * np.eye(20)), 20, None, 0)
 
 
 @pytest.mark.share(3)
@@ -416,17 +406,6 @@ def test_the_joint_model_without_a_prior_has_a_closed_form(shape):
     assert_allclose(np.abs(result.loadings.T @ oppca(X, 3).loadings), np.eye(3), atol=1e-6)
 
 
-@pytest.mark.parametrize("deflation", ["orthogonal", "constrained"])
-def test_the_matrix_of_the_search_is_formed_once(deflation, monkeypatch):
-    """So that the time is linear in the number of components, those of noise included."""
-    formed, form = [], Field._formed
-    monkeypatch.setattr(Field, "_formed", lambda field: formed.append(field) or form(field))
-    X = np.random.default_rng(0).standard_normal((60, 400))
-    found = soppca(X, 8, 10, deflation=deflation)
-    assert found.n_components == 8
-    assert len(formed) == len(set(map(id, formed))) > 0
-
-
 def test_components_stop_where_the_next_does_not_raise_the_free_energy():
     rng = np.random.default_rng(0)
     for n, p in ((60, 20), (20, 200), (100, 100)):
@@ -444,31 +423,6 @@ def test_components_stop_where_the_next_does_not_raise_the_free_energy():
             assert oppca(noise, None).n_components == 1
     low = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 9)) * 5  # the rank ends before
     assert oppca(low, None).n_components == 2
-
-
-@pytest.mark.slow
-def test_the_prior_that_the_loadings_were_drawn_from_is_selected():
-    widths = {"rough": 1.0, "right": 3.0, "smooth": 9.0}
-    chosen = []
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        i = np.arange(50)
-        covariances = {
-            name: np.exp(-0.5 * (np.subtract.outer(i, i) / w) ** 2) + 1e-3 * np.eye(50)
-            for name, w in widths.items()
-        }
-        w = rng.multivariate_normal(np.zeros(50), covariances["right"])
-        X = np.outer(rng.standard_normal(25), w) + 0.7 * rng.standard_normal((25, 50))
-        priors_ = {name: spcacore.Prior(covariance=C) for name, C in covariances.items()} | {"none": None}
-        found = select_prior(X, partial(oppca, n_components=1), priors_)
-        evidence = dict(zip(found.names, found.evidence, strict=True))
-        assert evidence[found.best] == max(found.evidence)
-        assert found.result is found.results[found.names.index(found.best)]
-        assert_allclose(evidence["none"], oppca(X, 1).gain.sum(), rtol=1e-9)
-        chosen.append(found.best)
-        sparse = select_prior(X, partial(soppca, n_components=1, cardinality=25), priors_)
-        assert sparse.results[1].cardinality.tolist() == [25]
-    assert chosen.count("right") >= 5
 
 
 # ---- bad input --------------------------------------------------------------------------------------
@@ -519,12 +473,6 @@ def test_a_singular_precision_is_made_proper():
             assert all(np.diff(F).min(initial=0) >= -1e-9 * abs(F[-1]) for F in result.free_energy)
 
 
-def test_single_precision_keeps_small_variances():
-    X = optional("sklearn.datasets").load_wine().data
-    single, double = oppca(X.astype(np.float32), 4), oppca(X, 4)
-    assert_allclose(np.abs(np.sum(single.loadings * double.loadings, axis=0)), 1, atol=1e-3)
-
-
 # ---- what is known of the variables
 
 
@@ -538,34 +486,6 @@ def test_excluding_is_leaving_out(deflation):
     assert_allclose(ours.gain, theirs.gain)
     for one, other in zip(ours.free_energy, theirs.free_energy, strict=True):
         assert_allclose(one[-1], other[-1])
-
-
-@pytest.mark.parametrize("kind", ["isotropic", "sparse", "dense"])
-def test_the_greedy_support_by_groups(kind):
-    """Step by step the best next group, by explicit inverses and determinants."""
-    groups = np.array([0, 0, 1, 2, 2, 2, 3, 4, 4, 5])
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        L = prior(10, seed) if kind == "dense" else grid_laplacian((2, 5)).toarray()
-        L = np.eye(10) if kind == "isotropic" else (L + L.T) / 2
-        chooser = {
-            "isotropic": priors.Isotropic(10),
-            "sparse": priors.Sparse(sp.csr_array(L), L.diagonal(), np.ones(1), np.ones(1)),
-            "dense": priors.Spectral.of(L),
-        }[kind]
-        r, a = 3 * rng.standard_normal(10), float(np.exp(rng.uniform(-2, 2)))
-        choice = Supports.checked(10, None, [2], [6], groups, None)
-        assert choice is not None
-        units = [1]
-        while len(units) < 4:
-            others = [u for u in range(6) if u not in (*units, 3)]
-            value = {
-                u: objective(np.flatnonzero(np.isin(groups, [*units, u])), r, a * np.eye(10) + L)
-                for u in others
-            }
-            units.append(max(others, key=value.__getitem__))
-            found = chosen_support(chooser, choice.within(len(units)), r, a)
-            assert found.tolist() == np.flatnonzero(np.isin(groups, units)).tolist()
 
 
 def test_what_is_included_was_not_chosen():

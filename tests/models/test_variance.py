@@ -7,11 +7,11 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from oracles import covariance, spanned_variance
 
 import spcacore
-from spcacore import explained_variance, renormalize
+from spcacore import explained_variance
 
 
 def case(seed, dependent=False):
@@ -68,25 +68,6 @@ def test_published_disagreement_of_the_definitions():
     V[[10], 3] = V[[11], 4] = V[[12], 5] = 1
     adjusted = explained_variance(A, V, "adjusted", kind="covariance", ratio=True)
     assert_allclose(adjusted, [0.280, 0.140, 0.133, 0.074, 0.068, 0.062], atol=3e-3)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["data", "covariance"])
-def test_renormalize(kind, dtype):
-    X, V = case(3)
-    A = covariance(X)
-    M = (X if kind == "data" else A).astype(dtype)
-    out = renormalize(M, V, kind=kind)
-    assert out.dtype == dtype
-    for t in range(4):
-        S = np.flatnonzero(V[:, t])
-        vector = np.linalg.eigh(A[np.ix_(S, S)])[1]
-        vector = vector[:, -1] * np.sign(vector[np.argmax(abs(vector[:, -1])), -1])
-        assert_allclose(out[S, t], vector, atol=1e-10 if dtype == np.float64 else 1e-3)
-        assert np.flatnonzero(out[:, t]).tolist() == S.tolist()
-        u = V[:, t] / np.linalg.norm(V[:, t])
-        assert out[:, t].astype(float) @ A @ out[:, t] >= u @ A @ u * (1 - 1e-5)
-    assert_array_equal(renormalize(M, V[:, 1], kind=kind), out[:, 1])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -119,12 +119,6 @@ def test_variances_of_a_comparison_without_a_total():
     assert len(ax.containers) == 1
 
 
-def test_many_results_are_told_apart():
-    many = spcacore.compare([np.eye(13)[:, :1]] * 9, PROPS.correlation, kind="covariance")
-    looks = {(bars[0].get_facecolor(), bars[0].get_hatch()) for bars in plot.comparison(many).containers}
-    assert len(looks) == 10
-
-
 def test_values_in_any_order_and_of_one_component():
     source = stand_in([9, 1, 5])
     source.explained_variance_ratio = source.explained_variance_ratio[:, :1]
@@ -198,10 +192,6 @@ def test_grids_that_differ_by_component():
         assert np.array_equal(labeled(ax, "score").get_xdata(), np.sort(step.values))
         assert ax.get_xlabel() == f"cardinality: nonzero loadings of component {component + 1}"
     assert labeled(plot.path(last, component=0, chosen=2), "chosen").get_xdata()[0] == 2
-    X = np.random.default_rng(18).standard_normal((30, 6)) * [5, 4, 1, 1, 1, 1]
-    found = spcacore.select_sparsity(X, pca(2), [[1, 2], [1, 3]], criterion="sparseness")
-    said = plot.path(found).get_legend_handles_labels()[1]
-    assert said == [f"component {t + 1}, chosen: {k}" for t, k in enumerate(found.chosen_by_component)]
 
 
 # ---- stored pictures --------------------------------------------------------------------------------

@@ -48,16 +48,6 @@ def test_steps_are_selections_of_one_grid_where_these_try_the_same(model, criter
     assert found.result.cardinality.tolist() == [first.chosen, found.chosen]
 
 
-@pytest.mark.parametrize("rule", ["best", "one_se"])
-def test_sizes_that_differ_are_found(rule):
-    X = planted()
-    found = select_sparsity(X, pca(2), [[2, 4, 8, 15, 40], [2, 4, 8, 15, 40]], rule=rule)
-    assert found.chosen_by_component == (4, 15)
-    assert [np.flatnonzero(v).tolist() for v in found.result.loadings.T] == [[*range(4)], [*range(4, 19)]]
-    together = select_sparsity(X, pca(2), [2, 4, 8, 15, 40], rule=rule)
-    assert found.score[found.chosen_index] > together.score.max()
-
-
 def test_rules_by_component():
     X = planted(n=60, p=24, sizes=(4, 6), variances=(6.0, 4.0))
     found = select_sparsity(X, pca(2), [range(1, 12)] * 2, n_folds=4)

@@ -146,18 +146,3 @@ def test_left_out_entries_of_every_model(model):
     assert_array_equal(found.result.loadings, whole.loadings)
     assert found.chosen == found.one_se
     assert found.best == values[int(np.argmax(expected))]
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("criterion", ["bic", "permutation", "stability", "sparseness"])
-@pytest.mark.parametrize("model", ["spca", "sca", "soppca"])
-def test_every_criterion_finds_the_planted_variables(model, criterion):
-    X, V = spcacore.datasets.make_spiked(60, 30, cardinality=6, variances=(20.0, 12.0), rng=0)
-    grid = {"l1_bound": [3.0, 9.0]} if model == "sca" else {"cardinality": [2, 6, 25]}
-    found = spcacore.select_sparsity(
-        X, partial(getattr(spcacore, model), n_components=2), grid, criterion=criterion, n_permutations=3,
-        n_resamples=4,
-    )  # fmt: skip
-    assert_array_equal((found.result.loadings != 0).any(axis=1), (V != 0).any(axis=1))
-    total = spcacore.explained_variance(X, found.path[0].loadings, ratio=True).sum()
-    assert found.path.explained_variance_ratio[0].sum() == pytest.approx(total)

@@ -291,20 +291,6 @@ def test_quantiles_of_few_variables_at_a_time(monkeypatch):
 # ---- the result
 
 
-@pytest.mark.slow
-def test_planted_variables_are_stable_and_others_are_not():
-    X, V = spiked(100, 300, 8)
-    found = spcacore.stability(X, pca(2, 8), n_resamples=30)
-    assert_array_equal(found.stable, np.abs(found.loadings) > 0)
-    assert_array_equal(found.stable.any(axis=1), (V != 0).any(axis=1))
-    assert (found.expected_false <= 1).all()
-    assert (found.threshold > 0.5).all()
-    assert (found.cosine > 0.9).all()
-    low, high = found.loading_interval[..., 0], found.loading_interval[..., 1]
-    assert (low <= high).all()
-    assert ((low <= found.loadings) & (found.loadings <= high)).mean() > 0.99
-
-
 def test_pairs_chosen_together():
     X, _ = spiked(20, 30, 4)
     found = spcacore.stability(X, pca(2, 4), n_resamples=10, resampling="half")

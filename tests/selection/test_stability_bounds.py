@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from calls import pca
-from scipy.optimize import brentq, linprog, minimize
+from scipy.optimize import brentq, linprog
 
 import spcacore
 from spcacore.selection import stability_result
@@ -78,34 +78,6 @@ def test_largest_tail_of_two_by_its_equation(power):
             return 2 * one ** (-1 / power) - (1 - one - x) ** (-1 / power) - x ** (-1 / power)
 
         assert largest_tails(mean, 2, power)[2] == pytest.approx(brentq(gap, 1e-12, mean - 1e-12), rel=1e-8)
-
-
-@pytest.mark.share(4)
-@pytest.mark.parametrize(
-    ("size", "mean", "t", "power"), [(5, 0.1, 3, 2), (6, 0.05, 2, 2), (6, 0.15, 4, 4), (7, 0.08, 5, 4)]
-)
-def test_largest_tail_is_that_of_a_search_over_all_convex_powers(size, mean, t, power):
-    """f^r on 0, ..., B by its values, second differences >= 0; the best of several local searches."""
-    i, rng = np.arange(size + 1), np.random.default_rng(0)
-
-    def distribution(g):
-        f = (np.maximum(g, 1e-3) / max(g.min(), 1e-3)) ** -power
-        return f / f.sum()
-
-    limits = [
-        {"type": "ineq", "fun": lambda g: np.diff(g, 2)},
-        {"type": "ineq", "fun": lambda g: mean * size - distribution(g) @ i},
-    ]  # fmt: skip
-    best = 0.0
-    for _ in range(12):
-        start = 0.5 + np.cumsum(np.sort(rng.exponential(size=size + 1)))
-        found = minimize(
-            lambda g: -distribution(g)[t:].sum(), start, constraints=limits,
-            bounds=[(0.05, 200)] * (size + 1), method="SLSQP", options={"maxiter": 500, "ftol": 1e-12},
-        )  # fmt: skip
-        if all(limit["fun"](found.x).min() >= -1e-7 for limit in limits):
-            best = max(best, -found.fun)
-    assert best <= largest_tails(mean, size, power)[t] * (1 + 1e-5) <= 1.002 * best
 
 
 @pytest.mark.parametrize(
