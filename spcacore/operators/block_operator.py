@@ -481,12 +481,12 @@ class BlocksWorkingSet(WorkingSet):
         out[...] = self.operator.gram.between(new, self.index)
 
     def _above(
-        self, operator: _core.Operator, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]
+        self, operator: _core.Operator, state: DeflatedOperator, vectors: Sequence[Vector]
     ) -> list[tuple[Index, AnyArray]]:
         gram = self.operator.gram
         if not state.by_loadings:
             with gram.by_products():
-                return super()._above(operator, state, active, vectors)
+                return super()._above(operator, state, vectors)
         pairs = [vector[:2] for vector in vectors]
         plain = [self._without_loadings(state, *pair) for pair in pairs]
         changed = [pair for pair, (_, v) in zip(pairs, plain, strict=True) if not np.array_equal(pair[1], v)]

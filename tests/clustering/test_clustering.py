@@ -135,19 +135,6 @@ def test_pdist_with_the_weights(metric, bound):
 
 
 @BOTH
-def test_equal_samples_and_constant_variables(metric):
-    X, _ = planted(4, 1.0, n=24, p=60)
-    X = np.column_stack([X, np.full(24, 0.1), np.full(24, 1e300)])
-    X[5] = X[17]
-    for bound in (3.0, 7.0):
-        result = sparse_dissimilarity(X, bound, metric)
-        assert (result.weights[60:] == 0).all()
-        distances = squareform(result.dissimilarity)
-        assert distances[5, 17] == 0
-        assert np.count_nonzero(result.dissimilarity) == 24 * 23 // 2 - 1
-
-
-@BOTH
 def test_planted_variables(metric):
     """Three clusters of 20, 50 of 500 variables shifted by 0.7 to 1.5."""
     name = "sqeuclidean" if metric == "sqeuclidean" else "cityblock"
