@@ -20,7 +20,7 @@ from .gram import pairs_of
 from .problem import Problem
 from .screening import available_memory
 from .statistics import Standardization, Statistics, compressed_statistics, entries
-from .working_set import ColumnBounds, CompressedWorkingSet
+from .working_set import CompressedWorkingSet
 
 __all__ = ["CompressedCovariance", "CompressedData", "canonical_arrays", "compressed", "permuted_columns"]
 
@@ -182,9 +182,6 @@ class CompressedData(DataStorage):
         turned.matrix, turned.row_major = self.matrix.tocsc(), False  # sound, as what SciPy made of sound X
         turned.arrays = _kernel_arrays(turned.matrix)
         return turned
-
-    def bounds(self, problem: Problem) -> ColumnBounds | None:
-        return None if self.row_major else ColumnBounds(problem, np.diff(self.arrays[2]))
 
     def operator(self, affine: Affine) -> _core.Operator:
         n, p = self.shape
