@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import numpy as np
 import pages
 
-P, ROWS, BLOCKS, R, REPEATS = 4000, 2000, 4, 10, 3
+P, ROWS, BLOCKS, R, REPEATS = 4000, 2000, 4, 10, 1
 CASES = {
     "2 components of 20": (2, 20),
     "10 components of 20": (10, 20),

@@ -609,3 +609,26 @@ def leading_eigenvector(floating[:, ::1] G):
         status = kernel_leading_eigenvector(k, &G[0, 0], &work[0], &value, &vector[0])
     call.check(status)
     return value, np.asarray(vector)
+
+
+def tridiagonal(floating[:, ::1] A):
+    """T = H'AH, as its diagonal and what is beside it, of symmetric A, which is overwritten; and H (spca_proto.h)."""
+    cdef Py_ssize_t k = A.shape[0]
+    cdef Call call = Call()
+    cdef spca_status status
+    dtype = np.float32 if floating is float else np.float64
+    cdef floating[::1] work = np.empty(16 * k, dtype), tau = np.empty(k, dtype), d = np.empty(k, dtype)
+    cdef floating[::1] e = np.empty(k, dtype)
+    with nogil:
+        status = kernel_tridiagonal(k, on_stop, &call.c, &A[0, 0], &work[0], &tau[0], &d[0], &e[0])
+    call.check(status)
+    return np.asarray(d), np.asarray(e)[:-1], np.asarray(tau)
+
+
+def untridiagonal(const floating[:, ::1] A, const floating[::1] tau, floating[:, ::1] V):
+    """x <- H x, of each row of V."""
+    cdef Call call = Call()
+    cdef spca_status status
+    with nogil:
+        status = kernel_untridiagonal(A.shape[0], V.shape[0], &A[0, 0], &tau[0], on_stop, &call.c, &V[0, 0])
+    call.check(status)

@@ -91,6 +91,7 @@ SUBMATRIX_ENTRIES = 1 << 24  # of the columns of X gathered for it
 SUBMATRIX_WORK = 4e9  # multiplications of their product
 FORMED_ORDER = 1024  # of a covariance that is copied for each component, which is removed there: 8 MB
 CHOLESKY_ORDER = 1500  # the check that a covariance is semidefinite takes a tenth of a second
+THREADED_ORDER = 200  # from which products of a matrix and a vector have threads in OpenBLAS
 LAPACK_ORDER = 500  # decomposed in a moment; beyond, Lanczos is faster for few vectors, and Ctrl-C would wait
 SPECTRAL_ORDER = 1000  # variables up to which a sparse precision is decomposed
 SUPPORT_TOL = 1e-4  # change at which EM ends on a support that may not be the last: F is then known to 1e-5

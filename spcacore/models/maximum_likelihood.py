@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from .._messages import counted, warn
 from .._types import AnyArray, Array, Index, Mask
 from .._validation import Hook, is_operator, is_sparse, real_array, refuse_not_finite
 from ..linalg.eigen import interruptible, largest_eigenpairs, leading_eigenpairs, products_of
+from ..linalg.orthogonal import inner_products, tall_product
 from ..linalg.scaling import beyond_range
 from ..operators.problem import Problem
 from ..progress import Progress
@@ -56,7 +56,7 @@ def posterior(W: Array, variances: Array, noise: float, Y: Array) -> tuple[Array
     """Means and covariances of z given the rows of Y, NaN where missing; variances = diag(W'W) + noise."""
     r = W.shape[1]
     if not np.isnan(Y).any():
-        return Y @ (W / variances), np.broadcast_to(np.diag(noise / variances), (len(Y), r, r))
+        return tall_product(Y, W / variances), np.broadcast_to(np.diag(noise / variances), (len(Y), r, r))
     mean, covariance = np.empty((len(Y), r)), np.empty((len(Y), r, r))
     for rows, observed in _by_pattern(Y):
         part = W[observed]
@@ -285,27 +285,27 @@ def _eigenvectors(A: AnyArray, r: int) -> tuple[Array, Array]:
 
 
 def _by_products(problem: Problem, X: Any, r: int, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """By the smaller of F'F and FF', a sum in float64 of blocks that are multiplied in `dtype`."""
+    """By the smaller of F'F and FF', a sum over blocks that are copied as `dtype`."""
     n, p = problem.operator.n, problem.p
     all_, step = slice(None), max(1, COPIED_ENTRIES // min(n, p))
     G = np.zeros((min(n, p),) * 2)
     if p <= n:
         for start in range(0, n, step):
             F = _centered(problem, X, slice(start, start + step), all_, dtype)
-            G += interruptible(partial(np.matmul, F.T, F))
+            G += inner_products(F)
         G /= n - 1
         return _eigenvectors(G.astype(dtype), r)
     blocks = [slice(start, start + step) for start in range(0, p, step)]
     for columns in blocks:
         F = _centered(problem, X, all_, columns, dtype)
-        G += interruptible(partial(np.matmul, F, F.T))
+        G += inner_products(F.T)
     G /= n - 1
     values, Z = _eigenvectors(G.astype(dtype), r)
     U = np.empty((p, r))
     for columns in blocks:
         if len(blocks) > 1:
             F = _centered(problem, X, all_, columns, dtype)
-        U[columns] = F.T @ Z.astype(dtype)
+        U[columns] = inner_products(F, Z)
     norm = np.linalg.norm(U, axis=0)
     return values, U / np.where(norm > 0, norm, 1)
 

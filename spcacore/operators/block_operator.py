@@ -65,8 +65,7 @@ class Gram:
         self.column = np.empty((0, p), dtype)  # those kept, as rows
         self.slot = np.full(p, -1, np.intp)  # of a variable in `column`
         self.owner = np.empty(0, np.intp)  # of a slot, -1 where free
-        self.used = np.empty(0, np.int64)  # when, for each slot
-        self.clock, self.formed = 0, False
+        self.formed = False
         self.noise = False  # whether a component was no stronger, so that races ask for many columns
         self.members = np.empty(0, np.intp)  # some variables,
         self.part = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # where each is, and A between them
@@ -120,11 +119,8 @@ class Gram:
                 self.recent.append((index, V, Y.copy()))
             return Y
         if self.ensure_columns(index):
-            self.clock += 1
-            slots = self.slot[index]
-            self.used[slots] = self.clock
             whole = self.formed and len(index) == self.p
-            return (V.T @ (self.column if whole else self.column[slots])).T
+            return (V.T @ (self.column if whole else self.column[self.slot[index]])).T
         self.cost += PASS_COLUMNS * V.shape[1]
         joining = self._heaviest(index, V)
         if len(joining):
@@ -243,7 +239,7 @@ class Gram:
             rows, square = slice(first, first + step), A[:, : len(A)]
             square[:] = (square + square.T) / 2
             self.column[rows, first:], self.column[first:, rows] = A, A.T
-        self.slot, self.owner, self.used = everything, everything.copy(), np.zeros(p, np.int64)
+        self.slot, self.owner = everything, everything.copy()
         self.formed = True
         self._forget()
         return True
@@ -261,31 +257,21 @@ class Gram:
 
     def _keep(self, index: Index, joining: Index, columns: AnyArray) -> None:
         """These columns, and those of `index` that are kept already."""
-        self._make_room(index, len(joining))
-        slots = np.flatnonzero(self.owner < 0)[: len(joining)]
-        self.column[slots] = columns.T
-        self.slot[joining], self.owner[slots], self.used[slots] = slots, joining, self.clock
-
-    def _make_room(self, index: Index, count: int) -> None:
-        """Free slots for `count` more columns: new ones, or those used longest ago but of `index`."""
         size = len(self.owner)
-        lacking = count - int(np.count_nonzero(self.owner < 0))
+        lacking = len(joining) - int(np.count_nonzero(self.owner < 0))
         grown = min(max(size + lacking, 2 * size), self.capacity)
         if lacking > 0 and grown > size:
             column = np.empty((grown, self.p), self.dtype)
             column[:size] = self.column
             self.column = column
             self.owner = np.append(self.owner, np.full(grown - size, -1, np.intp))
-            self.used = np.append(self.used, np.zeros(grown - size, np.int64))
-            lacking -= grown - size
-        if lacking > 0:
-            kept = self.slot[index]
-            self.used[kept[kept >= 0]] = self.clock + 1
-            for slot in np.argsort(np.where(self.owner < 0, self.clock + 2, self.used), kind="stable")[
-                :lacking
-            ]:
-                self.slot[self.owner[slot]] = -1
-                self.owner[slot] = -1
+        if lacking > grown - size:  # the others go
+            others = np.setdiff1d(self.owner[self.owner >= 0], index)
+            self.owner[self.slot[others]] = -1
+            self.slot[others] = -1
+        slots = np.flatnonzero(self.owner < 0)[: len(joining)]
+        self.column[slots] = columns.T
+        self.slot[joining], self.owner[slots] = slots, joining
 
     def submatrix(self, index: Index) -> AnyArray:
         """A[index, index]; without a pass where the columns are kept."""

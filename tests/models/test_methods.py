@@ -200,11 +200,12 @@ def test_growing_penalties_settle_a_single_start(constraint, least):
     assert np.mean(ratios) > least
 
 
-def test_nothing_feasible():
+@pytest.mark.parametrize("method", ["tpower", "dspca"])
+def test_nothing_feasible(method):
     """One variable a component cannot be uncorrelated with the others' components."""
     A = covariance(samples(1))
     with pytest.warns(RuntimeWarning, match="nothing feasible is left after 1 of the 3"):
-        result = sparse_pca(A, 3, cardinality=1, kind="covariance", deflation="uncorrelated")
+        result = sparse_pca(A, 3, cardinality=1, kind="covariance", deflation="uncorrelated", method=method)
     assert result.n_components == 1
     V = sparse_pca(A, 3, cardinality=1, kind="covariance", deflation="orthogonal").loadings
     assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))

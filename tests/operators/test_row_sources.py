@@ -286,6 +286,7 @@ BAD = {
     "numbers": (lambda tmp: lambda: iter([1.0]), TypeError, "blocks of two dimensions"),
     "other columns": (lambda tmp: lambda: iter([ONES, ONES[:, :2]]), ValueError, r"of columns \[2, 5\]"),
     "fewer": (lambda tmp: fewer_each_time(data()), ValueError, "X returned 100 rows, and 420 when"),
+    "words": (lambda tmp: as_table(data().astype(str), "pandas"), TypeError, r"not numbers.*'v0'|strings"),
     "text": (text_in_parquet, TypeError, r"no numbers: drop or encode 'text' \("),
 }  # fmt: skip
 
@@ -408,21 +409,6 @@ def as_table(X, library):
     return frame if library == "pandas" else pytest.importorskip("polars").DataFrame(dict(frame))
 
 
-@pytest.mark.share(6)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_tables(library, dtype):
-    X = data(dtype=dtype)
-    table = as_table(X, library)
-    blocks = spcacore.row_blocks(table, block_bytes=X.nbytes // 3)
-    assert (blocks.n_blocks, blocks.dtype, blocks.names[:2]) == (3, dtype, ("v0", "v1"))
-    tolerance = 1e-12 if dtype == np.float64 else 1e-4
-    same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), tolerance)
-    words = as_table(X.astype(str), library)
-    with pytest.raises(TypeError, match=r"strings|not numbers.*'v0', 'v1'"):
-        spcacore.row_blocks(words)
-
-
 def test_matrices_one_below_the_other():
     X = data()
     X[np.abs(X) < 2] = 0
@@ -444,6 +430,8 @@ def stored_by_rows(X, how, tmp_path):
         return {"file": tmp_path / "0.npy", "folder": str(tmp_path)}.get(how, sorted(tmp_path.glob("*.npy")))
     if how == "frames":
         return Framed(X)
+    if how in LIBRARIES:
+        return as_table(X, how)
     if how == "function":
         return lambda: (sp.csr_array(rows) if i == 1 else rows for i, rows in enumerate(pieces))
     parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow")
@@ -454,7 +442,9 @@ def stored_by_rows(X, how, tmp_path):
     return path if how == "parquet" else pytest.importorskip("pyarrow.dataset").dataset(tmp_path)
 
 
-HELD = ["file", "files", "folder", "frames", "function", "parquet", "ParquetFile", "dataset"]
+LIBRARIES = ["pandas", "polars", "pyarrow"]
+NAMED = [*LIBRARIES, "parquet", "ParquetFile", "dataset"]
+HELD = [*LIBRARIES, "file", "files", "folder", "frames", "function", "parquet", "ParquetFile", "dataset"]
 
 
 @pytest.mark.share(2)
@@ -465,7 +455,7 @@ def test_files_and_functions(how, tmp_path):
     for size in (90, 300):
         blocks = spcacore.row_blocks(given, block_bytes=X.nbytes * size // N)
         assert blocks.shape == X.shape
-        assert (blocks.names is None) == (how not in ("parquet", "ParquetFile", "dataset"))
+        assert (blocks.names is None) == (how not in NAMED)
         np.testing.assert_array_equal(blocks.rows(np.array([299, 0, 101])), X[[299, 0, 101]])
         same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
     if how in ("ParquetFile", "dataset"):
