@@ -1,19 +1,22 @@
 """What data in blocks of rows cost: CPU time beside that in memory, and the constants of
 docs/measured/row_blocks.md.
 
-python benchmarks/row_blocks.py [--write]: two processes of one thread each, with four blocks of 128 MB that
-are made there. CPU time is that of workers, scheduler and client together; what they spend idle counts.
+python benchmarks/row_blocks.py [--write]: one and two processes of one thread each, with four blocks of 32 MB
+that are made there. CPU time is that of workers, scheduler and client together; what they spend idle counts.
 With --estimate nothing is measured: only the estimate for a billion rows is written.
 """
 
+import os
+import signal
 import statistics
 import sys
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pages
 
-P, ROWS, BLOCKS, R = 4000, 8000, 4, 10
+P, ROWS, BLOCKS, R, REPEATS = 4000, 2000, 4, 10, 1
 CASES = {
     "2 components of 20": (2, 20),
     "10 components of 20": (10, 20),
@@ -131,80 +134,155 @@ def estimate():
     return "\n".join(lines)
 
 
+@contextmanager
+def cluster_of(n_workers):
+    """A client, what counts the bytes that come to it, and X there."""
+    import dask
+    import dask.array as da
+    from distributed import Client, LocalCluster, wait
+
+    with (
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None,
+            memory_limit="2GiB",
+        ) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        make_one = dask.delayed(make, pure=True)
+        parts = [da.from_delayed(make_one(b), (ROWS, P), np.float32) for b in range(BLOCKS)]
+        array = da.concatenate(parts).persist()
+        wait(array)
+        gather, come = client.gather, [0]
+
+        def counted(futures, **options):
+            found = gather(futures, **options)
+            come[0] += size(found)
+            return found
+
+        client.gather = counted
+        yield client, come, array
+
+
+def size(found):
+    if isinstance(found, (list, tuple)):
+        return sum(map(size, found))
+    if hasattr(found, "__dict__"):
+        return size(list(vars(found).values()))
+    return getattr(found, "nbytes", 0)
+
+
+def cpu_of(client):
+    return sum(client.run(time.process_time).values()) + time.process_time()
+
+
+def overhead(client, array):
+    """Of a pass of empty tasks: wall time, CPU time of a task, and that of the idle cluster in a second."""
+    import spcacore
+    from spcacore.operators.block_tasks import sum_parts
+
+    blocks, passes = spcacore.row_blocks(array), 30
+    blocks.reduced(sum_parts, nothing)
+    start, wall = cpu_of(client), time.monotonic()
+    for _ in range(passes):
+        blocks.reduced(sum_parts, nothing)
+    task = (cpu_of(client) - start) / passes / BLOCKS
+    wall = (time.monotonic() - wall) / passes
+    start = cpu_of(client)
+    time.sleep(2)
+    return wall, task, (cpu_of(client) - start) / 2
+
+
+def in_process():
+    """CPU times in memory, without and with screening, and of blocks of the same array; and the results."""
+    import spcacore
+
+    X = np.concatenate([make(b) for b in range(BLOCKS)])
+    for name, (r, k) in CASES.items():
+        ways = {
+            "none": lambda r=r, k=k: spcacore.sparse_pca(X, r, k, method=spcacore.TPower(screening="none")),
+            "auto": lambda r=r, k=k: spcacore.sparse_pca(X, r, k),
+            "rows": lambda r=r, k=k: spcacore.sparse_pca(
+                spcacore.row_blocks(X, block_bytes=X.nbytes // BLOCKS), r, k
+            ),
+        }
+        found = {way: pages.timed(run, REPEATS) for way, run in ways.items()}
+        yield name, {way: seconds for way, (seconds, _) in found.items()}, found["none"][1]
+
+
+def on_cluster(client, come, array, kill=False):
+    """Of each case the CPU and wall times, the bytes that come to the client, passes and result."""
+    import spcacore
+    from spcacore.operators.dask import DaskBlocks
+
+    submit = DaskBlocks._submitted
+    for name, (r, k) in CASES.items():
+        seconds, walls = [], []
+        for _ in range(1 if kill else REPEATS):
+            blocks, killed = spcacore.row_blocks(array), []
+
+            def kill_then_submit(self, *arguments, killed=killed):
+                if self.passes == 3 and not killed:
+                    killed.append(next(iter(client.run(os.getpid).values())))
+                    os.kill(killed[0], signal.SIGKILL)
+                return submit(self, *arguments)
+
+            DaskBlocks._submitted = kill_then_submit if kill else submit
+            come[0], start, wall = 0, 0.0 if kill else cpu_of(client), time.monotonic()
+            result = spcacore.sparse_pca(blocks, r, k)
+            walls.append(time.monotonic() - wall)
+            seconds.append(0.0 if kill else cpu_of(client) - start)
+        DaskBlocks._submitted = submit
+        yield name, statistics.median(seconds), statistics.median(walls), come[0], blocks.passes, result
+        if kill:
+            return
+
+
 def main():
     if {"--write", "--estimate"} & set(sys.argv):
         pages.rewrite("measured/row_blocks.md", "estimate", estimate())
     if "--estimate" in sys.argv:
         return
-    import dask
-    import dask.array as da
-    from distributed import Client, LocalCluster, wait
-
-    import spcacore
-    from spcacore.operators.block_tasks import sum_parts
-
-    def cpu():
-        return sum(client.run(time.process_time).values()) + time.process_time()
-
-    lines = ["| on one core, of a block of 128 MB | ns an entry |", "|---|---|"]
+    lines = ["| on one core, of a block of 32 MB | ns an entry |", "|---|---|"]
     lines += [f"| {name} | {value:.2f} |" for name, value in constants().items()]
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="2GiB"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        parts = [
-            da.from_delayed(dask.delayed(make, pure=True)(b), (ROWS, P), np.float32) for b in range(BLOCKS)
-        ]
-        array = da.concatenate(parts).persist()
-        wait(array)
-        X = np.concatenate([make(b) for b in range(BLOCKS)])
-        blocks = spcacore.row_blocks(array)
-        blocks.reduced(sum_parts, nothing)
-        start, wall, passes = cpu(), time.monotonic(), 30
-        for _ in range(passes):
-            blocks.reduced(sum_parts, nothing)
-        task = (cpu() - start) / passes / BLOCKS
-        wall = (time.monotonic() - wall) / passes
-        start = cpu()
-        time.sleep(2)
-        idle = (cpu() - start) / 2
-        lines += [
-            "",
-            f"A pass of {BLOCKS} empty tasks takes {1e3 * wall:.0f} ms; each costs {1e3 * task:.1f} ms,",
-            f"the idle cluster {1e3 * idle:.0f} ms a second.",
-            "",
-            "| CPU time over that in memory | screened | blocks | cluster | less idling | passes |",
-            "|---|---|---|---|---|---|",
-        ]
-        for name, (r, k) in CASES.items():
-            times = {"none": [], "auto": [], "rows": [], "cluster": [], "busy": []}
-            for _ in range(3):
-                for screening in ("none", "auto"):
-                    start = time.process_time()
-                    expected = spcacore.sparse_pca(X, r, k, method=spcacore.TPower(screening=screening))
-                    times[screening].append(time.process_time() - start)
-                start = time.process_time()
-                spcacore.sparse_pca(spcacore.row_blocks(X, block_bytes=X.nbytes // BLOCKS), r, k)
-                times["rows"].append(time.process_time() - start)
-                blocks = spcacore.row_blocks(array)
-                start, wall = cpu(), time.monotonic()
-                result = spcacore.sparse_pca(blocks, r, k)
-                times["cluster"].append(cpu() - start)
-                times["busy"].append(times["cluster"][-1] - idle * (time.monotonic() - wall))
-            same = np.array_equal(result.loadings != 0, expected.loadings != 0)
-            apart = np.abs(result.loadings - expected.loadings).max()
-            print(
-                name, "the same supports" if same else "OTHER SUPPORTS", f"loadings {apart:.1e} apart", times
-            )
-            unit = statistics.median(times["none"])
-            ratio = [statistics.median(times[way]) / unit for way in ("auto", "rows", "cluster", "busy")]
-            lines.append(
-                f"| {name} ({unit:.2f} s) | "
-                + " | ".join(f"{x:.2f}" for x in ratio)
-                + f" | {blocks.passes} |"
-            )
+    print(*lines, sep="\n", flush=True)
+    memory = {name: (times, result) for name, times, result in in_process()}
+    found = {}
+    for n_workers in (1, 2):
+        with cluster_of(n_workers) as (client, come, array):
+            wall, task, idle = overhead(client, array)
+            for name, *told in on_cluster(client, come, array):
+                print(name, n_workers, told[:4], flush=True)
+                found[name, n_workers] = told
+            if n_workers == 2:
+                ((first, _, dying, _, _, again),) = on_cluster(client, come, array, kill=True)
+    lines += [
+        "",
+        f"A pass of {BLOCKS} empty tasks takes {1e3 * wall:.0f} ms; each costs {1e3 * task:.1f} ms of CPU,",
+        f"and the idle cluster {1e3 * idle:.0f} ms a second.",
+        "",
+        "| CPU time over memory's | screened | blocks | 1 worker | 2 workers | passes | MB a component |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, (times, expected) in memory.items():
+        one, two = found[name, 1], found[name, 2]
+        same = np.array_equal(one[-1].loadings, two[-1].loadings)
+        assert same, "other bits with two workers"
+        assert np.array_equal(one[-1].loadings != 0, expected.loadings != 0), "other supports than in memory"
+        unit = times["none"]
+        ratio = [times["auto"] / unit, times["rows"] / unit, one[0] / unit, two[0] / unit]
+        lines.append(
+            f"| {name} ({unit:.2f} s) | "
+            + " | ".join(f"{x:.2f}" for x in ratio)
+            + f" | {two[3]} | {two[2] / 1e6 / len(expected.cardinality):.1f} |"
+        )
+    assert np.array_equal(again.loadings, found[first, 2][-1].loadings)
+    walls = found[first, 1][1], found[first, 2][1]
+    lines += [
+        "",
+        f"{first.capitalize()} take {walls[0]:.2f} s with one worker, {walls[1]:.2f} s with two, and",
+        f"{dying:.1f} s where one of two dies in the third pass, so that its blocks are made again. All",
+        "loadings have the same bits.",
+    ]
     text = "\n".join(lines)
     print(text)
     if "--write" in sys.argv:

@@ -108,10 +108,6 @@ class Operator:
     def deflated(
         self, method: str, index: _Index, value: _Real, image: _Real | None, coefficient: float
     ) -> Operator: ...
-    def truncated_power_each(
-        self, index: _Index, value: _Real, k: int, max_iter: int, tol: float, progress: _Hook = None,
-        nonnegative: bool = False,
-    ) -> tuple[_Index, _Real, _Real, _Index]: ...  # fmt: skip
     def truncated_power(
         self, index: _Index, value: _Real, k: int, max_iter: int, tol: float, progress: _Hook = None,
         nonnegative: bool = False,
@@ -176,6 +172,8 @@ def components_of_each(
     tol: float,
 ) -> tuple[Any, Any, Any, Any, Any, Any, Any]: ...
 def leading_eigenvector(G: _Real) -> tuple[float, _Real]: ...
+def tridiagonal(A: _Real) -> tuple[_Real, _Real, _Real]: ...
+def untridiagonal(A: _Real, tau: _Real, V: _Real) -> None: ...
 def dense_statistics(
     X: _Real, center: bool, shadow: NDArray[np.int8] | None = None
 ) -> tuple[_Double, NDArray[np.float32]]: ...

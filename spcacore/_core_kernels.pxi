@@ -219,7 +219,8 @@ def largest_norms(const floating[:, ::1] A, const Py_ssize_t[::1] rows, Py_ssize
 
 def truncated_power_of_matrix(const floating[:, ::1] A, const Py_ssize_t[:, ::1] index, const floating[:, ::1] value,
                               Py_ssize_t k, Py_ssize_t max_iter, floating tol, progress=None):
-    """From each start what `Operator.truncated_power_each` has, and whether it converged (0) or not (1) or failed (-2)."""
+    """From each start, nonzeros by rows: index, value (s, k), objective (s,), which is -infinity where A maps a
+    vector to zero or the hook ended the search before, n_iter (s,), and whether it converged (0), not (1), or failed (-2)."""
     cdef Call call = Call(progress)
     cdef spca_status status = SPCA_OK
     cdef Py_ssize_t p = A.shape[0], s = index.shape[0], w = index.shape[1], nnz, i

@@ -445,39 +445,6 @@ cdef class Operator:
                 break
         return <int> status, np.asarray(positions)[:nnz], np.asarray(values)[:nnz], objective, call.c.n_iter
 
-    def truncated_power_each(self, const Py_ssize_t[:, ::1] index, const floating[:, ::1] value, Py_ssize_t k,
-                             Py_ssize_t max_iter, floating tol, progress=None, bint nonnegative=False):
-        """From each start, nonzeros by rows: index, value (s, k), objective (s,), which is -infinity where A maps a
-        vector to zero or the hook ended the search before, and n_iter (s,)."""
-        cdef Call call = Call(progress)
-        cdef spca_status status = SPCA_OK
-        cdef Py_ssize_t s = index.shape[0], w = index.shape[1], nnz, i
-        cdef floating found = 0
-        cdef Py_ssize_t[::1] place = np.empty(max(k, w), np.intp), iwork = np.empty(k, np.intp)
-        cdef floating[::1] entry = np.empty(max(k, w), self.dtype), work = np.empty(self.work() + 2 * k, self.dtype)
-        positions, values = np.zeros((s, k), np.intp), np.zeros((s, k), self.dtype)
-        objectives = np.full(s, -np.inf, self.dtype)
-        cdef Py_ssize_t[:, ::1] positions_out = positions
-        cdef floating[:, ::1] values_out = values
-        cdef floating[::1] objective = objectives
-        cdef Py_ssize_t[::1] steps = np.zeros(s, np.intp)
-        with nogil:
-            for i in range(s):
-                memcpy(&place[0], &index[i, 0], w * sizeof(Py_ssize_t))
-                memcpy(&entry[0], &value[i, 0], w * sizeof(floating))
-                nnz = w
-                status = kernel_truncated_power(self.pointer(), k, nonnegative, max_iter, tol, on_stop, &call.c, &nnz,
-                                                &place[0], &entry[0], &work[0], &iwork[0], &found, &steps[i])
-                if status >= 0:
-                    objective[i] = found
-                    memcpy(&positions_out[i, 0], &place[0], k * sizeof(Py_ssize_t))
-                    memcpy(&values_out[i, 0], &entry[0], k * sizeof(floating))
-                elif status != SPCA_ZERO_VECTOR:
-                    break
-        if status != SPCA_ZERO_VECTOR and not call.again(status):
-            call.check(status)
-        return positions, values, objectives, np.asarray(steps)
-
     def gpower(self, Py_ssize_t[::1] index, floating[::1] value, bint l0, floating gamma, Py_ssize_t max_iter,
                floating tol, progress=None):
         """From a start with the given nonzeros: (status, index, value, objective, w'Aw, n_iter)."""
@@ -642,3 +609,26 @@ def leading_eigenvector(floating[:, ::1] G):
         status = kernel_leading_eigenvector(k, &G[0, 0], &work[0], &value, &vector[0])
     call.check(status)
     return value, np.asarray(vector)
+
+
+def tridiagonal(floating[:, ::1] A):
+    """T = H'AH, as its diagonal and what is beside it, of symmetric A, which is overwritten; and H (spca_proto.h)."""
+    cdef Py_ssize_t k = A.shape[0]
+    cdef Call call = Call()
+    cdef spca_status status
+    dtype = np.float32 if floating is float else np.float64
+    cdef floating[::1] work = np.empty(16 * k, dtype), tau = np.empty(k, dtype), d = np.empty(k, dtype)
+    cdef floating[::1] e = np.empty(k, dtype)
+    with nogil:
+        status = kernel_tridiagonal(k, on_stop, &call.c, &A[0, 0], &work[0], &tau[0], &d[0], &e[0])
+    call.check(status)
+    return np.asarray(d), np.asarray(e)[:-1], np.asarray(tau)
+
+
+def untridiagonal(const floating[:, ::1] A, const floating[::1] tau, floating[:, ::1] V):
+    """x <- H x, of each row of V."""
+    cdef Call call = Call()
+    cdef spca_status status
+    with nogil:
+        status = kernel_untridiagonal(A.shape[0], V.shape[0], &A[0, 0], &tau[0], on_stop, &call.c, &V[0, 0])
+    call.check(status)

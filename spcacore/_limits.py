@@ -91,6 +91,7 @@ SUBMATRIX_ENTRIES = 1 << 24  # of the columns of X gathered for it
 SUBMATRIX_WORK = 4e9  # multiplications of their product
 FORMED_ORDER = 1024  # of a covariance that is copied for each component, which is removed there: 8 MB
 CHOLESKY_ORDER = 1500  # the check that a covariance is semidefinite takes a tenth of a second
+THREADED_ORDER = 200  # from which products of a matrix and a vector have threads in OpenBLAS
 LAPACK_ORDER = 500  # decomposed in a moment; beyond, Lanczos is faster for few vectors, and Ctrl-C would wait
 SPECTRAL_ORDER = 1000  # variables up to which a sparse precision is decomposed
 SUPPORT_TOL = 1e-4  # change at which EM ends on a support that may not be the last: F is then known to 1e-5
@@ -183,7 +184,6 @@ WORKING_SET_PROBES = 8  # single variables, of which those that go with them are
 WORKING_SET_ENTRANTS = 1  # that join after a check, over the cardinality
 WORKING_SET_CHECKS = 100  # of all columns for one component, after which the search goes on among all
 WORKING_SET_NOISE = 64  # units of rounding of the largest variance that the Gram matrix cannot resolve
-COLUMN_REFERENCES = 8  # last vectors of the checks, by products with which columns are ruled out
 WORKING_SET_COST = 1 << 18  # multiplications of a product, below which it costs next to nothing
 
 # Resamples

@@ -231,6 +231,15 @@ spca_status SPCA(outer)(const SPCA(operator) * A, spca_stop stop, void *ctx, REA
  * (6k). */
 spca_status SPCA(leading_eigenvector)(spca_int k, REAL *G, REAL *work, REAL *value, REAL *vector);
 
+/* Symmetric A (k x k, entries near 1, of which the lower triangle is read, overwritten) = H T H', T
+ * tridiagonal with d (k) and e (k, the last one 0), by additions of one order (tridiagonal.c); H is
+ * in A and tau (k) then.  work (16k). */
+spca_status SPCA(tridiagonal)(spca_int k, spca_stop stop, void *ctx, REAL *A, REAL *work, REAL *tau,
+                              REAL *d, REAL *e);
+/* x <- H x, of each row of V (r x k). */
+spca_status SPCA(untridiagonal)(spca_int k, spca_int r, const REAL *A, const REAL *tau,
+                                spca_stop stop, void *ctx, REAL *V);
+
 /* ---- statistics of the input (statistics.c) ------------------------------------------------- */
 
 /* Per column: mean, sum of squared deviations from it, smallest and largest entry.  In double for

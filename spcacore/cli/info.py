@@ -29,8 +29,8 @@ def run(args: Arguments) -> None:
     if args.json:
         print_json({"command": "info", **facts})
         return
-    width = max(map(len, facts))
-    for name, value in facts.items():
+    width, known = max(map(len, facts)), {name: value for name, value in facts.items() if value is not None}
+    for name, value in known.items():
         print(f"  {name.replace('_', ' '):{width}}  {_shown(value)}")
 
 
@@ -104,7 +104,7 @@ def _shown(value: Any) -> str:
     """As a word, or the first few and their number; notes are lines."""
     if isinstance(value, float):
         return significant(value)
-    if value is None or isinstance(value, bool):
+    if isinstance(value, bool):
         return "yes" if value else "no"
     if not isinstance(value, list):
         return printable(str(value))

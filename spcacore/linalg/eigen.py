@@ -3,11 +3,13 @@
 | wanted | of | function | algorithm |
 |---|---|---|---|
 | all | a matrix | `all_eigenpairs` | LAPACK; backward stable, errors of some eps ||A|| |
-| r largest | a matrix | `leading_eigenpairs` | ARPACK if asked and soon converged, else LAPACK |
+| r largest | a matrix | `leading_eigenpairs` | ARPACK if asked and soon converged, else as below |
+| r largest | a matrix | `upper_eigenpairs` | LAPACK; from `THREADED_ORDER` on a tridiagonal form of our own |
 | r largest | products | `largest_eigenpairs` | ARPACK (implicitly restarted Lanczos), to `tol` |
-| r largest | an operator | `leading_eigenvectors` | LAPACK up to `ALL_VECTORS_ORDER`, then ARPACK |
+| r largest | an operator | `leading_eigenvectors` | as a matrix up to `ALL_VECTORS_ORDER`, then ARPACK |
 
-Eigenvalues of `leading_` functions descend; the others keep the order of LAPACK and ARPACK, ascending.
+Eigenvalues of `leading_` functions descend; the others keep the order of LAPACK and ARPACK, ascending. Those
+of `upper_eigenpairs` have the same bits for any number of threads of BLAS.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, LAPACK_ORDER
+from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, LAPACK_ORDER, THREADED_ORDER
 from .._types import AnyArray, Array
+from .scaling import exponent_above, largest_magnitude
 
 __all__ = [
     "all_eigenpairs",
@@ -32,6 +35,7 @@ __all__ = [
     "leading_eigenpairs",
     "leading_eigenvectors",
     "products_of",
+    "upper_eigenpairs",
 ]
 
 
@@ -78,13 +82,37 @@ def all_eigenpairs(G: Array) -> tuple[Array, Array]:
     return interruptible(lambda: np.linalg.eigh(G))
 
 
+def upper_eigenpairs(A: AnyArray, r: int) -> tuple[AnyArray, AnyArray]:
+    """The r largest eigenvalues of a symmetric matrix, ascending, and their vectors.
+
+    The lower triangle is read, and A overwritten.
+    Where BLAS would have threads, LAPACK solves a tridiagonal problem alone, which asks nothing of BLAS that
+    is long enough for them.
+    """
+    from scipy.linalg import eigh_tridiagonal
+
+    n = len(A)
+    if n < THREADED_ORDER:
+        values, vectors = np.linalg.eigh(A)
+        return values[n - r :], vectors[:, n - r :]
+    last = {"select": "i", "select_range": (n - r, n - 1)}
+    shift = exponent_above(largest_magnitude(A))
+    T = np.ascontiguousarray(A)
+    np.ldexp(T, -shift, out=T)
+    diagonal, beside, tau = _core.tridiagonal(T)
+    values, vectors = interruptible(lambda: eigh_tridiagonal(diagonal, beside, **(last if r < n else {})))
+    V = np.ascontiguousarray(vectors.T)
+    _core.untridiagonal(T, tau, V)
+    return np.ldexp(values, shift), V.T
+
+
 def leading_eigenpairs(
     A: AnyArray, r: int, products: Any = None, **options: Any
 ) -> tuple[Array, Array, bool]:
     """The r largest eigenvalues of a symmetric matrix, their vectors, and whether ARPACK found them.
 
-    It is asked if `products` (the matrix, or a `LinearOperator`) is given, with its options; LAPACK is asked
-    if not, or if `maxiter` restarts do not suffice. LAPACK reads the lower triangle, and may overwrite A.
+    It is asked if `products` (the matrix, or a `LinearOperator`) is given, with its options; if not, or if
+    `maxiter` restarts do not suffice, the lower triangle is decomposed, and A overwritten.
     """
     if products is not None:
         from scipy.sparse.linalg import ArpackNoConvergence
@@ -94,20 +122,15 @@ def leading_eigenpairs(
             return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64), True
         except ArpackNoConvergence:
             pass
-    from scipy.linalg import eigh
-
-    m = len(A)
-    values, vectors = interruptible(
-        lambda: eigh(A.T, lower=False, subset_by_index=(m - r, m - 1), overwrite_a=True, check_finite=False)
-    )
+    values, vectors = upper_eigenpairs(A, r)
     return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64), False
 
 
 def leading_eigenvectors(op: _core.Operator, r: int) -> tuple[Array, Array]:
-    """The r largest eigenvalues of an operator, and their vectors: by LAPACK where it is small."""
+    """The r largest eigenvalues of an operator, and their vectors: of its matrix where that is small."""
     if op.p <= ALL_VECTORS_ORDER or r >= op.p - 1:
-        values, vectors = np.linalg.eigh(op.submatrix(np.arange(op.p)).astype(np.float64))
-        return values[::-1][:r], vectors[:, ::-1][:, :r]
+        values, vectors = upper_eigenpairs(op.submatrix(np.arange(op.p)).astype(np.float64), min(r, op.p))
+        return values[::-1], vectors[:, ::-1]
     start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
     values, vectors = largest_eigenpairs(products_of(op), r, v0=start, tol=EIGENVECTOR_TOL.of(op.dtype))
     return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64)

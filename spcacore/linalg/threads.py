@@ -364,8 +364,11 @@ def one_ahead(task: Callable[[Item], Result], items: Sequence[Item]) -> Generato
 
     try:
         for i, item in enumerate(items):
-            result = task(item) if following is None else following.result()
-            following = None
+            if following is None:
+                result = task(item)
+            else:
+                thread.join()  # so that it has ended when its last result is used
+                result, following = following.result(), None
             if i + 1 < len(items):
                 future: Future[Result] = Future()
                 thread = threading.Thread(target=compute, args=(items[i + 1], copy_context(), future))

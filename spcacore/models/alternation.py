@@ -24,7 +24,7 @@ from ..solvers.base import Solver, check_choice_of, hook_of_component
 from ..solvers.certificates import upper_bounds
 from ..solvers.exact import ExactSearch, solve_to_optimality
 from ..solvers.share import Share, fewest_variables
-from ..solvers.solution import Ended, Report, Solution, ended
+from ..solvers.solution import Ended, Report, Solution, Tally, ended
 from ..supports.admissible import Supports
 from .across import check_sizes, search_together, tell_found
 from .refinement import (
@@ -210,7 +210,7 @@ def _in_turn(
             if total is not None:
                 return f"{what} is left after {counted(t, 'component')}: {total}"
             return problem.exhausted(t, r).replace("no variance", what)
-        if request.certify is True:
+        if request.certify is True and not request.attempts:  # else they are refined first
             asked, report = request.sparsity[t], hook_of_component(hook, t, r, whole=True)
             k = _cardinality(state.supports, new, asked)
             better, own = _better_support(problem, state, new, k, request.proof_seconds, report)
@@ -265,16 +265,16 @@ def refine_all(
     quiet: bool = False,
 ) -> list[Solution]:
     """The components solved again, each given all the others."""
-    if hook is not None and hook.ended:
-        return [replace(x, converged=False) for x in found]
     sizes = tuple(problem.supports.cardinality_with(x.index) for x in found)
     if not any(isinstance(one, Share) for one in request.cardinality):
         sizes = (request.cardinality or sizes)[: len(found)]
     start = [(x.index, x.entries) for x in found]
-    loadings, converged = refined(
-        problem, start, sizes, request.constraint, max(request.attempts - 1, 0), REFINEMENT_ROUNDS,
-        request.seed, hook,
-    )  # fmt: skip
+    loadings, converged = start, False
+    if hook is None or not hook.ended:
+        loadings, converged = refined(
+            problem, start, sizes, request.constraint, max(request.attempts - 1, 0), REFINEMENT_ROUNDS,
+            request.seed, hook,
+        )  # fmt: skip
     if not (converged or quiet or (hook is not None and hook.ended)):
         warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS))
     uncorrelated = request.constraint == "uncorrelated"  # whose variances add up
@@ -283,7 +283,8 @@ def refine_all(
     out = []
     for t, (x, size, (index, entries)) in enumerate(zip(found, sizes, loadings, strict=True)):
         entries, converged_too = with_sign(problem, index, entries), x.converged and converged
-        new = replace(x, index=index, entries=entries, converged=converged_too, proved=False)
+        tally = x.tally if np.array_equal(index, x.index) else Tally()
+        new = replace(x, index=index, entries=entries, converged=converged_too, proved=False, tally=tally)
         if request.certify is True:
             k, report = _cardinality(state.supports, new, size), hook_of_component(hook, t, len(found))
             _, bound = _better_support(problem, state, new, k, request.proof_seconds, report)

@@ -58,7 +58,7 @@ class SparsePCAResult(VariancesResult):
         How many starts the search of each component made, how many of their runs it carried to their ends,
         and how many of these ended at the best value, to a millionth. One of many means that more starts
         (`n_starts=`) may find a better component; `summary()` says so. 1, 1 and 1 where the method has one
-        start, and of components that were found together.
+        start, and of components that were found together or changed by ``refine=True``.
     converged : ndarray of shape (r,), bool
     upper_bound : ndarray of shape (r,) or None
         With ``certify=True``: no loading of this cardinality has more variance in the deflated matrix (with

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
 from .. import _core
 from .._limits import (
@@ -290,10 +290,13 @@ def leading(K: AnyArray, r: int, dense: bool, seed: int) -> tuple[Vector, Vector
     """The r largest eigenvalues and their vectors from the lower triangle, which is overwritten."""
     from scipy.sparse.linalg import LinearOperator
 
-    product = blas.dsymv if K.dtype == np.float64 else blas.ssymv
+    for i, j in tiles(len(K)):
+        if i != j:
+            K[j, i] = K[i, j].T
+    op = _core.dense(K.T, True, None, None, 1.0, 1.0)
     symmetric = LinearOperator(
         K.shape, dtype=np.float64,
-        matvec=lambda v: product(1.0, K.T, v.ravel().astype(K.dtype, copy=False), lower=0).astype(float),
+        matvec=lambda v: op.apply(None, np.ascontiguousarray(v.ravel(), K.dtype)).astype(float),
     )  # fmt: skip
     start = np.random.default_rng(seed).standard_normal(len(K))
     values, U, by_lanczos = leading_eigenpairs(

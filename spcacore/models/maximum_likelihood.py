@@ -9,7 +9,7 @@ covariance of z is `s2 M^-1`. Rows that observe the same variables share M.
 from __future__ import annotations
 
 import math
-from functools import partial
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from .._messages import counted, warn
 from .._types import AnyArray, Array, Index, Mask
 from .._validation import Hook, is_operator, is_sparse, real_array, refuse_not_finite
 from ..linalg.eigen import interruptible, largest_eigenpairs, leading_eigenpairs, products_of
+from ..linalg.orthogonal import inner_products, tall_product
 from ..linalg.scaling import beyond_range
 from ..operators.problem import Problem
 from ..progress import Progress
@@ -44,16 +45,20 @@ def _missing_patterns(missing: Mask) -> tuple[Mask, Index]:
     return missing[first], which.reshape(-1)
 
 
+def _by_pattern(Y: Array) -> Iterator[tuple[Index, Mask]]:
+    """The rows that observe the same variables, and which these are."""
+    patterns, which = _missing_patterns(np.isnan(Y))
+    for g, absent in enumerate(patterns):
+        yield np.flatnonzero(which == g), ~absent
+
+
 def posterior(W: Array, variances: Array, noise: float, Y: Array) -> tuple[Array, Array]:
     """Means and covariances of z given the rows of Y, NaN where missing; variances = diag(W'W) + noise."""
     r = W.shape[1]
-    missing = np.isnan(Y)
-    if not missing.any():
-        return Y @ (W / variances), np.broadcast_to(np.diag(noise / variances), (len(Y), r, r))
+    if not np.isnan(Y).any():
+        return tall_product(Y, W / variances), np.broadcast_to(np.diag(noise / variances), (len(Y), r, r))
     mean, covariance = np.empty((len(Y), r)), np.empty((len(Y), r, r))
-    patterns, which = _missing_patterns(missing)
-    for g, absent in enumerate(patterns):
-        rows, observed = np.flatnonzero(which == g), ~absent
+    for rows, observed in _by_pattern(Y):
         part = W[observed]
         if noise > 0:
             inverse = linalg.pinvh(part.T @ part + noise * np.eye(r))
@@ -71,15 +76,12 @@ def log_density(W: Array, axes: Array, variances: Array, noise: float, log_scale
     -1/2 (m log 2 pi + log det C + y'C^-1 y) for m observed entries and C = W_o W_o' + noise I, by the
     eigenvectors U of C in the span of W_o: y'C^-1 y = sum (U'y)^2 / eigenvalues + |y - UU'y|^2 / noise.
     """
-    missing = np.isnan(Y)
-    out = -0.5 * LOG_2PI * (~missing).sum(axis=1) - (~missing) @ log_scale
-    complete = not missing.any()
-    patterns, which = (missing[:1], np.zeros(len(Y), np.intp)) if complete else _missing_patterns(missing)
-    for g, absent in enumerate(patterns):
-        rows, observed = np.flatnonzero(which == g), ~absent
+    seen = ~np.isnan(Y)
+    out = -0.5 * LOG_2PI * seen.sum(axis=1) - seen @ log_scale
+    for rows, observed in _by_pattern(Y):
         if not observed.any():
             continue
-        y = Y if complete else Y[np.ix_(rows, observed)]
+        y = Y[np.ix_(rows, observed)]
         if observed.all():
             kept = axes.any(axis=0)
             U, values = axes[:, kept], variances[kept]
@@ -105,11 +107,11 @@ class Fit(NamedTuple):
     U: Array
     variances: Array
     noise: float
-    n_samples: int
-    log_likelihood: float
+    n_samples: Any
+    log_likelihood: float | None
     trace: Array
     converged: bool
-    mean: Array | None
+    mean: AnyArray | None
 
 
 def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, hook: Hook | None) -> Fit:
@@ -283,27 +285,27 @@ def _eigenvectors(A: AnyArray, r: int) -> tuple[Array, Array]:
 
 
 def _by_products(problem: Problem, X: Any, r: int, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """By the smaller of F'F and FF', a sum in float64 of blocks that are multiplied in `dtype`."""
+    """By the smaller of F'F and FF', a sum over blocks that are copied as `dtype`."""
     n, p = problem.operator.n, problem.p
     all_, step = slice(None), max(1, COPIED_ENTRIES // min(n, p))
     G = np.zeros((min(n, p),) * 2)
     if p <= n:
         for start in range(0, n, step):
             F = _centered(problem, X, slice(start, start + step), all_, dtype)
-            G += interruptible(partial(np.matmul, F.T, F))
+            G += inner_products(F)
         G /= n - 1
         return _eigenvectors(G.astype(dtype), r)
     blocks = [slice(start, start + step) for start in range(0, p, step)]
     for columns in blocks:
         F = _centered(problem, X, all_, columns, dtype)
-        G += interruptible(partial(np.matmul, F, F.T))
+        G += inner_products(F.T)
     G /= n - 1
     values, Z = _eigenvectors(G.astype(dtype), r)
     U = np.empty((p, r))
     for columns in blocks:
         if len(blocks) > 1:
             F = _centered(problem, X, all_, columns, dtype)
-        U[columns] = F.T @ Z.astype(dtype)
+        U[columns] = inner_products(F, Z)
     norm = np.linalg.norm(U, axis=0)
     return values, U / np.where(norm > 0, norm, 1)
 

@@ -12,7 +12,8 @@ from .._limits import JOINING_VARIABLES, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import warn
 from .._records import record
 from .._types import Array
-from ..linalg.orthogonal import procrustes
+from ..linalg.eigen import upper_eigenpairs
+from ..linalg.orthogonal import inner_products, procrustes
 from ..operators.problem import Problem
 from ..solvers.refitting import Step
 from ..supports.admissible import Supports
@@ -69,14 +70,15 @@ class _SampleSpace:
     def __init__(self, op: _core.Operator):
         self.op = op
         self.unit = math.sqrt(max(op.n - 1, 1))  # of F over that for which G = F'F
-        values, vectors = np.linalg.eigh(op.outer().astype(np.float64))
+        values, vectors = upper_eigenpairs(op.outer().astype(np.float64), op.m)
         root = np.sqrt(np.maximum(values, 0))
-        self.H = (vectors * root) @ vectors.T
+        self.H = _power(vectors, root)
         kept = root > 1e-6 * root[-1]
-        self.inverse = (vectors[:, kept] / root[kept]) @ vectors[:, kept].T
+        self.inverse = _power(vectors[:, kept], 1 / root[kept])
 
     def begin(self, V: Array) -> Array:
-        self.Y = procrustes(self.inverse @ self.forward(V), np.eye(*self.H.shape)[:, : V.shape[1]])[0]
+        near = np.eye(*self.H.shape)[:, : V.shape[1]]
+        self.Y = procrustes(inner_products(self.inverse, self.forward(V)), near)[0]
         return self.op.apply_block(V).astype(np.float64)
 
     def forward(self, B: Array) -> Array:
@@ -96,8 +98,13 @@ class _SampleSpace:
         return f.T @ f
 
     def turn(self, f: Array) -> tuple[Array, float]:
-        self.Y, nuclear = procrustes(self.H @ f, self.Y)
-        return self.products(self.H @ self.Y), nuclear
+        self.Y, nuclear = procrustes(inner_products(self.H, f), self.Y)
+        return self.products(inner_products(self.H, self.Y)), nuclear
+
+
+def _power(vectors: Array, values: Array) -> Array:
+    """The symmetric matrix of these eigenpairs, in Fortran order."""
+    return inner_products((vectors * np.sqrt(values)).T).T
 
 
 Space = _VariableSpace | _SampleSpace

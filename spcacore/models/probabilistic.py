@@ -43,6 +43,7 @@ from ..progress import Callback, check_callback
 from ..results import LoadingsResult, to_data_units
 from .maximum_likelihood import (
     LOG_2PI,
+    Fit,
     fit_missing,
     leading_and_rest,
     log_density,
@@ -463,7 +464,7 @@ def ppca(
     center = not covariance and np.ndim(center) == 0 and bool(center)  # whether the mean is estimated
     total = total_variance(problem)
     if problem.filled is not None:
-        return _result(problem, X, *fit_missing(problem, r, ddof, max_iter, tol, hook), "em", center)
+        return _result(problem, X, fit_missing(problem, r, ddof, max_iter, tol, hook), "em", center)
     values, U, rest = leading_and_rest(problem, X, r, total)
     noise = rest / (problem.p - r) if r < problem.p else 0.0
     if rest == 0 and r < problem.p:
@@ -474,8 +475,8 @@ def ppca(
         if ddof == 0:
             values, noise = values * ((n - 1) / n), noise * ((n - 1) / n)
         likelihood = _log_likelihood(problem, values, noise, n, ddof)
-    trace, method = np.zeros(0), "eigendecomposition"
-    return _result(problem, X, U, values, noise, n, likelihood, trace, True, problem.mean, method, center)
+    fit = Fit(U, values, noise, n, likelihood, np.zeros(0), True, problem.mean)
+    return _result(problem, X, fit, "eigendecomposition", center)
 
 
 def samples_of(problem: Problem, n_samples: Any) -> Any:
@@ -510,21 +511,9 @@ def _log_likelihood(problem: Problem, values: Array, noise: float, n: float, ddo
     return -0.5 * n * (p * LOG_2PI + determinant) - 0.5 * (n - ddof) * p
 
 
-def _result(
-    problem: Problem,
-    X: Any,
-    U: Array,
-    values: Array,
-    noise: float,
-    n: int | None,
-    likelihood: float | None,
-    trace: Array,
-    converged: bool,
-    mean: AnyArray | None,
-    method: str,
-    center: bool,
-) -> PPCAResult:
+def _result(problem: Problem, X: Any, fit: Fit, method: str, center: bool) -> PPCAResult:
     """The result from orthonormal directions, and variances in the operator's units."""
+    U, values, noise, n, likelihood, trace, converged, mean = fit
     p, r = U.shape
     U = U * np.where(U[np.abs(U).argmax(axis=0), np.arange(r)] < 0, -1, 1)
     with beyond_range():

@@ -29,9 +29,11 @@ __all__ = [
     "Component",
     "ExpectationMaximization",
     "OnSupport",
+    "Posterior",
     "Residual",
     "Search",
     "chosen_support",
+    "log_binomial",
     "log_supports",
     "regressors",
 ]
@@ -204,12 +206,11 @@ class ExpectationMaximization:
         """The posterior given the best weights and noise for x."""
         right, a = self.target(x)
         prior, Q = self.prior, self.Q
-        iterative = isinstance(prior, Sparse)
-        m = prior.solve(a, right, self.guess[0] if iterative else None)
+        m = prior.solve(a, right, self.guess[0])
         self.guess[0] = m
         trace, logdet = prior.trace(a), -prior.logdet(a)
         if Q.shape[1]:
-            Y = prior.solve(a, Q, self.guess[1] if iterative else None)
+            Y = prior.solve(a, Q, self.guess[1])
             self.guess[1] = Y
             N = Q.T @ Y
             N = linalg.cho_factor((N + N.T) / 2)

@@ -15,7 +15,7 @@ from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
 from .problem import Problem
 from .statistics import Standardization, Statistics, dense_statistics, unit_deviation, unit_of
-from .working_set import ColumnBounds, WorkingSet
+from .working_set import WorkingSet
 
 __all__ = [
     "Affine", "CovarianceStorage", "DataStorage", "Storage", "column_statistics",
@@ -79,10 +79,6 @@ class Storage(ABC):
     def resembles_covariance(self) -> bool:
         """Whether data could be a covariance: symmetric, and no entry beyond what the diagonal allows."""
         return False
-
-    def bounds(self, problem: Problem) -> ColumnBounds | None:
-        """Bounds on products with single columns, where these can be left out."""
-        return None
 
     def by_columns(self) -> Storage:
         """This matrix, or a copy of it whose single columns are read in no more time than they take."""

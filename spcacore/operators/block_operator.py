@@ -65,12 +65,10 @@ class Gram:
         self.column = np.empty((0, p), dtype)  # those kept, as rows
         self.slot = np.full(p, -1, np.intp)  # of a variable in `column`
         self.owner = np.empty(0, np.intp)  # of a slot, -1 where free
-        self.used = np.empty(0, np.int64)  # when, for each slot
-        self.clock, self.formed = 0, False
+        self.formed = False
         self.noise = False  # whether a component was no stronger, so that races ask for many columns
         self.members = np.empty(0, np.intp)  # some variables,
-        self.part = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # where each is, and A between them;
-        self.inside = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # the same of a working set
+        self.part = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # where each is, and A between them
         self.stored = float(p)  # entries of a row
         self.keeping = True  # whether products may bring columns to keep,
         self.alone = False  # but for the next one
@@ -121,11 +119,8 @@ class Gram:
                 self.recent.append((index, V, Y.copy()))
             return Y
         if self.ensure_columns(index):
-            self.clock += 1
-            slots = self.slot[index]
-            self.used[slots] = self.clock
             whole = self.formed and len(index) == self.p
-            return (V.T @ (self.column if whole else self.column[slots])).T
+            return (V.T @ (self.column if whole else self.column[self.slot[index]])).T
         self.cost += PASS_COLUMNS * V.shape[1]
         joining = self._heaviest(index, V)
         if len(joining):
@@ -244,7 +239,7 @@ class Gram:
             rows, square = slice(first, first + step), A[:, : len(A)]
             square[:] = (square + square.T) / 2
             self.column[rows, first:], self.column[first:, rows] = A, A.T
-        self.slot, self.owner, self.used = everything, everything.copy(), np.zeros(p, np.int64)
+        self.slot, self.owner = everything, everything.copy()
         self.formed = True
         self._forget()
         return True
@@ -262,38 +257,27 @@ class Gram:
 
     def _keep(self, index: Index, joining: Index, columns: AnyArray) -> None:
         """These columns, and those of `index` that are kept already."""
-        self._make_room(index, len(joining))
-        slots = np.flatnonzero(self.owner < 0)[: len(joining)]
-        self.column[slots] = columns.T
-        self.slot[joining], self.owner[slots], self.used[slots] = slots, joining, self.clock
-
-    def _make_room(self, index: Index, count: int) -> None:
-        """Free slots for `count` more columns: new ones, or those used longest ago but of `index`."""
         size = len(self.owner)
-        lacking = count - int(np.count_nonzero(self.owner < 0))
+        lacking = len(joining) - int(np.count_nonzero(self.owner < 0))
         grown = min(max(size + lacking, 2 * size), self.capacity)
         if lacking > 0 and grown > size:
             column = np.empty((grown, self.p), self.dtype)
             column[:size] = self.column
             self.column = column
             self.owner = np.append(self.owner, np.full(grown - size, -1, np.intp))
-            self.used = np.append(self.used, np.zeros(grown - size, np.int64))
-            lacking -= grown - size
-        if lacking > 0:
-            kept = self.slot[index]
-            self.used[kept[kept >= 0]] = self.clock + 1
-            for slot in np.argsort(np.where(self.owner < 0, self.clock + 2, self.used), kind="stable")[
-                :lacking
-            ]:
-                self.slot[self.owner[slot]] = -1
-                self.owner[slot] = -1
+        if lacking > grown - size:  # the others go
+            others = np.setdiff1d(self.owner[self.owner >= 0], index)
+            self.owner[self.slot[others]] = -1
+            self.slot[others] = -1
+        slots = np.flatnonzero(self.owner < 0)[: len(joining)]
+        self.column[slots] = columns.T
+        self.slot[joining], self.owner[slots] = slots, joining
 
     def submatrix(self, index: Index) -> AnyArray:
         """A[index, index]; without a pass where the columns are kept."""
-        for position, known in (self.inside, self.part):
-            place = position[index]
-            if (place >= 0).all():
-                return _core.principal_submatrix(known, place)
+        place = self.part[0][index]
+        if (place >= 0).all():
+            return _core.principal_submatrix(self.part[1], place)
         if not self._have_columns(index):
             self._join(index)
             return _core.principal_submatrix(self.part[1], self.part[0][index])
@@ -479,21 +463,16 @@ class BlocksWorkingSet(WorkingSet):
         passes = self.operator.gram.blocks.passes - self.before
         return replace(super().report(screening), reads=float(passes))
 
-    def _add(self, new: Index) -> None:
-        super()._add(new)
-        known = len(self.index)
-        self.operator.gram.inside = self.position, self._gram[:known, :known]
-
     def _products(self, w: int, new: Index, out: AnyArray) -> None:
         out[...] = self.operator.gram.between(new, self.index)
 
     def _above(
-        self, operator: _core.Operator, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]
+        self, operator: _core.Operator, state: DeflatedOperator, vectors: Sequence[Vector]
     ) -> list[tuple[Index, AnyArray]]:
         gram = self.operator.gram
         if not state.by_loadings:
             with gram.by_products():
-                return super()._above(operator, state, active, vectors)
+                return super()._above(operator, state, vectors)
         pairs = [vector[:2] for vector in vectors]
         plain = [self._without_loadings(state, *pair) for pair in pairs]
         changed = [pair for pair, (_, v) in zip(pairs, plain, strict=True) if not np.array_equal(pair[1], v)]

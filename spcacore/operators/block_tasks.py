@@ -23,7 +23,7 @@ from .statistics import Statistics, compressed_statistics, dense_statistics, in_
 __all__ = [
     "as_kernel_input", "backward", "columns", "dense_rows", "fingerprint", "finite",
     "forward", "merged_moments", "moments", "not_finite", "products", "scaled_statistics", "scores_of",
-    "squares_of_scores", "statistics", "submatrix", "sum_parts", "weighted_statistics",
+    "squares_of_scores", "statistics", "submatrix", "sum_parts",
 ]  # fmt: skip
 
 
@@ -113,11 +113,6 @@ def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, Array | Non
     return found, M
 
 
-def weighted_statistics(block: Any, weight: Array) -> Statistics | None:
-    """`statistics`, the weights of the rows from `each`."""
-    return statistics(block, weight)
-
-
 def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
     """How many entries are NaN or infinite, and the row and column of the first."""
     X = as_kernel_input(block)
@@ -138,8 +133,11 @@ def scaled_statistics(block: Any, weight: Array | None, index: Index, unit: Arra
     return statistics(np.ascontiguousarray(X * unit * unit), weight)
 
 
-def _times(X: Any, index: Index | None, W: AnyArray, shift: AnyArray, range_: float) -> AnyArray:
+def forward(block: Any, index: Index | None, W: AnyArray, shift: AnyArray, range_: float) -> AnyArray:
     """range (X[:, index] W - 1 shift'); W of one dimension is a diagonal."""
+    X = as_kernel_input(block)
+    if X.shape[0] == 0:
+        return np.zeros((0, len(shift)), W.dtype)
     if index is not None and W.shape == (len(index), 1):
         U = _operator(X).forward(index, np.ascontiguousarray(W[:, 0]))[:, None]
     elif is_sparse(X):
@@ -168,10 +166,7 @@ def products(
 ) -> tuple[AnyArray, AnyArray]:
     """X'U and 1'U, U = factor range^2 diag(row_weight)^2 (X[:, index] W - 1 shift')."""
     X = as_kernel_input(block)
-    b = len(shift)
-    if X.shape[0] == 0:
-        return np.zeros((X.shape[1], b), W.dtype), np.zeros(b)
-    U = _times(X, index, W, shift, range_)
+    U = forward(X, index, W, shift, range_)
     U *= W.dtype.type(factor)
     U *= W.dtype.type(range_)
     if row_weight is not None:
@@ -189,12 +184,6 @@ def backward(block: Any, U: AnyArray) -> tuple[AnyArray, Array]:
     else:
         Y = _operator(X).backward_block(U) if is_sparse(X) or b < 8 else X.T @ U
     return Y, U.sum(axis=0, dtype=np.float64)
-
-
-def forward(block: Any, index: Index | None, W: AnyArray, shift: AnyArray, range_: float) -> AnyArray:
-    """range (X[:, index] W - 1 shift')."""
-    X = as_kernel_input(block)
-    return _times(X, index, W, shift, range_) if X.shape[0] else np.zeros((0, len(shift)), W.dtype)
 
 
 def submatrix(

@@ -31,7 +31,7 @@ from .._limits import (
 from .._messages import counted, warn
 from .._records import replaced
 from .._types import AnyArray, Array
-from ..linalg.eigen import interruptible, leading_eigenvectors
+from ..linalg.eigen import leading_eigenvectors, upper_eigenpairs
 from ..linalg.orthogonal import orthonormal, unit_columns
 from .problem import Problem, Screening
 from .statistics import Standardization, Statistics
@@ -205,13 +205,8 @@ def _shares_of(problem: Problem, r: int) -> Callable[[], Array]:
         values = leading_eigenvectors(op, min(r, op.p))[0]
         return lambda: _shares(values, total, r)
     products = op.submatrix(np.arange(op.p)) if square else op.outer()
-
-    def eigenvalues() -> Array:
-        ascending = np.asarray(np.linalg.eigvalsh(products.astype(np.float64)), np.float64)
-        return ascending[: -r - 1 : -1]
-
-    small = len(products) <= ALL_VECTORS_ORDER  # which takes less than a thread of its own
-    return lambda: _shares(eigenvalues() if small else interruptible(eigenvalues), total, r)
+    found = min(r, len(products))
+    return lambda: _shares(upper_eigenpairs(products.astype(np.float64), found)[0][::-1], total, r)
 
 
 def _shares(values: Array, total: float, r: int) -> Array:

@@ -171,7 +171,6 @@ def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: b
     if not wanted and (screened or problem.cost < WORKING_SET_COST):
         return problem
     working_set = kind(problem)
-    working_set.bounds = storage.bounds(problem)
     working_set.reads += storage is not given
     working_set.asked = wanted
     return replaced(

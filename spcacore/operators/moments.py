@@ -102,10 +102,10 @@ class Moments(RowBlocks):
         self._take(max(int(total), 1), found, (M + M.T) / 2, None, np.dtype(np.float64), names)
 
     def _take(
-        self, rows: int, found: Statistics, M: Array, whole: tuple[Array, Array] | None, dtype: np.dtype[Any],
+        self, rows: int, found: Statistics, M: Array, whole: tuple[Array, ...] | None, dtype: np.dtype[Any],
         names: Iterable[str] | None,
     ) -> None:  # fmt: skip
-        """Of so many rows; `whole` has the exact sums of integers and of their products."""
+        """Of so many rows; `whole` has extremes of integers, and exact sums of these and their products."""
         super().__init__((rows, len(M)), dtype, [0], names)
         self.found: Statistics = found
         self.scatter: Array = M
@@ -152,9 +152,9 @@ class Moments(RowBlocks):
             )
         weight = check_weights(joined(X, sample_weight, "sample_weight"), rows)
         if blocks.dtype.kind in "iub" and weight is None:
-            low, high, s, G = blocks.reduced(_added, _whole_sums, entries=p * p)
-            if float(G.diagonal().max()) < WHOLE:
-                return cls._of_integers(rows, low, high, s, G, float_type(blocks.dtype), blocks.names)
+            whole = blocks.reduced(_added, _whole_sums, entries=p * p)
+            if _is_exact(whole):
+                return cls._of_integers(rows, whole, float_type(blocks.dtype), blocks.names)
         each = blocks.split_or_none(weight)
         found, M = blocks.reduced(merged_moments, moments, each=each, entries=p * p)
         if found is None:
@@ -173,14 +173,13 @@ class Moments(RowBlocks):
         return cls._made(rows, found, np.zeros((p, p)), None, dtype, names)
 
     @classmethod
-    def _of_integers(
-        cls, rows: int, low: Array, high: Array, s: Array, G: Array, dtype: np.dtype[Any], names: Any
-    ) -> Moments:
+    def _of_integers(cls, rows: int, whole: tuple[Array, ...], dtype: np.dtype[Any], names: Any) -> Moments:
         """From exact sums: scatter = (n G - s s') / n, in extended precision where there is one."""
+        low, high, s, G = whole
         wide = s.astype(np.longdouble)
         M = ((G * np.longdouble(rows) - np.multiply.outer(wide, wide)) / rows).astype(np.float64)
         found = Statistics(rows, G.size, s / rows, np.diag(M).copy(), low, high)
-        return cls._made(rows, found, M, (s, G), dtype, names)
+        return cls._made(rows, found, M, whole, dtype, names)
 
     @classmethod
     def _made(cls, *of: Any) -> Moments:
@@ -201,11 +200,9 @@ class Moments(RowBlocks):
                 return self._made(rest.shape[0], rest.found, rest.scatter, rest._whole, rest.dtype, names)
         rows, dtype = self.shape[0] + other.shape[0], np.promote_types(self.dtype, other.dtype)
         if self._whole is not None and other._whole is not None:
-            s, G = (a + b for a, b in zip(self._whole, other._whole, strict=True))
-            if float(G.diagonal().max()) < WHOLE:
-                low = np.minimum(self.found.low, other.found.low)
-                high = np.maximum(self.found.high, other.found.high)
-                return self._of_integers(rows, low, high, s, G, dtype, names)
+            whole = _added([self._whole, other._whole])
+            if _is_exact(whole):
+                return self._of_integers(rows, whole, dtype, names)
         found, M = merged_moments([(one.found, one.scatter) for one in (self, other)])
         assert found is not None
         if M is None or not np.isfinite(found.mean).all():
@@ -221,12 +218,12 @@ class Moments(RowBlocks):
         if self.names is None or len(set(names)) < len(names) or set(names) != set(self.names):
             return self
         at = np.array([self.names.index(name) for name in names])
-        f, whole = self.found, self._whole
+        f, each = self.found, np.ix_(at, at)
         found = replace(f, mean=f.mean[at], square=f.square[at], low=f.low[at], high=f.high[at])
-        return self._made(
-            self.shape[0], found, self.scatter[np.ix_(at, at)],
-            None if whole is None else (whole[0][at], whole[1][np.ix_(at, at)]), self.dtype, names,
-        )  # fmt: skip
+        whole = self._whole
+        if whole is not None:
+            whole = *(a[at] for a in whole[:3]), whole[3][each]
+        return self._made(self.shape[0], found, self.scatter[each], whole, self.dtype, names)
 
     def reduced(self, combine: Any, task: Any, *arguments: Any, each: Any = None, entries: int = 0) -> Any:
         """What `RowBlocks` reduces over its blocks, where moments are enough."""
@@ -241,26 +238,21 @@ class Moments(RowBlocks):
             return (V.T @ (self.scatter[np.ix_(index, index)] @ V) + self.n_samples * np.outer(away, away),)
         return super().reduced(combine, task, *arguments, each=each, entries=entries)
 
-    def results(self, task: Any, *arguments: Any, each: list[Any] | None = None) -> Any:
+    def _refused(self, *_: Any, **__: Any) -> Any:
         """Refused, because the rows are not known."""
         raise TypeError(
             "this needs the rows of X, and X has their moments alone; weights of rows go to Moments.of"
         )
 
+    results = beside = _parted_like = _refused
+
     def taken(self, rows: Index) -> RowBlocks:
         """Refused, because the rows are not known."""
-        return next(self.results(None))  # which raises
+        return self._refused()
 
     def rows(self, index: Index) -> AnyArray:
         """Refused, because the rows are not known."""
-        return next(self.results(None))
-
-    def beside(self, other: RowBlocks, a: Any) -> Any:
-        """Refused, because the rows are not known."""
-        return next(self.results(None))
-
-    def _parted_like(self, other: RowBlocks) -> RowBlocks:
-        return next(self.results(None))
+        return self._refused()
 
     def __repr__(self) -> str:
         return f"Moments({self.n_samples:.10g} x {self.shape[1]}, {self.dtype})"
@@ -283,3 +275,7 @@ def _added(parts: Iterable[Any]) -> Any:
         low, high = np.minimum(low, other[0]), np.maximum(high, other[1])
         s, G = s + other[2], G + other[3]
     return low, high, s, G
+
+
+def _is_exact(whole: tuple[Array, ...]) -> bool:
+    return float(whole[3].diagonal().max()) < WHOLE

@@ -26,7 +26,6 @@ from .block_tasks import (
     squares_of_scores,
     statistics,
     sum_parts,
-    weighted_statistics,
 )  # fmt: skip
 from .blocks import RowBlocks, SlicedRows, locate_not_finite, naming_not_finite
 from .dense import DenseData
@@ -134,9 +133,7 @@ class BlockData(DataStorage):
 
     def statistics(self, weight: Array | None) -> Statistics:
         self.blocks = self.blocks.held()
-        each = None if weight is None else self.blocks.split(weight)
-        task = statistics if weight is None else weighted_statistics
-        found: Statistics = self.blocks.reduced(merged, task, each=each)
+        found: Statistics = self.blocks.reduced(merged, statistics, each=self.blocks.split_or_none(weight))
         return self._read(found)
 
     def _read(self, found: Statistics) -> Statistics:

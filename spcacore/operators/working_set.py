@@ -1,7 +1,4 @@
-"""Some columns of the data with their Gram matrix, on which a search costs no product with the data.
-
-Of sparse data, bounds say which of the other columns need be read at all.
-"""
+"""Some columns of the data with their Gram matrix, on which a search costs no product with the data."""
 
 from __future__ import annotations
 
@@ -13,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import _core
-from .._limits import COLUMN_REFERENCES, WORKING_SET_BYTES, WORKING_SET_LANES, WORKING_SET_PAIRS
+from .._limits import WORKING_SET_BYTES, WORKING_SET_LANES, WORKING_SET_PAIRS
 from .._records import replaced
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Index
 from .gram import keeps_digits
 from .problem import Problem, Screening, of_matrix
 
 if TYPE_CHECKING:
     from .deflation import DeflatedOperator
 
-__all__ = ["ColumnBounds", "CompressedWorkingSet", "Vector", "WorkingSet"]
+__all__ = ["CompressedWorkingSet", "Vector", "WorkingSet"]
 
 
 Vector = tuple[Index, AnyArray, float]  # the nonzeros of x, and a level of |A x|
@@ -43,8 +40,6 @@ class WorkingSet:
         Whether the caller asked for it.
     checks : int
         How often all columns were asked whether one outside of W matters.
-    bounds : ColumnBounds or None
-        Which columns then need not be read.
     reads : float
         How often the bytes of X were read for it: statistics, columns that join, and checks but for what a
         screen counts.
@@ -54,7 +49,6 @@ class WorkingSet:
 
     asked = False
 
-    bounds: ColumnBounds | None = None
     reads: float = 1.0  # for the statistics
     noise: float | None = None
 
@@ -203,7 +197,7 @@ class WorkingSet:
         operator = state.operator.with_quotient() if state.quotient else state.operator
         self.checks += len(vectors)
         out = []
-        for found, value in self._above(operator, state, active, vectors):
+        for found, value in self._above(operator, state, vectors):
             if len(found) > 0:
                 outside = active[np.searchsorted(active[:-1], found)] != found  # they ascend
                 if positive:
@@ -213,14 +207,9 @@ class WorkingSet:
         return out
 
     def _above(
-        self, operator: _core.Operator, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]
+        self, operator: _core.Operator, state: DeflatedOperator, vectors: Sequence[Vector]
     ) -> list[tuple[Index, AnyArray]]:
-        """Of each x the variables where |A x| exceeds its level, of the active ones perhaps not all, and A x
-        there."""
-        if self.bounds is not None and state.by_loadings:
-            found = [self.bounds.above(operator, active, *x) for x in vectors]
-            self.reads += self.bounds.taken()
-            return found
+        """Of each x the variables where |A x| exceeds its level, and A x there."""
         if not self._screened:
             self.reads += len(vectors)
         return [operator.above(*x) for x in vectors]
@@ -276,81 +265,3 @@ class CompressedWorkingSet(WorkingSet):
         gram = self.operator.gram(np.concatenate((new, self.index[:w])), None, len(new))
         assert gram is not None  # no callback can have ended it
         out[:, :w], out[:, w:] = gram[:, len(new) :], gram[:, : len(new)]
-
-
-class ColumnBounds:
-    """Bounds on the products F_j'f of data in CSC; they belong to one call, and every product sharpens them.
-
-    By Cauchy and Schwarz |F_j'f| <= |c| |F_j'd| + ||F_j|| ||f - c d||, c = d'f, for any unit vector d: here
-    that of the last vector with which column j was multiplied, or 0. All of F and f is times the root of the
-    operator's factor, so that ||F_j||^2 is the variance of a variable. What rounding may do to the product of
-    a column with m entries is at most 4 (m + n/16 + 64) eps times its norm about 0 and that of f.
-
-    Attributes
-    ----------
-    direction : ndarray of shape (1 + COLUMN_REFERENCES, n) or fewer
-        The last vectors, after a zero vector.
-    last : ndarray of shape (p,), int
-        Which of these each column was last multiplied with.
-    product : ndarray of shape (p,)
-        And the magnitude of the product.
-    """
-
-    def __init__(self, problem: Problem, entries: Index):
-        operator, n = problem.operator, problem.operator.n
-        assert problem.diagonal is not None
-        assert problem.moment is not None
-        self.made, self.read, self.entries = 0, 0, entries
-        self.norm: Array = np.sqrt(problem.diagonal) * (1 + 1e-9)
-        rounding = 4 * float(np.finfo(operator.dtype).eps) * (entries + n / 16 + 64)
-        self.slack: Array = np.asarray(rounding * np.sqrt(problem.moment), np.float64)
-        self.reach: Array = self.norm + self.slack
-        kept = min(COLUMN_REFERENCES, max(1, problem.cost // (4 * n)))  # not much beside the data
-        self.direction: Array = np.zeros((1 + kept, n))
-        self.last, self.product = np.zeros(operator.p, np.intp), np.zeros(operator.p)
-
-    def above(
-        self, operator: _core.Operator, inside: Index, index: Index, entries: AnyArray, level: float
-    ) -> tuple[Index, AnyArray]:
-        """Positions and values of the entries |A x| above the level, but for those inside.
-
-        The operator is that of the data with some components removed, whose supports are inside.
-        """
-        image = operator.forward(index, entries)
-        f = image.astype(np.float64)
-        f *= math.sqrt(operator.factor)
-        size = math.sqrt(f.dot(f))
-        bound = self.reach * size
-        bound[inside] = 0
-        columns = np.flatnonzero(~(bound <= level))  # of the others no direction need be asked
-        columns = columns[~(self._bounds(columns, f, size) <= level)]
-        value = operator.apply_at(index, entries, columns, image)
-        self.read += int(self.entries[index].sum() + self.entries[columns].sum())
-        if size > 0:
-            self._remember(f / size, columns, value / size)
-        found = np.abs(value) > level
-        return columns[found], value[found]
-
-    def taken(self) -> float:
-        """What was read since this was asked last, of all entries."""
-        share = self.read / max(int(self.entries.sum()), 1)
-        self.read = 0
-        return share
-
-    def _bounds(self, columns: Index, f: Array, size: float) -> Array:
-        c = np.abs(self.direction @ f)
-        rest = np.sqrt(np.maximum(size**2 - c**2, 0) + 1e-10 * size**2)  # the second term: rounding of c
-        last = self.last[columns]
-        bound = c[last] * self.product[columns]
-        bound += self.norm[columns] * rest[last]
-        bound += self.slack[columns] * size
-        return bound
-
-    def _remember(self, direction: Array, columns: Index, product: AnyArray) -> None:
-        """In the place of the oldest."""
-        place = 1 + self.made % (len(self.direction) - 1)
-        self.made += 1
-        old = self.last == place
-        self.last[old] = self.product[old] = 0
-        self.direction[place] = direction
-        self.last[columns], self.product[columns] = place, np.abs(product)

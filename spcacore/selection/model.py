@@ -297,7 +297,7 @@ def _checked(given: partial[Any], name: str, place: str, refused: Mapping[str, s
     return {option: value for option, value in given.keywords.items() if option not in refused}
 
 
-# ---- calls of an earlier form --------------------------------------------------------------------------
+# ---- options that go with the model --------------------------------------------------------------------
 
 
 def takes_model(*names: str) -> Callable[[Callable[..., Any]], Any]:
@@ -316,7 +316,7 @@ def takes_model(*names: str) -> Callable[[Callable[..., Any]], Any]:
 def _call_with_model(
     function: Callable[..., Any], names: Collection[str], given: Collection[Any], options: Mapping[str, Any]
 ) -> str:
-    """The call that is meant by one with the options of a model; nothing if there are none."""
+    """Where options of a model go in a call that has some; nothing if there are none."""
     own = inspect.signature(function).parameters
     taken = {name: inspect.signature(FITTING[name][0]).parameters for name in names}
     of_model = {n: _shown(x) for n, x in options.items() if n not in own}
@@ -330,23 +330,13 @@ def _call_with_model(
         return instead_of(next(n for n in of_model if n not in known), {**known, **{n: n for n in own}})
     said = options.get("model")
     name = said if said in able else _name_of(said) or able[0]
-    places = [n for n, one in own.items() if one.kind is not one.KEYWORD_ONLY and n not in ("self", "model")]
-    by_place = [n for n in places if own[n].default is inspect.Parameter.empty]
-    number = next((str(value) for value in [*given][1:] if isinstance(value, int)), None)
-    if number is not None and "n_components" in places:
-        by_place.append(number)
-    elif number is not None:
+    of_grid = [n for n in FITTING[name][1] if n in of_model and "grid" in own][:1]
+    grid = "".join(f", grid={of_model.pop(n)}" for n in of_grid)
+    number = next((x for x in [*given][1:] if isinstance(x, int) and "n_components" not in own), None)
+    if number is not None:
         of_model = {"n_components": number, **of_model}
-    if "grid" in own:
-        by_place += [of_model.pop(n) for n in FITTING[name][1] if n in of_model][:1]
     model = f"partial({name}, {', '.join(f'{n}={x}' for n, x in of_model.items())})" if of_model else name
-    if own["model"].kind is inspect.Parameter.KEYWORD_ONLY:
-        by_place.append(f"model={model}")
-    else:
-        by_place.insert(places[:1] == ["X"], model)
-    rest = [f"{n}={_shown(x)}" for n, x in options.items() if n in own and n != "model"]
-    place = function.__qualname__.removesuffix(".__init__")
-    return f"; options of the model go with it: {place}({', '.join([*by_place, *rest])})"
+    return f"; options of the model go with it: model={model}{grid}"
 
 
 def _shown(value: Any) -> str:

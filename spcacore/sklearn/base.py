@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -33,7 +34,7 @@ __all__ = [
     "Batches",
     "Invertible",
     "Transformer",
-    "WeightedBatches",
+    "WithCallbacks",
     "as_rng",
     "by_place",
     "checked_input",
@@ -169,8 +170,6 @@ PARAGRAPHS = {
     "batches": "Only the mean and the covariance of the rows are kept, p x p numbers. Batches of any size,\n"
     "in any order, give the result of `fit` for all rows, up to rounding. `fit` forgets earlier batches.",
     "no_matrix": _NO_MATRIX,
-    "no_matrix_of_part": f"{_NO_MATRIX} Also if the weights of\n"
-    "    all rows so far do not sum to a whole number of samples; `fit` takes any weights.",
     "covariance": "Returns\n-------\nndarray of shape (p, p)",
 }
 
@@ -362,30 +361,44 @@ class Invertible(Transformer):
 # ---- `partial_fit` from the moments of rows that come in batches ----------------------------------------
 
 
+@filled(PARAGRAPHS)
 class Batches(Transformer):
     """Estimators whose fit depends on the mean and the covariance of the rows alone."""
 
     _moments: Moments
     n_components: Any
     _in_turn = False  # a task of a callback is a component, or else an iteration
+    _of_rank = False  # no more components than the rows about their mean can have
 
-    def _take(self, X: Any, sample_weight: Any) -> Self:
-        """Fit these rows and all of earlier batches."""
+    def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
+        """Fit to these rows together with the rows of earlier calls.
+
+        {batches}
+
+        {fit}
+
+        {no_matrix}
+
+        {spca_example}
+        >>> parts = SparsePCA(2).partial_fit(X[:60]).partial_fit(X[60:])
+        >>> bool(abs(parts.components_ - model.components_).max() < 1e-6)
+        True
+        """
         fresh = not hasattr(self, "_moments")
-        sample_weight = joined(X, sample_weight, "sample_weight")
-        X = self._checked(X, reset=fresh)
-        if X.shape[1] > BLOCKS_SUBMATRIX_ORDER:
+        given = joined(X, sample_weight, "sample_weight")
+        rows = self._checked(X, reset=fresh)
+        if rows.shape[1] > BLOCKS_SUBMATRIX_ORDER:
             raise ValueError(
                 f"partial_fit keeps a matrix of p x p, for at most {BLOCKS_SUBMATRIX_ORDER} variables, and X "
-                f"has {counted(X.shape[1], 'variable')}: use fit, which also takes rows in blocks"
+                f"has {counted(rows.shape[1], 'variable')}: use fit, which also takes rows in blocks"
             )
         weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        total = Moments.of(X, sample_weight=weight)
+        if given is not None:
+            weight = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
+        total = Moments.of(rows, sample_weight=weight)
         if not fresh:
             total = self._moments + total
-        if total.n_samples > 1 and total.shape[0] >= self._least_rows(X.shape[1]):  # else go on collecting
+        if total.n_samples > 1 and total.shape[0] >= self._least_rows(rows.shape[1]):  # else go on collecting
             names = getattr(self, "feature_names_in_", None)
             self._fit_rows(total, None, None if names is None else tuple(names))
             self.n_samples_seen_: int = total.shape[0]
@@ -394,15 +407,11 @@ class Batches(Transformer):
 
     def _least_rows(self, p: int) -> int:
         """From how many rows on there is something to fit."""
-        return 2
+        return integer(self.n_components, "n_components", 1, p) + 1 if self._of_rank else 2
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         """Fit these rows, or their moments."""
         raise NotImplementedError
-
-    def _rows_of_rank(self, p: int, n_components: Any) -> int:
-        """Rows about their mean that can have so many components."""
-        return integer(n_components, "n_components", 1, p) + 1
 
     def _fit_all(self, X: Any, sample_weight: Any) -> Self:
         """Fit all rows, of which the callbacks of the estimator are told, and forget the batches."""
@@ -425,27 +434,6 @@ class Batches(Transformer):
         self.__dict__.pop("_moments", None)
 
 
-@filled(PARAGRAPHS)
-class WeightedBatches(Batches):
-    """The same, of rows that may have weights."""
-
-    def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
-        """Fit to these rows together with the rows of earlier calls.
-
-        {batches}
-
-        {fit}
-
-        {no_matrix}
-
-        {spca_example}
-        >>> parts = SparsePCA(2).partial_fit(X[:60]).partial_fit(X[60:])
-        >>> bool(abs(parts.components_ - model.components_).max() < 1e-6)
-        True
-        """
-        return self._take(X, sample_weight)
-
-
 # ---- scikit-learn's callbacks, since its version 1.9: they hear of components or iterations during a fit
 
 
@@ -458,6 +446,23 @@ except ImportError:  # before scikit-learn 1.9
 
     def with_callbacks(method: Any) -> Any:
         return method
+
+
+@filled(PARAGRAPHS)
+class WithCallbacks(CallbackSupportMixin, Batches):
+    """Estimators whose callbacks are told."""
+
+    @with_callbacks
+    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the components of X.
+
+        {fit}
+
+        {spca_example}
+        >>> model.components_.shape
+        (2, 30)
+        """
+        return self._fit_all(X, sample_weight)
 
 
 class _FitTasks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._asked import as_method
 from .._docstrings import filled
-from .._types import AnyArray, Array, Deflation, MatrixLike, MethodName, Rotation, ThresholdRule, Weights
+from .._types import AnyArray, Array, Deflation, MatrixLike, MethodName, Rotation, ThresholdRule
 from ..choice import Choice, Explained, Prior, Total
 from ..methods import Method
 from ..models.components import sparse_pca
@@ -22,12 +22,9 @@ from ..models.structured import StructuredPCAResult, oppca, soppca
 from ..solvers.table import SOLVERS
 from .base import (
     PARAGRAPHS,
-    Batches,
-    CallbackSupportMixin,
     Invertible,
-    WeightedBatches,
+    WithCallbacks,
     as_rng,
-    with_callbacks,
 )
 from .probabilistic import Likelihood, likeliest_in_span
 
@@ -35,23 +32,11 @@ __all__ = ["SCA", "SPCA", "Components", "SparsePCA", "StructuredPCA"]
 
 
 @filled(PARAGRAPHS)
-class Components(CallbackSupportMixin, WeightedBatches, Likelihood):
+class Components(WithCallbacks, Likelihood):
     """Sparse components of a matrix."""
 
     n_components: int | None
     center: bool
-
-    @with_callbacks
-    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the components of X.
-
-        {fit}
-
-        {spca_example}
-        >>> model.components_.shape
-        (2, 30)
-        """
-        return self._fit_all(X, sample_weight)
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         result = self._components(X, self._count(*X.shape), sample_weight, callback)
@@ -308,7 +293,7 @@ class SCA(Components):
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)
-class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
+class StructuredPCA(WithCallbacks, Invertible):
     """Probabilistic components with a prior on their loadings, one at a time, dense or sparse.
 
     The prior says which variables belong together, such as neighbors in a graph or an image, or groups. The
@@ -376,19 +361,7 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
     scale: bool = False
     random_state: int | np.random.Generator | np.random.RandomState | None = None
 
-    _in_turn = True
-
-    @with_callbacks
-    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the components of X.
-
-        {fit}
-
-        {structured_example}
-        >>> model.components_.shape
-        (2, 30)
-        """
-        return self._fit_all(X, sample_weight)
+    _in_turn = _of_rank = True
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         result = self._model(X, sample_weight, callback)
@@ -396,27 +369,8 @@ class StructuredPCA(CallbackSupportMixin, Batches, Invertible):
         self.explained_variance_ratio_: Array | None = result.explained_variance_ratio
         self.noise_variance_: float = result.noise_variance
 
-    def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
-        """Fit to these rows together with the rows of earlier calls.
-
-        {batches}
-
-        {fit}
-
-        {no_matrix_of_part}
-
-        {structured_example}
-        >>> parts = StructuredPCA(2).partial_fit(X[:60]).partial_fit(X[60:])
-        >>> bool(abs(parts.components_ - model.components_).max() < 1e-3)
-        True
-        """
-        return self._take(X, sample_weight)
-
     def _model_function(self, allowed: Collection[str]) -> Callable[..., Any]:
         return oppca if self.cardinality is None and "oppca" in allowed else soppca
-
-    def _least_rows(self, p: int) -> int:
-        return self._rows_of_rank(p, self.n_components)
 
     def _model(self, X: Any, sample_weight: Any, callback: Any) -> StructuredPCAResult:
         options = self._by_place(

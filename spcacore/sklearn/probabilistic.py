@@ -17,7 +17,7 @@ from ..linalg.orthogonal import orthonormal
 from ..linalg.scaling import beyond_range
 from ..models.probabilistic import PPCAResult, ppca
 from ..operators.transform import products_of_scores
-from .base import PARAGRAPHS, Invertible, WeightedBatches
+from .base import PARAGRAPHS, Batches, Invertible
 
 __all__ = ["PPCA", "Likelihood", "likeliest_in_span"]
 
@@ -133,7 +133,7 @@ class Likelihood(Invertible):
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)
-class PPCA(WeightedBatches, Likelihood):
+class PPCA(Batches, Likelihood):
     """Probabilistic principal components by maximum likelihood, also with missing entries.
 
     Maximizes `sum_i log N(x_i; mu, W W' + s2 I)` over mu, W (p x r) and s2. If entries are missing (NaN), it
@@ -199,7 +199,7 @@ class PPCA(WeightedBatches, Likelihood):
     scale: bool = False
     ddof: int = 1
 
-    _takes_missing = True
+    _takes_missing = _of_rank = True
     _function = staticmethod(ppca)
 
     def __sklearn_tags__(self) -> Any:
@@ -227,9 +227,6 @@ class PPCA(WeightedBatches, Likelihood):
         (2, 30)
         """
         return self._fit_all(X, sample_weight)
-
-    def _least_rows(self, p: int) -> int:
-        return self._rows_of_rank(p, self.n_components)
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         result = ppca(X, self.n_components, **self._options(X.shape[1]), sample_weight=sample_weight)

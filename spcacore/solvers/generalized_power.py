@@ -106,7 +106,7 @@ class GeneralizedPower(IterativeSolver):
             best = self._search(problem, state, state.operator.with_quotient(), starts, gamma, hook)
         if best is not None and self.renormalize:
             size = state.supports.cardinality_with(best.index)
-            best = greedy_or(problem, state, best, size, seed, hook)
+            best = greedy_or(problem, state, best, size, seed, hook, more=len(state.basis))
         return drop_zeros(best)
 
     def _search(

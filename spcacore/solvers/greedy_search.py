@@ -157,19 +157,20 @@ class GreedySearch(Solver):
 
 def greedy_or(
     problem: Problem, state: DeflatedOperator, x: Solution | None, size: int, seed: list[int],
-    hook: Report | None,
+    hook: Report | None, more: int = 0,
 ) -> Solution | None:  # fmt: skip
     """x, or what greedy search finds of this size, if that is better, under a constraint.
 
-    What chose the support of x knows of that only roughly. If none of its size is feasible, a larger one is.
+    What chose the support of x knows of that only roughly. If none of its size is feasible, one by at most
+    `more` variables larger is.
     """
     if not state.constrained or state.diagonal is None or ended(hook):
         return x
-    sizes = range(size, size + 1)
     if x is None or x.objective == -np.inf:
-        sizes, x = range(size, min(size + len(state.basis), problem.n_variables) + 1), None
+        x = None
     else:
-        x = swap_search(problem, state, x, SWAP_WORK, hook)
+        x, more = swap_search(problem, state, x, SWAP_WORK, hook), 0
+    sizes = range(size, min(size + more, problem.n_variables) + 1)
     found = (GreedySearch("auto").solve(problem, state, k, seed, hook) for k in sizes)
     new = next((y for y in found if y is not None), None)
     return x if new is None or (x is not None and not is_better(state, new, x, 0)) else new

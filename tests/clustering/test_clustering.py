@@ -13,11 +13,9 @@ from in_turn import examples
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
-import spcacore
 from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans, sparse_kmeans_gap
 from spcacore.clustering import columns as memory
 from spcacore.clustering.kmeans import lloyd
-from spcacore.clustering.kmeans_blocks import Assigned, BlockColumns
 
 KMeans = optional("sklearn.cluster", "KMeans")
 adjusted_rand_score = optional("sklearn.metrics", "adjusted_rand_score")
@@ -134,19 +132,6 @@ def test_pdist_with_the_weights(metric, bound):
         np.testing.assert_allclose(result.dissimilarity, expected, rtol=rtol)
         assert result.dissimilarity.dtype == result.weights.dtype == data.dtype
         assert result.objective == pytest.approx(np.sqrt(2) * np.linalg.norm(expected), rel=rtol)
-
-
-@BOTH
-def test_equal_samples_and_constant_variables(metric):
-    X, _ = planted(4, 1.0, n=24, p=60)
-    X = np.column_stack([X, np.full(24, 0.1), np.full(24, 1e300)])
-    X[5] = X[17]
-    for bound in (3.0, 7.0):
-        result = sparse_dissimilarity(X, bound, metric)
-        assert (result.weights[60:] == 0).all()
-        distances = squareform(result.dissimilarity)
-        assert distances[5, 17] == 0
-        assert np.count_nonzero(result.dissimilarity) == 24 * 23 // 2 - 1
 
 
 @BOTH
@@ -337,53 +322,6 @@ def test_not_converged():
     assert "not converged" in repr(result)
     with pytest.warns(RuntimeWarning, match="not converged in 1 iteration$"):
         sparse_kmeans(planted(0, 0.7)[0], 3, 6, max_iter=1)
-
-
-def test_passes_of_blocks():
-    """All starts share a pass for each step; a single block is read once, into memory."""
-    X = np.random.default_rng(0).standard_normal((60, 30))
-    X[:20, :5] += 3
-    X[20:40, 5:9] += 3
-    expected = sparse_kmeans(X, 3, 2.0, n_init=8)
-    several, single = spcacore.row_blocks(X, block_bytes=X.nbytes // 4), spcacore.row_blocks(X)
-    for blocks in (several, single):
-        found = sparse_kmeans(blocks, 3, 2.0, n_init=8)
-        assert np.array_equal(found.labels, expected.labels)
-        np.testing.assert_allclose(found.weights, expected.weights, atol=1e-12)
-    assert single.passes == 1
-    alone = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
-    sparse_kmeans(alone, 3, 2.0, n_init=1)
-    assert several.passes < 2.5 * alone.passes
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_step_of_blocks_is_one_pass(seed):
-    """Noise, where many single points move: the steps, the first sums and the last labels."""
-    X = np.random.default_rng(seed).standard_normal((150, 12))
-    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
-    columns = BlockColumns(blocks)
-    asked = []
-
-    def counted(search):
-        answer = None
-        try:
-            while True:
-                query = search.send(answer)
-                asked.append(query[0])
-                answer = yield query
-        except StopIteration as end:
-            return end.value
-
-    before = blocks.passes
-    points = (X - X.mean(axis=0)) * columns.unit
-    begin = Assigned(np.ones(12), points[:6], {}, np.zeros(6, np.uint64))
-    ((partition, value),) = columns.run_searches([(np.ones(12), counted(lloyd(columns, begin, 6)))])
-    labels = columns.labels(partition)
-    assert blocks.passes - before == asked.count("nearest") + 2
-    assert "rows" in asked
-    assert value == pytest.approx(sums_between(points, labels).sum(), rel=1e-9)
-    within = np.square(points).sum() - value
-    assert within <= KMeans(6, init=points[:6], n_init=1).fit(points).inertia_ * 1.05
 
 
 @pytest.mark.parametrize("p", [4, 40])

@@ -329,3 +329,35 @@ void SPCA(check_principal_submatrix)(trial_t *t)
     for (spca_int a = 0; a < k * k; a++)
         CHECK(t, memcmp(G + a, A + index[a / k] * ld + index[a % k], sizeof *G) == 0);
 }
+
+/* H T H' is the matrix, whose upper triangle is not read; the reflections of a panel and of
+ * several. */
+void SPCA(check_tridiagonal)(trial_t *t)
+{
+    spca_int k = between(t, 1, 50);
+    const real *numbers = SPCA(numbers)(t, PLAIN, k * k);
+    real *A = WORK(t, k * k), *V = WORK(t, k * k), *tau = WORK(t, k), *d = WORK(t, k),
+         *e = WORK(t, k);
+    double size = 0;
+    for (spca_int a = 0; a < k * k; a++) {
+        A[a] = numbers[a];
+        V[a] = a % (k + 1) == 0;
+        size = fmax(size, fabs(numbers[a]));
+    }
+    CHECK(t, SPCA(tridiagonal)(k, NULL, NULL, A, WORK(t, 16 * k), tau, d, e) == SPCA_OK);
+    CHECK(t, e[k - 1] == 0);
+    CHECK(t, SPCA(untridiagonal)(k, k, A, tau, NULL, NULL, V) == SPCA_OK);
+    SPCA(digest)(t, SPCA_OK, k, d);
+    for (spca_int a = 0; a < k; a++)
+        for (spca_int b = 0; b <= a; b++) {
+            double sum = 0;
+            for (spca_int i = 0; i < k; i++) {
+                double beside = i > 0 ? (double)e[i - 1] * (double)V[(i - 1) * k + b] : 0;
+                beside += i + 1 < k ? (double)e[i] * (double)V[(i + 1) * k + b] : 0;
+                sum += (double)V[i * k + a] * ((double)d[i] * (double)V[i * k + b] + beside);
+            }
+            CHECK(t, NEAR(sum, numbers[a * k + b], size * (double)k));
+        }
+    A[k * k - 1] = (real)NAN;
+    CHECK(t, SPCA(tridiagonal)(k, NULL, NULL, A, WORK(t, 16 * k), tau, d, e) == SPCA_NONFINITE);
+}

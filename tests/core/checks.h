@@ -39,6 +39,7 @@
     ROW(refit, 400)                                                                                \
     ROW(orthogonal_parts, 400)                                                                     \
     ROW(principal_submatrix, 100)                                                                  \
+    ROW(tridiagonal, 100)                                                                          \
     ROW(greedy, 100)                                                                               \
     ROW(joint, 100)                                                                                \
     ROW(early, 60)                                                                                 \

@@ -161,16 +161,6 @@ def test_nothing_comes_whole_to_the_client(name, monkeypatch):
     assert 0 < arrived[0] <= arrived[1] <= arrived[0] + 3 * 8 * 10 * N
 
 
-def test_both_sides_in_blocks():
-    lazy, other = da.from_array(X, chunks=(50, P)), da.from_array(SIDE, chunks=(40, 4))
-    expected = SparseCCA(1).fit(X, SIDE)
-    for given in ((lazy, other), (X, other), (lazy, SIDE)):
-        model = SparseCCA(1).fit(*given)
-        assert_allclose(model.components_, expected.components_, atol=1e-9)
-        assert_allclose(model.predict(X[:5]), expected.predict(X[:5]), atol=1e-9)
-        assert model.score(*given) == pytest.approx(expected.score(X, SIDE))
-
-
 REFUSED = {
     "other columns": (lambda model, lazy: model.transform(lazy[:, :5]), "X has 5 features, but SparsePCA"),
     "other names": (

@@ -113,19 +113,6 @@ def test_sparse_input_equals_dense_input(E, options):
         assert_allclose(sparse.score_samples(M), dense.score_samples(new.toarray()), rtol=away)
 
 
-@pytest.mark.parametrize("form", ["csr", "csc"])
-@pytest.mark.parametrize("E", [SparsePCA, SPCA, SCA, PPCA])
-def test_entries_stored_twice_are_summed(E, form):
-    S = counts()
-    twice = S.copy()
-    twice.indices, twice.data, twice.indptr = np.repeat(S.indices, 2), np.repeat(S.data, 2), 2 * S.indptr
-    twice = twice.asformat(form)
-    model = E(1, **({"cardinality": 2} if E in (SparsePCA, SPCA) else {})).fit(twice)
-    nonzeros = twice.nnz
-    assert_allclose(model.score_samples(twice), model.score_samples(2 * S.toarray()), rtol=1e-10)
-    assert twice.nnz == nonzeros
-
-
 @pytest.mark.parametrize("E", [SparsePCA, SPCA, SCA, PPCA])
 def test_a_row_far_away_has_no_density(E):
     X = make_spiked(60, 20, cardinality=4, variances=(9, 4), rng=0)[0]

@@ -14,7 +14,6 @@ from spcacore.datasets import make_spiked
 
 pytest.importorskip("sklearn", reason="needs scikit-learn")
 import sklearn
-from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
@@ -26,10 +25,8 @@ from spcacore.sklearn import (
     SCA,
     SPCA,
     KernelPCA,
-    SparseCCA,
     SparseHierarchical,
     SparseKMeans,
-    SparseLDA,
     SparsePCA,
     StabilitySelector,
     StructuredPCA,
@@ -225,21 +222,6 @@ def test_weights_are_routed_through_a_pipeline(X):
         search = GridSearchCV(model, {"cardinality": [4]}, cv=3).fit(X, sample_weight=weight)
     expected = spcacore.sparse_pca(np.repeat(X, weight, axis=0), 2, cardinality=4).loadings
     np.testing.assert_allclose(search.best_estimator_.components_, expected.T, atol=1e-9)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_weights_of_two_sided_estimators_repeat_rows(X, sparse):
-    rng = np.random.default_rng(3)
-    weight = rng.integers(0, 3, len(X))
-    y, Y = rng.integers(0, 2, len(X)), rng.standard_normal((len(X), 4)) + X[:, :4]
-    for model, other in ((SparseLDA(1, cardinality=3), y), (SparseCCA(2, l1_bound=1.5), Y)):
-        rows = sp.csr_array(X) if sparse else X
-        ours = clone(model).fit(rows, other, sample_weight=weight.tolist())
-        theirs = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(other, weight, axis=0))
-        np.testing.assert_allclose(ours.components_, theirs.components_, atol=1e-8)
-        np.testing.assert_allclose(ours.transform(X), theirs.transform(X), atol=1e-8)
-        np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-8)
-        assert abs(ours.components_ - clone(model).fit(X, other).components_).max() > 1e-3
 
 
 # ---- kernels ----------------------------------------------------------------------------------------

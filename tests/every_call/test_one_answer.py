@@ -21,6 +21,9 @@ SHAPES = {  # rows, variables, cardinality: of noise, of which many supports are
     "many variables": (800, 500, 20),
     "small": (600, 80, 5),
     "tiny": (100, 30, 4),
+    "wide": (40, 400, 20),
+    "few rows": (12, 310, 5),
+    "at once": (60, 1000, 12),
 }
 
 

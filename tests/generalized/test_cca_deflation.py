@@ -168,39 +168,28 @@ def vanishing(first, before, after, U, V):
 
 
 @pytest.mark.parametrize("deflation", DEFLATIONS)
-def test_the_table_of_pairs(deflation):
-    """What is said to hold does on all draws, and what is not fails on some."""
+@pytest.mark.parametrize("table", [OF_PAIRS, OF_ONE], ids=["pairs", "one matrix"])
+def test_the_tables_of_the_page(table, deflation):
+    """What is said to hold does on all draws, and what is not fails on some: of explicit matrices."""
     seen = []
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        Bx, By = (np.cov(rng.standard_normal((30, p)), rowvar=False) for p in (9, 8))
-        C = rng.standard_normal((9, 5)) @ rng.standard_normal((5, 8))
-        U, V = sparse_directions(9, rng), sparse_directions(8, rng)
-        steps, left, right = deflated_pairs(C, Bx, By, U, V, deflation)
-        matrices = steps[0][0], steps[-2][0], steps[-1][0]
-        seen.append(vanishing(*matrices, np.linalg.solve(left, U), np.linalg.solve(right, V)))
-    assert tuple(np.all(seen, axis=0).tolist()) == OF_PAIRS[deflation]
-    assert row(deflation, OF_PAIRS) in PAGE
-
-
-@pytest.mark.parametrize("deflation", DEFLATIONS)
-def test_the_table_of_one_matrix(deflation):
-    """Of the explicit matrices that `sparse_eigen` and `sparse_lda` are compared with."""
-    seen = []
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        F = rng.standard_normal((5, 8))
-        X = sparse_directions(8, rng)
+        if table is OF_PAIRS:
+            Bx, By = (np.cov(rng.standard_normal((30, p)), rowvar=False) for p in (9, 8))
+            C = rng.standard_normal((9, 5)) @ rng.standard_normal((5, 8))
+            U, V = sparse_directions(9, rng), sparse_directions(8, rng)
+            steps, left, right = deflated_pairs(C, Bx, By, U, V, deflation)
+            matrices = steps[0][0], steps[-2][0], steps[-1][0]
+            seen.append(vanishing(*matrices, np.linalg.solve(left, U), np.linalg.solve(right, V)))
+            continue
+        F, X = rng.standard_normal((5, 8)), sparse_directions(8, rng)
         first, _, before, A = deflations(F.T @ F, X / np.linalg.norm(X, axis=0), deflation)
         one, last, every, _, fewer = vanishing(first, before, A, X, X)
         semidefinite = np.linalg.eigvalsh(A)[0] > -1e-9 * np.linalg.norm(first, 2)
         seen.append((one, last, every, semidefinite, fewer))
-    assert tuple(np.all(seen, axis=0).tolist()) == OF_ONE[deflation]
-    assert row(deflation, OF_ONE) in PAGE
+    assert tuple(np.all(seen, axis=0).tolist()) == table[deflation]
+    answers = " | ".join("yes" if holds else "no" for holds in table[deflation])
+    assert f'| `"{deflation}"` | {answers} |' in PAGE
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "measured" / "generalized.md").read_text(encoding="utf-8")
-
-
-def row(deflation, table):
-    return f'| `"{deflation}"` | ' + " | ".join("yes" if holds else "no" for holds in table[deflation]) + " |"

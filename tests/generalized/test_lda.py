@@ -151,7 +151,7 @@ def test_neither_scatter_is_formed_for_many_variables():
     result = sparse_lda(X, y, cardinality=6, shrinkage=0.2)
     x = result.loadings
     assert_allclose(np.sum(x * (between @ x), axis=0) / np.sum(x * (B @ x), axis=0), result.values)
-    for S in (sp.csr_array(X), sp.csc_matrix(X), sp.coo_array(X)):
+    for S in (sp.csr_array(X), sp.csc_matrix(X)):
         again = sparse_lda(S, y, cardinality=6, shrinkage=0.2)
         assert_allclose(again.loadings, x, atol=1e-9)
         assert np.array_equal(again.predict(S), result.predict(X))
@@ -163,21 +163,7 @@ def test_neither_scatter_is_formed_for_many_variables():
         assert_allclose(few[0].loadings, few[1].loadings, atol=1e-9)
 
 
-@pytest.mark.parametrize("deflation", ["projection", "schur", "orthogonalized_hotelling"])
-def test_directions_find_their_own_classes(deflation):
-    """Each class differs in five variables of its own, and one direction finds those of one class."""
-    rng = np.random.default_rng(1)
-    y = np.repeat(np.arange(4), 40)
-    X = rng.standard_normal((160, 300))
-    for c in range(1, 4):
-        X[y == c, 5 * c : 5 * c + 5] += 3 - 0.4 * c
-    result = sparse_lda(X, y, cardinality=5, shrinkage=0.05, deflation=deflation)
-    for c, x in enumerate(result.loadings.T, 1):
-        assert len(set(np.flatnonzero(x)) & set(range(5 * c, 5 * c + 5))) >= 4
-    assert result.score(X, y) > 0.98
-    assert sparse_lda(X, y, 1, cardinality=5, shrinkage=0.05).score(X, y) < 0.6
-
-
+@pytest.mark.slow
 def test_what_the_example_says():
     module = example("discriminants")
     result = module.analyze(*module.data(), counts=(1, 6, 64))
@@ -214,13 +200,6 @@ def test_means_of_sparse_data_cost_no_digits(p, layout):
     )
     again = sparse_lda(halves, y, 1, cardinality=3, shrinkage=None)
     assert_allclose(again.loadings, dense.loadings, atol=1e-6)
-
-
-X0, Y0 = np.random.default_rng(0).standard_normal((12, 5)), np.arange(12) % 3
-CONSTANT = X0.copy()
-CONSTANT[:, 2] = Y0
-BAD = X0.copy()
-BAD[3, 1] = np.nan
 
 
 @pytest.mark.parametrize(("dtype", "size"), [(np.float64, 1e-310), (np.float32, 1e-40)])

@@ -61,6 +61,30 @@ def test_leading_eigenpairs_of_a_matrix(lanczos, dtype):
     assert_allclose(np.abs(vectors.T @ V[:, :2]), np.eye(2), atol=1e-4)
 
 
+SPECTRA = {
+    "apart": np.linspace(3, -1, 230), "low rank": np.r_[np.arange(9, 0, -1), np.zeros(221)],
+    "clusters": np.repeat([5, 4, 4 - 1e-12, -2], [1, 20, 3, 206]), "zero": np.zeros(230),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("exponent", [0, -900, 900])
+@pytest.mark.parametrize("name", [*SPECTRA, "diagonal"])
+def test_the_tridiagonal_form_of_a_matrix_has_its_eigenpairs(name, exponent, dtype):
+    """Those that it was made of; LAPACK's of half of them and of all."""
+    A = symmetric(230, SPECTRA.get(name, SPECTRA["apart"]), np.random.default_rng(3))[0]
+    A = np.diag(A.diagonal()) if name == "diagonal" else A
+    exponent = exponent if dtype == np.float64 else exponent // 10
+    A = np.ldexp((A + A.T) / 2, exponent).astype(dtype)
+    expected, limit = np.linalg.eigvalsh(A.astype(np.float64)), 100 * np.finfo(dtype).eps
+    for r in (1, 8, 230):
+        values, V = (np.asarray(a, np.float64) for a in eigen.upper_eigenpairs(np.tril(A), r))
+        size = np.abs(expected).max() or 1.0
+        assert_allclose(values / size, expected[-r:] / size, atol=limit)
+        assert_allclose(V.T @ V, np.eye(r), atol=100 * limit)
+        assert_allclose((A.astype(np.float64) / size) @ V, V * (values / size), atol=limit)
+
+
 def test_lapack_takes_over_from_arpack():
     A = np.diag(np.linspace(1, 1.0001, 200))
     values, vectors, found = eigen.leading_eigenpairs(A.copy(), 5, A, v0=np.ones(200), maxiter=1)

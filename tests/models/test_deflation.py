@@ -122,20 +122,6 @@ def test_data_deflation_deflates_its_covariance(method, dtype, order, center, sh
         earlier.append(x / np.linalg.norm(x))
 
 
-def test_projection_touches_only_the_support():
-    A, _ = problem(3, p=30)
-    x = np.zeros(30)
-    x[[4, 9, 21]] = [1.0, -2.0, 0.5]
-    outside = np.setdiff1d(np.arange(30), [4, 9, 21])
-    for method in ("projection", "hotelling"):
-        B = deflate(A, x, method)
-        assert_array_equal(B[np.ix_(outside, outside)], A[np.ix_(outside, outside)])
-    B = deflate(A, x, "hotelling")
-    assert_array_equal(B[outside], A[outside])
-    X = np.random.default_rng(0).standard_normal((6, 30))
-    assert_array_equal(deflate(X, x, kind="data")[:, outside], X[:, outside])
-
-
 @pytest.mark.parametrize("method", DEFLATIONS)
 def test_nothing_left_to_remove(method):
     A, xs = problem(2)

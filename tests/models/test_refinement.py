@@ -493,3 +493,16 @@ def test_as_many_loadings_as_variables_of_which_one_is_constant():
             warnings.filterwarnings("ignore", "no variance is left|found only")
             result = sparse_pca(X, 4, refine=True)
         assert result.explained_variance.sum() <= result.total_variance * (1 + 1e-12)
+
+
+def test_counts_of_starts_are_of_the_components_they_led_to():
+    """Refined components whose variables changed come from no single search; proofs change none."""
+    plain, refined, proved = (
+        sparse_pca(PITPROPS, 4, 5, kind="covariance", **options)
+        for options in ({}, {"refine": True}, {"refine": True, "certify": True})
+    )
+    changed = ((plain.loadings != 0) != (refined.loadings != 0)).any(axis=0)
+    assert changed.any()
+    expected = np.where(changed, 1, [plain.n_starts, plain.n_ends, plain.n_best])
+    assert_array_equal([refined.n_starts, refined.n_ends, refined.n_best], expected)
+    assert_array_equal(proved.loadings, refined.loadings)

@@ -139,14 +139,6 @@ def test_the_first_support_is_sought_from_all_columns(seed):
     assert soppca(X, 1, 8, scale=True).explained_variance[0] >= best * (1 - 1e-9)
 
 
-def test_a_covariance_is_singular_relative_to_its_largest_eigenvalue():
-    """Which is 20 times its largest entry here."""
-    eps, C = np.finfo(float).eps, np.ones((20, 20))
-    with pytest.raises(ValueError, match="singular to rounding"):
-        priors.as_prior(spcacore.Prior(covariance=C + 60 * eps * np.eye(20)), 20, None, 0)
-    priors.as_prior(spcacore.Prior(covariance=C + 4000 * eps * np.eye(20)), 20, None, 0)
-
-
 @pytest.mark.share(3)
 @pytest.mark.parametrize("C", [prior(8), smooth(8), np.eye(8)], ids="abc")
 def test_the_explicit_iteration(C):

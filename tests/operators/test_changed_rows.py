@@ -135,20 +135,6 @@ def test_a_call_that_reads_changed_rows_says_so(name, change, kind):
         assert re.search(where, said), said
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.uint8, bool, ">f8"])
-@pytest.mark.parametrize("change", CHANGES[:4], ids=lambda change: change.__name__)
-def test_every_dtype(dtype, change):
-    X = np.abs(10 * data() + 50).astype(dtype)
-    if X.dtype.kind != "f" and change in (one_entry, scaled):
-        pytest.skip("rounded, these are no change")
-    if X.dtype == bool:
-        X[:, 1] = np.arange(N) % 2
-    blocks, source = changed(X, lambda part: change(part).astype(dtype), 2, "dense")
-    with pytest.raises(ValueError, match=r"rows 210 to 314\) holds other numbers in pass 2"):
-        spcacore.sparse_pca(blocks, 2, cardinality=4)
-    assert source.passes == 2
-
-
 def test_random_numbers_that_are_drawn_anew():
     da = pytest.importorskip("dask.array", reason="needs dask")
     generator = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Checks of sparse columns that read few of them; the matrix of a working set without components found."""
+"""Single columns of sparse data; the matrix of a working set without components found."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from in_turn import examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, dense_vector
 
-from spcacore.operators import inputs, working_set
+from spcacore.operators import inputs
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 
@@ -80,58 +80,6 @@ def test_entries_of_products_are_for_columns():
     assert not row_major.reads_columns
     with pytest.raises(TypeError, match="CSC"):
         row_major.apply_at(index, value, index)
-
-
-@given(seeds, st.sampled_from([np.float32, np.float64]), st.booleans(), st.booleans(), st.integers(0, 3))
-@settings(max_examples=examples(60))
-def test_nothing_above_the_level_is_ruled_out(seed, dtype, scale, weighted, loadings):
-    rng = np.random.default_rng(seed)
-    n, p = int(rng.integers(20, 60)), int(rng.integers(40, 150))
-    X = counts(rng, n, p, dtype)
-    if rng.random() < 0.3:  # a mean that hides the variance
-        X = sp.csc_array(X + dtype(10.0 ** rng.integers(1, 5)) * (rng.random(p) < 0.2))
-    weight = rng.integers(0, 3, n) + (np.arange(n) < 3) if weighted else None
-    problem = searched(X, scale=scale, sample_weight=weight)
-    bounds = problem.working_set.bounds
-    inside = np.arange(20)
-    state = removed(problem, rng, loadings, inside)
-    index, value = unit_vector(rng, inside, 6, dtype)
-    for step in range(2 * working_set.COLUMN_REFERENCES):
-        y = state.operator.apply(index, value)
-        level = float(np.quantile(np.abs(y[20:]), rng.choice([0.5, 0.9, 0.99])))
-        found, product = bounds.above(state.operator, inside, index, value, level)
-        want = 20 + np.flatnonzero(np.abs(y[20:]) > level)
-        assert_array_equal(found, want)
-        assert_array_equal(product, y[want])
-        if step % 3:  # another vector, or one nearby
-            value = value + dtype(0.1) * rng.standard_normal(6).astype(dtype)
-            value /= np.linalg.norm(value)
-        else:
-            index, value = unit_vector(rng, inside, 6, dtype)
-
-
-def test_how_many_columns_are_read(monkeypatch):
-    rng = np.random.default_rng(0)
-    problem = searched(counts(rng, 400, 2000))
-    state, bounds, read = DeflatedOperator.from_problem(problem), problem.working_set.bounds, []
-
-    class Counted:
-        factor = state.operator.factor
-        forward = state.operator.forward
-
-        def apply_at(self, index, value, columns, image):
-            read.append(len(columns))
-            return state.operator.apply_at(index, value, columns, image)
-
-    inside = np.argsort(-problem.diagonal)[:50]
-    index, value = unit_vector(rng, inside, 10)
-    for _ in range(4):
-        level = float(np.sort(np.abs(state.operator.apply(index, value)))[-30])
-        bounds.above(Counted(), inside, index, value, level)
-        value = value + 0.02 * rng.standard_normal(10)
-        value /= np.linalg.norm(value)
-    assert read[0] < 1000  # by their norms
-    assert max(read[1:]) < read[0] / 3  # by the products with the vector before
 
 
 @given(seeds, st.integers(1, 50), st.sampled_from([232, 240]))
@@ -208,20 +156,3 @@ def test_the_largest_entries_from_the_last_support(seed, ties, nonnegative):
     got, entries, _ = op.largest(index, value, k, nonnegative)
     assert_array_equal(got, want)
     assert_array_equal(entries, np.maximum(y, 0)[want] if nonnegative else y[want])
-
-
-@given(seeds, st.integers(0, 3))
-@settings(max_examples=examples(60))
-def test_rounding_lifts_no_product_above_its_bound(seed, decades):
-    """Parallel columns attain the bound of Cauchy and Schwarz; a large mean makes products inexact."""
-    rng = np.random.default_rng(seed)
-    one = rng.poisson(2, 50) + 10.0**decades
-    X = sp.csc_array(np.outer(one, rng.uniform(0.1, 1, 30)).astype(np.float32))
-    problem = searched(X)
-    state, inside = DeflatedOperator.from_problem(problem), np.arange(3)
-    index, value = np.arange(1), np.ones(1, np.float32)
-    y = np.abs(state.operator.apply(index, value))
-    for j in range(3, 30):
-        level = float(np.nextafter(y[j], np.float32(0)))
-        found, _ = problem.working_set.bounds.above(state.operator, inside, index, value, level)
-        assert j in found

@@ -13,7 +13,7 @@ import pytest
 import row_block_tools
 import scipy.sparse as sp
 from processes import output_of
-from row_block_tools import METHODS, N, P, dask_array, data, same, spoiled
+from row_block_tools import METHODS, N, P, dask_array, data, same
 
 import spcacore
 
@@ -23,16 +23,6 @@ pytestmark = [
 ]
 
 # ---- dask arrays on the threads of this process ------------------------------------------------------
-
-
-def unaligned(X):
-    """A copy two bytes past an aligned address, as messages arrive."""
-    buffer = np.zeros(X.nbytes + 66, np.uint8)
-    start = -buffer.ctypes.data % 64 + 2
-    out = buffer[start : start + X.nbytes].view(X.dtype).reshape(X.shape)
-    out[:] = X
-    assert not out.flags.aligned
-    return out
 
 
 def test_dask_is_not_imported_without_need():
@@ -78,22 +68,6 @@ def test_blocks_are_computed_once_where_they_are_kept():
         assert len(computed) == 3 * (blocks.passes if passes else 1)
 
 
-def test_blocks_that_are_not_aligned_are_copied_once():
-    da = pytest.importorskip("dask.array", reason="needs dask")
-    X = data()
-    pieces = [unaligned(X[start : start + 150]) for start in (0, 150, 300)]
-    array = da.concatenate([da.from_array(piece, chunks=piece.shape) for piece in pieces]).persist()
-    from spcacore.operators.block_tasks import statistics
-    from spcacore.operators.statistics import merged
-
-    blocks = spcacore.row_blocks(array)
-    if blocks.reduced(merged, statistics).plain:
-        pytest.skip("this dask aligned them itself")
-    assert blocks.held() is blocks
-    assert blocks.aligned().reduced(merged, statistics).plain
-    same(spcacore.sparse_pca(array, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
-
-
 def test_results_added_by_tasks(monkeypatch):
     pytest.importorskip("dask", reason="needs dask")
     import spcacore.operators.dask as module
@@ -103,24 +77,6 @@ def test_results_added_by_tasks(monkeypatch):
     monkeypatch.setattr(module, "DASK_FAN_IN", 2)
     result = spcacore.sparse_pca(dask_array(X, rows=20), 2, cardinality=8)
     same(result, spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
-
-
-def test_scores_of_a_dask_array_are_one():
-    X = data()
-    result = spcacore.sparse_pca(X, 2, cardinality=8, scale=True)
-    lazy = dask_array(X)
-    scores = result.transform(lazy)
-    assert scores.chunks == (lazy.chunks[0], (2,))
-    np.testing.assert_allclose(scores.compute(), result.transform(X), atol=1e-12)
-
-
-def test_dask_dataframe():
-    dd = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
-    pd = pytest.importorskip("pandas", reason="needs pandas")
-    frame = pd.DataFrame(data()[:, :30], columns=[f"v{j}" for j in range(30)])
-    result = spcacore.sparse_pca(dd.from_pandas(frame, npartitions=3), 1, cardinality=8)
-    assert result.names == tuple(frame.columns)
-    same(result, spcacore.sparse_pca(frame, 1, cardinality=8), 1e-12)
 
 
 @pytest.mark.parametrize("types", ["nullable", "bool", "arrow"])
@@ -141,20 +97,6 @@ def test_types_that_numpy_has_not(types):
     frame["text"] = "some"
     with pytest.raises(TypeError, match="no numbers: drop, encode or convert 'text'"):
         spcacore.sparse_pca(dd.from_pandas(frame, npartitions=3), 2, cardinality=8)
-
-
-def test_bad_dask_input():
-    lazy = dask_array(spoiled(np.nan, 333, 17))
-    with pytest.raises(ValueError, match=r"the first at \(333, 17\)"):
-        spcacore.sparse_pca(lazy, 1, cardinality=8)
-    with pytest.raises(ValueError, match="chunks of unknown sizes"):
-        spcacore.sparse_pca(lazy[lazy[:, 0] > 0], 1, cardinality=8)
-    with pytest.raises(ValueError, match="2 dimensions"):
-        spcacore.sparse_pca(lazy[0], 1, cardinality=8)
-    with pytest.raises(TypeError, match="block_bytes is not for dask arrays"):
-        spcacore.row_blocks(lazy, block_bytes=10)
-    with pytest.raises(TypeError, match="persist must be True or False"):
-        spcacore.row_blocks(lazy, persist="yes")
 
 
 def stop_with_an_error(progress):
@@ -339,15 +281,6 @@ def test_scattered_blocks_are_aligned_once(client):
     assert aligned.futures is not None
     assert aligned.reduced(merged, statistics).plain
     same(spcacore.sparse_pca(array, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
-
-
-@pytest.mark.slow
-def test_bad_entries_on_a_cluster(client):
-    import dask.array as da
-
-    array = da.from_array(spoiled(np.nan, 333, 17), chunks=(105, P))
-    with pytest.raises(ValueError, match=r"1 entry that is NaN or infinite, the first at \(333, 17\)"):
-        spcacore.sparse_pca(array, 1, cardinality=8)
 
 
 @pytest.mark.slow

@@ -88,9 +88,7 @@ def test_weights_are_repeated_rows():
 
 
 def added_with_weights(weight):
-    cuts = (0, 7, 50, 80)
-    parts = [Moments.of(X[i:j], sample_weight=weight[i:j]) for i, j in itertools.pairwise(cuts)]
-    return parts[0] + parts[1] + parts[2]
+    return sum(Moments.of(X[i:j], sample_weight=weight[i:j]) for i, j in ((0, 7), (7, 50), (50, 80)))
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, bool])
@@ -135,12 +133,6 @@ def test_no_rows_change_nothing(kind, whole):
     assert (nothing + nothing).n_samples == 0
     with pytest.raises(ValueError, match="moments of no rows"):
         spcacore.sparse_pca(nothing, 1, 3)
-
-
-def test_integers_beyond_doubles_are_still_right():
-    A = np.array([[2**31 - 1, 1], [-(2**31) + 5, 3], [2**30, 4]] * 3)
-    M = added(A, (0, 2, 3, 9))
-    assert_allclose(M.scatter, np.cov(A.T.astype(float)) * 8, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -294,10 +294,10 @@ def test_whole_calls(kind, order, dtype):
     ids=str,
 )
 def test_every_search(options, mode):
-    X = spcacore.datasets.make_spiked(80, 3000, cardinality=12, variances=(30, 20, 10), rng=3)[0]
+    X = spcacore.datasets.make_spiked(80, 1200, cardinality=12, variances=(30, 20, 10), rng=3)[0]
     plain, screened = (flat.sparse_pca(X, 3, screening=m, **options) for m in ("none", mode))
     assert bits(plain) == bits(screened)
-    assert mode != "both" or screened.screening.columns < 3000 * screened.screening.questions
+    assert mode != "both" or screened.screening.columns < 1200 * screened.screening.questions
 
 
 # ---- the bounds themselves --------------------------------------------------------------------------

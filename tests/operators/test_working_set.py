@@ -239,7 +239,7 @@ def test_what_joins_a_set_of_blocks(dtype, stored, weighted):
 
 
 def test_what_was_read_is_counted():
-    """Of blocks the passes, of dense data all of X for each check, of sparse columns what has to be read."""
+    """Of blocks the passes, of data in memory all of X for each check, and columns that join."""
     X = draw(np.random.default_rng(0), 60, 90, "noise")
     dense = spcacore.sparse_pca(
         X, 2, cardinality=5, method=spcacore.TPower(screening="working_set")
@@ -253,14 +253,10 @@ def test_what_was_read_is_counted():
     some, state = problem.working_set, DeflatedOperator.from_problem(problem)
     index, x = np.array([3, 50, 80]), np.array([0.6, 0, 0.8])
     assert some.admit(index)
-    stored, deviation = np.count_nonzero(X, axis=0), X.std(axis=0, ddof=1)
-    size = np.std(X[:, index] @ x, ddof=1)  # |cov| <= deviation size: columns beyond the median are read
-    level = float(np.median(deviation) * size)
-    some.entrants(state, index, [(index, x, level * 2.0**-problem.exponent)], False)
-    read = stored[(deviation > np.median(deviation)) & ~np.isin(np.arange(90), index)].sum()
-    told = problem.screening()
+    some.entrants(state, index, [(index, x, 1.0)], False)
+    told, stored = problem.screening(), np.count_nonzero(X, axis=0)
     assert (told.mode, told.checks, told.working_set) == ("working_set", 1, 3)
-    assert told.reads == pytest.approx(1 + (2 * stored[index].sum() + read) / stored.sum())
+    assert told.reads == pytest.approx(2 + stored[index].sum() / stored.sum())
 
 
 def test_sparse_columns_far_from_zero_keep_their_digits():

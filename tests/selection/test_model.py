@@ -244,7 +244,7 @@ def test_estimators_of_other_packages_where_they_cannot_be():
         spcacore.stability(spcacore.row_blocks(X), Leading())
 
 
-# ---- calls of before -----------------------------------------------------------------------------------
+# ---- options of the model -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -252,23 +252,23 @@ def test_estimators_of_other_packages_where_they_cannot_be():
     [
         (
             lambda: spcacore.stability(X, 2, cardinality=20, n_resamples=50),
-            "stability(X, partial(sparse_pca, n_components=2, cardinality=20), n_resamples=50)",
+            ": model=partial(sparse_pca, n_components=2, cardinality=20)",
         ),
         (
             lambda: spcacore.stability(X, 2, model="spca", cardinality=20),
-            "stability(X, partial(spca, n_components=2, cardinality=20))",
+            ": model=partial(spca, n_components=2, cardinality=20)",
         ),
         (
             lambda: spcacore.select_sparsity(X, cardinality=[2, 5], n_components=2, scale=True, rng=1),
-            "select_sparsity(X, partial(sparse_pca, n_components=2, scale=True), [2, 5], rng=1)",
+            ": model=partial(sparse_pca, n_components=2, scale=True), grid=[2, 5]",
         ),
         (
             lambda: spcacore.select_n_components(X, 4, cardinality=5),
-            "select_n_components(X, partial(sparse_pca, cardinality=5), 4)",
+            ": model=partial(sparse_pca, cardinality=5)",
         ),
         (
             lambda: spcacore.select_prior(X, {"none": None}, cardinality=3),
-            "select_prior(X, partial(soppca, cardinality=3), priors)",
+            ": model=partial(soppca, cardinality=3)",
         ),
         (
             lambda: spcacore.stability(X, pca(), k=3),
@@ -277,7 +277,7 @@ def test_estimators_of_other_packages_where_they_cannot_be():
         (lambda: spcacore.stability(X, pca(), seed=3), "do you mean rng?"),
     ],
 )
-def test_a_call_of_before_is_refused_with_the_new_one(call, words):
+def test_a_call_with_options_of_the_model_says_where_they_go(call, words):
     with pytest.raises(TypeError) as caught:
         call()
     assert words in str(caught.value)

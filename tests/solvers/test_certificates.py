@@ -130,20 +130,6 @@ def test_vectors_beyond_the_rank_are_orthonormal_too():
     assert_allclose(A @ V[:, :3] @ V[:, :3].T, A, atol=1e-6 * A.max())
 
 
-def test_vectors_need_not_be_eigenvectors(monkeypatch):
-    """Any orthonormal vectors give valid bounds: near ones, rotated ones, random ones."""
-    bounds_by("lanczos", monkeypatch)
-    rng = np.random.default_rng(5)
-    for trial in range(examples(40)):
-        X, A, V = data_and_eigenvectors(rng)
-        V = V + 10.0 ** rng.uniform(-3, 1) * rng.standard_normal(V.shape)
-        monkeypatch.setattr(certificates, "_lanczos", lambda op, m, V=V: np.asfortranarray(V))
-        for k in range(1, len(A) + 1):
-            best = optimum(A, k)
-            for name, bound in optimality_bound(X, k).bounds.items():
-                assert bound >= best, (trial, k, name)
-
-
 def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
     """On explicit matrices, with the knapsack by linear programming; its parts bound what they stand for."""
     bounds_by("lanczos", monkeypatch)
@@ -151,7 +137,7 @@ def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
     for _ in range(examples(20)):
         X, A, V = data_and_eigenvectors(rng)
         p, m = V.shape
-        V = np.linalg.qr(V + 0.3 * rng.standard_normal((p, m)))[0]
+        V = np.linalg.qr(V + 10.0 ** rng.uniform(-3, 1) * rng.standard_normal((p, m)))[0]
         theta, E = np.linalg.eigh(V.T @ A @ V)
         V = V @ E
         R, P = A @ V - V * theta, np.eye(p) - V @ V.T
@@ -172,6 +158,7 @@ def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
             expected = min(most[0] + rest[:k].sum(), most[1]) + 2 * np.sqrt(rho2.sum())
             bounds = optimality_bound(X, k).bounds
             assert bounds["knapsack"] == pytest.approx(expected, rel=1e-6)
+            assert min(bounds.values()) >= optimum(A, k)
             expected = max(theta[-1], rest.sum()) + np.linalg.norm(R, 2)
             assert bounds["spectral"] == pytest.approx(expected, rel=1e-6)
 
@@ -230,13 +217,6 @@ def test_a_certificate_proves_and_betters_the_answer(method, deflation):
     assert missed
 
 
-def test_the_limit_of_a_certificate():
-    with pytest.raises(ValueError, match="certify must be a positive number of seconds"):
-        sparse_pca(PITPROPS, 1, cardinality=3, kind="covariance", certify=-1)
-    with pytest.raises(TypeError, match=r"TPower.*time_limit"):
-        sparse_pca(PITPROPS, 1, cardinality=3, kind="covariance", method=spcacore.TPower(time_limit=1))
-
-
 def test_bounds_by_hand():
     """A = diag + one pair: the pair is the optimum at k = 2, and all bounds can be said."""
     A = np.diag([3.0, 2.0, 1.0])
@@ -277,25 +257,6 @@ def test_few_samples_give_the_eigenvalues_themselves(deflation, way, monkeypatch
     if deflation != "naive":
         assert problem.in_units(bounds["spectral"]) == pytest.approx(values[0], rel=1e-9)
     assert problem.in_units(bounds["spectral"]) >= values[0]
-
-
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
-def test_weighted_samples_in_any_storage(storage, scale, monkeypatch):
-    """The eigenvalues from the samples are those of the deflated matrix."""
-    rng = np.random.default_rng(0)
-    X, weight = (
-        rng.standard_normal((7, 20)) * np.exp(rng.standard_normal(20)),
-        np.array([1.0, 2, 1, 3, 1, 1, 2]),
-    )
-    bounds_by("samples", monkeypatch)
-    problem = as_problem(storage(X), sample_weight=weight, scale=scale)
-    for deflation in ("projection", "schur", "generalized"):
-        state = DeflatedOperator.from_problem(problem, DEFLATIONS[deflation])
-        for support in ([1, 4], [4, 7]):
-            state = state.deflate(np.array(support), np.full(2, 0.5**0.5), problem.noise)
-        largest = np.linalg.eigvalsh(state.operator.submatrix(np.arange(20)))[-1]
-        assert largest <= certificates.upper_bounds(problem, state, 3)["spectral"] <= largest * (1 + 1e-10)
 
 
 def test_the_rest_of_a_spectrum_is_bounded_for_any_vectors():
@@ -339,12 +300,13 @@ def test_wide_data_from_a_few_vectors(order):
     assert_array_equal(result.loadings != 0, planted != 0)
 
 
-def test_a_threshold_bounds_data_of_equal_variances():
+def test_a_threshold_bounds_data_of_equal_variances(monkeypatch):
     """Groups of correlated columns beside noise: the diagonal says k, as of any standardized data."""
+    monkeypatch.setattr(certificates, "BOUND_ORDER", 500)
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 3100))
+    X = rng.standard_normal((60, 1000))
     X[:, :8] += 2 * X[:, 100:101]
-    X *= np.where(rng.random(3100) < 0.5, -1, 1)
+    X *= np.where(rng.random(1000) < 0.5, -1, 1)
     bounds = optimality_bound(X, 8, scale=True).bounds
     C = np.corrcoef(X[:, :9].T)
     value = optimum(C, 8)

@@ -4,8 +4,6 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from in_turn import examples
 from models.test_methods import best_constrained, best_quotient, quotient
 from oracles import (
@@ -83,18 +81,10 @@ def test_optimum_and_bound_of_small_matrices(kind):
                 x = flat.branch_and_bound(A, k, kind="covariance", start=start, node_limit=node_limit)
                 assert x.n_nodes <= node_limit
                 check(A, k, x, best, limited=not x.optimal)
-
-
-@given(seed=st.integers(0, 2**32), kind=st.sampled_from(KINDS), limit=st.sampled_from([None, 1, 2, 5, 20]))
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
-@pytest.mark.filterwarnings("ignore:X has no variance")
-def test_deeper_trees(seed, kind, limit):
-    rng = np.random.default_rng(seed)
-    p = int(rng.integers(9, 15))
-    k, A = int(rng.integers(2, p)), matrix(kind, rng, p)
-    start = rng.standard_normal(p)
-    x = flat.branch_and_bound(A, k, kind="covariance", start=start, node_limit=limit)
-    check(A, k, x, optimum(A, k), limited=limit is not None and not x.optimal)
+        p = int(rng.integers(9, 15))  # deeper trees
+        A, k, start = matrix(kind, rng, p), int(rng.integers(2, p)), rng.standard_normal(p)
+        x = flat.branch_and_bound(A, k, kind="covariance", start=start, node_limit=[None, 1, 5, 20][seed % 4])
+        check(A, k, x, optimum(A, k), limited=seed % 4 > 0 and not x.optimal)
 
 
 # ---- published optima -------------------------------------------------------------------------------
@@ -269,14 +259,6 @@ def test_large_covariances_bound_a_matrix_without_a_search():
         by_level.append(largest + rho * (k - 1))
     assert problem.in_units(bound) == pytest.approx(min(by_level), rel=0.02)
     assert problem.in_units(bound) >= tpower(A, k, kind="covariance").value
-
-
-def test_wide_data_within_seven_percent(clock):
-    """Few of 7129 variables can be left out in time; the products of the rows bound all of them."""
-    X = data_arrays("golub_leukemia.npz")["X"].astype(float)
-    x = flat.branch_and_bound(X, 200, time_limit=1)
-    assert not x.converged
-    assert x.value <= x.upper_bound < 1.064 * x.value
 
 
 def test_time_limit(clock):

@@ -1,6 +1,5 @@
 """gpower for several components at once against the iteration of the paper in sample space."""
 
-import importlib
 import warnings
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from scipy.sparse.linalg import aslinearoperator
 import spcacore
 from spcacore import sparse_pca
 from spcacore.operators.inputs import as_problem
+from spcacore.solvers import generalized_power as module
 
 
 def polar(M):
@@ -91,7 +91,6 @@ def test_block_iterates_are_those_of_the_paper(norm, mu, start):
 @settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_block_objective_never_decreases(seed, share, m, norm, rank):
     """Also where F has lower rank than there are components, and where columns vanish."""
-    module = importlib.import_module("spcacore.solvers.generalized_power")
     F = data(seed) * (np.arange(12) < rank)
     rng = np.random.default_rng(seed)
     mu = rng.uniform(0.2, 1, m)
@@ -147,7 +146,6 @@ def test_relative_penalties_of_a_block_do_not_depend_on_the_size_of_weights(norm
 
 def test_the_best_of_several_starts_of_a_block(monkeypatch):
     """In the objective, to rounding; the same as one that starts there alone."""
-    module = importlib.import_module("spcacore.solvers.generalized_power")
     climbed, chosen = [], []
     ascend, components = module._ascend, module._components
 
@@ -200,7 +198,6 @@ def test_block_where_little_is_known_or_left():
 @pytest.mark.parametrize("ended", [(True, True), (True, False), (False, True)])
 def test_a_block_has_converged_where_both_searches_have(ended, monkeypatch):
     """For the support, and for the values on it."""
-    module = importlib.import_module("spcacore.solvers.generalized_power")
     ascend, states = module._ascend, iter(ended)
     monkeypatch.setattr(module, "_ascend", lambda *a: replace(ascend(*a), converged=next(states)))
     with warnings.catch_warnings():

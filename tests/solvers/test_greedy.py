@@ -427,11 +427,4 @@ def test_the_column_of_a_matrix_and_the_submatrix_agree():
     assert_allclose(few.path_value, many.path_value[:10], rtol=1e-13)
 
 
-def test_ties_go_to_the_lower_index():
-    for strategy in STRATEGIES:
-        x = flat.greedy(np.eye(5), 3, kind="covariance", strategy=strategy)
-        assert_array_equal(x.order, [0, 1, 2])
-        assert_array_equal(x.path_value, [1, 1, 1])
-
-
 # ---- the call ---------------------------------------------------------------------------------------

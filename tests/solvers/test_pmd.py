@@ -189,27 +189,21 @@ def test_two_way_ascent(seed, n, p):
 # ---- input ------------------------------------------------------------------------------------------
 
 
-def test_strengths_of_scaled_data_and_of_their_correlations():
+@pytest.mark.parametrize("scale", [False, True])
+def test_left_side_and_strength_belong_to_the_loading(scale):
     X = spiked()
-    scaled = flat.pmd(X, 2.2, scale=True, tol=1e-13)
-    correlation = flat.pmd(np.corrcoef(X.T), 2.2, kind="covariance", tol=1e-13)
-    assert_allclose(scaled.loading, correlation.loading, atol=1e-6)
-    assert scaled.strength == pytest.approx((49 * correlation.value) ** 0.5, rel=1e-9)
-    assert correlation.strength == pytest.approx(correlation.value**0.5, rel=1e-9)
-    assert correlation.sample_loading is None
-
-
-def test_left_side_and_strength_belong_to_the_loading():
-    X = spiked()
-    Z = X - X.mean(axis=0)
-    for scale in (False, True):
-        Y = Z / Z.std(axis=0, ddof=1) if scale else Z
-        x = flat.pmd(X, 2, scale=scale)
-        assert_allclose(x.strength * x.sample_loading, Y @ x.loading, atol=1e-12)
-        two = flat.pmd(X, 2, scale=scale, sample_l1_bound=4)
-        assert two.strength == pytest.approx(two.sample_loading @ Y @ two.loading, rel=1e-12)
-        csr = flat.pmd(scipy.sparse.csr_array(X), 2, scale=scale, sample_l1_bound=4)
-        assert_allclose(csr.sample_loading, two.sample_loading, atol=1e-6)
+    Y = X - X.mean(axis=0)
+    Y = Y / Y.std(axis=0, ddof=1) if scale else Y
+    x = flat.pmd(X, 2, scale=scale, tol=1e-13)
+    assert_allclose(x.strength * x.sample_loading, Y @ x.loading, atol=1e-12)
+    two = flat.pmd(X, 2, scale=scale, sample_l1_bound=4)
+    assert two.strength == pytest.approx(two.sample_loading @ Y @ two.loading, rel=1e-12)
+    csr = flat.pmd(scipy.sparse.csr_array(X), 2, scale=scale, sample_l1_bound=4)
+    assert_allclose(csr.sample_loading, two.sample_loading, atol=1e-6)
+    of_matrix = flat.pmd(Y.T @ Y / 49, 2, kind="covariance", tol=1e-13)
+    assert x.strength == pytest.approx((49 * of_matrix.value) ** 0.5, rel=1e-9)
+    assert of_matrix.strength == pytest.approx(of_matrix.value**0.5, rel=1e-9)
+    assert of_matrix.sample_loading is None
 
 
 # ---- several components -----------------------------------------------------------------------------

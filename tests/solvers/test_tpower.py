@@ -269,30 +269,6 @@ def test_full_cardinality_is_the_leading_principal_component(k):
     assert x.value == pytest.approx(s[0] ** 2 / 59, rel=1e-10)
 
 
-def test_runs_from_each_start_are_those_of_one_after_another():
-    A = np.cov(np.random.default_rng(0).standard_normal((40, 300)), rowvar=False)
-    op = as_problem(A, kind="covariance").operator.deflated(
-        "hotelling", np.arange(2), np.full(2, 0.5**0.5), None, 0.3
-    )
-    index = np.arange(0, 300, 7)[:, None]
-    found = op.truncated_power_each(index, np.ones(index.shape), 6, 4, 1e-8)
-    for i, start in enumerate(index):
-        _, *one, n_iter = op.truncated_power(start, np.ones(1), 6, 4, 1e-8)
-        for each, alone in zip(found, (*one, n_iter), strict=True):
-            np.testing.assert_array_equal(each[i], alone)
-
-
-def test_a_start_without_variance_is_out_of_the_race():
-    A = np.diag([0.0, 2.0, 0.0, 1.0])
-    problem = as_problem(A, kind="covariance")
-    index, _, objective, _ = problem.operator.truncated_power_each(
-        np.arange(4)[:, None], np.ones((4, 1)), 1, 3, 1e-8
-    )
-    assert problem.in_units(objective).tolist() == [-np.inf, 2.0, -np.inf, 1.0]
-    assert index[1] == 1
-    assert index[3] == 3
-
-
 class EndedAtOnce:
     ended = True
 
@@ -300,18 +276,13 @@ class EndedAtOnce:
         return True
 
 
-@pytest.mark.parametrize("of_matrix", [False, True])
-def test_starts_that_a_hook_cut_off_come_last(of_matrix):
+def test_starts_that_a_hook_cut_off_come_last():
     """Whatever was in the memory of the answer before."""
     A = np.cov(np.random.default_rng(0).standard_normal((40, 300)), rowvar=False)
-    op = as_problem(A, kind="covariance").operator
     index, value = np.arange(300)[:, None], np.ones((300, 1))
     for _ in range(5):
         np.full(300, 7.0)  # whose memory the next array of this size has
-        if of_matrix:
-            objective = _core.truncated_power_of_matrix(A, index, value, 6, 4, 1e-8, EndedAtOnce())[2]
-        else:
-            objective = op.truncated_power_each(index, value, 6, 4, 1e-8, EndedAtOnce())[2]
+        objective = _core.truncated_power_of_matrix(A, index, value, 6, 4, 1e-8, EndedAtOnce())[2]
         assert (objective == -np.inf).all()
 
 

@@ -212,10 +212,9 @@ def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch
     for name in ("WORKING_SET_START", "WORKING_SET_PROBES"):
         monkeypatch.setattr(column_starts, name, getattr(_limits, name))
     monkeypatch.setattr(penalized_decomposition, "WORKING_SET_FACTOR", _limits.WORKING_SET_FACTOR)
-    monkeypatch.setattr(inputs, "WORKING_SET_COST", _limits.WORKING_SET_COST)
     values = []
     for seed in (2, 3):
-        X = draw(np.random.default_rng(seed), 60, 24_000 if kind == "sparse" else 5000, kind)
+        X = draw(np.random.default_rng(seed), 60, 4000 if kind == "sparse" else 3000, kind)
         X = sp.csr_array(X) if kind == "sparse" else X
         given = sparsity(method, 0.3 + 0.2 * seed)
         both = [fit(X, method, given, 1, screening=mode) for mode in ("none", "auto")]
@@ -325,24 +324,22 @@ def test_starts_search_one_set_where_it_has_room_for_all(room, monkeypatch, no_s
     assert 1 in together
 
 
-@pytest.mark.parametrize("method", OPTIONS)
-def test_without_room_all_columns_are_searched(method, monkeypatch):
-    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 0)
+@pytest.mark.parametrize(
+    ("options", "room"),
+    [
+        *((OPTIONS[method] | sparsity(method, 0.5), 0) for method in OPTIONS),
+        *(({"method": "gpower", "relative": True, "penalty": penalty}, 12) for penalty in (0.0, 0.02)),
+    ],
+)
+def test_without_room_all_columns_are_searched(options, room, monkeypatch):
+    """Nor does a set grow to all variables, by ever more columns, where a penalty keeps many."""
+    if room == 0:
+        monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 0)
     X = draw(np.random.default_rng(0), 30, 90, "noise")
-    options = OPTIONS[method] | sparsity(method, 0.5)
-    results = [flat.sparse_pca(X, 2, screening=mode, **options) for mode in ("none", "auto")]
-    assert results[1].screening.working_set == 0
+    r = 1 if room else 2
+    results = [flat.sparse_pca(X, r, screening=mode, **options) for mode in ("none", "auto")]
+    assert results[1].screening.working_set <= room
     assert_array_equal(results[1].loadings, results[0].loadings)
-
-
-def test_a_penalty_that_keeps_many_variables_leaves_the_set(monkeypatch):
-    """Else it would grow to all of them, by ever more columns."""
-    X = draw(np.random.default_rng(0), 30, 90, "noise")
-    for penalty in (0.0, 0.02):
-        results = [flat.gpower(X, penalty, relative=True, screening=mode) for mode in ("none", "auto")]
-        assert results[1].screening.checks <= 1
-        assert results[1].screening.working_set < 12
-        assert_array_equal(results[1].loading, results[0].loading)
 
 
 # ---- who takes part ----------------------------------------------------------------------------------

@@ -1,0 +1,122 @@
+/* tridiagonal.c - a symmetric matrix to a tridiagonal one and back, for eigenpairs of many
+ * variables.
+ *
+ * Householder reflections by panels (Dongarra, Sorensen & Hammarling 1989, J. Comput. Appl. Math.
+ * 27): within a panel only its own rows are brought up to date, and products with the rest are
+ * those of what it was at the beginning, corrected; at the end one pass over the rest removes v w'
+ * + w v' of each reflection.  LAPACK does the same by products of BLAS, which round by its number
+ * of threads; its solver of the tridiagonal problem (stemr) has none. */
+#include "real.h"
+
+enum { PANEL = 16 };                      /* reflections between passes over the rest */
+enum { AT_ONCE = 8 };                     /* vectors turned together */
+#define LEAST (REAL_LEAST / REAL_EPSILON) /* of squares, beside those near 1 */
+
+/* Row j from column j on, less v w' + w v' of the reflections from `first` to before `end`. */
+INLINE void bring_up_to_date(spca_int k, spca_int first, spca_int end, spca_int j, real *A,
+                             const real *W)
+{
+    real *restrict row = A + j * k;
+    for (spca_int l = first; l < end; l++) {
+        const real *restrict v = A + l * k, *restrict w = W + (l - first) * k;
+        real a = v[j], b = w[j];
+        for (spca_int i = j; i < k; i++) row[i] -= a * w[i] + b * v[i];
+    }
+}
+
+/* w += A v behind variable m, by the upper half of A. */
+INLINE void add_product(spca_int k, spca_int m, const real *A, const real *restrict v,
+                        real *restrict w)
+{
+    for (spca_int j = m + 1; j < k; j++) {
+        const real *restrict row = A + j * k;
+        real a = v[j], sum[STRANDS] = {0};
+        spca_int i = j + 1;
+        w[j] += row[j] * a;
+        for (; i + STRANDS <= k; i += STRANDS)
+            for (int l = 0; l < STRANDS; l++) {
+                w[i + l] += row[i + l] * a;
+                sum[l] += row[i + l] * v[i + l];
+            }
+        for (int l = 0; i < k; i++, l++) {
+            w[i] += row[i] * a;
+            sum[l] += row[i] * v[i];
+        }
+        w[j] += add_strands(sum);
+    }
+}
+
+/* The reflections from `first` to before `end`, whose v stay in their rows, then all rows below. */
+VECTORIZED(reduce, (spca_int k, spca_int first, spca_int end, real *A, real *tau, real *e, real *W),
+           (k, first, end, A, tau, e, W))
+{
+    for (spca_int m = first; m < end; m++) {
+        real *v = A + m * k, *w = W + (m - first) * k, rest = 0;
+        spca_int n = k - m - 1;
+        bring_up_to_date(k, first, m, m, A, W);
+        e[m] = n > 0 ? v[m + 1] : 0;
+        tau[m] = 0;
+        for (spca_int i = m + 1; i < k; i++) w[i] = 0;
+        if (n > 1) rest = strands_dot(n - 1, v + m + 2, v + m + 2);
+        if (!(rest >= LEAST)) continue;
+        real size = sqrt(e[m] * e[m] + rest);
+        v[m + 1] += e[m] > 0 ? size : -size;
+        e[m] = e[m] > 0 ? -size : size;
+        tau[m] = 2 / (v[m + 1] * v[m + 1] + rest);
+        add_product(k, m, A, v, w);
+        for (spca_int l = first; l < m; l++) {
+            const real *old = A + l * k, *image = W + (l - first) * k;
+            real a = strands_dot(n, image + m + 1, v + m + 1);
+            real b = strands_dot(n, old + m + 1, v + m + 1);
+            for (spca_int i = m + 1; i < k; i++) w[i] -= a * old[i] + b * image[i];
+        }
+        for (spca_int i = m + 1; i < k; i++) w[i] *= tau[m];
+        real inner = strands_dot(n, w + m + 1, v + m + 1);
+        for (spca_int i = m + 1; i < k; i++) w[i] -= tau[m] / 2 * inner * v[i];
+    }
+    for (spca_int j = end; j < k; j++) bring_up_to_date(k, first, end, j, A, W);
+}
+
+/* The upper triangle, by rows, from the lower one. */
+static void mirror(spca_int k, real *A)
+{
+    for (spca_int first = 0; first < k; first += PANEL)
+        for (spca_int j = 0; j < k; j++)
+            for (spca_int i = first > j ? first : j + 1; i < k && i < first + PANEL; i++)
+                A[j * k + i] = A[i * k + j];
+}
+
+spca_status SPCA(tridiagonal)(spca_int k, spca_stop stop, void *ctx, real *A, real *work, real *tau,
+                              real *d, real *e)
+{
+    mirror(k, A);
+    if (!is_finite(k * k, A)) return SPCA_NONFINITE;
+    for (spca_int first = 0; first < k; first += PANEL) {
+        if (stop && stop(ctx)) return SPCA_STOPPED;
+        reduce(k, first, min_int(first + PANEL, k), A, tau, e, work);
+    }
+    for (spca_int m = 0; m < k; m++) d[m] = A[m * (k + 1)];
+    return SPCA_OK;
+}
+
+/* The vectors of one group, by all reflections. */
+VECTORIZED(turn, (spca_int k, spca_int r, const real *A, const real *tau, real *V),
+           (k, r, A, tau, V))
+{
+    for (spca_int m = k - 3; m >= 0; m--)
+        for (spca_int t = 0; tau[m] != 0 && t < r; t++) {
+            const real *v = A + m * k + m + 1;
+            real *x = V + t * k + m + 1;
+            subtract_multiple(k - m - 1, tau[m] * strands_dot(k - m - 1, v, x), v, x);
+        }
+}
+
+spca_status SPCA(untridiagonal)(spca_int k, spca_int r, const real *A, const real *tau,
+                                spca_stop stop, void *ctx, real *V)
+{
+    for (spca_int t = 0; t < r; t += AT_ONCE) {
+        if (stop && stop(ctx)) return SPCA_STOPPED;
+        turn(k, min_int(AT_ONCE, r - t), A, tau, V + t * k);
+    }
+    return SPCA_OK;
+}
