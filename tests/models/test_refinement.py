@@ -47,9 +47,10 @@ MATRICES = {
 }
 
 
-# The best known, from hundreds of restarts and generations of many starts, and the share of it that is reached. Of
-# stocks .1113 of the trace was published, with nearly orthogonal loadings. Rounds in turn from several starts come
-# to 24.46 (autoregressive), where penalties alone come to 22.25, and to 119.18 (walks), where they come to 116.26.
+# The best known, from hundreds of restarts and generations of many starts, and the share of it that is
+# reached. Of stocks .1113 of the trace was published, with nearly orthogonal loadings. Rounds in turn from
+# several starts come to 24.46 (autoregressive), where penalties alone come to 22.25, and to 119.18 (walks),
+# where they come to 116.26.
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("matrix", "rule", "r", "k", "best", "reached"),
