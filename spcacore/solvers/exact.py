@@ -294,12 +294,7 @@ def solve_to_optimality(
             limits.check()
         bound_without_search(BOUND_SHARE if problem.p <= EXACT_ORDER else 0)
         kept = surviving_variables(problem, state, k, best, solver.tol, limits.check, limits.most, others)
-        A = _matrix(state, kept, limits.check)
-        if state.supports.simple:
-            support = np.searchsorted(kept, best.index)
-            search = Search(A, k, support, solver.tol, state, kept, limits.check)
-        else:
-            search = UnitTree(state, A, k, best, solver.tol)
+        search = _tree(state, kept, k, best, solver.tol, limits)
         _grow(search, limits, partial(bound_without_search, BOUND_SHARE))
         complete = not search.open()
         if not complete:
@@ -330,6 +325,15 @@ def _proof_by_blocks(
     proved = blocks.run(tol, min(IN_TURN_NODES, limits.most), limits.out_of_time, BLOCK_PROOF_WORK)
     best, upper = best_on_support(state, blocks.support) or best, blocks.upper()
     return Proof(best, max(upper, best.objective) if proved else upper, proved)
+
+
+def _tree(
+    state: DeflatedOperator, kept: Index, k: int, best: Solution, tol: float, limits: _Limits
+) -> Search | UnitTree:
+    A = _matrix(state, kept, limits.check)
+    if state.supports.simple:
+        return Search(A, k, np.searchsorted(kept, best.index), tol, state, kept, limits.check)
+    return UnitTree(state, A, k, best, tol)
 
 
 def _grow(search: Search | UnitTree, limits: _Limits, bound: Callable[[], None]) -> None:
