@@ -382,8 +382,8 @@ NO_ARRAYS = {  # methods whose arguments are options
     *(
         f"{c}.{m}" for c in ("RowBlocks", "Moments")
         for m in (
-            "beside", "has_room", "mapped", "reduced", "results", "rows", "split", "split_or_none", "stacked",
-            "taken",
+            "beside", "has_room", "mapped", "placed", "reduced", "results", "rows", "split", "split_or_none",
+            "stacked", "taken",
         )
     ),
 }  # fmt: skip

@@ -183,6 +183,9 @@ def recomputed(name, result, given):
         sum_of = result.explained_variance.sum()
         assert abs(sum_of - explained(A, result.loadings)) <= 1e-4 * total, "another variance"
         assert abs(result.total_variance - total) <= 1e-5 * np.trace(A), "another total variance"
+        most = given.get("cardinality")
+        most = most if isinstance(most, int) and "choice" not in given else len(A)
+        assert result.cardinality.max(initial=0) <= most, "more variables than asked for"
     enumerated(name, result, given, A)
 
 

@@ -41,6 +41,8 @@ def refuse_infinite(a: AnyArray) -> None:
 
 def _missing_patterns(missing: Mask) -> tuple[Mask, Index]:
     """The distinct rows of a mask, and the number of each row among them."""
+    if not missing.any():
+        return missing[:1], np.zeros(len(missing), np.intp)
     _, first, which = np.unique(np.packbits(missing, axis=1), axis=0, return_index=True, return_inverse=True)
     return missing[first], which.reshape(-1)
 
@@ -81,7 +83,7 @@ def log_density(W: Array, axes: Array, variances: Array, noise: float, log_scale
     for rows, observed in _by_pattern(Y):
         if not observed.any():
             continue
-        y = Y[np.ix_(rows, observed)]
+        y = Y if observed.all() and len(rows) == len(Y) else Y[np.ix_(rows, observed)]
         if observed.all():
             kept = axes.any(axis=0)
             U, values = axes[:, kept], variances[kept]

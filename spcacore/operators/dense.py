@@ -16,7 +16,7 @@ from .._types import AnyArray, Array, Index
 from .._validation import column_names, raise_not_finite, real_array
 from ..linalg.scaling import beyond_range, power_of_two_scales
 from . import screening as _screening
-from .base import Affine, CovarianceStorage, DataStorage, refuse_oblong
+from .base import Affine, CovarianceStorage, DataStorage, Storage, refuse_oblong
 from .gram import with_moments
 from .problem import MissingData, Problem
 from .statistics import Standardization, Statistics, dense_moments, dense_statistics
@@ -28,7 +28,16 @@ __all__ = [
 ]  # fmt: skip
 
 
-class DenseData(DataStorage):
+class _Dense(Storage):
+    """An array, of which nothing is copied."""
+
+    array: AnyArray
+
+    def operator(self, affine: Affine) -> _core.Operator:
+        return affine.weighted(_core.dense(self.array, self.covariance, *affine[:4]))
+
+
+class DenseData(_Dense, DataStorage):
     """An array, of which nothing is copied.
 
     `missing` allows NaN entries; `screening` is how its products are to be screened.
@@ -61,10 +70,6 @@ class DenseData(DataStorage):
 
     def raise_not_finite(self) -> None:
         raise_not_finite(self.array, "X")
-
-    def operator(self, affine: Affine) -> _core.Operator:
-        operator = _core.dense(self.array, False, *affine[:4])
-        return affine.weighted(operator)
 
     def problem(self, treatment: Standardization) -> Problem:
         a, plan, M = self.array, None, None
@@ -106,7 +111,7 @@ def _rounded(problem: Problem, dtype: np.dtype) -> Problem:
     return replace(problem, rounding=float(np.finfo(dtype).eps), data=data)
 
 
-class DenseCovariance(CovarianceStorage):
+class DenseCovariance(_Dense, CovarianceStorage):
     """A symmetric array; `definite` refuses an indefinite one."""
 
     def __init__(self, X: Any, definite: bool = True) -> None:
@@ -131,9 +136,6 @@ class DenseCovariance(CovarianceStorage):
 
     def diagonal(self) -> AnyArray:
         return self.array.diagonal()
-
-    def operator(self, affine: Affine) -> _core.Operator:
-        return _core.dense(self.array, True, *affine[:4])
 
 
 def missing_problem(a: AnyArray, treatment: Standardization, names: tuple[str, ...] | None) -> Problem:

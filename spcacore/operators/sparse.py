@@ -14,7 +14,7 @@ from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
 from .._types import AnyArray, Array, Index
 from .._validation import float_type, is_sparse, raise_not_finite, refuse_not_finite
 from ..linalg.scaling import beyond_range, exponent_of, largest_magnitude, power_of_two_scale
-from .base import Affine, CovarianceStorage, DataStorage, refuse_oblong
+from .base import Affine, CovarianceStorage, DataStorage, Storage, refuse_oblong
 from .dense import columns_as_float64, refuse_indefinite
 from .gram import pairs_of
 from .problem import Problem
@@ -135,16 +135,27 @@ def permuted_columns(X: Any, generator: np.random.Generator) -> Any:
     return csc_array((X.data, indices, X.indptr), shape=X.shape)
 
 
-class CompressedData(DataStorage):
-    """A matrix in CSR or CSC, of which nothing is copied; others become CSR."""
+class _Compressed(Storage):
+    """CSR or CSC, of which nothing is copied; others become CSR."""
+
+    def __init__(self, X: Any, turn: bool = False) -> None:
+        self.matrix, self.arrays = canonical_arrays(X, turn)
+        self.row_major, self.shape = self.matrix.format == "csr", self.matrix.shape
+        self.dtype, self.cost = self.arrays[0].dtype, max(self.arrays[0].size, self.shape[1])
+
+    def operator(self, affine: Affine) -> _core.Operator:
+        stored: Any = self.row_major, *self.arrays, self.covariance, *affine[:4]
+        return affine.weighted(_core.compressed(*self.shape, *stored))
+
+
+class CompressedData(_Compressed, DataStorage):
+    """Sparse data."""
 
     has_gram = True
     working_set: Any = CompressedWorkingSet
 
     def __init__(self, X: Any) -> None:
-        self.matrix, self.arrays = canonical_arrays(X, turn=True)
-        self.row_major, self.shape = self.matrix.format == "csr", self.matrix.shape
-        self.dtype, self.cost = self.arrays[0].dtype, max(self.arrays[0].size, self.shape[1])
+        super().__init__(X, turn=True)
 
     def statistics(self, weight: Array | None) -> Statistics:
         found = compressed_statistics(self.shape, self.row_major, *self.arrays, weight)
@@ -183,19 +194,13 @@ class CompressedData(DataStorage):
         turned.arrays = _kernel_arrays(turned.matrix)
         return turned
 
-    def operator(self, affine: Affine) -> _core.Operator:
-        n, p = self.shape
-        operator = _core.compressed(n, p, self.row_major, *self.arrays, False, *affine[:4])  # type: ignore[arg-type]
-        return affine.weighted(operator)
 
-
-class CompressedCovariance(CovarianceStorage):
+class CompressedCovariance(_Compressed, CovarianceStorage):
     """A symmetric matrix in CSR or CSC; `definite` refuses an indefinite one."""
 
     def __init__(self, X: Any, definite: bool = True) -> None:
-        self.matrix, self.arrays = canonical_arrays(X)
-        self.shape, self.dtype = self.matrix.shape, self.arrays[0].dtype
-        self.cost, self.definite = max(self.arrays[0].size, self.shape[1]), definite
+        super().__init__(X)
+        self.definite = definite
         refuse_oblong(self.shape)
 
     def largest(self) -> float:
@@ -211,18 +216,13 @@ class CompressedCovariance(CovarianceStorage):
                 apart = np.ldexp(asymmetry, -2 * exponent_of(range_))
             raise ValueError(f"a covariance must be symmetric; X @ v and X.T @ v differ by up to {apart:.3g}")
         if self.definite:
-            excess = _excess(self.diagonal(), X.format == "csr", self.arrays)
+            excess = _excess(self.diagonal(), self.row_major, self.arrays)
             whole = X.toarray() if p <= CHOLESKY_ORDER else None
             refuse_indefinite(whole, largest, excess, largest * relative)
         return largest
 
     def diagonal(self) -> AnyArray:
         return np.asarray(self.matrix.diagonal().astype(self.dtype))
-
-    def operator(self, affine: Affine) -> _core.Operator:
-        n, p = self.shape
-        row_major = self.matrix.format == "csr"
-        return _core.compressed(n, p, row_major, *self.arrays, True, *affine[:4])  # type: ignore[arg-type]
 
 
 def _excess(diagonal: Any, row_major: bool, arrays: tuple[AnyArray, AnyArray, AnyArray]) -> float:

@@ -56,7 +56,7 @@ VECTORIZED(reduce, (spca_int k, spca_int first, spca_int end, real *A, real *tau
         bring_up_to_date(k, first, m, m, A, W);
         e[m] = n > 0 ? v[m + 1] : 0;
         tau[m] = 0;
-        for (spca_int i = m; i < k; i++) w[i] = 0;
+        for (spca_int i = m + 1; i < k; i++) w[i] = 0;
         if (n > 1) rest = strands_dot(n - 1, v + m + 2, v + m + 2);
         if (!(rest >= LEAST)) continue;
         real size = sqrt(e[m] * e[m] + rest);

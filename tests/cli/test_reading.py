@@ -348,14 +348,10 @@ def test_a_pipe_gives_all_its_bytes_to_every_option_that_names_a_file(run, as_js
     path = tmp_path / "m.npy"
     np.save(path, X)
     names = "\n".join(f"{'n' * 400}{j}" for j in range(12)).encode()
-    groups = "\n".join(f"{'g' * 400}{j % 3}" for j in range(12)).encode()
-    found = as_json("fit", path, "-n1", "-k1", "--names", pipe(names), "--groups", pipe(groups))
+    found = as_json("fit", path, "-n1", "-k1", "--names", pipe(names))
     assert found["names"] == names.decode().splitlines()
-    assert len(found["result"]["loadings"][0]) == 4
-    common = ["stability", path, "-n1", "-k2", "--resamples", "4"]
-    labels = pipe(b"aaaa\nbbbb\n" * 1050)
-    assert as_json(*common, "--method", "sparse_lda", "--labels", labels)["variables"]
-    assert len(as_json(*common, "--method", "sparse_cca", "--other", pipe(text))["other_names"]) == 12
+    argv = ["--method", "sparse_cca", "--other", pipe(text), "--resamples", "4"]
+    assert len(as_json("stability", path, "-n1", "-k2", *argv)["other_names"]) == 12
     for kind in ("csv", "npz"):
         run("fit", path, "-n2", "-k3", "--names", pipe(names), "-o", tmp_path / f"l.{kind}")
         loadings = (tmp_path / f"l.{kind}").read_bytes()

@@ -345,6 +345,7 @@ void SPCA(check_tridiagonal)(trial_t *t)
         size = fmax(size, fabs(numbers[a]));
     }
     CHECK(t, SPCA(tridiagonal)(k, NULL, NULL, A, WORK(t, 16 * k), tau, d, e) == SPCA_OK);
+    CHECK(t, e[k - 1] == 0);
     CHECK(t, SPCA(untridiagonal)(k, k, A, tau, NULL, NULL, V) == SPCA_OK);
     SPCA(digest)(t, SPCA_OK, k, d);
     for (spca_int a = 0; a < k; a++)
