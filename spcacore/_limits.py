@@ -175,7 +175,6 @@ MEMORY_LINE = 64  # bytes; where the quantized copy of a column begins
 # Working sets
 WORKING_SET_BYTES = 1 << 28  # of the columns and their Gram matrix
 WORKING_SET_PAIRS = 0.2  # of the entries of the first columns: where fewer are stored, those alone are read
-WORKING_SET_LANES = (3, 7, 15, 30, 45)  # variables of CSC that join at the cost of fewer, a lane for each
 WORKING_SET_FACTOR = 8  # variables to begin with, over the cardinality
 WORKING_SET_START = 256  # at least, where the cardinality is not given
 WORKING_SET_DENSE = 0.25  # of all columns that exceed a level that is fixed: the component is not sparse

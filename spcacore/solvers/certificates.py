@@ -332,7 +332,9 @@ def upper_bounds(
         op = state.operator
         if thresholds and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
             assert state.diagonal is not None
-            bounds |= _by_large_entries(op, np.maximum(state.diagonal, 0), k, hook)
+            diagonal, large = np.maximum(state.diagonal, 0), large_entries(op)
+            bounds["threshold"] = threshold_bound(diagonal, k, large)
+            bounds["blocks"] = block_bound(op, diagonal, k, large, hook)
         strong, _ = by_strong_variables(problem, state, k, min(bounds.values()), hook)
     else:
         A = op.submatrix(np.arange(p)).astype(np.float64)
@@ -422,14 +424,6 @@ def _from_all_entries(A: Array, k: int, r: int = 1) -> dict[str, float]:
     lowest = min(0.0, float(values[0]))  # A - lowest I is semidefinite
     bounds["diagonal"] = float(_largest_sum(diagonal - lowest, k)) + lowest
     return bounds
-
-
-def _by_large_entries(op: Any, diagonal: Array, k: int, hook: Report | None) -> dict[str, float]:
-    large = large_entries(op)
-    return {
-        "threshold": threshold_bound(diagonal, k, large),
-        "blocks": block_bound(op, diagonal, k, large, hook),
-    }
 
 
 def by_strong_variables(

@@ -66,7 +66,9 @@ def strong_variables_bound(
     value, found = _climb(op, _core.select_largest(d, k))
     strong = np.union1d(strong, found)
     A = op.submatrix(strong).astype(np.float64)
-    f, level = _by_strong_variables((A + A.T) / 2, np.searchsorted(strong, found), k, nodes, hook)
+    f, level = _by_strong_variables(
+        (A + A.T) / 2, np.searchsorted(strong, found), k, nodes, hook, known is not None
+    )
     slack = rounding * float(root.max()) * np.cumsum(np.sort(root)[::-1][:k])
     f += np.append(0.0, slack)
     level = max(level, value) if known is None else known
@@ -111,9 +113,12 @@ def _climb(op: Any, index: Index) -> tuple[float, Index]:
 
 
 def _by_strong_variables(
-    A: Array, start: Index, k: int, nodes: int, hook: Report | None
+    A: Array, start: Index, k: int, nodes: int, hook: Report | None, fewer: bool
 ) -> tuple[Array, float]:
-    """f(0), f(1), .., f(k): by sums of rows, by eigenvectors and, for k, by a tree; and the value found."""
+    """f(0), f(1), .., f(k): by sums of rows, by eigenvectors and, for k, by a tree; and the value found.
+
+    Short trees for `fewer` variables tell which weak ones can be left out.
+    """
     q = len(A)
     size = np.abs(A)
     np.fill_diagonal(size, 0)
@@ -125,6 +130,11 @@ def _by_strong_variables(
     margin = 8 * q * _EPS * float(np.abs(values).max())
     f = np.pad(np.minimum(rows[: len(sharp)], sharp) + margin, (1, k - len(sharp)), "edge")
     f[0] = 0.0
+    leading = np.ascontiguousarray(vectors[:, -1])
+    for j in range(2, k) if fewer else ():
+        tree = Search(A, j, _core.select_largest(leading, min(j, q)))
+        tree.run(min(max(20, 1000 // k), nodes), hook)
+        f[j] = min(f[j], tree.upper())
     tree = Search(A, k, start)
     tree.run(min(nodes, STRONG_NODES), hook)
     f[k] = min(f[k], tree.upper())

@@ -97,12 +97,12 @@ class GeneralizedPower(IterativeSolver):
         self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int],
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
-        gamma = float(_thresholds(problem, state, [penalty], self)[0])
-        starts = _starts(problem, state, self, gamma, seed)
+        gamma = float(self._threshold(problem, state, penalty))
+        starts = self._starts(problem, state, gamma, seed)
         best = self._search(problem, state, state.operator, starts, gamma, hook)
         if state.quotient:
             ends = [] if best is None else [(best.index, best.entries, ())]
-            starts = itertools.chain(ends, _starts(problem, state, self, gamma, seed))
+            starts = itertools.chain(ends, self._starts(problem, state, gamma, seed))
             best = self._search(problem, state, state.operator.with_quotient(), starts, gamma, hook)
         if best is not None and self.renormalize:
             size = state.supports.cardinality_with(best.index)
@@ -147,6 +147,68 @@ class GeneralizedPower(IterativeSolver):
                 lacking = new
         return lacking if best is None else replaced(best, tally=Tally(runs, runs, again))
 
+    def _threshold(
+        self, problem: Problem, state: DeflatedOperator, penalties: Any, weights: Any = 1.0
+    ) -> Any:
+        """Penalties of z'Az or sqrt(z'Az) in the units of the operator."""
+        l0 = self.norm == "l0"
+        given = np.asarray(penalties, np.float64)
+        with beyond_range():
+            if self.relative:
+                assert state.diagonal is not None
+                largest = max(float(state.diagonal.max()), 0.0)
+                gamma = given * weights**2 * largest if l0 else given * weights * math.sqrt(largest)
+            else:
+                samples = problem.degrees
+                exponent = problem.exponent if l0 else problem.exponent // 2
+                gamma = np.ldexp(given / (samples if l0 else math.sqrt(samples)), -exponent)
+        ceiling = math.sqrt(np.finfo(state.operator.dtype).max)  # so that its products stay finite
+        return np.minimum(gamma, ceiling)
+
+    def _starts(
+        self, problem: Problem, state: DeflatedOperator, gamma: float, seed: list[int]
+    ) -> Iterator[Start]:
+        """Nonzeros of each: of the variables from which a step promises most, then of largest variance."""
+        op, p, diagonal = state.operator, state.operator.p, state.diagonal
+        if isinstance(self.start, Solution):
+            yield self.start.index, self.start.entries, ()
+        elif isinstance(self.start, np.ndarray) or self.start == "eigenvector":
+            yield from search_starts(problem, state, p, self.start, None, seed)
+            return
+        count, everything, promising = self.n_starts or 1, np.arange(p), []
+        rng = np.random.default_rng(seed)
+        if self._chooses and diagonal is not None:
+            count = min(p, 1 + int(START_WORK / (40 * problem.cost)))
+            promise = ThresholdedEntries(self.norm == "l0", gamma)
+            columns = Columns.of(problem, state, seed)
+            if columns is not None and op.symmetric_form and len(columns.among) == p:
+                for index, entries in columns.starts(promise, COLUMN_STARTS):
+                    promising.append(int(index[0]))
+                    yield index, entries, ()
+            elif columns is not None:
+                ends = columns.ends(promise, COLUMN_STARTS, partial(self._run_once, gamma))
+                yield from ((index, entries, ()) for index, entries in ends[:COLUMN_ENDS])
+        if diagonal is None:
+            yield everything, power_start(op, rng), ()
+            count -= 1
+        else:
+            for j in (
+                _core.select_largest(diagonal, 1) if count == 1 else np.argsort(-diagonal, kind="stable")
+            ):
+                if count > 0 and diagonal[j] > 0 and j not in promising:
+                    yield np.array([j]), np.ones(1, op.dtype), ()
+                count -= 1
+        for _ in range(count):
+            yield everything, rng.standard_normal(p).astype(op.dtype), ()
+
+    def _run_once(
+        self, gamma: float, op: _core.Operator, index: Index, entries: AnyArray
+    ) -> tuple[Index, AnyArray, float] | None:
+        """The end of a run, and its objective."""
+        limits = self.norm == "l0", gamma, self.max_iter, self.tolerance(op), None
+        status, index, entries, objective, *_ = op.gpower(index, entries, *limits)
+        return None if status < 0 or len(index) == 0 else (index, entries, objective)
+
     def candidates(self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int]) -> Index:
         return begin_among(problem, state, 1, seed)
 
@@ -155,7 +217,7 @@ class GeneralizedPower(IterativeSolver):
     ) -> tuple[GeneralizedPower, float]:
         """With the penalty as a number, since the variable that a share refers to may not be among them."""
         exponent, l0 = problem.exponent, self.norm == "l0"
-        gamma = float(_thresholds(problem, state, [penalty], self)[0])
+        gamma = float(self._threshold(problem, state, penalty))
         if l0:
             penalty = math.ldexp(gamma * problem.degrees, exponent)
         else:
@@ -163,7 +225,7 @@ class GeneralizedPower(IterativeSolver):
         return replace(self, relative=False, renormalize=False), penalty
 
     def level(self, problem: Problem, state: DeflatedOperator, x: Solution, penalty: float) -> float | None:
-        gamma = float(_thresholds(problem, state, [penalty], self)[0])
+        gamma = float(self._threshold(problem, state, penalty))
         threshold = math.sqrt(gamma) if self.norm == "l0" else gamma
         quadratic = state.quadratic(x.index, x.entries)
         return threshold * math.sqrt(quadratic) if threshold > 0 and quadratic > 0 else None
@@ -183,7 +245,7 @@ class GeneralizedPower(IterativeSolver):
         """
         op, m = problem.operator, len(penalties)
         mu = _weights(self.mu, m)
-        gamma = _thresholds(problem, DeflatedOperator.from_problem(problem), penalties, self, mu)
+        gamma = self._threshold(problem, DeflatedOperator.from_problem(problem), penalties, mu)
         l0 = self.norm == "l0"
 
         def threshold(C: Array) -> tuple[Array, float]:
@@ -281,69 +343,6 @@ def gpower(
             scale=problem.scale,
         )  # fmt: skip
     return run.component()
-
-
-def _thresholds(
-    problem: Problem, state: DeflatedOperator, penalties: Any, solver: GeneralizedPower, weights: Any = 1.0
-) -> Array:
-    """Penalties of z'Az or sqrt(z'Az) in the units of the operator."""
-    l0 = solver.norm == "l0"
-    given = np.asarray(penalties, np.float64)
-    with beyond_range():
-        if solver.relative:
-            assert state.diagonal is not None
-            largest = max(float(state.diagonal.max()), 0.0)
-            gamma = given * weights**2 * largest if l0 else given * weights * math.sqrt(largest)
-        else:
-            samples = problem.degrees
-            exponent = problem.exponent if l0 else problem.exponent // 2
-            gamma = np.ldexp(given / (samples if l0 else math.sqrt(samples)), -exponent)
-    ceiling = math.sqrt(np.finfo(state.operator.dtype).max)  # so that its products stay finite
-    return np.minimum(gamma, ceiling)
-
-
-def _starts(
-    problem: Problem, state: DeflatedOperator, solver: GeneralizedPower, gamma: float, seed: list[int]
-) -> Iterator[Start]:
-    """Nonzeros of each start: of the variables from which a step promises most, then of largest variance."""
-    op, p, diagonal = state.operator, state.operator.p, state.diagonal
-    if isinstance(solver.start, Solution):
-        yield solver.start.index, solver.start.entries, ()
-    elif isinstance(solver.start, np.ndarray) or solver.start == "eigenvector":
-        yield from search_starts(problem, state, p, solver.start, None, seed)
-        return
-    count, everything, promising = solver.n_starts or 1, np.arange(p), []
-    rng = np.random.default_rng(seed)
-    if solver._chooses and diagonal is not None:
-        count = min(p, 1 + int(START_WORK / (40 * problem.cost)))
-        promise = ThresholdedEntries(solver.norm == "l0", gamma)
-        columns = Columns.of(problem, state, seed)
-        if columns is not None and op.symmetric_form and len(columns.among) == p:
-            for index, entries in columns.starts(promise, COLUMN_STARTS):
-                promising.append(int(index[0]))
-                yield index, entries, ()
-        elif columns is not None:
-            ends = columns.ends(promise, COLUMN_STARTS, partial(_run_once, solver, gamma))
-            yield from ((index, entries, ()) for index, entries in ends[:COLUMN_ENDS])
-    if diagonal is None:
-        yield everything, power_start(op, rng), ()
-        count -= 1
-    else:
-        for j in _core.select_largest(diagonal, 1) if count == 1 else np.argsort(-diagonal, kind="stable"):
-            if count > 0 and diagonal[j] > 0 and j not in promising:
-                yield np.array([j]), np.ones(1, op.dtype), ()
-            count -= 1
-    for _ in range(count):
-        yield everything, rng.standard_normal(p).astype(op.dtype), ()
-
-
-def _run_once(
-    solver: GeneralizedPower, gamma: float, op: _core.Operator, index: Index, entries: AnyArray
-) -> tuple[Index, AnyArray, float] | None:
-    """The end of a run, and its objective."""
-    limits = solver.norm == "l0", gamma, solver.max_iter, solver.tolerance(op), None
-    status, index, entries, objective, *_ = op.gpower(index, entries, *limits)
-    return None if status < 0 or len(index) == 0 else (index, entries, objective)
 
 
 # ---- all components at once -------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def test_no_more_starts_where_all_end_at_the_same():
     problem = as_problem(F)
     solver = generalized_power.GeneralizedPower.from_record(problem, spcacore.GPower(relative=True))
     begun = []
-    starts = generalized_power._starts
+    starts = generalized_power.GeneralizedPower._starts
 
     def note(*args):
         for start in starts(*args):
@@ -180,7 +180,7 @@ def test_no_more_starts_where_all_end_at_the_same():
             yield start
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generalized_power, "_starts", note)
+        patch.setattr(generalized_power.GeneralizedPower, "_starts", note)
         solver.solve(problem, DeflatedOperator.from_problem(problem), 0.01, [0, 0], None)
     assert 8 <= len(begun) <= 10
 
