@@ -72,6 +72,7 @@ TILE_ROWS = 512  # rows and columns of a tile of the kernel matrix
 BLOCK_BYTES = 1 << 27  # of X, read at a time as a block of rows,
 SMALL_BLOCK_BYTES = 1 << 24  # or only these, whose memory the system need not clear each time,
 BLOCK_TALL = 16  # if they have that many rows for a variable, so that what a block returns is little
+BLOCKS_AT_LEAST = 8  # of a larger X, so that two of them are a small part
 PRODUCT_ENTRIES = 1 << 20  # of a dense matrix that is multiplied by a vector, in rows that may be copied
 CROSS_COLUMNS = 64  # of the matrix of covariances of two sides, or rows of a pencil
 COLUMNS_AT_A_TIME = 32  # columns of A that cost about as much as one, which is some products
@@ -175,7 +176,6 @@ MEMORY_LINE = 64  # bytes; where the quantized copy of a column begins
 # Working sets
 WORKING_SET_BYTES = 1 << 28  # of the columns and their Gram matrix
 WORKING_SET_PAIRS = 0.2  # of the entries of the first columns: where fewer are stored, those alone are read
-WORKING_SET_LANES = (3, 7, 15, 30, 45)  # variables of CSC that join at the cost of fewer, a lane for each
 WORKING_SET_FACTOR = 8  # variables to begin with, over the cardinality
 WORKING_SET_START = 256  # at least, where the cardinality is not given
 WORKING_SET_DENSE = 0.25  # of all columns that exceed a level that is fixed: the component is not sparse

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._limits import BLOCK_BYTES, BLOCK_TALL, KEPT_BYTES, SMALL_BLOCK_BYTES
+from .._limits import BLOCK_BYTES, BLOCK_TALL, BLOCKS_AT_LEAST, KEPT_BYTES, SMALL_BLOCK_BYTES
 from .._messages import counted, warn_repeated
 from .._types import AnyArray, Index
 from .._validation import float_type, is_sparse
@@ -225,8 +225,9 @@ class SlicedRows(RowBlocks):
             row_bytes = (X.data.nbytes + X.indices.nbytes) // max(1, shape[0])
         row_bytes = max(1, row_bytes)
         if block_bytes is None:
-            tall = BLOCK_TALL * width * row_bytes <= SMALL_BLOCK_BYTES
-            block_bytes = SMALL_BLOCK_BYTES if tall else BLOCK_BYTES
+            block_bytes = SMALL_BLOCK_BYTES
+            if BLOCK_TALL * width * row_bytes > block_bytes:  # two blocks are in memory
+                block_bytes = max(block_bytes, min(BLOCK_BYTES, shape[0] * row_bytes // BLOCKS_AT_LEAST))
         rows = max(block_bytes // row_bytes, 1)
         chunks = getattr(X, "chunks", None)
         if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int):

@@ -62,8 +62,8 @@ def row_blocks(
         blocks are stored, by the distributed client if there is one.
     block_bytes : int, optional
         Bytes of X in a block (of a sparse matrix in memory, bytes of its entries), rounded to whole chunks if
-        the file has chunks. Default: 16 MB if these hold at least 16 p rows, else 128 MB. The blocks of a
-        dask array are its chunks.
+        the file has chunks. Default: 16 MB if these hold at least 16 p rows, else 128 MB, or an eighth of X
+        if that is less. The blocks of a dask array are its chunks.
     persist : bool, optional
         For a dask array. True computes its blocks once and keeps them while a function runs; False computes
         them in every pass. Default: keep them if they fit in half of the free memory. Blocks that

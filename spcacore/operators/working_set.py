@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import _core
-from .._limits import WORKING_SET_BYTES, WORKING_SET_LANES, WORKING_SET_PAIRS
+from .._limits import WORKING_SET_BYTES, WORKING_SET_PAIRS
 from .._records import replaced
 from .._types import AnyArray, Index
 from .gram import keeps_digits
@@ -224,7 +224,6 @@ class CompressedWorkingSet(WorkingSet):
     def __init__(self, problem: Problem):
         super().__init__(problem)
         self._matrix, self._digits = problem.compressed, keeps_digits(problem, False, "auto")
-        self._variance = problem.diagonal
 
     @property
     def most(self) -> int:
@@ -234,18 +233,7 @@ class CompressedWorkingSet(WorkingSet):
         n, total = self._columns.shape[1], len(self.index) + len(new)
         if self._digits and n > 0 and (total > self._most_with(n) or self._is_sparse(new)):
             self._drop_columns()
-        super()._add(new if self._columns.shape[1] > 0 else np.union1d(new, self._soon(new)))
-
-    def _soon(self, new: Index) -> Index:
-        """The next by variance, which later components begin with, where these cost no pass of their own."""
-        lanes = next((lanes for lanes in WORKING_SET_LANES if len(new) <= lanes), 0)
-        many = 4 * lanes > len(self.index) or len(self.index) + lanes > self.most // 2
-        if lanes <= len(new) or many or self._matrix.format == "csr" or self._variance is None:
-            return new[:0]
-        waiting = np.where(self.position < 0, self._variance, 0)
-        waiting[new] = 0
-        soon = _core.select_largest(waiting, min(lanes - len(new), len(waiting)))
-        return soon[waiting[soon] > 0]
+        super()._add(new)
 
     def _share(self, index: Index) -> float:
         if self._matrix.format == "csr":

@@ -288,6 +288,7 @@ static spca_status move(joint_search_t *s, spca_int number)
 {
     joint_t *o = &s->o;
     spca_int r = o->r, l = min_int(o->p, 2 * r), held = *s->held, which, parent, count;
+    spca_int more = o->constraint ? 0 : 1; /* of variables replaced: they gain most often */
     if (number == 0) {
         spca_status status = SPCA(joint_subspace)(s, l, o->image);
         if (status < 0) return status;
@@ -306,7 +307,8 @@ static spca_status move(joint_search_t *s, spca_int number)
         return SPCA(joint_from_subspace)(s, number < 2 || number % 3 == 1, number < 3, l);
     }
     for (parent = 0; parent < held - 1 && joint_uniform(s) < 0.6;) parent++;
-    which = joint_below(s, held > 1 ? 5 : 4);
+    which = joint_below(s, (held > 1 ? 5 : 4) + more) - more;
+    if (which < 0) which = 2;
     copy_all(s, member(s, parent), o->V);
     for (spca_int t = 0; t < r && (which < 2 || o->constraint); t++) renew_image(s, t);
     joint_permute(s, r);

@@ -23,44 +23,63 @@ from spcacore.selection import plans
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 
-def uci(name):
-    return data_arrays("uci_correlations.npz")[name]
+def autoregressive(p, rng):
+    A = 0.9 ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
+    return A * np.outer(*[1 + 0.3 * rng.random(p)] * 2)
 
 
-# The best known, from twenty restarts and more, and what each loading sought in its turn comes to
-@pytest.mark.share(2)
+def walks(p, rng):
+    return np.cov(np.cumsum(rng.standard_normal((p // 2 + 5, p)), axis=1), rowvar=False)
+
+
+def factors(p, rng):
+    L = rng.standard_normal((p, 4)) * 10.0 ** (1.5 * rng.random((p, 1)))
+    return np.cov(rng.standard_normal((3 * p, 4)) @ L.T + rng.standard_normal((3 * p, p)), rowvar=False)
+
+
+MATRICES = {
+    "pit props": lambda: PITPROPS,
+    "communities": lambda: data_arrays("uci_correlations.npz")["communities"],
+    "drosophila": lambda: np.corrcoef(data_arrays("drosophila_atlas.npz")["X"].astype(float).T),
+    "stocks": lambda: data_arrays("snp500_correlation.npz")["A"],
+    "autoregressive": lambda: autoregressive(100, np.random.default_rng(0)),
+    "walks": lambda: walks(14, np.random.default_rng(0)),
+}
+
+
+# The best known, from hundreds of restarts and generations of many starts, and the share of it that is
+# reached. Of stocks .1113 of the trace was published, with nearly orthogonal loadings. Rounds in turn from
+# several starts come to 24.46 (autoregressive), where penalties alone come to 22.25, and to 119.18 (walks),
+# where they come to 116.26.
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
-    ("matrix", "r", "k", "best", "in_turn", "reached"),
+    ("matrix", "rule", "r", "k", "best", "reached"),
     [
-        ("pit props", 4, 3, 8.3459, 0.9665, 0.99),
-        ("communities", 6, 10, 45.3681, 0.9793, 0.998),
-        ("drosophila", 4, 5, 15.3464, 0.9959, 0.998),
-        ("drosophila", 6, 5, 21.9050, 0.9869, 0.998),
+        ("pit props", "generalized", 4, 3, 8.3459, 0.9999),
+        ("pit props", "generalized", 3, 4, 7.3364, 0.9998),
+        ("pit props", "generalized", 3, 5, 7.8962, 0.9998),
+        ("pit props", "generalized", 4, 4, 8.9978, 0.9998),
+        ("pit props", "generalized", 6, 3, 10.9316, 0.9998),
+        ("communities", "generalized", 6, 10, 45.5902, 0.995),
+        ("drosophila", "generalized", 4, 5, 15.3464, 0.998),
+        ("drosophila", "generalized", 6, 5, 21.9502, 0.997),
+        ("pit props", "orthogonal", 6, 4, 10.6973, 0.9999),
+        ("pit props", "orthogonal", 6, 5, 11.0284, 0.9997),
+        ("pit props", "orthogonal", 3, 10, 8.4695, 1),
+        ("walks", "orthogonal", 3, 4, 119.18, 0.9999),
+        pytest.param("stocks", "orthogonal", 4, 30, 48.0528, 0.99, marks=pytest.mark.slow),
+        ("autoregressive", "uncorrelated", 3, 8, 24.4968, 0.98),
     ],
 )
-def test_close_to_the_best_of_many_restarts(matrix, r, k, best, in_turn, reached):
-    if matrix == "pit props":
-        A = PITPROPS
-    elif matrix == "drosophila":
-        A = np.corrcoef(data_arrays("drosophila_atlas.npz")["X"].astype(float).T)
-    else:
-        A = uci(matrix)
-    options = {"cardinality": k, "kind": "covariance"}
-    plain, joint = (flat.sparse_pca(A, r, refine=refine, **options).loadings for refine in (False, True))
-    assert spanned_variance(A, plain) <= (in_turn + 1e-3) * best
-    assert spanned_variance(A, joint) >= reached * best
-    assert (np.count_nonzero(joint, axis=0) <= k).all()
-
-
-# Of the trace; from hundreds of restarts, and from three searches of forty generations of 512 starts
-@pytest.mark.share(2)
-@pytest.mark.parametrize(
-    ("r", "k", "best"),
-    [(3, 4, 0.56434), (3, 5, 0.60740), (4, 3, 0.64199), (4, 4, 0.69214), (6, 3, 0.84089)],
-)
-def test_pit_props_at_the_best_known(r, k, best):
-    x = sparse_pca(PITPROPS, r, cardinality=k, kind="covariance", refine=True, deflation="generalized")
-    assert best - 1e-4 < x.explained_variance.sum() / 13 < best + 1e-4
+def test_near_the_best_known(matrix, rule, r, k, best, reached):
+    A = MATRICES[matrix]()
+    V = sparse_pca(A, r, k, kind="covariance", refine=True, deflation=rule).loadings
+    value = spanned_variance(A, V) if rule == "generalized" else np.trace(V.T @ A @ V)
+    assert reached * best <= value <= best * 1.002
+    assert (np.count_nonzero(V, axis=0) <= k).all()
+    if rule != "generalized":
+        C = V.T @ V if rule == "orthogonal" else V.T @ A @ V / np.trace(A)
+        assert np.abs(np.triu(C, 1)).max() < 1e-10
 
 
 def test_a_path_does_not_fall_where_refinement_did(monkeypatch):
@@ -111,22 +130,6 @@ def test_no_better_values_on_the_supports_it_returns():
     assert minimize(loss, W[used], method="BFGS").fun >= -spanned_variance(A, W) * (1 + 1e-5)
 
 
-def test_a_single_loading_is_as_good_as_all_starts_make_it():
-    """From a stationary point that its own start does not leave: the best variable, and the worst."""
-    found = 0
-    for seed in range(10):
-        A = covariance(np.random.default_rng(seed).standard_normal((12, 15)))
-        best = spcacore.tpower(A, 3, kind="covariance", options=spcacore.TPower(swaps=False)).value
-        for j in (A.diagonal().argmax(), A.diagonal().argmin()):
-            alone = spcacore.tpower(
-                A, 3, kind="covariance", options=spcacore.TPower(start=np.eye(15)[j], swaps=False)
-            ).value
-            w = refine(A, np.eye(15)[:, [j]], cardinality=3, kind="covariance")[:, 0]
-            assert w @ A @ w >= best * (1 - 1e-9)
-            found += alone < best * (1 - 1e-3)
-    assert found > 3
-
-
 @pytest.mark.parametrize(
     "method", [{}, {"method": "thresholding"}, {"method": "greedy", "strategy": "gradient"}]
 )
@@ -144,19 +147,6 @@ def test_one_component_is_refined_to_the_best(method):
         missed += before.explained_variance[0] < best * (1 - 1e-9)
         assert after.explained_variance[0] == pytest.approx(best, rel=1e-9)
     assert missed
-
-
-@pytest.mark.slow
-def test_orthogonal_loadings_beat_the_published_ones():
-    """S&P 500, four loadings of 30: .1113 of the trace was the best with nearly orthogonal loadings."""
-    A = data_arrays("snp500_correlation.npz")["A"]
-    V = sparse_pca(A, 4, cardinality=30, kind="covariance", deflation="generalized").loadings
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # ten rounds are enough here
-        W = refine(A, V, kind="covariance", constraint="orthogonal", max_iter=10)
-    assert np.abs(np.triu(W.T @ W, 1)).sum() < 1e-9
-    assert (np.count_nonzero(W, axis=0) <= 30).all()
-    assert np.trace(W.T @ A @ W) / np.trace(A) > 0.1125
 
 
 def orthogonal_with_high_variance(A, used, rng):
@@ -249,18 +239,6 @@ def test_no_start_loses_variance(seed, p, r, k):
         assert spanned_variance(A, W) >= spanned_variance(A, start) * (1 - rounding)
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize(("r", "k", "least"), [(6, 4, 0.8228), (6, 5, 0.848), (3, 10, 0.6515)])
-def test_pit_props_with_orthogonal_loadings(r, k, least):
-    """The best known values of orthogonal loadings, from what `sparse_pca` finds in turn."""
-    V = sparse_pca(
-        PITPROPS, r, cardinality=k, kind="covariance", refine=True, deflation="orthogonal"
-    ).loadings
-    assert_allclose(V.T @ V, np.eye(r), atol=1e-10)
-    assert (np.count_nonzero(V, axis=0) <= k).all()
-    assert np.trace(V.T @ PITPROPS @ V) / 13 >= least
-
-
 @pytest.mark.filterwarnings("ignore:refinement not converged")
 @given(seed=st.integers(0, 2**32), p=st.integers(4, 7), k=st.integers(2, 4), constraint=st.booleans())
 @settings(max_examples=examples(20), deadline=None, derandomize=True)
@@ -346,20 +324,6 @@ def test_two_orthogonal_loadings_against_all_pairs_of_supports():
     assert np.median(short) < 1e-6
 
 
-def autoregressive(p, rng):
-    A = 0.9 ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
-    return A * np.outer(*[1 + 0.3 * rng.random(p)] * 2)
-
-
-def walks(p, rng):
-    return np.cov(np.cumsum(rng.standard_normal((p // 2 + 5, p)), axis=1), rowvar=False)
-
-
-def factors(p, rng):
-    L = rng.standard_normal((p, 4)) * 10.0 ** (1.5 * rng.random((p, 1)))
-    return np.cov(rng.standard_normal((3 * p, 4)) @ L.T + rng.standard_normal((3 * p, p)), rowvar=False)
-
-
 @pytest.mark.parametrize("rule", ["orthogonal", "uncorrelated"])
 def test_a_constraint_costs_nothing_of_what_loadings_in_turn_explain(rule):
     for seed in range(examples(15)):
@@ -373,17 +337,6 @@ def test_a_constraint_costs_nothing_of_what_loadings_in_turn_explain(rule):
         C = np.eye(p) if rule == "orthogonal" else A
         assert np.abs(np.triu(V.T @ C @ V, 1)).max() < 1e-9 * np.abs(C).max()
         assert np.trace(V.T @ A @ V) >= np.trace(turn.T @ A @ turn) * (1 - 1e-12)
-
-
-# What rounds in turn from several starts come to: 24.46, where penalties come to 22.25; 119.18, where 116.26
-@pytest.mark.parametrize(
-    ("rule", "kind", "p", "k", "least"),
-    [("uncorrelated", "autoregressive", 100, 8, 24.0), ("orthogonal", "walks", 14, 4, 119.1756)],
-)
-def test_what_penalties_do_not_see(rule, kind, p, k, least):
-    A = {"autoregressive": autoregressive, "walks": walks}[kind](p, np.random.default_rng(0))
-    V = sparse_pca(A, 3, k, kind="covariance", refine=True, deflation=rule).loadings
-    assert np.trace(V.T @ A @ V) >= least
 
 
 @pytest.mark.parametrize("constraint", ["generalized", "orthogonal"])

@@ -82,34 +82,6 @@ def test_entries_of_products_are_for_columns():
         row_major.apply_at(index, value, index)
 
 
-@given(seeds, st.integers(1, 50), st.sampled_from([232, 240]))
-@settings(max_examples=examples(25))
-def test_variables_of_largest_variance_join_with_a_few_others(seed, few, varying):
-    rng = np.random.default_rng(seed)
-    X = sp.random_array((150, 250), density=0.1, rng=rng).toarray()
-    X[:, varying:] = 0  # these never join
-    problem = searched(sp.csc_array(X))
-    working_set, state = problem.working_set, DeflatedOperator.from_problem(problem)
-    order = rng.permutation(varying)
-    few = min(few, varying - 190)
-    assert working_set.admit(order[:190])
-    assert_array_equal(working_set.index, np.sort(order[:190]))
-    assert working_set.admit(order[150 : 190 + few])
-    lanes = next((lanes for lanes in (3, 7, 15, 30, 45) if few <= lanes), few)
-    lanes = min(lanes, varying - 190)
-    variance = np.var(X, axis=0, ddof=1)
-    variance[order[: 190 + few]] = 0
-    largest = np.argsort(-variance)[: lanes - few]
-    joined = np.sort(np.concatenate((order[190 : 190 + few], largest)))
-    assert_array_equal(working_set.index[190:], joined)
-    assert_array_equal(working_set.position[working_set.index], np.arange(190 + lanes))
-    active = np.sort(working_set.index)
-    _, restricted = working_set.restricted(problem, state, active)
-    expected = covariance(X)[np.ix_(active, active)] / problem.unit
-    got = restricted.operator.submatrix(np.arange(len(active)))
-    assert_allclose(got, expected, atol=1e-12 * expected.max())
-
-
 @given(seeds, st.sampled_from([np.float32, np.float64]))
 @settings(max_examples=examples(25))
 def test_the_matrix_without_components_is_brought_up_to_date(seed, dtype):

@@ -479,13 +479,21 @@ def test_backed_anndata(tmp_path, stored):
 
 
 @pytest.mark.parametrize(
-    ("p", "rows"), [(100, 2**24 // 800), (362, 2**24 // (8 * 362)), (363, 2**27 // (8 * 363)), (2**25, 1)]
+    ("n", "p", "rows"),
+    [
+        (10**6, 100, 2**24 // 800),
+        (10**6, 362, 2**24 // (8 * 362)),
+        (10**6, 363, 2**27 // (8 * 363)),
+        (10**6, 2**25, 1),
+        (2000, 10_000, 250),
+        (1500, 10_000, 2**24 // 80_000),
+    ],
 )
-def test_the_rows_of_a_block(p, rows):
-    """16 MB where these are 16 rows for a variable, else 128 MB; whole chunks of a file that has them."""
+def test_the_rows_of_a_block(n, p, rows):
+    """16 MB where these are 16 rows for a variable or an eighth of X, else 128 MB or that; whole chunks."""
 
     class Source:
-        shape, dtype, chunks = (10**6, p), np.dtype(float), None
+        shape, dtype, chunks = (n, p), np.dtype(float), None
 
         def __getitem__(self, rows):
             raise AssertionError("nothing is read")

@@ -71,6 +71,11 @@ ROUTES = {
 }
 
 
+def limited(monkeypatch, limits):
+    for name, value in limits.items():
+        monkeypatch.setattr(field_search, name, value)
+
+
 @pytest.mark.share(4)
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("make", [counts, genotypes, factors, noise])
@@ -81,8 +86,7 @@ def test_no_start_is_better_than_the_default(make, scale, route, monkeypatch):
     X = X[:, X.std(axis=0) > 0]
     A = np.corrcoef(X.T) if scale else np.cov(X.T)
     least = best_of_all_columns(A, 10) * (0.995 if route == "in a part" else 0.999)
-    for name, value in ROUTES[route].items():
-        monkeypatch.setattr(field_search, name, value)
+    limited(monkeypatch, ROUTES[route])
     kept = {
         "C": X,
         "F": np.asfortranarray(X),
@@ -99,16 +103,14 @@ def test_no_start_is_better_than_the_default(make, scale, route, monkeypatch):
 def test_one_start_is_enough_where_no_column_leads_elsewhere(rows, monkeypatch):
     """Two tens of 400 variables have a signal; a variance does not stand for the entries not read."""
     X, _ = spcacore.datasets.make_spiked(100, 400, cardinality=10, variances=(12, 8), rng=0)
-    for name, value in (SMALL | {"PROBE_ROWS": rows, "PROBE_COLUMNS": 200}).items():
-        monkeypatch.setattr(field_search, name, value)
+    limited(monkeypatch, SMALL | {"PROBE_ROWS": rows, "PROBE_COLUMNS": 200})
     assert sparse_pca(X, 2, 10).n_starts.tolist() == [65, 65]
 
 
 def test_a_component_that_explains_little_is_asked_about(monkeypatch):
     """From one start the fourth planted component comes before the third."""
     X, V = spcacore.datasets.make_spiked(100, 2000, cardinality=15, variances=(10, 9.5, 9, 8.5, 8), rng=9)
-    for name, value in (SMALL | {"FIELD_PROBE": 128}).items():
-        monkeypatch.setattr(field_search, name, value)
+    limited(monkeypatch, SMALL | {"FIELD_PROBE": 128})
     common = (sparse_pca(X, 5, 15).loadings != 0).T.astype(int) @ (V != 0)
     assert common.argmax(axis=1).tolist() == [0, 1, 2, 3, 4]
 
@@ -116,8 +118,7 @@ def test_a_component_that_explains_little_is_asked_about(monkeypatch):
 def test_equal_variances_tell_no_part_of_the_variables(monkeypatch):
     """Standardized data race at once, however many variables."""
     X, _ = spcacore.datasets.make_spiked(100, 400, cardinality=10, variances=(12, 8), rng=0)
-    for name, value in (SMALL | {"FIELD_ORDER": 200, "FIELD_SOME": 150}).items():
-        monkeypatch.setattr(field_search, name, value)
+    limited(monkeypatch, SMALL | {"FIELD_ORDER": 200, "FIELD_SOME": 150})
     monkeypatch.setattr(field_search.FieldSearch, "_hidden", None)  # not asked
     assert sparse_pca(X, 2, 10, scale=True).n_starts.min() > field_search.RACE_STARTS // 3
 
@@ -131,8 +132,7 @@ def test_a_block_is_found_of_which_a_part_of_all_variables_has_few(seed, monkeyp
     X = np.sqrt(share) * rng.standard_normal((150, 150))[:, block]
     X += np.sqrt(1 - share) * rng.standard_normal(X.shape)
     order = rng.permutation(1500)
-    for name, value in (ROUTES["in a part"] | {"FIELD_ORDER": 300, "FIELD_SOME": 300}).items():
-        monkeypatch.setattr(field_search, name, value)
+    limited(monkeypatch, ROUTES["in a part"] | {"FIELD_ORDER": 300, "FIELD_SOME": 300})
     found = tpower(X[:, order], 10, scale=True)
     assert set(order[found.loading != 0]) == set(range(10))
 
