@@ -382,7 +382,8 @@ def _answer(points: Points, kind: str, given: Any) -> Any:
         near = distance if near is None else np.minimum(near, distance)
         return near, points.drawn(near, key)[0]
     if kind == "sums":
-        return points.step(*given, points.squares)
+        labels, k = given
+        return points.step(labels, k, points.squares)
     return points.step_to(*given)  # "nearest"
 
 
