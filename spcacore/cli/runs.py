@@ -284,8 +284,8 @@ def _of_loadings(task: Task, V: Any, relaxed: bool) -> Any:
     for name in _DEFINITIONS:
         columns[name] = explained_variance(task.matrix, V, name, **task.treatment)
     share = given.explained_variance_ratio
-    finite = share is not None and np.isfinite(share).all()
-    shown = f", {percent(share.sum())} % of the variance" if share is not None and finite else ""
+    total = None if share is None else share.sum()
+    shown = "" if total is None or not np.isfinite(total) else f", {percent(total)} % of the variance"
     text = f"together {significant(value)}{shown}, at most {gap(below)} % below the optimum"
     fields = {
         "loadings": task.args.loadings, "total_variance": given.total_variance, "value": value,
