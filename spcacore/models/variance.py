@@ -21,7 +21,7 @@ from ..operators.gram import cheap_dense_shares
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
-from ..operators.transform import fitted_scores
+from ..operators.transform import fitted_scores, used_variables
 from ..readable import as_result, loadings_in
 from ..results import LoadingsResult, check_names
 from ..solvers.refitting import leading_vector
@@ -155,7 +155,7 @@ def operator_variances(
     Their entries have the rounding of the operator, or of the type that was given.
     """
     op = problem.operator
-    used = np.flatnonzero(V.any(axis=1))
+    used = used_variables(V)
     if len(used) == 0:
         return np.zeros(V.shape[1])
     whole, V = V, V[used]
@@ -359,10 +359,10 @@ class VariancesResult(LoadingsResult):
         if problem.diagonal is not None:
             ratio = inside / problem.trace if problem.trace > 0 else inside
         common = {
-            "loadings": V.astype(problem.operator.dtype), "explained_variance": explained,
+            "loadings": V.astype(problem.operator.dtype, copy=False), "explained_variance": explained,
             "explained_variance_ratio": ratio, "total_variance": problem.total_variance,
-            "cardinality": np.count_nonzero(V, axis=0), "mean": problem.mean, "scale": problem.scale,
-            "n_samples": problem.n_samples, "names": problem.names,
+            "cardinality": np.array([np.count_nonzero(v) for v in V.T], np.intp), "mean": problem.mean,
+            "scale": problem.scale, "n_samples": problem.n_samples, "names": problem.names,
         }  # fmt: skip
         return cls(**common | more)
 

@@ -15,7 +15,7 @@ from .dense import has_blas_layout
 from .problem import Problem
 from .sparse import compressed
 
-__all__ = ["fitted_scores", "products_of_scores", "scores"]
+__all__ = ["fitted_scores", "products_of_scores", "scores", "used_variables"]
 
 
 def scores(
@@ -42,7 +42,7 @@ def scores(
         if mean is not None:
             result -= mean @ (loadings if scale is None else loadings / scale[:, None])
         return result
-    used = np.flatnonzero(loadings.any(axis=1))
+    used = used_variables(loadings)
     V = loadings[used]
     if scale is not None:
         V = V / scale[used, None]
@@ -76,6 +76,11 @@ def scores(
         a = a[:, used]
         a, used = np.where(np.isnan(a), about.astype(a.dtype), a), np.arange(len(used))
     return _dense_scores(a, used, about, V).astype(np.result_type(a, V), copy=False)
+
+
+def used_variables(V: AnyArray) -> Index:
+    """The variables of which some loading is not zero; by columns, since a row is short."""
+    return np.flatnonzero(np.logical_or.reduce([v != 0 for v in V.T])) if V.size else np.empty(0, np.intp)
 
 
 def products_of_scores(

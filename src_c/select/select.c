@@ -19,8 +19,8 @@ enum {
     ROOM = 1024,                      /* entries above a level that are kept with their places */
     FIRST_BIT = 8 * sizeof(real) - 2, /* after the sign */
     ROUGH_BITS = 4 + 10 * sizeof(real) / sizeof(float), /* of a level: exponent and some more */
-    BY_BITS =
-        512 / sizeof(real), /* numbers of which every bit is found sooner than they are parted */
+    /* numbers of which every bit is found sooner than they are parted: bits and lanes count */
+    BY_BITS = 65536 / (sizeof(real) * sizeof(real)),
     GROUPED = 32768 /* entries up to which the maxima of a block of groups bound few of them well */
 };
 
