@@ -104,6 +104,10 @@ def check_callback(callback: Callback | SelectionCallback | Hook | None) -> Hook
 class ProgressCounter:
     """Calls the hook with the number of searches done."""
 
+    hook: Hook | None
+    total: int
+    done: int
+
     def __init__(self, hook: Hook | None, total: int):
         self.hook, self.total, self.done = hook, total, 0
 

@@ -145,6 +145,9 @@ def _option(name: str, command: str, takers: dict[str, Any], methods: tuple[str,
 class _Command(_Helped):
     """It takes the options of its methods, those of the function that runs them, and others by name."""
 
+    methods: tuple[str, ...]
+    of_models: set[str]
+
     def __init__(self, name: str, others: str, methods: tuple[str, ...] = (), function: Any = None):
         self.methods, self.of_function = methods, options_of(function) if function else {}
         takers: dict[str, dict[str, Any]] = {

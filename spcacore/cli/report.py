@@ -90,7 +90,9 @@ def _plain(value: Any, names: Sequence[str]) -> Any:
     if isinstance(value, Result):
         state, V = value.__getstate__(), getattr(value, "loadings", None)
         kinds, left = (*_PLAIN, Result, tuple), ("names", "results") if V is None else _LARGE
-        shown = {name: one for name, one in state.items() if isinstance(one, kinds) and name not in left}
+        shown: dict[str, Any] = {
+            name: one for name, one in state.items() if isinstance(one, kinds) and name not in left
+        }
         if V is not None:
             shown["loadings"] = [entries(v, names) for v in V.T]
         value = shown

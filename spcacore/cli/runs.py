@@ -194,7 +194,7 @@ def transform(args: Arguments) -> None:
         values = scores(X, fields.get("weights", saved.loadings), mean, scale)
     samples = task.table.samples()
     files = {"output": _scores(values, samples)}
-    text = write_frame(None, files["output"][0], args.raw_names)
+    text = write_frame(None, files["output"][0], args.raw_names) or ""
     document = {"loadings": args.loadings, "sample_names": samples, "scores": values}
     task.finish(Outcome("", text, document, files))
 
@@ -284,8 +284,8 @@ def _of_loadings(task: Task, V: Any, relaxed: bool) -> Any:
     for name in _DEFINITIONS:
         columns[name] = explained_variance(task.matrix, V, name, **task.treatment)
     share = given.explained_variance_ratio
-    known = share is not None and np.isfinite(share).all()
-    shown = f", {percent(share.sum())} % of the variance" if known else ""
+    total = None if share is None else share.sum()
+    shown = "" if total is None or not np.isfinite(total) else f", {percent(total)} % of the variance"
     text = f"together {significant(value)}{shown}, at most {gap(below)} % below the optimum"
     fields = {
         "loadings": task.args.loadings, "total_variance": given.total_variance, "value": value,

@@ -23,6 +23,11 @@ __all__ = ["Task"]
 class Task:
     """A file that was read, and what is to be done with it."""
 
+    args: Arguments
+    names: list[str]
+    matrix: Any
+    n: Any
+    p: Any
     done: Work
     warnings: list[str]
 

@@ -297,6 +297,10 @@ class Points:
     They are those from the row `first` of a whole, by whose numbers they are told.
     """
 
+    weight: Array | None
+    first: int
+    shift: Array | None
+
     def __init__(self, Z: Any, weight: Array | None, first: int = 0, shift: Array | None = None) -> None:
         self.Z, self.weight, self.first, self.shift = Z, weight, first, shift
         self.n: int = Z.shape[0]
@@ -382,7 +386,8 @@ def _answer(points: Points, kind: str, given: Any) -> Any:
         near = distance if near is None else np.minimum(near, distance)
         return near, points.drawn(near, key)[0]
     if kind == "sums":
-        return points.step(*given, points.squares)
+        labels, k = given
+        return points.step(labels, k, points.squares)
     return points.step_to(*given)  # "nearest"
 
 

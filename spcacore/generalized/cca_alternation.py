@@ -62,6 +62,10 @@ __all__ = ["Alternation", "PenalizedDecomposition", "check_l1_bound", "pmd_start
 class Alternation:
     """Pairs one after another, by the best supports for one side given the other, in turn."""
 
+    cross: CrossCovariance
+    max_iter: int
+    tol: float
+    first: float
     rows: list[KeptRows]
 
     def __init__(
@@ -357,6 +361,13 @@ def check_l1_bound(value: Any, name: str, side: Side) -> float:
 
 class PenalizedDecomposition:
     """Pairs one after another, by soft thresholds at l1 bounds."""
+
+    deflation: Deflation
+    first: float
+    cross: CrossCovariance
+    bounds: tuple[float, float]
+    max_iter: int
+    tol: float
 
     def __init__(
         self,

@@ -69,6 +69,14 @@ def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
 class Pencil:
     """Both forms in units in which B has diagonals near 1, without what was found so far; a `Quotient`."""
 
+    dtype: np.dtype[Any]
+    advice: str
+    least: float
+    null: float
+    slack: float
+    p: int
+    usable: Mask
+    known: AnyArray
     nothing: float
     largest: float
     entering: int

@@ -57,6 +57,9 @@ def _average(rows: AnyArray, weight: Array | None) -> Array:
 class DataScatter:
     """X times a power of two, so that entries are near 1; dense, or in rows of nonzeros."""
 
+    n: Any
+    p: Any
+
     def __init__(self, X: Any):
         if is_sparse(X):
             self.X = compressed(X).tocsr()
@@ -228,6 +231,7 @@ def _shrunk(matrix: Array, amount: float, spread: Array) -> Form:
 class BlockScatter:
     """X in blocks of rows, of which scatters are formed: times a power of two, as in `DataScatter`."""
 
+    dtype: np.dtype[Any]
     n: int
     p: int
 

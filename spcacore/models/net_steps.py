@@ -67,6 +67,9 @@ class _SampleSpace:
     Products with the sparse columns of B read few columns of X; only F'H Y reads all of it.
     """
 
+    unit: float
+    inverse: Array
+
     def __init__(self, op: _core.Operator):
         self.op = op
         self.unit = math.sqrt(max(op.n - 1, 1))  # of F over that for which G = F'F
@@ -127,6 +130,9 @@ class Wanted:
 class Thresholds:
     """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
 
+    wanted: tuple[Wanted, ...]
+    choice: Supports
+
     def __init__(self, wanted: tuple[Wanted, ...], choice: Supports):
         self.wanted, self.choice = wanted, choice
 
@@ -152,6 +158,13 @@ class ElasticNets:
     Their path needs the Gram matrix of the set. One pass over X then finds variables outside of the set that
     violate the optimality conditions, and these join it. Sets and supports are kept between iterations.
     """
+
+    op: _core.Operator
+    space: Space
+    wanted: tuple[Wanted, ...]
+    ridge: float
+    choice: Supports
+    own: Supports
 
     def __init__(
         self, op: _core.Operator, space: Space, wanted: tuple[Wanted, ...], ridge: float,

@@ -61,6 +61,13 @@ class Residual:
     B = M is an orthonormal basis of the means; with naive deflation M has the means, and x_t = T b_t.
     """
 
+    n: float
+    orthogonal: bool
+    wanted: int
+    eigenvectors: Array
+    square: float
+    term: LowRank
+
     def __init__(self, problem: Problem, n: float, orthogonal: bool, wanted: int):
         self.op, self.n, self.orthogonal, self.wanted = problem.operator, n, orthogonal, wanted
         self.eigenvectors = np.zeros((problem.p, 0))
@@ -164,6 +171,9 @@ class Posterior:
 
 class ExpectationMaximization:
     """EM on all variables of a prior, in the orthogonal complement of Q."""
+
+    square: float
+    entries: float
 
     def __init__(
         self,

@@ -41,6 +41,11 @@ def leading_sum(A: Array, S: Index, r: int) -> float:
 class LeadingSum(Objective):
     """Of a semidefinite A in memory."""
 
+    masked: Array | None
+    most_tried: int
+    r: int
+    diagonal: Array
+    exact: bool
     most_tried = ACROSS_ENTERING
 
     def __init__(self, A: Array, supports: Supports, r: int = 1):

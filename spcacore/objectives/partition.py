@@ -69,6 +69,11 @@ class Places(Supports):
 class Partition(Objective):
     """The sum over components of an objective of one."""
 
+    one: Objective
+    sizes: tuple[int, ...]
+    total: bool
+    exact: bool
+    most_tried: int
     steepest = True  # values of the components that a swap leaves alone are known
 
     def __init__(self, one: Objective, sizes: tuple[int, ...], total: bool):

@@ -66,6 +66,10 @@ class Ratio:
         Variables of which the deflation has left more than rounding.
     """
 
+    p: int
+    dtype: np.dtype[Any]
+    largest: float
+    u: Array
     nothing: float
     entering: int
     M_diagonal: Any
@@ -205,6 +209,10 @@ class RatioOfUnits(Objective):
         The best feasible x on some variables, or None. The ratio then bounds its value.
     """
 
+    quotient: Quotient
+    fit: Fit | None
+    most_tried: int
+    work: float
     slack = RISE
     at_once = 32
 

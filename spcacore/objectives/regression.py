@@ -52,6 +52,16 @@ class Regression(Objective):
         The best u on some variables, as where it has signs: it minimizes u'Ku - 2 g'u.
     """
 
+    fit: Callable[[Index], Array] | None
+    none: _Explained
+    last: _Explained
+    g: Array
+    least: float
+    volume: bool
+    exact: bool
+    steepest: bool
+    most_tried: int
+
     def __init__(
         self, K: KeptRows, diagonal: Array, g: Array, supports: Supports, *, least: float = 0.0,
         volume: bool = False, fit: Callable[[Index], Array] | None = None,

@@ -45,6 +45,26 @@ class Gram:
     It belongs to one call of a solver, which changes what it keeps.
     """
 
+    slot: Index
+    members: Index
+    part: tuple[Index, AnyArray]
+    blocks: RowBlocks
+    dtype: np.dtype[Any]
+    range: float
+    factor: float
+    row_weight: AnyArray | None
+    each: list[Any]
+    p: int
+    promise: AnyArray
+    column: AnyArray
+    owner: Index
+    formed: bool
+    stored: float
+    keeping: bool
+    alone: bool
+    cost: float
+    debt: int
+
     def __init__(
         self,
         blocks: RowBlocks,
@@ -380,6 +400,14 @@ class BlockOperator:
     `symmetric_form` is True: it acts on vectors of length p alone. `n` is the number of samples.
     """
 
+    inner: _core.Operator
+    gram: Gram
+    n: int
+    p: int
+    m: int
+    t: int
+    dtype: np.dtype[Any]
+    single: bool
     dense: bool
     symmetric_form: bool
     by_passes: bool

@@ -307,6 +307,9 @@ class _Slices:
 class TakenRows(RowBlocks):
     """Some rows of other blocks."""
 
+    source: RowBlocks
+    own: list[Any]
+
     def __init__(self, source: RowBlocks, rows: Index) -> None:
         ends = np.searchsorted(rows, [*source.starts, source.shape[0]]).tolist()
         super().__init__((len(rows), source.shape[1]), source.dtype, ends[:-1], source.names)

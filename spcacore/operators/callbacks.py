@@ -25,6 +25,11 @@ class Products(Storage):
     The kernels ask the same object for F v and F'f, with the mean removed and the range brought near 1.
     """
 
+    matvec: Any
+    rmatvec: Any
+    covariance: bool
+    affine: Affine
+
     def __init__(self, X: Any, covariance: bool) -> None:
         if not is_operator(X):
             raise TypeError(

@@ -37,6 +37,8 @@ _KEPT: WeakSet[DaskBlocks] = WeakSet()
 class DaskBlocks(RowBlocks):
     """The row chunks of a dask array or dataframe; see `row_blocks`."""
 
+    blocks: list[Any]
+    thread: int
     prints: list[int | None]
 
     def __init__(self, X: Any, persist: bool | None, names: Any) -> None:

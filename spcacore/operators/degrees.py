@@ -27,6 +27,8 @@ class DegreeScaled(DataStorage):
     tau is their mean unless it is given, for new rows.
     """
 
+    inner: CompressedData | DenseData
+
     def __init__(self, X: Any, tau: float | None = None) -> None:
         require_memory(X, "scale='degree' needs")
         inner = self.inner = CompressedData(X) if is_sparse(X) else DenseData(X)

@@ -114,6 +114,8 @@ def _rounded(problem: Problem, dtype: np.dtype) -> Problem:
 class DenseCovariance(_Dense, CovarianceStorage):
     """A symmetric array; `definite` refuses an indefinite one."""
 
+    definite: bool
+
     def __init__(self, X: Any, definite: bool = True) -> None:
         X, self.names = symmetric(X, None, "X"), column_names(X)
         self.array = a = blas_layout(real_array(X, "X", ndim=2, finite=False))

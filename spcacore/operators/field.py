@@ -35,6 +35,9 @@ class Field:
         Whether these are all variables.
     """
 
+    matrix: AnyArray
+    index: Index
+
     def __init__(self, problem: Problem, index: Index):
         self._problem = replace(problem, ground=None)  # which would hold this field
         self.index = index
@@ -201,6 +204,13 @@ class Ground:
     noise : float or None
         The deviation of correlations that are noise, of an earlier component.
     """
+
+    wide: bool
+    weak: bool
+    enough: int
+    partial: int
+    value: float
+    moved: bool
 
     def __init__(self) -> None:
         self.wide, self.weak, self.enough, self.partial = False, False, 0, 0

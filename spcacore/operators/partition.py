@@ -121,6 +121,7 @@ def row_blocks(
 class BlockData(DataStorage):
     """Data in blocks of rows, whose passes may run wherever the blocks are."""
 
+    blocks: RowBlocks
     size: AnyArray
 
     has_gram = dense = one_pass = True

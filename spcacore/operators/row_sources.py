@@ -115,6 +115,8 @@ class _Source:
 class SlicedTable(_Source):
     """A dataframe of pandas or polars, or a table of pyarrow, some rows of which become an array."""
 
+    table: Any
+
     def __init__(self, X: Any) -> None:
         self.table, self.shape, self.names = X, (int(X.shape[0]), int(X.shape[1])), columns_of(X)
         kinds = getattr(X, "dtypes", None)

@@ -138,6 +138,10 @@ def permuted_columns(X: Any, generator: np.random.Generator) -> Any:
 class _Compressed(Storage):
     """CSR or CSC, of which nothing is copied; others become CSR."""
 
+    matrix: Any
+    arrays: tuple[AnyArray, AnyArray, AnyArray]
+    row_major: Any
+
     def __init__(self, X: Any, turn: bool = False) -> None:
         self.matrix, self.arrays = canonical_arrays(X, turn)
         self.row_major, self.shape = self.matrix.format == "csr", self.matrix.shape

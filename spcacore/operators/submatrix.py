@@ -61,6 +61,10 @@ def whole_matrix(op: _core.Operator) -> Array:
 class KeptRows:
     """Rows of matrices of order p, kept once they were asked for; some beside those of the last support."""
 
+    rows: Callable[[Index], tuple[AnyArray, ...]]
+    all: Index
+    spare: int
+
     def __init__(self, rows: Callable[[Index], tuple[AnyArray, ...]], p: int, spare: int = _SPARE_ROWS):
         self.rows, self.all, self.spare = rows, np.arange(p), spare
         self.kept: dict[int, tuple[AnyArray, ...]] = {}

@@ -47,6 +47,8 @@ class WorkingSet:
         The standard deviation of correlations that are noise, as it was last estimated.
     """
 
+    operator: _core.Operator
+    checks: int
     asked = False
 
     reads: float = 1.0  # for the statistics

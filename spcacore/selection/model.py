@@ -334,7 +334,7 @@ def _call_with_model(
     grid = "".join(f", grid={of_model.pop(n)}" for n in of_grid)
     number = next((x for x in [*given][1:] if isinstance(x, int) and "n_components" not in own), None)
     if number is not None:
-        of_model = {"n_components": number, **of_model}
+        of_model = {"n_components": str(number), **of_model}
     model = f"partial({name}, {', '.join(f'{n}={x}' for n, x in of_model.items())})" if of_model else name
     return f"; options of the model go with it: model={model}{grid}"
 
@@ -349,6 +349,9 @@ def _shown(value: Any) -> str:
 
 class NamedArray:
     """An array with the names of its columns."""
+
+    array: AnyArray
+    columns: tuple[str, ...] | None
 
     def __init__(self, array: AnyArray, columns: tuple[str, ...] | None):
         self.array, self.columns = array, columns

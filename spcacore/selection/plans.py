@@ -56,6 +56,10 @@ class Plan:
     Where grids differ by component, `begin` says whose values are tried; those of `earlier` ones are chosen.
     """
 
+    model: Model
+    parameter: str
+    values: AnyArray
+    grids: list[AnyArray] | None
     problem: Problem
     r: int
     seed: int
@@ -174,6 +178,14 @@ class SearchPlan(Plan):
 
     Where components are to be counted, there are no values but the sparsity of the model.
     """
+
+    counting: bool
+    model: Model
+    parameter: str
+    values: Array
+    solver: Any
+    requests: list[Any]
+    deflation: Any
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
         if isinstance(model.n_components, (float, np.floating)):  # a share

@@ -30,6 +30,12 @@ class Search:
     that their number stops growing.
     """
 
+    tol: float
+    k: int
+    plain: bool
+    turn: int
+    index: Index
+    value: float
     pruning_level: float
 
     def __init__(

@@ -278,7 +278,7 @@ class FieldSearch:
         largest = _core.largest_norms(A, np.arange(len(A)), max(1, round(partners)))
         others = largest.astype(np.float64) ** 2 / read
         reaching = variance**2 + others >= PROBE_SHARE / 2 * best.objective * variance
-        return np.count_nonzero(reaching & (variance > 0)) < expected / 2
+        return bool(np.count_nonzero(reaching & (variance > 0)) < expected / 2)
 
     def _reaching(self, best: Solution, few: Index, columns: Array, rows: Index) -> int:
         """How many columns, of which these rows are read, lead to other supports that explain as much.

@@ -121,6 +121,12 @@ def _of_all_variables(state: DeflatedOperator, x: Solution) -> Solution:
 class LeastSquaresSearch:
     """What the searches for several cardinalities in one matrix share."""
 
+    solver: LeastSquaresSolver
+    problem: Problem
+    hook: Report | None
+    state: DeflatedOperator
+    ratio: Ratio
+
     def __init__(
         self, solver: LeastSquaresSolver, problem: Problem, state: DeflatedOperator, hook: Report | None,
         of_score: bool = False,

@@ -43,6 +43,12 @@ __all__ = ["UnitTree", "Variance", "brief_search", "greedy_by_units", "swap_unit
 class Variance(Objective):
     """x'Ax, or x'Ax/x'Bx under generalized deflation, of the best feasible x on a support."""
 
+    state: DeflatedOperator
+    seed: tuple[int, ...]
+    most_tried: int
+    rise: float
+    matrix: LeadingSum | None
+
     def __init__(
         self, state: DeflatedOperator, k: int, A: Array | None = None, seed: tuple[int, ...] = (),
         most_tried: int = GREEDY_UNITS,

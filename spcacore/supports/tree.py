@@ -61,6 +61,13 @@ class _Node:
 class Tree:
     """The nodes that are open, and the best units so far with their value."""
 
+    objective: Objective
+    tol: float
+    units: Units
+    value: float
+    turn: int
+    n_nodes: int
+
     def __init__(self, objective: Objective, begin: Units, tol: float):
         self.objective, self.supports, self.tol = objective, objective.supports, max(tol, objective.slack)
         self.units, self.value = begin, objective.value(begin) if begin.any() else -np.inf
