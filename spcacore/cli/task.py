@@ -16,12 +16,15 @@ from .models import SPARSITY, call_of, in_flags, refusal
 from .reading import read, read_lines
 from .report import Outcome, check_outputs, print_json, write_all
 from .source import Arguments, UserError
+from .table import Table
 
 __all__ = ["Task"]
 
 
 class Task:
     """A file that was read, and what is to be done with it."""
+
+    table: Table
 
     args: Arguments
     names: list[str]
