@@ -65,7 +65,7 @@ def test_info_counts_what_numpy_counts(as_json, output, tmp_path, X, form, orien
     assert facts["sparse"] == (None if form in ("dense", "fortran") else facts["sparse"])
     text = output("info", path, "--orientation", orientation)
     assert f"first not finite    {i + 1}, x{j + 1}\n" in text
-    assert "missing entries must be filled in or dropped" in text
+    assert "missing entries of dense data are left out" in text
 
 
 @pytest.mark.parametrize("size", [1e-150, 1, 1e150])
@@ -105,3 +105,12 @@ def test_info_never_fails_on_numbers(tmp_path_factory, data):
     assert facts["missing"] + facts["infinite"] == np.count_nonzero(~np.isfinite(X))
     assert cli.main(["info", str(path)]) == 0
     assert cli.main(["info", str(path), "--json"]) == 0
+
+
+def test_info_of_text_with_missing_entries(as_json, tmp_path):
+    (tmp_path / "m.csv").write_text("id,a,b\ns,1,NA\nt,inf,4\n")
+    facts = as_json("info", tmp_path / "m.csv")
+    assert (facts["missing"], facts["infinite"], facts["first_not_finite"]) == (1, 1, ["s", "b"])
+    assert facts["names"] == ["a", "b"]
+    assert facts["sample_names"] == ["s", "t"]
+    assert "left out by --method tpower, pmd, spca, sca and ppca" in facts["notes"][0]
