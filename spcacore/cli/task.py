@@ -122,5 +122,5 @@ def _reworded(message: str) -> str:
     if missed is None:
         return in_flags(message)
     some = re.sub(r"\d+", lambda t: str(int(t[0]) + 1), missed[2])
-    flag = "--max-iter" if missed[4].endswith("iterations") else "--time-limit"
+    flag = "--max-iter" if missed[4].endswith(("iteration", "iterations")) else "--time-limit"
     return f"{missed[1]}{some}{missed[3]}; raise {flag}"
