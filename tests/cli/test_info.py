@@ -65,7 +65,7 @@ def test_info_counts_what_numpy_counts(as_json, output, tmp_path, X, form, orien
     assert facts["sparse"] == (None if form in ("dense", "fortran") else facts["sparse"])
     text = output("info", path, "--orientation", orientation)
     assert f"first not finite    {i + 1}, x{j + 1}\n" in text
-    assert "missing entries must be filled in or dropped" in text
+    assert "missing entries of dense data are left out" in text
 
 
 @pytest.mark.parametrize("size", [1e-150, 1, 1e150])
@@ -113,6 +113,7 @@ def test_info_of_text_with_missing_entries(as_json, tmp_path):
     assert (facts["missing"], facts["infinite"], facts["first_not_finite"]) == (1, 1, ["s", "b"])
     assert facts["names"] == ["a", "b"]
     assert facts["sample_names"] == ["s", "t"]
+    assert "left out by --method tpower, pmd, spca, sca and ppca" in facts["notes"][0]
 
 
 def test_info_of_a_constant_matrix(output, as_json, tmp_path):

@@ -329,6 +329,17 @@ def test_eigenpairs_of_small_matrices(k):
         _core.small_eigen(np.full((k, k), np.nan))
 
 
+@pytest.mark.parametrize("dtype", REAL)
+def test_more_nonzeros_than_variables_are_refused(dtype):
+    x = np.ones(5, dtype)
+    for call in (
+        lambda: _core.select_largest(x, 6),
+        lambda: _core.dense(np.eye(5, dtype=dtype), True).truncated_power(np.arange(5), x, 6, 9, 1e-8),
+    ):
+        with pytest.raises(ValueError, match="6 nonzeros of 5 variables"):
+            call()
+
+
 @pytest.mark.parametrize("k", [1, 2, 5, 12, 30])
 @pytest.mark.parametrize("dtype", REAL)
 def test_truncated_power_of_a_matrix_in_memory(k, dtype):

@@ -481,6 +481,17 @@ def test_last_bits_decide_nothing(seed):
         assert_allclose(again.explained_variance, found.explained_variance, rtol=1e-8)
 
 
+@pytest.mark.parametrize("rule", ["orthogonal", "uncorrelated"])
+def test_cardinalities_above_the_number_of_variables_that_vary(rule):
+    """Two components of all variables, of which one is constant: the two leading eigenvectors."""
+    for seed in range(3):
+        X = np.random.default_rng(seed).standard_normal((10, 6))
+        X[:, 0] = 3
+        result = sparse_pca(X, 2, 6, refine=True, deflation=rule)
+        most = np.linalg.eigvalsh(covariance(X))[-2:].sum()
+        assert_allclose(result.explained_variance.sum(), most, rtol=1e-3)
+
+
 def test_as_many_loadings_as_variables_of_which_one_is_constant():
     """A loading that adds nothing to the others: no quotient of zeros."""
     for seed in range(8, 12):
