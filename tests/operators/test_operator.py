@@ -174,6 +174,18 @@ def test_the_range_does_not_depend_on_signs():
     assert as_problem(data() + 1e100).range < 1
 
 
+@pytest.mark.parametrize("k", [1, 2, 5, 40])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_leading_eigenvector(k, dtype):
+    B = np.random.default_rng(k).standard_normal((k, k))
+    G = (B + B.T).astype(dtype)
+    value, vector = _core.leading_eigenvector(G.copy())
+    reference = np.linalg.eigvalsh(G.astype(float))
+    tolerance = 1e-12 if dtype == np.float64 else 1e-5
+    assert_allclose(value, reference[-1], rtol=tolerance, atol=tolerance)
+    assert_allclose(G.astype(float) @ vector, value * vector, atol=10 * k * tolerance)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_eigenvectors_of_what_is_not_finite_are_an_error(dtype):
     with pytest.raises(ValueError, match="not finite"):
