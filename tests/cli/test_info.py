@@ -114,25 +114,3 @@ def test_info_of_text_with_missing_entries(as_json, tmp_path):
     assert facts["names"] == ["a", "b"]
     assert facts["sample_names"] == ["s", "t"]
     assert "left out by --method tpower, pmd, spca, sca and ppca" in facts["notes"][0]
-
-
-def test_info_of_a_constant_matrix(output, as_json, tmp_path):
-    np.save(tmp_path / "x.npy", np.ones((5, 3)))
-    assert output("info", tmp_path / "x.npy").splitlines()[-1] == "    no variable varies"
-    assert as_json("info", tmp_path / "x.npy")["constant_variables"] == ["x1", "x2", "x3"]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (
-            'a,b\n"10,500",8\n"2,300",5\n',
-            "'a' ('10,500'); --index-column takes one as names of the rows; --deci",
-        ),
-        ("a,site,b\n1,north,2\n3,south,4\n", "'site' ('north'); --index-column"),
-        ("a,b\n1,2\n3,oops\n5,7\n", "'b' ('oops'); --index-column"),
-    ],
-)
-def test_info_tells_what_is_left_out(output, tmp_path, text, words):
-    (tmp_path / "m.csv").write_text(text)
-    assert words in output("info", tmp_path / "m.csv")

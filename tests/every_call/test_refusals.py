@@ -521,6 +521,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
             "a kernel must be symm": (2, {"kernel": lambda A, B: A @ np.triu(np.ones((P, P))) @ B.T}),
             "must be square": (2, {"kernel": "precomputed"}),
             "matrix has 12800 bytes, .* is 100: use random_features": (2, {"memory_limit": 100}),
+            "matrix has 12800 bytes, .* is 99: raise it": (2, {"memory_limit": 99, "kernel": "linear"}),
         },
     ),
     (
