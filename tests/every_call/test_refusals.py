@@ -107,6 +107,11 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
                 "cardinality": 2,
                 "certify": True,
             },
+            "certify='jointly' requires a method that maximizes": {
+                "method": "least_squares",
+                "cardinality": 2,
+                "certify": "jointly",
+            },
             "renormalize=True": {"method": "least_squares", "cardinality": 2, "renormalize": False},
             "share must be positive and at most 1": {"cardinality": Explained(0.0)},
             "share must be a number": {"cardinality": Explained(True)},
