@@ -2,7 +2,6 @@
 
 import ast
 import re
-import warnings
 from functools import partial
 from pathlib import Path
 
@@ -168,12 +167,6 @@ def test_names_that_occur_twice_are_told_where_the_caller_stands(run):
 def test_names_of_row_blocks_that_occur_twice_are_told():
     with pytest.warns(RuntimeWarning, match=TWICE):
         spcacore.row_blocks(X, names=Columns.columns)
-
-
-def test_names_that_differ_are_not_told():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        spcacore.row_blocks(X, names=[f"x{j}" for j in range(X.shape[1])])
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,11 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
                 "cardinality": 2,
                 "certify": True,
             },
+            "certify='jointly' requires a method that maximizes": {
+                "method": "least_squares",
+                "cardinality": 2,
+                "certify": "jointly",
+            },
             "renormalize=True": {"method": "least_squares", "cardinality": 2, "renormalize": False},
             "share must be positive and at most 1": {"cardinality": Explained(0.0)},
             "share must be a number": {"cardinality": Explained(True)},
@@ -516,6 +521,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
             "a kernel must be symm": (2, {"kernel": lambda A, B: A @ np.triu(np.ones((P, P))) @ B.T}),
             "must be square": (2, {"kernel": "precomputed"}),
             "matrix has 12800 bytes, .* is 100: use random_features": (2, {"memory_limit": 100}),
+            "matrix has 12800 bytes, .* is 99: raise it": (2, {"memory_limit": 99, "kernel": "linear"}),
         },
     ),
     (

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from calls import CALLS, numbers
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 import spcacore
 from spcacore import _core, get_num_threads, limit_threads, set_num_threads
@@ -493,12 +493,6 @@ def test_tasks_before_the_one_that_ends_a_call_are_completed():
         return True
 
     assert threads.in_threads(task, [0, 1, 2], 2, hears) == [0]
-
-
-def test_info_of_threadpoolctl():
-    (info,) = (i for i in threadpool_info() if i["internal_api"] == "spcacore")
-    assert info["filepath"] == os.path.realpath(_core.__file__)
-    assert info["num_threads"] == get_num_threads()
 
 
 @pytest.mark.skipif(
