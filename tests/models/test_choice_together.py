@@ -76,6 +76,19 @@ def test_rounds_of_loadings_of_given_signs_end():
     assert (found.loadings * signs[:, None] >= 0).all()
 
 
+def test_refinement_makes_wrong_signs_zero():
+    A, choice = covariance(12), spcacore.Choice(signs=1)
+    free = sparse_pca(A, 2, cardinality=5, kind="covariance").loadings  # explain more than can be reached
+    assert (free.min(axis=0) < 0).all()
+    V, turned = (spcacore.refine(A, U, kind="covariance", choice=choice) for U in (free, -free))
+    for W in (V, turned):
+        assert (W >= 0).all()
+        assert_allclose(np.linalg.norm(W, axis=0), 1)
+        assert W[:, 0] @ W[:, 1] < 1 - 1e-3  # not nearly the same loading twice
+    variances = [spcacore.explained_variance(A, W, kind="covariance").sum() for W in (V, turned)]
+    assert variances[0] == pytest.approx(variances[1], rel=1e-3)
+
+
 @pytest.mark.parametrize("known", [{"groups": [0, 0, 1, 1, 2, 2, 3, 3]}, {"include": [2]}])
 def test_refined_orthogonal_loadings_of_groups_or_with_what_is_included(known):
     """Beside all pairs of supports: the best loading on one, and the best orthogonal to it on the other."""
