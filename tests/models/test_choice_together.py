@@ -13,7 +13,19 @@ import scipy.linalg
 import scipy.sparse
 from extras import skipping
 from in_turn import examples
-from known_variables import EACH, LABELS, MIXED, P, assert_feasible, components, covariance, data, optimum
+from known_variables import (
+    EACH,
+    LABELS,
+    MIXED,
+    P,
+    assert_feasible,
+    components,
+    convex,
+    covariance,
+    data,
+    optimum,
+    supports_of,
+)
 from numpy.testing import assert_allclose
 
 import spcacore
@@ -205,15 +217,13 @@ def test_elastic_nets_among_some_variables(how, knowledge, monkeypatch):
 @pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
 def test_an_elastic_net_is_solved(knowledge):
     cp = pytest.importorskip("cvxpy")
-    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
-    choice, rng = Supports.checked(P, None, **flat.known(given)), np.random.default_rng(4)
+    choice, rng = supports_of(knowledge), np.random.default_rng(4)
     for n, ridge, level in ((20, 1e-6, 0.5), (6, 1e-4, 0.05)):
         F = rng.standard_normal((n, P))
         K, c = F.T @ F / n + ridge * np.eye(P), F.T @ F @ rng.standard_normal(P) / n
         b, found = cp.Variable(P), _core.unit_net(choice.rule(2, level=level), K, c, np.zeros(P))[0]
-        sums = sum(cp.norm(b[choice.unit == u]) for u in np.flatnonzero(~choice.included))
-        signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]
-        value = cp.quad_form(b, cp.psd_wrap(K)) - 2 * c @ b + 2 * level * sums
+        sums, signs = convex(choice, b)
+        value = cp.quad_form(b, cp.psd_wrap(K)) - 2 * c @ b + 2 * level * sum(sums)
         cp.Problem(cp.Minimize(value), signs).solve(solver="CLARABEL")
         assert_allclose(found, b.value, atol=2e-4)
         cost = choice.norms(found)[~choice.included].sum()
@@ -223,13 +233,11 @@ def test_an_elastic_net_is_solved(knowledge):
 @pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
 def test_an_elastic_net_of_infinite_ridge_is_solved(knowledge):
     cp = pytest.importorskip("cvxpy")
-    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
-    choice, c = Supports.checked(P, None, **flat.known(given)), np.random.default_rng(3).standard_normal(P)
+    choice, c = supports_of(knowledge), np.random.default_rng(3).standard_normal(P)
     B, _ = Thresholds((Wanted(P, 0.4),), choice).solve(c[:, None])
     b = cp.Variable(P)
-    sums = sum(cp.norm(b[choice.unit == u]) for u in np.flatnonzero(~choice.included))
-    signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(b) - 2 * c @ b + 0.8 * sums), signs)
+    sums, signs = convex(choice, b)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(b) - 2 * c @ b + 0.8 * sum(sums)), signs)
     problem.solve(solver="CLARABEL")
     assert_allclose(B[:, 0], b.value, atol=1e-4)
 

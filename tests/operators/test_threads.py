@@ -96,24 +96,14 @@ def alone(name, entries=None):
 
 
 @pytest.mark.share(18)
+@pytest.mark.parametrize("n_threads", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, *MANY))])
 @pytest.mark.parametrize("entries", ENTRIES)
 @pytest.mark.parametrize("name", LARGE)
-def test_bits_of_large_calls(name, entries):
+def test_bits_of_large_calls(name, entries, n_threads):
     expected = alone(name, entries)
     with threadpool_limits(1):
-        set_num_threads(3)
+        set_num_threads(n_threads)
         assert outcome(LARGE[name](ENTRIES[entries])) == expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_threads", [2, *MANY])
-@pytest.mark.parametrize("entries", ENTRIES)
-def test_bits_of_large_calls_by_many_threads(entries, n_threads):
-    for name in LARGE:
-        expected = alone(name, entries)
-        with threadpool_limits(1):
-            set_num_threads(n_threads)
-            assert outcome(LARGE[name](ENTRIES[entries])) == expected, name
 
 
 @pytest.mark.share(3)
