@@ -1,7 +1,7 @@
 """Mutants of the C core: do the checks without Python, or else the tests of the package, notice each?
 
 python tests/mutants.py [FILE[:FUNCTION] ...] [--sample 300] [--seed 0] [--jobs 2] [--list]
-                        [--again FILE.json] [--like TEXT] [--harness] [--sanitize] [--least 0]
+                        [--like TEXT] [--harness] [--sanitize] [--least 0]
                         [--build build/mutants] [--output FILE.json]
 
 A mutant changes one operator, comparison, constant or bound, negates a condition or leaves out a statement
@@ -479,7 +479,6 @@ def main():
     parser.add_argument("asked", nargs="*", metavar="FILE[:FUNCTION]")
     parser.add_argument("--sample", type=int, help="so many of them all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--again", type=Path, metavar="FILE.json", help="only those that survived there")
     parser.add_argument("--like", default="", help="only those whose changed line holds this")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true")
@@ -492,11 +491,6 @@ def main():
     mutants = [m for m in wanted(args.asked) if args.like in m.text]
     if args.sample and args.sample < len(mutants):
         mutants = random.Random(args.seed).sample(mutants, args.sample)
-    if args.again:
-        survivors = [
-            line[:3] for line in map(json.loads, args.again.read_text().splitlines()) if line[3] == "survived"
-        ]
-        mutants = [m for m in mutants if [m.name, m.function, m.text] in survivors]
     if args.list:
         print(*mutants, sep="\n")
         return

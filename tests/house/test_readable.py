@@ -211,13 +211,10 @@ def test_contributions(make):
 def test_groups_by_name():
     result = RESULTS["sparse_pca"]()
     by_name = {name: len(name) > 3 for name in NAMES}
-    listed = result.group_contributions([len(name) > 3 for name in NAMES])
-    named = result.group_contributions(by_name)
+    named, listed = map(result.group_contributions, (by_name, [*by_name.values()]))
     assert list(listed) == list(named) == [True, False]
-    for group in named:
-        np.testing.assert_array_equal(named[group], listed[group])
-    array = result.group_contributions(np.arange(8) % 2)
-    assert list(array) == [0, 1]
+    np.testing.assert_array_equal([*named.values()], [*listed.values()])
+    assert list(result.group_contributions(np.arange(8) % 2)) == [0, 1]
     unnamed = RESULTS["covariance"]()
     assert list(unnamed.group_contributions({f"x{j + 1}": "one" for j in range(8)})) == ["one"]
 

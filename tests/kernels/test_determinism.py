@@ -16,16 +16,11 @@ import numpy as np
 import pytest
 from blas_kernels import FLAGS, lacking
 from calls import CALLS
-from extras import optional
 from in_turn import examples
 from threadpoolctl import threadpool_info
 
 from spcacore import _core
 
-pd = optional("pandas")
-
-DTYPES = [np.float64, np.float32]
-ids = {"ids": lambda v: getattr(v, "__name__", None) or repr(v)}
 SUPPORTS = ("loading", "loadings", "loadings_x", "loadings_y", "labels", "best", "cardinality")
 OBJECTIVES = (
     *("value", "explained_variance", "total_variance", "adjusted_variance", "upper_bound", "bound", "dual"),

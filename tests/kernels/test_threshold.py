@@ -259,17 +259,13 @@ def test_overwrite_is_the_only_way_to_change_the_input(tool, dtype):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("p", [3, 300, 40000])
 def test_entries_that_are_not_finite(tool, dtype, value, p):
-    for base in (np.zeros(p), np.random.default_rng(0).standard_normal(p)):
-        for position in (0, p // 2, p - 1):
-            a = base.astype(dtype)
-            a[position] = value
-            before = a.tobytes()
-            for overwrite in (False, True):
-                with pytest.raises(
-                    ValueError, match=f"1 entry that is NaN or infinite, the first at {position}"
-                ):
-                    tool(a, overwrite=overwrite)
-                assert a.tobytes() == before
+    for position in (0, p // 2, p - 1):
+        a = np.random.default_rng(0).standard_normal(p).astype(dtype)
+        a[position] = value
+        before = a.tobytes()
+        with pytest.raises(ValueError, match=f"1 entry that is NaN or infinite, the first at {position}"):
+            tool(a, overwrite=True)
+        assert a.tobytes() == before
 
 
 @pytest.mark.parametrize(
