@@ -141,7 +141,9 @@ def test_a_wide_bandwidth_gives_pca_to_all_digits():
 
 
 def test_the_default_bandwidth_is_the_median_distance():
-    assert kernel_pca(TRAIN, 1).bandwidth == pytest.approx(np.median(pdist(TRAIN)), rel=1e-12)
+    for offset in (0, 1e8):  # whose squares would leave no digit of the distances
+        X = TRAIN + offset
+        assert kernel_pca(X, 1).bandwidth == pytest.approx(np.median(pdist(X)), rel=1e-12)
     doubled = np.vstack([TRAIN[:20]] * 3)  # of rows that differ
     assert kernel_pca(doubled, 1).bandwidth == pytest.approx(np.median(pdist(TRAIN[:20])), rel=1e-12)
     X = samples(3, n=3000)
