@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import LinearOperator
 
-from spcacore import _core
 from spcacore.linalg import eigen, orthogonal, pencil, scaling
 
 TYPES = (np.float64, np.float32)
@@ -26,22 +25,6 @@ def aligned(U, V):
 
 
 # ---- eigenpairs -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("p", [5, 300])
-def test_leading_eigenvectors_of_an_operator(p, dtype):
-    """Small: by LAPACK; large: by ARPACK. Both know the spectrum of which the matrix was made."""
-    rng = np.random.default_rng(p)
-    expected = np.r_[9, 5, 2, np.linspace(1, 0.1, p - 3)]
-    A, V = symmetric(p, expected, rng)
-    A = np.asfortranarray(A, dtype)
-    A = (A + A.T) / 2
-    op = _core.dense(A, True)
-    values, vectors = eigen.leading_eigenvectors(op, 3)
-    assert_allclose(values, expected[:3], rtol=1e-7 if dtype == np.float64 else 1e-4)
-    assert values.dtype == vectors.dtype == np.float64
-    assert_allclose(np.abs(vectors.T @ V[:, :3]), np.eye(3), atol=1e-3)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -248,15 +248,6 @@ def test_what_was_read_is_counted():
     assert dense.reads == pytest.approx(1 + dense.checks + dense.working_set / 90)
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 3)
     assert spcacore.sparse_pca(blocks, 2, cardinality=5).screening.reads == blocks.passes
-    X = np.where(np.random.default_rng(1).random(X.shape) < np.linspace(0.05, 0.5, 90), X, 0)
-    problem = as_problem(sp.csc_array(X), screening="working_set", restrictable=True)
-    some, state = problem.working_set, DeflatedOperator.from_problem(problem)
-    index, x = np.array([3, 50, 80]), np.array([0.6, 0, 0.8])
-    assert some.admit(index)
-    some.entrants(state, index, [(index, x, 1.0)], False)
-    told, stored = problem.screening(), np.count_nonzero(X, axis=0)
-    assert (told.mode, told.checks, told.working_set) == ("working_set", 1, 3)
-    assert told.reads == pytest.approx(2 + stored[index].sum() / stored.sum())
 
 
 def test_sparse_columns_far_from_zero_keep_their_digits():

@@ -332,11 +332,6 @@ def test_estimators_are_drawn_as_their_results():
     assert set(heights(plot.comparison({"a": theirs, "b": ours}, frame))) == {"ordinary", "a", "b"}
 
 
-def test_one_component_as_it_comes_from_a_solver():
-    x = spcacore.tpower(X, 3)
-    assert np.array_equal(plot.images(x, (3, 2)).images[0].get_array().filled(0).ravel(), x.loading)
-
-
 CALLS = {
     "bars": lambda ax: plot.bars(X[:6], ax=ax),
     "heatmap": lambda ax: plot.heatmap(X[:6], ax=ax),

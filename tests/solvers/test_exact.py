@@ -22,7 +22,7 @@ import spcacore
 from spcacore import branch_and_bound, optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import certificates, elimination, exact, exact_tree, semidefinite, truncated_power
+from spcacore.solvers import certificates, elimination, exact, exact_tree, truncated_power
 
 KINDS = ("wishart", "rounded", "duplicated", "scaled", "correlation", "indefinite", "shifted", "zeros")
 
@@ -199,32 +199,6 @@ def test_a_hard_correlation_matrix_within_five_percent():
     x = flat.branch_and_bound(A, 60, kind="covariance", node_limit=1)
     assert not x.optimal
     assert x.value <= x.upper_bound < 1.045 * x.value
-
-
-def test_a_limit_on_nodes_limits_the_relaxation_too(monkeypatch):
-    """Of noise no variable is left out, and a relaxation of so many takes many times what a node does."""
-    A = np.cov(np.random.default_rng(0).standard_normal((60, 100)), rowvar=False)
-    relax, work = semidefinite._core.dspca, []
-
-    def counted(A, *args):
-        found = relax(A, *args)
-        work.append(found[-1] * float(len(A)) ** 3)
-        return found
-
-    monkeypatch.setattr(semidefinite._core, "dspca", counted)
-    monkeypatch.setattr(semidefinite, "RELAXATION_LEAST", 5)
-    bounds = []
-    for allowed in (1e6, 3e7, 1e9):
-        work.clear()
-        monkeypatch.setattr(certificates, "RELAXATION_WORK", allowed)
-        x = flat.branch_and_bound(A, 10, kind="covariance", node_limit=1)
-        assert not x.optimal
-        assert max(work, default=0) <= allowed
-        assert x.value < x.upper_bound <= optimality_bound(A, 10, kind="covariance").bound
-        bounds.append(x.upper_bound)
-    assert bounds[0] > bounds[1] > bounds[2]  # the first allows no relaxation, the second an unfinished one
-    other = optimality_bound(A, 10, kind="covariance", relaxation=True).bound
-    assert bounds[2] <= other * (1 + 1e-12)
 
 
 def test_a_relaxation_out_of_time_leaves_its_bound(monkeypatch):
