@@ -111,6 +111,8 @@ def orthogonal_parts(const floating[:, ::1] V, double epsilon):
 
 def select_largest(const floating[::1] x, Py_ssize_t k):
     """Positions of the k largest |x|, ascending, ties to the lower index; any positions after them where NaN leave too few."""
+    if not 0 <= k <= x.shape[0]:
+        raise ValueError(f"{k} nonzeros of {x.shape[0]} variables")
     cdef Py_ssize_t[::1] index = np.zeros(max(k, 1), np.intp)
     cdef floating[::1] work = np.empty(x.shape[0], np.float32 if floating is float else np.float64)
     with nogil:

@@ -431,6 +431,8 @@ cdef class Operator:
         cdef spca_status status
         cdef Py_ssize_t nnz = index.shape[0], room = max(nnz, k)
         cdef floating objective = 0
+        if not 1 <= k <= self.p:
+            raise ValueError(f"{k} nonzeros of {self.p} variables")
         cdef Py_ssize_t[::1] positions = np.empty(room, np.intp), iwork = np.empty(k, np.intp)
         cdef floating[::1] values = np.empty(room, self.dtype)
         cdef floating[::1] work = np.empty(self.work() + 2 * k, self.dtype)

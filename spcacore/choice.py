@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from ._types import Counted, Groups, MatrixLike, RandomSource, ShareOf, Variable
 from ._validation import check_choice
 
 __all__ = ["COUNTS", "SHARES", "Choice", "Explained", "Prior", "Total"]
-__dir__ = __all__.copy
+__dir__: Callable[[], list[str]] = __all__.copy
 
 COUNTS = ("groups", "variables")
 SHARES = ("variance", "score")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ __all__ = [
     "Correlation", "Samples", "load_blood_cells", "load_help_topics", "load_pitprops", "load_stocks",
     "make_spiked",
 ]  # fmt: skip
-__dir__ = __all__.copy
+__dir__: Callable[[], list[str]] = __all__.copy
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal
 
@@ -15,7 +15,7 @@ __all__ = [
     "DSPCA", "METHODS", "PMD", "BranchAndBound", "GPower", "Greedy", "Iterative", "LeastSquares", "Method",
     "RatioSearch", "SCoTLASS", "TPower", "Thresholding",
 ]  # fmt: skip
-__dir__ = __all__.copy
+__dir__: Callable[[], list[str]] = __all__.copy
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from ._validation import Hook
 
 __all__ = ["Progress", "ProgressBar", "SelectionProgress"]
-__dir__ = __all__.copy
+__dir__: Callable[[], list[str]] = __all__.copy
 
 
 @dataclass(frozen=True)

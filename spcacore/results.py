@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,7 @@ __all__ = [
     "DSPCAComponent", "ExactComponent", "GreedyComponent", "LoadingsResult", "PMDComponent",
     "SparseComponent", "check_names", "check_scores", "to_data_units",
 ]  # fmt: skip
-__dir__ = __all__.copy
+__dir__: Callable[[], list[str]] = __all__.copy
 
 
 def check_names(names: Any, p: int) -> tuple[str, ...]:

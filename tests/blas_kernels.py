@@ -35,13 +35,13 @@ print(*sorted({i.get("architecture", i["internal_api"]) for i in blas}))
 """
 
 
-def lacking(kernel: str) -> list[str]:
+def lacking(kernel):
     """The instructions of a kernel that this processor is not known to have."""
     path = Path("/proc/cpuinfo")
     return sorted(FLAGS[kernel] - set(path.read_text().split() if path.exists() else ()))
 
 
-def used(kernel: str) -> str:
+def used(kernel):
     """What NumPy's and SciPy's BLAS say that they run where this kernel is asked for."""
     done = subprocess.run(
         [sys.executable, "-c", USED], env={**os.environ, "OPENBLAS_CORETYPE": kernel},
@@ -50,13 +50,13 @@ def used(kernel: str) -> str:
     return done.stdout.strip()
 
 
-def main(own: bool) -> None:
+def main(own):
     """`run KERNEL CLONE` for each, `skip NAME: why`; an error where BLAS runs something else than asked for.
 
     `all` after the first run with a clone: the tests of what clones do are to be run, too. Without `own`,
     what this processor runs where nothing is asked for is left to the default run of the tests.
     """
-    tried: dict[str, str] = {}
+    tried = {}
     for kernel in FLAGS:
         if missing := lacking(kernel):
             print(f"skip {kernel}: this processor lacks {' '.join(missing)}")
@@ -71,7 +71,7 @@ def main(own: bool) -> None:
     here = _core.clones()
     plan = [(kernel, BESIDE[kernel] if BESIDE[kernel] in here else here[-1]) for kernel in tried.values()]
     plan += [(plan[-1][0], clone) for clone in here if clone not in {other for _, other in plan}]
-    seen: set[str] = set()
+    seen = set()
     for kernel, clone in plan:
         if not own and (used(""), here[-1]) == (kernel, clone):
             print(f"skip {kernel} with {clone}: the default run has them")

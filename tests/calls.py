@@ -30,7 +30,7 @@ V0 = np.random.default_rng(2).standard_normal((P, R))
 SPARSE = np.where(np.arange(P)[:, None] % 4 == np.arange(R), V0, 0)
 
 
-def planted(n: int = N, p: int = P, seed: int = 0) -> np.ndarray:
+def planted(n=N, p=P, seed=0):
     """Three clusters of rows, two sparse directions, columns of different variance."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p)) * np.linspace(1, 2, p)
@@ -65,48 +65,48 @@ class Call:
     of: str = ""  # of a method: the function whose result has it
 
     @property
-    def function(self) -> str:
+    def function(self):
         return self.name.split(",")[0]
 
     @functools.cached_property
-    def argument(self) -> str:
+    def argument(self):
         """The name of the argument that the matrix is."""
-        owner: Any = spcacore
+        owner = spcacore
         for part in self.function.split("."):
             owner = getattr(owner, part)
         return self.other or next(n for n in inspect.signature(owner).parameters if n != "self")
 
-    def clean(self, dtype: Any = np.float64, order: Any = "C") -> np.ndarray:
+    def clean(self, dtype=np.float64, order="C"):
         return CLEAN[self.takes].astype(dtype, order=order)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return self.name
 
 
-def named(name: str) -> Callable[..., Any]:
+def named(name):
     """The function that the name of a call begins with."""
     return getattr(spcacore, name.split(",")[0])
 
 
-def pca(n_components: int = 1, cardinality: Any = None, **options: Any) -> Callable[..., Any]:
+def pca(n_components=1, cardinality=None, **options):
     """A model: `sparse_pca` with these options, as functions take it that run a model."""
     given = {"cardinality": cardinality} if cardinality is not None else {}
     return partial(sparse_pca, n_components=n_components, **flat.recorded("sparse_pca", given | options))
 
 
-def data(name: str, *arguments: Any, **options: Any) -> list[Call]:
+def data(name, *arguments, **options):
     """This function of a matrix and these arguments."""
     given = flat.recorded(name.split(",")[0], options)
     return [Call(name, lambda X, **more: named(name)(X, *arguments, **given, **more))]
 
 
-def either(name: str, *arguments: Any, **options: Any) -> list[Call]:
+def either(name, *arguments, **options):
     """The same of one that has `kind`."""
     given = flat.recorded(name.split(",")[0], options)
     return both(name, lambda X, kind, **more: named(name)(X, *arguments, kind=kind, **given, **more))
 
 
-def both(name: str, run: Callable[..., Any], **options: Any) -> list[Call]:
+def both(name, run, **options):
     """Of data and of a covariance."""
     return [
         Call(name, lambda X, **more: run(X, kind="data", **more), "data", **options),
@@ -114,22 +114,22 @@ def both(name: str, run: Callable[..., Any], **options: Any) -> list[Call]:
     ]
 
 
-def sides(name: str, *arguments: Any, **options: Any) -> list[Call]:
+def sides(name, *arguments, **options):
     """A function of two sides, which are halves of the matrix."""
     given = flat.recorded(name.split(",")[0], options)
     return [Call(name, lambda X, **more: named(name)(X[:, :6], X[:, 6:], *arguments, **given, **more))]
 
 
-def samples(kind: str) -> dict[str, int]:
+def samples(kind):
     return {} if kind == "data" else {"n_samples": N}
 
 
-def fitted(X: Any) -> Any:
+def fitted(X):
     return sparse_pca(CLEAN["data"], R, cardinality=K).transform(X)
 
 
-DENSE: dict[str, Any] = {"sparse": False}
-CALLS: list[Call] = [
+DENSE = {"sparse": False}
+CALLS = [
     *either("sparse_pca", R, cardinality=K),
     *either("sparse_pca, greedy", R, method="greedy", cardinality=K),
     *either("sparse_pca, branch_and_bound", R, method="branch_and_bound", cardinality=K),
@@ -255,18 +255,18 @@ CALLS: list[Call] = [
 
 
 @functools.cache
-def answer(call: Call, dtype: Any = np.float64) -> Any:
+def answer(call, dtype=np.float64):
     """What a call returns for clean input."""
     return call.run(call.clean(dtype))
 
 
 @functools.cache
-def found(function: str) -> Any:
+def found(function):
     """What a function returns for clean input, for the methods of its result."""
     return next(c for c in CALLS if c.name == function).run(CLEAN["data"])
 
 
-def method(name: str, run: Callable[[Any, Any], Any], function: str, **options: Any) -> Call:
+def method(name, run, function, **options):
     """A method of the result of a call of the table."""
     return Call(name, lambda X: run(found(function), X), of=function, **options)
 
@@ -277,7 +277,7 @@ COMPONENTS = (  # the results of one
 )  # fmt: skip
 
 
-def each_side(name: str, *arguments: Any, **options: Any) -> list[Call]:
+def each_side(name, *arguments, **options):
     """A function of two sides, of either beside one that stays."""
     word = "" if "," in name else ","
     return [
@@ -291,18 +291,18 @@ def each_side(name: str, *arguments: Any, **options: Any) -> list[Call]:
 
 
 def option(
-    name: str, takes: str, *arguments: Any, sparse: bool = False, said: str = "", **options: Any
-) -> Call:  # fmt: skip
+    name, takes, *arguments, sparse = False, said = "", **options
+):  # fmt: skip
     """The option that the name ends with, of a function of X0; `said`: what messages call it."""
     function, other = name.split(", ")
 
-    def run(V: Any) -> Any:
+    def run(V):
         return named(name)(X0, *arguments, **flat.recorded(function, {**options, other: V}))
 
     return Call(name, run, takes, sparse, other=said or other)
 
 
-ARGUMENTS: list[Call] = [  # other arrays than the first of a function, and those of the methods of results
+ARGUMENTS = [  # other arrays than the first of a function, and those of the methods of results
     option("tpower, start", "vector", K),
     option("gpower, start", "vector", 1.0),
     option("pmd, start", "vector", 1.5),
@@ -389,7 +389,7 @@ NO_ARRAYS = {  # methods whose arguments are options
 }  # fmt: skip
 
 
-def numbers(result: Any) -> dict[str, np.ndarray]:
+def numbers(result):
     """Every array and number of a result, by name; what is not a number (names, words) is left out."""
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
@@ -397,7 +397,7 @@ def numbers(result: Any) -> dict[str, np.ndarray]:
         fields = {str(i): v for i, v in enumerate(result)}
     else:
         fields = {"": result.to_numpy() if hasattr(result, "to_numpy") else result}  # of a dataframe
-    out: dict[str, np.ndarray] = {}
+    out = {}
     for name, value in fields.items():
         if dataclasses.is_dataclass(value) or isinstance(value, (tuple, list)):
             out |= {f"{name}.{inner}": v for inner, v in numbers(value).items()}
@@ -417,13 +417,13 @@ SETTINGS = {
 APART = {"cross_validated_eigenvalues", "stability"}  # with tables of their own, in files of that name
 
 
-def without_a_call() -> set[str]:
+def without_a_call():
     """Public functions of the package that no call of the table runs."""
     functions = {n for n in spcacore.__all__ if inspect.isfunction(getattr(spcacore, n))}
     return functions - {c.function for c in CALLS} - SETTINGS - APART - {"grid_laplacian"}
 
 
-def without_an_argument() -> set[str]:
+def without_an_argument():
     """Methods of results with arguments that no call runs."""
     classes = [getattr(spcacore, n) for n in spcacore.__all__ if inspect.isclass(getattr(spcacore, n))]
     methods = {

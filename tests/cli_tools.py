@@ -6,7 +6,6 @@ from pathlib import Path
 
 import flat
 import numpy as np
-from numpy.testing import assert_array_equal
 
 from spcacore.cli import options, reading
 
@@ -22,22 +21,6 @@ def saved(path, array):
 def results(path):
     with np.load(path, allow_pickle=False) as file:
         return dict(file)
-
-
-def assert_same(fields, result, names=None):
-    """All that was written equals the API's result to the bit."""
-    for field in ("loadings", "explained_variance", "explained_variance_ratio", "total_variance"):
-        assert_array_equal(fields[field], getattr(result, field))
-        assert fields[field].dtype == np.asarray(getattr(result, field)).dtype
-    for field in ("cardinality", "n_iter", "converged", "method", "deflation", "kind"):
-        assert_array_equal(fields[field], getattr(result, field))
-    for field in ("mean", "scale", "n_samples"):
-        if getattr(result, field) is None:
-            assert field not in fields
-        else:
-            assert_array_equal(fields[field], getattr(result, field))
-    if names is not None:
-        assert fields["names"].tolist() == list(names)
 
 
 def rows_of(path):

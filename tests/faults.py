@@ -7,9 +7,7 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import calls
 import numpy as np
@@ -23,11 +21,11 @@ except ImportError:  # before NumPy 2
     from numpy.core import _multiarray_umath as umath
 
 
-def sparse(X: np.ndarray) -> sp.csr_array:
+def sparse(X):
     return sp.csr_array(np.where(np.abs(X) > 0.3, X, 0))
 
 
-FORMS: dict[str, Callable[[calls.Call], Any]] = {
+FORMS = {
     "f64": lambda call: call.clean(),
     "f32": lambda call: call.clean(np.float32),
     "csr": lambda call: sparse(call.clean()),
@@ -36,7 +34,7 @@ FORMS: dict[str, Callable[[calls.Call], Any]] = {
 }
 
 
-def outcome(call: calls.Call, X: Any) -> Any:
+def outcome(call, X):
     """The bits of a result; of a form that the function refuses, the error."""
     try:
         result = call.run(X)
@@ -98,7 +96,7 @@ struct {
 
 
 @functools.cache
-def _library() -> ctypes.CDLL:
+def _library():
     compiler = shutil.which("cc") or shutil.which((sysconfig.get_config_var("CC") or "gcc").split()[0])
     if compiler is None:
         pytest.skip("needs a C compiler")
@@ -112,16 +110,16 @@ def _library() -> ctypes.CDLL:
 class Allocations:
     """The allocations by one thread: `asked` and `refused` of the last `refusing`, blocks that `live`."""
 
-    def __init__(self, library: ctypes.CDLL):
+    def __init__(self, library):
         self.library = library
         self.asked = self.refused = 0
 
     @property
-    def live(self) -> int:
+    def live(self):
         return self.library.counted(1)
 
     @contextlib.contextmanager
-    def refusing(self, first: int, stop: int) -> Iterator[None]:
+    def refusing(self, first, stop):
         """Those from `first` on are refused, until `stop`."""
         self.library.refuse_from(first, stop)
         try:
@@ -132,7 +130,7 @@ class Allocations:
 
 
 @contextlib.contextmanager
-def allocations() -> Iterator[Allocations]:
+def allocations():
     """Arrays made inside, by this thread, have their data from an allocator that counts and can refuse."""
     library = _library()
     library.counted.restype = ctypes.c_long

@@ -4,7 +4,10 @@ import itertools
 
 import flat
 import numpy as np
+import pytest
 import scipy.linalg
+
+from spcacore.supports.admissible import Supports
 
 P = 9
 LABELS = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4])
@@ -94,3 +97,16 @@ def assert_feasible(v, k, include=(), exclude=(), groups=None, nonnegative=None)
     if nonnegative is not None:
         assert (v * np.asarray(nonnegative) >= 0).all()
     np.testing.assert_allclose(np.linalg.norm(v), 1)
+
+
+def supports_of(known):
+    """What is known, as the searches have it."""
+    nothing = {"include": None, "exclude": None, "groups": None, "nonnegative": False}
+    return Supports.checked(P, None, **flat.known(nothing | known))
+
+
+def convex(choice, w):
+    """For a convex solver: the norms of the units that cost something, and the signs as constraints."""
+    cp = pytest.importorskip("cvxpy")
+    sums = [cp.norm(w[choice.unit == u]) for u in np.flatnonzero(~choice.included)]
+    return sums, [] if choice.signs is None else [cp.multiply(choice.signs, w) >= 0]

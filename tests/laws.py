@@ -27,19 +27,19 @@ class Law:
     reasons: Reasons = dataclasses.field(default_factory=dict)
     applies: Callable[[Call], bool] = lambda _: True
 
-    def calls(self) -> list[Call]:
+    def calls(self):
         return [call for call in CALLS if self.applies(call) and plain(call) not in self.reasons]
 
 
-def plain(call: Call) -> str:
+def plain(call):
     return call.name.removesuffix(", covariance")
 
 
-def of_data(call: Call) -> bool:
+def of_data(call):
     return call.takes == "data"
 
 
-def takes(call: Call, *options: str) -> bool:
+def takes(call, *options):
     """Whether the function takes these."""
     owner = spcacore
     for part in call.function.split("."):
@@ -47,20 +47,20 @@ def takes(call: Call, *options: str) -> bool:
     return of_data(call) and {*options} <= {*inspect.signature(owner).parameters}
 
 
-def weighted(call: Call) -> bool:
+def weighted(call):
     return takes(call, "sample_weight")
 
 
-def standardized(call: Call) -> bool:
+def standardized(call):
     """Of one set of variables, and not scaled already."""
     return takes(call, "center", "scale") and not call.name.startswith(("sparse_cca", "sparse_pca, scale"))
 
 
-def paired(call: Call) -> bool:
+def paired(call):
     return f"{call.name}, covariance" in {other.name for other in CALLS}
 
 
-def each(reason: str, *names: str) -> Reasons:
+def each(reason, *names):
     return dict.fromkeys(names, reason)
 
 
@@ -143,9 +143,9 @@ LAWS = {
 }  # fmt: skip
 
 
-def table() -> str:
+def table():
     """The page's part: what each law says, a row a function, and the reasons that its numbers name."""
-    reasons: list[str] = []
+    reasons = []
     lines = [f"* **{name}**: {law.says}" for name, law in LAWS.items()]
     lines += ["", f"| | {' | '.join(LAWS)} |", "| --- |" + " --- |" * len(LAWS)]
     for function in sorted({call.function for call in CALLS}):
@@ -162,7 +162,7 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def parts() -> tuple[str, str, str]:
+def parts():
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     written, after = rest.split(END)
     return before, written, after

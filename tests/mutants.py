@@ -1,7 +1,7 @@
 """Mutants of the C core: do the checks without Python, or else the tests of the package, notice each?
 
 python tests/mutants.py [FILE[:FUNCTION] ...] [--sample 300] [--seed 0] [--jobs 2] [--list]
-                        [--again FILE.json] [--like TEXT] [--harness] [--sanitize] [--least 0]
+                        [--like TEXT] [--harness] [--sanitize] [--least 0]
                         [--build build/mutants] [--output FILE.json]
 
 A mutant changes one operator, comparison, constant or bound, negates a condition or leaves out a statement
@@ -98,59 +98,52 @@ CHECKS = {
 }
 TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the others 100
 
-# And tests of the package: a file, and which of its tests.
+# And tests of the package: files, and which of their tests.
 PYTHON = {
-    "ascent.c": [("rotation", "")],
-    "ascent.h": [("tpower", "")],
-    "dense_block.c": [("block", ""), ("probabilistic", "closed or matches")],
-    "branch_and_bound.c": [("exact", "")],
-    "centring.h": [("operator", "products or deflation"), ("block", "")],
-    "distances.c": [("clustering", "")],
-    "column_cache.c": [("screening", "")],
-    "compressed.c": [("block", ""), ("operator", "products")],
-    "deflate.c": [("deflation", "")],
-    "direct.c": [],  # is for other packages
-    "dspca.c": [("dspca", "")],
-    "elastic_net.c": [("spca", "")],
-    "generalized_power.c": [("gpower", "")],
-    "gram.c": [("gram", "")],
-    "gram.h": [("gram", "")],
-    "compressed_gram.c": [("gram", ""), ("working_set", "")],
-    "column_products.c": [("gram", ""), ("working_set", "")],
-    "dense_columns.c": [("gram", "")],
-    "greedy.c": [("greedy", "")],
-    "l1_rotate.c": [("rotation", "")],
-    "moments.c": [("rotation", "")],
-    "operator.c": [("operator", ""), ("deflation", "")],
-    "pivot.h": [("kernels", "selection or threshold")],
-    "penalized_decomposition.c": [("pmd", "")],
-    "small_eigen.c": [("kernels", "small")],
-    "tridiagonal.c": [("linalg", "tridiagonal")],
-    "truncated_power.c": [("kernels", "truncated"), ("tpower", "")],
-    "planar.h": [("rotation", "")],
-    "dense.c": [("operator", ""), ("block", "")],
-    "products.c": [("kernel", ""), ("clustering", "")],
-    "real.h": [("kernels", ""), ("operator", "")],
-    "rotate.c": [("rotation", "")],
-    "scotlass.c": [("scotlass", "")],
-    "screen.c": [
-        ("screening", "small_cases"),
-        ("screening", "integers or cancel or nearly or evicted or counts or flow or leaves"),
-        ("screening", "shift or 2.4-F"),
-    ],
-    "secular.c": [("greedy", "")],
-    "select.c": [("kernels", "selection")],
-    "quantize.c": [("kernels", "shadow")],
-    "statistics.c": [("kernels", "statistics")],
-    "tile.c": [("gram", "")],
-    "tile_loops.h": [("gram", "")],
-    "threshold.c": [
-        ("kernels", "threshold"),
-        (
-            "threshold",
-            "ties or denormals or range_few or ignore or rounded or rounding or finite or feasible",
-        ),
-    ],
+    "ascent.c": "rotation",
+    "ascent.h": "tpower",
+    "dense_block.c": "block; probabilistic: closed or matches",
+    "branch_and_bound.c": "exact",
+    "centring.h": "operator: products or deflation; block",
+    "distances.c": "clustering",
+    "column_cache.c": "screening",
+    "compressed.c": "block; operator: products",
+    "deflate.c": "deflation",
+    "direct.c": "",  # is for other packages
+    "dspca.c": "dspca",
+    "elastic_net.c": "spca",
+    "generalized_power.c": "gpower",
+    "gram.c": "gram",
+    "gram.h": "gram",
+    "compressed_gram.c": "gram; working_set",
+    "column_products.c": "gram; working_set",
+    "dense_columns.c": "gram",
+    "greedy.c": "greedy",
+    "l1_rotate.c": "rotation",
+    "moments.c": "rotation",
+    "operator.c": "operator; deflation",
+    "pivot.h": "kernels: selection or threshold",
+    "penalized_decomposition.c": "pmd",
+    "small_eigen.c": "kernels: small",
+    "tridiagonal.c": "linalg: tridiagonal",
+    "truncated_power.c": "kernels: truncated; tpower",
+    "planar.h": "rotation",
+    "dense.c": "operator; block",
+    "products.c": "kernel; clustering",
+    "real.h": "kernels; operator",
+    "rotate.c": "rotation",
+    "scotlass.c": "scotlass",
+    "screen.c": "screening: small_cases; "
+    "screening: integers or cancel or nearly or evicted or counts or flow or leaves; "
+    "screening: shift or 2.4-F",
+    "secular.c": "greedy",
+    "select.c": "kernels: selection",
+    "quantize.c": "kernels: shadow",
+    "statistics.c": "kernels: statistics",
+    "tile.c": "gram",
+    "tile_loops.h": "gram",
+    "threshold.c": "kernels: threshold; "
+    "threshold: ties or denormals or range_few or ignore or rounded or rounding or finite or feasible",
 }
 
 PYTHON["l1_level.c"] = PYTHON["threshold.c"]
@@ -420,7 +413,7 @@ def check(harness, names, limit):
 def test(site, tests, limit):
     off = [f"-pno:{plugin}" for plugin in ("cacheprovider", "xdist", "faulthandler", "randomly")]
     environment = os.environ | {"PYTHONPATH": str(site), "OPENBLAS_NUM_THREADS": "1"}
-    for file, expression in tests:
+    for file, _, expression in (one.partition(": ") for one in tests.split("; ") if one):
         command = [sys.executable, "-P", "-m", "pytest", "-x", "-q", "--tb=no", "--assert=plain", *off]
         command += [*ROOT.glob(f"tests/*/test_{file}.py"), "-k", expression]
         command += ["--all-cases", "--hypothesis-profile", "unshrunk"]
@@ -486,7 +479,6 @@ def main():
     parser.add_argument("asked", nargs="*", metavar="FILE[:FUNCTION]")
     parser.add_argument("--sample", type=int, help="so many of them all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--again", type=Path, metavar="FILE.json", help="only those that survived there")
     parser.add_argument("--like", default="", help="only those whose changed line holds this")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true")
@@ -499,11 +491,6 @@ def main():
     mutants = [m for m in wanted(args.asked) if args.like in m.text]
     if args.sample and args.sample < len(mutants):
         mutants = random.Random(args.seed).sample(mutants, args.sample)
-    if args.again:
-        survivors = [
-            line[:3] for line in map(json.loads, args.again.read_text().splitlines()) if line[3] == "survived"
-        ]
-        mutants = [m for m in mutants if [m.name, m.function, m.text] in survivors]
     if args.list:
         print(*mutants, sep="\n")
         return

@@ -83,3 +83,18 @@ def l1_value(a, bound):
         else:
             t = i
     return min(dual(t), dual(u), dual((t + u) / 2), dual(points[least])) * top
+
+
+def check_dual(a, bound, w, level, value=None):
+    """Feasible to 4 ulp sqrt(p), and as good as the dual, w'a <= ||S(a, t)|| + bound t, at t = `level`."""
+    eps, exact, v = float(np.finfo(a.dtype).eps), a.astype(np.longdouble), np.asarray(w, np.longdouble)
+    slack = 4 * eps * math.sqrt(a.size)
+    assert w.dtype == a.dtype
+    assert 0 <= level <= np.abs(a.astype(float)).max()
+    assert np.sqrt(v @ v) <= 1 + slack
+    assert np.abs(v).sum() <= bound * (1 + slack)
+    if value is None:
+        excess = np.maximum(np.abs(exact) - level, 0)
+        value = np.sqrt(excess @ excess) + bound * np.longdouble(level)
+    assert v @ exact >= value * (1 - slack - 8 * eps)
+    assert (w * np.sign(a) >= 0).all()

@@ -346,7 +346,6 @@ def main():
 
     counts, failures, samples = collections.Counter(), [], []
     started = time.monotonic()
-    slowest = (0.0, 0)
     for number in itertools.count():
         now = time.monotonic() - started
         if now >= len(samples) * INTERVAL:
@@ -367,11 +366,10 @@ def main():
             failures.append(f"{type(error).__name__}: {error}")
             print(f"FAILED --seed {args.seed} --replay {number}\n{traceback.format_exc()}", flush=True)
         unexpected.clear()
-        slowest = max(slowest, (time.monotonic() - started - now, number))
 
     for name, count in sorted(counts.items()):
         print(f"{count:8d}  {name}")
-    print(f"{number} calls, {number / now:.1f} a second; the slowest, {slowest[1]}, took {slowest[0]:.1f} s")
+    print(f"{number} calls, {number / now:.1f} a second")
     grown = False
     for name, (before, after) in growth(samples).items():
         allowed = max(SHARE * before, BYTES if name == "resident" else 0)

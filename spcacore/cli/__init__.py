@@ -6,14 +6,14 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
 from .console import say
 from .source import UserError
 
 __all__ = ["main"]
-__dir__ = __all__.copy
+__dir__: Callable[[], list[str]] = __all__.copy
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -88,7 +88,8 @@ def _advice(facts: dict[str, Any]) -> list[str]:
     ratio = facts["largest_variance"] / median if median else 0
     what = "correlations" if facts["unit_diagonal"] else "covariances"
     known = {
-        "missing entries must be filled in or dropped (--impute), or left out by --method pmd or ppca":
+        "missing entries of dense data are left out by --method tpower, pmd, spca, sca and ppca, and "
+        "filled in or dropped by --impute":
             facts["missing"],
         "infinite entries must be replaced or dropped before a fit": facts["infinite"],
         f"the matrix is symmetric; if it holds {what}, say --covariance": facts["symmetric"],

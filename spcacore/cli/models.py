@@ -142,7 +142,7 @@ def in_flags(text: str) -> str:
     """What the library says of options, in the flags of the command."""
     text = re.sub(r"cardinality=(Explained|Total)\(\.\.\.\)", lambda m: f"--{m[1].lower()}", text)
     text = re.sub(r"\b\w+=\(?[A-Z]\w+\((\w+=[^()]*)\)", r"\1", text)
-    text = text.replace("kind='covariance'", "covariance=True")
+    text = text.replace("kind='covariance'", "covariance=True").replace("kind='data'", "--no-covariance")
     flags = re.sub(
         r"\b([a-z]\w*)=('\w+'|[\w.-]*\w|\.\.\.)", lambda m: f"{long_flag(m[1])} {m[2]}".replace("'", ""), text
     )

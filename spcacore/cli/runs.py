@@ -201,9 +201,9 @@ def transform(args: Arguments) -> None:
 
 def compare(args: Arguments) -> None:
     args.loadings = [args.loadings, *args.others]
-    reference = args.reference or 1
+    reference = 1 if args.reference is None else args.reference
     if not 1 <= reference <= len(args.loadings):
-        raise UserError(f"argument --reference: {reference} is too many, of {len(args.loadings)} files")
+        raise UserError(f"argument --reference: must be in [1, {len(args.loadings)}], not {reference}")
     stems = [Path(path).stem for path in args.loadings]
     labels = stems if len(set(stems)) == len(stems) else args.loadings
     if len(set(labels)) < len(labels):

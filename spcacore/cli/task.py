@@ -16,12 +16,15 @@ from .models import SPARSITY, call_of, in_flags, refusal
 from .reading import read, read_lines
 from .report import Outcome, check_outputs, print_json, write_all
 from .source import Arguments, UserError
+from .table import Table
 
 __all__ = ["Task"]
 
 
 class Task:
     """A file that was read, and what is to be done with it."""
+
+    table: Table
 
     args: Arguments
     names: list[str]
@@ -119,5 +122,5 @@ def _reworded(message: str) -> str:
     if missed is None:
         return in_flags(message)
     some = re.sub(r"\d+", lambda t: str(int(t[0]) + 1), missed[2])
-    flag = "--max-iter" if missed[4].endswith("iterations") else "--time-limit"
+    flag = "--max-iter" if missed[4].endswith(("iteration", "iterations")) else "--time-limit"
     return f"{missed[1]}{some}{missed[3]}; raise {flag}"

@@ -56,6 +56,8 @@ class _Question(NamedTuple):
 class BlockColumns:
     """Variables centered and scaled to about 1 by a power of two, as `Columns`, in blocks of rows."""
 
+    poll: Callable[[], object]
+
     weight: Array | None
     kept: Labels | None
     source: RowBlocks

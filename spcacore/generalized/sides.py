@@ -344,6 +344,8 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
 class CrossCovariance:
     """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
 
+    stop: threading.Event | None
+
     x: Side
     y: Side
     matrix: Array | None

@@ -235,6 +235,7 @@ def _regrown(
     solver, rng = TruncatedPower.from_record(problem, TPower(swaps=False)), np.random.default_rng(seed)
     most, best, still, r = 0.0, list[list[Loading]](), 0, len(sizes)
     trial = dict(enumerate(given or []))
+    sizes = tuple(min(size, problem.p) for size in sizes)  # of the variables that vary
     spent, limit = 0.0, JOINT_REGROWN_SHARE * JOINT_WORK * max(problem.p, JOINT_SMALL)
     while still < JOINT_REGROWN and spent < limit:
         still += 1

@@ -356,7 +356,7 @@ def kernel_pca(
         return _kernel_pca_by_features(
             X, n_components, random_features, options["bandwidth"], sample_weight, rng
         )
-    instead = ": use random_features, which read one block at a time"
+    instead = ": use random_features, which read one block at a time" if name == "rbf" else ""
     require_memory(X, "a kernel matrix of all pairs of rows needs", instead=instead)
     seed = as_seed(rng)
     data = as_kernel_input(X, square=name == "precomputed")
@@ -367,7 +367,8 @@ def kernel_pca(
         raise ValueError("ridge needs data: a precomputed kernel has no pre-images")
     size = n * n * data.dtype.itemsize
     if size > limit:
-        raise ValueError(f"the kernel matrix has {size} bytes, and memory_limit is {limit:g}{instead}")
+        other = instead or ": raise it"
+        raise ValueError(f"the kernel matrix has {size} bytes, and memory_limit is {limit:g}{other}")
     options = _with_defaults(name, options, data, seed, weight)
     k = _build_kernel(name, options, data)
     matrix = KernelMatrix(k, k.rows(data), n, data.dtype, weight)

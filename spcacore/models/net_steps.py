@@ -11,7 +11,7 @@ from .. import _core
 from .._limits import JOINING_VARIABLES, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import warn
 from .._records import record
-from .._types import Array
+from .._types import Array, Index
 from ..linalg.eigen import upper_eigenpairs
 from ..linalg.orthogonal import inner_products, procrustes
 from ..operators.problem import Problem
@@ -158,6 +158,8 @@ class ElasticNets:
     Their path needs the Gram matrix of the set. One pass over X then finds variables outside of the set that
     violate the optimality conditions, and these join it. Sets and supports are kept between iterations.
     """
+
+    working: Index
 
     op: _core.Operator
     space: Space

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from scipy import linalg
 
+from .. import _core
 from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SUPPORT_TOL
 from .._messages import counted
 from .._records import record
@@ -60,6 +61,8 @@ class Residual:
 
     B = M is an orthonormal basis of the means; with naive deflation M has the means, and x_t = T b_t.
     """
+
+    op: _core.Operator
 
     n: float
     orthogonal: bool

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .. import _core
 from .._limits import (
     LEAST_SQUARES_ENTERING,
     LEAST_SQUARES_ORDER,
@@ -24,7 +25,7 @@ from .._limits import (
     TIE,
 )
 from .._records import record
-from .._types import Array, Index, Mask
+from .._types import AnyArray, Array, Index, Mask
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
 from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio
 from ..operators.deflation import DeflatedOperator
@@ -65,6 +66,11 @@ class Ratio:
     usable : ndarray of bool
         Variables of which the deflation has left more than rounding.
     """
+
+    known: AnyArray
+    G_diagonal: AnyArray
+    variance: AnyArray
+    op: _core.Operator
 
     p: int
     dtype: np.dtype[Any]
@@ -208,6 +214,8 @@ class RatioOfUnits(Objective):
     fit : callable, optional
         The best feasible x on some variables, or None. The ratio then bounds its value.
     """
+
+    tie: float
 
     quotient: Quotient
     fit: Fit | None

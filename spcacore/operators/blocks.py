@@ -141,7 +141,8 @@ class RowBlocks:
 
         A block that the task refuses since something in it is not finite says where that is.
         """
-        return self.stacked(named, task, *arguments, each=self.starts)
+        with naming_not_finite(self):
+            return self.stacked(task, *arguments)
 
     def split(self, a: Any) -> list[Any]:
         """The n rows of `a`, block by block."""
@@ -392,10 +393,12 @@ def locate_not_finite(blocks: RowBlocks) -> None:
         count, first = count + number, where if first is None else first
     if count:
         which, it = ("entry that is", "it") if count == 1 else ("entries that are", "them")
-        raise ValueError(f"X has {count} {which} NaN or infinite, the first at {first}; impute or drop {it}")
+        raise ValueError(
+            f"{blocks.called} has {count} {which} NaN or infinite, the first at {first}; impute or drop {it}"
+        )
 
 
-def named(block: Any, start: int, task: Callable[..., Any], *arguments: Any) -> Any:
+def named(block: Any, start: int, called: str, task: Callable[..., Any], *arguments: Any) -> Any:
     """`task(block, *arguments)`; where it fails since an entry is not finite, an error that says where."""
     try:
         return task(block, *arguments)
@@ -404,7 +407,7 @@ def named(block: Any, start: int, task: Callable[..., Any], *arguments: Any) -> 
         if where is None:
             raise
         raise ValueError(
-            f"X has entries that are NaN or infinite, one at {where}; impute or drop them"
+            f"{called} has entries that are NaN or infinite, one at {where}; impute or drop them"
         ) from None
 
 

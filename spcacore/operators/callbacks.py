@@ -25,6 +25,10 @@ class Products(Storage):
     The kernels ask the same object for F v and F'f, with the mean removed and the range brought near 1.
     """
 
+    cost: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, int]
+
     matvec: Any
     rmatvec: Any
     covariance: bool

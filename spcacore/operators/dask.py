@@ -272,7 +272,7 @@ class DaskBlocks(RowBlocks):
         self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
     ) -> Any:
         expected = (self.origin or self).expected()  # since what is kept is not kept for long
-        run = partial(_mapped, expected=expected, task=task, arguments=arguments)
+        run = partial(_mapped, expected=expected, arguments=(self.called, task, *arguments))
         axes: dict[str, Any] = (
             {"drop_axis": 1} if len(tail) == 0 else {"new_axis": [*range(2, 1 + len(tail))]}
         )
@@ -336,11 +336,9 @@ def _kept(block: Any, expected: Expected) -> Any:
     return as_kernel_input(expected.check(block))
 
 
-def _mapped(
-    block: Any, expected: list[Expected], task: Callable[..., Any], arguments: Any, block_id: tuple[int, ...]
-) -> Any:
+def _mapped(block: Any, expected: list[Expected], arguments: Any, block_id: tuple[int, ...]) -> Any:
     own = expected[block_id[0]]
-    return named(own.check(block), own.start, task, *arguments)
+    return named(own.check(block), own.start, *arguments)
 
 
 def _nothing(_: Any) -> None:

@@ -27,6 +27,10 @@ class DegreeScaled(DataStorage):
     tau is their mean unless it is given, for new rows.
     """
 
+    dtype: np.dtype[Any]
+    shape: tuple[int, int]
+    names: tuple[str, ...] | None
+
     inner: CompressedData | DenseData
 
     def __init__(self, X: Any, tau: float | None = None) -> None:

@@ -43,6 +43,12 @@ class DenseData(_Dense, DataStorage):
     `missing` allows NaN entries; `screening` is how its products are to be screened.
     """
 
+    cost: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, int]
+
+    array: AnyArray
+
     has_gram = dense = True
     working_set: Any = WorkingSet
     screening = "none"
@@ -113,6 +119,12 @@ def _rounded(problem: Problem, dtype: np.dtype) -> Problem:
 
 class DenseCovariance(_Dense, CovarianceStorage):
     """A symmetric array; `definite` refuses an indefinite one."""
+
+    cost: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, int]
+    array: AnyArray
+    names: tuple[str, ...] | None
 
     definite: bool
 

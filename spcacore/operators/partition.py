@@ -121,6 +121,11 @@ def row_blocks(
 class BlockData(DataStorage):
     """Data in blocks of rows, whose passes may run wherever the blocks are."""
 
+    cost: int
+    names: tuple[str, ...] | None
+    dtype: np.dtype[Any]
+    shape: tuple[int, int]
+
     blocks: RowBlocks
     size: AnyArray
 

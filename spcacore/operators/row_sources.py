@@ -115,6 +115,9 @@ class _Source:
 class SlicedTable(_Source):
     """A dataframe of pandas or polars, or a table of pyarrow, some rows of which become an array."""
 
+    names: tuple[str, ...] | None
+    shape: tuple[int, int]
+
     table: Any
 
     def __init__(self, X: Any) -> None:
@@ -139,6 +142,10 @@ class PiecedTable(_Source):
 
     One piece is in memory.
     """
+
+    readers: list[Callable[[], Any]]
+
+    dtype: np.dtype[Any]
 
     def __init__(self, pieces: list[tuple[int, Callable[[], Any]]], schema: Any) -> None:
         text = [str(kind) for kind in schema.types]
@@ -172,6 +179,10 @@ class PiecedTable(_Source):
 
 class IteratedRows(_Source):
     """Blocks that a function yields, one after the other, and anew in each pass. One block is in memory."""
+
+    dtype: np.dtype[Any]
+
+    shape: tuple[int, int]
 
     def __init__(self, blocks: Callable[[], Any]) -> None:
         self.blocks = blocks

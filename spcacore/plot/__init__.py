@@ -5,13 +5,15 @@ figure, and do not change settings of matplotlib. All pictures use the same colo
 zero, blue below, with limits of the same magnitude.
 """
 
+from collections.abc import Callable
+
 from .loadings import bars, heatmap, images
 from .scores import biplot
 from .selection import path, stability
 from .variances import comparison, scree
 
 __all__ = ["bars", "biplot", "comparison", "heatmap", "images", "path", "scree", "stability"]
-__dir__ = __all__.copy
+__dir__: Callable[[], list[str]] = __all__.copy
 
 for _picture in (bars, biplot, comparison, heatmap, images, path, scree, stability):
     _picture.__module__ = __name__  # the place for their users

@@ -179,6 +179,10 @@ class SearchPlan(Plan):
     Where components are to be counted, there are no values but the sparsity of the model.
     """
 
+    method: str
+    r: int
+    grids: list[AnyArray] | None
+
     counting: bool
     model: Model
     parameter: str
@@ -296,6 +300,9 @@ class SearchPlan(Plan):
 
 class FitPlan(Plan):
     """Of any other function: a fit for each value, and for each fold and permutation."""
+
+    method: str
+    seed: int
 
     values: AnyArray
 

@@ -392,6 +392,8 @@ class Refits(ABC):
 class ComponentRefits(Refits):
     """Of `sparse_pca`."""
 
+    kept: CandidateRefits | None
+
     solver: Any
     r: Any
     warm: bool

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from ..operators.deflation import DeflatedOperator
 from .refitting import refit
 from .solution import Solution
@@ -29,6 +30,9 @@ class Search:
     Nodes wait in a heap, the largest bound first; beyond `FRONTIER_BYTES` on a stack that is taken first, so
     that their number stops growing.
     """
+
+    vector: AnyArray
+    pool: NDArray[np.uint8]
 
     tol: float
     k: int

@@ -37,7 +37,7 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from ..supports.admissible import Units
+from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
 from .base import Solver, drop_zeros, run_one, shared_parameters
@@ -120,6 +120,8 @@ def _of_all_variables(state: DeflatedOperator, x: Solution) -> Solution:
 
 class LeastSquaresSearch:
     """What the searches for several cardinalities in one matrix share."""
+
+    supports: Supports
 
     solver: LeastSquaresSolver
     problem: Problem

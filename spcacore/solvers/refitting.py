@@ -277,6 +277,8 @@ class Step(IntEnum):
 class UnitSteps:
     """Steps of one kind, up to a cardinality, or with a penalty or a bound as their level."""
 
+    rule: Any
+
     supports: Supports
 
     def __init__(self, supports: Supports, step: Step, count: int = 0, level: float = 0.0):

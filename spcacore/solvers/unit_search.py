@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .. import _core
 from .._limits import (
     BRIEF_FORMING,
     BRIEF_NODES,
@@ -42,6 +43,9 @@ __all__ = ["UnitTree", "Variance", "brief_search", "greedy_by_units", "swap_unit
 
 class Variance(Objective):
     """x'Ax, or x'Ax/x'Bx under generalized deflation, of the best feasible x on a support."""
+
+    slack: float
+    op: _core.Operator
 
     state: DeflatedOperator
     seed: tuple[int, ...]

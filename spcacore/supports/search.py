@@ -160,10 +160,14 @@ def ascend(objective: Objective, units: Units) -> Units:
 
 
 def best_of(objective: Objective, starts: Iterable[Units], clock: Clock = never) -> tuple[float, Units]:
-    """The best that swaps lead to from several starts, after each has ascended; the most promising first."""
+    """The best that swaps lead to from several starts, after each has ascended; the most promising first.
+
+    Of ends that tie the one of the first units.
+    """
     ends = {units.tobytes(): units for units in (ascend(objective, start) for start in starts)}
     found = sorted(((objective.value(units), units) for units in ends.values()), key=lambda one: -one[0])
-    best = found[0]
+    tied = ties(np.array([value for value, _ in found]), objective.tie)
+    best = min((found[i] for i in tied), key=lambda one: np.flatnonzero(one[1]).tolist())
     for _, units in found:
         if clock(0):
             break

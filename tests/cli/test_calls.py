@@ -82,6 +82,8 @@ def test_chosen_variables_are_printed_and_many_are_listed(output, tmp_path, file
         (np.ones((4, 3)), ["-n1"], "warning: no variance is left after 0 of the 1 component requested"),
         (None, ["-n2", "-k4", "--max-iter", "0"],
          "warning: components 1, 2 not converged in 0 iterations; raise --max-iter"),
+        (None, ["-n2", "-k4", "--max-iter", "1"],
+         "warning: components 1, 2 not converged in 1 iteration; raise --max-iter"),
         (np.random.default_rng(0).standard_normal((60, 60)),
          ["--method", "branch_and_bound", "-k", "12", "-n1", "--time-limit", "0"],
          "warning: component 1 not converged in the limits given; raise --time-limit"),
@@ -470,6 +472,7 @@ def test_every_model_as_the_function_finds_it(sides, as_json, output, argv, opti
 WRONG = [
     ("fit", ["-k", "10"], "--cardinality: must be in [1, 9], not 10: m.npy has 9 variables"),
     ("fit", ["-k", "1,"], "--cardinality: cardinality[1] must be an integer, not ''"),
+    ("fit", ["--covariance"], "must be square, not of shape (30, 9); use --no-covariance for data"),
     ("fit", ["--tol", "x"], "argument --tol: must be a number, not 'x'"),
     ("fit", ["--deflation", "none"], "for '--deflation': 'none' is not one of 'hotelling', "),
     ("fit", ["--random-state=3"], "--random-state; do you mean --rng?; see spcacore fit --help"),

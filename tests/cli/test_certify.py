@@ -1,6 +1,5 @@
 """`spcacore certify`: bounds, searches, given loadings."""
 
-import itertools
 import re
 from pathlib import Path
 
@@ -79,18 +78,6 @@ def test_what_is_known_of_the_variables(as_json, file, X, argv, known, k):
     assert best <= row["upper_bound"] * (1 + 1e-9)
     (row,) = as_json("certify", file, "-k", k, "--exact", *argv)["components"]
     assert row["value"] == pytest.approx(best, rel=1e-9)
-
-
-@pytest.mark.usefixtures("sets")
-def test_variables_of_whole_groups(as_json, file, X):
-    argv = ["--groups", "sets.txt", "--count", "variables"]
-    A, S = oracles.covariance(X), [[0, 1], [2, 3, 4], [5], [6, 7], [8]]
-    ways = (list(itertools.chain(*way)) for n in range(1, 5) for way in itertools.combinations(S, n))
-    best = max(np.linalg.eigvalsh(A[np.ix_(w, w)])[-1] for w in ways if len(w) <= 4)
-    (row,) = as_json("certify", file, "-k4", "--exact", *argv)["components"]
-    assert [row["value"], row["upper_bound"]] == pytest.approx([best, best], rel=1e-9)
-    (row,) = as_json("certify", file, "-k4", *argv)["components"]
-    assert row["upper_bound"] >= best * (1 - 1e-9)
 
 
 def test_variances_of_given_loadings(as_json, output, tmp_path, pitprops):

@@ -65,7 +65,7 @@ def test_info_counts_what_numpy_counts(as_json, output, tmp_path, X, form, orien
     assert facts["sparse"] == (None if form in ("dense", "fortran") else facts["sparse"])
     text = output("info", path, "--orientation", orientation)
     assert f"first not finite    {i + 1}, x{j + 1}\n" in text
-    assert "missing entries must be filled in or dropped" in text
+    assert "missing entries of dense data are left out" in text
 
 
 @pytest.mark.parametrize("size", [1e-150, 1, 1e150])
@@ -113,25 +113,4 @@ def test_info_of_text_with_missing_entries(as_json, tmp_path):
     assert (facts["missing"], facts["infinite"], facts["first_not_finite"]) == (1, 1, ["s", "b"])
     assert facts["names"] == ["a", "b"]
     assert facts["sample_names"] == ["s", "t"]
-
-
-def test_info_of_a_constant_matrix(output, as_json, tmp_path):
-    np.save(tmp_path / "x.npy", np.ones((5, 3)))
-    assert output("info", tmp_path / "x.npy").splitlines()[-1] == "    no variable varies"
-    assert as_json("info", tmp_path / "x.npy")["constant_variables"] == ["x1", "x2", "x3"]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (
-            'a,b\n"10,500",8\n"2,300",5\n',
-            "'a' ('10,500'); --index-column takes one as names of the rows; --deci",
-        ),
-        ("a,site,b\n1,north,2\n3,south,4\n", "'site' ('north'); --index-column"),
-        ("a,b\n1,2\n3,oops\n5,7\n", "'b' ('oops'); --index-column"),
-    ],
-)
-def test_info_tells_what_is_left_out(output, tmp_path, text, words):
-    (tmp_path / "m.csv").write_text(text)
-    assert words in output("info", tmp_path / "m.csv")
+    assert "left out by --method tpower, pmd, spca, sca and ppca" in facts["notes"][0]

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from cli_tools import COMMAND, OPTIONS, assert_same, results, saved
+from cli_tools import COMMAND, OPTIONS, results, saved
 
 import spcacore
 import spcacore.cli
@@ -74,7 +74,8 @@ def test_broken_pipe_is_silent_and_results_are_written(tmp_path, X, argv, enviro
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
     if "-o" in argv:
-        assert_same(results(tmp_path / "r.npz"), spcacore.sparse_pca(X, 5))
+        expected = spcacore.sparse_pca(X, 5).loadings
+        np.testing.assert_array_equal(results(tmp_path / "r.npz")["loadings"], expected)
 
 
 @pytest.mark.parametrize(("platform", "status"), [("win32", 0), ("linux", 2)])

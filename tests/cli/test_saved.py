@@ -149,7 +149,8 @@ def test_what_cannot_be_compared(run, as_json, tmp_path, X):
     a, b = str(tmp_path / "a.csv"), str(tmp_path / "b.csv")
     for argv, words in [
         (["--loadings", a, a], "--loadings: names a file twice"),
-        (["--loadings", a, "--reference", "2"], "--reference: 2 is too many, of 1 files"),
+        (["--loadings", a, "--reference", "2"], "--reference: must be in [1, 1], not 2"),
+        (["--loadings", a, "--reference", "0"], "--reference: must be in [1, 1], not 0"),
         (["--loadings", a, "-o", tmp_path / "c.txt"], "unknown extension"),
         (["--loadings", tmp_path / "m.csv"], "argument --loadings"),
         (["--loadings", a, b], "a.csv was fitted with --scale, "),

@@ -175,7 +175,7 @@ REFUSED = {
         lambda model, lazy: model.transform(
             spcacore.row_blocks(np.where(X[77, 2] == X, np.inf, X), block_bytes=X.nbytes // 3)
         ),
-        r"one at \(77, 2\)",
+        r"the first at \(77, 2\)",
     ),
     "NaN in score": (
         lambda model, lazy: model.score(da.where(lazy == X[77, 5], np.nan, lazy)), r"one at \(77, 5\)",

@@ -132,7 +132,6 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
             "ppca, center": lambda X, c: spcacore.ppca(X, 2, center=c),
             "scale of a covariance": lambda X, s: pca(cov(X), cardinality=3, scale=s, **COVARIANCE),
             "SparsePCA, center": lambda X, c: fit("SparsePCA")(X, center=c),
-            "SparsePCA, scale": lambda X, c: fit("SparsePCA")(X, scale=c),
             "PPCA, center": lambda X, c: fit("PPCA")(X, center=c),
             "partial_fit, center": lambda X, c: estimators.SparsePCA(2, center=c).partial_fit(X).result_,
         },
@@ -150,8 +149,6 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
                 X, CLASSES, cardinality=2, shrinkage=0.1, sample_weight=w
             ),
             "SparsePCA, weights": lambda X, w: fit("SparsePCA")(X, weight=w),
-            "PPCA, weights": lambda X, w: fit("PPCA")(X, weight=w),
-            "StructuredPCA, weights": lambda X, w: fit("StructuredPCA")(X, weight=w),
             "partial_fit": lambda X, w: estimators.SparsePCA(2).partial_fit(X, sample_weight=w).result_,
             "SparseCCA, weights": lambda X, w: fit("SparseCCA")(X, Y, weight=w),
             "SparseLDA, weights": lambda X, w: fit("SparseLDA", shrinkage=0.1)(X, CLASSES, weight=w),
@@ -185,7 +182,6 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
         variables,
         {
             "signs": lambda X, s: pca(X, cardinality=3, choice=spcacore.Choice(signs=s)),
-            "SparsePCA, signs": lambda X, s: fit("SparsePCA")(X, choice=spcacore.Choice(signs=s)),
         },
     ),
     (

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import warnings
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import calls
 import flat
 import numpy as np
 import pytest
-from calls import pca
 
 import spcacore
 from spcacore._messages import counted, listed
@@ -170,12 +168,6 @@ def test_names_of_row_blocks_that_occur_twice_are_told():
         spcacore.row_blocks(X, names=Columns.columns)
 
 
-def test_names_that_differ_are_not_told():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        spcacore.row_blocks(X, names=[f"x{j}" for j in range(X.shape[1])])
-
-
 @pytest.mark.parametrize(
     ("result", "words"),
     [
@@ -184,23 +176,15 @@ def test_names_that_differ_are_not_told():
             "2 values of cardinality from 3 to 12",
         ),
         (lambda: spcacore.sca(calls.X0, calls.R, l1_bound=3), "p=12, 2 components, cardinality="),
-        (lambda: spcacore.sparse_eigen(calls.COVARIANCE, np.eye(calls.P), cardinality=3), "p=12"),
         (
             lambda: spcacore.random_fourier_features(calls.X0, 20, bandwidth=2.0),
             "p=12, n_features=20, bandwidth=2)",
         ),
-        (lambda: spcacore.sparse_lda(calls.X0, calls.LABELS, cardinality=3), "p=12"),
         (
             lambda: spcacore.ppca(np.where(calls.X0.max() == calls.X0, np.nan, calls.X0), 1, tol=1e-3),
             "converged in",
         ),
-        (lambda: spcacore.select_n_components(calls.X0, pca(1, 3), 2, n_folds=3), "n_components"),
     ],
 )
 def test_results_say_what_they_are(result, words):
     assert words in repr(result())
-
-
-def test_a_path_counts_its_results_and_components():
-    path = spcacore.sparsity_path(calls.X0, pca(calls.R), [6, 3])
-    assert (len(path), path.n_components) == (2, calls.R)

@@ -89,31 +89,6 @@ def test_blocks_are_read_once_for_any_number_of_components(name):
     np.testing.assert_allclose(found.loadings, READ_ONCE[name](X).loadings, atol=1e-4)
 
 
-@pytest.mark.slow
-def test_what_weak_components_take():
-    """One signal, five of noise: three passes each at most, and as many bytes from twice as many rows."""
-    dask = pytest.importorskip("dask", reason="needs dask")
-    p = 3100  # more than are read once
-    came = []
-
-    def counted(graph, keys, **options):
-        found = dask.get(graph, keys, **options)
-        came[-1] += bytes_of(found)
-        return found
-
-    for times in (1, 2):
-        came.append(0)
-        rng = np.random.default_rng(0)
-        X = rng.standard_normal((500 * times, p)).astype(np.float32)
-        X[:, :10] += rng.standard_normal((500 * times, 1))
-        with dask.config.set(scheduler=counted):
-            blocks = spcacore.row_blocks(dask_array(X, 250 * times, p), persist=True)
-            result = spcacore.sparse_pca(blocks, 6, 10)
-        assert blocks.passes <= 18
-    assert came[1] <= 1.1 * came[0]
-    assert np.array_equal(result.loadings != 0, spcacore.sparse_pca(X, 6, 10).loadings != 0)
-
-
 def test_k_means_sends_labels_once():
     """Every other pass returns sums of clusters and a few points, of twice as many rows as much."""
     dask = pytest.importorskip("dask", reason="needs dask")

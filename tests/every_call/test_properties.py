@@ -7,10 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from oracles import covariance, spanned_variance
+from oracles import covariance
 
 import spcacore
 
@@ -47,13 +47,6 @@ def sparse_problems(draw, **options):
     return X, covariance(X), draw(st.integers(1, X.shape[1]))
 
 
-def unit(rng, p, support=None):
-    v = np.zeros(p)
-    support = np.arange(p) if support is None else support
-    v[support] = rng.standard_normal(len(support))
-    return v / np.linalg.norm(v)
-
-
 def some(X, *, of=0):
     """A generator that belongs to the matrix."""
     return np.random.default_rng([X.shape[0], X.shape[-1], of, int(np.abs(X).sum() * 1e3) % 2**31])
@@ -69,53 +62,7 @@ def quietly(function, *args, **options):
         return function(*args, **options)
 
 
-# ---- kernels --------------------------------------------------------------------------------------------
-
-
-# ---- one component --------------------------------------------------------------------------------------
-
-
-@given(data(), st.floats(0, 1))
-def test_pmd_is_stationary_and_feasible(X, share):
-    A, bound = covariance(X), 1 + share * (np.sqrt(X.shape[1]) - 1)
-    x = quietly(spcacore.pmd, X, bound, options=spcacore.PMD(tol=0, max_iter=5000, renormalize=False))
-    assert np.abs(x.loading).sum() <= bound * (1 + 1e-12)
-    best = spcacore.l1_threshold(A @ x.loading, bound)[0]
-    assert best @ A @ x.loading <= x.value + 1e-6 * top(A)
-
-
-@given(data())
-def test_scotlass_has_known_ends(X):
-    A, p = covariance(X), X.shape[1]
-    first, last = (
-        quietly(spcacore.scotlass, X, bound, options=spcacore.SCoTLASS(tol=1e-14, renormalize=False))
-        for bound in (1.0, np.sqrt(p))
-    )
-    assert_allclose(first.value, np.diag(A).max(), rtol=1e-9)
-    assert_allclose(last.value, top(A), rtol=1e-6)
-
-
-@given(data(p=(2, 6)), st.floats(0, 1))
-def test_dspca_encloses_its_relaxation(X, share):
-    A = covariance(X)
-    penalty = share * np.diag(A).max()
-    x = quietly(spcacore.dspca, X, penalty=penalty)
-    slack = 1e-9 * top(A)
-    assert x.relaxation <= x.dual + slack
-    for j in range(len(A)):
-        assert A[j, j] - penalty <= x.dual + slack
-    assert x.value - penalty * np.abs(x.loading).sum() ** 2 <= x.dual + slack
-
-
 # ---- deflation and several components -------------------------------------------------------------------
-
-
-@given(data(p=(3, 8)))
-def test_projections_along_orthogonal_vectors_commute(X):
-    A, rng = covariance(X), some(X)
-    Q = np.linalg.qr(rng.standard_normal((len(A), 2)))[0]
-    there, back = (spcacore.deflate(spcacore.deflate(A, Q[:, i]), Q[:, 1 - i]) for i in (0, 1))
-    assert_allclose(there, back, atol=1e-12 * np.abs(A).max())
 
 
 @given(data(), st.integers(1, 3))
@@ -142,31 +89,6 @@ def test_all_variables_are_principal_components(X, r):
         assert_allclose(out.loadings.T @ out.loadings, np.eye(r), atol=1e-6)
 
 
-@given(sparse_problems(p=(3, 8)))
-def test_reconstruction_is_an_orthogonal_projection(problem):
-    X, A, k = problem
-    out = quietly(spcacore.sparse_pca, X, 2, cardinality=k)
-    Y = out.reconstruct(out.transform(X))
-    size = np.abs(X).max()
-    assert_allclose(out.reconstruct(out.transform(Y)), Y, atol=1e-9 * size)
-    assert_allclose((X - Y) @ out.loadings, 0, atol=1e-9 * size)
-    lost = ((X - Y) ** 2).sum() / (len(X) - 1)
-    assert_allclose(np.trace(A) - lost, out.explained_variance.sum(), rtol=1e-6, atol=1e-9 * size**2)
-
-
-@settings(max_examples=10)
-@given(sparse_problems(n=(4, 8), p=(3, 5)))
-def test_refining_again_changes_nothing_more(problem):
-    X, A, k = problem
-    V = quietly(spcacore.sparse_pca, X, 2, cardinality=k).loadings
-    once = quietly(spcacore.refine, X, V)
-    twice = quietly(spcacore.refine, X, once)
-    total = [spanned_variance(A, W) for W in (V, once, twice)]
-    assert total[0] <= total[1] * (1 + 1e-9)
-    assert total[1] <= total[2] * (1 + 1e-9)
-    assert total[2] <= total[1] * (1 + 1e-3) + 1e-12
-
-
 @given(data(families=("normal", "outliers", "offset")), st.integers(1, 2))
 def test_without_a_penalty_spca_spans_the_principal_components(X, r):
     A = covariance(X)
@@ -187,18 +109,3 @@ def test_signs_of_columns_are_signs_of_loadings(problem):
     assert_allclose(b.value, a.value, rtol=1e-9)
     if (np.abs(a.loading) > 0).sum() == (np.abs(b.loading) > 0).sum():
         assert_allclose(np.abs(a.loading), np.abs(b.loading), atol=1e-6)
-
-
-# ---- models ---------------------------------------------------------------------------------------------
-
-
-@given(data(n=(14, 24), p=(2, 5), families=("normal", "outliers")))
-def test_discriminants_do_not_see_origins_and_names_of_classes(X):
-    y = np.arange(len(X)) % 3
-    origin = some(X).integers(-8, 9, X.shape[1])
-    a = quietly(spcacore.sparse_lda, X, y, 1, cardinality=2)
-    b = quietly(spcacore.sparse_lda, X + origin, np.array(["b", "c", "d"])[y], 1, cardinality=2)
-    assert_allclose(b.values, a.values, rtol=1e-6)
-    assert_allclose(np.abs(b.loadings), np.abs(a.loadings), atol=1e-5)
-    c = quietly(spcacore.sparse_lda, X * 4.0, y, 1, cardinality=2)
-    assert_allclose(c.values, a.values, rtol=1e-9)

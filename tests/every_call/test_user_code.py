@@ -133,12 +133,6 @@ def test_functions_have_no_shape():
 # ---- callbacks ------------------------------------------------------------------------------------------
 
 
-def test_callback_that_calls_the_solver():
-    seen = []
-    out = sparse_pca(X0, 3, cardinality=K, callback=lambda p: seen.append(sparse_pca(X0, 3, cardinality=K)))
-    assert_same(out, seen[0], 0)
-
-
 @pytest.mark.parametrize("after", [0, 1, 2])
 def test_stop_iteration_returns_what_is_finished(after):
     def callback(progress):

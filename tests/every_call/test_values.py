@@ -69,22 +69,12 @@ def test_one_start_of_many_without_image_ends_only_itself():
 def test_orthogonal_to_earlier_loadings_without_the_variables_excluded(seed):
     rng = np.random.default_rng(seed)
     X, E = rng.standard_normal((20, 7)), rng.standard_normal((7, 2))
-    x = scotlass(
-        X, 1.8, earlier=E, options=spcacore.SCoTLASS(renormalize=False), choice=spcacore.Choice(exclude=[0])
-    )
+    options = {
+        "options": spcacore.SCoTLASS(renormalize=False), "choice": spcacore.Choice(exclude=[0])
+    }  # fmt: skip
+    x = scotlass(X, 1.8, earlier=E, **options)
     assert x.loading[0] == 0
     assert np.abs(E.T @ x.loading).max() < 1e-9
     assert x.value == pytest.approx(x.loading @ covariance(X) @ x.loading)
-    alone = scotlass(
-        X,
-        1.8,
-        earlier=np.eye(7)[:, :1],
-        options=spcacore.SCoTLASS(renormalize=False),
-        choice=spcacore.Choice(exclude=[0]),
-    )  # which asks for nothing more
-    assert_array_equal(
-        alone.loading,
-        scotlass(
-            X, 1.8, options=spcacore.SCoTLASS(renormalize=False), choice=spcacore.Choice(exclude=[0])
-        ).loading,
-    )
+    alone = scotlass(X, 1.8, earlier=np.eye(7)[:, :1], **options)  # which asks for nothing more
+    assert_array_equal(alone.loading, scotlass(X, 1.8, **options).loading)

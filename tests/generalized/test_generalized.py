@@ -13,6 +13,7 @@ from scipy.linalg import eigh
 import spcacore
 from spcacore import sparse_eigen, sparse_pca
 from spcacore.generalized import search as starts
+from spcacore.generalized.pencil import Form, Pencil
 from spcacore.generalized.search import DEFLATIONS
 
 
@@ -102,6 +103,18 @@ def test_pairs_of_variables_to_begin_with(singly, monkeypatch):
         A, B = np.cov(rng.standard_normal((9, p)).T), np.cov(rng.standard_normal((p + 2, p)).T)
         missed += sparse_eigen(A, B, 1, k).values[0] < optimum(A, B, k) * (1 - 1e-9)
     assert missed == 0 if not singly else missed > 0
+
+
+def test_the_best_pairs_of_variables_come_first():
+    for seed in range(4):
+        A, B = pencil("units", np.random.default_rng(seed))
+        wanted = []
+        for pair in sorted(combinations(range(len(A)), 2), key=lambda pair: -value_on(A, B, pair)):
+            if all(sum(j in earlier for earlier in wanted) < 2 for j in pair):
+                wanted.append(pair)
+        both = Pencil(Form.of(A), Form.of(B), dtype=A.dtype, advice="")
+        assert starts.best_pairs(both, 3) == wanted[:3]
+        assert starts.best_pairs(both, 100) == wanted
 
 
 @pytest.mark.share(4)

@@ -108,9 +108,6 @@ def test_certified_directions():
         assert (one.upper_bound >= one.deflated_values * (1 - 1e-12)).all()
 
 
-GROUPS, SIGNS = np.array([0, 0, 1, 1, 2, 3, 3]), np.array([1, -1, 0, 1, 1, -1, 1])
-
-
 def test_certified_pairs():
     rng = np.random.default_rng(4)
     X, Y = rng.standard_normal((50, 5)), rng.standard_normal((50, 4))

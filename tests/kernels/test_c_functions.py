@@ -16,13 +16,10 @@ from c_functions import (
     scratch,
     unit_vector,
 )  # fmt: skip
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from in_turn import examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, optimum
 
-from spcacore import datasets, kernels, l1_threshold, sparse_pca
+from spcacore import datasets, kernels, l1_threshold, soft_threshold, truncate
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -208,6 +205,8 @@ def test_explained_variance_of_a_span(dtype, kind):
     Q = np.linalg.qr(V[:, [0, 1, 3]])[0]
     expected = np.insert(np.diag(Q.T @ A @ Q), 2, 0)
     assert_allclose(out.variance, expected, rtol=2e-5 if dtype == np.float32 else 1e-12)
+    parts = run("orthogonal_parts", dtype, V=V.T).Q.reshape(4, 10)[[0, 1, 3]]
+    assert_allclose(parts.T @ parts, Q @ Q.T, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -249,30 +248,22 @@ def test_schur_deflation_removes_small_variances(data_form):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@given(st.integers(1, 30), st.data())
-@settings(max_examples=examples(30), derandomize=True, deadline=None)
-def test_thresholds(dtype, p, draw):
-    a = np.random.default_rng(draw.draw(st.integers(0, 1000))).integers(-4, 5, p).astype(dtype)
-    k = draw.draw(st.integers(0, p))
-    expected, kept = np.zeros(p), np.sort(np.argsort(-abs(a), kind="stable")[:k])
-    expected[kept] = a[kept]
-    assert_array_equal(run("truncate", dtype, x=a, k=k).x, expected)
-
-    out, call = a.copy(), {np.float64: kernels.float64, np.float32: kernels.float32}[dtype]
-    assert call.soft_threshold(p, out, 1.5, out) == OK
-    assert_array_equal(out, np.sign(a) * np.maximum(abs(a) - 1.5, 0))
-
-    bound = draw.draw(st.floats(1, 6))
-    if a.any():
-        out = run("l1_threshold", dtype, a=a, bound=bound)
+@pytest.mark.parametrize("p", [1, 2, 9, 30])
+def test_thresholds(dtype, p):
+    """Those of the functions, which have tests of their own."""
+    a = np.random.default_rng(p).integers(-4, 5, p).astype(dtype)
+    a[0], call = 3, {np.float64: kernels.float64, np.float32: kernels.float32}[dtype]
+    for k in {0, p // 2, p}:
+        assert_array_equal(run("truncate", dtype, x=a, k=k).x, truncate(a, k))
+    for bound in (1.0, 1.7, 9.0):
+        out, in_place = run("l1_threshold", dtype, a=a, bound=bound), a.copy()
         assert out.status == OK
-        assert np.linalg.norm(out.w) == pytest.approx(1, rel=1e-6)
-        assert abs(out.w).sum() <= min(bound, np.sqrt(p)) * (1 + 1e-6)
-        best = l1_threshold(a.astype(np.float64), min(bound, np.sqrt(p)))[0]
-        assert a @ out.w == pytest.approx(a @ best, rel=1e-5)
-        in_place = a.copy()
+        assert_array_equal(out.w, l1_threshold(a, min(bound, np.sqrt(p)))[0])
         assert call.l1_threshold(p, in_place, bound, 0, scratch(p, dtype), in_place, out.level) == OK
         assert_array_equal(in_place, out.w)
+    expected = soft_threshold(a, 1.5)
+    assert call.soft_threshold(p, a, 1.5, a) == OK
+    assert_array_equal(a, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -287,28 +278,6 @@ def test_varimax(dtype):
     assert_allclose(np.sort(abs(out.Y.T), axis=1), np.sort(simple, axis=1), atol=1e-4)
     assert_allclose(R @ R.T, np.eye(r), atol=1e-12)
     assert_allclose(start.T @ R.T, out.Y.T, atol=1e-5)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_several_components_by_one_call(dtype):
-    """Those of `sparse_pca`, of data and of their covariance; fewer where the rank is less."""
-    rng, tight = np.random.default_rng(3), 1e-10 if dtype == np.float64 else 1e-4
-    for shape, k in (((30, 12), 3), ((50, 60), 5), ((6, 20), 4)):
-        X = rng.standard_normal(shape) * np.linspace(3, 1, shape[1])
-        X = X.astype(dtype)
-        A, mean, r = covariance(X).astype(dtype), X.mean(axis=0, dtype=np.float64), 7 if shape[0] == 6 else 3
-        for code, deflation in enumerate(("hotelling", "projection", "schur"), 1):
-            expected = sparse_pca(A, min(r, shape[0] - 1), k, kind="covariance", deflation=deflation)
-            for name, matrix in (("covariance", {"A": A}), ("data", {"X": X, "mean": mean})):
-                out = run(f"components_{name}", dtype, **matrix, r=r, k=k, deflation=code, max_iter=300)
-                V = out.V.reshape(r, -1)
-                rank = int(out.count[0])
-                assert out.status == OK
-                assert (V[rank:] == 0).all()
-                assert rank == (min(r, shape[0] - 1) if deflation == "schur" else r)
-                same = min(rank, expected.loadings.shape[1])
-                assert_allclose(V[:same].T, expected.loadings[:, :same], atol=100 * tight)
-                assert_allclose(out.variance[:same], expected.explained_variance[:same], rtol=10 * tight)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -347,14 +316,3 @@ def test_a_component_is_the_best():
         out, one = (run("components_covariance", A=A, r=1, k=3, thorough=thorough) for thorough in (1, 0))
         assert out.variance[0] == pytest.approx(best, rel=1e-12)
         assert one.variance[0] <= best * (1 + 1e-12)
-
-
-def test_orthogonal_deflation():
-    """By the last of the orthogonal parts: what is left is orthogonal to the span of the loadings."""
-    A = covariance(data(40, 8))
-    x, y = np.eye(8)[:2] * 0.6 + np.eye(8)[1:3] * 0.8
-    B = run("deflate_projection", A=A, x=x).A
-    q = run("orthogonal_parts", V=np.array([x, y])).Q.reshape(2, 8)[1]
-    C = run("deflate_projection", A=np.array(B), x=q).A
-    Q = np.linalg.qr(np.array([x, y]).T)[0]
-    assert_allclose(C, (np.eye(8) - Q @ Q.T) @ A @ (np.eye(8) - Q @ Q.T), atol=1e-13)

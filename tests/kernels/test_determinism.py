@@ -15,17 +15,12 @@ import blas_kernels
 import numpy as np
 import pytest
 from blas_kernels import FLAGS, lacking
-from calls import CALLS, numbers
-from extras import optional
+from calls import CALLS
 from in_turn import examples
 from threadpoolctl import threadpool_info
 
 from spcacore import _core
 
-pd = optional("pandas")
-
-DTYPES = [np.float64, np.float32]
-ids = {"ids": lambda v: getattr(v, "__name__", None) or repr(v)}
 SUPPORTS = ("loading", "loadings", "loadings_x", "loadings_y", "labels", "best", "cardinality")
 OBJECTIVES = (
     *("value", "explained_variance", "total_variance", "adjusted_variance", "upper_bound", "bound", "dual"),
@@ -246,12 +241,6 @@ def test_a_clone_that_is_not_there_is_refused(name, said):
              "run Sandybridge generic", "run Haswell avx2 all",
              "skip SkylakeX with avx512: the default run has them"],
         ),
-        (
-            lambda k: k, {"SkylakeX": ["avx512f", "avx512vl"]}, ("generic", "avx2"),
-            ["skip SkylakeX: this processor lacks avx512f avx512vl", "run Nehalem generic all",
-             "run Sandybridge generic", "run Haswell avx2 all", "run Zen avx2",
-             "skip the clone avx512: this processor, or this build, lacks it"],
-        ),
         (  # kernels of BLAS are few: what is left of the clones runs beside the last of them
             lambda k: k, dict.fromkeys(["Sandybridge", "Haswell", "Zen", "SkylakeX"], ("x",)),
             ("generic", "avx2", "avx512"),
@@ -286,25 +275,6 @@ def test_kernels_that_are_not_there(used, lacks, said, monkeypatch):
     monkeypatch.setattr(blas_kernels, "lacking", lambda k: lacks)
     with pytest.raises(SystemExit, match=said):
         blas_kernels.main(own=True)
-
-
-@pytest.mark.parametrize("name", ["SIGSEGV", "SIGILL"])
-def test_a_crash_is_no_skip(folder, name, monkeypatch):
-    monkeypatch.setitem(globals(), "DUMP", f"import signal; signal.raise_signal(signal.{name})")
-    with pytest.raises((AssertionError, pytest.skip.Exception)) as ended:
-        dumped(folder, None, 1, name)
-    assert ended.type is AssertionError
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES, **ids)
-@pytest.mark.parametrize("call", CALLS, ids=repr)
-def test_ten_runs_give_the_same_bits(call, dtype):
-    X = call.clean(dtype)
-    first = numbers(call.run(X))
-    for _ in range(9):
-        for name, value in numbers(call.run(X.copy())).items():
-            assert value.tobytes() == first[name].tobytes(), name
 
 
 # ---- layouts --------------------------------------------------------------------------------------------

@@ -158,11 +158,13 @@ def test_the_header_is_where_it_says():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", ["data", "covariance", "scaled", "scaled covariance"])
-def test_components_of_each_are_those_of_one(kind, dtype):
+@pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
+def test_components_of_each_are_those_of_one(kind, deflation, dtype):
     """Those of `sparse_pca`, and the same bits alone, among others and by any number of threads."""
     X = np.stack([data(30, 15, dtype, seed) for seed in range(20)])
     X[:, :, 3] = 0.1  # constant
-    tight, options = 1e-9 if dtype == np.float64 else 1e-3, {"scale": "scaled" in kind}
+    options = {"scale": "scaled" in kind, "deflation": deflation}
+    tight = 1e-9 if dtype == np.float64 else 1e-3
     if "covariance" in kind:
         X, options["kind"] = np.stack([covariance(x).astype(dtype) for x in X]), "covariance"
     for thorough, method in ((True, "tpower"), (False, spcacore.TPower(start="diagonal"))):

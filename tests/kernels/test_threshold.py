@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
+from reference import check_dual
 
 from spcacore import _core, l1_threshold, soft_threshold, truncate
 
@@ -16,30 +17,9 @@ cp = optional("cvxpy")
 DTYPES = [np.float32, np.float64]
 
 
-def check_optimal(a, bound, w, level, value=None):
-    """Feasible to 4 ulp sqrt(p); its objective reaches the dual bound, which no feasible point exceeds."""
-    p, eps = a.size, np.finfo(a.dtype).eps
-    slack = 4 * eps * math.sqrt(p)
-    exact = np.asarray(w, np.longdouble)
-    assert w.dtype == a.dtype
-    assert np.isfinite(w).all()
-    assert 0 <= level <= np.abs(a.astype(float)).max()
-    assert np.sqrt(exact @ exact) <= 1 + slack
-    assert np.abs(exact).sum() <= bound * (1 + slack)
-    value = reference.l1_value(a, bound) if value is None else value
-    assert exact @ a.astype(np.longdouble) >= value * (1 - slack - 8 * eps)
-
-
-def check_long_optimal(a, bound, w, level):
-    """The same by weak duality: w'a <= ||S(a, t)|| + bound t for every feasible w and every t >= 0."""
-    excess = np.maximum(np.abs(a.astype(np.longdouble)) - level, 0)
-    check_optimal(a, bound, w, level, np.sqrt(excess @ excess) + bound * np.longdouble(level))
-
-
-def test_a_level_below_ties_that_a_bracket_excluded():
-    """What one bracket collected takes no place of the entries that the next one asks."""
-    a = unlike_their_sample(100003, np.random.default_rng(7))["rounded"]
-    check_long_optimal(a, 4.0, *l1_threshold(a, 4.0))
+def check_optimal(a, bound, w, level):
+    """Feasible; its objective reaches the dual bound, which no feasible point exceeds."""
+    check_dual(a, bound, w, level, reference.l1_value(a, bound))
 
 
 def vectors(dtype):
@@ -112,25 +92,14 @@ def test_l1_threshold_reaches_a_convex_solver(seed):
         assert w @ a == pytest.approx(problem.value, rel=1e-6, abs=1e-8)
 
 
-@pytest.mark.share(8)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("p", [2, 17, 255, 256, 257, 4095, 4096, 20001])
-@pytest.mark.parametrize("kind", ["normal", "cauchy", "integer", "periodic", "outliers"])
-def test_l1_threshold_against_bisection(dtype, p, kind):
-    rng = np.random.default_rng(p)
-    a = {
-        "normal": lambda: rng.standard_normal(p),
-        "cauchy": lambda: rng.standard_cauchy(p),
-        "integer": lambda: np.round(3 * rng.standard_normal(p)),
-        "periodic": lambda: np.sin(np.arange(p) * (2 * np.pi / 16)) + 1e-3 * rng.standard_normal(p),
-        "outliers": lambda: 1 - np.minimum(1, 1e-4 * np.abs(rng.standard_cauchy(p))),
-    }[kind]().astype(dtype)
+@pytest.mark.parametrize("p", [2, 17, 256, 4095, 20001])
+def test_l1_threshold_against_bisection(dtype, p):
+    a = np.random.default_rng(p).standard_cauchy(p).astype(dtype)
     a[p // 2] = 2 * np.abs(a).max() + 1  # one largest entry, so that every bound has a level
     for share in (0.001, 0.03, 0.3, 0.7, 0.95):
-        bound = bound_at(a, share)
-        w, level = l1_threshold(a, bound)
-        (check_optimal if p < 1000 else check_long_optimal)(a, bound, w, level)
-        expected, expected_level = reference.l1_threshold(a, bound)
+        w, level = l1_threshold(a, bound_at(a, share))
+        expected, expected_level = reference.l1_threshold(a, bound_at(a, share))
         tolerance = 100 * float(np.finfo(dtype).eps)
         assert level == pytest.approx(expected_level, rel=0, abs=tolerance * float(np.abs(a).max()))
         assert_allclose(w, expected.astype(float), rtol=0, atol=tolerance)
@@ -171,24 +140,13 @@ def test_l1_threshold_of_vectors_unlike_their_sample(dtype, kind):
     magnitude = np.abs(a.astype(float))
     inactive = magnitude.sum() / np.linalg.norm(magnitude)
     for bound in (1.01, 4.0, 20.0, *(1 + share * (inactive - 1) for share in (0.3, 0.9, 0.999))):
-        check_long_optimal(a, bound, *l1_threshold(a, bound))
+        check_dual(a, bound, *l1_threshold(a, bound))
     w, level = l1_threshold(a, inactive * 1.001)
     assert level == 0
     half, long = (float(np.finfo(t).eps) / 2 for t in (dtype, np.float64))
     # Squares are added 128 at a time in the precision of a, these sums in double; a root halves the error.
     rounding = (128 * half + a.size / 128 * long) / 2 + 4 * half
     assert_allclose(w, a / reference.norm(a), rtol=rounding)
-
-
-@pytest.mark.share(2)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_l1_threshold_of_a_million(dtype):
-    a = np.random.default_rng(2).standard_normal(10**6).astype(dtype)
-    for bound in (60.0, 150.0, 300.0, 600.0):
-        w, level = l1_threshold(a, bound)
-        check_long_optimal(a, bound, w, level)
-        assert_array_equal(w, l1_threshold(a.copy(), bound, overwrite=True)[0])
-        assert np.count_nonzero(w) == np.count_nonzero(np.abs(a) > level)
 
 
 @pytest.mark.share(4)
@@ -203,7 +161,7 @@ def test_l1_threshold_of_a_range_few_entries_have(dtype, common, rare):
         a = np.full(70001, sizes.get(common, common), dtype)
         a[rng.integers(0, a.size, 3)] = np.multiply([1.0, -2.0, 3.0], sizes[rare], dtype=dtype)
         for bound in (1.2, 1.6, 3.0, 100.0):
-            check_long_optimal(a, bound, *l1_threshold(a, bound))
+            check_dual(a, bound, *l1_threshold(a, bound))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -259,42 +217,6 @@ def test_l1_threshold_of_denormals(dtype):
     assert tiny_level == pytest.approx(level * float(tiny), abs=1e-323)
 
 
-@given(cases, st.integers(0, 2**32 - 1))
-def test_truncate_against_a_stable_sort(x, seed):
-    k = seed % (x.size + 1)
-    assert_array_equal(truncate(x, k), reference.truncate(x, k))
-
-
-P = 30000
-SHARES = [P // 8 - 1, P // 8, P // 8 + 1, P // 3, P // 2, 7 * P // 8]
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("k", [1, 60, 999, 1000, 1001, 2000, *SHARES, P - 1000, P - 1, P])
-def test_selection_from_vectors_unlike_their_sample(dtype, k):
-    rng = np.random.default_rng(k)
-    normal = rng.standard_normal(P)
-    # One entry of thirty, the jittered stride of a sample of a thousand, is unlike all others.
-    odd = np.arange(P) // 30 % 30 == np.arange(P) % 30
-    for x in (
-        normal,
-        np.sort(normal),
-        np.round(2 * normal),
-        rng.standard_cauchy(P),
-        normal * (rng.random(P) < 0.1),
-        np.where(odd, 1000, normal),
-        np.where(odd, -1000 - normal, normal),
-        np.where(odd, 0, normal),
-        np.where(odd, 1e-3 * normal, 1),
-    ):
-        x = x.astype(dtype)
-        order = np.lexsort((np.arange(P), -np.abs(x)))[:k]
-        expected = np.zeros_like(x)
-        expected[order] = x[order]
-        assert_array_equal(truncate(x, k), expected)
-        assert_array_equal(_core.select_largest(x, k), np.sort(order))
-
-
 @given(cases, st.floats(0, 2))
 def test_soft_threshold_is_its_formula(a, share):
     level = float(a.dtype.type(share * min(np.abs(a).max().astype(float), 1e300)))
@@ -337,17 +259,13 @@ def test_overwrite_is_the_only_way_to_change_the_input(tool, dtype):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("p", [3, 300, 40000])
 def test_entries_that_are_not_finite(tool, dtype, value, p):
-    for base in (np.zeros(p), np.random.default_rng(0).standard_normal(p)):
-        for position in (0, p // 2, p - 1):
-            a = base.astype(dtype)
-            a[position] = value
-            before = a.tobytes()
-            for overwrite in (False, True):
-                with pytest.raises(
-                    ValueError, match=f"1 entry that is NaN or infinite, the first at {position}"
-                ):
-                    tool(a, overwrite=overwrite)
-                assert a.tobytes() == before
+    for position in (0, p // 2, p - 1):
+        a = np.random.default_rng(0).standard_normal(p).astype(dtype)
+        a[position] = value
+        before = a.tobytes()
+        with pytest.raises(ValueError, match=f"1 entry that is NaN or infinite, the first at {position}"):
+            tool(a, overwrite=True)
+        assert a.tobytes() == before
 
 
 @pytest.mark.parametrize(

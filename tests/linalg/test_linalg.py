@@ -1,7 +1,5 @@
 """The linear algebra of all floors against LAPACK, long doubles and closed forms."""
 
-import threading
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -10,7 +8,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import LinearOperator
 
-from spcacore import _core, _limits
 from spcacore.linalg import eigen, orthogonal, pencil, scaling
 
 TYPES = (np.float64, np.float32)
@@ -28,22 +25,6 @@ def aligned(U, V):
 
 
 # ---- eigenpairs -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("p", [5, 300])
-def test_leading_eigenvectors_of_an_operator(p, dtype):
-    """Small: by LAPACK; large: by ARPACK. Both know the spectrum of which the matrix was made."""
-    rng = np.random.default_rng(p)
-    expected = np.r_[9, 5, 2, np.linspace(1, 0.1, p - 3)]
-    A, V = symmetric(p, expected, rng)
-    A = np.asfortranarray(A, dtype)
-    A = (A + A.T) / 2
-    op = _core.dense(A, True)
-    values, vectors = eigen.leading_eigenvectors(op, 3)
-    assert_allclose(values, expected[:3], rtol=1e-7 if dtype == np.float64 else 1e-4)
-    assert values.dtype == vectors.dtype == np.float64
-    assert_allclose(np.abs(vectors.T @ V[:, :3]), np.eye(3), atol=1e-3)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -103,21 +84,6 @@ def test_largest_eigenpairs_repeat():
     assert_allclose(first[0], 3)
 
 
-def test_large_decompositions_leave_the_main_thread(monkeypatch):
-    threads = []
-
-    def recorded(call):
-        threads.append(threading.current_thread())
-        return call()
-
-    monkeypatch.setattr(eigen, "interruptible", recorded)
-    monkeypatch.setattr(eigen, "LAPACK_ORDER", 10)
-    eigen.all_eigenpairs(np.eye(10))
-    assert not threads
-    eigen.all_eigenpairs(np.eye(11))
-    assert len(threads) == 1
-
-
 # ---- orthonormal bases ------------------------------------------------------------------------------
 
 
@@ -168,17 +134,6 @@ def test_bases_span_what_is_given():
     assert_allclose(orthogonal.project_out(V, expected), 0, atol=1e-14)
 
 
-def test_column_span():
-    """Of rows of an orthonormal basis: what is left of them."""
-    rng = np.random.default_rng(3)
-    Q = np.linalg.qr(rng.standard_normal((9, 4)))[0]
-    U = orthogonal.column_span(Q[:2])
-    assert U.shape == (2, 2)
-    assert_allclose(U @ U.T, np.eye(2), atol=1e-14)
-    Q = np.eye(9)[:, :4]
-    assert_allclose(np.abs(orthogonal.column_span(Q[2:])[:, 0]), np.abs(np.eye(7)[:, 0]) * 1.0)
-
-
 @given(st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=8))
 def test_signs(entries):
     a = np.array(entries)
@@ -187,16 +142,6 @@ def test_signs(entries):
     assert fixed[first] >= 0
     assert_array_equal(fixed, orthogonal.sign_of(a) * a)
     assert_array_equal(np.abs(fixed), np.abs(a))
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
-def test_unit_columns(scale):
-    B = np.random.default_rng(4).standard_normal((7, 3))
-    B[:, 1] = 0
-    unit = orthogonal.unit_columns(scale * B)
-    assert_allclose(unit[:, ::2], (B / np.linalg.norm(B + (B == 0).all(axis=0), axis=0))[:, ::2])
-    assert not unit[:, 1].any()
-    assert_allclose(orthogonal.unit(scale * B[:, 0]), unit[:, 0], rtol=1e-15)
 
 
 # ---- polar factors ----------------------------------------------------------------------------------
@@ -274,11 +219,6 @@ def test_directions_that_count_for_nothing():
     assert_array_equal(nothing.without_each(), 0)
 
 
-def test_ties():
-    assert pencil.ties(np.array([1.0, 2, 2 - 1e-13, 2 - 1e-6])).tolist() == [1, 2]
-    assert pencil.ties(np.array([-3.0, -3, -4])).tolist() == [0, 1]
-
-
 # ---- powers of two ----------------------------------------------------------------------------------
 
 
@@ -295,16 +235,3 @@ def test_powers_of_two(largest):
         assert 0.25 <= largest * scale * scale < 2
     assert scaling.even_exponent(largest) == -2 * scaling.exponent_of(scale)
     assert_array_equal(scaling.power_of_two_scales(np.array([largest, 0.0])), [scale, 1])
-
-
-def test_magnitudes():
-    assert scaling.largest_magnitude(np.array([[1.0, -7], [3, 2]])) == 7
-    assert scaling.largest_magnitude(np.zeros((0, 3))) == 0
-    assert np.isnan(scaling.largest_magnitude(np.array([np.nan, 1])))
-    assert scaling.exponent_above(0.0) == 0
-    assert scaling.exponent_above(8.0) == 4
-
-
-def test_precision_by_type():
-    assert _limits.SYMMETRY.of(np.float64) == _limits.SYMMETRY.of(np.dtype(float)) == _limits.SYMMETRY.double
-    assert _limits.SYMMETRY.of(np.dtype(np.float32)) == _limits.SYMMETRY.single

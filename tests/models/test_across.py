@@ -188,9 +188,6 @@ def test_where_no_variance_is_left_there_are_fewer_components():
         )
 
 
-COMMON, DISJOINT = {"support": "common", "cardinality": 3}, {"support": "disjoint", "cardinality": 3}
-
-
 def alternating(A, r, k, starts):
     """The most that r loadings of k other variables each explain: power steps on one, given the others."""
     rng, best = np.random.default_rng(0), 0.0

@@ -16,17 +16,18 @@ from known_variables import (
     P,
     assert_feasible,
     components,
+    convex,
     covariance,
     data,
     optimum,
     signed_optimum,
+    supports_of,
 )
 from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore import sparse_pca
 from spcacore.solvers.refitting import Step, UnitSteps
-from spcacore.supports.admissible import Supports
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -165,15 +166,12 @@ def test_greedy_adds_what_gains_nothing_yet():
 def test_greedy_tries_the_most_promising_of_many():
     A = np.eye(200)
     A[-5:, -5:] += 0.5 + 0.5 * np.eye(5)
-    x = sparse_pca(
-        A, 1, cardinality=3, method="greedy", kind="covariance", choice=spcacore.Choice(groups=np.arange(200))
-    )
-    assert_allclose(x.explained_variance[0], np.linalg.eigvalsh(A[-3:, -3:])[-1], rtol=1e-9)
-    A[np.diag_indices(200)] = 1  # variances that tie
-    x = sparse_pca(
-        A, 1, cardinality=3, method="greedy", kind="covariance", choice=spcacore.Choice(groups=np.arange(200))
-    )
-    assert_allclose(x.explained_variance[0], 2, rtol=1e-9)
+    tied = A.copy()
+    tied[np.diag_indices(200)] = 1  # variances that tie
+    for matrix, best in ((A, np.linalg.eigvalsh(A[-3:, -3:])[-1]), (tied, 2)):
+        choice = spcacore.Choice(groups=np.arange(200))
+        x = sparse_pca(matrix, 1, cardinality=3, method="greedy", kind="covariance", choice=choice)
+        assert_allclose(x.explained_variance[0], best, rtol=1e-9)
 
 
 # ---- excluded: as if they were not there
@@ -270,15 +268,13 @@ def test_a_group_is_found_that_none_of_its_variables_shows():
 @pytest.mark.parametrize("knowledge", [{"include": [1, 5]}, {"groups": LABELS}, {"nonnegative": MIXED}])
 def test_a_step_under_an_l1_bound_is_solved(knowledge):
     cp = pytest.importorskip("cvxpy")
-    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
-    choice = Supports.checked(P, None, **flat.known(given))
+    choice = supports_of(knowledge)
     for seed in range(3):
         a = np.random.default_rng(seed).standard_normal(P)
         _, x = UnitSteps(choice, Step.L1_BOUND, level=1.3)(choice.projected(a))
         x /= np.linalg.norm(x)
         w = cp.Variable(P)
-        sums = [cp.norm(w[choice.unit == u]) for u in np.flatnonzero(~choice.included)]
-        signs = [] if choice.signs is None else [cp.multiply(choice.signs, w) >= 0]
+        sums, signs = convex(choice, w)
         problem = cp.Problem(cp.Maximize(a @ w), [cp.norm(w) <= 1, sum(sums) <= 1.3, *signs])
         problem.solve(solver="CLARABEL")
         assert (

@@ -6,16 +6,24 @@ import flat
 import numpy as np
 import pytest
 import scipy.linalg
-from known_variables import LABELS, MIXED, P, assert_feasible, covariance, data, signed_ratio_optimum
+from known_variables import (
+    LABELS,
+    MIXED,
+    P,
+    assert_feasible,
+    convex,
+    covariance,
+    data,
+    signed_ratio_optimum,
+    supports_of,
+)
 from numpy.testing import assert_allclose
 
 import spcacore
 from spcacore import sparse_pca
 from spcacore.linalg.pencil import signed_ratio
 from spcacore.solvers.lasso_component import orthogonal_bounding
-from spcacore.supports.admissible import Supports
 
-NOTHING = {"include": None, "exclude": None, "groups": None, "nonnegative": False}
 KNOWN = [
     {"include": [1, 5]},
     {"exclude": [2], "include": [3]},
@@ -37,7 +45,7 @@ def cost(choice, v):
 @pytest.mark.parametrize("known", KNOWN)
 def test_a_step_of_scotlass_is_the_convex_optimum(known):
     cp = pytest.importorskip("cvxpy")
-    choice, solved = Supports.checked(P, None, **flat.known(NOTHING | known)), 0
+    choice, solved = supports_of(known), 0
     for seed in range(5):
         rng = np.random.default_rng(seed)
         t, a, bound = int(rng.integers(1, 4)), rng.standard_normal(P), rng.uniform(1.1, 2.5)
@@ -45,9 +53,8 @@ def test_a_step_of_scotlass_is_the_convex_optimum(known):
         E[rng.permutation(P)[:t], np.arange(t)] += 1
         Q = np.linalg.qr(E)[0]
         w = cp.Variable(P)
-        sums = [cp.norm(w[choice.unit == u]) for u in np.flatnonzero(~choice.included)]
-        limits = [cp.norm(w) <= 1, sum(sums) <= bound, Q.T @ w == 0, w[choice.excluded] == 0]
-        limits += [] if choice.signs is None else [cp.multiply(choice.signs, w) >= 0]
+        sums, signs = convex(choice, w)
+        limits = [cp.norm(w) <= 1, sum(sums) <= bound, Q.T @ w == 0, w[choice.excluded] == 0, *signs]
         best = cp.Problem(cp.Maximize(a @ w), limits).solve(solver="CLARABEL")
         _, x = orthogonal_bounding(choice, bound, Q)(a)
         if np.linalg.norm(w.value) < 1 - 1e-3:
@@ -72,7 +79,7 @@ def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
         x = flat.sparse_pca(
             X, 3, method="scotlass", l1_bound=1.7, renormalize=renormalize, n_starts=3, **known
         )
-    V, choice = x.loadings, Supports.checked(P, None, **flat.known(NOTHING | known))
+    V, choice = x.loadings, supports_of(known)
     assert V.shape[1] >= 2
     assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-10)
     for v in V.T:

@@ -13,7 +13,19 @@ import scipy.linalg
 import scipy.sparse
 from extras import skipping
 from in_turn import examples
-from known_variables import EACH, LABELS, MIXED, P, assert_feasible, components, covariance, data, optimum
+from known_variables import (
+    EACH,
+    LABELS,
+    MIXED,
+    P,
+    assert_feasible,
+    components,
+    convex,
+    covariance,
+    data,
+    optimum,
+    supports_of,
+)
 from numpy.testing import assert_allclose
 
 import spcacore
@@ -62,6 +74,19 @@ def test_rounds_of_loadings_of_given_signs_end():
     assert 3 < len(rounds) < 60
     assert found.explained_variance.sum() > 1.05 * begun.explained_variance.sum()
     assert (found.loadings * signs[:, None] >= 0).all()
+
+
+def test_refinement_makes_wrong_signs_zero():
+    A, choice = covariance(12), spcacore.Choice(signs=1)
+    free = sparse_pca(A, 2, cardinality=5, kind="covariance").loadings  # explain more than can be reached
+    assert (free.min(axis=0) < 0).all()
+    V, turned = (spcacore.refine(A, U, kind="covariance", choice=choice) for U in (free, -free))
+    for W in (V, turned):
+        assert (W >= 0).all()
+        assert_allclose(np.linalg.norm(W, axis=0), 1)
+        assert W[:, 0] @ W[:, 1] < 1 - 1e-3  # not nearly the same loading twice
+    variances = [spcacore.explained_variance(A, W, kind="covariance").sum() for W in (V, turned)]
+    assert variances[0] == pytest.approx(variances[1], rel=1e-3)
 
 
 @pytest.mark.parametrize("known", [{"groups": [0, 0, 1, 1, 2, 2, 3, 3]}, {"include": [2]}])
@@ -192,15 +217,13 @@ def test_elastic_nets_among_some_variables(how, knowledge, monkeypatch):
 @pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
 def test_an_elastic_net_is_solved(knowledge):
     cp = pytest.importorskip("cvxpy")
-    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
-    choice, rng = Supports.checked(P, None, **flat.known(given)), np.random.default_rng(4)
+    choice, rng = supports_of(knowledge), np.random.default_rng(4)
     for n, ridge, level in ((20, 1e-6, 0.5), (6, 1e-4, 0.05)):
         F = rng.standard_normal((n, P))
         K, c = F.T @ F / n + ridge * np.eye(P), F.T @ F @ rng.standard_normal(P) / n
         b, found = cp.Variable(P), _core.unit_net(choice.rule(2, level=level), K, c, np.zeros(P))[0]
-        sums = sum(cp.norm(b[choice.unit == u]) for u in np.flatnonzero(~choice.included))
-        signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]
-        value = cp.quad_form(b, cp.psd_wrap(K)) - 2 * c @ b + 2 * level * sums
+        sums, signs = convex(choice, b)
+        value = cp.quad_form(b, cp.psd_wrap(K)) - 2 * c @ b + 2 * level * sum(sums)
         cp.Problem(cp.Minimize(value), signs).solve(solver="CLARABEL")
         assert_allclose(found, b.value, atol=2e-4)
         cost = choice.norms(found)[~choice.included].sum()
@@ -210,13 +233,11 @@ def test_an_elastic_net_is_solved(knowledge):
 @pytest.mark.parametrize("knowledge", [{"include": [2]}, {"groups": LABELS}, {"nonnegative": MIXED}])
 def test_an_elastic_net_of_infinite_ridge_is_solved(knowledge):
     cp = pytest.importorskip("cvxpy")
-    given = {"include": None, "exclude": None, "groups": None, "nonnegative": False} | knowledge
-    choice, c = Supports.checked(P, None, **flat.known(given)), np.random.default_rng(3).standard_normal(P)
+    choice, c = supports_of(knowledge), np.random.default_rng(3).standard_normal(P)
     B, _ = Thresholds((Wanted(P, 0.4),), choice).solve(c[:, None])
     b = cp.Variable(P)
-    sums = sum(cp.norm(b[choice.unit == u]) for u in np.flatnonzero(~choice.included))
-    signs = [] if choice.signs is None else [cp.multiply(choice.signs, b) >= 0]
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(b) - 2 * c @ b + 0.8 * sums), signs)
+    sums, signs = convex(choice, b)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(b) - 2 * c @ b + 0.8 * sum(sums)), signs)
     problem.solve(solver="CLARABEL")
     assert_allclose(B[:, 0], b.value, atol=1e-4)
 

@@ -130,14 +130,11 @@ def test_measures(which, reference):
         assert c.cardinality[i].tolist() == np.count_nonzero(u, axis=0).tolist()
         w = U[reference]
         cosine = abs(u.T @ w)
+        long = cosine if len(cosine) >= cosine.shape[1] else cosine.T
         best = max(
-            sum(cosine[t, s] for t, s in zip(rows, columns, strict=False))
-            for rows in permutations(range(u.shape[1]), min(cosine.shape))
-            for columns in [range(min(cosine.shape))]
-        ) if u.shape[1] >= w.shape[1] else max(
-            sum(cosine[t, s] for t, s in enumerate(columns))
-            for columns in permutations(range(w.shape[1]), u.shape[1])
-        )  # fmt: skip
+            sum(long[t, s] for s, t in enumerate(rows))
+            for rows in permutations(range(len(long)), long.shape[1])
+        )
         matched = [(t, s) for t, s in enumerate(c.matched[i]) if s >= 0]
         assert len(matched) == min(cosine.shape) == len({s for _, s in matched})
         assert sum(cosine[t, s] for t, s in matched) == pytest.approx(best)

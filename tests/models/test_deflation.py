@@ -86,17 +86,6 @@ def test_schur_complements_keep_what_is_zero(seed):
         assert np.abs(after @ x).max() > 1e-3
 
 
-@pytest.mark.parametrize("method", DEFLATIONS)
-def test_all_agree_at_a_true_eigenvector(method):
-    A, _ = problem(5)
-    values, vectors = np.linalg.eigh(A)
-    assert_allclose(
-        deflate(A, vectors[:, -1], method),
-        A - values[-1] * np.outer(vectors[:, -1], vectors[:, -1]),
-        atol=1e-11,
-    )
-
-
 @pytest.mark.share(4)
 @pytest.mark.parametrize("method", [name for name in PSD if name != "naive"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -147,11 +136,6 @@ def test_overwrite(kind, order, method):
     assert A.tobytes() == before
     assert deflate(A, xs[:, 0], method, kind=kind, overwrite=True) is A
     assert_array_equal(A, expected)
-    with pytest.raises(ValueError, match="overwrite"):
-        deflate(A.tolist(), xs[:, 0], method, kind=kind, overwrite=True)
-    A.flags.writeable = False
-    with pytest.raises(ValueError, match="writable"):
-        deflate(A, xs[:, 0], method, kind=kind, overwrite=True)
 
 
 def test_in_place_reads_only_what_it_touches():

@@ -42,8 +42,9 @@ def test_l1_rotation_recovers_an_exactly_sparse_basis(p, r, dtype):
     mixed = (simple @ np.linalg.qr(rng.standard_normal((r, r)))[0]).astype(dtype)
     for order in "CF":
         Y = np.array(mixed, order=order)
-        rotated, _ = l1_rotation(Y, overwrite=True)
+        rotated, R = l1_rotation(Y, overwrite=True)
         assert rotated is Y
+        assert_allclose(rotated, mixed @ R, atol=1e-4 if dtype == np.float32 else 1e-12)
         cosine = np.abs(rotated.T @ simple) / np.outer(
             *(np.linalg.norm(M, axis=0) for M in (rotated, simple))
         )

@@ -26,6 +26,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import explained_variance, sparse_pca, tpower
+from spcacore.models.request import CONSTRAINTS
 from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
@@ -209,6 +210,29 @@ def test_nothing_feasible(method):
     assert result.n_components == 1
     V = sparse_pca(A, 3, cardinality=1, kind="covariance", deflation="orthogonal").loadings
     assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", SOLVERS)
+def test_the_end_of_the_rank(method, dtype):
+    """Where rounding is all that is left, nothing more is found and nothing fails."""
+    dense = {"cardinality": {"cardinality": 6}, "l1_bound": {"l1_bound": 2.4}, "penalty": {"penalty": 0.0}}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        n, rank = int(rng.integers(3, 9)), int(rng.integers(1, 3))
+        X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, 6))
+        if seed == 0:
+            X[:, rng.integers(6)] = 1.0
+        A = covariance(X).astype(dtype)
+        # Of what least squares finds, other loadings of no more variables may have the same scores.
+        most = np.linalg.matrix_rank(covariance(X)) if SOLVERS[method].objective == "variance" else 3
+        for rule in (*(d for m, d in PAIRS if m == method), *CONSTRAINTS):
+            options = {"method": method, "deflation": rule, **dense[SOLVERS[method].sparsity]}
+            result = quiet(A, 3, kind="covariance", **options)
+            assert 1 <= result.n_components <= most
+            assert np.isfinite(result.loadings).all()
+            assert result.explained_variance_ratio.sum() < 1 + (1e-3 if dtype == np.float32 else 1e-9)
 
 
 # ---- other packages ---------------------------------------------------------------------------------

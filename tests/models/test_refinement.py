@@ -108,9 +108,6 @@ def test_restarts_of_sparse_pca():
     V = sparse_pca(PITPROPS, 3, cardinality=4, kind="covariance", method=spcacore.TPower(rng=1)).loadings
     assert_array_equal(again.loadings, refine(PITPROPS, V, kind="covariance", n_restarts=2, rng=1))
     assert again.explained_variance.sum() >= once.explained_variance.sum() * (1 - 1e-12)
-    for wrong in (0, -1):
-        with pytest.raises(ValueError, match="refine must be at least 1"):
-            sparse_pca(PITPROPS, 3, 4, refine=wrong, **options)
 
 
 def test_no_better_values_on_the_supports_it_returns():
@@ -482,6 +479,17 @@ def test_last_bits_decide_nothing(seed):
         again = sparse_pca(Y, 3, 5, refine=True)
         assert np.array_equal(again.loadings != 0, found.loadings != 0)
         assert_allclose(again.explained_variance, found.explained_variance, rtol=1e-8)
+
+
+@pytest.mark.parametrize("rule", ["orthogonal", "uncorrelated"])
+def test_cardinalities_above_the_number_of_variables_that_vary(rule):
+    """Two components of all variables, of which one is constant: the two leading eigenvectors."""
+    for seed in range(3):
+        X = np.random.default_rng(seed).standard_normal((10, 6))
+        X[:, 0] = 3
+        result = sparse_pca(X, 2, 6, refine=True, deflation=rule)
+        most = np.linalg.eigvalsh(covariance(X))[-2:].sum()
+        assert_allclose(result.explained_variance.sum(), most, rtol=1e-3)
 
 
 def test_as_many_loadings_as_variables_of_which_one_is_constant():

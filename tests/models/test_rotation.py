@@ -97,6 +97,12 @@ def test_agrees_with_r_stats_varimax(normalize):
     length = np.linalg.norm(x, axis=1, keepdims=True) if normalize else 1
     ours, theirs = criterion(rotated / length), criterion(expected / length)
     assert theirs * (1 - 1e-13) <= ours <= theirs * (1 + 1e-9)
+    for order in "CF":
+        Y = np.array(x, order=order)
+        filled, same = varimax(Y, normalize=normalize, tol=1e-10, overwrite=True)
+        assert filled is Y
+        assert_array_equal(Y, rotated)
+        assert_array_equal(same, rotation)
 
 
 def test_quartimax_is_varimax_for_orthonormal_columns():
@@ -173,6 +179,32 @@ def test_many_rows_reach_a_maximum_of_the_svd_iteration(dtype, shape, kind):
         assert_same_columns(
             rotated.astype(float), cold, {np.float32: 1e-4, np.float64: 1e-6}[dtype] * np.abs(y).max()
         )
+
+
+def test_the_largest_rows_may_mislead():
+    """A twentieth of the rows, a little longer than the others, has its simple structure 45 degrees away."""
+    rng = np.random.default_rng(0)
+    p, r = 5000, 4
+    misled = np.zeros((p, r))
+    misled[np.arange(p), rng.integers(r, size=p)] = rng.choice([-1, 1], p)
+    large = rng.random(p) < 0.06
+    misled[large] *= 1.01
+    misled[large, :2] = turned(misled[large, :2], np.pi / 4)
+    rotated, rotation = varimax(misled)
+    assert_allclose(rotation, np.eye(r), atol=1e-3)
+    assert criterion(rotated) >= criterion(misled)
+    # the columns 0 and 1 start at a minimum that only a turn by 45 degrees leaves, the others far away
+    away = np.hstack([turned(misled[:, :2], np.pi / 4), turned(2 * misled[:, 2:], 0.5)])
+    assert_same_columns(varimax(away)[0], misled * [1, 1, 2, 2], 1e-4)
+
+
+@pytest.mark.parametrize("scale", [2.0**200, 2.0**60, 1])
+def test_one_row_among_many_may_outweigh_all(scale):
+    """The start looks at some of so many rows, and not at this one."""
+    y = np.zeros((110_000, 3)) if scale == 1 else np.random.default_rng(0).standard_normal((110_000, 3))
+    y[300] = scale * np.array([1, -2, 2])
+    rotated, _ = varimax(y)
+    assert_allclose(np.sort(np.abs(rotated[300])), [0, 0, 3 * scale], atol=1e-5 * scale)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

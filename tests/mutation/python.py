@@ -1,7 +1,7 @@
 """Mutants of the functions of spcacore/: do the tests see each?
 
 python tests/mutation/python.py [--sample 300] [--seed 0] [--module NAME] [--function TEXT] [--tests NAME ...]
-            [--seconds 20] [--jobs 2] [--again FILE] [--data build/mutation] [--output FILE] [--least 90]
+            [--seconds 20] [--jobs 2] [--data build/mutation] [--output FILE] [--least 90]
             [--list]
 
 A mutant changes one operator, number, comparison, condition, keyword argument, call or statement of a
@@ -523,7 +523,6 @@ def main():
     parser.add_argument("--tests", nargs="+", help="of these files only: test_exact")
     parser.add_argument("--seconds", type=float, default=20, help="of tests a mutant")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--again", type=Path, help="those that survived in this output of another run")
     parser.add_argument("--data", type=Path, default=ROOT / "build/mutation")
     parser.add_argument("--output", type=Path, help="one line of JSON for each mutant")
     parser.add_argument("--least", type=float, default=0, help="fail where fewer per cent are killed")
@@ -540,10 +539,6 @@ def main():
         mutants = [m for m in mutants if m.module.name in args.module]
     if args.function:
         mutants = [m for m in mutants if args.function in m.key]
-    if args.again:
-        results = map(json.loads, args.again.read_text().splitlines())
-        again = {(r[0], r[1]) for r in results if r[2] in ("survived", "error")}
-        mutants = [m for m in mutants if (m.module.name, m.key) in again]
     if args.list:
         for m in mutants:
             print(f"{m.module.name}  {m.key}")

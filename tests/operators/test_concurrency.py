@@ -1,6 +1,5 @@
 """Threads, signals, forks and pickles: what happens around a call rather than in it."""
 
-import functools
 import multiprocessing
 import pickle
 import signal
@@ -32,16 +31,6 @@ N, P, K, R = 60, 90, 7, 3
 
 
 X0 = np.random.default_rng(0).standard_normal((N, P)) * np.linspace(1, 3, P)
-
-
-def test_threads_with_blas_threads():
-    """Whatever BLAS does with its own threads, calls at the same time do not disturb each other."""
-    X = np.random.default_rng(2).standard_normal((400, 700))
-    run = functools.partial(sparse_pca, X, 2, cardinality=20)
-    expected = run()
-    with ThreadPoolExecutor(4) as pool:
-        for out in pool.map(lambda _: run(), range(4)):
-            assert_allclose(out.loadings, expected.loadings, atol=1e-12)
 
 
 def test_error_in_one_thread_stays_there():

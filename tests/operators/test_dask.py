@@ -284,20 +284,6 @@ def test_scattered_blocks_are_aligned_once(client):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("persist", [True, False])
-@pytest.mark.parametrize("name", FAILED)
-def test_what_a_failed_call_leaves_on_a_cluster(client, name, persist):
-    """Nothing, though its error is kept."""
-    errors = list(failing_calls(name, persist))
-    assert len(errors) == 3
-    for _ in range(100):  # until the scheduler has heard of it
-        if not client.futures:
-            break
-        time.sleep(0.05)
-    assert not client.futures
-
-
-@pytest.mark.slow
 def test_a_client_that_is_closed(cluster):
     import distributed
 

@@ -204,15 +204,6 @@ def test_what_has_no_matrix_says_so():
 # ---- when
 
 
-@pytest.mark.parametrize("lengths", [True, False])
-def test_pairs_are_counted(monkeypatch, lengths):
-    monkeypatch.setattr(gram, "CHUNK", 5)
-    X = sp.random(40, 9, 0.3, "csr", random_state=0)
-    rows = np.diff(X.indptr)
-    lines = X.indptr if lengths else X.tocsc().indices
-    assert gram.pairs_of(lines, lengths, 40) == (rows**2).sum() / 2
-
-
 def test_wide_data_are_searched_without_the_matrix():
     for X in (planted(10), np.random.default_rng(0).standard_normal((80, 7000))):
         assert X.shape[0] < X.shape[1]
@@ -301,17 +292,6 @@ def test_components_below_the_rounding_of_the_matrix_come_from_the_data(dtype):
 
 
 # ---- while it runs
-
-
-def test_the_callback_hears_of_the_pass():
-    X = planted(300)
-    problem = as_problem(X, screening="gram", form=True, sample_weight=np.ones(300))
-    assert problem.form
-    called = []
-    A = gram.formed(problem, called.append)
-    assert A.operator.symmetric_form
-    assert A.n_samples == 300
-    assert gram.formed(problem, called.append).operator.dense
 
 
 class _Clock:

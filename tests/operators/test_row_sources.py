@@ -259,23 +259,15 @@ BAD = {
     "corrupt": (lambda tmp: BLOCKS(misplaced(), block_bytes=100), ValueError, "corrupt sparse"),
     "no array": (lambda tmp: [[1.0]], TypeError, "shape, dtype and slices of rows"),
     "operator": (lambda tmp: LinearOperator((3, 3), matvec=lambda v: v), TypeError, "slices of rows"),
-    "one dimension": (lambda tmp: np.ones(5), ValueError, "2 dimensions"),
     "one dimension, dask": (lambda tmp: dask_array(data())[0], ValueError, "2 dimensions"),
     "unknown sizes": (
         lambda tmp: dask_array(data())[dask_array(data())[:, 0] > 0], ValueError, "chunks of unknown sizes",
     ),
-    "empty": (lambda tmp: np.ones((0, 5)), ValueError, "empty"),
-    "complex": (lambda tmp: ONES * 1j, TypeError, "complex128; real numbers"),
-    "block_bytes": (lambda tmp: BLOCKS(ONES, block_bytes=0), ValueError, "must be at least 1"),
     "block_bytes, dask": (
         lambda tmp: BLOCKS(dask_array(data()), block_bytes=10),
         TypeError, "block_bytes is not for dask arrays",
     ),
     "persist": (lambda tmp: BLOCKS(ONES, persist=True), TypeError, "persist is for dask arrays"),
-    "persist, dask": (
-        lambda tmp: BLOCKS(dask_array(data()), persist="yes"), TypeError, "persist must be True or False",
-    ),
-    "names": (lambda tmp: BLOCKS(ONES, names=["a"]), ValueError, "1 entry for 5 variables"),
     "twice": (lambda tmp: BLOCKS(BLOCKS(ONES), names="abcde"), TypeError, "made by row_blocks already"),
     "no file": (lambda tmp: tmp / "none.npy", FileNotFoundError, "no such file"),
     "another file": (lambda tmp: __file__, ValueError, r"must be \.npy or \.parquet"),

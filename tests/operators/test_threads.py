@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from calls import CALLS, numbers
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 import spcacore
 from spcacore import _core, get_num_threads, limit_threads, set_num_threads
@@ -96,24 +96,14 @@ def alone(name, entries=None):
 
 
 @pytest.mark.share(18)
+@pytest.mark.parametrize("n_threads", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, *MANY))])
 @pytest.mark.parametrize("entries", ENTRIES)
 @pytest.mark.parametrize("name", LARGE)
-def test_bits_of_large_calls(name, entries):
+def test_bits_of_large_calls(name, entries, n_threads):
     expected = alone(name, entries)
     with threadpool_limits(1):
-        set_num_threads(3)
+        set_num_threads(n_threads)
         assert outcome(LARGE[name](ENTRIES[entries])) == expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_threads", [2, *MANY])
-@pytest.mark.parametrize("entries", ENTRIES)
-def test_bits_of_large_calls_by_many_threads(entries, n_threads):
-    for name in LARGE:
-        expected = alone(name, entries)
-        with threadpool_limits(1):
-            set_num_threads(n_threads)
-            assert outcome(LARGE[name](ENTRIES[entries])) == expected, name
 
 
 @pytest.mark.share(3)
@@ -493,12 +483,6 @@ def test_tasks_before_the_one_that_ends_a_call_are_completed():
         return True
 
     assert threads.in_threads(task, [0, 1, 2], 2, hears) == [0]
-
-
-def test_info_of_threadpoolctl():
-    (info,) = (i for i in threadpool_info() if i["internal_api"] == "spcacore")
-    assert info["filepath"] == os.path.realpath(_core.__file__)
-    assert info["num_threads"] == get_num_threads()
 
 
 @pytest.mark.skipif(

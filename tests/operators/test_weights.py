@@ -14,6 +14,7 @@ import spcacore
 from spcacore.operators.inputs import as_problem
 
 N, P = 40, 12
+of_entries = pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
 LAYOUTS = ("C", "F", "strided", "csr", "csc", "blocks", "dask", "operator")
 
 
@@ -198,7 +199,7 @@ def test_weights_of_two_sides_are_checked():
             spcacore.sparse_lda(X, np.arange(N) % 2, cardinality=2, sample_weight=weight)
 
 
-@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+@of_entries
 def test_means_far_from_zero_lose_no_digits(layout):
     """Deviations of some powers of two about 1e8 are exact, weighted or not."""
     rng = np.random.default_rng(8)
@@ -210,7 +211,7 @@ def test_means_far_from_zero_lose_no_digits(layout):
     assert_allclose(problem.in_units(problem.diagonal), exact.diagonal(), rtol=rtol)
 
 
-@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+@of_entries
 @pytest.mark.parametrize("size", [1e-250, 1e250])
 def test_squares_out_of_the_number_range(layout, size):
     X, w = data(9), counts()
@@ -220,7 +221,7 @@ def test_squares_out_of_the_number_range(layout, size):
     assert_allclose(matrix(problem), matrix(usual), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks"])
+@of_entries
 def test_a_column_that_varies_in_dropped_rows_alone_is_constant(layout):
     X, w = data(10), counts()
     X[:, 2] = np.where(w > 0, 0.1, np.arange(N))

@@ -315,11 +315,6 @@ def test_variances_beyond_the_number_range_are_told_once(call):
 
 # ---- bad input -----------------------------------------------------------------------------------------
 
-X = planted(20, 10, 3)
-gap = np.zeros_like(X)  # column 3 has one entry
-gap[1:, 3] = np.nan
-path, select, count = spcacore.sparsity_path, spcacore.select_sparsity, spcacore.select_n_components
-
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @pytest.mark.parametrize(("criterion", "runs"), [("cv", 4), ("permutation", 4)])

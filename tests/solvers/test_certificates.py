@@ -27,7 +27,6 @@ PATHS = {  # how bounds come about beyond so many variables, here none
     "samples": {"BOUND_ORDER": 0, "LEADING_ORDER": 0},
     "lanczos": {"BOUND_ORDER": 0, "LEADING_ORDER": 0, "WIDE_SAMPLES": 0},
 }
-PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 
 def data_and_eigenvectors(rng):

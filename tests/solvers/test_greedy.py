@@ -419,12 +419,4 @@ def test_products_alone_serve_the_gradient_only(kind):
             sparse_pca(operator, 1, cardinality=6, kind=kind, method=spcacore.Greedy(strategy=strategy))
 
 
-def test_the_column_of_a_matrix_and_the_submatrix_agree():
-    """Gradient takes one or the other by the cardinality."""
-    X = np.random.default_rng(5).standard_normal((30, 20))
-    few, many = (flat.greedy(X, K, strategy="gradient") for K in (10, 12))
-    assert_array_equal(few.order, many.order[:10])
-    assert_allclose(few.path_value, many.path_value[:10], rtol=1e-13)
-
-
 # ---- the call ---------------------------------------------------------------------------------------

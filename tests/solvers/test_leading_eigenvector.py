@@ -6,10 +6,8 @@ import pytest
 import scipy.sparse as sp
 from oracles import covariance, deflated
 
-import spcacore
 from spcacore import sparse_pca
 
-PITPROPS = spcacore.datasets.load_pitprops().correlation
 SIZES = [4, 5, 3]
 
 

@@ -88,12 +88,3 @@ def test_components_that_are_added_keep_the_counts():
     assert more.n_starts[:2].tolist() == first.n_starts.tolist()
     assert more.n_best[:2].tolist() == first.n_best.tolist()
     assert len(more.n_starts) == 3
-
-
-@pytest.mark.parametrize("method", ["gpower", "pmd", "scotlass", "greedy", "thresholding"])
-def test_other_methods_count_too(method):
-    X = np.random.default_rng(3).standard_normal((40, 30))
-    sparsity = {"gpower": {"penalty": 0.2}, "pmd": {"l1_bound": 2.0}, "scotlass": {"l1_bound": 2.0}}
-    result = flat.sparse_pca(X, 1, method=method, **sparsity.get(method, {"cardinality": 4}))
-    starts, ends, best = counts(result)
-    assert starts >= ends >= best >= 1
