@@ -95,12 +95,14 @@ def upper_eigenpairs(A: AnyArray, r: int) -> tuple[AnyArray, AnyArray]:
     if n < THREADED_ORDER:
         values, vectors = np.linalg.eigh(A)
         return values[n - r :], vectors[:, n - r :]
-    last = {"select": "i", "select_range": (n - r, n - 1)}
+    asked: dict[str, Any] = {"select": "i", "select_range": (n - r, n - 1)}
+    if r == n:  # dividing and conquering, SciPy's choice, multiplies matrices by BLAS
+        asked = {"lapack_driver": "stemr"}
     shift = exponent_above(largest_magnitude(A))
     T = np.ascontiguousarray(A)
     np.ldexp(T, -shift, out=T)
     diagonal, beside, tau = _core.tridiagonal(T)
-    values, vectors = interruptible(lambda: eigh_tridiagonal(diagonal, beside, **(last if r < n else {})))
+    values, vectors = interruptible(lambda: eigh_tridiagonal(diagonal, beside, **asked))
     V = np.ascontiguousarray(vectors.T)
     _core.untridiagonal(T, tau, V)
     return np.ldexp(values, shift), V.T
