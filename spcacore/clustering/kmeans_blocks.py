@@ -299,12 +299,10 @@ def _best(parts: list[tuple[int, float]]) -> tuple[int, float]:
 
 def _one_step(parts: list[Step]) -> Step:
     """Of all rows, from those of parts of them in order."""
-    keys, sums, counts, sizes, total, far, gains = zip(*parts, strict=True)
-    keys, sums, counts, sizes = (np.sum(each, axis=0) for each in (keys, sums, counts, sizes))
-    distant = largest(np.concatenate(far), 2 * len(counts))
-    return Step(
-        keys, sums, counts, sizes, sum(total), distant, largest(np.concatenate(gains), HARTIGAN_MOVES)
-    )
+    *summed, total, far, gains = zip(*parts, strict=True)
+    keys, sums, counts, sizes = (np.sum(each, axis=0) for each in summed)
+    distant, moves = largest(np.concatenate(far), 2 * len(counts)), np.concatenate(gains)
+    return Step(keys, sums, counts, sizes, sum(total), distant, largest(moves, HARTIGAN_MOVES))
 
 
 _COMBINE: dict[Callable[..., Any], Callable[[list[Any]], Any]] = {
