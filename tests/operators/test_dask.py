@@ -303,7 +303,7 @@ def test_workers_that_never_come():
 
     with (
         dask.config.set({"distributed.scheduler.no-workers-timeout": "500ms"}),
-        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster),
     ):
         with pytest.raises(distributed.scheduler.NoWorkerError, match="without any running workers"):
