@@ -217,8 +217,8 @@ def compare(args: Arguments) -> None:
     table = found.to_frame()
     fields = {"reference": found.labels[found.reference], "total_variance": found.total_variance}
     draw = lambda plot, figure: plot.comparison(found, ax=figure.subplots())  # noqa: E731
-    files = {"output": {".csv": table, ".html": found._repr_html_()}}
-    task.finish(Outcome("Comparison", found.summary(), fields | {"components": table}, files, draw, 8))
+    written = {"output": {".csv": table, ".html": found._repr_html_()}}
+    task.finish(Outcome("Comparison", found.summary(), fields | {"components": table}, written, draw, 8))
 
 
 # ---- bounds ----------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def _of_loadings(task: Task, V: Any, relaxed: bool) -> Any:
     columns = {"component": np.arange(r) + 1, "cardinality": sizes, "cumulative": given.explained_variance}
     for name in _DEFINITIONS:
         columns[name] = explained_variance(task.matrix, V, name, **task.treatment)
-    total = given.total_variance
+    total = given.total_variance or 0.0
     shown = f", {percent(value / total)} % of the variance" if 0 < total < np.inf else ""
     text = f"together {significant(value)}{shown}, at most {gap(below)} % below the optimum"
     fields = {
