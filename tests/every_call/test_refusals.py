@@ -584,7 +584,7 @@ REFUSED = [  # the words, and the call
     ("no bound", lambda: stable(pca(1, 3), resampling="bootstrap", n_resamples=3).false_selections(0.9)),
     ("above 1/2", lambda: stable(pca(1, 3), n_resamples=2).false_selections(0.5)),
     ("has no shape", lambda: spcacore.sparsity_path(lambda v: v, pca(kind="covariance"))),
-    ("strategy is no option", lambda: path(pca(strategy="x"))),
+    ("unexpected keyword argument .strategy", lambda: path(pca(strategy="x"))),
     ("which a covariance does not have", lambda: spcacore.select_n_components(A, pca(2, 2,
      kind="covariance"))),
 ]  # fmt: skip
