@@ -44,11 +44,6 @@ from .columns import (
     warn_unless_converged,
 )
 
-__all__ = [
-    "METRICS", "SparseDissimilarity", "best_weights", "check_iterations", "sparse_dissimilarity",
-    "starting_vectors",
-]  # fmt: skip
-
 METRICS = {"sqeuclidean": 2, "absolute": 1}  # the power of the differences that each adds
 
 

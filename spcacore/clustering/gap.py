@@ -29,8 +29,6 @@ from .dissimilarity import METRICS, best_weights, check_iterations, starting_vec
 from .kmeans import as_kmeans_input, best_partition, first_partitions
 from .kmeans_blocks import BlockColumns
 
-__all__ = ["GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GapStatistic(Tabular):

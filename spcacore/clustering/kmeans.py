@@ -46,16 +46,6 @@ from .columns import (
 )
 from .kmeans_blocks import BlockColumns
 
-__all__ = [
-    "SparseKMeans",
-    "as_kmeans_input",
-    "best_partition",
-    "first_partitions",
-    "lloyd",
-    "nearest_clusters",
-    "sparse_kmeans",
-]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseKMeans(WeightedResult):

@@ -27,8 +27,6 @@ from ..operators.sparse import permuted_columns
 from ..operators.statistics import Statistics, merged
 from .columns import Labels, Points, Step, Weighted, largest, split_weight
 
-__all__ = ["Assigned", "BlockColumns"]
-
 _KEY = 7  # of the numbers of rows, by whose sums partitions are compared
 
 

@@ -35,8 +35,6 @@ from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Comparison", "PerResult", "compare", "option_of"]
-
 PerResult = tuple[AnyArray, ...]
 
 

@@ -29,8 +29,6 @@ from .alternation import check_sparsities, make_solver, prepare, problem_of, ref
 from .request import Request
 from .variance import DEFINITIONS, VariancesResult, operator_variances
 
-__all__ = ["SparsePCAResult", "components_result", "extend", "sparse_pca"]
-
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SparsePCAResult(VariancesResult):

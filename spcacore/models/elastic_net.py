@@ -43,8 +43,6 @@ from .net_steps import ElasticNets, Space, Thresholds, Wanted, space_of
 from .refinement import refined_from
 from .variance import VariancesResult, operator_variances
 
-__all__ = ["SPCAResult", "elastic_nets", "spca"]
-
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SPCAResult(VariancesResult):

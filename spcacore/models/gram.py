@@ -29,11 +29,6 @@ from ..linalg.eigen import interruptible, leading_eigenpairs
 from ..linalg.scaling import beyond_range, exponent_above
 from ..linalg.threads import Report, in_threads
 
-__all__ = [
-    "Kernel", "KernelFunction", "KernelMatrix", "Rows", "Vector", "blocks", "expanded", "large",
-    "largest_magnitude", "leading", "preimages", "signed", "tiles",
-]  # fmt: skip
-
 KernelFunction = Callable[[Any, Any], Any]
 Vector = Array
 

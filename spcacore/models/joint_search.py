@@ -45,8 +45,6 @@ from ..progress import Progress
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
 
-__all__ = ["JointSearch", "Loading", "as_matrix", "ascended", "in_turn", "searched"]
-
 Loading = tuple[Index, AnyArray]
 _CONSTRAINTS = (None, "orthogonal", "uncorrelated")  # by their numbers in joint.h
 

@@ -69,8 +69,6 @@ from .random_features import (
     of_block,
 )
 
-__all__ = ["KernelPCAResult", "kernel_pca"]
-
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "linear": (),
     "polynomial": ("degree", "gamma", "coef0"),

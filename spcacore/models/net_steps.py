@@ -18,8 +18,6 @@ from ..operators.problem import Problem
 from ..solvers.refitting import Step
 from ..supports.admissible import Supports
 
-__all__ = ["ElasticNets", "Space", "Thresholds", "Wanted", "space_of", "sparse_net"]
-
 
 def space_of(problem: Problem) -> Space:
     """V itself, or what stands for it where a dense matrix has so few rows that FF' pays."""

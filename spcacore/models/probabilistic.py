@@ -51,8 +51,6 @@ from .maximum_likelihood import (
     refuse_infinite,
 )
 
-__all__ = ["PPCAResult", "ppca", "samples_of", "total_variance"]
-
 
 @filled(
     {

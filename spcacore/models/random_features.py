@@ -41,23 +41,6 @@ from ..operators.sparse import compressed
 from ..readable import Result
 from .gram import blocks, largest_magnitude
 
-__all__ = [
-    "Moments",
-    "RandomFeatures",
-    "as_kernel_input",
-    "as_rows",
-    "column_means",
-    "drawn_features",
-    "feature_moments",
-    "feature_scores",
-    "map_rows",
-    "median_distance",
-    "merge_moments",
-    "of_block",
-    "random_fourier_features",
-]
-
-
 # ---- rows as kernels read them: arrays, CSR matrices, blocks, or anything that is sliced ----------------
 
 

@@ -34,8 +34,6 @@ from ..results import LoadingsResult
 from ..solvers.base import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
 
-__all__ = ["RotatedResult", "prs", "sca", "sca_path", "sma"]
-
 _ROTATIONS = ("varimax", "l1", "none")
 _THRESHOLDS = ("soft", "hard")
 

@@ -55,8 +55,6 @@ from .under_prior import fit_at_once, fit_in_turn
 from .variance import VariancesResult, operator_variances
 from .variational import Component, Residual, Search, regressors
 
-__all__ = ["StructuredPCAResult", "oppca", "soppca"]
-
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 _OF_OPPCA = ("orthogonal", "naive", "joint")
 

@@ -27,21 +27,6 @@ from ..results import LoadingsResult, check_names
 from ..solvers.refitting import leading_vector
 from ..solvers.solution import Solution
 
-__all__ = [
-    "DEFINITIONS",
-    "VARIANCE_DEFINITIONS",
-    "Additional",
-    "GivenLoadings",
-    "TotalShare",
-    "VariancesResult",
-    "checked_loadings",
-    "explained_variance",
-    "from_loadings",
-    "operator_variances",
-    "renormalize",
-]
-
-
 VARIANCE_DEFINITIONS = ("cumulative", "adjusted", "raw", "regression")
 DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}  # that goes with each objective
 

@@ -26,20 +26,6 @@ from ..supports.admissible import Supports
 from ..supports.search import forward_ways
 from .priors import Diagonal, Isotropic, PriorMatrix, Sparse, Spectral
 
-__all__ = [
-    "Component",
-    "ExpectationMaximization",
-    "OnSupport",
-    "Posterior",
-    "Residual",
-    "Search",
-    "chosen_support",
-    "log_binomial",
-    "log_supports",
-    "regressors",
-]
-
-
 _LOG_2PI = math.log(2 * math.pi)
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["bars", "heatmap", "images"]
-
 
 @filled(drawing.PARAGRAPHS)
 def bars(

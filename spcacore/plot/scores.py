@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["biplot"]
-
 _STYLES = list(product("osD^", drawing.COLORS))  # of the classes
 
 

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["path", "stability"]
-
-
 _PARAMETERS = {
     "cardinality": "cardinality: nonzero loadings of {}",
     "l1_bound": "bound of the l1 norm of {}",

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["comparison", "scree"]
-
 _HATCHES = ("", "//", "..", "xx")
 
 

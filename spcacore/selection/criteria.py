@@ -23,11 +23,6 @@ from .plans import Plan, SearchPlan, plan_of, schwarz_criterion
 from .stable_variables import stability
 from .tuning import ByValue, SparsityPath
 
-__all__ = [
-    "CHOSEN", "CRITERIA", "RULES", "SparsitySelection",
-    "select_n_components", "select_sparsity", "sparsity_path",
-]  # fmt: skip
-
 CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")
 RULES = ("one_se", "best")
 CHOSEN = ("sparse_pca", "spca", "sca", "sma", "soppca")

@@ -42,8 +42,6 @@ from ..readable import Listing, Tabular
 if TYPE_CHECKING:
     pass
 
-__all__ = ["ADJUSTMENTS", "KINDS", "CrossValidatedEigenvalues", "cross_validated_eigenvalues"]
-
 KINDS = ("counts", "graph", "normal")
 ADJUSTMENTS = ("none", "holm", "bonferroni")
 

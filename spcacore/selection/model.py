@@ -45,22 +45,6 @@ from ..models.variance import GivenLoadings, from_loadings
 from ..operators.partition import row_blocks
 from ..operators.sparse import canonical_arrays
 
-__all__ = [
-    "FITTING",
-    "SPARSITY_WORDS",
-    "FittedToRows",
-    "Grid",
-    "Model",
-    "NamedArray",
-    "as_model",
-    "as_rows",
-    "grid_of",
-    "plain_rows",
-    "refuse_nested",
-    "takes_model",
-]
-
-
 # The functions that fit, and the parameters that say how sparse their loadings are, by default the first.
 FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "sparse_pca": (sparse_pca, tuple(SPARSITY)),

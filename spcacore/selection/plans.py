@@ -30,18 +30,6 @@ from ..solvers.table import SOLVERS
 from .model import Model, grid_of, plain_rows
 from .tuning import SparsityPath
 
-__all__ = [
-    "FitPlan",
-    "Hook",
-    "Plan",
-    "SearchPlan",
-    "left_out_error",
-    "loadings_of",
-    "plan_of",
-    "schwarz_criterion",
-]
-
-
 Hook = Callable[[Any], object]
 
 

@@ -42,22 +42,6 @@ from ..solvers.solution import Solution
 from ..solvers.starts import promising_variables
 from .model import Model, plain_rows
 
-__all__ = [
-    "RESAMPLINGS",
-    "CandidateRefits",
-    "ComponentRefits",
-    "Moments",
-    "PairRefits",
-    "Refit",
-    "Refits",
-    "RowRefits",
-    "Sparse",
-    "WeightedRefits",
-    "columns_of",
-    "drawn_weights",
-]
-
-
 # ---- truncated power components of many resamples of wide data, searched among candidate variables ------
 # With F the centered columns of all the data and w the weights of a resample, W their sum,
 #

@@ -20,17 +20,6 @@ from ..linalg.orthogonal import unit_columns
 from ..readable import Judged, Listing, Tabular, labels
 from .resampling import Refit, Sparse
 
-__all__ = [
-    "Stability",
-    "assembled",
-    "false_selections",
-    "largest_tails",
-    "least_threshold",
-    "matched",
-    "quantiles",
-    "rotated",
-]
-
 
 @filled(
     {

@@ -17,8 +17,6 @@ from ..progress import Callback, Progress, check_callback, refuse_ended
 from ..readable import Judged, Listing, Tabular
 from .model import as_model, takes_model
 
-__all__ = ["MODELS", "ByValue", "PriorSelection", "SparsityPath", "select_prior"]
-
 
 class ByValue(Tabular):
     """A result with something for each of several values of a parameter."""

@@ -29,22 +29,6 @@ from ..operators.partition import row_blocks
 from ..operators.transform import scores
 from ..supports.admissible import variables_of
 
-__all__ = [
-    "PARAGRAPHS",
-    "Batches",
-    "Invertible",
-    "Transformer",
-    "WithCallbacks",
-    "as_rng",
-    "by_place",
-    "checked_input",
-    "fit_tasks",
-    "options_of",
-    "second_side",
-    "with_seed",
-]
-
-
 # ---- what the estimators are given: arrays by the checks of scikit-learn, blocks of rows as they are ----
 
 

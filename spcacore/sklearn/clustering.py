@@ -22,8 +22,6 @@ from ..clustering.kmeans import nearest_clusters, sparse_kmeans
 from ..operators.partition import column_means
 from .base import PARAGRAPHS, as_rng, checked_input
 
-__all__ = ["LINKAGES", "SparseHierarchical", "SparseKMeans"]
-
 LINKAGES = ("average", "complete", "single", "weighted")
 
 

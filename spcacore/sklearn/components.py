@@ -28,8 +28,6 @@ from .base import (
 )
 from .probabilistic import Likelihood, likeliest_in_span
 
-__all__ = ["SCA", "SPCA", "Components", "SparsePCA", "StructuredPCA"]
-
 
 @filled(PARAGRAPHS)
 class Components(WithCallbacks, Likelihood):

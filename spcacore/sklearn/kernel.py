@@ -19,8 +19,6 @@ from ..models.kernel import KernelPCAResult, kernel_pca
 from ..models.random_features import RandomFeatures
 from .base import PARAGRAPHS, as_rng, checked_input, options_of
 
-__all__ = ["KernelPCA"]
-
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)

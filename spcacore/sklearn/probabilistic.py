@@ -19,9 +19,6 @@ from ..models.probabilistic import PPCAResult, ppca
 from ..operators.transform import products_of_scores
 from .base import PARAGRAPHS, Batches, Invertible
 
-__all__ = ["PPCA", "Likelihood", "likeliest_in_span"]
-
-
 # ---- the likelihood of rows, given the span of the components -------------------------------------------
 # What `score` of components is, and a grid search maximizes. The variance of new rows that components explain
 # grows with every variable that they may use; their likelihood does not. Let U be an orthonormal basis of the

@@ -21,8 +21,6 @@ from ..selection.stability_result import Stability
 from ..selection.stable_variables import RESAMPLED, stability
 from .base import PARAGRAPHS, as_rng, checked_input, options_of
 
-__all__ = ["StabilitySelector"]
-
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)

@@ -25,8 +25,6 @@ from ..operators.block_tasks import backward, sum_parts
 from ..operators.transform import scores
 from .base import PARAGRAPHS, Invertible, Transformer, by_place, options_of, second_side
 
-__all__ = ["SparseCCA", "SparseLDA"]
-
 
 @filled(PARAGRAPHS)
 @dataclass(eq=False, repr=False)
