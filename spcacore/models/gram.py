@@ -199,16 +199,6 @@ class KernelMatrix:
     """The kernel matrix of all samples, doubly centered and times 2^-exponent; with weights, of which the
     means are, times the roots of these from both sides."""
 
-    kernel: Kernel
-    rows: Rows
-    n: int
-    dtype: np.dtype[Any]
-    weight: Array | None
-    mean: Array
-    center: float
-    exponent: int
-    largest: float
-
     def __init__(
         self, kernel: Kernel, rows: Rows, n: int, dtype: np.dtype, weight: Array | None = None
     ) -> None:

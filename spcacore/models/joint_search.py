@@ -122,11 +122,6 @@ class JointSearch:
     Draws the same numbers on every machine.
     """
 
-    supports: Supports
-    sizes: Sequence[int]
-    starts: Sequence[list[Loading]]
-    seed: int
-
     def __init__(
         self, A: Array, supports: Supports, sizes: Sequence[int], starts: Sequence[list[Loading]], seed: int,
         constraint: str | None = None,

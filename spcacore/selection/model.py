@@ -334,9 +334,6 @@ def _shown(value: Any) -> str:
 class NamedArray:
     """An array with the names of its columns."""
 
-    array: AnyArray
-    columns: tuple[str, ...] | None
-
     def __init__(self, array: AnyArray, columns: tuple[str, ...] | None):
         self.array, self.columns = array, columns
 

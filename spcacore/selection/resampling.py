@@ -84,13 +84,6 @@ class _Resample:
 class CandidateRefits:
     """Resamples of one problem, each searched from the components of all the data."""
 
-    problem: Problem
-    solver: Any
-    request: Request
-    found: list[Solution]
-    recenter: bool
-    rescale: bool
-
     def __init__(self, problem: Problem, solver: Any, request: Request, found: list[Solution]):
         self.problem, self.solver, self.request, self.found = problem, solver, request, found
         self.recenter, self.rescale = request.center is True, request.scale is True
@@ -376,14 +369,6 @@ class Refits(ABC):
 class ComponentRefits(Refits):
     """Of `sparse_pca`."""
 
-    kept: CandidateRefits | None
-
-    solver: Any
-    r: Any
-    warm: bool
-    batch: int
-    request: Any
-
     def __init__(self, X: Any, model: Model, warm: bool):
         problem, self.solver, self.r, (self.request,) = model.prepared(X)
         self.X, self.warm, self.kept = X, warm, None
@@ -428,9 +413,6 @@ class ComponentRefits(Refits):
 
 class WeightedRefits(Refits):
     """Of a function that takes `sample_weight`; where warm, also `start`, loadings to begin with."""
-
-    data: tuple[Any, ...]
-    model: Model
 
     def __init__(self, data: tuple[Any, ...], model: Model, warm: bool):
         self.data, self.model = data, model

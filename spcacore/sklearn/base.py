@@ -456,9 +456,6 @@ class _FitTasks:
     A callback that asks for the end of the fit ends the search, which keeps what it has found.
     """
 
-    estimator: Any
-    each: bool
-
     def __init__(self, estimator: Any, X: Any, n_components: int | None):
         self.estimator, self.X, self.each = estimator, X, n_components is not None
         self.context: Any = estimator._init_callback_context(max_subtasks=n_components)
