@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from scipy.linalg import blas
 from .._docstrings import filled
 from .._labels import columns_of
 from .._limits import BANDWIDTH_ROWS
+from .._records import frozen_record
 from .._types import AnyArray, Array, MatrixLike, RandomSource
 from .._validation import (
     aligned,
@@ -142,7 +142,7 @@ def of_block(block: Any, task: Callable[..., Any], *arguments: Any) -> Any:
         ),
     }
 )
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class RandomFeatures(Result):
     """A map to m features whose products approximate the Gaussian kernel.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from .._messages import convergence, counted, warn
+from .._records import frozen_record
 from .._types import AnyArray, Array, Index, Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
 from .._validation import (
     Hook,
@@ -38,7 +38,7 @@ _ROTATIONS = ("varimax", "l1", "none")
 _THRESHOLDS = ("soft", "hard")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class RotatedResult(LoadingsResult):
     """Sparse loadings of a rotated basis, from `sca` or `sma`.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from .. import _core
 from .._labels import reordered, row_labels
 from .._limits import PENCIL_SCHUR, VARIANCE_LEFT
 from .._messages import counted
+from .._records import frozen_record
 from .._types import AnyArray, Array, Definition, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
@@ -312,7 +312,7 @@ def renormalize(
 # ---- loadings of any other program, with what they explain of X -----------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+@frozen_record(kw_only=True)
 class VariancesResult(LoadingsResult):
     """Loadings of unit length, with what they explain of X and how X was read."""
 
@@ -344,7 +344,7 @@ class VariancesResult(LoadingsResult):
         return cls(**common | more)
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+@frozen_record(kw_only=True)
 class GivenLoadings(VariancesResult):
     """Loadings of another program and the variance that they explain, from `from_loadings`.
 

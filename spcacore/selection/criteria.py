@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from .._messages import counted, few
-from .._records import record
+from .._records import frozen_record, record
 from .._types import AnyArray, Array, Grid, MatrixLike, ModelLike, OperatorLike, RandomSource, Rule, Weights
 from .._validation import check_choice, integer, is_row_blocks, require_memory
 from ..linalg.orthogonal import unit_columns
@@ -28,7 +28,7 @@ RULES = ("one_se", "best")
 CHOSEN = ("sparse_pca", "spca", "sca", "sma", "soppca")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class SparsitySelection(Judged, ByValue):
     """The score of each value of the sparsity, or of each number of components, and the choice.
 
