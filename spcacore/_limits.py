@@ -286,7 +286,6 @@ GREEDY_UNITS = 128  # groups, or variables with signs, that each step of a greed
 CHOICE_NODES, CHOICE_ORDER = 100, 40  # nodes of the tree that ends it, and variables up to which it does
 SHAPED_ORDER, SHAPED_CHECKS = 500, 10  # variables of a relaxation under groups or signs; steps between bounds
 CCA_CHOICE_TURNS = 1000  # of values with signs of both sides, on given supports
-ORTHOGONAL_THRESHOLD_STEPS = 200  # Newton steps of a threshold that is orthogonal to earlier loadings
 SIGNED_RATIOS = 100  # steps to the best ratio of given signs, which mostly takes some three
 SIGNED_ORDER = 12  # variables up to which values with given signs are the best ones, as in spca.h
 SWAP_WORK = 1e8  # of one round of swaps

@@ -74,14 +74,23 @@ spca_status spca_prior_support(spca_int p, const spca_int *indptr, const spca_in
 void spca_largest_units(const spca_supports *o, const double *norm, spca_int count, double *work,
                         spca_int *iwork, uint8_t *kept);
 spca_int spca_unit_work(const spca_supports *o, spca_int count);
+spca_int spca_step_work(const spca_rule *rule);
 /* norm (units): of the entries of x of each unit. */
 void spca_unit_norms(const spca_supports *o, const double *x, double *norm);
 /* x (p) <- without entries of a wrong sign or of units that are not allowed. */
 void spca_project_units(const spca_supports *o, double *x);
-/* x (p): from A v the next vector, of any norm, and kept (units) its units; quadratic = v'Av.  work
- * (unit_work), iwork (units). */
+/* x (p): from A v the next vector, of any norm, and kept (units) its units; quadratic = v'Av.
+ * Zeros where no unit vector that is orthogonal to Q attains the largest product.  work
+ * (step_work), iwork (units). */
 void spca_unit_step(const spca_rule *rule, double quadratic, double *x, double *work,
                     spca_int *iwork, uint8_t *kept);
+/* The same of a rule with Q (unit_orthogonal.c); work (orthogonal_work), scratch (unit_work). */
+void spca_orthogonal_unit_step(const spca_rule *rule, double *a, double *work, double *scratch,
+                               spca_int *iwork, uint8_t *kept);
+spca_int spca_orthogonal_work(const spca_supports *o, spca_int t);
+/* x (t) <- (H + damping I)^-1 x by Cholesky, L in place of the lower triangle of H; 0 if
+ * indefinite. */
+int spca_solve_damped(spca_int t, double damping, double *H, double *x);
 /* What the steps raise, of unit x: x'Ax, or that, or its root, less the penalty.  work (units). */
 double spca_unit_objective(const spca_rule *rule, double quadratic, const double *x, double *work);
 

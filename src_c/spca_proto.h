@@ -350,7 +350,7 @@ spca_status SPCA(gpower)(const SPCA(operator) * A, int l0, REAL gamma, spca_int 
                          spca_int *n_iter);
 /* The same for units and signs, truncated or with a bound, too (unit_ascent.c): from start (p), of
  * any norm, best (p) and its units, support (units), with the objective and x'Ax; also where
- * stopped, unless the objective is minus infinity.  work (2p + m + t), dwork (2p + unit_work),
+ * stopped, unless the objective is minus infinity.  work (2p + m + t), dwork (2p + step_work),
  * iwork (p), kept (units). */
 spca_status SPCA(unit_ascent)(const SPCA(operator) * A, const spca_rule *rule, spca_int max_iter,
                               double tol, spca_stop stop, void *ctx, const double *start,

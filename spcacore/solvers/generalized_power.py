@@ -129,7 +129,7 @@ class GeneralizedPower(IterativeSolver):
             else:
                 steps = UnitSteps(state.supports, Step.L0 if l0 else Step.L1, level=gamma)
                 found = steps.ascend(op, index, entries, *limits)
-                status, index, entries, objective, variance, n_iter = found
+                status, index, entries, objective, n_iter, variance = found
             runs += 1
             work += 2.0 * (op.p * len(index) if op.symmetric_form else problem.cost) * n_iter
             first_term = abs(variance) if l0 else math.sqrt(abs(variance))

@@ -152,8 +152,7 @@ class PenalizedDecomposition(BoundedSolver):
             if not supports.shapes:
                 return op.pmd(index, entries, *limits)
             bounded = UnitSteps(supports, Step.L1_BOUND, level=l1_bound)
-            found = bounded.ascend(op, index, entries, *limits[2:5])
-            return *found[:4], found[5]
+            return bounded.ascend(op, index, entries, *limits[2:5])[:5]
 
         def run(
             operator: _core.Operator, index: Index, entries: AnyArray, _: tuple[int, ...]
