@@ -181,6 +181,10 @@ def dense_statistics(
 def compressed_statistics(
     n: int, p: int, row_major: bool, data: _Real, indices: NDArray[Any], indptr: NDArray[Any]
 ) -> _Double: ...
+def weighted_statistics(X: _Real, weight: _Double) -> _Double: ...
+def weighted_compressed(
+    p: int, row_major: bool, data: _Real, indices: NDArray[Any], indptr: NDArray[Any], weight: _Double
+) -> _Double: ...
 def symmetry(A: _Real) -> tuple[float, float, float]: ...
 def scores(X: _Real, index: _Index | None, mean: _Real, V: _Real, out: _Real) -> None: ...
 def fingerprint(X: NDArray[Any], keys: NDArray[np.uint64], sums: NDArray[np.uint64]) -> None: ...
@@ -263,6 +267,18 @@ def deleted_eigenvalues(eigenvalues: _Double, W: _Double) -> _Double: ...
 def dspca(
     A: _Double, constrained: bool, limit: float, tol: float, max_iter: int, progress: _Hook = None
 ) -> tuple[int, _Double, float, float, int]: ...
+def shaped(
+    A: _Double,
+    unit: _Index,
+    weight: _Double,
+    diagonal: _Double,
+    signs: NDArray[np.int8] | None,
+    constrained: bool,
+    penalty: float,
+    max_iter: int,
+    tol: float,
+    progress: _Hook = None,
+) -> tuple[int, _Double, float, float, int, _Double]: ...
 def elastic_net(
     G: _Double,
     c: _Double,

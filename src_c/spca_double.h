@@ -42,6 +42,15 @@ spca_status spca_signed_vector(spca_int k, const double *G, const int8_t *signs,
 spca_status spca_dspca(spca_int p, const double *A, int constrained, double limit, double tol,
                        spca_int max_iter, spca_stop stop, void *ctx, double *work, blas_int *iwork,
                        double *M /* p x p */, double *primal, double *dual, spca_int *n_iter);
+/* The same under what is known of the variables, whose constraint has these units, weights,
+ * diagonal and signs (shaped.c); a penalty, where it is not constrained.  A has eigenvalues in [-1,
+ * 1]. lowest (p x p): the A - Y of which dual bounds the largest eigenvalue.  work (5p^2 + 28p +
+ * units^2), iwork (12p). */
+spca_status spca_shaped(spca_int p, spca_int units, const double *A, const spca_int *unit,
+                        const double *weight, const double *diagonal, const int8_t *signs,
+                        int constrained, double penalty, spca_int max_iter, double tol,
+                        spca_stop stop, void *ctx, double *work, blas_int *iwork, double *M,
+                        double *lowest, double *primal, double *dual, spca_int *n_iter);
 
 /* The naive elastic net of level floor, b'(G + ridge I)b - 2 c'b + 2 floor ||b||_1 least, or, where
  * its path has limit < p variables first, the last such point before one more joins, at *level.  G
