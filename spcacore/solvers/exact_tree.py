@@ -19,7 +19,7 @@ from .solution import Solution
 __all__ = ["Search", "best_on_support"]
 
 _EPS = float(np.finfo(np.float64).eps)
-Node = tuple[float, int, NDArray[np.uint8]]  # minus what none exceeds, when it came, its row
+_Node = tuple[float, int, NDArray[np.uint8]]  # minus what none exceeds, when it came, its row
 
 
 class Search:
@@ -52,8 +52,8 @@ class Search:
         self.plain = state is None or not (state.quotient or state.constrained)
         self.gain: float = 1.0 if self.plain else np.inf  # of a bound by what exceeds the level
         root = np.ones(q, np.uint8)
-        self.heap: list[Node] = [(-self._root_bound(check_limits), 0, root)]
-        self.stack: list[Node] = []
+        self.heap: list[_Node] = [(-self._root_bound(check_limits), 0, root)]
+        self.stack: list[_Node] = []
         if state is not None:
             wanted = np.searchsorted(self.kept, state.supports.wanted)
             root[wanted] = 2
@@ -92,7 +92,7 @@ class Search:
 
     def step(self, count: int, check_limits: Callable[[int], object] = lambda _: None) -> int:
         """Divide up to `count` nodes; how many there were."""
-        nodes: list[Node] = []
+        nodes: list[_Node] = []
         while len(nodes) < count and (self.stack or self.heap):
             node = self.stack.pop() if self.stack else heapq.heappop(self.heap)
             if -node[0] > self.pruning_level:
