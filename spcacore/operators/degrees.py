@@ -15,8 +15,6 @@ from .problem import Problem
 from .sparse import CompressedData
 from .statistics import Standardization
 
-__all__ = ["degree_problem", "degree_weight", "row_shift"]
-
 _Data = DenseData | CompressedData
 
 

@@ -16,11 +16,6 @@ from .._types import AnyArray, Array, Index, Mask
 from .._validation import check_sample_weight
 from ..linalg.scaling import beyond_range, power_of_two_scales
 
-__all__ = [
-    "Standardization", "Statistics", "compressed_statistics", "dense_moments", "dense_statistics", "entries",
-    "in_range", "merged", "unit_deviation", "unit_of",
-]  # fmt: skip
-
 
 @record
 class Standardization:
@@ -164,7 +159,11 @@ def dense_statistics(x: AnyArray, weight: Array | None = None) -> Statistics | N
 def _of_no_weight(stored: AnyArray, shape: tuple[int, int]) -> Statistics | None:
     """An entry that is not finite counts whatever its weight."""
     nothing = np.full(shape[1], np.nan)
-    return None if np.isfinite(stored).all() else Statistics(0.0, stored.size, *[nothing] * 4)
+    return (
+        None
+        if np.isfinite(stored).all()
+        else Statistics(0.0, stored.size, nothing, nothing, nothing, nothing)
+    )
 
 
 def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
-from .._types import AnyArray, Array, Index
+from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from .refitting import refit
 from .solution import Solution
-
-__all__ = ["Search", "best_on_support"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _Node = tuple[float, int, NDArray[np.uint8]]  # minus what none exceeds, when it came, its row
@@ -31,14 +29,6 @@ class Search:
     that their number stops growing.
     """
 
-    vector: AnyArray
-
-    tol: float
-    k: int
-    plain: bool
-    turn: int
-    index: Index
-    value: float
     pruning_level: float
 
     def __init__(

@@ -43,8 +43,6 @@ from .refitting import Step, UnitSteps, refit
 from .solution import ProgressClock, Report, Solution, Tally, ended
 from .starts import Start, power_start, search_starts
 
-__all__ = ["GeneralizedPower", "gpower"]
-
 
 @record
 class GeneralizedPower(IterativeSolver):

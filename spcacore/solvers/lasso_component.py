@@ -29,8 +29,6 @@ from .penalized_decomposition import BoundedSolver
 from .refitting import Step, UnitSteps, best_of_bounded
 from .solution import Report, Solution
 
-__all__ = ["LassoComponent", "scotlass"]
-
 
 @record
 class LassoComponent(BoundedSolver):

@@ -37,8 +37,6 @@ from .refitting import Step, UnitSteps, best_of_bounded, penalty_continuation
 from .solution import Report, Solution
 from .starts import Start, search_starts
 
-__all__ = ["BoundedSolver", "PenalizedDecomposition", "check_bound", "fewest_nonzeros", "pmd"]
-
 
 def check_bound(value: Any, name: str, size: int) -> float:
     """Validate the bound on the l1 norm of a unit vector."""

@@ -22,21 +22,6 @@ from ..operators.submatrix import largest_submatrix
 from ..supports.admissible import Supports
 from .solution import Report, Solution, Tally, ended
 
-__all__ = [
-    "Run",
-    "Span",
-    "Step",
-    "UnitSteps",
-    "best_of_bounded",
-    "best_run",
-    "is_better",
-    "leading_vector",
-    "penalty_continuation",
-    "refit",
-    "same_support",
-]
-
-
 Run = Callable[[_core.Operator, Index, AnyArray], tuple[Any, ...]]
 
 
@@ -275,10 +260,6 @@ class UnitSteps:
 
     What a bound leaves is orthogonal to the columns of Q (unit_orthogonal.c).
     """
-
-    rule: Any
-
-    supports: Supports
 
     def __init__(
         self, supports: Supports, step: Step, count: int = 0, level: float = 0.0, Q: AnyArray | None = None

@@ -43,8 +43,6 @@ from .greedy_search import greedy_or
 from .refitting import refit
 from .solution import Report, Solution, ended
 
-__all__ = ["SemidefiniteRelaxation", "dspca", "dual_bound", "shaped_bound", "solve_shaped"]
-
 
 @record
 class _Relaxed:

@@ -41,8 +41,6 @@ from .starts import promising_variables, search_starts
 from .swaps import swap_search
 from .unit_search import brief_search
 
-__all__ = ["TruncatedPower", "tpower"]
-
 
 @record
 class TruncatedPower(IterativeSolver):

@@ -25,8 +25,6 @@ from .._types import AnyArray, Array, Index, Mask
 from .._validation import group_labels, real_array
 from ..choice import Choice
 
-__all__ = ["Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
-
 Units = Mask
 Unit = int | np.integer[Any]
 
