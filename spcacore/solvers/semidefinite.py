@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
@@ -33,17 +34,14 @@ from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import largest_submatrix, rows_of
+from ..operators.submatrix import formed_error, largest_submatrix, product_error, rows_of
 from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
 from .greedy_search import greedy_or
 from .refitting import refit
-from .shaped_relaxation import refuse_many, solve_shaped
 from .solution import Report, Solution, ended
-
-__all__ = ["SemidefiniteRelaxation", "dspca", "dual_bound", "shaped_bound"]
 
 
 @record
@@ -431,7 +429,7 @@ def _relax(
         return None
     most = int(min(solver.max_iter, solver.work / len(kept) ** 3))
     status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, solver.tol, most, hook)
-    return _Relaxed(kept, M, primal, dual + _lost(state.operator, A), n_iter, status == 0)
+    return _Relaxed(kept, M, primal, dual + _lost(state, kept), n_iter, status == 0)
 
 
 def _block(op: _core.Operator, kept: Index) -> Array | None:
@@ -443,9 +441,23 @@ def _block(op: _core.Operator, kept: Index) -> Array | None:
     return A if A.diagonal().max() > 0 else None
 
 
-def _lost(op: _core.Operator, A: Array) -> float:
+def _rounding(state: DeflatedOperator, index: Index, together: Callable[[AnyArray], float]) -> float:
+    """Of A = F'F among variables, as `_submatrix` has it: of centered columns, or by products with all rows.
+
+    An entry is off by at most gamma |F_i| |F_j|, and |F|'|F| has a norm of at most the sum of squares of F.
+    """
+    op, square, gamma = state.operator, state.diagonal, formed_error
+    if not op.symmetric_form and (op.t or len(index) > largest_submatrix(op)):
+        square = state.moment
+    if not op.symmetric_form and len(index) > largest_submatrix(op):
+        gamma = product_error
+    assert square is not None
+    return gamma(op) * float(together(square[index]))
+
+
+def _lost(state: DeflatedOperator, kept: Index) -> float:
     """What a bound may lack where A was rounded."""
-    return _rounding(op) * float(A.diagonal().sum()) * (not op.symmetric_form)
+    return 0.0 if state.operator.symmetric_form else _rounding(state, kept, np.sum)
 
 
 def _candidates(state: DeflatedOperator, k: int | None) -> Index:
@@ -464,14 +476,42 @@ def _shaped(
     if state.quotient:
         raise ValueError("dspca takes include, groups and signs without deflation='generalized'")
     kept = _candidates(state, k)
-    refuse_many(len(kept), choice)
+    if len(kept) > SHAPED_ORDER:  # a step would take too long
+        raise ValueError(
+            f"{choice.shaping} requires at most {SHAPED_ORDER} variables in dspca, not {len(kept)}: exclude "
+            "some"
+        )
     A = _block(state.operator, kept)
     if A is None:
         return None
-    converged, M, primal, dual, n_iter, _ = solve_shaped(
-        A, choice, kept, k, penalty, solver.max_iter, solver.tol, hook
-    )
-    return _Relaxed(kept, M, primal, dual + _lost(state.operator, A), n_iter, converged)
+    relaxed, _ = solve_shaped(A, choice, kept, k, penalty, solver.max_iter, solver.tol, hook)
+    return replace(relaxed, dual=relaxed.dual + _lost(state, kept))
+
+
+def solve_shaped(
+    A: Array, choice: Supports, kept: Index, k: int | None, penalty: float, max_iter: int, tol: float,
+    hook: Report | None,
+) -> tuple[_Relaxed, Array]:  # fmt: skip
+    """By shaped.c, to the tolerance; and the A - Y of which the bound is the largest eigenvalue.
+
+    Let x = (x_u) by units u, of size m_u as the cardinality counts them, I those that are included and K what
+    k leaves for the others. By Cauchy and Schwarz (sum sqrt(m_u) ||x_u||)^2 <= K sum ||x_u||^2, over u not in
+    I, which is the constraint of M = xx' there. For a penalty on (sum ||x_u||)^2, m_u is 1 and K is 0.
+    """
+    names, place = np.unique(choice.unit[kept], return_inverse=True)
+    free = ~choice.included[names]
+    size = choice.size[names].astype(float) if k is not None else np.ones(len(names))
+    room = 0.0 if k is None else float(k - int(choice.size[choice.included].sum()))
+    root = np.where(free, np.sqrt(size), 0)
+    weights = np.outer(root, root)
+    np.fill_diagonal(weights, 0)
+    signs = None if choice.signs is None else np.ascontiguousarray(choice.signs[kept])
+    unit = float(np.abs(np.linalg.eigvalsh(A)).max())
+    status, M, primal, dual, n_iter, lowest = _core.shaped(
+        np.ascontiguousarray(A / unit), place.astype(np.intp), weights, np.where(free, size - room, 0)[place],
+        signs, k is not None, penalty / unit, max_iter, tol, hook,
+    )  # fmt: skip
+    return _Relaxed(kept, M, min(primal, dual) * unit, dual * unit, n_iter, status == 0), lowest * unit
 
 
 def _definite(state: DeflatedOperator) -> bool:
@@ -498,7 +538,7 @@ def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) 
     if diagonal is None:
         return np.arange(op.p)
     largest = diagonal.max()
-    level = max(rho - _rounding(op) * largest, 0.0)
+    level = max(rho - _rounding(state, np.arange(op.p), np.max), 0.0)
     possible = np.sqrt(diagonal) * math.sqrt(largest) > level
     kept = np.zeros(op.p, bool)
     kept[np.argmax(diagonal)] = True
@@ -519,14 +559,6 @@ def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) 
         kept |= above.any(axis=1)
         kept[block] |= above.any(axis=0)
     return np.flatnonzero(kept)
-
-
-def _rounding(op: _core.Operator) -> float:
-    """What an entry of A may have lost, relative to the largest variance, or all together to the trace.
-
-    Sums of m products, whose roundings grow like sqrt(m) (Higham & Mary 2019, SIAM J. Sci. Comput. 41).
-    """
-    return 4 * float(np.finfo(op.dtype).eps) * (4 + math.sqrt(op.m))
 
 
 def _submatrix(op: _core.Operator, index: Index) -> AnyArray:
