@@ -158,8 +158,8 @@ class ElasticNets:
         choice: Supports,
     ):  # fmt: skip
         self.op, self.space, self.wanted, self.ridge, self.choice = op, space, wanted, ridge, choice
-        self.levels: Array = np.zeros(len(wanted))
-        self.eps: float = float(np.finfo(op.dtype).eps)
+        self.levels = np.zeros(len(wanted))
+        self.eps = float(np.finfo(op.dtype).eps)
         self.working = np.zeros(0, np.intp)
         self.B: Array | None = None
 

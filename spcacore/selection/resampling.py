@@ -92,7 +92,7 @@ class CandidateRefits:
         count = min(RESAMPLE_CANDIDATES * largest, problem.p)
         begin = promising_variables(problem, state, count, [request.seed, 0])
         self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in found)]))
-        self.columns: AnyArray = problem.operator.columns(self.begin)
+        self.columns = problem.operator.columns(self.begin)
 
     @staticmethod
     def serves(problem: Problem, request: Request, X: Any) -> bool:
