@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "AnyArray", "Array", "Blocks", "Counted", "Definition", "Deflation", "Estimator", "Grid", "Groups",
     "Index", "Kind", "LinearOperator", "Mask", "MatrixLike", "MethodName", "Metric", "ModelLike",
-    "OperatorLike", "RandomSource", "RandomState", "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf",
-    "SparseMatrix", "StartLike", "Switch", "ThresholdRule", "Variables", "Weights",
+    "OperatorLike", "RandomSource", "RandomState", "Resampling", "Rotation", "Rule", "ScreeningMode",
+    "ShareOf", "SparseMatrix", "StartLike", "Switch", "ThresholdRule", "Variables", "Weights",
 ]  # fmt: skip
 
 

@@ -410,10 +410,9 @@ def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
 
 def _unit_loadings(result: Any, label: str, p: int, names: tuple[str, ...] | None) -> Array:
     try:
-        V = checked_loadings(result, p, names, (1, 2))
+        return checked_loadings(result, p, names, (1, 2))
     except (TypeError, ValueError) as error:
         raise type(error)(f"results[{label!r}]: {error}") from None
-    return V[:, None] if V.ndim == 1 else V
 
 
 def option_of(result: Any, name: str) -> Any:

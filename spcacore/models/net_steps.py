@@ -122,11 +122,12 @@ class Wanted:
         return choice.rule(Step.L1, level=self.floor)
 
 
+@record
 class Thresholds:
     """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
 
-    def __init__(self, wanted: tuple[Wanted, ...], choice: Supports):
-        self.wanted, self.choice = wanted, choice
+    wanted: tuple[Wanted, ...]
+    choice: Supports
 
     def solve(self, C: Array) -> tuple[Array, Array]:
         """B, and half of the penalties."""

@@ -16,7 +16,7 @@ from .._messages import counted
 from .._records import frozen_record
 from .._types import AnyArray, Array, Definition, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, real_array
-from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
+from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit_columns
 from ..operators.gram import cheap_dense_shares
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -116,20 +116,16 @@ def explained_variance(
 def checked_loadings(
     loadings: Any, p: int, names: tuple[str, ...] | None, ndim: int | tuple[int, ...] = 2
 ) -> Array:
-    """As float64, with columns of unit norm, or zero, and rows in the order of these names."""
+    """As float64 columns of unit norm, or zero, with rows in the order of these names."""
     source = as_result(loadings)
     found = loadings_in(source)
     V = real_array(found, "loadings", ndim=ndim, labels=names).astype(np.float64)
     if found is not loadings:
         V = reordered(V, getattr(source, "names", None), names, "loadings")
-    one = V.ndim == 1
-    V = V[:, None] if one else V
-    if V.shape[0] != p:
+    V = V.reshape(len(V), -1)
+    if len(V) != p:
         raise ValueError(f"loadings have {counted(V.shape[0], 'row')} for {counted(p, 'variable')}")
-    for t in range(V.shape[1]):
-        v = unit(V[:, t])
-        V[:, t] = 0 if v is None else v
-    return V[:, 0] if one else V
+    return unit_columns(V)
 
 
 def operator_variances(
@@ -298,15 +294,13 @@ def renormalize(
     )
     op = problem.operator
     V = checked_loadings(loadings, problem.p, problem.names, (1, 2))
-    one = V.ndim == 1
-    V = V[:, None] if one else V
     out = np.zeros(V.shape, op.dtype)
     for t, v in enumerate(V.T):
         index = np.flatnonzero(v)
         if len(index):
             value, _ = leading_vector(op, index, v[index].astype(op.dtype))
             out[index, t] = fix_sign(value)
-    return out[:, 0] if one else out
+    return out[:, 0] if np.ndim(loadings_in(as_result(loadings))) == 1 else out
 
 
 # ---- loadings of any other program, with what they explain of X -----------------------------------------
@@ -445,7 +439,6 @@ def from_loadings(
     own = problem.names if names is None else check_names(names, problem.p)
     V = checked_loadings(loadings, problem.p, own, (1, 2))
     own = _names_of(loadings) if own is None else own
-    V = V[:, None] if V.ndim == 1 else V
     variances = operator_variances(problem, V, "cumulative")
     V = V.astype(problem.operator.dtype)
     return GivenLoadings.of(
