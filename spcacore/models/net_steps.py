@@ -17,6 +17,7 @@ from ..linalg.orthogonal import inner_products, procrustes
 from ..operators.problem import Problem
 from ..solvers.refitting import Step
 from ..supports.admissible import Supports
+from .variance import images_of
 
 
 def space_of(problem: Problem) -> Space:
@@ -81,12 +82,7 @@ class _SampleSpace:
 
     def forward(self, B: Array) -> Array:
         """F B."""
-        f = np.zeros((self.op.m, B.shape[1]))
-        for j, b in enumerate(B.T):
-            index = np.flatnonzero(b)
-            if len(index):
-                f[:, j] = self.op.forward(index, b[index].astype(self.op.dtype)) / self.unit
-        return f
+        return images_of(self.op, B).T / self.unit
 
     def products(self, f: Array) -> Array:
         """F'f."""

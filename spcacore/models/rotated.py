@@ -87,6 +87,7 @@ class RotatedResult(VariancesResult):
     ((100, 2), [0.5, 0.9])
     """
 
+    explained_variance_ratio: Array
     n_iter: int
     converged: bool
     middle: Array | None = None

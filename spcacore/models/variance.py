@@ -142,24 +142,37 @@ def operator_variances(
     whole, V = V, V[used]
     if definition != "raw":  # what is new of each loading, of which rounding takes a share, not of all of it
         V = orthonormal(V, max(float(np.finfo(t).eps) for t in (op.dtype, np.dtype(given))))
-    if definition in ("adjusted", "regression"):
-        Q = np.zeros(whole.shape)
-        Q[used] = V
-        if definition == "adjusted":
-            return (Q * whole).sum(axis=0) ** 2 * _adjusted(op, Q)
+    Q = np.zeros(whole.shape)
+    Q[used] = V
+    if definition == "adjusted":
+        return (Q * whole).sum(axis=0) ** 2 * _adjusted(op, Q)
+    if definition == "regression":
         additional = Additional(op, definition)
-        return np.array([additional(index, q[index]) for q in Q.T for index in [np.flatnonzero(q)]])
+        return np.array([additional(*x) for x in nonzeros_of(Q)])
     if op.by_passes and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))
     out = np.zeros(V.shape[1])
-    for t, v in enumerate(V.T):
-        index = used[v != 0]
+    for t, (index, entries) in enumerate(nonzeros_of(Q)):  # in turn, since F v may have many entries
         if len(index):
-            value = v[v != 0].astype(op.dtype)
+            value = entries.astype(op.dtype)
             f = op.forward(index, value).astype(np.float64)
             out[t] = value @ f[index] if op.symmetric_form else f @ f / max(op.n - 1, 1)
     return out
+
+
+def images_of(op: _core.Operator, V: AnyArray) -> Array:
+    """F v, or A v, of each column, a row for each: only what its nonzeros multiply is read."""
+    images = np.zeros((V.shape[1], op.m))
+    for t, (index, entries) in enumerate(nonzeros_of(V)):
+        if len(index):
+            images[t] = op.forward(index, entries.astype(op.dtype))
+    return images
+
+
+def nonzeros_of(V: AnyArray) -> list[tuple[Index, AnyArray]]:
+    """The nonzeros of each column: where, and which."""
+    return [(np.flatnonzero(v), v[v != 0]) for v in V.T]
 
 
 class Additional:
@@ -221,11 +234,7 @@ class TotalShare:
 def _adjusted(op: _core.Operator, V: AnyArray) -> Array:
     """Squared diagonal of R in A^(1/2) V = QR; 0 where a score lies in the span of the earlier ones."""
     out = np.zeros(V.shape[1])
-    images = np.zeros((V.shape[1], op.m))
-    for t, v in enumerate(V.T):
-        index = np.flatnonzero(v)
-        if len(index):
-            images[t] = op.forward(index, v[index].astype(op.dtype))
+    images = images_of(op, V)
     if not op.symmetric_form:
         basis: list[AnyArray] = []
         for t, f in enumerate(images):
@@ -295,10 +304,9 @@ def renormalize(
     op = problem.operator
     V = checked_loadings(loadings, problem.p, problem.names, (1, 2))
     out = np.zeros(V.shape, op.dtype)
-    for t, v in enumerate(V.T):
-        index = np.flatnonzero(v)
+    for t, (index, entries) in enumerate(nonzeros_of(V)):
         if len(index):
-            value, _ = leading_vector(op, index, v[index].astype(op.dtype))
+            value, _ = leading_vector(op, index, entries.astype(op.dtype))
             out[index, t] = fix_sign(value)
     return out[:, 0] if np.ndim(loadings_in(as_result(loadings))) == 1 else out
 

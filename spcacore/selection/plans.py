@@ -19,7 +19,7 @@ from ..linalg.threads import Report, in_threads
 from ..models.alternation import explained_together, problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result
 from ..models.request import Request
-from ..models.variance import DEFINITIONS, operator_variances
+from ..models.variance import DEFINITIONS, nonzeros_of, operator_variances
 from ..operators.gram import dense_shares, formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
@@ -324,12 +324,8 @@ def _rows_of(grids: list[AnyArray]) -> list[list[Any]]:
 
 def _solutions(loadings: AnyArray, problem: Problem) -> list[Solution]:
     """The loadings of unit length, but for those without nonzeros."""
-    out = []
-    for v in unit_columns(np.asarray(loadings, np.float64)).T:
-        index = np.flatnonzero(v)
-        if len(index):
-            out.append(Solution(index, v[index].astype(problem.operator.dtype), 0.0, 0, True))
-    return out
+    unit = unit_columns(np.asarray(loadings, np.float64)).astype(problem.operator.dtype)
+    return [Solution(*x, 0.0, 0, True) for x in nonzeros_of(unit) if len(x[0])]
 
 
 # ---- the score of left-out entries ----------------------------------------------------------------------
