@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._limits import CCA_TOL, TIE
 from .._messages import counted
+from .._records import frozen_record
 from .._types import Array, Index, MatrixLike, RandomSource
 from .._validation import (
     LARGEST,
@@ -29,7 +29,7 @@ from .sides import CrossCovariance, both_sides, common_dtype, correlation, one_o
 __all__ = ["CCAPermutation", "sparse_cca_permutation"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class CCAPermutation(Tabular):
     """How far each choice of the bounds raises the correlation above the one for permuted rows.
 
