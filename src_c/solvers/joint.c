@@ -3,9 +3,9 @@
  * A move changes one of the best loadings known, or begins anew; then each loading in turn ascends
  * given the others (joint_column.c), until none gains.  Moves: loadings are sought again from
  * single variables; some variables of a support are replaced; some loadings are rotated within
- * their span and truncated; loadings of two members of the population are combined.  The first
- * ones begin from loadings sought in turn, from the leading subspace after varimax, and from
- * random rotations of it. */
+ * their span and truncated, after which one may be sought again, so that another has what both had;
+ * loadings of two members of the population are combined.  The first ones begin from loadings
+ * sought in turn, from the leading subspace after varimax, and from random rotations of it. */
 #include "joint.h"
 
 #define RISE 1e-7         /* of what is explained, for which loadings are others */
@@ -211,7 +211,7 @@ static spca_int drawn(joint_search_t *s, int beside)
 }
 
 /* The first `count` loadings of the order are sought again, one after another, from some single
- * variables. */
+ * variables; under a constraint apart from the others, and from random vectors too. */
 static void regrow(joint_search_t *s, spca_int count, spca_int starts)
 {
     joint_t *o = &s->o;
@@ -325,9 +325,12 @@ static spca_status move(joint_search_t *s, spca_int number)
         regrow(s, count, 1 + joint_below(s, 3));
     else if (which == 2)
         replace_some(s);
-    else if (which == 3 && r > 1)
+    else if (which == 3 && r > 1) {
         rotate(s);
-    else if (which == 4)
+        if (r < 3 || o->constraint || joint_below(s, 2)) return SPCA_OK;
+        for (spca_int t = 0; t < r; t++) renew_image(s, t);
+        regrow(s, 1, 1 + joint_below(s, 4));
+    } else if (which == 4)
         SPCA(joint_combine)(s, member(s, (parent + 1 + joint_below(s, held - 1)) % held));
     return SPCA_OK;
 }
