@@ -11,15 +11,7 @@ from .._limits import CCA_TOL, TIE
 from .._messages import counted
 from .._records import frozen_record
 from .._types import Array, Index, MatrixLike, RandomSource
-from .._validation import (
-    LARGEST,
-    as_seed,
-    check_bool,
-    integer,
-    number,
-    require_memory,
-    several,
-)
+from .._validation import LARGEST, as_seed, check_bool, integer, number, require_memory, several
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
