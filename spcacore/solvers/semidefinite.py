@@ -506,7 +506,7 @@ def solve_shaped(
     weights = np.outer(root, root)
     np.fill_diagonal(weights, 0)
     signs = None if choice.signs is None else np.ascontiguousarray(choice.signs[kept])
-    unit = float(np.abs(np.linalg.eigvalsh(A)).max())
+    unit = float(np.abs(np.linalg.eigvalsh(A)).max()) or 1.0
     status, M, primal, dual, n_iter, lowest = _core.shaped(
         np.ascontiguousarray(A / unit), place.astype(np.intp), weights, np.where(free, size - room, 0)[place],
         signs, k is not None, penalty / unit, max_iter, tol, hook,

@@ -136,6 +136,10 @@ def test_certified_pairs():
     assert sparse_cca(X, Y, l1_bound=1.2).upper_bound is None
 
 
+def test_a_matrix_of_zeros_has_the_bound_zero():
+    assert abs(sparse_eigen_bound(np.zeros((24, 24)), np.eye(24), 5).bound) < 1e-9
+
+
 def test_a_singular_b_has_the_spectral_bound_alone():
     A, B = np.diag([2.0, 1.0, 0.0]), np.diag([1.0, 1.0, 0.0])
     assert sparse_eigen_bound(A, B, 1).bound == pytest.approx(2)
