@@ -224,8 +224,8 @@ START_WORK = 1e8  # of coordinate starts, at 20 iterations each
 # A race from columns: iterations of each round, how many runs go on, or their share, and nonzeros over k
 RACE, RACE_ENDS = ((1, 0.2, 1), (2, 1 / 15, 1)), 8
 RACE_STARTS = 300  # columns, by the norm of their largest entries: 100 would do on words, genes and cells
-DEEP_RACE = ((1, 0.5, 1.5), (1, 0.25, 1.5), (2, 0.125, 1.5), (4, 100, 1))  # from all columns, for weak signals:
-DEEP_ENDS = 20  # where single variables tell little, more of them at once tell more
+DEEP_RACE = ((1, 0.5, 1.5), (1, 0.25, 1.5), (2, 0.125, 1.5), (4, 100, 1))  # from all columns, for weak
+DEEP_ENDS = 20  # signals: more variables together tell more
 RACE_ALL = 300  # variables up to which more runs go on in each round, since that costs next to nothing,
 RACE_EXACT = 64  # and up to which they are in double precision
 RACE_MOST_STEPS = 300  # of a run to its end, whose variables are swapped next

@@ -18,8 +18,8 @@ from .._types import AnyArray, Array, Index
 from .problem import Problem
 
 __all__ = [
-    "KeptRows", "columns_cost", "formed_error", "kept_rows", "largest_submatrix", "product_error", "rows_at_once",
-    "rows_of", "whole_matrix",
+    "KeptRows", "columns_cost", "formed_error", "kept_rows", "largest_submatrix", "product_error",
+    "rows_at_once", "rows_of", "whole_matrix",
 ]  # fmt: skip
 
 _SPARE_ROWS = 256  # beside those of a support, which may leave it and come back

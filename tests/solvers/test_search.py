@@ -131,7 +131,7 @@ def test_columns_of_large_norms_start(known, rough):
         assert score[block[0]] == pytest.approx(np.linalg.norm(np.sort(np.abs(A[block[0]]))[-10:]), rel=1e-6)
 
 
-@pytest.mark.parametrize("width", [8, 16, 200])
+@pytest.mark.parametrize("width", [8, 12, 16])
 @pytest.mark.parametrize("rough", [False, True])
 def test_all_columns_raced_are_as_good_as_run_to_their_ends(rough, width):
     rng = np.random.default_rng(2)
