@@ -181,6 +181,25 @@ void SPCA(check_dspca)(trial_t *t)
     do best = fmax(best, largest_eigenvalue(t, p, A, NULL, k, support)); /* of k variables */
     while (next_support(p, k, support));
     if (constrained) CHECK(t, (double)dual >= best - slack);
+    if (!constrained || p == 1) return;
+    /* the same as units of a variable each */
+    double *weight = SCRATCH(t, p * p, double), *diagonal = SCRATCH(t, p, double);
+    double *lowest = SCRATCH(t, p * p, double), bound = 0;
+    spca_int *unit = SCRATCH(t, p, spca_int);
+    size *= (double)p; /* no eigenvalue is larger */
+    for (spca_int i = 0; i < p * p; i++) {
+        a[i] /= size;
+        weight[i] = i % (p + 1) != 0;
+    }
+    for (spca_int j = 0; j < p; j++) {
+        unit[j] = j;
+        diagonal[j] = (double)(1 - k);
+    }
+    status = spca_shaped(p, p, a, unit, weight, diagonal, NULL, 1, 0, 200, tol, NULL, NULL,
+                         WORK(t, 6 * p * p + 28 * p), SCRATCH(t, 12 * p, blas_int), M, lowest,
+                         &primal, &bound, &n_iter);
+    CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED);
+    CHECK(t, bound * size >= best - slack && bound * size <= (double)dual * (1 + 10 * tol) + size);
 }
 
 /* What a guess of the support may be, and a variable that stays at the level. */
