@@ -318,8 +318,8 @@ PAGE = """# Defaults on real data
 
 {short}
 
-Sets come from scikit-learn, those that come with the package, leukemias and embryos, and for the bandwidth four
-from other packages; of each at most {rows} rows and the {variables} variables of largest variance.
+Sets come from scikit-learn, those that come with the package, leukemias and embryos, and for the bandwidth
+four from other packages; of each at most {rows} rows and the {variables} variables of largest variance.
 
 ## How many nonzeros
 
