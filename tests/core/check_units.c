@@ -88,7 +88,8 @@ void SPCA(check_units)(trial_t *t)
     uint8_t *kept = SCRATCH(t, units, uint8_t);
     double *x = SCRATCH(t, p, double), *y = SCRATCH(t, p, double), *norm;
     long double sum = 0, want;
-    for (spca_int j = 0; j < p; j++) x[j] = (double)(below(t, 21) - 10) / 4;
+    int any = 0, fits = 0, found = 0, few = chance(t, 30) ? 85 : 0; /* percent of zeros */
+    for (spca_int j = 0; j < p; j++) x[j] = chance(t, few) ? 0 : (double)(below(t, 21) - 10) / 4;
     rule.count = between(t, least, p);
     norm = norms_of(t, &rule.of, x, y);
     want = best_of_sets(&rule.of, norm, rule.count);
@@ -96,8 +97,14 @@ void SPCA(check_units)(trial_t *t)
     for (spca_int u = 0; u < units; u++)
         sum += kept[u] ? (long double)norm[u] * (long double)norm[u] : 0;
     CHECK(t, fabsl(sum - want) <= 1e-12L * (1 + want));
-    for (spca_int j = 0; want > 0 && j < p; j++) /* else something, so that an ascent goes on */
+    for (spca_int j = 0; want > 0 && j < p; j++)
         CHECK(t, x[j] == (kept[rule.of.unit[j]] ? y[j] : 0));
+    for (spca_int u = 0; u < units; u++) {
+        any |= norm[u] > 0;
+        fits |= rule.of.size[u] <= rule.count;
+    }
+    for (spca_int j = 0; j < p; j++) found |= x[j] != 0;
+    CHECK(t, found == (any && fits)); /* something is kept, so that an ascent goes on */
 }
 
 /* The sum of the norms beside the units that are included, and the norm of all. */

@@ -49,6 +49,7 @@
     ROW(threads, 400)
 #define DOUBLE_CHECKS(ROW)                                                                         \
     ROW(branch, 600)                                                                               \
+    ROW(tree, 400)                                                                                 \
     ROW(singular, 100)                                                                             \
     ROW(elastic_net, 400)                                                                          \
     ROW(unit_net, 400)                                                                             \
@@ -60,6 +61,7 @@
     ROW(fingerprint, 200)                                                                          \
     ROW(guesses, 400)                                                                              \
     ROW(dspca, 60)                                                                                 \
+    ROW(shaped, 200)                                                                               \
     ROW(tight_bounds, 400)                                                                         \
     ROW(early_searches, 60)                                                                        \
     ROW(search_corners, 1)                                                                         \
