@@ -373,14 +373,13 @@ Defaults: with a cardinality an infinite ridge, and `refine=True`.
 
 ## Rotated components
 
-`sca`: the same. Defaults: "varimax", "soft", and the bound `sqrt(p r)`, of which the last columns have
-multiples.
+`sca`: the same. Defaults: "varimax", "soft", and the bound `sqrt(p r)`. The last columns have multiples of this bound.
 
 {rotations}
 
 ## Components with a prior
 
-`soppca` and `oppca`, with the default prior: the same by deflation, of which "orthogonal" is the default; and
+`soppca` and `oppca`, with the default prior: the same by deflation (default: "orthogonal"), and
 with twice the default number of nonzeros, which is the root of p.
 
 {priors}
@@ -449,7 +448,7 @@ SHORT = """## Summary
   "best", often with half of its variables, and up to 25 more where few rows mislead (components of wine and
   diabetes).
 * No multiple of the median distance is a better bandwidth beyond chance: four times it classifies better on
-  six of ten sets, by .6 to 4 points, and worse on three, where the standard error of an accuracy is some 3
+  six of ten sets, by .6 to 4 points, and worse on three, where the standard error of an accuracy is about 3
   points. A quarter is worse on nine.
 * K-means with the bound of the largest gap finds classes as well as with all variables on three of six
   sets, and up to .07 worse on the others.
