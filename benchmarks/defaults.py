@@ -373,14 +373,15 @@ Defaults: with a cardinality an infinite ridge, and `refine=True`.
 
 ## Rotated components
 
-`sca`: the same. Defaults: "varimax", "soft", and the bound `sqrt(p r)`. The last columns have multiples of this bound.
+`sca`: the same. Defaults: "varimax", "soft", and the bound `sqrt(p r)`. The last columns have multiples of
+this bound.
 
 {rotations}
 
 ## Components with a prior
 
-`soppca` and `oppca`, with the default prior: the same by deflation (default: "orthogonal"), and
-with twice the default number of nonzeros, which is the root of p.
+`soppca` and `oppca`, with the default prior: the same by deflation (default: "orthogonal"), and with
+twice the default number of nonzeros, which is the root of p.
 
 {priors}
 

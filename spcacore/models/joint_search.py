@@ -130,7 +130,7 @@ class JointSearch:
         self.A, self.supports, self.sizes = np.ascontiguousarray(A), supports, sizes
         self.starts, self.seed = starts, seed
         self.best: list[tuple[float, list[Loading]]] = []
-        self.limit: float = JOINT_WORK * max(len(A), JOINT_SMALL)
+        self.limit = JOINT_WORK * max(len(A), JOINT_SMALL)
 
     def rounds(self) -> Iterator[None]:
         """Some moves at a time."""

@@ -31,7 +31,7 @@ from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
 from .joint_search import Loading, as_matrix, ascended, searched
-from .variance import checked_loadings, operator_variances
+from .variance import checked_loadings, nonzeros_of, operator_variances
 
 _ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
 NOT_CONVERGED = "refinement not converged in {} rounds"
@@ -149,7 +149,7 @@ def refine(
     max_iter = integer(max_iter, "max_iter", 1)
     seed = as_seed(rng)
     hook = check_callback(callback)
-    start = [(np.flatnonzero(v), v[v != 0].astype(problem.operator.dtype)) for v in V.T]
+    start = nonzeros_of(V.astype(problem.operator.dtype))
     best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, seed, hook)
     if not (converged or (hook is not None and hook.ended)):
         warn(NOT_CONVERGED.format(max_iter))
